@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_ARRAY_H
+#define BASE_ARRAY_H
+
+/*
+ * Arrays that grow. An array is a struct of the user's with the members `items`, `count` and
+ * `capacity`, all 0 at first; free(items) ends it.
+ *
+ *   struct { struct thing *items; size_t count, capacity; } things;
+ *   struct thing *thing = ARRAY_ADD(&things);   NULL: no memory; else an unset item
+ */
+
+#include <stddef.h>
+
+/*
+ * Makes room for one more item of size bytes. items: address of the pointer.
+ * Returns 0 or -ENOMEM (the array is then as before).
+ */
+int array_grow(void *items, size_t *capacity, size_t size);
+
+#define ARRAY_ADD(array)                                                                       \
+	((array)->count < (array)->capacity || array_grow(&(array)->items, &(array)->capacity, \
+							  sizeof(*(array)->items)) == 0        \
+		 ? &(array)->items[(array)->count++]                                           \
+		 : NULL)
+
+#endif

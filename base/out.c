@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/out.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OUT_SIZE (64u << 10)
+
+int out_open(struct out *out, int fd, struct error *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->fd = fd;
+	out->buffer = malloc(OUT_SIZE);
+	if (!out->buffer)
+		return error_system(err, ENOMEM, "buffer for output");
+	return 0;
+}
+
+static void out_write(struct out *out, const char *bytes, size_t size)
+{
+	while (size && !out->error) {
+		ssize_t written = write(out->fd, bytes, size);
+
+		if (written < 0 && errno != EINTR)
+			out->error = -errno;
+		if (written <= 0)
+			continue;
+		bytes += written;
+		size -= (size_t)written;
+	}
+}
+
+void out_flush(struct out *out)
+{
+	out_write(out, out->buffer, out->used);
+	out->used = 0;
+}
+
+int out_error(const struct out *out)
+{
+	return out->error;
+}
+
+int out_close(struct out *out)
+{
+	out_flush(out);
+	free(out->buffer);
+	out->buffer = NULL;
+	return out->error;
+}
+
+void out_bytes(struct out *out, const void *bytes, size_t size)
+{
+	if (size > OUT_SIZE - out->used) {
+		out_flush(out);
+		if (size > OUT_SIZE) {
+			out_write(out, bytes, size);
+			return;
+		}
+	}
+	memcpy(out->buffer + out->used, bytes, size);
+	out->used += size;
+}
+
+void out_text(struct out *out, const char *text)
+{
+	out_bytes(out, text, strlen(text));
+}
+
+void out_char(struct out *out, char character)
+{
+	if (out->used == OUT_SIZE)
+		out_flush(out);
+	out->buffer[out->used++] = character;
+}
+
+void out_padded(struct out *out, uint64_t number, unsigned digits)
+{
+	char text[32];
+	char *at = text + sizeof(text);
+
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number || (at > text && (size_t)(text + sizeof(text) - at) < digits));
+	out_bytes(out, at, (size_t)(text + sizeof(text) - at));
+}
+
+void out_unsigned(struct out *out, uint64_t number)
+{
+	out_padded(out, number, 1);
+}
+
+void out_signed(struct out *out, int64_t number)
+{
+	if (number < 0)
+		out_char(out, '-');
+	out_unsigned(out, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
+void out_hex(struct out *out, uint64_t number)
+{
+	char text[16];
+	char *at = text + sizeof(text);
+
+	do {
+		*--at = "0123456789abcdef"[number & 15];
+		number >>= 4;
+	} while (number);
+	out_bytes(out, at, (size_t)(text + sizeof(text) - at));
+}
+
+void out_format(struct out *out, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (length > 0)
+		out_bytes(out, text,
+			  (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+}
+
+unsigned utf8_decode(const char *text, size_t length, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char first = (unsigned char)text[0];
+	unsigned size = first < 0x80   ? 1
+			: first < 0xc0 ? 0
+			: first < 0xe0 ? 2
+			: first < 0xf0 ? 3
+				       : 4;
+
+	if (size == 0 || size > length || first > 0xf4)
+		return 0;
+	*code = size == 1 ? first : first & (0x7fu >> size);
+	for (unsigned i = 1; i < size; i++) {
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | ((unsigned char)text[i] & 0x3f);
+	}
+	if (*code < least[size] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return size;
+}
+
+bool code_is_plain(uint32_t code)
+{
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+		return false;
+	/* Marks that make a terminal show text in another order (CVE-2021-42574). */
+	return code != 0x061c && code != 0x200e && code != 0x200f &&
+	       !(code >= 0x202a && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
+}
+
+/* Bytes at text that may be printed as they are; 0: the first one must be escaped. */
+static unsigned plain_length(const char *text, size_t length, enum escape escape)
+{
+	unsigned char first = (unsigned char)*text;
+	uint32_t code;
+	unsigned size;
+
+	if (first < 0x20 || first == 0x7f)
+		return first == '\t' && escape == ESCAPE_LINES;
+	if (first < 0x80 || escape == ESCAPE_LINES)
+		return 1;
+	size = utf8_decode(text, length, &code);
+	return size && code_is_plain(code) ? size : 0;
+}
+
+void out_name(struct out *out, const char *text, size_t length, enum escape escape)
+{
+	size_t start = 0, at = 0;
+
+	while (at < length) {
+		unsigned plain = plain_length(text + at, length - at, escape);
+
+		if (plain) {
+			at += plain;
+			continue;
+		}
+		out_bytes(out, text + start, at - start);
+		out_text(out, "\\x");
+		out_char(out, "0123456789abcdef"[(unsigned char)text[at] >> 4]);
+		out_char(out, "0123456789abcdef"[text[at] & 15]);
+		start = ++at;
+	}
+	out_bytes(out, text + start, at - start);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_OUT_H
+#define BASE_OUT_H
+
+/*
+ * Buffered output to a descriptor. The first error is kept and everything after it is dropped, so
+ * that callers print without asking and look once: at out_error() or out_close(). Text from
+ * traces goes through out_name() alone.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct out {
+	int fd;
+	int error; /* 0 or a negative errno: EPIPE, ENOSPC ... */
+	size_t used;
+	char *buffer;
+};
+
+/* How names are made safe to print. What is escaped becomes \xNN, byte by byte. */
+enum escape {
+	ESCAPE_LINES, /* bytes below 0x20 but tab, and 0x7f: what breaks lines and terminals */
+	ESCAPE_ALL,   /* also tab, U+0080 to U+009F, invalid UTF-8, marks of writing direction */
+};
+
+/* Starts output to fd, which is not closed by anything here. Returns 0 or -ENOMEM. */
+int out_open(struct out *out, int fd, struct error *err);
+
+void out_flush(struct out *out);
+
+/* 0 or the first error as a negative errno. */
+int out_error(const struct out *out);
+
+/* Flushes and frees the buffer. Returns out_error(). */
+int out_close(struct out *out);
+
+void out_bytes(struct out *out, const void *bytes, size_t size);
+void out_text(struct out *out, const char *text);
+void out_char(struct out *out, char character);
+void out_unsigned(struct out *out, uint64_t number);
+void out_signed(struct out *out, int64_t number);
+void out_hex(struct out *out, uint64_t number); /* without 0x */
+
+/* With leading zeros up to digits. */
+void out_padded(struct out *out, uint64_t number, unsigned digits);
+
+/* A text of foreign origin. */
+void out_name(struct out *out, const char *text, size_t length, enum escape escape);
+
+/* For what has no function of its own; at most 1 KiB a call. */
+void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* True for code points that only show what they are: no controls, no marks of direction. */
+bool code_is_plain(uint32_t code);
+
+/*
+ * Length of the UTF-8 sequence at text (1 to 4), or 0 if it is none. length: bytes there, not 0.
+ * *code: the code point.
+ */
+unsigned utf8_decode(const char *text, size_t length, uint32_t *code);
+
+#endif

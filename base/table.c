@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TABLE_SLOTS_MIN 64u
+
+void table_init(struct table *table)
+{
+	memset(table, 0, sizeof(*table));
+	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) != sizeof(table->seed)) {
+		struct timespec now;
+
+		/* Early in boot or in a sandbox: worse than random, better than a constant. */
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		table->seed = hash_two((uint64_t)getpid(), (uint64_t)now.tv_nsec,
+				       (uint64_t)(uintptr_t)table);
+	}
+}
+
+void table_free(struct table *table)
+{
+	free(table->slots);
+	table->slots = NULL;
+	table->mask = table->count = 0;
+}
+
+static void table_put(struct table *table, uint64_t hash, void *item)
+{
+	size_t i = hash & table->mask;
+
+	while (table->slots[i].item)
+		i = (i + 1) & table->mask;
+	table->slots[i] = (struct table_slot){ hash, item };
+}
+
+static int table_resize(struct table *table, size_t size)
+{
+	struct table_slot *old = table->slots;
+	size_t old_size = old ? table->mask + 1 : 0;
+	struct table_slot *slots = calloc(size, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	table->slots = slots;
+	table->mask = size - 1;
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i].item)
+			table_put(table, old[i].hash, old[i].item);
+	free(old);
+	return 0;
+}
+
+int table_add(struct table *table, uint64_t hash, void *item)
+{
+	size_t size = table->slots ? table->mask + 1 : 0;
+
+	/* At most two thirds full. */
+	if (table->count + 1 > size / 3 * 2) {
+		int rc = table_resize(table, size ? size * 2 : TABLE_SLOTS_MIN);
+
+		if (rc)
+			return rc;
+	}
+	table_put(table, hash, item);
+	table->count++;
+	return 0;
+}
+
+void table_remove(struct table *table, uint64_t hash, const void *item)
+{
+	size_t hole = hash & table->mask;
+
+	while (table->slots[hole].item != item)
+		hole = (hole + 1) & table->mask;
+	/* What stands behind and would have liked to stand here moves up: no tombstones. */
+	for (size_t i = (hole + 1) & table->mask; table->slots[i].item; i = (i + 1) & table->mask) {
+		size_t home = table->slots[i].hash & table->mask;
+
+		if (((i - home) & table->mask) >= ((i - hole) & table->mask)) {
+			table->slots[hole] = table->slots[i];
+			hole = i;
+		}
+	}
+	table->slots[hole].item = NULL;
+	table->count--;
+}

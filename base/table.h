@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+/*
+ * A hash table of pointers with open addressing. Keys live in the items; the caller gives the
+ * hash, made with the table's random seed so that no input can aim at one slot, and says when an
+ * item is the one that is meant. Searching is inline, so that the comparison is, too.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct table_slot {
+	uint64_t hash;
+	void *item; /* NULL: free */
+};
+
+struct table {
+	struct table_slot *slots; /* NULL until the first item */
+	size_t mask, count;
+	uint64_t seed;
+};
+
+/* True if item has the key. */
+typedef bool table_equal(const void *item, const void *key);
+
+/* An empty table with a new seed; allocates nothing. */
+void table_init(struct table *table);
+
+/* Frees the table, not the items. */
+void table_free(struct table *table);
+
+/* Adds an item that is not in the table. Returns 0 or -ENOMEM. */
+int table_add(struct table *table, uint64_t hash, void *item);
+
+/* Takes the item out; it must be in the table. */
+void table_remove(struct table *table, uint64_t hash, const void *item);
+
+/* The item with that hash and key, or NULL. */
+static inline __attribute__((always_inline)) void *
+table_find(const struct table *table, uint64_t hash, table_equal *equal, const void *key)
+{
+	if (!table->slots)
+		return NULL;
+	for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
+		const struct table_slot *slot = &table->slots[i];
+
+		if (!slot->item)
+			return NULL;
+		if (slot->hash == hash && equal(slot->item, key))
+			return slot->item;
+	}
+}
+
+/* Asks for the slot of a hash; table_find() is faster some 100 ns later. */
+static inline void table_fetch(const struct table *table, uint64_t hash)
+{
+	if (table->slots)
+		__builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
+/* The same for what is in the slot, when that is there. */
+static inline void table_fetch_item(const struct table *table, uint64_t hash)
+{
+	if (table->slots)
+		__builtin_prefetch(table->slots[hash & table->mask].item);
+}
+
+/* 64 by 64 to 128 bits, folded: the mixing step of wyhash. */
+static inline uint64_t hash_mix(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+	/* By halves, without the carries: as good for mixing. */
+	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
+	uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
+
+	return low ^ high ^ (cross << 32 | cross >> 32) ^ (other << 32 | other >> 32);
+#endif
+}
+
+static inline uint64_t hash_two(uint64_t seed, uint64_t a, uint64_t b)
+{
+	return hash_mix(hash_mix(a ^ seed, 0xa0761d6478bd642full) ^ b,
+			0xe7037ed1a0b428dbull ^ seed);
+}
+
+/* Of count 64-bit words; words need not be aligned. */
+static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count)
+{
+	const unsigned char *at = words;
+	uint64_t hash = seed ^ count, one, two;
+
+	for (; count >= 2; count -= 2, at += 16) {
+		memcpy(&one, at, 8);
+		memcpy(&two, at + 8, 8);
+		hash = hash_mix(one ^ 0xa0761d6478bd642full, two ^ hash);
+	}
+	if (count) {
+		memcpy(&one, at, 8);
+		hash = hash_mix(one ^ 0x8ebc6af09c88c6e3ull, hash);
+	}
+	return hash_mix(hash, 0xe7037ed1a0b428dbull ^ seed);
+}
+
+/* Of length bytes. */
+static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length)
+{
+	const unsigned char *at = bytes;
+	uint64_t hash = seed ^ length, rest = 0;
+
+	for (; length >= 8; length -= 8, at += 8) {
+		memcpy(&rest, at, 8);
+		hash = hash_mix(rest ^ 0xa0761d6478bd642full, hash ^ 0x8ebc6af09c88c6e3ull);
+	}
+	rest = 0;
+	memcpy(&rest, at, length);
+	return hash_mix(rest ^ hash, 0xe7037ed1a0b428dbull ^ seed);
+}
+
+#endif

@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/encode.h"
+
+#include "hook_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#define DAY_MS	       86400000u
+#define MS_NS	       1000000u
+#define VALUE_NAME_MAX 48   /* a name of a value; hooks' arguments are far below */
+#define PART_MAX       3900 /* a longer text is cut into parts; with its name it fits a packet */
+#define PATH_CLIP      3800 /* MMAP cannot be cut into parts */
+#define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18) /* in both protocols behind four dwords */
+#define NAME_COPY      32		       /* names up to here are copied by two vector moves */
+#define inline_	       static inline __attribute__((always_inline))
+
+/* A string that is already laid out for the wire: length, text, padding. */
+struct wire_text {
+	const void *bytes;
+	uint32_t size;
+};
+
+/* The packets' structs once more, with strings laid out beforehand. */
+typedef uint32_t encode_dword;
+typedef uint64_t encode_qword;
+typedef uint64_t encode_pointer;
+typedef struct wire_text encode_string;
+typedef struct wire_flags encode_flags;
+typedef struct wire_values encode_values;
+typedef struct wire_addresses encode_addresses;
+
+#define PACKET(name, tag, description) struct encode_packet_##name {
+#define FIELD(kind, name, description) encode_##kind name;
+#define TAIL(kind, name, description)  encode_##kind name;
+#define PACKET_END(name) \
+	}                \
+	;
+#include "wire.def"
+#undef PACKET
+#undef FIELD
+#undef TAIL
+#undef PACKET_END
+
+/* ---- fields ---- */
+
+inline_ uint8_t *put_dword(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+inline_ uint8_t *put_qword(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, 8);
+	return at + 8;
+}
+
+inline_ uint8_t *put_pointer(uint8_t *at, uint64_t value)
+{
+	uintptr_t native = (uintptr_t)value;
+
+	memcpy(at, &native, sizeof(native));
+	return at + sizeof(native);
+}
+
+inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
+{
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+/* Short ones by a copy of fixed size: what it copies too much is written over. */
+inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
+{
+	if (__builtin_expect(text.size <= NAME_COPY, 1))
+		memcpy(at, text.bytes, NAME_COPY);
+	else
+		memcpy(at, text.bytes, text.size);
+	return at + text.size;
+}
+
+/* Lists are written by those who know them. */
+inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
+{
+	return put_dword(at, values.count);
+}
+
+inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
+{
+	const uint64_t *item = addresses.items;
+	uint32_t left = addresses.count;
+
+	at = put_dword(at, left);
+	/* in place: for so few, a call of memcpy costs more than it copies */
+	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
+		memcpy(at, item, 32);
+	for (; left; left--)
+		at = put_pointer(at, *item++);
+	return at;
+}
+
+/* A text as a string of the wire. to: room for length rounded up and 4 more. */
+static uint32_t lay_out(uint8_t *to, const char *text, size_t length)
+{
+	uint32_t size;
+
+	if (length > WIRE_STRING_MAX)
+		length = WIRE_STRING_MAX;
+	size = (uint32_t)(length + 2 + 3) & ~3u;
+	/* "" has length 2 and two NULs: length 0 is the string that is not there */
+	if (size < 4)
+		size = 4;
+	memset(to + size - 4, 0, 4);
+	to[0] = (uint8_t)(size - 2);
+	to[1] = (uint8_t)((size - 2) >> 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	to[0] = (uint8_t)((size - 2) >> 8);
+	to[1] = (uint8_t)(size - 2);
+#endif
+	memcpy(to + 2, text, length);
+	return size;
+}
+
+/* ---- packets, from the rows ---- */
+
+#define PACKET(name, tag, description)                                                      \
+	inline_ uint8_t *put_##name(uint8_t *at, const struct encode_packet_##name *packet, \
+				    bool tails)                                             \
+	{                                                                                   \
+		uint8_t *start = at;                                                        \
+		(void)tails;                                                                \
+		at = put_dword(at, WIRE_TAG(#tag)) + 4;
+#define FIELD(kind, name, description) at = put_##kind(at, packet->name);
+#define TAIL(kind, name, description) \
+	if (tails)                    \
+		at = put_##kind(at, packet->name);
+#define PACKET_END(name)                                                 \
+	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE); \
+	return at;                                                       \
+	}
+/* The rooms that only sp-rtrace's own parts use have a row and no writer. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "wire.def"
+#pragma GCC diagnostic pop
+#undef PACKET
+#undef FIELD
+#undef TAIL
+#undef PACKET_END
+
+/* CALL as BINARY_PROTOCOL 1.4 has it. */
+static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packet)
+{
+	uint8_t *start = at;
+
+	at = put_dword(at, WIRE_TAG("CALL")) + 4;
+	at = put_dword(at, packet->timestamp);
+	at = put_dword(at, packet->resource);
+	at = put_dword(at, packet->context);
+	at = put_dword(at, packet->type);
+	at = put_string(at, packet->function);
+	at = put_pointer(at, packet->object);
+	at = put_dword(at, packet->size);
+	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE);
+	return at;
+}
+
+/* ---- start of a stream ---- */
+
+void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
+		 const struct ticks *ticks)
+{
+	memset(encoder, 0, sizeof(*encoder));
+	encoder->buffer = buffer;
+	encoder->room = room;
+	encoder->tails = protocol == PROTOCOL_2_0;
+	encoder->ticks = ticks;
+	encoder->timestamp = 1;
+	for (int i = 0; i < HOOK_COUNT; i++) {
+		struct encode_name *name = &encoder->names[i];
+
+		name->size = lay_out(name->bytes, hook_table[i].name, strlen(hook_table[i].name));
+	}
+}
+
+static uint8_t *put_handshake(uint8_t *at, bool tails)
+{
+	struct utsname machine;
+	size_t length, size;
+
+	if (uname(&machine) < 0)
+		strcpy(machine.machine, "unknown");
+	length = strlen(machine.machine);
+	size = (7 + length + 3) & ~(size_t)3;
+	memset(at, 0, size);
+	at[0] = WIRE_HANDSHAKE;
+	at[1] = (uint8_t)(size - 2);
+	at[2] = tails ? WIRE_MAJOR : 1;
+	at[3] = tails ? WIRE_MINOR : 4;
+	at[4] = (uint8_t)length;
+	memcpy(at + 5, machine.machine, length);
+	at[5 + length] = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	at[6 + length] = sizeof(uintptr_t);
+	return at + size;
+}
+
+static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
+{
+	size_t length = strlen(text);
+
+	return (struct wire_text){ room, lay_out(room, text, length < most ? length : most) };
+}
+
+static uint8_t *put_resources(uint8_t *at, bool tails)
+{
+	uint8_t type[64], description[256];
+
+	for (uint32_t i = 1; i < RESOURCE_COUNT; i++) {
+		struct encode_packet_resource packet = {
+			.id = i,
+			.flags = resource_table[i].flags,
+			.type = text_of(type, resource_table[i].type, 58),
+			.description = text_of(description, resource_table[i].description, 250),
+		};
+
+		at = put_resource(at, &packet, tails);
+	}
+	return at;
+}
+
+void encode_start(struct encoder *encoder, const struct encode_process *process)
+{
+	uint8_t name[256];
+	uint64_t start_ns = ticks_ns(encoder->ticks, process->start);
+	uint64_t start = start_ns + process->realtime_ns;
+	uint8_t *at = encoder->buffer + encoder->used;
+	struct encode_packet_process packet = {
+		.pid = (uint32_t)process->pid,
+		.seconds = (uint32_t)(start / 1000000000),
+		.microseconds = (uint32_t)(start % 1000000000 / 1000),
+		.depth = process->depth,
+		.name = text_of(name, process->name, 250),
+		.marker = WIRE_TAIL_MARKER,
+		.session_low = process->session[0],
+		.session_high = process->session[1],
+		.stream = process->stream,
+		.parent_stream = process->parent_stream,
+		.parent_pid = (uint32_t)process->parent_pid,
+		.start_ns = start_ns,
+		.realtime_ns = process->realtime_ns,
+	};
+
+	at = put_handshake(at, encoder->tails);
+	at = put_process(at, &packet, encoder->tails);
+	at = put_tracer(at,
+			&(struct encode_packet_tracer){ .id = 0,
+							.version = process->version,
+							.name = text_of(name, "holdtrace", 250) },
+			encoder->tails);
+	at = put_resources(at, encoder->tails);
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+/* ---- values ---- */
+
+/* ARGS packets as they grow: a new one begins where the next value would not fit. */
+struct values {
+	uint8_t *at, *end;
+	uint8_t *packet; /* NULL: none begun */
+	uint32_t count;
+};
+
+static void values_end(struct values *values)
+{
+	if (!values->packet)
+		return;
+	put_dword(values->packet + 4, (uint32_t)(values->at - values->packet) - WIRE_HEADER_SIZE);
+	put_dword(values->packet + WIRE_HEADER_SIZE, values->count);
+	values->packet = NULL;
+}
+
+static void values_put(struct values *values, const char *name, size_t name_length,
+		       const char *value, size_t length)
+{
+	size_t size = name_length + length + 12;
+
+	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)
+		return;
+	if (values->packet && (size_t)(values->at - values->packet) + size > WIRE_PACKET_MAX)
+		values_end(values);
+	if (!values->packet) {
+		values->packet = values->at;
+		values->at = put_dword(values->at, WIRE_TAG("ARGS")) + 8;
+		values->count = 0;
+	}
+	values->at += lay_out(values->at, name, name_length);
+	values->at += lay_out(values->at, value, length);
+	values->count++;
+}
+
+/* A text of any length: in parts name, name+1, name+2 … where one packet cannot hold it. */
+static void values_put_text(struct values *values, const char *name, const char *value,
+			    size_t length)
+{
+	char part[VALUE_NAME_MAX + 16];
+	size_t name_length = strnlen(name, VALUE_NAME_MAX);
+
+	values_put(values, name, name_length, value, length < PART_MAX ? length : PART_MAX);
+	for (unsigned number = 1; length > PART_MAX; number++) {
+		int size = snprintf(part, sizeof(part), "%.*s+%u", VALUE_NAME_MAX, name, number);
+
+		value += PART_MAX;
+		length -= PART_MAX;
+		values_put(values, part, (size_t)size, value,
+			   length < PART_MAX ? length : PART_MAX);
+	}
+}
+
+/* Digits of a number from behind. Returns where they begin. */
+inline_ char *digits(char *end, uint64_t value, unsigned base)
+{
+	do {
+		*--end = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value);
+	return end;
+}
+
+static char *format_number(char *end, enum argument_kind kind, uint64_t value)
+{
+	char *at;
+
+	if (kind == ARGUMENT_HEX) {
+		at = digits(end, value, 16);
+		*--at = 'x';
+		*--at = '0';
+	} else if (kind == ARGUMENT_OCTAL) {
+		at = digits(end, value, 8);
+		if (value)
+			*--at = '0';
+	} else if ((int64_t)value < 0) {
+		at = digits(end, 0 - value, 10);
+		*--at = '-';
+	} else {
+		at = digits(end, value, 10);
+	}
+	return at;
+}
+
+static char *format_time(char *end, uint64_t seconds, uint64_t ns)
+{
+	char *at = digits(end, ns < 1000000000 ? ns : 999999999, 10);
+
+	while (end - at < 9)
+		*--at = '0';
+	*--at = '.';
+	return format_number(at, ARGUMENT_DECIMAL, seconds);
+}
+
+/* The arguments of a call: numbers, then texts, both in the order of the hook's row. */
+struct raw_values {
+	const uint64_t *numbers;
+	uint32_t number_count;
+	const char *text, *text_end;
+};
+
+static uint64_t next_number(struct raw_values *raw)
+{
+	if (!raw->number_count)
+		return 0;
+	raw->number_count--;
+	return *raw->numbers++;
+}
+
+static void put_argument(struct values *values, const struct hook_argument *argument,
+			 struct raw_values *raw)
+{
+	char room[64], *end = room + sizeof(room), *at;
+
+	if (argument->kind == ARGUMENT_TEXT) {
+		size_t length = strnlen(raw->text, (size_t)(raw->text_end - raw->text));
+
+		values_put_text(values, argument->name, raw->text, length);
+		raw->text += length;
+		if (raw->text < raw->text_end)
+			raw->text++;
+		return;
+	}
+	if (argument->kind == ARGUMENT_TIME) {
+		uint64_t seconds = next_number(raw);
+
+		at = format_time(end, seconds, next_number(raw));
+	} else {
+		at = format_number(end, argument->kind, next_number(raw));
+	}
+	values_put(values, argument->name, strlen(argument->name), at, (size_t)(end - at));
+}
+
+static uint8_t *put_call_values(const struct encoder *encoder, uint8_t *at,
+				const struct record_call *call)
+{
+	const struct hook *hook = &hook_table[call->record.more];
+	struct raw_values raw = { .numbers = (const uint64_t *)(call + 1),
+				  .number_count = call->numbers };
+	struct values values = { .at = at, .end = encoder->buffer + encoder->room };
+
+	raw.text = (const char *)(raw.numbers + call->numbers);
+	raw.text_end = raw.text + call->text;
+	for (int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++)
+		put_argument(&values, &hook->arguments[i], &raw);
+	values_end(&values);
+	return values.at;
+}
+
+/* ---- events ---- */
+
+/* CLOCK_MONOTONIC in ms modulo a day. Never 0, which would say that there is none. */
+inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
+{
+	uint64_t ms;
+
+	if (__builtin_expect(ns - encoder->ms_start < MS_NS, 1))
+		return encoder->timestamp;
+	ms = ns / MS_NS;
+	encoder->ms_start = ms * MS_NS;
+	encoder->timestamp = (uint32_t)(ms % DAY_MS);
+	if (!encoder->timestamp)
+		encoder->timestamp = 1;
+	return encoder->timestamp;
+}
+
+/* What an event does to what is held; 0 if it failed, or never came to gain anything. */
+inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
+{
+	enum effect effect = EFFECT_NEITHER;
+
+	if (operation < OPERATION_COUNT)
+		effect = operation_table[operation].effect;
+	if (flags & CALL_FAILED)
+		return CALL_TYPE_NONE;
+	if (effect == EFFECT_GAINS)
+		return flags & CALL_UNWOUND ? CALL_TYPE_NONE : CALL_TYPE_ALLOC;
+	return effect == EFFECT_LOSES ? CALL_TYPE_FREE : CALL_TYPE_NONE;
+}
+
+inline_ uint8_t *put_any_call(const struct encoder *encoder, uint8_t *at,
+			      const struct encode_packet_call *packet)
+{
+	return encoder->tails ? put_call(at, packet, true) : put_call_1_4(at, packet);
+}
+
+inline_ uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count)
+{
+	struct encode_packet_backtrace packet = { .frames = { .count = count, .items = frames } };
+
+	if (packet.frames.count > WIRE_FRAMES_MAX)
+		packet.frames.count = WIRE_FRAMES_MAX;
+	return put_backtrace(at, &packet, true);
+}
+
+static void encode_call(struct encoder *encoder, const struct merge_event *event)
+{
+	const struct record_call *call = (const struct record_call *)event->record;
+	const struct ticks *ticks = encoder->ticks;
+	uint64_t time_ns = ticks_ns(ticks, event->time);
+	uint64_t enter_ns = ticks_ns(ticks, call->enter);
+	uint32_t type = call_type(call->operation, call->flags);
+	uint8_t flags = call->flags & (uint8_t)~RECORD_ASIDE;
+	uint8_t *at = encoder->buffer + encoder->used;
+	const struct encode_name *name;
+	struct encode_packet_call packet;
+
+	if (call->record.more >= HOOK_COUNT)
+		return;
+	name = &encoder->names[call->record.more];
+	packet = (struct encode_packet_call){
+		.resource = type && call->resource && call->resource < RESOURCE_COUNT
+				    ? call->resource
+				    : RESOURCE_EVENT,
+		.context = call->context,
+		.timestamp = timestamp(encoder, time_ns),
+		.type = type,
+		.function = { name->bytes, name->size },
+		.size = call->size > INT32_MAX ? INT32_MAX : (uint32_t)call->size,
+		.object = call->object,
+		.what = { .operation = call->operation,
+			  .moment = call->moment,
+			  .part = call->part,
+			  .bits = event->late ? flags | CALL_LATE : flags },
+		.thread = (uint32_t)event->thread->id,
+		.cpu = (uint32_t)call->cpu,
+		.depth = call->depth,
+		.error = (uint32_t)call->error,
+		.pthread = event->thread->pthread,
+		.call = call->call,
+		.enter_ns = enter_ns,
+		.leave_ns = call->leave ? ticks_ns(ticks, call->leave) : enter_ns,
+		.bytes = call->size,
+		.related = call->related,
+		.result = call->result,
+		.frame = call->frame,
+	};
+	at = put_any_call(encoder, at, &packet);
+	if (call->numbers || call->text)
+		at = put_call_values(encoder, at, call);
+	at = put_frames(at, event->frames, event->frame_count);
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+/* The CALL of a note; one about an open call says in its tail what the call would have. */
+static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct encode_note *note)
+{
+	uint8_t name[64];
+	uint64_t time_ns = ticks_ns(encoder->ticks, note->time);
+	const struct arena_open *open = note->open;
+	struct encode_packet_call packet = {
+		.resource = RESOURCE_EVENT,
+		.timestamp = timestamp(encoder, time_ns),
+		.type = CALL_TYPE_NONE,
+		.function = text_of(name, note->name, 58),
+		.what = { .moment = MOMENT_LEAVE },
+		.cpu = UINT32_MAX,
+		.enter_ns = time_ns,
+		.leave_ns = time_ns,
+	};
+
+	if (note->thread) {
+		packet.thread = (uint32_t)note->thread->id;
+		packet.pthread = note->thread->pthread;
+	}
+	if (open) {
+		packet.object = open->object;
+		packet.related = open->related;
+		packet.enter_ns = ticks_ns(encoder->ticks, open->enter);
+		packet.call = open->call;
+		packet.frame = open->frame;
+		packet.what.operation =
+			open->hook < HOOK_COUNT ? (uint8_t)hook_table[open->hook].operation : 0;
+		packet.what.bits = CALL_OPEN;
+	}
+	return put_any_call(encoder, at, &packet);
+}
+
+void encode_note(struct encoder *encoder, const struct encode_note *note)
+{
+	struct values values = { .end = encoder->buffer + encoder->room };
+
+	values.at = put_note_call(encoder, encoder->buffer + encoder->used, note);
+	for (uint32_t i = 0; i < note->count; i++)
+		values_put_text(&values, note->values[i].name, note->values[i].value,
+				strlen(note->values[i].value));
+	values_end(&values);
+	values.at = put_frames(values.at, note->frames, note->frame_count);
+	encoder->used = (size_t)(values.at - encoder->buffer);
+}
+
+/* The next text of a record, which need not end where it should. */
+static const char *next_text(const char **at, const char *end, size_t *length)
+{
+	const char *text = *at;
+
+	*length = strnlen(text, (size_t)(end - text));
+	*at = text + *length < end ? text + *length + 1 : end;
+	return text;
+}
+
+static void encode_record_note(struct encoder *encoder, const struct merge_event *event)
+{
+	const struct record_note *record = (const struct record_note *)event->record;
+	const char *text = (const char *)(record + 1), *end = text + record->text;
+	struct values values = { .end = encoder->buffer + encoder->room };
+	char name[VALUE_NAME_MAX + 1];
+	size_t length;
+	struct encode_note note = { .name = name, .thread = event->thread, .time = event->time };
+	const char *first = next_text(&text, end, &length);
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, first);
+	values.at = put_note_call(encoder, encoder->buffer + encoder->used, &note);
+	for (uint32_t i = 0; i < record->record.more && text < end; i++) {
+		const char *found = next_text(&text, end, &length);
+		const char *value;
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, found);
+		value = next_text(&text, end, &length);
+		values_put_text(&values, name, value, length);
+	}
+	values_end(&values);
+	values.at = put_frames(values.at, NULL, 0);
+	encoder->used = (size_t)(values.at - encoder->buffer);
+}
+
+static void encode_module(struct encoder *encoder, const struct record_module *record)
+{
+	const char *path = (const char *)(record + 1);
+	const uint8_t *id = (const uint8_t *)path + record->path_size;
+	uint8_t path_room[PATH_CLIP + 8], id_room[160];
+	char hex[129];
+	size_t count = record->build_id_size < 64 ? record->build_id_size : 64;
+	size_t length = strnlen(path, record->path_size);
+	uint8_t *at = encoder->buffer + encoder->used;
+	struct encode_packet_mapping packet = { .from = record->base,
+						.to = record->end,
+						.code = record->start,
+						.offset = record->offset };
+
+	if (length > PATH_CLIP)
+		length = PATH_CLIP;
+	for (size_t i = 0; i < count; i++) {
+		hex[2 * i] = "0123456789abcdef"[id[i] >> 4];
+		hex[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+	}
+	packet.path = (struct wire_text){ path_room, lay_out(path_room, path, length) };
+	packet.build_id = (struct wire_text){ id_room, lay_out(id_room, hex, 2 * count) };
+	at = put_mapping(at, &packet, encoder->tails);
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+static uint32_t clip(uint64_t number)
+{
+	return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+}
+
+static void encode_heap(struct encoder *encoder, const struct record_heap *record)
+{
+	const uint64_t *number = record->number;
+	struct encode_packet_heap packet = {
+		.bottom = record->bottom,
+		.top = record->top,
+		.arena = clip(number[0]),
+		.ordblks = clip(number[1]),
+		.smblks = clip(number[2]),
+		.hblks = clip(number[3]),
+		.hblkhd = clip(number[4]),
+		.usmblks = clip(number[5]),
+		.fsmblks = clip(number[6]),
+		.uordblks = clip(number[7]),
+		.fordblks = clip(number[8]),
+		.keepcost = clip(number[9]),
+	};
+	uint8_t *at = put_heap(encoder->buffer + encoder->used, &packet, encoder->tails);
+
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+void encode_event(struct encoder *encoder, const struct merge_event *event)
+{
+	switch ((enum record_kind)event->record->kind) {
+	case RECORD_CALL:
+		encode_call(encoder, event);
+		break;
+	case RECORD_NOTE:
+		encode_record_note(encoder, event);
+		break;
+	case RECORD_MODULE:
+		encode_module(encoder, (const struct record_module *)event->record);
+		break;
+	case RECORD_HEAP:
+		encode_heap(encoder, (const struct record_heap *)event->record);
+		break;
+	case RECORD_PAD:
+	case RECORD_THREAD:
+		break;
+	}
+}
+
+size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls)
+{
+	size_t at = used && buffer[0] == WIRE_HANDSHAKE ? buffer[1] + 2u : 0;
+	size_t whole = at <= size ? at : 0;
+
+	*calls = 0;
+	while (at + WIRE_HEADER_SIZE <= used) {
+		const uint8_t *packet = buffer + at;
+		uint32_t tag, length;
+
+		memcpy(&tag, packet, 4);
+		memcpy(&length, packet + 4, 4);
+		at += WIRE_HEADER_SIZE + length;
+		if (at <= size)
+			whole = at;
+		else if (tag == WIRE_TAG("CALL"))
+			*calls += packet[CALL_NAME_TEXT] != WIRE_NOTE_PREFIX;
+	}
+	return whole;
+}

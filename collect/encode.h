@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_ENCODE_H
+#define COLLECT_ENCODE_H
+
+/*
+ * Events as packets of the binary stream, straight into a large buffer that the caller empties:
+ * whole packets only, nothing allocated, no system call. The put functions come from wire.def.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/merge.h"
+#include "collect/ticks.h"
+#include "hooks.h"
+#include "settings.h"
+#include "wire.h"
+
+/* No call puts more than this into the buffer. */
+#define ENCODE_MOST (160u << 10)
+
+/* The name of a hook as the string that goes into CALL. */
+struct encode_name {
+	uint8_t bytes[64];
+	uint32_t size;
+};
+
+struct encoder {
+	uint8_t *buffer;
+	size_t used, room; /* empty it before less than ENCODE_MOST is left */
+	bool tails;	   /* 2.0; else the protocol document to the letter: 1.4 */
+	const struct ticks *ticks;
+	uint64_t ms_start; /* ns at which the millisecond of `timestamp` began */
+	uint32_t timestamp;
+	struct encode_name names[HOOK_COUNT];
+};
+
+/* What PINF says. */
+struct encode_process {
+	int32_t pid;
+	int32_t parent_pid;
+	const char *name;
+	uint32_t depth;
+	uint64_t session[2];
+	uint32_t stream;
+	uint32_t parent_stream;
+	uint64_t start;	      /* ticks */
+	uint64_t realtime_ns; /* what makes the clock's time that since 1970 */
+	uint32_t version;     /* of holdtrace: major << 16 | minor */
+};
+
+/* A fact that is no call: a name beginning with ~ and values. */
+struct encode_note {
+	const char *name;
+	const struct wire_value *values;
+	uint32_t count;
+	const struct merge_thread *thread; /* NULL: of the process */
+	uint64_t time;			   /* ticks */
+	/* a call that is still under way; NULL: the note is about none */
+	const struct arena_open *open;
+	const uint64_t *frames; /* innermost first */
+	uint32_t frame_count;
+};
+
+/* buffer: room bytes, at least twice ENCODE_MOST; the caller keeps it. */
+void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
+		 const struct ticks *ticks);
+
+/* Handshake, PINF, MINF and all RESR: the start of a stream. */
+void encode_start(struct encoder *encoder, const struct encode_process *process);
+
+/* One event of merge: RECORD_CALL, NOTE, MODULE or HEAP. */
+void encode_event(struct encoder *encoder, const struct merge_event *event);
+
+void encode_note(struct encoder *encoder, const struct encode_note *note);
+
+/*
+ * How much of the first size bytes of a buffer is whole packets, and in *calls how many calls (no
+ * notes) stand in the buffer behind those. A handshake may come first.
+ */
+size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collect.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unknown"
+#endif
+
+static const char usage[] =
+	"Usage: holdtrace-collect ARENA [SINK [REPORTS]]\n"
+	"Collects what the programs traced by libholdtrace.so record.\n"
+	"\n"
+	"The library or `holdtrace` starts this program; there is no need to do so by hand.\n"
+	"The words are numbers of open descriptors: of the memory that they share, of what\n"
+	"the stream goes to if the output is `stdout` or `fd:N` (-1: not), and of a pipe that\n"
+	"is told which streams are complete.\n"
+	"\n"
+	"      --help     say this and end\n"
+	"      --version  say the version and end\n";
+
+/* Reads a descriptor's number, or -1 for none. Returns false if it is neither. */
+static bool parse_descriptor(const char *text, int *fd)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	*fd = (int)number;
+	return end != text && !*end && !errno && number >= -1 && number <= INT_MAX;
+}
+
+static int refuse(const char *why, const char *what)
+{
+	fprintf(stderr, "holdtrace-collect: %s%s\nTry 'holdtrace-collect --help'.\n", why, what);
+	return 2;
+}
+
+static int say_what_is_asked(const char *text)
+{
+	fputs(text, stdout);
+	return fflush(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct collect_fds fds = { .arena = -1, .sink = -1, .reports = -1 };
+	int *const where[] = { &fds.arena, &fds.sink, &fds.reports };
+	struct collector *collector;
+	struct error err = { 0 };
+
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return say_what_is_asked(usage);
+	if (argc == 2 && !strcmp(argv[1], "--version"))
+		return say_what_is_asked("holdtrace-collect (holdtrace) " PACKAGE_VERSION "\n");
+	if (argc < 2 || argc > 4)
+		return refuse("one to three descriptors are needed", "");
+	for (int i = 1; i < argc; i++)
+		if (!parse_descriptor(argv[i], where[i - 1]))
+			return refuse("not a descriptor: ", argv[i]);
+	collector = collect_start(&fds, &err);
+	if (!collector) {
+		fprintf(stderr, "holdtrace-collect: %s\n", err.text);
+		return 1;
+	}
+	collect_run(collector);
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_SINK_H
+#define COLLECT_SINK_H
+
+/*
+ * Where the bytes of one stream go: a file, an inherited descriptor, a command's input; through
+ * zstd if the name says so. Knows nothing of packets.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* What the user asked for, and which stream of the run this is. */
+struct sink_wish {
+	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
+	bool force;	 /* write over a file that exists */
+	bool first;	 /* the run's first stream has the name itself, others add to it */
+	int inherited;	 /* descriptor for stdout and fd:N; -1: as they say */
+	const char *program;
+	int32_t pid;
+};
+
+struct sink {
+	int fd;	       /* -1: closed */
+	bool regular;  /* a file of our own: may be cut, is locked until complete */
+	bool locked;   /* by us, until complete: readers wait */
+	pid_t command; /* 0: none */
+	void *zstd;    /* ZSTD_CCtx; NULL: plain */
+	void *packed;  /* room for what zstd makes */
+	size_t packed_room;
+	uint64_t size;	     /* bytes in the file so far */
+	char name[5120];     /* for messages */
+	uint64_t *heartbeat; /* moves with every portion that is written; may be NULL */
+};
+
+/* How a setting of out is meant. */
+enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
+
+enum sink_form sink_form(const char *out);
+
+/* The descriptor that out names (stdout, fd:N); -1 if it is no such or makes no sense. */
+int sink_descriptor(const char *out);
+
+/*
+ * The path of a stream's file, before a number is added because it is taken. False if it does
+ * not fit or the wish is no file.
+ */
+bool sink_path(const struct sink_wish *wish, char *path, size_t size);
+
+/* Whether the name of a stream's file depends on the program. */
+bool sink_needs_program(const char *out);
+
+/* Opens what is wished for. On failure nothing is left behind. */
+int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err);
+
+/*
+ * Checks that files can be made where they will be, for a wish whose program is not known yet.
+ */
+int sink_check(const char *out, struct error *err);
+
+/*
+ * Writes all of it, and through zstd so that all of it can be read. *written: how many of the
+ * bytes were; after an error the file ends with them (through zstd: with the write before).
+ * Fails with -ENOSPC, -EPIPE and so on; the sentence names the place.
+ */
+int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
+	       struct error *err);
+
+/* Takes the last size bytes of a plain file back. Elsewhere nothing happens. */
+void sink_cut(struct sink *sink, size_t size);
+
+/* Ends the stream and unlocks it. A command may still be running: see sink_finished(). */
+int sink_close(struct sink *sink, struct error *err);
+
+/* Closes a sink that nothing was written to, and removes the file that was made for it. */
+void sink_discard(struct sink *sink);
+
+/* Whether a closed sink's command has ended. */
+bool sink_finished(struct sink *sink);
+
+#endif

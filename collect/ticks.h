@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_TICKS_H
+#define COLLECT_TICKS_H
+
+/*
+ * The arena's ticks as CLOCK_MONOTONIC in ns. The processor's counter is compared with the
+ * clock again and again; where the two drift apart a new straight line begins at the present,
+ * joined to the last one, so that times stay continuous and never run backwards.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "arena.h"
+#include "counter.h"
+
+#define TICKS_LINES 64u
+
+/* From start on: ns + (ticks - start) * factor / 2^32. */
+struct ticks_line {
+	uint64_t start;
+	uint64_t ns;
+	uint64_t factor;
+};
+
+/* One instant by both clocks. */
+struct ticks_pair {
+	uint64_t ticks;
+	uint64_t ns;
+	uint64_t width; /* how far off ticks may be */
+};
+
+struct ticks {
+	bool identity;
+	uint32_t count;
+	struct ticks_pair first; /* the far end of the measured base line */
+	uint64_t next_ns;	 /* when to compare again */
+	uint64_t step_ns;
+	struct ticks_line lines[TICKS_LINES]; /* oldest first */
+};
+
+static inline uint64_t ticks_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The present in the ticks of a clock (enum arena_clock). */
+static inline uint64_t ticks_now(uint32_t clock)
+{
+	return clock == ARENA_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
+}
+
+/* Begins the measurement. Cheap; the conversion works after ticks_begin(). */
+void ticks_measure(struct ticks *ticks, uint32_t clock);
+
+/*
+ * Ends the first measurement, after at least a third of a millisecond since ticks_measure(), for
+ * which it waits if need be. From here on ticks_ns() answers.
+ */
+void ticks_begin(struct ticks *ticks);
+
+/* Compares the clocks if it is time to. now_ns: CLOCK_MONOTONIC as the caller read it. */
+void ticks_compare(struct ticks *ticks, uint64_t now_ns);
+
+/* As ticks_compare() with a pair that the caller brings: the part that knows no clock. */
+void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair);
+
+/* ns of ticks that lie before the last but one line; ticks_ns() calls it. */
+uint64_t ticks_ns_old(const struct ticks *ticks, uint64_t when);
+
+static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t when)
+{
+	__int128 delta = (__int128)(int64_t)(when - line->start) * line->factor;
+
+	return line->ns + (uint64_t)(int64_t)(delta >> 32);
+}
+
+/* Ticks to ns. Never decreasing in `when`. */
+static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
+{
+	const struct ticks_line *line = &ticks->lines[ticks->count - 1];
+
+	if (__builtin_expect(ticks->identity, 0))
+		return when;
+	if (__builtin_expect(when >= line->start, 1))
+		return ticks_on_line(line, when);
+	return ticks_ns_old(ticks, when);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define LOOK_NS	  1000000000u /* between two looks for a process's mapping */
+#define MISSED_NS 1000000000u /* how long an exec may take to attach again */
+
+enum mapped { MAPPED_NO, MAPPED_YES, MAPPED_UNKNOWN };
+
+/* Whether a process has the arena mapped; unknown where we may not look. */
+static enum mapped has_arena(int32_t pid, const struct shared *shared)
+{
+	char path[64], line[512];
+	cleanup_file FILE *maps = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return errno == ENOENT || errno == ESRCH ? MAPPED_NO : MAPPED_UNKNOWN;
+	while (fgets(line, sizeof(line), maps)) {
+		unsigned high, low;
+		unsigned long inode;
+
+		/* a long path's rest does not look like this */
+		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &inode) == 3 &&
+		    inode == shared->inode && high == major(shared->device) &&
+		    low == minor(shared->device))
+			return MAPPED_YES;
+	}
+	return ferror(maps) ? MAPPED_UNKNOWN : MAPPED_NO;
+}
+
+/* The last number of the NSpid line: what the process calls itself. 0: unknown. */
+static int32_t own_pid(int32_t pid)
+{
+	char path[64], line[512];
+	cleanup_file FILE *status = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NSpid:", 6) && last)
+			return (int32_t)strtol(last + 1, NULL, 10);
+	}
+	return 0;
+}
+
+/* A process of another pid namespace by our number; 0 if there is none. */
+static int32_t find_foreign(int32_t pid, const struct shared *shared)
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	int32_t found = 0;
+
+	if (!directory)
+		return 0;
+	while (!found && (entry = readdir(directory)) != NULL) {
+		int32_t candidate = (int32_t)strtol(entry->d_name, NULL, 10);
+
+		if (candidate > 0 && own_pid(candidate) == pid &&
+		    has_arena(candidate, shared) == MAPPED_YES)
+			found = candidate;
+	}
+	closedir(directory);
+	return found;
+}
+
+int watch_open(int32_t pid)
+{
+	/* pidfd_open sets FD_CLOEXEC */
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, bool foreign,
+		 int pidfd)
+{
+	memset(watch, 0, sizeof(*watch));
+	watch->pid = watch->our_pid = pid;
+	watch->pidfd = pidfd;
+	if (pidfd >= 0)
+		return;
+	if (foreign && has_arena(pid, shared) != MAPPED_YES) {
+		watch->foreign = true;
+		watch->our_pid = find_foreign(pid, shared);
+	}
+	if (watch->our_pid)
+		watch->pidfd = watch_open(watch->our_pid);
+}
+
+/* State and exit code from /proc/PID/stat. False if there is no such process. */
+static bool read_stat(int32_t pid, char *state, int *code)
+{
+	char path[64], text[1024];
+	cleanup_file FILE *stat = NULL;
+	const char *at;
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return false;
+	size = fread(text, 1, sizeof(text) - 1, stat);
+	text[size] = 0;
+	at = strrchr(text, ')');
+	if (!at || sscanf(at, ") %c", state) != 1)
+		return false;
+	/* exit_code is the last field, the 52nd */
+	at = strrchr(text, ' ');
+	*code = at ? (int)strtol(at + 1, NULL, 10) : 0;
+	return true;
+}
+
+/* linux/pidfd.h of 6.15; exit_code is there once the process has been reaped. */
+struct pidfd_info_64 {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+
+#define PIDFD_INFO_EXIT_BIT (1u << 3)
+#define PIDFD_GET_INFO_64   _IOWR(0xFF, 11, struct pidfd_info_64)
+
+_Static_assert(sizeof(struct pidfd_info_64) == 64, "as the kernel has it");
+
+static bool reaped_code(int pidfd, int *code)
+{
+	struct pidfd_info_64 info = { .mask = PIDFD_INFO_EXIT_BIT };
+
+	if (pidfd < 0 || ioctl(pidfd, PIDFD_GET_INFO_64, &info) < 0 ||
+	    !(info.mask & PIDFD_INFO_EXIT_BIT))
+		return false;
+	*code = info.exit_code;
+	return true;
+}
+
+static void set_end(struct watch *watch, bool known, int code)
+{
+	watch->end = WATCH_GONE;
+	if (!known)
+		return;
+	if (WIFEXITED(code)) {
+		watch->end = WATCH_EXITED;
+		watch->status = WEXITSTATUS(code);
+	} else if (WIFSIGNALED(code)) {
+		watch->end = WATCH_KILLED;
+		watch->status = WTERMSIG(code);
+	}
+}
+
+/* Dead, whether or not somebody has waited for it. */
+static bool is_dead(struct watch *watch)
+{
+	struct pollfd poller = { .fd = watch->pidfd, .events = POLLIN };
+	int code = 0;
+	char state;
+	bool known;
+
+	if (watch->pidfd >= 0 && poll(&poller, 1, 0) == 0)
+		return false;
+	known = read_stat(watch->our_pid, &state, &code);
+	if (known && state != 'Z' && state != 'X') {
+		/* without a pidfd it is alive; with one, its number belongs to another by now */
+		if (watch->pidfd < 0)
+			return false;
+		known = false;
+	}
+	if (!known)
+		known = reaped_code(watch->pidfd, &code);
+	set_end(watch, known, code);
+	return true;
+}
+
+/* Alive, but does it still run what attached? */
+static bool has_left(struct watch *watch, const struct shared *shared, uint64_t now_ns)
+{
+	char state = 'Z';
+	int code;
+
+	/* a first thread that called pthread_exit is a zombie while the others live: no mappings */
+	if (has_arena(watch->our_pid, shared) != MAPPED_NO ||
+	    !read_stat(watch->our_pid, &state, &code) || state == 'Z') {
+		watch->missed_ns = 0;
+		return false;
+	}
+	if (!watch->missed_ns)
+		watch->missed_ns = now_ns;
+	if (now_ns - watch->missed_ns < MISSED_NS)
+		return false;
+	watch->end = WATCH_EXEC;
+	watch->status = 1;
+	return true;
+}
+
+bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
+		     bool closely)
+{
+	if (!watch->our_pid) {
+		if (now_ns < watch->next_ns)
+			return false;
+		watch->next_ns = now_ns + LOOK_NS;
+		watch->our_pid = find_foreign(watch->pid, shared);
+		if (!watch->our_pid) {
+			watch->end = WATCH_GONE;
+			return true;
+		}
+		watch->pidfd = watch_open(watch->our_pid);
+	}
+	if (is_dead(watch))
+		return true;
+	if (!closely || (now_ns < watch->next_ns && !watch->missed_ns))
+		return false;
+	watch->next_ns = now_ns + LOOK_NS;
+	return has_left(watch, shared, now_ns);
+}
+
+void watch_stop(struct watch *watch)
+{
+	if (watch->pidfd >= 0)
+		close(watch->pidfd);
+	watch->pidfd = -1;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_WATCH_H
+#define COLLECT_WATCH_H
+
+/*
+ * Whether a traced process is still there, and how it ended: by pidfd, by what /proc says of it,
+ * and by whether it still has the arena mapped.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/shared.h"
+
+enum watch_end {
+	WATCH_ALIVE,
+	WATCH_EXITED, /* status: exit status */
+	WATCH_KILLED, /* status: signal */
+	WATCH_EXEC,   /* another image took its place; status: 1 if it does not record */
+	WATCH_GONE,   /* nobody knows how */
+};
+
+struct watch {
+	int32_t pid;	    /* as it calls itself */
+	int32_t our_pid;    /* as we call it; 0: not found yet */
+	int pidfd;	    /* -1: none */
+	bool foreign;	    /* lives in another pid namespace */
+	uint64_t next_ns;   /* when to look for its mapping again */
+	uint64_t missed_ns; /* since when it has the arena no more; 0: it has */
+	enum watch_end end;
+	int status;
+};
+
+/* A pidfd of a process of our own namespace; -1 if it is gone or the kernel has none. */
+int watch_open(int32_t pid);
+
+/*
+ * foreign: there are signs (its parent's) that it is of another pid namespace. pidfd: one that
+ * was opened earlier, which the watch then owns, or -1.
+ */
+void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, bool foreign,
+		 int pidfd);
+
+/*
+ * Whether it has ended; watch->end then says how. now_ns: CLOCK_MONOTONIC. Without closely, only
+ * what costs one system call is asked.
+ */
+bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
+		     bool closely);
+
+void watch_stop(struct watch *watch);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leaks three blocks at two places, leaves two descriptors open, forgets to join a thread, and
+ * ends with a mutex locked.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char *names[3];
+
+static char *copy_name(const char *name)
+{
+	char *copy = malloc(100);
+
+	return strcpy(copy, name);
+}
+
+static void read_settings(void)
+{
+	for (int i = 0; i < 2; i++)
+		names[i] = copy_name("kept");
+	free(copy_name("given back"));
+	open("/etc/passwd", O_RDONLY);
+	open("/etc/group", O_RDONLY);
+}
+
+static void *work(void *unused)
+{
+	names[2] = calloc(10, 25);
+	return unused;
+}
+
+static void *rest(void *unused)
+{
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t joined, forgotten;
+
+	read_settings();
+	pthread_create(&joined, NULL, work, NULL);
+	pthread_join(joined, NULL);
+	pthread_create(&forgotten, NULL, rest, NULL);
+	pthread_mutex_lock(&mutex);
+	return 0;
+}

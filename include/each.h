@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EACH_H
+#define EACH_H
+
+/*
+ * Lists of (type, name) pairs, as the parameters of a hook are written in hooks.def, turned into
+ * parameters, names or types. A function without parameters is written (void).
+ */
+
+#define EACH_JOIN_(a, b)					a##b
+#define EACH_JOIN(a, b)						EACH_JOIN_(a, b)
+#define EACH_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, n, ...) n
+#define EACH_COUNT(...)						EACH_COUNT_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+
+/* (int, fd, const char *, path) → int fd, const char *path */
+#define EACH_PARAMETER(list)	     EACH_JOIN(EACH_PARAMETER_, EACH_COUNT list) list
+#define EACH_PARAMETER_1(v)	     void
+#define EACH_PARAMETER_2(t, n)	     t n
+#define EACH_PARAMETER_4(t, n, ...)  t n, EACH_PARAMETER_2(__VA_ARGS__)
+#define EACH_PARAMETER_6(t, n, ...)  t n, EACH_PARAMETER_4(__VA_ARGS__)
+#define EACH_PARAMETER_8(t, n, ...)  t n, EACH_PARAMETER_6(__VA_ARGS__)
+#define EACH_PARAMETER_10(t, n, ...) t n, EACH_PARAMETER_8(__VA_ARGS__)
+#define EACH_PARAMETER_12(t, n, ...) t n, EACH_PARAMETER_10(__VA_ARGS__)
+
+/* (int, fd, const char *, path) → fd, path */
+#define EACH_NAME(list) EACH_JOIN(EACH_NAME_, EACH_COUNT list) list
+#define EACH_NAME_1(v)
+#define EACH_NAME_2(t, n)	n
+#define EACH_NAME_4(t, n, ...)	n, EACH_NAME_2(__VA_ARGS__)
+#define EACH_NAME_6(t, n, ...)	n, EACH_NAME_4(__VA_ARGS__)
+#define EACH_NAME_8(t, n, ...)	n, EACH_NAME_6(__VA_ARGS__)
+#define EACH_NAME_10(t, n, ...) n, EACH_NAME_8(__VA_ARGS__)
+#define EACH_NAME_12(t, n, ...) n, EACH_NAME_10(__VA_ARGS__)
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HOOKS_H
+#define HOOKS_H
+
+/*
+ * hooks.def as an enum. A hook's number is private to one build (library and collector compare
+ * the hash of the tables); between builds its key is its name. hook_table.h has the facts.
+ */
+
+enum hook_number {
+#define HOOK(name, ...)		HOOK_##name,
+#define HOOK_VOID(name, ...)	HOOK_##name,
+#define HOOK_BY_HAND(name, ...) HOOK_##name,
+#include "hooks.def"
+#undef HOOK
+#undef HOOK_VOID
+#undef HOOK_BY_HAND
+	HOOK_COUNT
+};
+
+#define HOOK_ARGUMENTS_MAX 4
+
+#endif

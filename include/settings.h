@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+/*
+ * The settings as a struct, made from settings.def. It lies in the arena's header: whoever makes
+ * the arena fills it from its environment, everybody else reads it there. Freestanding, since the
+ * library parses it before libc is ready.
+ */
+
+#include <stdint.h>
+
+#define SETTINGS_TEXT_MAX 4096
+
+typedef int64_t setting_number;
+typedef int64_t setting_word;
+typedef char setting_text[SETTINGS_TEXT_MAX];
+
+enum setting_backtrace { BACKTRACE_ALL, BACKTRACE_ALLOC, BACKTRACE_NONE };
+enum setting_protocol { PROTOCOL_2_0, PROTOCOL_1_4 };
+
+struct settings {
+#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
+	setting_##kind name;
+#include "settings.def"
+#undef SETTING
+};
+
+enum settings_taken { SETTINGS_NOT_OURS, SETTINGS_TAKEN, SETTINGS_BAD_VALUE };
+
+static inline int settings_take_number(int64_t *number, const char *value, const char *words)
+{
+	int64_t sum = 0;
+
+	(void)words;
+	if (!*value)
+		return SETTINGS_BAD_VALUE;
+	for (; *value; value++) {
+		if (*value < '0' || *value > '9' || sum > INT64_MAX / 10 - 9)
+			return SETTINGS_BAD_VALUE;
+		sum = sum * 10 + (*value - '0');
+	}
+	*number = sum;
+	return SETTINGS_TAKEN;
+}
+
+static inline int settings_take_word(int64_t *number, const char *value, const char *words)
+{
+	for (int64_t index = 0; *words; index++) {
+		const char *at = value;
+
+		while (*words && *words == *at) {
+			words++;
+			at++;
+		}
+		if (!*words && !*at) {
+			*number = index;
+			return SETTINGS_TAKEN;
+		}
+		while (*words++)
+			;
+	}
+	return SETTINGS_BAD_VALUE;
+}
+
+static inline int settings_take_text(char *text, const char *value, const char *words)
+{
+	(void)words;
+	for (int i = 0; i < SETTINGS_TEXT_MAX; i++) {
+		text[i] = value[i];
+		if (!value[i])
+			return SETTINGS_TAKEN;
+	}
+	text[SETTINGS_TEXT_MAX - 1] = 0;
+	return SETTINGS_BAD_VALUE;
+}
+
+/* What follows NAME= in name_value, or NULL if that is another name's. */
+static inline const char *settings_value(const char *name_value, const char *name)
+{
+	while (*name && *name == *name_value) {
+		name++;
+		name_value++;
+	}
+	return !*name && *name_value == '=' ? name_value + 1 : (const char *)0;
+}
+
+#define SETTING_POINTER_number(member) (&(member))
+#define SETTING_POINTER_word(member)   (&(member))
+#define SETTING_POINTER_text(member)   (member)
+
+/* Fills every setting with its default. */
+static inline void settings_default(struct settings *settings)
+{
+#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
+	settings_take_##kind(SETTING_POINTER_##kind(settings->name), value, words);
+#include "settings.def"
+#undef SETTING
+}
+
+/*
+ * Takes one "NAME=value" string of an environment, and says whether it was one of ours with a
+ * good value. A bad value leaves a number or word as it was.
+ */
+static inline int settings_take(struct settings *settings, const char *name_value)
+{
+	const char *found;
+
+#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
+	found = settings_value(name_value, environment);                                      \
+	if (found)                                                                            \
+		return settings_take_##kind(SETTING_POINTER_##kind(settings->name), found, words);
+#include "settings.def"
+#undef SETTING
+	return SETTINGS_NOT_OURS;
+}
+
+#endif

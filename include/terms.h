@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TERMS_H
+#define TERMS_H
+
+/*
+ * The words of the trade as enums, made from operations.def and resources.def, and the few that
+ * need no table. Numbers travel on the wire (wire.def), so they never change their meaning.
+ */
+
+enum operation {
+	OPERATION_NONE,
+#define OPERATION(name, effect, moment, description) OPERATION_##name,
+#include "operations.def"
+#undef OPERATION
+	OPERATION_COUNT
+};
+
+enum resource {
+	RESOURCE_NONE,
+#define RESOURCE(name, type, flags, description) RESOURCE_##name,
+#include "resources.def"
+#undef RESOURCE
+	RESOURCE_COUNT
+};
+
+/* sp-rtrace keeps a mask with one bit a class. */
+_Static_assert(RESOURCE_COUNT - 1 <= 32, "the stream has room for 32 classes of resource");
+
+/*
+ * When the operation of a call happens. What loses happens at entry, what gains at return, so
+ * that a free sorts before the next alloc of the same address, in whatever thread.
+ * WAITS: at return, after a sleep of any length (nobody may wait for the record meanwhile).
+ * SPLIT: the call loses something at entry and then sleeps; its row is written by hand.
+ * HALF: on the wire only: the first half of a SPLIT call, published before the sleep.
+ */
+enum moment {
+	MOMENT_DEFAULT, /* as operations.def says */
+	MOMENT_ENTER,
+	MOMENT_LEAVE,
+	MOMENT_WAITS,
+	MOMENT_SPLIT,
+	MOMENT_HALF,
+};
+
+enum effect { EFFECT_NEITHER, EFFECT_GAINS, EFFECT_LOSES };
+
+/* CALL's type in the sp-rtrace stream (sp_rtrace_proto.h: 1 free, 2 alloc, anything else neither).
+ */
+enum call_type { CALL_TYPE_NONE, CALL_TYPE_FREE, CALL_TYPE_ALLOC };
+
+/* How the value of an argument is written down. */
+enum argument_kind {
+	ARGUMENT_NONE,
+	ARGUMENT_DECIMAL, /* signed */
+	ARGUMENT_HEX,	  /* 0x… */
+	ARGUMENT_OCTAL,	  /* 0…, file modes */
+	ARGUMENT_TEXT,	  /* a C string, copied */
+	ARGUMENT_TIME,	  /* a struct timespec, as seconds with nine decimals */
+};
+
+/* What is special about one record or event; bits. */
+enum call_flag {
+	CALL_FAILED = 1 << 0,  /* the function reported an error: nothing was gained or lost */
+	CALL_UNWOUND = 1 << 1, /* never returned: longjmp, exception, cancellation, thread exit */
+	CALL_OPEN = 1 << 2,    /* still under way when the trace ended */
+	CALL_LATE = 1 << 3,    /* came after later events had been written; its time is clamped */
+	CALL_CUT = 1 << 4,     /* the backtrace ends early: no rule, or the depth limit */
+	CALL_NO_BACKTRACE = 1 << 5, /* none was taken */
+};
+
+/* Why an event was counted and not recorded. */
+enum loss {
+	LOSS_NO_SLOT,	/* more threads than slots */
+	LOSS_FULL,	/* ring full, and the collector made no progress */
+	LOSS_REENTRY,	/* a signal handler came in the middle of a reservation */
+	LOSS_ABANDONED, /* a record that was begun and never finished (siglongjmp, kill) */
+	LOSS_EARLY,	/* more calls before the start than the early ring holds */
+	LOSS_COUNT
+};
+
+#endif

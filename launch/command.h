@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+/* The sub-commands, as main() calls them. Each returns the exit status of holdtrace. */
+
+#include "base/error.h"
+
+/* As env(1) and timeout(1): our own failure, a program that cannot be run, one that is not there.
+ */
+enum {
+	STATUS_USAGE = 2,
+	STATUS_OWN_FAILURE = 125,
+	STATUS_NOT_RUNNABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
+#define COMMAND(name, function, arguments, text) \
+	int function(int argc, char **argv, struct error *err);
+#include "launch/commands.def"
+#undef COMMAND
+
+/* One line on standard error, begun with the program's name; main.c alone writes it. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

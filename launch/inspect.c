@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/inspect.h"
+
+#include "base/cleanup.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#define SCRIPTS_MAX 5 /* the kernel follows so many #! lines (BINPRM_MAX_RECURSION) */
+#define HEADERS_MAX 256
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#else
+#define OWN_MACHINE EM_NONE
+#endif
+
+/* The dynamic loader resets the environment of programs that gain rights (ld.so(8), AT_SECURE). */
+static int check_rights(const char *path, const struct stat *status, struct error *err)
+{
+	bool sets_user = status->st_mode & S_ISUID && status->st_uid != geteuid();
+	bool sets_group = status->st_mode & S_ISGID && status->st_mode & S_IXGRP &&
+			  status->st_gid != getegid();
+	bool has_capabilities =
+		geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
+
+	if (!sets_user && !sets_group && !has_capabilities)
+		return 0;
+	return error_set(err, ENOTSUP,
+			 "%s gains rights when it starts (%s), and the loader then ignores "
+			 "LD_PRELOAD: run holdtrace as that user, or trace a copy without them",
+			 path,
+			 sets_user    ? "set-user-id"
+			 : sets_group ? "set-group-id"
+				      : "file capabilities");
+}
+
+static int check_class(const char *path, const Elf64_Ehdr *header, struct error *err)
+{
+	if (header->e_ident[EI_CLASS] != ELFCLASS64)
+		return error_set(
+			err, ENOTSUP,
+			"%s is a 32-bit program, and this library is 64-bit: nothing of it "
+			"would be seen",
+			path);
+	if (header->e_machine != OWN_MACHINE)
+		return error_set(err, ENOTSUP, "%s is made for another processor (ELF machine %u)",
+				 path, header->e_machine);
+	return 0;
+}
+
+/* The program that loads it; "" for a static one. */
+static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *name, size_t room,
+			     bool *is_dynamic)
+{
+	Elf64_Phdr headers[HEADERS_MAX];
+	unsigned count = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX;
+	ssize_t bytes = (ssize_t)(count * sizeof(Elf64_Phdr));
+
+	name[0] = 0;
+	*is_dynamic = false;
+	if (header->e_phentsize != sizeof(Elf64_Phdr) ||
+	    pread(fd, headers, (size_t)bytes, (off_t)header->e_phoff) != bytes)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		ssize_t got;
+
+		*is_dynamic |= headers[i].p_type == PT_DYNAMIC;
+		if (headers[i].p_type != PT_INTERP)
+			continue;
+		got = pread(fd, name, headers[i].p_filesz < room ? headers[i].p_filesz : room - 1,
+			    (off_t)headers[i].p_offset);
+		name[got > 0 ? got : 0] = 0;
+	}
+	return true;
+}
+
+static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
+{
+	char interpreter[PATH_MAX];
+	bool is_dynamic;
+
+	if (!read_interpreter(fd, header, interpreter, sizeof(interpreter), &is_dynamic))
+		return 0;
+	/* The loader itself has a dynamic section and no interpreter; it obeys LD_PRELOAD. */
+	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
+		return 0;
+	if (!interpreter[0])
+		return error_set(err, ENOTSUP,
+				 "%s is statically linked, so no library can be loaded into it: "
+				 "link it dynamically to trace it",
+				 path);
+	if (strstr(interpreter, "ld-musl"))
+		return error_set(
+			err, ENOTSUP,
+			"%s uses the musl C library (%s), and this library is made for glibc", path,
+			interpreter);
+	return 0;
+}
+
+/* The interpreter that a script names, in line; false if it is no script. */
+static bool read_script(char *line, size_t length, const char **interpreter)
+{
+	char *at = line + 2;
+
+	if (length < 3 || line[0] != '#' || line[1] != '!')
+		return false;
+	while (*at == ' ' || *at == '\t')
+		at++;
+	at[strcspn(at, " \t\n")] = 0;
+	*interpreter = at;
+	return *at == '/';
+}
+
+int inspect_program(const char *path, struct error *err)
+{
+	char buffer[4096], next[4096];
+
+	for (int i = 0; i < SCRIPTS_MAX; i++) {
+		cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		const char *interpreter;
+		struct stat status;
+		ssize_t length;
+		int result;
+
+		if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
+			return 0;
+		length = pread(fd, buffer, sizeof(buffer) - 1, 0);
+		if (length <= 0)
+			return 0;
+		buffer[length] = 0;
+		if (length >= (ssize_t)sizeof(Elf32_Ehdr) && memcmp(buffer, ELFMAG, SELFMAG) == 0) {
+			Elf64_Ehdr header = { 0 };
+
+			memcpy(&header, buffer,
+			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
+			/* The kernel honours the set-id bits of programs, not of scripts. */
+			result = check_rights(path, &status, err);
+			if (!result)
+				result = check_class(path, &header, err);
+			return result ? result : check_loader(path, fd, &header, err);
+		}
+		if (!read_script(buffer, (size_t)length, &interpreter))
+			return 0;
+		snprintf(next, sizeof(next), "%s", interpreter);
+		path = next;
+	}
+	return 0;
+}

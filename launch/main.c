@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/command.h"
+#include "launch/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROGRAM "holdtrace"
+
+struct command {
+	const char *name;
+	int (*function)(int argc, char **argv, struct error *err);
+	const char *arguments;
+	const char *text;
+};
+
+static const struct command commands[] = {
+#define COMMAND(name, function, arguments, text) { #name, function, arguments, text },
+#include "launch/commands.def"
+#undef COMMAND
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs(PROGRAM ": ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static void print_overview(FILE *to)
+{
+	fprintf(to,
+		"Usage: %s [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+		"Shows what a program holds and what it waits for.\n\nCommands:\n",
+		PROGRAM);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].text);
+	fputs("\nOptions of run and record:\n", to);
+	run_print_options(to);
+	fprintf(to,
+		"\nThe exit status is the program's own, 128 and the signal's number if a signal "
+		"ended\n"
+		"it; 125 if %s itself failed or the program cannot be traced, 126 if it cannot\n"
+		"be run, 127 if it was not found.\n"
+		"Traces are read by holdtrace-postproc and holdtrace-resolve.\n",
+		PROGRAM);
+}
+
+int command_help(int argc, char **argv, struct error *err)
+{
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+
+	(void)err;
+	if (argc > 1 && !command) {
+		say("help: there is no command \"%s\"; `%s help` lists them", argv[1], PROGRAM);
+		return STATUS_USAGE;
+	}
+	if (!command) {
+		print_overview(stdout);
+		return 0;
+	}
+	printf("Usage: %s %s %s\n%s\n", PROGRAM, command->name, command->arguments, command->text);
+	if (command->function != command_help)
+		run_print_options(stdout);
+	return 0;
+}
+
+/* The command that the words ask for; without one they are a program to run. */
+static const struct command *choose(int argc, char **argv, int *used)
+{
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+
+	*used = command ? 1 : 0;
+	return command ? command : find_command("run");
+}
+
+int main(int argc, char **argv)
+{
+	struct error err = { 0 };
+	const struct command *command;
+	int used, status;
+
+	if (argc < 2) {
+		print_overview(stderr);
+		return STATUS_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("%s %s\n", PROGRAM, PACKAGE_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return command_help(1, argv, &err);
+	command = choose(argc, argv, &used);
+	status = command->function(argc - used, argv + used, &err);
+	if (err.number)
+		say("%s", err.text);
+	return status;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/place.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+	const char *name, *directory;
+	int mode; /* what access(2) must allow */
+} parts[] = {
+	[PART_LIBRARY] = { "libholdtrace.so", PKGLIBDIR, R_OK },
+	[PART_COLLECTOR] = { "holdtrace-collect", PKGLIBEXECDIR, X_OK },
+	[PART_POSTPROC] = { "holdtrace-postproc", BINDIR, X_OK },
+};
+
+/* Directory of the running program, without a final slash. */
+static bool own_directory(char *path, size_t room)
+{
+	ssize_t length = readlink("/proc/self/exe", path, room - 1);
+	char *slash;
+
+	if (length <= 0)
+		return false;
+	path[length] = 0;
+	slash = strrchr(path, '/');
+	*slash = 0;
+	return true;
+}
+
+int place_find(enum part part, char **path, struct error *err)
+{
+	char own[PATH_MAX] = "";
+
+	if (own_directory(own, sizeof(own))) {
+		if (asprintf(path, "%s/%s", own, parts[part].name) < 0)
+			return error_system(err, ENOMEM, "%s", parts[part].name);
+		if (access(*path, parts[part].mode) == 0)
+			return 0;
+		free(*path);
+	}
+	if (asprintf(path, "%s/%s", parts[part].directory, parts[part].name) < 0)
+		return error_system(err, ENOMEM, "%s", parts[part].name);
+	if (access(*path, parts[part].mode) == 0)
+		return 0;
+	free(*path);
+	*path = NULL;
+	return error_set(err, ENOENT, "%s is neither in %s nor in %s: install holdtrace again",
+			 parts[part].name, own, parts[part].directory);
+}
+
+/* 0 if path is a file that may be executed. */
+static int check_program(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	return access(path, X_OK) ? -errno : 0;
+}
+
+/* Looks through PATH as execvp(3) does: a file that may not be executed is passed by, and
+ * remembered. */
+static int search_path(const char *word, char **path)
+{
+	const char *list = getenv("PATH");
+	int result = -ENOENT;
+
+	for (const char *at = list ? list : "/bin:/usr/bin";; at++) {
+		size_t length = strcspn(at, ":");
+		int status;
+
+		if (asprintf(path, "%.*s%s%s", (int)length, at, length ? "/" : "./", word) < 0)
+			return -ENOMEM;
+		status = check_program(*path);
+		if (!status)
+			return 0;
+		free(*path);
+		*path = NULL;
+		if (status == -EACCES)
+			result = status;
+		at += length;
+		if (!*at)
+			return result;
+	}
+}
+
+int place_program(const char *word, char **path, struct error *err)
+{
+	int status;
+
+	*path = NULL;
+	if (!*word)
+		return error_set(err, ENOENT, "the name of the program is empty");
+	if (strchr(word, '/')) {
+		*path = strdup(word);
+		status = *path ? check_program(*path) : -ENOMEM;
+	} else {
+		status = search_path(word, path);
+	}
+	if (!status)
+		return 0;
+	free(*path);
+	*path = NULL;
+	return error_system(err, -status, "%s: cannot be run", word);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/run.h"
+
+#include "base/cleanup.h"
+#include "launch/command.h"
+#include "launch/inspect.h"
+#include "launch/place.h"
+#include "launch/session.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* Numbers of the options without a letter, behind all letters. */
+enum {
+	OPTION_FIRST = 256,
+#define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
+	OPTION_##name,
+#include "settings.def"
+#undef SETTING
+	OPTION_QUIET,
+	OPTION_HELP,
+};
+
+struct setting_option {
+	const char *environment, *option;
+	int letter, number;
+	const char *argument, *text;
+};
+
+static const struct setting_option settings_options[] = {
+#define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
+	{ environment, option, letter, OPTION_##name, argument, text },
+#include "settings.def"
+#undef SETTING
+};
+
+#define SETTINGS (sizeof(settings_options) / sizeof(settings_options[0]))
+
+struct run {
+	struct session session;
+	bool is_quiet; /* nothing of ours on standard error but errors */
+	bool is_shown; /* the screen at the end */
+};
+
+void run_print_options(FILE *to)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const struct setting_option *option = &settings_options[i];
+		char left[64], letter[8] = "    ";
+
+		if (option->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->option,
+			 option->argument ? "=" : "", option->argument ? option->argument : "");
+		fprintf(to, "  %-26s %s [%s]\n", left, option->text, option->environment);
+	}
+	fprintf(to, "  %-26s %s\n  %-26s %s\n", "-q, --quiet", "print nothing but errors",
+		"-h, --help", "print this and exit");
+}
+
+/* The tables of getopt_long(), from the settings: room for two characters a letter. */
+static void make_tables(struct option *words, char *letters)
+{
+	*letters++ = '+'; /* what follows the program is the program's */
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const struct setting_option *option = &settings_options[i];
+
+		*words++ = (struct option){ option->option,
+					    option->argument ? required_argument : no_argument,
+					    NULL, option->number };
+		if (option->letter)
+			*letters++ = (char)option->letter;
+		if (option->letter && option->argument)
+			*letters++ = ':';
+	}
+	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
+	*words++ = (struct option){ "help", no_argument, NULL, OPTION_HELP };
+	*words = (struct option){ 0 };
+	strcpy(letters, "qh");
+}
+
+static const struct setting_option *find_option(int number)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (settings_options[i].number == number ||
+		    (settings_options[i].letter && settings_options[i].letter == number))
+			return &settings_options[i];
+	return NULL;
+}
+
+static int take(struct settings *settings, const struct setting_option *option, const char *value,
+		struct error *err)
+{
+	cleanup_free char *entry = NULL;
+
+	if (asprintf(&entry, "%s=%s", option->environment, value) < 0)
+		return error_system(err, ENOMEM, "--%s", option->option);
+	if (settings_take(settings, entry) == SETTINGS_TAKEN)
+		return 0;
+	return error_set(err, EINVAL,
+			 "--%s=%s: no such value; `holdtrace help run` tells which there are",
+			 option->option, value);
+}
+
+static int take_environment(struct settings *settings, struct error *err)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const char *value = getenv(settings_options[i].environment);
+
+		if (value && *value && take(settings, &settings_options[i], value, err))
+			return error_prefix(err, "environment, %s",
+					    settings_options[i].environment);
+	}
+	return 0;
+}
+
+/* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
+static int read_options(struct run *run, int argc, char **argv, struct error *err)
+{
+	struct option words[SETTINGS + 3];
+	char letters[2 * SETTINGS + 8];
+	int number, status;
+
+	make_tables(words, letters);
+	status = take_environment(&run->session.arena->settings, err);
+	while (!status && (number = getopt_long(argc, argv, letters, words, NULL)) != -1) {
+		const struct setting_option *option = find_option(number);
+
+		if (number == 'h' || number == OPTION_HELP) {
+			run_print_options(stdout);
+			return 0;
+		}
+		if (option)
+			status = take(&run->session.arena->settings, option, optarg ? optarg : "1",
+				      err);
+		else if (number == 'q' || number == OPTION_QUIET)
+			run->is_quiet = true;
+		else
+			return error_set(err, EINVAL, "see `holdtrace help run`");
+	}
+	if (status)
+		return status;
+	if (optind >= argc)
+		return error_set(err, EINVAL,
+				 "no program to run: holdtrace [OPTION]... PROGRAM [ARGUMENT]...");
+	return optind;
+}
+
+/* The terminal sends its signals to the program, too; we wait for it and then report. */
+static volatile sig_atomic_t program_pid;
+
+static void forward(int number)
+{
+	if (program_pid > 0)
+		kill((pid_t)program_pid, number);
+}
+
+static void set_signals(void)
+{
+	struct sigaction action = { .sa_handler = forward, .sa_flags = SA_RESTART };
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+}
+
+static int wait_for_program(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* A program beside ours, as the user would have to call it: the screen tells the next command. */
+static char *name_as_called(const char *program, char *name, size_t room)
+{
+	const char *slash = strrchr(program_invocation_name, '/');
+	int directory = slash ? (int)(slash - program_invocation_name) + 1 : 0;
+
+	snprintf(name, room, "%.*s%s", directory, program_invocation_name, program);
+	return name;
+}
+
+/* Runs the post-processor with its output on our standard error. */
+static void show_screen(const struct session *session)
+{
+	cleanup_free char **argv = calloc(session->stream_count + 4, sizeof(*argv));
+	cleanup_free char *path = NULL;
+	struct error err = { 0 };
+	char name[PATH_MAX];
+	size_t n = 0;
+	pid_t pid;
+
+	if (!argv || place_find(PART_POSTPROC, &path, &err)) {
+		say("%s", err.text);
+		return;
+	}
+	argv[n++] = name_as_called("holdtrace-postproc", name, sizeof(name));
+	argv[n++] = (char *)"--format=summary";
+	for (size_t i = 0; i < session->stream_count; i++)
+		if (session->streams[i].path[0])
+			argv[n++] = session->streams[i].path;
+	if (n == 2)
+		return;
+	pid = fork();
+	if (!pid) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execv(path, argv);
+		_exit(127);
+	}
+	if (pid > 0)
+		wait_for_program(pid);
+}
+
+static void name_traces(const struct session *session)
+{
+	for (size_t i = 0; i < session->stream_count; i++)
+		if (session->streams[i].path[0])
+			say("trace: %s", session->streams[i].path);
+}
+
+/* What the user must know of a run that was not whole comes before what it shows. */
+static void report(struct run *run, const char *program)
+{
+	struct error err = { 0 };
+	struct session *session = &run->session;
+	const struct arena *arena = session->arena;
+
+	if (!arena->processes_used) {
+		say("%s ran, but the library did not get into it (did it clear its environment, or "
+		    "lose its rights?): nothing was recorded",
+		    program);
+		return;
+	}
+	if (session_wait(session, &err))
+		say("%s", err.text);
+	if (arena->failure[0])
+		say("%.*s", (int)sizeof(arena->failure), arena->failure);
+	if (session_running(session))
+		say("%u of its processes still run; their traces are not complete yet",
+		    session_running(session));
+	if (run->is_quiet)
+		return;
+	if (run->is_shown)
+		show_screen(session);
+	else
+		name_traces(session);
+}
+
+static int status_of(int number)
+{
+	return number == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
+}
+
+static int run_program(struct run *run, char **argv, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	int status = place_program(argv[0], &path, err);
+	pid_t pid;
+
+	if (status)
+		return status_of(status);
+	if (inspect_program(path, err) || session_collect(&run->session, err))
+		return STATUS_OWN_FAILURE;
+	set_signals();
+	pid = session_start(&run->session, path, argv, err);
+	if (pid < 0)
+		return status_of(pid);
+	program_pid = pid;
+	status = wait_for_program(pid);
+	program_pid = 0;
+	report(run, argv[0]);
+	return status;
+}
+
+static int run_command(int argc, char **argv, bool is_shown, struct error *err)
+{
+	struct run run = { .is_shown = is_shown };
+	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0;
+	int first;
+
+	if (!status) {
+		first = read_options(&run, argc, argv, err);
+		if (first < 0)
+			status = STATUS_USAGE;
+		else if (first > 0)
+			status = run_program(&run, argv + first, err);
+	}
+	session_destroy(&run.session);
+	return status;
+}
+
+int command_run(int argc, char **argv, struct error *err)
+{
+	return run_command(argc, argv, true, err);
+}
+
+int command_record(int argc, char **argv, struct error *err)
+{
+	return run_command(argc, argv, false, err);
+}

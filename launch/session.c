@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/session.h"
+
+#include "base/cleanup.h"
+#include "collect/make.h"
+#include "launch/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* Descriptor of the memfd in the collector, and of its reports: free in every child of ours. */
+#define COLLECTOR_ARENA_FD  3
+#define COLLECTOR_SINK_FD   4
+#define COLLECTOR_REPORT_FD 5
+
+int session_create(struct session *session, struct error *err)
+{
+	int status;
+
+	memset(session, 0, sizeof(*session));
+	session->fd = -1;
+	status = place_find(PART_LIBRARY, &session->library, err);
+	return status ? status : make_arena(&session->arena, &session->fd, err);
+}
+
+/* The descriptor of ours that the settings send the stream to, -1 if it goes elsewhere. */
+static int sink_descriptor_of(const struct settings *settings)
+{
+	if (strcmp(settings->out, "stdout") == 0)
+		return STDOUT_FILENO;
+	if (strncmp(settings->out, "fd:", 3) == 0 && settings->out[3])
+		return atoi(settings->out + 3);
+	return -1;
+}
+
+/* In the child: descriptors to their places, then the collector. Never returns. */
+static void become_collector(const char *path, int arena, int sink, int report)
+{
+	char arena_text[16], sink_text[16], report_text[16];
+	/* First above all places, so that no copy lands on one that is still needed. */
+	int high_arena = fcntl(arena, F_DUPFD, 64), high_report = fcntl(report, F_DUPFD, 64);
+	int high_sink = sink < 0 ? -1 : fcntl(sink, F_DUPFD, 64);
+
+	if (high_arena < 0 || high_report < 0 || (sink >= 0 && high_sink < 0))
+		_exit(127);
+	dup2(high_arena, COLLECTOR_ARENA_FD);
+	dup2(high_report, COLLECTOR_REPORT_FD);
+	if (high_sink >= 0)
+		dup2(high_sink, COLLECTOR_SINK_FD);
+	snprintf(arena_text, sizeof(arena_text), "%d", COLLECTOR_ARENA_FD);
+	snprintf(sink_text, sizeof(sink_text), "%d", high_sink < 0 ? -1 : COLLECTOR_SINK_FD);
+	snprintf(report_text, sizeof(report_text), "%d", COLLECTOR_REPORT_FD);
+	execl(path, "holdtrace-collect", arena_text, sink_text, report_text, (char *)NULL);
+	_exit(127);
+}
+
+static int wait_until_ready(struct session *session, struct error *err)
+{
+	struct arena *arena = session->arena;
+	const struct timespec step = { .tv_nsec = 50000000 };
+
+	for (;;) {
+		uint32_t state = __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE);
+		int status;
+
+		if (state == ARENA_FAILED)
+			return error_set(err, EIO, "%.*s", (int)sizeof(arena->failure),
+					 arena->failure);
+		if (state != ARENA_STARTING)
+			return 0;
+		if (waitpid(session->collector, &status, WNOHANG) == session->collector &&
+		    __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE) == ARENA_STARTING)
+			return error_set(err, EIO, "the collector ended before it began");
+		syscall(SYS_futex, &arena->state, FUTEX_WAIT, ARENA_STARTING, &step, NULL, 0);
+	}
+}
+
+int session_collect(struct session *session, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	int report[2], status;
+
+	status = place_find(PART_COLLECTOR, &path, err);
+	if (status)
+		return status;
+	if (pipe2(report, O_CLOEXEC))
+		return error_system(err, errno, "cannot make a pipe");
+	session->collector = fork();
+	if (session->collector < 0)
+		return error_system(err, errno, "cannot start the collector");
+	if (!session->collector)
+		become_collector(path, session->fd, sink_descriptor_of(&session->arena->settings),
+				 report[1]);
+	close(report[1]);
+	session->reports = fdopen(report[0], "r");
+	return wait_until_ready(session, err);
+}
+
+/* What a program needs to find the run: LD_PRELOAD and the arena's name. */
+static int set_environment(const struct session *session, struct error *err)
+{
+	const char *others = getenv("LD_PRELOAD");
+	cleanup_free char *preload = NULL, *run = NULL;
+
+	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
+		     others ? others : "") < 0 ||
+	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 ":%d:%d", session->arena->session[1],
+		     session->arena->session[0], (int)session->collector, COLLECTOR_ARENA_FD) < 0)
+		return error_system(err, ENOMEM, "no memory for the environment");
+	setenv("LD_PRELOAD", preload, 1);
+	setenv(ARENA_ENVIRONMENT, run, 1);
+	return 0;
+}
+
+/* In the child. Never returns; says through the pipe why the program could not be executed. */
+static void become_program(const struct session *session, const char *path, char **argv, int tell)
+{
+	struct error err = { 0 };
+	int number;
+
+	if (set_environment(session, &err))
+		_exit(125);
+	/* The packets have our standard output, so the program gets standard error. */
+	if (strcmp(session->arena->settings.out, "stdout") == 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execv(path, argv);
+	number = errno;
+	if (write(tell, &number, sizeof(number)) < 0)
+		_exit(126);
+	_exit(126);
+}
+
+pid_t session_start(struct session *session, const char *path, char **argv, struct error *err)
+{
+	int tell[2], number;
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(tell, O_CLOEXEC))
+		return error_system(err, errno, "cannot make a pipe");
+	pid = fork();
+	if (!pid)
+		become_program(session, path, argv, tell[1]);
+	close(tell[1]);
+	if (pid < 0) {
+		number = errno;
+		close(tell[0]);
+		return error_system(err, number, "cannot start %s", argv[0]);
+	}
+	got = read(tell[0], &number, sizeof(number));
+	close(tell[0]);
+	if (got != sizeof(number))
+		return pid;
+	waitpid(pid, NULL, 0);
+	return error_system(err, number, "%s: cannot be run", argv[0]);
+}
+
+/* One line of the collector: number, pid, path. */
+static int take_report(struct session *session, const char *line, struct error *err)
+{
+	struct session_stream stream = { 0 }, *grown;
+	int path = 0;
+
+	if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path)
+		return 0;
+	stream.path = strndup(line + path, strcspn(line + path, "\n"));
+	grown = realloc(session->streams, (session->stream_count + 1) * sizeof(stream));
+	if (!stream.path || !grown)
+		return error_system(err, ENOMEM, "no memory for the list of traces");
+	session->streams = grown;
+	session->streams[session->stream_count++] = stream;
+	return 0;
+}
+
+static bool is_running(const struct arena_process *process)
+{
+	uint32_t state = __atomic_load_n(&process->state, __ATOMIC_ACQUIRE);
+
+	if (state != PROCESS_ALIVE && state != PROCESS_ATTACHING)
+		return false;
+	return kill(process->pid, 0) == 0 || errno != ESRCH;
+}
+
+unsigned session_running(const struct session *session)
+{
+	const struct arena *arena = session->arena;
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < arena->processes_used && i < ARENA_PROCESSES; i++)
+		count += is_running(&arena->processes[i]);
+	return count;
+}
+
+int session_wait(struct session *session, struct error *err)
+{
+	const struct arena *arena = session->arena;
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+	int status = 0;
+
+	/* Every entry was a process once, and each gets one report when its stream is complete. */
+	while (!status &&
+	       session->stream_count < arena->processes_used - session_running(session) &&
+	       getline(&line, &room, session->reports) > 0)
+		status = take_report(session, line, err);
+	return status;
+}
+
+void session_destroy(struct session *session)
+{
+	for (size_t i = 0; i < session->stream_count; i++)
+		free(session->streams[i].path);
+	free(session->streams);
+	free(session->library);
+	if (session->reports)
+		fclose(session->reports);
+	if (session->arena)
+		munmap(session->arena, session->arena->size);
+	if (session->fd >= 0)
+		close(session->fd);
+}

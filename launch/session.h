@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SESSION_H
+#define SESSION_H
+
+/*
+ * One run: the arena, its collector, the program, and what the collector says of the streams that
+ * came of it.
+ */
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "arena.h"
+#include "base/error.h"
+
+/* A stream that is complete. */
+struct session_stream {
+	unsigned number;
+	int pid;
+	char *path; /* "" where it went to no file */
+};
+
+struct session {
+	struct arena *arena;
+	int fd; /* the arena's memfd */
+	pid_t collector;
+	FILE *reports; /* the collector says here which streams are complete */
+	char *library;
+	struct session_stream *streams;
+	size_t stream_count;
+};
+
+/* Makes the arena; its settings may be changed until session_collect(). */
+int session_create(struct session *session, struct error *err);
+
+/*
+ * Starts the collector and waits until the output exists. Returns 0, or the collector's own
+ * sentence of what is wrong.
+ */
+int session_collect(struct session *session, struct error *err);
+
+/*
+ * Starts the program with the library in front of what LD_PRELOAD says. path: the file, argv as it
+ * will see it. Returns its process id or a negative errno (the program was not executed).
+ */
+pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
+
+/*
+ * Reads what the collector reports until the streams of all processes that have ended are
+ * complete; those that still run (a daemon that was left behind) are not waited for.
+ */
+int session_wait(struct session *session, struct error *err);
+
+/* How many processes of the run are still running. */
+unsigned session_running(const struct session *session);
+
+void session_destroy(struct session *session);
+
+#endif

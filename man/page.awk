@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+#
+# Makes a manual page out of its frame: a line that is "@word file …@" alone becomes what the
+# tables say. Run as: awk -f rows.awk -f page.awk -v top=SOURCE -v pkglibdir=DIRECTORY frame
+#
+#   @hooks@ @resources@ @operations@         tables of holdtrace-hooks(7)
+#   @packets@                                the packets of holdtrace-binary(5)
+#   @environment@ @settings@                 settings.def as variables, as options
+#   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
+
+/^@[a-z].*@$/ {
+	split(substr($0, 2, length($0) - 2), word, " ")
+	expand(word[1], word[2] ? top "/" word[2] : "")
+	next
+}
+{
+	gsub(/@PKGLIBDIR@/, pkglibdir)
+	print
+}
+
+function expand(what, file)
+{
+	if (what == "hooks")
+		hooks(top "/include/hooks.def")
+	else if (what == "resources")
+		resources(top "/include/resources.def")
+	else if (what == "operations")
+		operations(top "/include/operations.def")
+	else if (what == "packets")
+		packets(top "/include/wire.def")
+	else if (what == "environment")
+		environment(top "/include/settings.def")
+	else if (what == "settings")
+		settings(top "/include/settings.def")
+	else if (what == "options")
+		options(file)
+	else if (what == "commands")
+		commands(file)
+	else if (what == "writers")
+		writers(file)
+	else {
+		print "page.awk: no table " what > "/dev/stderr"
+		exit 1
+	}
+}
+
+# Text as roff takes it: nothing in it is a request or an escape.
+function roff(s)
+{
+	gsub(/\\/, "\\e", s)
+	gsub(/…/, "...", s)
+	gsub(/→/, "->", s)
+	gsub(/~/, "\\(ti", s)
+	gsub(/\^/, "\\(ha", s)
+	gsub(/`/, "\\(ga", s)
+	gsub(/"/, "\\(dq", s)
+	gsub(/-/, "\\-", s)
+	sub(/^[.']/, "\\\\\\&&", s)
+	return s
+}
+
+# One argument of a macro that is not itself read as a macro.
+function cell(s)
+{
+	return "\"" roff(s) "\""
+}
+
+# A sentence out of a description: full stop, and a capital letter unless the first word is a value.
+function sentence(s)
+{
+	s = roff(s)
+	if (s ~ /^[a-z]+ /)
+		s = toupper(substr(s, 1, 1)) substr(s, 2)
+	return s (s ~ /[.!]$/ ? "" : ".")
+}
+
+function when(moment, operation)
+{
+	sub(/^MOMENT_/, "", moment)
+	if (moment == "")
+		moment = operation_moment[operation]
+	if (moment == "ENTER")
+		return "entry"
+	if (moment == "LEAVE")
+		return "return"
+	if (moment == "WAITS")
+		return "waits"
+	return "both"
+}
+
+function read_operations(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++)
+		operation_moment[field(i, 1)] = field(i, 3)
+}
+
+function read_resources(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++)
+		resource_type[field(i, 1)] = text(field(i, 2))
+}
+
+# Rows of one section of hooks.def as a list; a comment begins a section.
+function hooks(file,    i, count, open)
+{
+	read_operations(top "/include/operations.def")
+	read_resources(top "/include/resources.def")
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] == "/") {
+			if (open)
+				print ".El"
+			open = 0
+			heading(field(i, 1))
+			continue
+		}
+		if (!open)
+			print ".Bl -column \"pthread_mutex_timedlock()\" \"semaphore\" \"acquire\" \"return\" \"dirfd path flags mode\""
+		if (!open)
+			print ".It Em function Ta Em class Ta Em does Ta Em at Ta Em values"
+		open = 1
+		hook(i)
+	}
+	if (open)
+		print ".El"
+}
+
+function heading(s,    name)
+{
+	name = s
+	if (match(s, /^[a-z ,]+[:.]/)) {
+		name = substr(s, 1, RLENGTH - 1)
+		s = trim(substr(s, RLENGTH + 1))
+	} else {
+		s = ""
+	}
+	print ".Ss " toupper(substr(name, 1, 1)) substr(name, 2)
+	if (s != "")
+		print sentence(s)
+}
+
+function hook(i,    first, n, moment, values, list, parts, resource, operation)
+{
+	first = macro[i] == "HOOK_VOID" ? 3 : 4
+	resource = field(i, first)
+	operation = field(i, first + 1)
+	for (n = first + 2; n <= fields[i]; n++) {
+		if (field(i, n) ~ /^ARGUMENTS\(/)
+			values = field(i, n)
+		if (field(i, n) ~ /^\.moment/) {
+			moment = field(i, n)
+			sub(/^\.moment[ \t]*=[ \t]*/, "", moment)
+		}
+	}
+	n = bracketed(values, parts)
+	values = ""
+	for (list = 1; list <= n; list++) {
+		gsub(/^[A-Z]+\(|\)$/, "", parts[list])
+		values = values (values == "" ? "" : " ") parts[list]
+	}
+	print ".It Fn " field(i, 1) " Ta " cell(resource_type[resource]) " Ta " \
+		cell(tolower(operation)) " Ta " cell(when(moment, operation)) " Ta " cell(values)
+}
+
+function resources(file,    i, count, number)
+{
+	count = read_rows(file)
+	print ".Bl -tag -width \"semaphore\""
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "RESOURCE")
+			continue
+		number++
+		print ".It Cm " roff(text(field(i, 2)))
+		print sentence(text(field(i, 4)))
+		print "Number " number " in a stream." \
+			(field(i, 3) == "COUNTED" ? "\nCounted: may be gained several times, and is held until it was lost as often." : "")
+	}
+	print ".El"
+}
+
+function operations(file,    i, count, number)
+{
+	count = read_rows(file)
+	read_operations(file)
+	print ".Bl -tag -width \"acquire\""
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "OPERATION")
+			continue
+		print ".It Cm " tolower(field(i, 1))
+		number++
+		print sentence(text(field(i, 4)))
+		print "Happens at " (field(i, 3) == "WAITS" ? "return, after a sleep of any length" : when("", field(i, 1))) "; " \
+			(field(i, 2) == "GAINS" ? "gains the object." : \
+			 field(i, 2) == "LOSES" ? "loses the object." : "neither gains nor loses.")
+		print "Number " number " in a stream."
+	}
+	print ".El"
+}
+
+function packets(file,    i, count, offset, tail)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] == "PACKET") {
+			print ".Ss " field(i, 2) ": " roff(text(field(i, 3)))
+			print ".Bl -column \"offset\" \"addresses\" \"parent_stream\" \"description\""
+			print ".It Em offset Ta Em kind Ta Em name Ta Em description"
+			offset = 0
+			tail = 0
+		} else if (macro[i] == "PACKET_END") {
+			print ".El"
+		} else if (macro[i] == "FIELD" || macro[i] == "TAIL") {
+			if (macro[i] == "TAIL" && !tail++)
+				print ".It Ta Ta Ta Em \"tail:\""
+			print ".It " (offset == "" ? "" : offset) " Ta " field(i, 1) " Ta " \
+				cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+			offset = next_offset(offset, field(i, 1))
+		}
+	}
+}
+
+# Offsets are those of a machine with pointers of 8 bytes; behind a text nothing is known.
+function next_offset(offset, kind)
+{
+	if (offset == "" || kind == "string" || kind == "values" || kind == "addresses")
+		return ""
+	return offset + (kind == "dword" || kind == "flags" ? 4 : 8)
+}
+
+function environment(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "SETTING")
+			continue
+		print ".It Ev " text(field(i, 5))
+		print sentence(text(field(i, 9)))
+		default_of(i)
+	}
+}
+
+function default_of(i)
+{
+	if (text(field(i, 3)) != "" && text(field(i, 3)) != "0")
+		print "Default:\n.Cm " cell(text(field(i, 3))) " ."
+}
+
+function settings(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "SETTING" || text(field(i, 6)) == "")
+			continue
+		option(letter(field(i, 7)), text(field(i, 6)), text(field(i, 8)))
+		print sentence(text(field(i, 9)))
+		default_of(i)
+	}
+}
+
+function options(file,    i, alias, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "OPTION")
+			continue
+		option(option_letter(i), option_word(i), option_argument(i))
+		print sentence(option_text(i))
+		for (alias = 1; alias <= count; alias++)
+			if (macro[alias] == "ALIAS" && field(alias, 1) == field(i, 2))
+				print "Also\n.Fl Fl " roff(text(field(alias, 2))) " ."
+	}
+}
+
+function option(short, long, argument,    line)
+{
+	line = ".It"
+	if (short != "")
+		line = line " Fl " short (long != "" ? " ," : "")
+	if (long != "")
+		line = line " Fl Fl " roff(long)
+	if (argument != "")
+		line = line (long != "" ? " Ns = Ns Ar " : " Ar ") cell(argument)
+	print line
+}
+
+# COMMAND(name, function, "arguments", "what it does")
+function commands(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "COMMAND")
+			continue
+		print ".It Cm " roff(field(i, 1)) (text(field(i, 3)) == "" ? "" : " Ar " cell(text(field(i, 3))))
+		print sentence(text(field(i, 4)))
+	}
+}
+
+# WRITER(name, "word", is_directory, "description")
+function writers(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "WRITER")
+			continue
+		print ".It Cm " roff(text(field(i, 2)))
+		print sentence(text(field(i, 4)))
+		if (field(i, 3) == "1")
+			print "Several files; needs\n.Fl o ."
+	}
+}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+#
+# Reads a table (*.def): read_rows(file) returns how many rows it has. Row i is macro[i], its
+# fields are field(i, 1) to field(i, fields[i]), as written; text() takes the quotes off. A comment
+# on a line of its own between rows is a row, too: macro "/", its text the only field.
+
+function read_rows(file,    line, whole, status)
+{
+	while ((status = (getline line < file)) > 0)
+		whole = whole line "\n"
+	close(file)
+	if (status < 0) {
+		print "cannot read " file > "/dev/stderr"
+		exit 1
+	}
+	split("", cells)
+	split("", macro)
+	split("", fields)
+	return parse_rows(whole)
+}
+
+function field(i, n)
+{
+	return cells[i, n]
+}
+
+function parse_rows(whole,    count, comment)
+{
+	while (length(whole)) {
+		if (match(whole, /^[ \t\n,]+/) || match(whole, /^#[^\n]*/)) {
+			whole = substr(whole, RLENGTH + 1)
+		} else if (substr(whole, 1, 2) == "/*") {
+			comment = substr(whole, 3, index(whole, "*/") - 3)
+			whole = substr(whole, index(whole, "*/") + 2)
+			if (comment !~ /\n/ && comment !~ /SPDX-/) {
+				macro[++count] = "/"
+				fields[count] = 1
+				cells[count, 1] = trim(comment)
+			}
+		} else if (match(whole, /^[A-Za-z_0-9]+\(/)) {
+			macro[++count] = substr(whole, 1, RLENGTH - 1)
+			whole = substr(whole, RLENGTH + 1)
+			whole = substr(whole, parse_fields(whole, count) + 1)
+		} else {
+			print "no row: " substr(whole, 1, 60) > "/dev/stderr"
+			exit 1
+		}
+	}
+	return count
+}
+
+# Splits up to the bracket that ends the row; returns how many characters that took.
+function parse_fields(rest, row,    i, c, depth, quote, cell, n)
+{
+	for (i = 1; i <= length(rest); i++) {
+		c = substr(rest, i, 1)
+		if (quote) {
+			if (c == "\\")
+				c = c substr(rest, ++i, 1)
+			else if (c == quote)
+				quote = ""
+		} else if (c == "\"" || c == "'") {
+			quote = c
+		} else if (c == "(") {
+			depth++
+		} else if (c == ")" && !depth) {
+			cells[row, ++n] = trim(cell)
+			fields[row] = n
+			return i
+		} else if (c == ")") {
+			depth--
+		} else if (c == "," && !depth) {
+			cells[row, ++n] = trim(cell)
+			cell = ""
+			continue
+		}
+		cell = cell c
+	}
+	print "row without end: " macro[row] > "/dev/stderr"
+	exit 1
+}
+
+function trim(s)
+{
+	gsub(/^[ \t\n]+|[ \t\n]+$/, "", s)
+	return s
+}
+
+# The text of a field of string literals: joined, without quotes; \0 becomes a bar. Anything that
+# is no literal (0, NULL) is the empty text.
+function text(s,    out, i, c, inside)
+{
+	for (i = 1; i <= length(s); i++) {
+		c = substr(s, i, 1)
+		if (c == "\"") {
+			inside = !inside
+		} else if (inside && c == "\\") {
+			c = substr(s, ++i, 1)
+			out = out (c == "0" ? "|" : c == "n" ? "\n" : c == "t" ? "\t" : c)
+		} else if (inside) {
+			out = out c
+		}
+	}
+	sub(/\|$/, "", out)
+	return out
+}
+
+# A letter written 'x', or nothing.
+function letter(s)
+{
+	return s ~ /^'.'$/ ? substr(s, 2, 1) : ""
+}
+
+# The parts of a bracketed list, "(a, b)" or "NAME(a, b)", into parts[]; returns how many.
+function bracketed(s, parts)
+{
+	if (!match(s, /\(.*\)$/))
+		return 0
+	return split(substr(s, RSTART + 1, RLENGTH - 2), parts, /[ \t\n]*,[ \t\n]*/)
+}
+
+# A row of a program's options has its long word, its letter before or behind that, and, last, its
+# argument and what it does:
+#   OPTION(letter, "word", takes, "ARGUMENT", "text")
+#   OPTION(kind, name, "word", letter, "ARGUMENT", "text"), and ALIAS(name, "other word")
+function option_letter(i)
+{
+	return letter(field(i, fields[i] == 6 ? 4 : 1))
+}
+
+function option_word(i)
+{
+	return text(field(i, fields[i] == 6 ? 3 : 2))
+}
+
+function option_argument(i)
+{
+	return text(field(i, fields[i] - 1))
+}
+
+function option_text(i)
+{
+	return text(field(i, fields[i]))
+}

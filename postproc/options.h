@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+/* The command line of holdtrace-postproc, made from options.def. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+typedef bool option_flag;
+typedef const char *option_text;
+
+typedef struct {
+	bool is_set;
+	uint64_t value;
+} option_number, option_mask;
+
+typedef struct {
+	const char **items;
+	size_t count, capacity;
+} option_list;
+
+struct options {
+#define OPTION(kind, name, word, letter, argument, description) option_##kind name;
+#define ALIAS(name, word)
+#include "postproc/options.def"
+#undef OPTION
+#undef ALIAS
+};
+
+/*
+ * Fills options from the command line; what is left over are inputs, too. Returns 0, -EINVAL
+ * (wrong usage) or -ENOMEM. Texts are argv's.
+ */
+int options_parse(struct options *options, int argc, char **argv, struct error *err);
+
+/* The list of options, as --help prints it. */
+void options_print_help(FILE *file);
+
+void options_free(struct options *options);
+
+#endif

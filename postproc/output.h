@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+/*
+ * Where text goes: standard output or a new file in a directory, directly or through a child, the
+ * resolver. Opened and closed once for each stream.
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/out.h"
+#include "trace/event.h"
+
+struct output {
+	const char *directory; /* NULL: standard output */
+	bool is_resolved;      /* through holdtrace-resolve */
+	bool is_quiet;	       /* for the child */
+
+	/* while it is open */
+	bool is_open;
+	struct out out;
+	int file; /* of the file, -1: standard output */
+	int pipe; /* to the child, -1: none */
+	pid_t child;
+	char path[4096]; /* of the file; "standard output" */
+};
+
+/* Opens for the stream of that process. Returns 0 or a negative errno. */
+int output_open(struct output *output, const struct trace_process *process, struct error *err);
+
+/* 0 or the error that output has met. -EPIPE has no text: who read it wants no more. */
+int output_error(const struct output *output, struct error *err);
+
+/* Flushes, closes, waits for the child. Returns as output_error(); 0 if it is not open. */
+int output_close(struct output *output, struct error *err);
+
+#endif

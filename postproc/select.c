@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/select.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/pool.h"
+#include "base/table.h"
+
+struct indices {
+	uint64_t *items;
+	size_t count, capacity;
+};
+
+struct code_range {
+	uint64_t from, to;
+};
+
+struct select {
+	struct select_options options;
+	struct indices include, exclude;
+	char *module; /* of call_address */
+	uint64_t start, size;
+	struct {
+		struct code_range *items;
+		size_t count, capacity;
+	} ranges;	    /* where that module's range is in this stream */
+	struct event event; /* a changed copy */
+	struct pool pool;   /* cut backtraces */
+	struct table cut;   /* the same by frames */
+	struct {
+		const struct backtrace **items;
+		size_t count, capacity;
+	} by_id; /* the cut one of each backtrace, NULL: not known yet */
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, ENOMEM, "no memory left to select calls");
+}
+
+static int by_value(const void *one, const void *two)
+{
+	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)two;
+
+	return (a > b) - (a < b);
+}
+
+static int read_indices(struct indices *indices, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = path ? fopen(path, "re") : NULL;
+	char line[256];
+
+	if (!path)
+		return 0;
+	if (!file)
+		return error_system(err, errno, "%s: cannot open the list of indices", path);
+	while (fgets(line, sizeof(line), file)) {
+		char *end;
+		uint64_t index = strtoull(line, &end, 0), *place;
+
+		if (end == line)
+			continue;
+		place = ARRAY_ADD(indices);
+		if (!place)
+			return no_memory(err);
+		*place = index;
+	}
+	if (ferror(file))
+		return error_system(err, EIO, "%s: cannot read the list of indices", path);
+	if (indices->count)
+		qsort(indices->items, indices->count, sizeof(*indices->items), by_value);
+	return 0;
+}
+
+static bool has_index(const struct indices *indices, uint64_t index)
+{
+	return indices->count &&
+	       bsearch(&index, indices->items, indices->count, sizeof(*indices->items), by_value);
+}
+
+static int parse_call_address(struct select *select, const char *text, struct error *err)
+{
+	const char *colon = text ? strrchr(text, ':') : NULL;
+	char *end;
+
+	if (!text)
+		return 0;
+	if (colon) {
+		select->start = strtoull(colon + 1, &end, 16);
+		if (end != colon + 1 && *end == '+') {
+			select->size = strtoull(end + 1, &end, 16);
+			select->module = strndup(text, (size_t)(colon - text));
+			if (*end == '\0' && select->size)
+				return select->module ? 0 : no_memory(err);
+		}
+	}
+	return error_set(err, EINVAL,
+			 "--call-address=%s: expected MODULE:START+SIZE with hexadecimal numbers",
+			 text);
+}
+
+int select_create(struct select **result, const struct select_options *options, struct error *err)
+{
+	struct select *select = calloc(1, sizeof(*select));
+	int rc;
+
+	if (!select)
+		return no_memory(err);
+	select->options = *options;
+	table_init(&select->cut);
+	rc = read_indices(&select->include, options->include, err);
+	if (rc == 0)
+		rc = read_indices(&select->exclude, options->exclude, err);
+	if (rc == 0)
+		rc = parse_call_address(select, options->call_address, err);
+	if (rc) {
+		select_destroy(select);
+		return rc;
+	}
+	*result = select;
+	return 0;
+}
+
+/* depth */
+
+static bool same_frames(const void *item, const void *key)
+{
+	const struct backtrace *one = item, *two = key;
+
+	return one->count == two->count &&
+	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
+	       (!one->texts) == (!two->texts) &&
+	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
+}
+
+/* Backtraces that become equal become one, so that their calls fall into one group. */
+static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
+{
+	struct backtrace key = *whole, *found;
+	uint64_t hash;
+
+	key.count = (uint32_t)select->options.depth;
+	hash = hash_words(select->cut.seed, key.frames, key.count);
+	found = table_find(&select->cut, hash, same_frames, &key);
+	if (found)
+		return found;
+	found = pool_alloc(&select->pool, sizeof(*found));
+	if (!found)
+		return NULL;
+	*found = key;
+	found->hash = hash;
+	found->id = (uint32_t)select->cut.count;
+	return table_add(&select->cut, hash, found) ? NULL : found;
+}
+
+static const struct backtrace *cut_known(struct select *select, const struct backtrace *whole)
+{
+	while (select->by_id.count <= whole->id) {
+		const struct backtrace **place = ARRAY_ADD(&select->by_id);
+
+		if (!place)
+			return NULL;
+		*place = NULL;
+	}
+	if (!select->by_id.items[whole->id])
+		select->by_id.items[whole->id] = cut(select, whole);
+	return select->by_id.items[whole->id];
+}
+
+/* code range */
+
+static int add_range(struct select *select, const struct trace_mapping *mapping, struct error *err)
+{
+	struct code_range *range;
+	uint64_t from = select->start;
+
+	if (!strstr(mapping->path, select->module))
+		return 0;
+	/* An address inside the mapping is that of a program at a fixed place; others are relative.
+	 */
+	if (from < mapping->from || from >= mapping->to)
+		from += mapping->from;
+	range = ARRAY_ADD(&select->ranges);
+	if (!range)
+		return no_memory(err);
+	*range = (struct code_range){ from, from + select->size };
+	return 0;
+}
+
+static bool is_called_from_range(const struct select *select, const struct event *event)
+{
+	for (uint32_t i = 0; event->backtrace && i < event->backtrace->count; i++)
+		for (size_t k = 0; k < select->ranges.count; k++)
+			if (event->backtrace->frames[i] >= select->ranges.items[k].from &&
+			    event->backtrace->frames[i] < select->ranges.items[k].to)
+				return true;
+	return false;
+}
+
+static bool wants_class(const struct select *select, const struct resource_class *resource)
+{
+	uint32_t bit = resource->ordinal - 1;
+
+	return !select->options.has_resources || (bit < 64 && select->options.resources >> bit & 1);
+}
+
+static bool wants_context(const struct select *select, uint32_t context)
+{
+	if (!select->options.has_contexts)
+		return true;
+	return select->options.contexts ? select->options.contexts & context : context == 0;
+}
+
+static bool wants_index(const struct select *select, uint64_t index)
+{
+	if (select->options.include)
+		return has_index(&select->include, index);
+	return !has_index(&select->exclude, index);
+}
+
+static int select_call(struct select *select, const struct event **event, struct error *err)
+{
+	const struct event *call = *event;
+	bool is_deep = select->options.depth >= 0 && call->backtrace &&
+		       call->backtrace->count > select->options.depth;
+
+	if (is_deep || (select->options.remove_arguments && call->argument_count)) {
+		select->event = *call;
+		*event = &select->event;
+	}
+	if (is_deep) {
+		select->event.backtrace = cut_known(select, call->backtrace);
+		if (!select->event.backtrace)
+			return no_memory(err);
+	}
+	if (*event != call && select->options.remove_arguments)
+		select->event.argument_count = 0;
+	return wants_class(select, call->resource) &&
+	       (!select->module || is_called_from_range(select, *event)) &&
+	       wants_index(select, call->index) && wants_context(select, call->context);
+}
+
+int select_event(struct select *select, const struct event **event, struct error *err)
+{
+	switch ((*event)->kind) {
+	case EVENT_CALL:
+	case EVENT_NOTE:
+		return select_call(select, event, err);
+	case EVENT_RESOURCE:
+		return wants_class(select, (*event)->resource);
+	case EVENT_CONTEXT:
+		return !select->options.has_contexts ||
+		       (select->options.contexts & (*event)->call_context->bit) != 0;
+	case EVENT_MAPPING:
+		return select->module && add_range(select, (*event)->mapping, err) ? -ENOMEM : 1;
+	case EVENT_STREAM:
+		select->ranges.count = 0;
+		break;
+	case EVENT_PROCESS:
+	case EVENT_TRACER:
+	case EVENT_ATTACHMENT:
+	case EVENT_HEAP:
+	case EVENT_COMMENT:
+		break;
+	}
+	return 1;
+}
+
+void select_destroy(struct select *select)
+{
+	if (!select)
+		return;
+	free(select->include.items);
+	free(select->exclude.items);
+	free(select->module);
+	free(select->ranges.items);
+	free(select->by_id.items);
+	table_free(&select->cut);
+	pool_free(&select->pool);
+	free(select);
+}

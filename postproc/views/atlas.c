@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/atlas.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+/* Far above what any process has, so that frames without a mapping never fall into a module. */
+#define ATLAS_BASE	  (1ull << 62)
+#define ATLAS_MODULES_MAX (1u << 20)
+
+void atlas_init(struct atlas *atlas)
+{
+	*atlas = (struct atlas){ 0 };
+	table_init(&atlas->modules);
+	table_init(&atlas->backtraces);
+}
+
+void atlas_free(struct atlas *atlas)
+{
+	free(atlas->frames.items);
+	free(atlas->mappings.items);
+	free(atlas->module_list.items);
+	table_free(&atlas->modules);
+	table_free(&atlas->backtraces);
+	pool_free(&atlas->pool);
+}
+
+void atlas_begin_process(struct atlas *atlas)
+{
+	atlas->mappings.count = 0;
+}
+
+static bool makes_sense(const struct trace_mapping *mapping)
+{
+	return mapping->from < mapping->to && mapping->to - mapping->from < ATLAS_MODULE_SPACE &&
+	       (!mapping->has_tail ||
+		(mapping->code >= mapping->from && mapping->code < mapping->to));
+}
+
+static uint64_t place_of(uint32_t id)
+{
+	return ATLAS_BASE + id * ATLAS_MODULE_SPACE;
+}
+
+/* The module as it will be: id is that of the next one. */
+static struct atlas_module describe(const struct atlas *atlas, const struct trace_mapping *mapping)
+{
+	uint32_t id = (uint32_t)atlas->module_list.count;
+	uint64_t from = place_of(id);
+
+	return (struct atlas_module){
+		.id = id,
+		.path = mapping->path,
+		.build_id = mapping->has_tail && mapping->build_id ? mapping->build_id : "",
+		.has_tail = mapping->has_tail,
+		.from = from,
+		.to = from + (mapping->to - mapping->from),
+		.code = mapping->has_tail ? from + (mapping->code - mapping->from) : from,
+		.offset = mapping->offset,
+	};
+}
+
+static bool is_module(const void *item, const void *key)
+{
+	const struct atlas_module *a = item, *b = key;
+
+	return !strcmp(a->path, b->path) && !strcmp(a->build_id, b->build_id) &&
+	       a->has_tail == b->has_tail && a->offset == b->offset &&
+	       a->to - a->from == b->to - b->from && a->code - a->from == b->code - b->from;
+}
+
+static struct atlas_module *keep_module(struct atlas *atlas, const struct atlas_module *module)
+{
+	struct atlas_module *kept = pool_alloc(&atlas->pool, sizeof(*kept));
+	struct atlas_module **entry = kept ? ARRAY_ADD(&atlas->module_list) : NULL;
+
+	if (!entry)
+		return NULL;
+	*kept = *module;
+	kept->path = pool_text(&atlas->pool, module->path, strlen(module->path));
+	kept->build_id = pool_text(&atlas->pool, module->build_id, strlen(module->build_id));
+	*entry = kept;
+	return kept->path && kept->build_id ? kept : NULL;
+}
+
+static const struct atlas_module *find_or_keep(struct atlas *atlas,
+					       const struct atlas_module *module)
+{
+	uint64_t hash = hash_bytes(atlas->modules.seed, module->path, strlen(module->path));
+	struct atlas_module *found = table_find(&atlas->modules, hash, is_module, module);
+
+	if (found)
+		return found;
+	found = keep_module(atlas, module);
+	return found && table_add(&atlas->modules, hash, found) == 0 ? found : NULL;
+}
+
+int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping)
+{
+	const struct atlas_module *module;
+	struct atlas_module described;
+	struct atlas_mapping *entry;
+
+	if (!makes_sense(mapping) || atlas->module_list.count >= ATLAS_MODULES_MAX)
+		return 0;
+	described = describe(atlas, mapping);
+	module = find_or_keep(atlas, &described);
+	entry = module ? ARRAY_ADD(&atlas->mappings) : NULL;
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct atlas_mapping){
+		.start = mapping->has_tail ? mapping->code : mapping->from,
+		.end = mapping->to,
+		.since = mapping->since,
+		.move = module->from - mapping->from,
+	};
+	return 0;
+}
+
+/* The newest mapping that was there by then; else the oldest that came later. */
+static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t index)
+{
+	const struct atlas_mapping *found = NULL;
+
+	for (size_t i = 0; i < atlas->mappings.count; i++) {
+		const struct atlas_mapping *mapping = &atlas->mappings.items[i];
+
+		/* A call that never returns has its return address at the end. */
+		if (address < mapping->start || address > mapping->end)
+			continue;
+		if (address == mapping->end && found)
+			continue;
+		if (mapping->since < index || !found)
+			found = mapping;
+	}
+	return found ? address + found->move : address;
+}
+
+static bool is_backtrace(const void *item, const void *key)
+{
+	const struct atlas_backtrace *backtrace = item;
+	const struct atlas *atlas = key;
+
+	return backtrace->count == atlas->frames.count &&
+	       (!backtrace->count || !memcmp(backtrace->frames, atlas->frames.items,
+					     backtrace->count * sizeof(*backtrace->frames)));
+}
+
+/* Of the frames that were put together. */
+static const struct atlas_backtrace *intern(struct atlas *atlas)
+{
+	size_t size = atlas->frames.count * sizeof(*atlas->frames.items);
+	uint64_t hash =
+		hash_words(atlas->backtraces.seed, atlas->frames.items, atlas->frames.count);
+	struct atlas_backtrace *found = table_find(&atlas->backtraces, hash, is_backtrace, atlas);
+
+	if (found)
+		return found;
+	found = pool_alloc(&atlas->pool, sizeof(*found) + size);
+	if (!found || table_add(&atlas->backtraces, hash, found))
+		return NULL;
+	found->count = (uint32_t)atlas->frames.count;
+	if (size)
+		memcpy(found->frames, atlas->frames.items, size);
+	return found;
+}
+
+const struct atlas_backtrace *atlas_backtrace(struct atlas *atlas,
+					      const struct backtrace *backtrace, uint64_t index)
+{
+	atlas->frames.count = 0;
+	for (uint32_t i = 0; backtrace && i < backtrace->count; i++) {
+		uint64_t *frame = ARRAY_ADD(&atlas->frames);
+
+		if (!frame)
+			return NULL;
+		*frame = moved(atlas, backtrace->frames[i], index);
+	}
+	return intern(atlas);
+}
+
+const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t address)
+{
+	uint64_t id = (address - ATLAS_BASE) / ATLAS_MODULE_SPACE;
+	const struct atlas_module *module;
+
+	if (address < ATLAS_BASE || id >= atlas->module_list.count)
+		return NULL;
+	module = atlas->module_list.items[id];
+	return address <= module->to ? module : NULL;
+}

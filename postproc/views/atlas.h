@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_ATLAS_H
+#define VIEWS_ATLAS_H
+
+/*
+ * The modules of many processes in one space of addresses: every file gets a place of its own,
+ * wherever the processes had it mapped. So the same line of a program is the same address in all
+ * of them, their backtraces can be compared, and one resolver answers for all. What is put into
+ * an atlas outlives the trace it came from.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "base/table.h"
+#include "trace/event.h"
+
+#define ATLAS_MODULE_SPACE (1ull << 40)
+
+/* A file as it was mapped, at its place in the atlas. */
+struct atlas_module {
+	uint32_t id;
+	const char *path;
+	const char *build_id;	 /* hexadecimal digits, "": none */
+	bool has_tail;		 /* code and offset are known; from is the load base */
+	uint64_t from, to, code; /* in the atlas */
+	uint64_t offset;
+};
+
+/* Frames in the atlas, innermost first. Equal ones are the same pointer. */
+struct atlas_backtrace {
+	uint32_t count;
+	uint64_t frames[];
+};
+
+/* A mapping of the process that is being told of. */
+struct atlas_mapping {
+	uint64_t start, end;
+	uint64_t since; /* see struct trace_mapping */
+	uint64_t move;	/* from here to the atlas: add it */
+};
+
+struct atlas {
+	struct pool pool;
+	struct table modules, backtraces;
+	struct {
+		struct atlas_module **items;
+		size_t count, capacity;
+	} module_list;
+	struct {
+		struct atlas_mapping *items; /* in order of their coming */
+		size_t count, capacity;
+	} mappings;
+	struct {
+		uint64_t *items;
+		size_t count, capacity;
+	} frames; /* being put together */
+};
+
+void atlas_init(struct atlas *atlas);
+void atlas_free(struct atlas *atlas);
+
+/* Another process: its mappings are not known yet. */
+void atlas_begin_process(struct atlas *atlas);
+
+/* A mapping of the process. One that makes no sense is left out. Returns 0 or -ENOMEM. */
+int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping);
+
+/*
+ * A backtrace of the process, taken at the call with that index: what was mapped then counts.
+ * Frames in no mapping keep their address. NULL: no memory.
+ */
+const struct atlas_backtrace *atlas_backtrace(struct atlas *atlas,
+					      const struct backtrace *backtrace, uint64_t index);
+
+/* The module at an address of the atlas, or NULL. */
+const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t address);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/callees.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void callees_init(struct callees *callees)
+{
+	memset(callees, 0, sizeof(*callees));
+	table_init(&callees->paths);
+	table_init(&callees->symbols);
+}
+
+void callees_free(struct callees *callees)
+{
+	table_free(&callees->paths);
+	table_free(&callees->symbols);
+	free(callees->files.items);
+	free(callees->list.items);
+	free(callees->mappings.items);
+	free(callees->sorted);
+	pool_free(&callees->pool);
+}
+
+static bool file_equal(const void *item, const void *key)
+{
+	const struct callee_file *file = item;
+
+	return !strcmp(file->path, key);
+}
+
+static bool callee_equal(const void *item, const void *key)
+{
+	const struct callee *one = item, *two = key;
+
+	return one->file == two->file && !strcmp(one->name, two->name);
+}
+
+/* The file with that path. NULL: no memory. */
+static struct callee_file *file_of(struct callees *callees, const char *path)
+{
+	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));
+	struct callee_file *file = table_find(&callees->paths, hash, file_equal, path), **place;
+
+	if (file)
+		return file;
+	file = pool_zalloc(&callees->pool, sizeof(*file));
+	place = ARRAY_ADD(&callees->files);
+	if (!file || !place)
+		return NULL;
+	*place = file;
+	file->number = (uint32_t)callees->files.count - 1;
+	file->path = pool_text(&callees->pool, path, strlen(path));
+	return file->path && table_add(&callees->paths, hash, file) == 0 ? file : NULL;
+}
+
+static struct callee_file *file_of_mapping(struct callees *callees,
+					   const struct trace_mapping *mapping)
+{
+	struct callee_file **place;
+
+	while (mapping->id >= callees->mappings.count) {
+		place = ARRAY_ADD(&callees->mappings);
+		if (!place)
+			return NULL;
+		*place = NULL;
+	}
+	place = &callees->mappings.items[mapping->id];
+	if (!*place)
+		*place = file_of(callees, mapping->path);
+	if (!callees->first_mapped)
+		callees->first_mapped = *place;
+	return *place;
+}
+
+int callees_map(struct callees *callees, const struct trace_mapping *mapping)
+{
+	return file_of_mapping(callees, mapping) ? 0 : -ENOMEM;
+}
+
+int callees_set_executable(struct callees *callees, const char *path)
+{
+	callees->executable = pool_text(&callees->pool, path, strlen(path));
+	return callees->executable ? 0 : -ENOMEM;
+}
+
+int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
+		uint32_t *symbol)
+{
+	struct callee_file *file =
+		mapping ? file_of_mapping(callees, mapping) : file_of(callees, "");
+	struct callee key = { .name = name }, *callee, **place;
+	uint64_t hash;
+
+	if (!file)
+		return -ENOMEM;
+	key.file = file;
+	hash = hash_bytes(callees->symbols.seed + file->number, name, strlen(name));
+	callee = table_find(&callees->symbols, hash, callee_equal, &key);
+	if (!callee) {
+		callee = pool_zalloc(&callees->pool, sizeof(*callee));
+		place = ARRAY_ADD(&callees->list);
+		if (!callee || !place)
+			return -ENOMEM;
+		*place = callee;
+		callee->file = file;
+		callee->symbol = (uint32_t)callees->list.count - 1;
+		callee->name = pool_text(&callees->pool, name, strlen(name));
+		if (!callee->name || table_add(&callees->symbols, hash, callee))
+			return -ENOMEM;
+	}
+	*symbol = callee->symbol;
+	return 0;
+}
+
+/* the end */
+
+static int compare_callees(const void *a, const void *b)
+{
+	const struct callee *one = *(struct callee *const *)a, *two = *(struct callee *const *)b;
+
+	if (one->file != two->file)
+		return one->file->number < two->file->number ? -1 : 1;
+	return strcmp(one->name, two->name);
+}
+
+/* The file that gets number 0. NULL: no memory. */
+static struct callee_file *executable_of(struct callees *callees, const char *fallback)
+{
+	if (callees->executable)
+		return file_of(callees, callees->executable);
+	return callees->first_mapped ? callees->first_mapped : file_of(callees, fallback);
+}
+
+static int number_files(struct callees *callees, const char *fallback)
+{
+	struct callee_file *executable = executable_of(callees, fallback);
+	struct callee_file **files = callees->files.items;
+
+	if (!executable)
+		return -ENOMEM;
+	memmove(files + 1, files, executable->number * sizeof(*files));
+	files[0] = executable;
+	for (uint32_t i = 0; i < callees->files.count; i++)
+		files[i]->number = i;
+	return 0;
+}
+
+static void number_functions(struct callees *callees)
+{
+	for (uint32_t i = 0; i < callees->list.count; i++) {
+		struct callee *callee = callees->sorted[i];
+		struct callee_file *file = callee->file;
+
+		if (!file->count)
+			file->first = i;
+		callee->number = file->count++;
+	}
+}
+
+int callees_finish(struct callees *callees, const char *fallback)
+{
+	size_t count = callees->list.count;
+	int rc = number_files(callees, fallback);
+
+	if (rc)
+		return rc;
+	callees->sorted = malloc((count + 1) * sizeof(struct callee *));
+	if (!callees->sorted)
+		return -ENOMEM;
+	if (count) {
+		memcpy(callees->sorted, callees->list.items, count * sizeof(struct callee *));
+		qsort(callees->sorted, count, sizeof(struct callee *), compare_callees);
+	}
+	number_functions(callees);
+	return 0;
+}
+
+const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,
+				  const char *name)
+{
+	uint32_t low = file->first, high = file->first + file->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(callees->sorted[middle]->name, name);
+
+		if (order == 0)
+			return callees->sorted[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}

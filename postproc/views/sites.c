@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void sites_free(struct sites *sites)
+{
+	free(sites->list.items);
+	free(sites->first);
+	*sites = (struct sites){ 0 };
+}
+
+void sites_clear(struct sites *sites)
+{
+	sites->list.count = 0;
+	if (sites->first)
+		memset(sites->first, 0, sites->first_count * sizeof(*sites->first));
+}
+
+static bool make_room(struct sites *sites, size_t id)
+{
+	size_t count = sites->first_count ? sites->first_count : 1024;
+	uint32_t *first;
+
+	while (count <= id)
+		count *= 2;
+	first = realloc(sites->first, count * sizeof(*first));
+	if (!first)
+		return false;
+	memset(first + sites->first_count, 0, (count - sites->first_count) * sizeof(*first));
+	sites->first = first;
+	sites->first_count = count;
+	return true;
+}
+
+/* At the head of its backtrace's list. */
+static uint32_t add(struct sites *sites, uint8_t class, const struct event *event, size_t id)
+{
+	struct site *site = ARRAY_ADD(&sites->list);
+
+	/* The first one stands for "none". */
+	if (site && sites->list.count == 1)
+		site = ARRAY_ADD(&sites->list);
+	if (!site || sites->list.count > UINT32_MAX)
+		return 0;
+	*site = (struct site){
+		.backtrace = event->backtrace,
+		.function = event->function,
+		.next = sites->first[id],
+		.class = class,
+		.is_part = event->part != 0,
+	};
+	sites->first[id] = (uint32_t)(sites->list.count - 1);
+	return sites->first[id];
+}
+
+uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
+{
+	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
+	uint32_t index;
+
+	if (id >= sites->first_count && !make_room(sites, id))
+		return 0;
+	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
+		const struct site *site = sites_at(sites, index);
+
+		if (site->class == class && site->is_part == (event->part != 0) &&
+		    (id || site->function == event->function))
+			break;
+	}
+	if (!index)
+		index = add(sites, class, event, id);
+	if (index)
+		sites_at(sites, index)->index = event->index;
+	return index;
+}

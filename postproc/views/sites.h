@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_SITES_H
+#define VIEWS_SITES_H
+
+/*
+ * The places of one process that gained something: one for each class and backtrace. Found by the
+ * number of the backtrace, so that an event costs a look and no hash.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+
+struct site {
+	const struct backtrace *backtrace; /* NULL: none was taken */
+	const struct function *function;   /* of the first call */
+	uint32_t next;			   /* of the same backtrace; 0: none */
+	uint8_t class;
+	bool is_part;	      /* gained beside the call's own object */
+	uint64_t held, bytes; /* now */
+	uint64_t index;	      /* of the last call */
+};
+
+struct sites {
+	struct {
+		struct site *items; /* from 1 */
+		size_t count, capacity;
+	} list;
+	uint32_t *first; /* by number of backtrace + 1 (0: none): index into list, 0: none */
+	size_t first_count;
+};
+
+void sites_free(struct sites *sites);
+
+/* Forgets all sites: another process. */
+void sites_clear(struct sites *sites);
+
+/*
+ * Index of the site of an event, made if need be; 0: no memory. Pointers to sites from before are
+ * void.
+ */
+uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
+
+static inline struct site *sites_at(const struct sites *sites, uint32_t index)
+{
+	return &sites->list.items[index];
+}
+
+#endif

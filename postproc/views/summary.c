@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+#include "postproc/views/summary_fold.h"
+
+#define NO_CLASS UINT32_MAX
+
+int summary_no_memory(struct error *err)
+{
+	return error_set(err, ENOMEM, "no memory for the summary");
+}
+
+static char *copy(struct summary *summary, const char *text)
+{
+	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
+}
+
+/* ---- classes ---- */
+
+uint32_t summary_class_index(struct summary *summary, enum resource known, const char *type,
+			     const char *description, bool is_counted)
+{
+	uint32_t i;
+
+	for (i = 0; i < summary->class_count; i++) {
+		const struct summary_class *class = &summary->classes[i];
+
+		if (class->known == known && (known || !strcmp(class->type, type)))
+			return i;
+	}
+	if (i == SUMMARY_CLASSES)
+		return i - 1;
+	summary->classes[i] = (struct summary_class){
+		.known = known,
+		.type = copy(summary, i == SUMMARY_CLASSES - 1 ? "other" : type),
+		.description = copy(summary, description),
+		.is_counted = is_counted,
+	};
+	if (!summary->classes[i].type)
+		summary->classes[i].type = "?";
+	summary->class_count++;
+	return i;
+}
+
+static uint32_t known_class(struct summary *summary, enum resource known)
+{
+	const struct resource_facts *facts = &resource_table[known];
+
+	return summary_class_index(summary, known, facts->type, facts->description,
+				   facts->flags & 1);
+}
+
+/* A class of the stream, met for the first time; NO_CLASS: no memory. */
+static uint32_t learn_class(struct summary *summary, const struct resource_class *resource)
+{
+	struct summary_fold *fold = summary->fold;
+	uint32_t index;
+
+	while (fold->class_of.count <= resource->id) {
+		uint8_t *item = ARRAY_ADD(&fold->class_of);
+
+		if (!item)
+			return NO_CLASS;
+		*item = 0;
+	}
+	index = summary_class_index(summary, resource->known,
+				    *resource->type ? resource->type : "object",
+				    resource->description, resource->flags & 1);
+	fold->class_of.items[resource->id] = (uint8_t)(index + 1);
+	return index;
+}
+
+static inline uint32_t class_of(struct summary *summary, const struct resource_class *resource)
+{
+	const struct summary_fold *fold = summary->fold;
+
+	if (resource->id < fold->class_of.count && fold->class_of.items[resource->id])
+		return fold->class_of.items[resource->id] - 1u;
+	return learn_class(summary, resource);
+}
+
+/* ---- descriptors that were open before ---- */
+
+/* True if it was; it is no more. */
+static bool forget_inherited(struct summary_fold *fold, uint64_t fd)
+{
+	for (size_t i = 0; i < fold->inherited.count; i++) {
+		if (fold->inherited.items[i].fd != fd)
+			continue;
+		fold->inherited.items[i] = fold->inherited.items[--fold->inherited.count];
+		return true;
+	}
+	return false;
+}
+
+/* ---- gains and losses ---- */
+
+/* A path or name among the arguments, copied; else NULL. */
+static char *example_of(const struct event *event)
+{
+	const char *text = event_argument(event, "path");
+
+	if (!text)
+		text = event_argument(event, "name");
+	return text && *text ? strdup(text) : NULL;
+}
+
+/* A condition's mutex that is held again, a thread whose join was refused: no call of that class.
+ */
+static bool is_again(const struct summary_class *class, const struct event *event)
+{
+	return event->part && (class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD);
+}
+
+/* The object leaves its site and the count of what is held now. */
+static void discharge(struct summary *summary, const struct summary_class *class, struct held *held)
+{
+	struct fold_class *now = &summary->fold->now[held->class];
+	struct site *site = sites_at(&summary->fold->sites, held->site);
+	uint64_t bytes = summary_has_bytes(class) ? held->size : 0;
+
+	site->held--;
+	site->bytes -= bytes;
+	now->count--;
+	now->bytes -= bytes;
+	if (summary_has_example(class))
+		free(held->example);
+}
+
+static void charge(struct summary *summary, const struct summary_class *class, struct held *held,
+		   uint32_t index, const struct event *event)
+{
+	struct fold_class *now = &summary->fold->now[held->class];
+	struct site *site = sites_at(&summary->fold->sites, index);
+	uint64_t bytes = summary_has_bytes(class) ? event->size : 0;
+	uint64_t amount;
+
+	held->site = index;
+	if (summary_has_bytes(class))
+		held->size = bytes;
+	else if (class->known == RESOURCE_LOCK)
+		held->thread = event->thread;
+	else
+		held->example = example_of(event);
+	site->held++;
+	site->bytes += bytes;
+	now->count++;
+	now->bytes += bytes;
+	amount = class->known == RESOURCE_MEMORY ? now->bytes : now->count;
+	if (amount > now->peak.amount) {
+		now->peak.amount = amount;
+		now->peak.time_ns = event->time_ns;
+	}
+}
+
+static int gain(struct summary *summary, uint32_t index, const struct event *event,
+		struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_class *class = &summary->classes[index];
+	struct held *held = held_find(&fold->held, index, event->object);
+	uint32_t site;
+
+	class->gained += !is_again(class, event);
+	if (held && class->is_counted) {
+		held->count += held->count < HELD_COUNT_MAX;
+		return 0;
+	}
+	site = sites_of(&fold->sites, (uint8_t)index, event);
+	if (!site)
+		return summary_no_memory(err);
+	if (held) {
+		class->replaced++;
+		discharge(summary, class, held);
+	} else {
+		held = held_add(&fold->held, index, event->object);
+	}
+	if (!held)
+		return summary_no_memory(err);
+	charge(summary, class, held, site, event);
+	if (class->known == RESOURCE_FD && fold->inherited.count)
+		forget_inherited(fold, event->object);
+	return 0;
+}
+
+/* Who waits for it next is told who had it. */
+static void remember_holder(struct summary_fold *fold, const struct held *held)
+{
+	struct waits_object *object = waits_find(&fold->waits, held->class, held->object);
+
+	if (object)
+		object->last = held->site;
+}
+
+static void lose(struct summary *summary, uint32_t index, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_class *class = &summary->classes[index];
+	struct held *held = held_find(&fold->held, index, event->object);
+
+	class->lost += !is_again(class, event);
+	if (!held) {
+		if (class->known != RESOURCE_FD || !forget_inherited(fold, event->object))
+			class->strays++;
+		return;
+	}
+	if (class->known == RESOURCE_LOCK)
+		remember_holder(fold, held);
+	if (--held->count)
+		return;
+	held->count = 1; /* an item of the table as long as it is there */
+	discharge(summary, class, held);
+	held_remove(&fold->held, held);
+}
+
+/* ---- waits ---- */
+
+static bool may_wait(enum operation operation)
+{
+	return operation == OPERATION_ACQUIRE || operation == OPERATION_TRY ||
+	       operation == OPERATION_WAIT;
+}
+
+/* A call that has waited, or might have. */
+static int add_wait(struct summary *summary, uint32_t index, const struct event *event,
+		    struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct waits_class *waits = &summary->classes[index].waits;
+	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
+
+	if (!site)
+		return summary_no_memory(err);
+	if (event->flags & CALL_FAILED)
+		waits->failed++;
+	waits_add(waits, waits_object(&fold->waits, index, event->object), site,
+		  event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0);
+	return 0;
+}
+
+static int add_notify(struct summary *summary, uint32_t index, const struct event *event,
+		      struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct waits_object *object = waits_object(&fold->waits, index, event->object);
+	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
+
+	if (!site)
+		return summary_no_memory(err);
+	summary->classes[index].notified++;
+	if (object)
+		object->last = site;
+	return 0;
+}
+
+/* A call that neither gained nor lost; what it is about, its hook says. */
+static int use(struct summary *summary, const struct event *event, struct error *err)
+{
+	const struct hook *hook = event->function->hook;
+	struct summary_class *class;
+	uint32_t index;
+
+	if (!hook || hook->resource == RESOURCE_EVENT)
+		return 0;
+	index = known_class(summary, hook->resource);
+	class = &summary->classes[index];
+	if (event->flags & CALL_FAILED)
+		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
+	else if (event->operation == OPERATION_WAIT)
+		class->waited++;
+	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
+		return add_notify(summary, index, event, err);
+	if (event->has_tail && !event->part && may_wait(event->operation))
+		return add_wait(summary, index, event, err);
+	return 0;
+}
+
+static int gain_or_lose(struct summary *summary, const struct event *event, struct error *err)
+{
+	uint32_t index = class_of(summary, event->resource);
+	int rc;
+
+	if (index == NO_CLASS)
+		return summary_no_memory(err);
+	if (event->type == CALL_TYPE_FREE) {
+		lose(summary, index, event);
+		return 0;
+	}
+	/* First: it is the holder before this one that was waited for. */
+	if (event->has_tail && !event->part && may_wait(event->operation)) {
+		rc = add_wait(summary, index, event, err);
+		if (rc)
+			return rc;
+	}
+	return gain(summary, index, event, err);
+}
+
+/* ---- calls ---- */
+
+static int add_thread(struct summary_fold *fold, uint32_t thread, struct error *err)
+{
+	fold->thread_cache[thread % FOLD_THREAD_CACHE] = thread;
+	if (held_find(&fold->threads, 0, thread))
+		return 0;
+	return held_add(&fold->threads, 0, thread) ? 0 : summary_no_memory(err);
+}
+
+static int on_call(struct summary *summary, const struct event *event, struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_process *process = &fold->process;
+
+	process->events++;
+	process->late += (event->flags & CALL_LATE) != 0;
+	if (event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+	if (!process->start_ns)
+		process->start_ns = event->time_ns;
+	if (event->has_tail &&
+	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread &&
+	    add_thread(fold, event->thread, err))
+		return -ENOMEM;
+	if (event->type != CALL_TYPE_NONE)
+		return gain_or_lose(summary, event, err);
+	return use(summary, event, err);
+}
+
+/* ---- notes ---- */
+
+static void note_process(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const char *executable = event_argument(event, "executable");
+
+	if (executable)
+		fold->process.executable = copy(summary, executable);
+	for (uint32_t i = 0; i < event->argument_count; i++) {
+		size_t room = sizeof(fold->command) - fold->command_length;
+		int length;
+
+		if (strncmp(event->arguments[i].name, "argv", 4) != 0)
+			continue;
+		length = snprintf(fold->command + fold->command_length, room, "%s%s",
+				  fold->command_length ? " " : "", event->arguments[i].value);
+		fold->command_length += length < 0		? 0
+					: (size_t)length < room ? (size_t)length
+								: room - 1;
+	}
+}
+
+static int note_fd(struct summary_fold *fold, const struct event *event, struct error *err)
+{
+	const char *fd = event_argument(event, "fd");
+	struct fold_inherited *inherited = fd ? ARRAY_ADD(&fold->inherited) : NULL;
+
+	if (fd && !inherited)
+		return summary_no_memory(err);
+	if (fd)
+		inherited->fd = strtoull(fd, NULL, 0);
+	return 0;
+}
+
+static int note_lost(struct summary *summary, const struct event *event, struct error *err)
+{
+	const char *count = event_argument(event, "count");
+	const char *reason = event_argument(event, "reason");
+	uint64_t number = count ? strtoull(count, NULL, 0) : event->size;
+	struct summary_loss *loss;
+
+	summary->fold->process.lost += number;
+	for (size_t i = 0; reason && i < summary->losses.count; i++) {
+		if (strcmp(summary->losses.items[i].reason, reason) != 0)
+			continue;
+		summary->losses.items[i].count += number;
+		return 0;
+	}
+	if (!reason || summary->losses.count >= LOSS_COUNT + 8)
+		return 0;
+	loss = ARRAY_ADD(&summary->losses);
+	if (!loss)
+		return summary_no_memory(err);
+	*loss = (struct summary_loss){ copy(summary, reason), number };
+	return loss->reason ? 0 : summary_no_memory(err);
+}
+
+static const struct hook *hook_named(const char *name)
+{
+	for (unsigned i = 0; i < HOOK_COUNT; i++)
+		if (hook_table[i].name && !strcmp(hook_table[i].name, name))
+			return &hook_table[i];
+	return NULL;
+}
+
+static int note_open(struct summary *summary, const struct event *event, struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	const char *call = event_argument(event, "call");
+	const struct hook *hook = call ? hook_named(call) : NULL;
+	struct fold_open *open;
+
+	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX)
+		return 0;
+	open = ARRAY_ADD(&fold->open);
+	if (!open)
+		return summary_no_memory(err);
+	*open = (struct fold_open){
+		.function = copy(summary, call),
+		.resource = hook ? hook->resource : RESOURCE_NONE,
+		.object = event->object,
+		.related = event->related,
+		.thread = event->thread,
+		.waited_ns =
+			event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0,
+		.index = event->index,
+		.backtrace = event->backtrace,
+	};
+	return open->function ? 0 : summary_no_memory(err);
+}
+
+/* Its time is when the collector noticed: that counts only for what ended without a last call. */
+static void note_end(struct summary_fold *fold, const struct event *event)
+{
+	static const struct {
+		const char *word;
+		enum summary_end end;
+	} words[] = {
+		{ "exited", SUMMARY_EXITED },
+		{ "killed", SUMMARY_KILLED },
+		{ "exec", SUMMARY_EXEC },
+	};
+	struct summary_process *process = &fold->process;
+	const char *how = event_argument(event, "how");
+	const char *status = event_argument(event, "status");
+
+	process->has_end = true;
+	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(how, words[i].word))
+			process->end = words[i].end;
+	if (!status)
+		status = event_argument(event, "signal");
+	process->has_status = status != NULL;
+	process->status = status ? atoi(status) : 0;
+	if (process->end == SUMMARY_KILLED && event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+}
+
+static int on_note(struct summary *summary, const struct event *event, struct error *err)
+{
+	const char *name = event->function->name;
+
+	if (!strcmp(name, "~process"))
+		note_process(summary, event);
+	else if (!strcmp(name, "~fd"))
+		return note_fd(summary->fold, event, err);
+	else if (!strcmp(name, "~lost"))
+		return note_lost(summary, event, err);
+	else if (!strcmp(name, "~open"))
+		return note_open(summary, event, err);
+	else if (!strcmp(name, "~end"))
+		note_end(summary->fold, event);
+	return 0;
+}
+
+/* ---- streams ---- */
+
+/* PINF, or the header of a text trace, has been read. */
+static int on_process(struct summary *summary, const struct event *event, struct error *err)
+{
+	struct summary_process *process = &summary->fold->process;
+	const struct trace_process *facts = event->process;
+
+	process->name = copy(summary, facts->name ? facts->name : "");
+	process->pid = facts->pid;
+	process->parent_pid = facts->parent_pid;
+	process->stream = facts->stream;
+	process->parent_stream = facts->parent_stream;
+	process->session[0] = facts->session[0];
+	process->session[1] = facts->session[1];
+	process->has_tails = facts->has_tails;
+	process->start_ns = facts->start_ns;
+	summary->has_times |= facts->has_tails;
+	return process->name ? 0 : summary_no_memory(err);
+}
+
+static int on_stream(struct summary *summary, struct error *err)
+{
+	int rc = summary->fold->is_begun ? verdict_process(summary, err) : 0;
+
+	summary->fold->is_begun = true;
+	return rc;
+}
+
+static int on_surroundings(struct summary *summary, const struct event *event, struct error *err)
+{
+	switch (event->kind) {
+	case EVENT_STREAM:
+		return on_stream(summary, err);
+	case EVENT_PROCESS:
+		return on_process(summary, event, err);
+	case EVENT_MAPPING:
+		return atlas_map(&summary->atlas, event->mapping) ? summary_no_memory(err) : 0;
+	case EVENT_TRACER:
+	case EVENT_CONTEXT:
+	case EVENT_RESOURCE:
+	case EVENT_ATTACHMENT:
+	case EVENT_HEAP:
+	case EVENT_COMMENT:
+	case EVENT_NOTE:
+	case EVENT_CALL:
+		break;
+	}
+	return 0;
+}
+
+int summary_event(struct summary *summary, const struct event *event, struct error *err)
+{
+	if (event->kind == EVENT_CALL)
+		return on_call(summary, event, err);
+	if (event->kind == EVENT_NOTE)
+		return on_note(summary, event, err);
+	return on_surroundings(summary, event, err);
+}
+
+/* ---- begin and end ---- */
+
+int summary_begin(struct summary **result, struct error *err)
+{
+	struct summary *summary = calloc(1, sizeof(*summary));
+	struct summary_fold *fold = calloc(1, sizeof(*fold));
+
+	if (!summary || !fold) {
+		free(summary);
+		free(fold);
+		return summary_no_memory(err);
+	}
+	summary->fold = fold;
+	atlas_init(&summary->atlas);
+	table_init(&summary->sites_by_place);
+	held_init(&fold->held);
+	held_init(&fold->threads);
+	waits_init(&fold->waits);
+	*result = summary;
+	return 0;
+}
+
+int summary_open(struct summary *summary, const char *path, struct error *err)
+{
+	summary->fold->class_of.count = 0;
+	summary->fold->path = copy(summary, path ? path : "");
+	return summary->fold->path ? 0 : summary_no_memory(err);
+}
+
+int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err)
+{
+	struct summary_process *process = &summary->fold->process;
+
+	if (tally && (tally->damages || tally->is_truncated)) {
+		process->is_damaged = true;
+		process->damages = tally->damages;
+		process->damage = copy(summary, tally->damages ? tally->damage_text
+							       : "ends in the middle of a packet");
+	}
+	return summary->fold->is_begun ? verdict_process(summary, err) : 0;
+}
+
+int summary_end(struct summary *summary, struct error *err)
+{
+	if (summary->fold->is_begun) {
+		int rc = verdict_process(summary, err);
+
+		if (rc)
+			return rc;
+	}
+	verdict_run(summary);
+	return 0;
+}
+
+void summary_free(struct summary *summary)
+{
+	struct summary_fold *fold;
+	struct held *held;
+	size_t at = 0;
+
+	if (!summary)
+		return;
+	fold = summary->fold;
+	while ((held = held_next(&fold->held, &at)) != NULL)
+		if (summary_has_example(&summary->classes[held->class]))
+			free(held->example);
+	held_free(&fold->held);
+	held_free(&fold->threads);
+	sites_free(&fold->sites);
+	waits_free(&fold->waits);
+	free(fold->class_of.items);
+	free(fold->inherited.items);
+	free(fold->open.items);
+	free(fold);
+	free(summary->processes.items);
+	free(summary->sites.items);
+	free(summary->blocked.items);
+	free(summary->losses.items);
+	table_free(&summary->sites_by_place);
+	atlas_free(&summary->atlas);
+	pool_free(&summary->pool);
+	free(summary);
+}
+
+const struct summary_class *summary_class_of(const struct summary *summary, enum resource known)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == known)
+			return &summary->classes[i];
+	return NULL;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_SUMMARY_H
+#define VIEWS_SUMMARY_H
+
+/*
+ * What a whole run used, still holds and waited for: the numbers of the screen that a run ends
+ * with. Several traces (streams of one session) are folded one after the other into one summary,
+ * which outlives them. Memory grows with distinct backtraces and with what is held at one time.
+ *
+ * An object is held from its gain to its loss, in its process; an object of a counted class until
+ * it was lost as often. Another gain of one of an uncounted class replaces the first.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "postproc/views/atlas.h"
+#include "postproc/views/waits.h"
+#include "trace/trace.h"
+
+#define SUMMARY_CLASSES	    48u	 /* the last one takes all that have no room */
+#define SUMMARY_BLOCKED_MAX 256u /* open calls that are kept, of a process */
+#define SUMMARY_COMMAND_MAX 256u
+
+/* Most that one process held at a time. */
+struct summary_peak {
+	uint64_t amount;  /* bytes of memory, else objects */
+	uint64_t time_ns; /* since the start of the run */
+	uint32_t pid;
+};
+
+/* The object that was waited for the longest. */
+struct summary_hot {
+	uint64_t object;
+	uint32_t pid;
+	struct waits_times times;
+	const struct atlas_backtrace *waiter, *other; /* of the longest wait; NULL: not known */
+};
+
+struct summary_class {
+	const char *type;
+	const char *description;
+	enum resource known; /* RESOURCE_NONE: a class of another tracer */
+	bool is_counted;
+	uint64_t gained, lost, failed; /* calls */
+	uint64_t strays;	       /* losses of what was not gained in the trace */
+	uint64_t replaced;	       /* gains of what was held already */
+	uint64_t held, held_bytes;     /* objects, at the end of their processes */
+	uint64_t held_parts; /* objects among held that belong to another one: a FILE's fd */
+	uint64_t sites;	     /* that gained them; parts not counted */
+	uint64_t joined;     /* threads */
+	uint64_t notified;   /* posts, signals */
+	uint64_t waited;     /* waits that were no failures */
+	struct summary_peak peak;
+	struct waits_class waits;
+	struct summary_hot hot;
+};
+
+/* Something held at the end, by one backtrace, in any number of processes. */
+struct summary_site {
+	uint32_t class;
+	bool is_part;
+	const struct atlas_backtrace *backtrace;
+	const char *function; /* that gained it */
+	uint64_t count, bytes;
+	uint32_t processes;
+	uint32_t last_process; /* number of it, for counting */
+	uint32_t order;	       /* in which it was met, for ties */
+	const char *example;   /* path of one of them, or NULL */
+	bool has_more_examples;
+};
+
+/* A call that had not returned when its process ended; equal ones of several threads together. */
+struct summary_blocked {
+	const char *function;
+	enum resource resource;
+	uint64_t object, related;
+	uint32_t pid, thread; /* the first thread */
+	uint32_t threads;
+	uint64_t longest_ns;
+	const struct atlas_backtrace *backtrace; /* of the first thread */
+	bool has_holder;
+	uint32_t holder; /* thread */
+	const struct atlas_backtrace *holder_backtrace;
+	bool is_deadlock; /* the holder waits, in the end, for this thread */
+};
+
+enum summary_end {
+	SUMMARY_UNKNOWN, /* nobody says */
+	SUMMARY_EXITED,	 /* status */
+	SUMMARY_KILLED,	 /* status: signal */
+	SUMMARY_EXEC,
+};
+
+struct summary_process {
+	const char *name, *executable, *command;
+	const char *path; /* of the trace */
+	uint32_t pid, parent_pid, stream, parent_stream;
+	uint64_t session[2];
+	bool has_tails;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t events, lost, late;
+	uint32_t threads;
+	enum summary_end end;
+	bool has_status;
+	int status;
+	bool has_end; /* the stream says how it ended: it is complete */
+	bool is_damaged;
+	uint64_t damages;
+	const char *damage;	       /* what the first damage is */
+	uint64_t inherited;	       /* descriptors open at the start and not closed since */
+	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
+	uint64_t held_bytes;	       /* memory */
+	uint64_t peak_bytes;
+};
+
+struct summary_loss {
+	const char *reason;
+	uint64_t count;
+};
+
+struct summary_fold;
+
+struct summary {
+	struct atlas atlas;
+	struct pool pool; /* texts */
+	struct summary_class classes[SUMMARY_CLASSES];
+	uint32_t class_count;
+	struct {
+		struct summary_process *items;
+		size_t count, capacity;
+	} processes; /* images of them: an exec begins another one */
+	struct {
+		struct summary_site *items; /* after summary_end(): the weightiest first */
+		size_t count, capacity;
+	} sites;
+	struct {
+		struct summary_blocked
+			*items; /* after summary_end(): deadlocks, then the longest */
+		size_t count, capacity;
+	} blocked;
+	struct {
+		struct summary_loss *items;
+		size_t count, capacity;
+	} losses;
+	uint64_t events, lost, threads;
+	uint64_t start_ns, end_ns; /* of the run */
+	uint32_t pids;		   /* distinct processes */
+	uint64_t inherited;
+	uint64_t deadlocked; /* threads */
+	bool has_times;	     /* in ns: waits and peaks have their times */
+	struct table sites_by_place;
+	struct summary_fold *fold;
+};
+
+/* All return 0 or a negative errno (-ENOMEM). */
+int summary_begin(struct summary **summary, struct error *err);
+
+/* Events of this trace follow. path: for the report, copied; may be NULL. */
+int summary_open(struct summary *summary, const char *path, struct error *err);
+
+int summary_event(struct summary *summary, const struct event *event, struct error *err);
+
+/* The trace has no more events, and may be closed after this. tally may be NULL. */
+int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err);
+
+/* All traces are folded: sums up and ranks. */
+int summary_end(struct summary *summary, struct error *err);
+
+void summary_free(struct summary *summary);
+
+/* The class of that resource, or NULL if it was not used. */
+const struct summary_class *summary_class_of(const struct summary *summary, enum resource known);
+
+/*
+ * The sites to be shown when there is room for so many: memory by bytes, but never so many of
+ * them that a few of every other class found no room. Fills at most room indices into sites.
+ */
+size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/waits.h"
+
+#include <stdbool.h>
+
+void waits_init(struct waits *waits)
+{
+	*waits = (struct waits){ 0 };
+	table_init(&waits->objects);
+}
+
+void waits_free(struct waits *waits)
+{
+	table_free(&waits->objects);
+	pool_free(&waits->pool);
+}
+
+static bool is_object(const void *item, const void *key)
+{
+	const struct waits_object *a = item, *b = key;
+
+	return a->object == b->object && a->class == b->class;
+}
+
+struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object)
+{
+	const struct waits_object key = { .class = class, .object = object };
+
+	return table_find(&waits->objects, hash_two(waits->objects.seed, object, class), is_object,
+			  &key);
+}
+
+struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object)
+{
+	struct waits_object *found = waits_find(waits, class, object);
+
+	if (found || waits->objects.count >= WAITS_OBJECTS_MAX)
+		return found;
+	found = pool_zalloc(&waits->pool, sizeof(*found));
+	if (!found)
+		return NULL;
+	found->class = class;
+	found->object = object;
+	return table_add(&waits->objects, hash_two(waits->objects.seed, object, class), found) == 0
+		       ? found
+		       : NULL;
+}
+
+static unsigned step_of(uint64_t ns)
+{
+	unsigned step = 0;
+
+	while (step + 1 < WAITS_STEPS && ns >= 1000ull << step)
+		step++;
+	return step;
+}
+
+/* Octave and the three bits behind the first one. */
+static unsigned speed_of(uint64_t ns)
+{
+	unsigned octave;
+
+	if (ns < 8)
+		return (unsigned)ns;
+	octave = 63 - (unsigned)__builtin_clzll(ns);
+	return (octave - 2) * 8 + (unsigned)(ns >> (octave - 3) & 7);
+}
+
+/* The least duration that speed_of() puts there. */
+static uint64_t speed_ns(unsigned speed)
+{
+	return speed < 8 ? speed : (8ull | (speed & 7)) << (speed / 8 - 1);
+}
+
+static void add_time(struct waits_times *times, uint64_t ns)
+{
+	unsigned step = step_of(ns);
+
+	times->count[step]++;
+	times->ns[step] += ns;
+	if (ns > times->longest_ns)
+		times->longest_ns = ns;
+}
+
+void waits_add(struct waits_class *class, struct waits_object *object, uint32_t site,
+	       uint64_t duration_ns)
+{
+	class->speeds[speed_of(duration_ns)]++;
+	add_time(&class->times, duration_ns);
+	if (!object)
+		return;
+	if (duration_ns > object->times.longest_ns) {
+		object->waiter = site;
+		object->other = object->last;
+	}
+	add_time(&object->times, duration_ns);
+}
+
+const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class)
+{
+	const struct waits_object *hottest = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; waits->objects.slots && i <= waits->objects.mask; i++) {
+		const struct waits_object *object = waits->objects.slots[i].item;
+		uint64_t ns = object && object->class == class ? waits_ns(&object->times, 1000) : 0;
+
+		if (ns > most) {
+			most = ns;
+			hottest = object;
+		}
+	}
+	return hottest;
+}
+
+uint64_t waits_threshold(const struct waits_class *class)
+{
+	uint64_t calls = 0, fast = 0, wanted, threshold = 1000;
+	unsigned speed = 0;
+
+	for (unsigned i = 0; i < WAITS_SPEEDS; i++)
+		calls += class->speeds[i];
+	for (; speed < WAITS_SPEEDS - 1; speed++) {
+		fast += class->speeds[speed];
+		if (fast && fast >= calls / 10)
+			break;
+	}
+	wanted = speed_ns(speed);
+	while (threshold < 8000 && threshold / 10 < wanted)
+		threshold *= 2;
+	return threshold;
+}
+
+uint64_t waits_count(const struct waits_times *times, uint64_t threshold_ns)
+{
+	uint64_t count = 0;
+
+	for (unsigned step = step_of(threshold_ns); step < WAITS_STEPS; step++)
+		count += times->count[step];
+	return count;
+}
+
+uint64_t waits_ns(const struct waits_times *times, uint64_t threshold_ns)
+{
+	uint64_t ns = 0;
+
+	for (unsigned step = step_of(threshold_ns); step < WAITS_STEPS; step++)
+		ns += times->ns[step];
+	return ns;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_WAITS_H
+#define VIEWS_WAITS_H
+
+/*
+ * How long threads waited for locks, semaphores, conditions and threads. Taking a free lock
+ * takes some time, too; what counts as a wait is learnt from the trace: ten times what the fastest
+ * tenth of the calls took, rounded up to 1, 2, 4 or 8 us. Until that is known, times are kept
+ * apart by those steps, for each object.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "base/table.h"
+
+#define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
+#define WAITS_SPEEDS	  512u
+#define WAITS_OBJECTS_MAX 65536u /* of one process; the rest counts in the totals alone */
+
+struct waits_times {
+	uint64_t count[WAITS_STEPS];
+	uint64_t ns[WAITS_STEPS];
+	uint64_t longest_ns;
+};
+
+/* All calls of one class. */
+struct waits_class {
+	struct waits_times times;
+	uint64_t failed;	       /* timed out, or was busy */
+	uint64_t speeds[WAITS_SPEEDS]; /* calls by duration: eight steps an octave */
+};
+
+struct waits_object {
+	uint32_t class;
+	uint64_t object;
+	struct waits_times times;
+	/* sites of the process's fold; 0: none */
+	uint32_t waiter, other; /* of the longest wait: who waited, and who held or notified */
+	uint32_t last;		/* who held it before, or notified */
+};
+
+/* Objects of one process. */
+struct waits {
+	struct table objects;
+	struct pool pool;
+};
+
+void waits_init(struct waits *waits);
+void waits_free(struct waits *waits);
+
+/* The entry of an object, made if need be. NULL: too many, or no memory. */
+struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
+
+/* The entry if there is one. */
+struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object);
+
+/* A call that may have waited for so long. object may be NULL. */
+void waits_add(struct waits_class *class, struct waits_object *object, uint32_t site,
+	       uint64_t duration_ns);
+
+/* The object with the longest time in waits of 1 us and more; NULL: none. */
+const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class);
+
+/* What took at least so long was a wait: 1000, 2000, 4000 or 8000 ns. */
+uint64_t waits_threshold(const struct waits_class *class);
+
+/* Count and time of the waits from the threshold up. */
+uint64_t waits_count(const struct waits_times *times, uint64_t threshold_ns);
+uint64_t waits_ns(const struct waits_times *times, uint64_t threshold_ns);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writer.h"
+
+#include <string.h>
+
+#include "postproc/writers/writers.h"
+
+static const struct writer writers[] = {
+#define WRITER(function, word, is_directory, description) \
+	{ word,                                           \
+	  description,                                    \
+	  is_directory,                                   \
+	  write_##function##_begin,                       \
+	  write_##function##_event,                       \
+	  write_##function##_end,                         \
+	  write_##function##_destroy },
+#include "postproc/writers.def"
+#undef WRITER
+};
+
+const struct writer *writer_at(unsigned index)
+{
+	return index < sizeof(writers) / sizeof(*writers) ? &writers[index] : NULL;
+}
+
+const struct writer *writer_find(const char *name)
+{
+	for (unsigned i = 0; writer_at(i); i++)
+		if (!strcmp(writers[i].name, name))
+			return &writers[i];
+	return NULL;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/human.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *human_count(struct human *human, uint64_t number)
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	char *at = human->text;
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return human->text;
+}
+
+const char *human_bytes(struct human *human, uint64_t bytes)
+{
+	static const char units[][3] = { "KB", "MB", "GB", "TB", "PB", "EB" };
+	double amount = (double)bytes / 1000;
+	unsigned unit = 0;
+
+	if (bytes < 1000) {
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " B", bytes);
+		return human->text;
+	}
+	/* 999,950 B would read 1000.0 KB. */
+	for (; amount >= 999.95 && unit < 5; unit++)
+		amount /= 1000;
+	snprintf(human->text, sizeof(human->text), "%.1f %s", amount, units[unit]);
+	return human->text;
+}
+
+const char *human_exact_bytes(struct human *human, uint64_t bytes)
+{
+	if (bytes >= 1000000)
+		return human_bytes(human, bytes);
+	human_count(human, bytes);
+	strcat(human->text, " B");
+	return human->text;
+}
+
+static const char *long_time(struct human *human, uint64_t seconds)
+{
+	uint64_t minutes = seconds / 60;
+
+	if (minutes < 60)
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " min %" PRIu64 " s", minutes,
+			 seconds % 60);
+	else
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " h %" PRIu64 " min",
+			 minutes / 60, minutes % 60);
+	return human->text;
+}
+
+const char *human_time(struct human *human, uint64_t ns)
+{
+	static const struct {
+		uint64_t below;
+		uint64_t unit;
+		const char *word;
+	} steps[] = {
+		{ 100000, 1000, "us" },
+		{ 1000000000, 1000000, "ms" },
+		{ 120000000000, 1000000000, "s" },
+	};
+
+	if (ns < 1000) {
+		snprintf(human->text, sizeof(human->text), "%" PRIu64 " ns", ns);
+		return human->text;
+	}
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		uint64_t tenths = (ns + steps[i].unit / 20) / (steps[i].unit / 10);
+
+		if (ns >= steps[i].below)
+			continue;
+		snprintf(human->text, sizeof(human->text), "%.*f %s",
+			 tenths < 1000 && tenths % 10 ? 1 : 0, (double)tenths / 10, steps[i].word);
+		return human->text;
+	}
+	return long_time(human, ns / 1000000000);
+}
+
+const char *human_moment(struct human *human, uint64_t ns)
+{
+	double seconds = (double)ns / 1e9;
+
+	snprintf(human->text, sizeof(human->text), "%.*f s", seconds < 99.9995 ? 3 : 1, seconds);
+	return human->text;
+}

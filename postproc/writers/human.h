@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WRITERS_HUMAN_H
+#define WRITERS_HUMAN_H
+
+/*
+ * Numbers as people read them: thousands by commas, sizes in steps of 1000 (KB, MB, GB: heaptrack
+ * and disks count so, too), times in the unit that leaves few digits. Each fills and returns its
+ * first argument.
+ */
+
+#include <stdint.h>
+
+struct human {
+	char text[48];
+};
+
+/* 26,120 */
+const char *human_count(struct human *human, uint64_t number);
+
+/* 512 B, 50.2 KB, 1.3 MB */
+const char *human_bytes(struct human *human, uint64_t bytes);
+
+/* As human_bytes(), but to the byte below a million: equal blocks can be told by that. */
+const char *human_exact_bytes(struct human *human, uint64_t bytes);
+
+/* 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */
+const char *human_time(struct human *human, uint64_t ns);
+
+/* 0.031 s: all of them in one column */
+const char *human_moment(struct human *human, uint64_t ns);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/screen.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void screen_free(struct screen *screen)
+{
+	for (size_t i = 0; i < screen->count; i++)
+		free(screen->lines[i]);
+	free(screen->lines);
+	*screen = (struct screen){ 0 };
+}
+
+void line_begin(struct line *line)
+{
+	line->length = 0;
+	line->text[0] = '\0';
+}
+
+void line_add(struct line *line, const char *format, ...)
+{
+	size_t room = sizeof(line->text) - line->length;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(line->text + line->length, room, format, args);
+	va_end(args);
+	if (length > 0)
+		line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void line_to(struct line *line, size_t column)
+{
+	size_t blanks = line->length + 2 <= column ? column - line->length : line->length ? 2 : 0;
+
+	if (line->length == 0)
+		blanks = column;
+	line_add(line, "%*s", (int)blanks, "");
+}
+
+static void add(struct screen *screen, const char *text, size_t length)
+{
+	char *copy = strndup(text, length);
+
+	if (copy && screen->count == screen->capacity &&
+	    array_grow(&screen->lines, &screen->capacity, sizeof(*screen->lines))) {
+		free(copy);
+		copy = NULL;
+	}
+	if (copy)
+		screen->lines[screen->count++] = copy;
+	else
+		screen->is_broken = true;
+}
+
+void screen_add(struct screen *screen, struct line *line)
+{
+	add(screen, line->text, line->length);
+	line_begin(line);
+}
+
+/* Where the text may be broken so that its first part fits; its length if nowhere. */
+static size_t break_of(const char *text, size_t length, size_t indent)
+{
+	size_t blank = 0, arrow = 0;
+
+	if (length <= SCREEN_WIDTH)
+		return length;
+	for (size_t at = indent + 1; at <= SCREEN_WIDTH; at++) {
+		if (text[at] != ' ')
+			continue;
+		if (!strncmp(text + at, " <- ", 4))
+			arrow = at;
+		blank = at;
+	}
+	/* A function and its line stay together. */
+	if (arrow)
+		return arrow;
+	return blank ? blank : length;
+}
+
+size_t line_height(const struct line *line, size_t indent)
+{
+	struct line rest = *line;
+
+	for (size_t height = 1;; height++) {
+		size_t at = break_of(rest.text, rest.length, indent);
+		char *next = rest.text + at;
+
+		if (at == rest.length)
+			return at <= SCREEN_WIDTH ? height : SIZE_MAX;
+		if (at > SCREEN_WIDTH)
+			return SIZE_MAX;
+		next += strspn(next, " ");
+		/* As if it had been indented. */
+		rest.length = indent + strlen(next);
+		memmove(rest.text + indent, next, strlen(next) + 1);
+		memset(rest.text, ' ', indent);
+	}
+}
+
+size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size_t most)
+{
+	size_t lines = 1;
+
+	for (; lines < most; lines++) {
+		size_t at = break_of(line->text, line->length, indent);
+		struct line rest;
+
+		if (at == line->length)
+			break;
+		line_begin(&rest);
+		line_to(&rest, indent);
+		line_add(&rest, "%s", line->text + at + strspn(line->text + at, " "));
+		add(screen, line->text, at);
+		*line = rest;
+	}
+	screen_add(screen, line);
+	return lines;
+}
+
+void screen_move(struct screen *to, struct screen *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		add(to, from->lines[i], strlen(from->lines[i]));
+	to->is_broken |= from->is_broken;
+	screen_free(from);
+}
+
+void screen_print(const struct screen *screen, struct out *out)
+{
+	for (size_t i = 0; i < screen->count; i++) {
+		const char *text = screen->lines[i];
+		size_t length = strlen(text);
+
+		while (length && text[length - 1] == ' ')
+			length--;
+		out_name(out, text, length, ESCAPE_ALL);
+		out_char(out, '\n');
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WRITERS_SCREEN_H
+#define WRITERS_SCREEN_H
+
+/*
+ * Lines of a screen, put together piece by piece, so that they can be counted, aligned and wrapped
+ * before anything is printed. Whatever is in them, nothing but text reaches the terminal.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/out.h"
+
+#define SCREEN_WIDTH	80
+#define SCREEN_LINE_MAX 1024
+
+struct screen {
+	char **lines;
+	size_t count, capacity;
+	bool is_broken; /* no memory: lines are missing */
+};
+
+/* A line in the making. */
+struct line {
+	char text[SCREEN_LINE_MAX];
+	size_t length;
+};
+
+void screen_free(struct screen *screen);
+
+void line_begin(struct line *line);
+void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Blanks up to the column; at least two where text stands there already. */
+void line_to(struct line *line, size_t column);
+
+/* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long all the same. */
+size_t line_height(const struct line *line, size_t indent);
+
+/* The line is done, and empty again. */
+void screen_add(struct screen *screen, struct line *line);
+
+/*
+ * As screen_add(); what is longer than the width goes on in further lines, at most so many,
+ * broken at blanks and indented to the column. Returns how many lines it took.
+ */
+size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size_t most);
+
+/* Puts all lines of from behind those of to; from is empty then. */
+void screen_move(struct screen *to, struct screen *from);
+
+void screen_print(const struct screen *screen, struct out *out);
+
+#endif

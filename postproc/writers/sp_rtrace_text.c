@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. What stands before the first call is
+ * gathered, because the order of its lines and the <type> of calls depend on all of it; what comes
+ * later is printed where it comes.
+ */
+#include "postproc/writers/writers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "postproc/views/compress.h"
+#include "postproc/views/heap_range.h"
+#include "postproc/views/leaks.h"
+#include "trace/text.h"
+
+struct text_writer {
+	struct writer_options options;
+	struct out *out;
+	const struct trace_process *process;
+	bool has_begun; /* the lines before the first call are printed */
+	struct {
+		struct event *items;
+		size_t count, capacity;
+	} gathered;
+	struct {
+		const struct resource_class **items;
+		size_t count, capacity;
+	} classes; /* registered and wanted */
+};
+
+static int no_memory(struct error *err)
+{
+	return error_system(err, ENOMEM, "text");
+}
+
+int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
+			       const struct writer_options *options, struct error *err)
+{
+	struct text_writer *writer = calloc(1, sizeof(*writer));
+
+	(void)trace;
+	if (!writer)
+		return no_memory(err);
+	writer->options = *options;
+	writer->out = options->out;
+	*state = writer;
+	return 0;
+}
+
+/* header */
+
+struct header_words {
+	struct text_header header;
+	char time[40], pid[16], depth[24], filter[256], name[1024];
+};
+
+static void add_pair(struct text_header *header, const char *key, const char *value)
+{
+	if (header->count < TEXT_HEADERS_MAX)
+		header->pairs[header->count++] =
+			(struct text_pair){ slice_of(key), slice_of(value) };
+}
+
+/* leaks, compress and resolve in this order, those of the input among them. */
+static void make_filter(const struct text_writer *writer, struct header_words *words)
+{
+	const struct writer_views *views = writer->options.views;
+	const char *old = "";
+
+	for (size_t i = 0; i < writer->process->header_count; i++)
+		if (!strcmp(writer->process->headers[i].name, "filter"))
+			old = writer->process->headers[i].value;
+	snprintf(words->filter, sizeof(words->filter), "%s%s%s",
+		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
+		 views->compress || strstr(old, "compress") ? "|compress" : "",
+		 strstr(old, "resolve") ? "|resolve" : "");
+}
+
+/* Month and day without zeros, local time: so does sp-rtrace. */
+static void make_time(const struct trace_process *process, struct header_words *words)
+{
+	time_t seconds = process->seconds;
+	struct tm tm;
+
+	if (!seconds || !localtime_r(&seconds, &tm))
+		return;
+	snprintf(words->time, sizeof(words->time), "%d.%d.%d %02d:%02d:%02d", tm.tm_year + 1900,
+		 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* A comma in a name would begin another pair. */
+static void make_name(const char *name, struct header_words *words)
+{
+	size_t used = 0;
+
+	for (; *name && used < sizeof(words->name) - 5; name++) {
+		if (*name == ',')
+			used += (size_t)sprintf(words->name + used, "\\x2c");
+		else
+			words->name[used++] = *name;
+	}
+}
+
+static void header_of_packets(const struct trace_process *process, struct header_words *words)
+{
+	struct text_header *header = &words->header;
+
+	add_pair(header, "version", "2.0");
+	if (process->arch)
+		add_pair(header, "arch", process->arch);
+	make_time(process, words);
+	if (*words->time)
+		add_pair(header, "timestamp", words->time);
+	if (process->name) {
+		make_name(process->name, words);
+		add_pair(header, "process", words->name);
+	}
+	if (process->has_process) {
+		snprintf(words->pid, sizeof(words->pid), "%" PRIu32, process->pid);
+		add_pair(header, "pid", words->pid);
+	}
+	if (*words->filter)
+		add_pair(header, "filter", words->filter + 1);
+	if (*words->depth)
+		add_pair(header, "backtrace depth", words->depth);
+	add_pair(header, "origin", "holdtrace " PACKAGE_VERSION);
+}
+
+/* The pairs as they were read, with what the options change. */
+static void header_of_text(const struct trace_process *process, struct header_words *words)
+{
+	struct text_header *header = &words->header;
+	bool has_filter = !*words->filter;
+
+	for (size_t i = 0; i < process->header_count; i++) {
+		const struct wire_value *pair = &process->headers[i];
+		bool is_filter = !strcmp(pair->name, "filter");
+		bool is_depth = !strcmp(pair->name, "backtrace depth");
+
+		if (!has_filter && (is_filter || is_depth || !strcmp(pair->name, "origin"))) {
+			add_pair(header, "filter", words->filter + 1);
+			has_filter = true;
+		}
+		if (!is_filter)
+			add_pair(header, pair->name, is_depth ? words->depth : pair->value);
+	}
+	if (!has_filter)
+		add_pair(header, "filter", words->filter + 1);
+}
+
+static void print_header(struct text_writer *writer)
+{
+	const struct trace_process *process = writer->process;
+	int64_t depth = writer->options.depth >= 0 ? writer->options.depth : process->depth;
+	struct header_words words = { 0 };
+
+	make_filter(writer, &words);
+	if (depth >= 0)
+		snprintf(words.depth, sizeof(words.depth), "%" PRId64, depth);
+	if (process->header_count)
+		header_of_text(process, &words);
+	else
+		header_of_packets(process, &words);
+	text_print_header(writer->out, &words.header);
+}
+
+/* surroundings */
+
+static void print_resource(struct text_writer *writer, const struct resource_class *resource)
+{
+	bool is_renumbered = writer->options.is_single_renumbered && writer->classes.count == 1;
+	struct text_resource line = { .ordinal = is_renumbered ? 1 : resource->ordinal,
+				      .is_counted = resource->flags & 1,
+				      .type = slice_of(resource->type),
+				      .description = slice_of(resource->description) };
+
+	text_print_resource(writer->out, &line);
+}
+
+static void print_other(struct text_writer *writer, const struct event *event)
+{
+	struct text_mapping mapping;
+	struct text_context context;
+	struct text_attachment attachment;
+
+	switch (event->kind) {
+	case EVENT_TRACER:
+		text_print_tracer(writer->out, event->tracer->id, event->tracer->version,
+				  event->tracer->name);
+		break;
+	case EVENT_MAPPING:
+		mapping.path = slice_of(event->mapping->path);
+		mapping.from = event->mapping->from;
+		mapping.to = event->mapping->to;
+		text_print_mapping(writer->out, &mapping);
+		break;
+	case EVENT_CONTEXT:
+		context.bit = event->call_context->bit;
+		context.name = slice_of(event->call_context->name);
+		text_print_context(writer->out, &context);
+		break;
+	case EVENT_RESOURCE:
+		print_resource(writer, event->resource);
+		break;
+	case EVENT_ATTACHMENT:
+		attachment.name = slice_of(event->attachment->name);
+		attachment.path = slice_of(event->attachment->path);
+		text_print_attachment(writer->out, &attachment);
+		break;
+	case EVENT_HEAP:
+		text_print_heap(writer->out, &event->heap->state,
+				writer->options.views->heap->lowest,
+				writer->options.views->heap->highest);
+		break;
+	case EVENT_COMMENT:
+		text_print_comment(writer->out, slice_of(event->comment));
+		break;
+	case EVENT_STREAM:
+	case EVENT_PROCESS:
+	case EVENT_CALL:
+	case EVENT_NOTE:
+		break;
+	}
+}
+
+/* Packets are printed in sp-rtrace's order of sections, the lines of a text in their own. */
+static void print_gathered(struct text_writer *writer)
+{
+	static const enum event_kind sections[] = {
+		EVENT_ATTACHMENT, EVENT_HEAP,	  EVENT_TRACER,
+		EVENT_CONTEXT,	  EVENT_RESOURCE, EVENT_MAPPING
+	};
+	size_t count = writer->process->is_text ? 1 : sizeof(sections) / sizeof(*sections);
+
+	if (writer->has_begun)
+		return;
+	writer->has_begun = true;
+	print_header(writer);
+	for (size_t section = 0; section < count; section++)
+		for (size_t i = 0; i < writer->gathered.count; i++)
+			if (writer->process->is_text ||
+			    writer->gathered.items[i].kind == sections[section])
+				print_other(writer, &writer->gathered.items[i]);
+}
+
+static int gather(struct text_writer *writer, const struct event *event, struct error *err)
+{
+	struct event *kept = ARRAY_ADD(&writer->gathered);
+
+	if (!kept)
+		return no_memory(err);
+	*kept = *event;
+	if (event->kind == EVENT_COMMENT) {
+		kept->comment = strdup(event->comment);
+		if (!kept->comment)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static int add_class(struct text_writer *writer, const struct resource_class *resource,
+		     struct error *err)
+{
+	const struct resource_class **place = NULL;
+
+	for (size_t i = 0; i < writer->classes.count && !place; i++)
+		if (writer->classes.items[i]->ordinal == resource->ordinal)
+			place = &writer->classes.items[i];
+	if (!place)
+		place = ARRAY_ADD(&writer->classes);
+	if (!place)
+		return no_memory(err);
+	*place = resource;
+	return 0;
+}
+
+/* calls */
+
+static void print_line(struct text_writer *writer, const struct event *event)
+{
+	struct text_call line = {
+		.index = event->index,
+		.context = event->context,
+		.time_ms = event->time_ms,
+		.name = slice(event->function->name, event->function->length),
+		.type = slice(NULL, 0),
+		.is_alloc = event->type == CALL_TYPE_ALLOC,
+		.size = event->size,
+		.object = event->object,
+	};
+
+	/* With one class alone its name says nothing. */
+	if (writer->classes.count > 1)
+		line.type = slice_of(event->resource->type);
+	text_print_call(writer->out, &line);
+	for (uint32_t i = 0; i < event->argument_count; i++) {
+		struct text_argument argument = { slice_of(event->arguments[i].name),
+						  slice_of(event->arguments[i].value) };
+
+		text_print_argument(writer->out, &argument);
+	}
+}
+
+/* The empty line is there even without frames: the next call would share its frames otherwise. */
+static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
+{
+	for (uint32_t i = 0; backtrace && i < backtrace->count; i++) {
+		struct text_frame frame = { .address = backtrace->frames[i] };
+
+		if (backtrace->texts && backtrace->texts[i]) {
+			frame.has_text = true;
+			frame.text = slice_of(backtrace->texts[i]);
+		}
+		text_print_frame(writer->out, &frame);
+	}
+	out_char(writer->out, '\n');
+}
+
+int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
+{
+	struct text_writer *writer = state;
+
+	writer->process = event->process;
+	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
+		return -ENOMEM;
+	if (event_is_call(event)) {
+		print_gathered(writer);
+		print_line(writer, event);
+		print_backtrace(writer, event->backtrace);
+	} else if (writer->has_begun) {
+		print_other(writer, event);
+	} else {
+		return gather(writer, event, err);
+	}
+	return 0;
+}
+
+/* the end */
+
+static void print_groups(struct text_writer *writer, const struct compress *compress)
+{
+	for (size_t i = 0; i < compress_count(compress); i++) {
+		const struct compress_group *group = compress_at(compress, i);
+
+		for (struct compress_call *call = group->first; call; call = call->next) {
+			struct event event;
+
+			keep_event(&call->kept, writer->process, &event);
+			print_line(writer, &event);
+		}
+		text_print_group(writer->out, group->count, group->bytes);
+		print_backtrace(writer, group->backtrace);
+	}
+}
+
+static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
+{
+	for (size_t i = 0; i < leaks_count(leaks); i++) {
+		struct event event;
+
+		keep_event(leaks_at(leaks, i), writer->process, &event);
+		print_line(writer, &event);
+		print_backtrace(writer, event.backtrace);
+	}
+}
+
+/* In order of registration; classes that nobody registered have a number for a name. */
+static void print_leak_summary(struct text_writer *writer, const struct leaks *leaks)
+{
+	const struct leaks_total *total;
+
+	for (size_t i = 0; i < writer->classes.count; i++) {
+		const struct resource_class *resource = writer->classes.items[i];
+		struct leaks_total sum = leaks_total_of(leaks, resource);
+
+		if (resource->known != RESOURCE_EVENT)
+			text_print_leaks(writer->out, resource->type, resource->description,
+					 sum.count, sum.bytes);
+	}
+	for (size_t i = 0; (total = leaks_total(leaks, i)) != NULL; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "#%" PRIu32, total->resource->ordinal);
+		if (!total->resource->is_registered)
+			text_print_leaks(writer->out, name, "not registered in the trace",
+					 total->count, total->bytes);
+	}
+}
+
+int write_sp_rtrace_text_end(void *state, struct error *err)
+{
+	struct text_writer *writer = state;
+	const struct writer_views *views = writer->options.views;
+
+	(void)err;
+	if (!writer->process)
+		return 0;
+	print_gathered(writer);
+	if (views->compress)
+		print_groups(writer, views->compress);
+	else if (views->leaks)
+		print_leaks(writer, views->leaks);
+	if (views->leaks)
+		print_leak_summary(writer, views->leaks);
+	return 0;
+}
+
+void write_sp_rtrace_text_destroy(void *state)
+{
+	struct text_writer *writer = state;
+
+	for (size_t i = 0; i < writer->gathered.count; i++)
+		if (writer->gathered.items[i].kind == EVENT_COMMENT)
+			free((char *)writer->gathered.items[i].comment);
+	free(writer->gathered.items);
+	free(writer->classes.items);
+	free(writer);
+}

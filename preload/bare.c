@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "bare.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#include "clock.h"
+#include "contract.h"
+#include "plain.h"
+#include "sys.h"
+
+#define ENVIRONMENT_MAX 2048
+#define START_SECONDS	10
+
+/* Sizes to try: a host with a small RLIMIT_AS gets fewer slots rather than nothing. */
+static const uint32_t slot_counts[] = { ARENA_SLOTS, 256, 32, 4 };
+
+static void fill_header(struct arena *arena)
+{
+	sys_call3(__NR_getrandom, (long)arena->session, sizeof(arena->session), GRND_NONBLOCK);
+	arena->contract = CONTRACT_HASH;
+	arena->clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
+	arena->state = ARENA_STARTING;
+	settings_default(&arena->settings);
+	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* A new arena in *fd, mapped; NULL where the system has no room for it. */
+static struct arena *make_arena(int *fd)
+{
+	*fd = sys_memfd_create("holdtrace", MFD_CLOEXEC);
+	if (*fd < 0)
+		return NULL;
+	for (unsigned int i = 0; i < sizeof(slot_counts) / sizeof(slot_counts[0]); i++) {
+		struct arena shape, *arena;
+
+		arena_lay_out(&shape, slot_counts[i]);
+		if (sys_ftruncate(*fd, (int64_t)shape.size))
+			continue;
+		arena = attach_map(*fd, shape.size);
+		if (!arena)
+			continue;
+		arena_lay_out(arena, slot_counts[i]);
+		fill_header(arena);
+		return arena;
+	}
+	sys_close(*fd);
+	return NULL;
+}
+
+static bool is_ours(const char *entry)
+{
+	return settings_value(entry, "LD_PRELOAD") ||
+	       (entry[0] == 'H' && entry[1] == 'O' && entry[2] == 'L' && entry[3] == 'D' &&
+		entry[4] == 'T' && entry[5] == 'R' && entry[6] == 'A' && entry[7] == 'C' &&
+		entry[8] == 'E' && entry[9] == '_');
+}
+
+/*
+ * Programs that this one executes find the run in their environment. A new entry has no room in
+ * the block that the kernel made, so a setting of ours, which nobody needs any more, gives its
+ * place; where there is none, such a program starts a run of its own.
+ */
+static void name_run(char **environment, const struct arena *arena, int fd, char *text)
+{
+	char *at = text;
+
+	for (char **entry = environment; *entry; entry++) {
+		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
+			continue;
+		at += plain_copy(at, ARENA_ENVIRONMENT "=", 32) - 1;
+		for (int half = 1; half >= 0; half--)
+			for (int shift = 60; shift >= 0; shift -= 4)
+				*at++ = "0123456789abcdef"[arena->session[half] >> shift & 15];
+		*at++ = ':';
+		at = plain_number(at, (uint64_t)arena->collector, 10);
+		*at++ = ':';
+		plain_number(at, (uint64_t)fd, 10);
+		*entry = text;
+		return;
+	}
+}
+
+/* The descriptor that the stream goes to where the settings name one, else -1. */
+static int sink_of(const struct settings *settings)
+{
+	uint64_t fd;
+	const char *end;
+
+	if (plain_equal(settings->out, "stdout"))
+		return 1;
+	if (settings->out[0] != 'f' || settings->out[1] != 'd' || settings->out[2] != ':')
+		return -1;
+	end = plain_parse(settings->out + 3, 10, &fd);
+	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
+}
+
+/* Directory of this library, with its final slash; 0 bytes where nobody knows. */
+static size_t own_directory(char *path, size_t room)
+{
+	struct dl_find_object found;
+	size_t length;
+
+	if (_dl_find_object((void *)(uintptr_t)own_directory, &found))
+		return 0;
+	length = plain_copy(path, found.dlfo_link_map->l_name, room) - 1;
+	while (length && path[length - 1] != '/')
+		length--;
+	return length;
+}
+
+/* Becomes the collector: the one beside the library, in the build tree, or where it was installed.
+ */
+static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
+{
+	static const char *const places[] = { "holdtrace-collect",
+					      "../collect/holdtrace-collect",
+					      "../../collect/holdtrace-collect",
+					      "../holdtrace-collect",
+					      "../../holdtrace-collect",
+					      PKGLIBEXECDIR "/holdtrace-collect" };
+	char path[4096], fd_text[24], sink_text[24];
+	char *kept[ENVIRONMENT_MAX];
+	char *arguments[] = { (char *)"holdtrace-collect", fd_text, sink < 0 ? NULL : sink_text,
+			      NULL };
+	size_t directory = own_directory(path, sizeof(path) - 64);
+	unsigned int n = 0;
+
+	for (char **entry = environment; *entry && n + 1 < ENVIRONMENT_MAX; entry++)
+		if (!is_ours(*entry))
+			kept[n++] = *entry;
+	kept[n] = NULL;
+	plain_number(fd_text, (uint64_t)fd, 10);
+	sys_fcntl(fd, F_SETFD, 0);
+	if (sink >= 0) {
+		plain_number(sink_text, (uint64_t)sink, 10);
+		sys_fcntl(sink, F_SETFD, 0);
+	}
+	for (unsigned int i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		bool absolute = places[i][0] == '/';
+
+		plain_copy(path + (absolute ? 0 : directory), places[i],
+			   64 + (absolute ? 1024 : 0));
+		sys_execve(path, arguments, kept);
+	}
+	sys_exit_group(127);
+}
+
+/*
+ * A child without an exit signal that leaves a grandchild behind: the host's wait() never sees
+ * either, and no SIGCHLD comes. The host's signals stay blocked meanwhile, or a handler of its own
+ * would run in the child.
+ */
+static bool start_collector(int fd, int sink, char **environment)
+{
+	uint64_t all = ~0ull, old;
+	int child, status = 0;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	child = sys_clone(0);
+	if (!child) {
+		sys_setsid();
+		child = sys_clone(0);
+		if (!child)
+			become_collector(fd, sink, environment);
+		sys_exit_group(child < 0);
+	}
+	if (child > 0)
+		while (sys_wait4(child, &status, __WALL, NULL) == -EINTR)
+			;
+	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
+	return child > 0 && !status;
+}
+
+/* The output exists once the collector says that it runs. */
+static bool wait_for_collector(struct arena *arena)
+{
+	const struct timespec step = { .tv_nsec = 100000000 };
+
+	for (int i = 0; i < START_SECONDS * 10; i++) {
+		uint32_t state = __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE);
+
+		if (state != ARENA_STARTING)
+			return state == ARENA_RUNNING;
+		sys_futex_wait(&arena->state, ARENA_STARTING, &step, 1);
+	}
+	return false;
+}
+
+/*
+ * An orphan becomes a child of the init process or of a subreaper. Where that is the host, the
+ * collector would turn up in its wait(). Nobody else can say so: the one thing we ever print.
+ */
+static bool adopts_orphans(void)
+{
+	static const char text[] =
+		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
+		"or a subreaper); start it with `holdtrace PROGRAM`\n";
+	int subreaper = 0;
+
+	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
+	if (!subreaper && sys_getpid() != 1)
+		return false;
+	sys_write(2, text, sizeof(text) - 1);
+	return true;
+}
+
+/* The packets keep descriptor 1; what the program prints goes where its errors go. */
+static void give_up_stdout(void)
+{
+	int null;
+
+	if (sys_dup3(2, 1, 0) >= 0)
+		return;
+	null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
+	sys_dup3(null, 1, 0);
+	sys_close(null);
+}
+
+struct arena *bare_start(char **environment, const char *name)
+{
+	static char run_name[96];
+	struct arena *arena;
+	int fd, sink;
+
+	if (adopts_orphans())
+		return NULL;
+	arena = make_arena(&fd);
+	if (!arena)
+		return NULL;
+	for (char **entry = environment; *entry; entry++)
+		settings_take(&arena->settings, *entry);
+	sink = sink_of(&arena->settings);
+	arena->starter = sys_getpid();
+	plain_copy(arena->starter_name, name, sizeof(arena->starter_name));
+	if (!start_collector(fd, sink, environment) || !wait_for_collector(arena)) {
+		sys_munmap(arena, arena->size);
+		sys_close(fd);
+		return NULL;
+	}
+	name_run(environment, arena, fd, run_name);
+	sys_close(fd);
+	if (sink == 1)
+		give_up_stdout();
+	return arena;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CALL_H
+#define CALL_H
+
+/*
+ * One invocation of a hooked function, from its entry to its return. A stub says
+ *
+ *	if (!call_begin(&call, HOOK_x, moment, &origin, object)) return the real one's result;
+ *	result = real.x(…);
+ *	call_returned(&call);
+ *	call_event(&call, …) for what it gained or lost, part 0 last or alone
+ *	call_end(&call);
+ *
+ * and changes nothing else: not errno, not the order, not the result.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "capture.h"
+#include "clock.h"
+#include "life.h"
+#include "plain.h"
+#include "thread.h"
+
+struct call {
+	struct thread *thread;
+	const struct origin *origin;
+	uint64_t enter, leave;
+	uint64_t number;
+	enum hook_number hook;
+	enum moment moment;
+	uint32_t depth;
+	int error; /* errno right after the real call */
+	bool owns_floor;
+	bool walked;	    /* the thread's remembered backtrace is this call's while … */
+	uint8_t walk_flags; /* (CALL_CUT or 0) */
+	uint32_t serial;    /* … the slot's stack_serial is this */
+};
+
+/* A value to be written down; a row's list ends with kind ARGUMENT_NONE. */
+struct call_argument {
+	enum argument_kind kind;
+	int64_t number;
+	const char *text; /* looked at only if the call did not fail with EFAULT */
+	const struct timespec *time;
+};
+
+/* What one part of a call did. */
+struct call_event {
+	enum resource resource;
+	enum operation operation;
+	enum moment moment; /* ENTER, LEAVE or HALF */
+	uint8_t part;
+	bool failed;
+	uint64_t object, size, related;
+	uint64_t result;
+	uint64_t time;			       /* ticks; 0: what moment says */
+	const struct call_argument *arguments; /* NULL: none */
+};
+
+/* The parts of call_begin() that are rare. */
+struct thread *call_attach(void);
+void call_settle(struct thread *thread, const struct origin *origin);
+void call_show_waiting(struct call *call);
+
+static inline bool call_is_forked(void)
+{
+	return !*life.fork_mark;
+}
+
+/* The thread with its errno location and slot, or NULL: then the event has been counted as lost. */
+static inline struct thread *call_thread(void)
+{
+	struct thread *thread = thread_self;
+
+	if (likely(thread && !call_is_forked()))
+		return thread;
+	return call_attach();
+}
+
+static inline void call_open(struct call *call, uint64_t object, uint64_t related)
+{
+	struct slot *slot = &call->thread->slot;
+
+	call->depth = slot->open_count;
+	if (likely(call->depth < ARENA_OPEN_MAX)) {
+		struct arena_open *open = &slot->open[call->depth];
+
+		open->hook = (uint16_t)call->hook;
+		open->object = object;
+		open->related = related;
+		open->enter = call->enter;
+		open->frame = call->origin->cfa;
+		open->ip = call->origin->ip;
+		open->call = call->number;
+		open->serial = slot->stack_serial - 1;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot->open_count = call->depth + 1;
+}
+
+/*
+ * Entry of a call. moment: of the row, never MOMENT_DEFAULT; MOMENT_ENTER, too, if only a part of
+ * it loses something at entry. object and related are shown while
+ * the call is under way. Returns false when nothing is to be recorded.
+ */
+static inline bool call_begin(struct call *call, enum hook_number hook, enum moment moment,
+			      const struct origin *origin, uint64_t object, uint64_t related)
+{
+	struct thread *thread;
+
+	if (unlikely(!life_armed[hook]) && !life_wake(hook))
+		return false;
+	thread = call_thread();
+	if (unlikely(!thread))
+		return false;
+	if (unlikely(thread->slot.open_count | (uint32_t)(thread->busy_frame != 0)))
+		call_settle(thread, origin);
+	call->thread = thread;
+	call->origin = origin;
+	call->hook = hook;
+	call->moment = moment;
+	call->number = ++thread->calls;
+	call->walked = false;
+	/* The floor comes before the clock: see struct slot. */
+	call->owns_floor = !thread->slot.floor;
+	if (call->owns_floor)
+		__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	call->enter = moment == MOMENT_ENTER || moment == MOMENT_SPLIT ? clock_now_ordered()
+								       : clock_now();
+	thread->last = call->enter;
+	call_open(call, object, related);
+	if (call->owns_floor)
+		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
+	if (moment == MOMENT_WAITS || moment == MOMENT_SPLIT)
+		call_show_waiting(call);
+	return true;
+}
+
+/*
+ * The call is about to sleep for as long as it likes: nobody may wait for what it will publish.
+ * The last thing before the real call of a row that WAITS or is SPLIT.
+ */
+static inline void call_sleeps(struct call *call)
+{
+	if (call->owns_floor)
+		__atomic_store_n(&call->thread->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+/* The real call has returned; errno is noted. */
+static inline void call_returned(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	call->error = *thread->error;
+	if (call->owns_floor)
+		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	call->leave = clock_now_ordered();
+	thread->last = call->leave;
+}
+
+/* Records one part of the call. Safe where signal handlers interrupt it. */
+void call_event(struct call *call, const struct call_event *event);
+
+/* The call is over. */
+static inline void call_end(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	if (unlikely(thread != thread_self))
+		return;
+	thread->slot.open_count = call->depth;
+	if (call->owns_floor)
+		__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "facts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "clock.h"
+#include "plain.h"
+#include "real.h"
+#include "ring.h"
+#include "sys.h"
+#include "thread.h"
+
+#define NOTE_MAX 8192 /* bytes of texts in one note */
+
+/* A note that is being put together. */
+struct note {
+	uint32_t pairs, used;
+	char text[NOTE_MAX];
+};
+
+static void note_begin(struct note *note, const char *name)
+{
+	note->pairs = 0;
+	note->used = (uint32_t)plain_copy(note->text, name, NOTE_MAX);
+}
+
+/* Adds a pair; false where there is no room for it. value is cut at 3,000 bytes (one packet). */
+static bool note_add(struct note *note, const char *name, const char *value)
+{
+	size_t length = plain_length(value);
+	uint32_t at = note->used;
+
+	if (length > 3000)
+		length = 3000;
+	if (at + plain_length(name) + length + 2 > NOTE_MAX)
+		return false;
+	at += (uint32_t)plain_copy(note->text + at, name, 64);
+	at += (uint32_t)plain_copy(note->text + at, value, length + 1);
+	note->used = at;
+	note->pairs++;
+	return true;
+}
+
+static void note_end(const struct note *note)
+{
+	struct thread *thread = thread_self;
+	uint32_t size = ((uint32_t)sizeof(struct record_note) + note->used + 7) & ~7u;
+	struct record_note *record;
+
+	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE, size);
+	if (!record)
+		return;
+	record->record.more = (uint16_t)note->pairs;
+	record->record.time = thread->last;
+	record->text = note->used;
+	record->pad = 0;
+	for (uint32_t i = 0; i < note->used; i++)
+		((char *)(record + 1))[i] = note->text[i];
+	ring_publish(&record->record);
+}
+
+static void note_add_link(struct note *note, const char *name, const char *link)
+{
+	char path[4096];
+	long length = sys_readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = 0;
+	note_add(note, name, path);
+}
+
+static void note_add_directory(struct note *note)
+{
+	char path[4096];
+
+	if (sys_getcwd(path, sizeof(path)) > 0)
+		note_add(note, "directory", path);
+}
+
+/* Arguments one by one, in as many notes as they need; the first also says the rest. */
+static void tell_identity(struct note *note, int argc, char **argv)
+{
+	note_begin(note, "~process");
+	note_add_link(note, "executable", "/proc/self/exe");
+	note_add_directory(note);
+	for (int i = 0; i < argc && argv[i]; i++) {
+		char name[32];
+
+		plain_number(name + plain_copy(name, "argv", 8) - 1, (uint64_t)i, 10);
+		if (note_add(note, name, argv[i]))
+			continue;
+		note_end(note);
+		note_begin(note, "~process");
+		note_add(note, name, argv[i]);
+	}
+	note_end(note);
+}
+
+static void tell_descriptor(struct note *note, const char *number)
+{
+	char path[64];
+
+	plain_copy(path + plain_copy(path, "/proc/self/fd/", 16) - 1, number, 32);
+	note_begin(note, "~fd");
+	note_add(note, "fd", number);
+	note_add_link(note, "path", path);
+	note_end(note);
+}
+
+struct kernel_entry {
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+/* What was open when the program began is inherited and no leak of its own. */
+static void tell_descriptors(struct note *note)
+{
+	uint64_t buffer[512];
+	int directory =
+		sys_openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long got;
+
+	if (directory < 0)
+		return;
+	while ((got = sys_call3(__NR_getdents64, directory, (long)buffer, sizeof(buffer))) > 0) {
+		for (long at = 0; at < got;) {
+			struct kernel_entry *entry = (struct kernel_entry *)((char *)buffer + at);
+			uint64_t fd;
+
+			plain_parse(entry->name, 10, &fd);
+			if (entry->name[0] != '.' && (int)fd != directory)
+				tell_descriptor(note, entry->name);
+			at += entry->length;
+		}
+	}
+	sys_close(directory);
+}
+
+void facts_tell_process(int argc, char **argv)
+{
+	struct note note;
+
+	__atomic_store_n(&thread_self->slot.floor, thread_self->last, __ATOMIC_RELAXED);
+	tell_identity(&note, argc, argv);
+	tell_descriptors(&note);
+	__atomic_store_n(&thread_self->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+/* Where the heap of brk begins: field 47 of /proc/self/stat (proc(5), start_brk). */
+static uint64_t heap_bottom(void)
+{
+	char text[2048];
+	int fd = sys_openat(AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	long length = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
+	uint64_t value = 0;
+	char *at;
+
+	if (fd >= 0)
+		sys_close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	/* The name may hold blanks and parentheses; field 3 comes behind its last one. */
+	for (at = text + length; at > text && *at != ')'; at--)
+		;
+	for (int field = 2; field < 47 && *at; field++) {
+		while (*at && *at != ' ')
+			at++;
+		if (*at)
+			at++;
+	}
+	plain_parse(at, 10, &value);
+	return value;
+}
+
+void facts_tell_heap(void)
+{
+	struct thread *thread = thread_self;
+	struct record_heap *record;
+	struct mallinfo2 info;
+
+	/* exit() from a handler that interrupted malloc: its lock would never come free. */
+	if (!thread || thread->slot.open_count || !real.mallinfo2)
+		return;
+	info = real.mallinfo2();
+	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread->last = clock_now_ordered();
+	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
+	if (record) {
+		record->record.time = thread->last;
+		record->bottom = heap_bottom();
+		record->top = (uint64_t)sys_call1(__NR_brk, 0);
+		record->number[0] = info.arena;
+		record->number[1] = info.ordblks;
+		record->number[2] = info.smblks;
+		record->number[3] = info.hblks;
+		record->number[4] = info.hblkhd;
+		record->number[5] = info.usmblks;
+		record->number[6] = info.fsmblks;
+		record->number[7] = info.uordblks;
+		record->number[8] = info.fordblks;
+		record->number[9] = info.keepcost;
+		ring_publish(&record->record);
+	}
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FACTS_H
+#define FACTS_H
+
+/* What a process says of itself, besides its calls: notes and the state of its heap. */
+
+/* Executable, arguments, directory, and the descriptors that it was born with. */
+void facts_tell_process(int argc, char **argv);
+
+/* mallinfo2, at exit; never while this thread is inside the allocator. */
+void facts_tell_heap(void);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/membarrier.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+
+#include "attach.h"
+#include "clock.h"
+#include "facts.h"
+#include "hook_table.h"
+#include "plain.h"
+#include "real.h"
+#include "ring.h"
+#include "sys.h"
+#include "thread.h"
+#include "wire.h"
+
+enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SILENT };
+
+static uint32_t fork_mark_unset = 1;
+
+struct life life = { .fork_mark = &fork_mark_unset };
+uint8_t life_armed[HOOK_COUNT];
+bool clock_is_counter;
+
+static uint32_t state;
+
+/* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL. */
+extern void *__libc_stack_end;
+
+void life_silence(void)
+{
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = 0;
+	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
+}
+
+void life_lose(enum loss reason)
+{
+	__atomic_fetch_add(&life.arena->processes[life.process].lost[reason], 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * A page that the kernel empties in every child, whatever call made the child: the one way to
+ * know that costs no system call. Kernels before 4.14 refuse; there a fork's child goes on in its
+ * parent's slot, which would mix two writers, so the library stays out.
+ */
+static bool mark_process(void)
+{
+	volatile uint32_t *page =
+		sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_error((const void *)page))
+		return false;
+	if (sys_madvise((void *)page, 4096, MADV_WIPEONFORK))
+		return false;
+	*page = 1;
+	life.fork_mark = page;
+	return true;
+}
+
+/* An entry of the table of processes, being filled in; -1 if it is full. */
+static int take_entry(struct arena *arena)
+{
+	for (uint32_t i = 0; i < ARENA_PROCESSES; i++) {
+		uint32_t expected = PROCESS_NONE;
+
+		if (__atomic_load_n(&arena->processes[i].state, __ATOMIC_RELAXED) == PROCESS_NONE &&
+		    __atomic_compare_exchange_n(&arena->processes[i].state, &expected,
+						PROCESS_ATTACHING, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Enters this process into the arena. parent: index of the one it was forked from. */
+static bool enter_process(uint32_t parent, uint32_t flags, const char *name)
+{
+	struct arena *arena = life.arena;
+	int index = take_entry(arena);
+	struct arena_process *process;
+	uint32_t used;
+
+	if (index < 0)
+		return false;
+	process = &arena->processes[index];
+	process->pid = sys_getpid();
+	process->parent_pid = sys_getppid();
+	process->parent = parent;
+	process->flags = flags;
+	process->start = clock_now();
+	plain_copy(process->name, name, sizeof(process->name));
+	process->stream = __atomic_fetch_add(&arena->next_stream, 1, __ATOMIC_RELAXED);
+	used = __atomic_load_n(&arena->processes_used, __ATOMIC_RELAXED);
+	while (used <= (uint32_t)index &&
+	       !__atomic_compare_exchange_n(&arena->processes_used, &used, (uint32_t)index + 1,
+					    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	__atomic_store_n(&process->state, PROCESS_ALIVE, __ATOMIC_RELEASE);
+	/* It takes a hold on the process, to learn how it ends even if that is at once. */
+	ring_wake();
+	life.process = (uint32_t)index;
+	life.pid = process->pid;
+	return true;
+}
+
+/* The collector's membarrier then reaches this process, too (membarrier(2)). */
+static void register_barrier(void)
+{
+	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
+
+static bool equal_word(const char *word, const char *end, const char *name)
+{
+	while (word < end && *word == *name) {
+		word++;
+		name++;
+	}
+	return word == end && !*name;
+}
+
+/* Whether a list of classes and functions, separated by commas, names this hook. */
+static bool is_listed(const char *list, const struct hook *hook)
+{
+	while (*list) {
+		const char *end = list;
+
+		while (*end && *end != ',')
+			end++;
+		if (equal_word(list, end, "all") || equal_word(list, end, hook->name) ||
+		    equal_word(list, end, resource_table[hook->resource].type))
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+static void arm(const struct settings *settings)
+{
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = is_listed(settings->events, &hook_table[i]);
+}
+
+static void read_settings(const struct settings *settings)
+{
+	int64_t depth = settings->depth;
+
+	life.depth = depth < 0			 ? 0
+		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
+						 : (uint32_t)depth;
+	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	clock_is_counter = life.arena->clock == ARENA_CLOCK_COUNTER;
+}
+
+/* Last part of the path of the program, as the name of its trace. */
+static const char *short_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			name = path + 1;
+	return *name == '-' && name[1] ? name + 1 : name;
+}
+
+static bool start(int argc, char **argv, char **environment)
+{
+	struct stack_bounds stack = thread_main_stack();
+	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
+
+	real_find();
+	life.pid = sys_getpid();
+	life.arena = attach_arena(environment, name);
+	if (!life.arena || !mark_process())
+		return false;
+	read_settings(&life.arena->settings);
+	register_barrier();
+	if (!enter_process(WIRE_NO_STREAM, 0, name))
+		return false;
+	if (!thread_attach(sys_gettid() == life.pid ? &stack : NULL, NULL))
+		return false;
+	facts_tell_process(argc, argv);
+	arm(&life.arena->settings);
+	return true;
+}
+
+/* Once. Whoever comes meanwhile (dlsym calls calloc) is served unrecorded. */
+static void start_once(int argc, char **argv, char **environment)
+{
+	uint32_t expected = LIFE_UNBORN;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	if (start(argc, argv, environment))
+		__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
+	else
+		life_silence();
+}
+
+/*
+ * A first call before any constructor, even ours: from ld.so, or from the preinit functions of the
+ * program. Arguments and environment are then read where the kernel left them.
+ */
+bool life_wake(enum hook_number hook)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_UNBORN) {
+		char **argv = (char **)__libc_stack_end + 1;
+		int argc = (int)*(long *)__libc_stack_end;
+
+		start_once(argc, argv, argv + argc + 1);
+	}
+	return life_armed[hook];
+}
+
+/* -z initfirst: before the constructors of every other library and of the program. */
+__attribute__((constructor)) static void life_construct(int argc, char **argv, char **environment)
+{
+	start_once(argc, argv, environment);
+}
+
+/* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
+__attribute__((destructor)) static void life_destruct(void)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark)
+		return;
+	facts_tell_heap();
+	__atomic_fetch_or(&life.arena->processes[life.process].flags, PROCESS_EXITED,
+			  __ATOMIC_RELAXED);
+}
+
+void life_forked(void)
+{
+	uint32_t parent = life.process;
+
+	thread_forget();
+	*life.fork_mark = 1;
+	if (!life.arena)
+		return;
+	register_barrier();
+	if (!enter_process(parent, PROCESS_FORKED, life.arena->processes[parent].name)) {
+		life.arena = NULL;
+		life_silence();
+	}
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIFE_H
+#define LIFE_H
+
+/*
+ * How a process comes to be traced and how it ends: the arena (found, or made together with a
+ * collector), this process's entry in it, forks, and what is recorded at all.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "hooks.h"
+
+/* What the path of an event needs; written at start and in a fork's child, read everywhere. */
+struct life {
+	struct arena *arena; /* NULL: nothing is recorded */
+	uint32_t process;    /* our entry of arena->processes */
+	int32_t pid;
+	uint32_t depth; /* most frames of a backtrace */
+	enum setting_backtrace backtrace;
+	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
+};
+
+extern struct life life;
+
+/*
+ * Which hooks record: 0 also before the start. A stub that finds 0 asks life_wake(), so that the
+ * very first call of the process starts the library.
+ */
+extern uint8_t life_armed[HOOK_COUNT];
+
+/* Starts the library if nobody has yet. True if the hook may record now. */
+bool life_wake(enum hook_number hook);
+
+/* Nothing is recorded from here on: the collector is gone or something failed. */
+void life_silence(void);
+
+/* We are a new process: whatever call made it. Gives it an entry of its own, and a new mark. */
+void life_forked(void);
+
+/* Counts an event that belongs to no slot. */
+void life_lose(enum loss reason);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "hooks.h"
+#include "plain.h"
+#include "sys.h"
+
+/* dlsym's own needs are some hundred bytes; an early constructor may take more. */
+#define POOL_SIZE (256u << 10)
+#define POOL_STEP 16u
+
+struct real real;
+bool real_is_found;
+
+static char pool[POOL_SIZE] __attribute__((aligned(4096)));
+static uint32_t pool_used;
+
+/* A block has its size in the 16 bytes before it, for realloc. */
+struct pool_head {
+	size_t size;
+	size_t pad;
+};
+
+bool pool_owns(const void *address)
+{
+	return (const char *)address >= pool && (const char *)address < pool + POOL_SIZE;
+}
+
+static void *pool_aligned(size_t alignment, size_t size)
+{
+	uint32_t need, at;
+	uintptr_t block;
+
+	if (alignment < POOL_STEP)
+		alignment = POOL_STEP;
+	if (size > POOL_SIZE || alignment > 4096)
+		return NULL;
+	need = (uint32_t)(sizeof(struct pool_head) + alignment + size + POOL_STEP - 1) &
+	       ~(POOL_STEP - 1);
+	at = __atomic_fetch_add(&pool_used, need, __ATOMIC_RELAXED);
+	if (at + need > POOL_SIZE)
+		return NULL;
+	block = ((uintptr_t)pool + at + sizeof(struct pool_head) + alignment - 1) &
+		~(alignment - 1);
+	((struct pool_head *)block)[-1].size = size;
+	return (void *)block;
+}
+
+void *pool_malloc(size_t size)
+{
+	return pool_aligned(POOL_STEP, size);
+}
+
+/* Blocks are never used twice, so they are zero. */
+static void *pool_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : pool_malloc(bytes);
+}
+
+static void *pool_realloc(void *old, size_t size)
+{
+	char *block = pool_malloc(size);
+	size_t keep;
+
+	if (!old || !block)
+		return block;
+	keep = ((struct pool_head *)old)[-1].size;
+	for (size_t i = 0; i < keep && i < size; i++)
+		block[i] = ((char *)old)[i];
+	return block;
+}
+
+static int pool_posix_memalign(void **where, size_t alignment, size_t size)
+{
+	*where = pool_aligned(alignment, size);
+	return *where ? 0 : ENOMEM;
+}
+
+static void pool_free(void *block)
+{
+	(void)block;
+}
+
+static void use_pool(void)
+{
+	real.malloc = pool_malloc;
+	real.calloc = pool_calloc;
+	real.realloc = pool_realloc;
+	real.free = pool_free;
+	real.memalign = pool_aligned;
+	real.aligned_alloc = pool_aligned;
+	real.posix_memalign = pool_posix_memalign;
+}
+
+struct name {
+	const char *name;
+	void **where;
+};
+
+static const struct name names[] = {
+#define HOOK(name, ...)		{ #name, (void **)&real.name },
+#define HOOK_VOID(name, ...)	{ #name, (void **)&real.name },
+#define HOOK_BY_HAND(name, ...) { #name, (void **)&real.name },
+#include "hooks.def"
+#undef HOOK
+#undef HOOK_VOID
+#undef HOOK_BY_HAND
+	{ "fileno", (void **)&real.fileno },
+	{ "malloc_usable_size", (void **)&real.malloc_usable_size },
+	{ "mallinfo2", (void **)&real.mallinfo2 },
+	{ "pthread_attr_getstacksize", (void **)&real.pthread_attr_getstacksize },
+	{ "pthread_getattr_default_np", (void **)&real.pthread_getattr_default_np },
+};
+
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+/*
+ * Two passes: pointers are taken into use only when all are known, so that dlsym's own calls
+ * meet the pool from first to last. A symbol that is missing in this libc stays NULL; nobody can
+ * call it then. dlerror() is emptied, so that the program never sees our miss.
+ */
+void real_find(void)
+{
+	static void *found[NAMES];
+	static uint32_t state;
+	uint32_t expected = 0;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	use_pool();
+	for (unsigned int i = 0; i < NAMES; i++)
+		found[i] = dlsym(RTLD_NEXT, names[i].name);
+	dlerror();
+	for (unsigned int i = 0; i < NAMES; i++)
+		*names[i].where = found[i];
+	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STUB_H
+#define STUB_H
+
+/* What the public functions of stubs.c and byhand.c have in common. */
+
+#include "call.h"
+#include "real.h"
+
+/* The only names that leave the library are hooked ones. */
+#define EXPORT __attribute__((visibility("default")))
+
+/* Pointers, descriptors and handles alike as the 64 bits of a record. */
+#define WORD(value) ((uint64_t)(uintptr_t)(value))
+
+/* An argument list as it stands in hooks.def, as values. */
+#define ARGUMENTS(...) ((const struct call_argument[]){ __VA_ARGS__, { .kind = ARGUMENT_NONE } })
+#define NO_ARGUMENTS   NULL
+#define DECIMAL(name)                                               \
+	{                                                           \
+		.kind = ARGUMENT_DECIMAL, .number = (int64_t)(name) \
+	}
+#define HEX(name)                                               \
+	{                                                       \
+		.kind = ARGUMENT_HEX, .number = (int64_t)(name) \
+	}
+#define OCTAL(name)                                               \
+	{                                                         \
+		.kind = ARGUMENT_OCTAL, .number = (int64_t)(name) \
+	}
+#define TEXT(name)                                    \
+	{                                             \
+		.kind = ARGUMENT_TEXT, .text = (name) \
+	}
+#define TIME(name)                                    \
+	{                                             \
+		.kind = ARGUMENT_TIME, .time = (name) \
+	}
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYS_H
+#define SYS_H
+
+/*
+ * System calls without libc: inside a host nothing may touch errno, be a cancellation point, or
+ * pass through a function that somebody hooks. Every call returns its result, or -errno. x86-64 and
+ * aarch64; elsewhere -ENOSYS.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+struct msghdr;
+struct rusage;
+struct sockaddr;
+struct timespec;
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory", "cc");
+	return result;
+}
+
+static inline long sys_call3(long number, long a, long b, long c)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory", "cc");
+	return result;
+}
+
+#elif defined(__aarch64__) && defined(__LP64__)
+
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory", "cc");
+	return x0;
+}
+
+static inline long sys_call3(long number, long a, long b, long c)
+{
+	return sys_call6(number, a, b, c, 0, 0, 0);
+}
+
+#else
+
+static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	(void)number, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+	return -ENOSYS;
+}
+
+static inline long sys_call3(long number, long a, long b, long c)
+{
+	return sys_call6(number, a, b, c, 0, 0, 0);
+}
+
+#endif
+
+static inline long sys_call0(long number)
+{
+	return sys_call3(number, 0, 0, 0);
+}
+
+static inline long sys_call1(long number, long a)
+{
+	return sys_call3(number, a, 0, 0);
+}
+
+static inline long sys_call2(long number, long a, long b)
+{
+	return sys_call3(number, a, b, 0);
+}
+
+static inline long sys_call4(long number, long a, long b, long c, long d)
+{
+	return sys_call6(number, a, b, c, d, 0, 0);
+}
+
+static inline long sys_call5(long number, long a, long b, long c, long d, long e)
+{
+	return sys_call6(number, a, b, c, d, e, 0);
+}
+
+/*
+ * What a call that returns a pointer gave: its error, or 0. The kernel's errors are the last page
+ * of addresses.
+ */
+static inline int sys_error(const void *result)
+{
+	return (uintptr_t)result > (uintptr_t)-4096 ? (int)(intptr_t)result : 0;
+}
+
+/* Processes and threads. */
+
+static inline int sys_getpid(void)
+{
+	return (int)sys_call0(__NR_getpid);
+}
+
+static inline int sys_getppid(void)
+{
+	return (int)sys_call0(__NR_getppid);
+}
+
+static inline int sys_gettid(void)
+{
+	return (int)sys_call0(__NR_gettid);
+}
+
+static inline int sys_tgkill(int pid, int tid, int signal)
+{
+	return (int)sys_call3(__NR_tgkill, pid, tid, signal);
+}
+
+static inline int sys_kill(int pid, int signal)
+{
+	return (int)sys_call2(__NR_kill, pid, signal);
+}
+
+/*
+ * A child as by fork, with its own copy of memory and this stack.
+ * flags: CLONE_* and the signal for its end, 0 for none. Neither atfork handlers nor libc see it:
+ * the child must use raw calls only.
+ */
+static inline int sys_clone(unsigned long flags)
+{
+	/* The fourth and fifth argument stand in another order on each processor; none is given. */
+	return (int)sys_call5(__NR_clone, (long)flags, 0, 0, 0, 0);
+}
+
+static inline int sys_execve(const char *path, char *const arguments[], char *const environment[])
+{
+	return (int)sys_call3(__NR_execve, (long)path, (long)arguments, (long)environment);
+}
+
+static inline int sys_wait4(int pid, int *status, int options, struct rusage *usage)
+{
+	return (int)sys_call4(__NR_wait4, pid, (long)status, options, (long)usage);
+}
+
+static inline int sys_setsid(void)
+{
+	return (int)sys_call0(__NR_setsid);
+}
+
+static inline int sys_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+			    unsigned long d)
+{
+	return (int)sys_call5(__NR_prctl, option, (long)a, (long)b, (long)c, (long)d);
+}
+
+/* Ends the calling thread alone. */
+static inline __attribute__((noreturn)) void sys_exit(int status)
+{
+	for (;;)
+		sys_call1(__NR_exit, status);
+}
+
+static inline __attribute__((noreturn)) void sys_exit_group(int status)
+{
+	for (;;)
+		sys_call1(__NR_exit_group, status);
+}
+
+/* Waiting and order. */
+
+/*
+ * Sleeps while *word is value, at most for timeout (relative; NULL: for ever).
+ * shared: the word lies in memory that other processes see.
+ * Returns 0 when woken, -EAGAIN if the word had another value, -ETIMEDOUT, -EINTR.
+ */
+static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
+				 const struct timespec *timeout, int shared)
+{
+	enum { FUTEX_WAIT_ = 0, FUTEX_PRIVATE_ = 128 };
+
+	return (int)sys_call4(__NR_futex, (long)word, FUTEX_WAIT_ | (shared ? 0 : FUTEX_PRIVATE_),
+			      (long)value, (long)timeout);
+}
+
+/* Wakes at most count sleepers; returns how many. */
+static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
+{
+	enum { FUTEX_WAKE_ = 1, FUTEX_PRIVATE_ = 128 };
+
+	return (int)sys_call3(__NR_futex, (long)word, FUTEX_WAKE_ | (shared ? 0 : FUTEX_PRIVATE_),
+			      count);
+}
+
+static inline int sys_membarrier(int command, unsigned int flags, int cpu)
+{
+	return (int)sys_call3(__NR_membarrier, command, (long)flags, cpu);
+}
+
+static inline int sys_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return (int)sys_call2(__NR_nanosleep, (long)time, (long)left);
+}
+
+static inline int sys_clock_gettime(int clock, struct timespec *time)
+{
+	return (int)sys_call2(__NR_clock_gettime, clock, (long)time);
+}
+
+static inline int sys_sched_yield(void)
+{
+	return (int)sys_call0(__NR_sched_yield);
+}
+
+/* The kernel's set of signals: one bit each, from signal 1 in bit 0. set or old may be NULL. */
+static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return (int)sys_call4(__NR_rt_sigprocmask, how, (long)set, (long)old, sizeof(*set));
+}
+
+/* Memory. */
+
+/*
+ * Whether the 8 bytes at address can be read. Needs no descriptor and changes nothing: the kernel
+ * copies the set before it refuses the unknown way to combine it (EINVAL, not EFAULT). Abseil's
+ * AddressIsReadable() lives by it.
+ */
+static inline bool sys_is_readable(const void *address)
+{
+	return sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
+}
+
+/* Returns the address, or an error for sys_error(). */
+static inline void *sys_mmap(void *address, size_t size, int protection, int flags, int fd,
+			     int64_t offset)
+{
+	return (void *)sys_call6(__NR_mmap, (long)address, (long)size, protection, flags, fd,
+				 (long)offset);
+}
+
+static inline int sys_munmap(void *address, size_t size)
+{
+	return (int)sys_call2(__NR_munmap, (long)address, (long)size);
+}
+
+static inline int sys_mprotect(void *address, size_t size, int protection)
+{
+	return (int)sys_call3(__NR_mprotect, (long)address, (long)size, protection);
+}
+
+static inline int sys_madvise(void *address, size_t size, int advice)
+{
+	return (int)sys_call3(__NR_madvise, (long)address, (long)size, advice);
+}
+
+static inline int sys_memfd_create(const char *name, unsigned int flags)
+{
+	return (int)sys_call2(__NR_memfd_create, (long)name, (long)flags);
+}
+
+/* Files. Relative paths start at directory, or at AT_FDCWD. */
+
+static inline int sys_openat(int directory, const char *path, int flags, unsigned int mode)
+{
+	return (int)sys_call4(__NR_openat, directory, (long)path, flags, (long)mode);
+}
+
+static inline int sys_close(int fd)
+{
+	return (int)sys_call1(__NR_close, fd);
+}
+
+static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
+{
+	return (int)sys_call3(__NR_close_range, (long)first, (long)last, (long)flags);
+}
+
+static inline long sys_read(int fd, void *data, size_t size)
+{
+	return sys_call3(__NR_read, fd, (long)data, (long)size);
+}
+
+static inline long sys_pread(int fd, void *data, size_t size, int64_t offset)
+{
+	return sys_call4(__NR_pread64, fd, (long)data, (long)size, (long)offset);
+}
+
+static inline long sys_write(int fd, const void *data, size_t size)
+{
+	return sys_call3(__NR_write, fd, (long)data, (long)size);
+}
+
+static inline int sys_ftruncate(int fd, int64_t size)
+{
+	return (int)sys_call2(__NR_ftruncate, fd, (long)size);
+}
+
+static inline int sys_flock(int fd, int operation)
+{
+	return (int)sys_call2(__NR_flock, fd, operation);
+}
+
+static inline int sys_dup3(int from, int to, int flags)
+{
+	return (int)sys_call3(__NR_dup3, from, to, flags);
+}
+
+static inline long sys_fcntl(int fd, int command, long argument)
+{
+	return sys_call3(__NR_fcntl, fd, command, argument);
+}
+
+/* Returns the length, at most size; nothing ends the text. */
+static inline long sys_readlinkat(int directory, const char *path, char *text, size_t size)
+{
+	return sys_call4(__NR_readlinkat, directory, (long)path, (long)text, (long)size);
+}
+
+static inline int sys_unlinkat(int directory, const char *path, int flags)
+{
+	return (int)sys_call3(__NR_unlinkat, directory, (long)path, flags);
+}
+
+/* Returns the length with the final NUL. */
+static inline long sys_getcwd(char *text, size_t size)
+{
+	return sys_call2(__NR_getcwd, (long)text, (long)size);
+}
+
+/* Sockets. */
+
+static inline int sys_socket(int family, int type, int protocol)
+{
+	return (int)sys_call3(__NR_socket, family, type, protocol);
+}
+
+static inline int sys_connect(int fd, const struct sockaddr *address, unsigned int size)
+{
+	return (int)sys_call3(__NR_connect, fd, (long)address, (long)size);
+}
+
+static inline long sys_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return sys_call3(__NR_sendmsg, fd, (long)message, flags);
+}
+
+static inline long sys_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return sys_call3(__NR_recvmsg, fd, (long)message, flags);
+}
+
+static inline int sys_getsockopt(int fd, int level, int name, void *value, unsigned int *size)
+{
+	return (int)sys_call5(__NR_getsockopt, fd, level, name, (long)value, (long)size);
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "clock.h"
+#include "life.h"
+#include "plain.h"
+#include "ring.h"
+#include "sys.h"
+
+#define BIRTHS 1024
+
+/*
+ * Initial-exec, or touching it could call malloc in the middle of a hook; one pointer, since
+ * static TLS that we use up is missing for a later dlopen.
+ */
+__thread struct thread *thread_self;
+
+static struct birth births[BIRTHS];
+
+/* Set by ld.so before anything runs: the first thread's stack pointer at entry. */
+extern void *__libc_stack_end;
+
+int thread_open_pages(void *address, size_t size)
+{
+	uintptr_t from = (uintptr_t)address & ~(uintptr_t)0xfff;
+	uintptr_t to = ((uintptr_t)address + size + 0xfff) & ~(uintptr_t)0xfff;
+
+	return sys_mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
+}
+
+static bool is_dead(int32_t thread)
+{
+	return sys_tgkill(life.pid, thread, 0) == -ESRCH;
+}
+
+/* A slot that nobody has had, or that the collector gave back. */
+static bool take_free(struct arena_owner *owner)
+{
+	uint32_t expected = SLOT_FREE;
+
+	return __atomic_load_n(&owner->state, __ATOMIC_RELAXED) == SLOT_FREE &&
+	       __atomic_compare_exchange_n(&owner->state, &expected, SLOT_TAKING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* The slot of a dead thread of this process. hinted: only if it said that it was about to end. */
+static bool take_over(struct arena_owner *owner, int32_t tid, bool hinted)
+{
+	uint32_t state = __atomic_load_n(&owner->state, __ATOMIC_ACQUIRE);
+	int32_t dead = __atomic_load_n(&owner->thread, __ATOMIC_RELAXED);
+
+	if (owner->process != life.process || state == SLOT_FREE || state == SLOT_TAKING)
+		return false;
+	if (hinted != (state == SLOT_LEFT) || !is_dead(dead))
+		return false;
+	return __atomic_compare_exchange_n(&owner->thread, &dead, tid, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Tells the collector how far it has to look. */
+static void raise_used(struct arena *arena, uint32_t index)
+{
+	uint32_t used = __atomic_load_n(&arena->slots_used, __ATOMIC_RELAXED);
+
+	while (used <= index &&
+	       !__atomic_compare_exchange_n(&arena->slots_used, &used, index + 1, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+/* Index of a slot that is now ours, or -1. *fresh: it was free, and its pages are not yet open. */
+static int take_slot(int32_t tid, bool *fresh)
+{
+	struct arena *arena = life.arena;
+	uint32_t used = __atomic_load_n(&arena->slots_used, __ATOMIC_ACQUIRE);
+
+	*fresh = false;
+	for (uint32_t i = 0; i < used && i < arena->slots; i++)
+		if (take_over(&arena->owners[i], tid, true))
+			return (int)i;
+	*fresh = true;
+	for (uint32_t i = 0; i < arena->slots; i++)
+		if (take_free(&arena->owners[i]))
+			return (int)i;
+	*fresh = false;
+	for (uint32_t i = 0; i < arena->slots; i++)
+		if (take_over(&arena->owners[i], tid, false))
+			return (int)i;
+	return -1;
+}
+
+/* A record that its dead writer left unfinished would stop the collector for ever. */
+static void settle_dead(struct thread *thread)
+{
+	if (thread->unheaded) {
+		thread->reserved = thread->slot.head;
+		thread->unheaded = 0;
+	}
+	if (thread->busy_record) {
+		ring_abandon(thread->busy_record);
+		ring_lose(thread, LOSS_ABANDONED);
+	}
+	thread->busy_record = NULL;
+	thread->busy_frame = 0;
+}
+
+/* Brings a slot's own pages to the state of a thread that has done nothing. */
+static struct thread *prepare(int index, bool fresh)
+{
+	struct thread *thread = (struct thread *)arena_slot(life.arena, (uint32_t)index);
+
+	if (fresh) {
+		if (thread_open_pages(thread, sizeof(*thread)) ||
+		    thread_open_pages(arena_ring(life.arena, (uint32_t)index), ARENA_RING_SIZE)) {
+			/* No memory for it now; another thread may try again. */
+			__atomic_store_n(&life.arena->owners[index].state, SLOT_FREE,
+					 __ATOMIC_RELEASE);
+			return NULL;
+		}
+		thread->reserved = thread->slot.head;
+		thread->unheaded = 0;
+		thread->busy_record = NULL;
+		thread->busy_frame = 0;
+	} else {
+		settle_dead(thread);
+	}
+	/* Nothing that the thread is about to publish is older than this. */
+	__atomic_store_n(&thread->slot.floor, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->slot.open_count, 0, __ATOMIC_RELAXED);
+	thread->slot.stack_count = 0;
+	thread->told = 0;
+	thread->calls = 0;
+	thread->modules = 0;
+	thread->tail_seen = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
+	thread->ring = arena_ring(life.arena, (uint32_t)index);
+	thread->owner = &life.arena->owners[index];
+	return thread;
+}
+
+/* Says in the ring whose records follow. */
+static void announce(struct thread *thread, const struct birth *birth)
+{
+	struct record_thread *record = (struct record_thread *)ring_reserve(
+		thread, RECORD_THREAD, sizeof(struct record_thread));
+
+	if (!record)
+		return;
+	record->record.time = thread->last;
+	record->process = life.process;
+	record->thread = thread->owner->thread;
+	record->pthread = thread->slot.pthread;
+	record->creator = birth ? birth->call : 0;
+	record->creator_thread = birth ? birth->creator : 0;
+	record->pad = 0;
+	ring_publish(&record->record);
+}
+
+struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
+{
+	int32_t tid = sys_gettid();
+	bool fresh;
+	int index = take_slot(tid, &fresh);
+	struct thread *thread = index < 0 ? NULL : prepare(index, fresh);
+
+	if (!thread)
+		return NULL;
+	thread->owner->process = life.process;
+	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
+	thread->slot.pthread = (uint64_t)pthread_self();
+	thread->error = &errno;
+	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
+	__atomic_store_n(&thread->owner->state, SLOT_TAKEN, __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->owner->ready, 1, __ATOMIC_RELEASE);
+	raise_used(life.arena, (uint32_t)index);
+	thread->last = clock_now();
+	thread_self = thread;
+	announce(thread, birth);
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	return thread;
+}
+
+struct birth *birth_take(void)
+{
+	static uint32_t next;
+	uint32_t start = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < BIRTHS; i++) {
+		struct birth *birth = &births[(start + i) % BIRTHS];
+		uint32_t expected = 0;
+
+		if (__atomic_compare_exchange_n(&birth->users, &expected, 2, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return birth;
+	}
+	return NULL;
+}
+
+void birth_leave(struct birth *birth)
+{
+	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
+}
+
+void *thread_start(void *argument)
+{
+	struct birth *birth = argument;
+	void *(*start)(void *) = birth->start;
+	void *start_argument = birth->argument;
+	uintptr_t top = (uintptr_t)__builtin_dwarf_cfa();
+	/* glibc keeps its own thread descriptor at the top of the same block of memory. */
+	struct stack_bounds bounds = { top - birth->stack_size, top };
+	void *result;
+
+	if (!thread_self && life.arena)
+		thread_attach(&bounds, birth);
+	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
+			 __ATOMIC_RELEASE);
+	birth_leave(birth);
+	result = start(start_argument);
+	if (thread_self)
+		__atomic_store_n(&thread_self->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	return result;
+}
+
+struct stack_bounds thread_main_stack(void)
+{
+	struct rlimit limit;
+	uintptr_t high = (uintptr_t)__libc_stack_end;
+	uintptr_t size = 8u << 20;
+
+	if (sys_call4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit) == 0)
+		size = limit.rlim_cur > (1u << 30) ? 1u << 30 : limit.rlim_cur;
+	return (struct stack_bounds){ high - size, high };
+}
+
+void thread_forget(void)
+{
+	thread_self = NULL;
+}

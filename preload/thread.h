@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef THREAD_H
+#define THREAD_H
+
+/*
+ * A thread as the library knows it: its slot of the arena with what is private to the library
+ * behind it. thread_self is the only thread-local variable there is.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "capture.h"
+
+struct thread {
+	struct slot slot; /* first: what the collector sees */
+	struct arena_owner *owner;
+	char *ring;
+	uint64_t reserved;	    /* ring: bytes ever reserved, headers written or not */
+	uint64_t tail_seen;	    /* ring: the collector's tail when last looked at */
+	uint32_t unheaded;	    /* ring: reservations whose header is not yet written */
+	uint32_t told;		    /* outer frames of slot.stack that the collector knows */
+	uint64_t last;		    /* newest time taken from the clock */
+	uint64_t calls;		    /* calls so far */
+	int *error;		    /* this thread's errno */
+	uintptr_t busy_frame;	    /* caller's frame of the event that is being written; 0: none */
+	struct record *busy_record; /* and its record, once reserved */
+	uint32_t modules;	    /* modules told so far */
+	struct stack_bounds stack;
+	uintptr_t walk[CAPTURE_DEPTH_MAX];
+	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
+};
+
+_Static_assert(sizeof(struct thread) <= ARENA_SLOT_SIZE, "a slot's pages hold it");
+_Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
+
+extern __thread struct thread *thread_self;
+
+/* What pthread_create hands to its child; see thread_birth(). */
+struct birth {
+	uint32_t users; /* creator and child: the last one gives it back */
+	int32_t creator;
+	uint64_t call;	 /* number of the creating call */
+	uint64_t breath; /* ticks: the child's first; 0: not yet */
+	size_t stack_size;
+	void *(*start)(void *);
+	void *argument;
+};
+
+/*
+ * Gives the calling thread a slot and says so in its ring. bounds: of its stack, or NULL if they
+ * are unknown. Returns NULL where there is no slot left.
+ */
+struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
+
+/* A parcel for a new thread, used by two; NULL when all are in use. */
+struct birth *birth_take(void);
+
+/* One of the two has done with it. */
+void birth_leave(struct birth *birth);
+
+/* The start routine of every thread that was made through the hook; argument is its birth. */
+void *thread_start(void *argument);
+
+/* Bounds of the first thread's stack. */
+struct stack_bounds thread_main_stack(void);
+
+/* The function that fork's child calls before anything: forgets the parent's thread. */
+void thread_forget(void);
+
+/* Opens the pages of what lies at address for this process: they are reserved until used. */
+int thread_open_pages(void *address, size_t size);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/debuginfo.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "resolver/ranges.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Namespaces and blocks nest a few levels deep in real programs; hostile ones go on for ever. */
+#define NESTING_MAX 64
+/* Inlined calls at one address. */
+#define CHAIN_MAX 256
+
+struct function {
+	Dwarf_Die die;
+	const char *name; /* valid once is_named */
+	uint64_t entry;
+	bool is_named, is_linkage;
+};
+
+struct unit {
+	Dwarf_Off offset; /* of its first DIE */
+	Dwarf_Die die;
+	bool is_scanned, is_deep, is_mangling;
+	uint64_t size;	      /* bytes; no unit has more DIEs, whatever a hostile tree pretends */
+	struct ranges ranges; /* item: index into functions */
+	struct {
+		struct function *items;
+		size_t count, capacity;
+	} functions;
+};
+
+struct debuginfo {
+	Dwarf *dwarf, *alternate;
+	const struct elffile *code;
+	struct {
+		struct unit *items; /* ascending offsets */
+		size_t count, capacity;
+	} units;
+	struct ranges ranges; /* item: index into units */
+};
+
+static bool is_mangling_language(int language)
+{
+	switch (language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_ObjC_plus_plus:
+	case DW_LANG_Rust:
+	case DW_LANG_D:
+	case DW_LANG_Swift:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int add_unit(struct debuginfo *debuginfo, Dwarf_Die *die, uint64_t bytes)
+{
+	struct unit *unit = ARRAY_ADD(&debuginfo->units);
+
+	if (!unit)
+		return -ENOMEM;
+	*unit = (struct unit){ .offset = dwarf_dieoffset(die), .die = *die, .size = bytes };
+	return 0;
+}
+
+static int add_units(struct debuginfo *debuginfo)
+{
+	Dwarf_Off offset = 0, next;
+	size_t header_size;
+
+	while (dwarf_nextcu(debuginfo->dwarf, offset, &next, &header_size, NULL, NULL, NULL) == 0) {
+		Dwarf_Die die;
+
+		if (dwarf_offdie(debuginfo->dwarf, offset + header_size, &die)) {
+			int failure = add_unit(debuginfo, &die, next - offset);
+
+			if (failure)
+				return failure;
+		}
+		if (next <= offset)
+			break;
+		offset = next;
+	}
+	return 0;
+}
+
+static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
+{
+	size_t low = 0, high = debuginfo->units.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (debuginfo->units.items[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < debuginfo->units.count && debuginfo->units.items[low].offset == offset)
+		return &debuginfo->units.items[low];
+	return NULL;
+}
+
+static int add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
+{
+	/* Linkers leave ranges of dropped functions behind, at 0, 1 or -1. */
+	if (!elffile_is_code(debuginfo->code, from))
+		return 0;
+	return ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
+}
+
+static int add_aranges(struct debuginfo *debuginfo, bool *is_covered)
+{
+	Dwarf_Aranges *aranges;
+	size_t count;
+
+	if (dwarf_getaranges(debuginfo->dwarf, &aranges, &count) != 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Addr start;
+		Dwarf_Word length;
+		Dwarf_Off offset;
+		struct unit *unit;
+		int failure;
+
+		if (dwarf_getarangeinfo(dwarf_onearange(aranges, i), &start, &length, &offset) != 0)
+			continue;
+		unit = unit_at(debuginfo, offset);
+		if (!unit)
+			continue;
+		is_covered[unit - debuginfo->units.items] = true;
+		failure = add_range(debuginfo, (size_t)(unit - debuginfo->units.items), start,
+				    start + length);
+		if (failure)
+			return failure;
+	}
+	return 0;
+}
+
+static int add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
+{
+	Dwarf_Addr base, from, to;
+	ptrdiff_t next = 0;
+	int tag = dwarf_tag(&debuginfo->units.items[unit].die);
+
+	if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
+		return 0;
+	for (;;) {
+		int failure;
+
+		next = dwarf_ranges(&debuginfo->units.items[unit].die, next, &base, &from, &to);
+		if (next <= 0)
+			return 0;
+		failure = add_range(debuginfo, unit, from, to);
+		if (failure)
+			return failure;
+	}
+}
+
+static int index_units(struct debuginfo *debuginfo)
+{
+	int failure = add_units(debuginfo);
+	cleanup_free bool *is_covered = calloc(debuginfo->units.count + 1, sizeof(*is_covered));
+
+	if (!failure && !is_covered)
+		failure = -ENOMEM;
+	if (!failure)
+		failure = add_aranges(debuginfo, is_covered);
+	for (size_t i = 0; !failure && i < debuginfo->units.count; i++) {
+		if (!is_covered[i])
+			failure = add_unit_ranges(debuginfo, i);
+	}
+	ranges_sort(&debuginfo->ranges);
+	return failure;
+}
+
+int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
+		     const struct elffile *code, struct error *err)
+{
+	struct debuginfo *created = calloc(1, sizeof(*created));
+	int failure;
+
+	if (!created)
+		return error_set(err, ENOMEM, "no memory");
+	created->code = code;
+	created->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (!created->dwarf) {
+		free(created);
+		return error_set(err, ENOEXEC, "has damaged debug information: %s",
+				 dwarf_errmsg(-1));
+	}
+	failure = index_units(created);
+	if (failure) {
+		debuginfo_destroy(created);
+		return error_set(err, -failure, "no memory");
+	}
+	*debuginfo = created;
+	return 0;
+}
+
+void debuginfo_destroy(struct debuginfo *debuginfo)
+{
+	if (!debuginfo)
+		return;
+	for (size_t i = 0; i < debuginfo->units.count; i++) {
+		ranges_free(&debuginfo->units.items[i].ranges);
+		free(debuginfo->units.items[i].functions.items);
+	}
+	free(debuginfo->units.items);
+	ranges_free(&debuginfo->ranges);
+	dwarf_end(debuginfo->dwarf);
+	dwarf_end(debuginfo->alternate);
+	free(debuginfo);
+}
+
+bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
+			       const uint8_t **build_id, size_t *size)
+{
+	const void *id;
+	ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(debuginfo->dwarf, name, &id);
+
+	if (id_size <= 0)
+		return false;
+	*build_id = id;
+	*size = (size_t)id_size;
+	return true;
+}
+
+int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *file)
+{
+	debuginfo->alternate = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (!debuginfo->alternate)
+		return -ENOEXEC;
+	dwarf_setalt(debuginfo->dwarf, debuginfo->alternate);
+	return 0;
+}
+
+/*
+ * Steps to the next sibling, which a hostile DW_AT_sibling may claim to be anywhere. budget: steps
+ * that are left, at first the unit's size; it ends what a tangled tree never would.
+ */
+static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+
+	if (*budget == 0 || dwarf_siblingof(die, die) != 0)
+		return false;
+	(*budget)--;
+	return dwarf_dieoffset(die) > before;
+}
+
+static int add_function(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr base, from, to;
+	struct function *function;
+	uint64_t entry = 0;
+	ptrdiff_t next = 0;
+
+	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
+		int failure =
+			ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
+
+		if (failure)
+			return failure;
+		if (!entry)
+			entry = from;
+	}
+	if (!entry)
+		return 0;
+	function = ARRAY_ADD(&unit->functions);
+	if (!function)
+		return -ENOMEM;
+	*function = (struct function){ .die = *die, .entry = entry };
+	return 0;
+}
+
+/* Can functions with code of their own stand below such a DIE? */
+static bool holds_functions(const struct unit *unit, int tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type: /* Rust */
+		return unit->is_mangling;
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return unit->is_deep;
+	default:
+		return false;
+	}
+}
+
+/* Finds the functions below a unit's first DIE that have code. */
+static int scan_functions(struct unit *unit)
+{
+	Dwarf_Die path[NESTING_MAX];
+	uint64_t budget = unit->size;
+	unsigned depth = 0;
+
+	if (dwarf_child(&unit->die, &path[0]) != 0)
+		return 0;
+	for (;;) {
+		Dwarf_Die *die = &path[depth];
+		int tag = dwarf_tag(die);
+
+		if (tag == DW_TAG_subprogram) {
+			int failure = add_function(unit, die);
+
+			if (failure)
+				return failure;
+		}
+		if (depth + 1 < NESTING_MAX && holds_functions(unit, tag) &&
+		    dwarf_child(die, &path[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (!next_sibling(&budget, &path[depth])) {
+			if (depth == 0)
+				return 0;
+			depth--;
+		}
+	}
+}
+
+/*
+ * Reads the unit's functions; is_deep: also those that stand inside functions, as gcc has it for
+ * lambdas. That takes a look at every DIE, and so waits until an address is not found without.
+ */
+static int scan_unit(struct unit *unit, bool is_deep)
+{
+	int failure;
+
+	unit->is_scanned = true;
+	unit->is_deep = is_deep;
+	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->die));
+	unit->functions.count = 0;
+	unit->ranges.count = 0;
+	failure = scan_functions(unit);
+	ranges_sort(&unit->ranges);
+	return failure;
+}
+
+/* The function around address, or NULL. */
+static struct function *find_function(struct unit *unit, uint64_t address)
+{
+	const struct range *range;
+
+	if (!unit->is_scanned && scan_unit(unit, false) != 0)
+		return NULL;
+	range = ranges_find(&unit->ranges, address);
+	if (!range && !unit->is_deep && scan_unit(unit, true) == 0)
+		range = ranges_find(&unit->ranges, address);
+	return range ? &unit->functions.items[range->item] : NULL;
+}
+
+/*
+ * Looks through the blocks of scope for the inlined call or block around address. Blocks without
+ * ranges of their own are looked into. Returns false if there is none.
+ */
+static bool enter_scope(uint64_t *budget, uint64_t address, Dwarf_Die *scope)
+{
+	Dwarf_Die pending[NESTING_MAX] = { *scope };
+	unsigned count = 1;
+
+	while (count > 0) {
+		Dwarf_Die die;
+
+		if (dwarf_child(&pending[--count], &die) != 0)
+			continue;
+		do {
+			int tag = dwarf_tag(&die);
+
+			if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
+			    tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
+				continue;
+			if (dwarf_haspc(&die, address) == 1) {
+				*scope = die;
+				return true;
+			}
+			if (tag != DW_TAG_inlined_subroutine && count < NESTING_MAX &&
+			    !dwarf_hasattr(&die, DW_AT_low_pc) &&
+			    !dwarf_hasattr(&die, DW_AT_ranges))
+				pending[count++] = die;
+		} while (next_sibling(budget, &die));
+	}
+	return false;
+}
+
+/* Fills chain with the inlined calls around address, outermost first. Returns how many. */
+static unsigned find_inlines(struct unit *unit, struct function *function, uint64_t address,
+			     Dwarf_Die *chain)
+{
+	Dwarf_Die scope = function->die;
+	uint64_t budget = unit->size;
+	unsigned count = 0;
+
+	for (unsigned depth = 0; depth < CHAIN_MAX && enter_scope(&budget, address, &scope);
+	     depth++) {
+		if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine)
+			chain[count++] = scope;
+	}
+	return count;
+}
+
+static const char *name_of(Dwarf_Die *die, bool *is_linkage)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	*is_linkage = true;
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (name)
+		return name;
+	*is_linkage = false;
+	if (dwarf_attr_integrate(die, DW_AT_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name;
+}
+
+static void name_frame(const struct unit *unit, struct function *function, Dwarf_Die *inlined,
+		       struct debug_frame *frame)
+{
+	frame->is_mangling = unit->is_mangling;
+	if (inlined) {
+		frame->name = name_of(inlined, &frame->is_linkage);
+		return;
+	}
+	if (!function->is_named) {
+		function->name = name_of(&function->die, &function->is_linkage);
+		function->is_named = true;
+	}
+	frame->name = function->name;
+	frame->is_linkage = function->is_linkage;
+}
+
+/* Where the inlined call stands in the source. */
+static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+	Dwarf_Files *files;
+	size_t count;
+
+	if (dwarf_attr(inlined, DW_AT_call_line, &attribute) &&
+	    dwarf_formudata(&attribute, &value) == 0)
+		frame->line = (unsigned)value;
+	if (dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
+	    dwarf_formudata(&attribute, &value) == 0 &&
+	    dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && value < count)
+		frame->file = dwarf_filesrc(files, value, NULL, NULL);
+}
+
+static void find_line(struct unit *unit, uint64_t address, struct debug_frame *frame)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	int number;
+
+	if (!line)
+		return;
+	frame->file = dwarf_linesrc(line, NULL, NULL);
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		frame->line = (unsigned)number;
+}
+
+unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct debug_frame *frames,
+			unsigned max, uint64_t *entry)
+{
+	const struct range *range = ranges_find(&debuginfo->ranges, address);
+	struct function *function;
+	Dwarf_Die chain[CHAIN_MAX];
+	struct unit *unit;
+	unsigned count = 0;
+
+	*entry = 0;
+	if (!range || max == 0)
+		return 0;
+	unit = &debuginfo->units.items[range->item];
+	function = find_function(unit, address);
+	if (function) {
+		*entry = function->entry;
+		count = find_inlines(unit, function, address, chain);
+	}
+	for (unsigned i = 0; i <= count && i < max; i++) {
+		frames[i] = (struct debug_frame){ 0 };
+		if (i == 0)
+			find_line(unit, address, &frames[i]);
+		else
+			find_call(unit, &chain[count - i], &frames[i]);
+		if (function)
+			name_frame(unit, function, i < count ? &chain[count - 1 - i] : NULL,
+				   &frames[i]);
+	}
+	return count + 1;
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/filter.h"
+
+#include "base/out.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define READ_SIZE (256 << 10)
+
+struct buffer {
+	char *bytes;
+	size_t size, capacity;
+};
+
+struct filter {
+	struct resolve *resolve;
+	const struct filter_options *options;
+	struct filter_result *result;
+	struct out out;
+	struct buffer in;
+	bool is_begun;	 /* the first line has been seen */
+	bool is_passing; /* inside a line that is too long */
+	enum resolve_base base;
+	char *path; /* of the mapping at hand */
+};
+
+/* Architectures as uname -m names them. Longer names first where one begins another. */
+static const struct {
+	const char *name;
+	unsigned machine;
+} architectures[] = {
+	{ "x86_64", EM_X86_64 },
+	{ "i386", EM_386 },
+	{ "i486", EM_386 },
+	{ "i586", EM_386 },
+	{ "i686", EM_386 },
+	{ "aarch64", EM_AARCH64 },
+	{ "arm", EM_ARM },
+	{ "riscv", EM_RISCV },
+	{ "ppc64", EM_PPC64 },
+	{ "ppc", EM_PPC },
+	{ "s390", EM_S390 },
+	{ "mips", EM_MIPS },
+	{ "loongarch", EM_LOONGARCH },
+	{ "sparc64", EM_SPARCV9 },
+};
+
+static int reserve(struct buffer *buffer, size_t size)
+{
+	size_t capacity = buffer->capacity ? buffer->capacity : 4096;
+	char *bytes;
+
+	if (buffer->capacity - buffer->size >= size)
+		return 0;
+	while (capacity - buffer->size < size)
+		capacity *= 2;
+	bytes = realloc(buffer->bytes, capacity);
+	if (!bytes)
+		return -ENOMEM;
+	buffer->bytes = bytes;
+	buffer->capacity = capacity;
+	return 0;
+}
+
+static bool begins_with(const char *line, size_t size, const char *start)
+{
+	size_t length = strlen(start);
+
+	return size >= length && memcmp(line, start, length) == 0;
+}
+
+/*
+ * The last `key=` of a header that stands at its beginning or behind a comma. Returns the offset of
+ * the key, or size; the process's name may hold commas and must not mislead.
+ */
+static size_t find_key(const char *line, size_t size, const char *key)
+{
+	size_t found = size, length = strlen(key);
+
+	for (size_t i = 0; i + length < size; i++) {
+		size_t before = i;
+
+		while (before > 0 && line[before - 1] == ' ')
+			before--;
+		if ((i == 0 || (before > 0 && line[before - 1] == ',')) && line[i] != ' ' &&
+		    memcmp(line + i, key, length) == 0 && line[i + length] == '=')
+			found = i;
+	}
+	return found;
+}
+
+static unsigned machine_of(const char *name, size_t size)
+{
+	for (size_t i = 0; i < sizeof(architectures) / sizeof(*architectures); i++) {
+		if (begins_with(name, size, architectures[i].name))
+			return architectures[i].machine;
+	}
+	return EM_NONE;
+}
+
+static bool is_partner(unsigned machine, unsigned other)
+{
+	return machine == other || (machine == EM_386 && other == EM_X86_64) ||
+	       (machine == EM_ARM && other == EM_AARCH64);
+}
+
+static void take_architecture(struct filter *filter, const char *name, size_t size)
+{
+	unsigned machine = machine_of(name, size);
+	struct utsname system;
+
+	resolve_expect_machine(filter->resolve, machine);
+	if (uname(&system) != 0 ||
+	    (machine != EM_NONE &&
+	     is_partner(machine, machine_of(system.machine, strlen(system.machine)))))
+		return;
+	snprintf(filter->result->foreign_arch, sizeof(filter->result->foreign_arch), "%.*s",
+		 (int)size, name);
+}
+
+/* Does the word belong to the pass: leaks to 0, compress to 1, what we do not know to 2? */
+static bool is_in_pass(const char *word, size_t length, unsigned pass)
+{
+	static const char *const known[] = { "leaks", "compress", "resolve" };
+	unsigned place = 2;
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (length == strlen(known[i]) && memcmp(word, known[i], length) == 0)
+			place = i == 2 ? 3 : i;
+	}
+	return length > 0 && place == pass;
+}
+
+/* Writes the filters that were applied before, and ours. */
+static void put_filters(struct out *out, const char *value, size_t size)
+{
+	const char *end = value + size;
+
+	out_text(out, "filter=");
+	for (unsigned pass = 0; pass < 3; pass++) {
+		const char *next;
+
+		for (const char *word = value; word < end; word = next + 1) {
+			next = memchr(word, '|', (size_t)(end - word));
+			if (!next)
+				next = end;
+			if (!is_in_pass(word, (size_t)(next - word), pass))
+				continue;
+			out_bytes(out, word, (size_t)(next - word));
+			out_char(out, '|');
+		}
+	}
+	out_text(out, "resolve");
+}
+
+/* Puts filter= where the original tools have it: behind pid, before the depth and the origin. */
+static void insert_filters(struct out *out, const char *line, size_t size)
+{
+	size_t place = find_key(line, size, "backtrace depth");
+
+	if (place == size)
+		place = find_key(line, size, "origin");
+	if (place < size) {
+		out_bytes(out, line, place);
+		put_filters(out, "", 0);
+		out_text(out, ", ");
+		out_bytes(out, line + place, size - place);
+		return;
+	}
+	while (place > 0 && (line[place - 1] == ' ' || line[place - 1] == ','))
+		place--;
+	out_bytes(out, line, place);
+	out_text(out, ", ");
+	put_filters(out, "", 0);
+	out_bytes(out, line + place, size - place);
+}
+
+static bool is_header(const char *line, size_t size)
+{
+	static const char *const keys[] = { "version=", "arch=",   "timestamp=",       "process=",
+					    "pid=",	"filter=", "backtrace depth=", "origin=" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (begins_with(line, size, keys[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The value of a key in the header, or NULL. */
+static const char *find_value(const char *line, size_t size, const char *key, size_t *length)
+{
+	size_t place = find_key(line, size, key);
+	const char *value, *comma;
+
+	if (place == size)
+		return NULL;
+	place += strlen(key) + 1;
+	value = line + place;
+	comma = memchr(value, ',', size - place);
+	*length = comma ? (size_t)(comma - value) : size - place;
+	return value;
+}
+
+static void take_header(struct filter *filter, const char *line, size_t size)
+{
+	size_t length;
+	const char *value = find_value(line, size, "origin", &length);
+
+	if (value)
+		filter->base = begins_with(value, length, "holdtrace") ? RESOLVE_BASE_LOAD
+								       : RESOLVE_BASE_MAPPING;
+	value = find_value(line, size, "arch", &length);
+	if (value)
+		take_architecture(filter, value, length);
+	value = find_value(line, size, "filter", &length);
+	if (!value) {
+		insert_filters(&filter->out, line, size);
+		return;
+	}
+	out_bytes(&filter->out, line, (size_t)(value - line) - strlen("filter="));
+	put_filters(&filter->out, value, length);
+	value += length;
+	out_bytes(&filter->out, value, size - (size_t)(value - line));
+}
+
+/* Reads 0x and hexadecimal digits. Returns how many bytes that were, 0 if there is no number. */
+static size_t read_number(const char *text, size_t size, uint64_t *number)
+{
+	size_t used = 2;
+
+	if (!begins_with(text, size, "0x"))
+		return 0;
+	for (*number = 0; used < size; used++) {
+		char c = text[used];
+		int digit;
+
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if (c >= 'a' && c <= 'f')
+			digit = c - 'a' + 10;
+		else if (c >= 'A' && c <= 'F')
+			digit = c - 'A' + 10;
+		else
+			break;
+		if (*number >> 60)
+			return 0;
+		*number = *number << 4 | (unsigned)digit;
+	}
+	return used > 2 ? used : 0;
+}
+
+/* ": PATH => 0xFROM-0xTO"; the path may hold blanks and arrows. */
+static int take_mapping(struct filter *filter, const char *line, size_t size)
+{
+	struct resolve_module module = { .base = filter->base };
+	const char *arrow = memrchr(line, '>', size), *rest;
+	size_t left, used;
+	int failure;
+
+	if (!arrow || arrow - line < 5 || memcmp(arrow - 2, " => ", 4) != 0)
+		return 0;
+	rest = arrow + 2;
+	left = size - (size_t)(rest - line);
+	used = read_number(rest, left, &module.from);
+	if (used == 0 || used == left || rest[used] != '-')
+		return 0;
+	rest += used + 1;
+	left -= used + 1;
+	used = read_number(rest, left, &module.to);
+	if (used == 0 || (used < left && rest[used] != ' ' && rest[used] != '\r') ||
+	    memchr(line, 0, size))
+		return 0;
+	free(filter->path);
+	filter->path = strndup(line + 2, (size_t)(arrow - 2 - (line + 2)));
+	if (!filter->path)
+		return -ENOMEM;
+	module.path = filter->path;
+	failure = resolve_map(filter->resolve, &module);
+	/* An empty range maps nothing; that is no reason to stop. */
+	return failure == -EINVAL ? 0 : failure;
+}
+
+static void put_name(struct out *out, const char *name)
+{
+	out_name(out, name, strlen(name), ESCAPE_ALL);
+}
+
+static void put_symbol(struct out *out, const struct symbol *symbol)
+{
+	if (!symbol->module || symbol->is_missing) {
+		out_text(out, " in ??");
+		return;
+	}
+	if (symbol->function) {
+		out_char(out, ' ');
+		put_name(out, symbol->function);
+		if (!symbol->has_parameters)
+			out_text(out, "()");
+	}
+	if (!symbol->function || !symbol->file) {
+		out_text(out, " from ");
+		put_name(out, symbol->module);
+		return;
+	}
+	out_text(out, " at ");
+	put_name(out, symbol->file);
+	if (symbol->line) {
+		out_char(out, ':');
+		out_unsigned(out, symbol->line);
+	}
+}
+
+/* Is the text behind a frame's address, newline included, worth keeping? */
+static bool is_resolved(const char *text, size_t size)
+{
+	static const char unknown[] = " in ??\n";
+
+	return text[0] == ' ' && !(size == strlen(unknown) && memcmp(text, unknown, size) == 0);
+}
+
+/*
+ * A frame: its address, then names. size includes the newline; without one the file was cut off
+ * there, perhaps within the number.
+ */
+static void take_frame(struct filter *filter, const char *line, size_t size)
+{
+	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	uint64_t address;
+	size_t used = read_number(line + 1, size - 1, &address) + 1;
+	unsigned count;
+
+	if (used == 1 || line[size - 1] != '\n' || (line[used] != '\n' && line[used] != ' ') ||
+	    (filter->options->keep_resolved && is_resolved(line + used, size - used))) {
+		out_bytes(&filter->out, line, size);
+		return;
+	}
+	count = resolve_address(filter->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
+	for (unsigned i = 0; i < count && i < RESOLVE_FRAMES_MAX; i++) {
+		out_bytes(&filter->out, line, used);
+		put_symbol(&filter->out, &symbols[i]);
+		out_char(&filter->out, '\n');
+	}
+}
+
+/* One line with its newline, which only the last one may lack. Returns 0 or -ENOMEM. */
+static int take_line(struct filter *filter, const char *line, size_t size)
+{
+	bool is_first = !filter->is_begun;
+	size_t length = size - (line[size - 1] == '\n');
+	int failure = 0;
+
+	filter->is_begun = true;
+	if (is_first && is_header(line, length)) {
+		take_header(filter, line, length);
+		out_bytes(&filter->out, line + length, size - length);
+		return 0;
+	}
+	if (begins_with(line, size, "\t0x")) {
+		take_frame(filter, line, size);
+		return 0;
+	}
+	if (begins_with(line, size, ": "))
+		failure = take_mapping(filter, line, length);
+	out_bytes(&filter->out, line, size);
+	return failure;
+}
+
+/*
+ * Takes all whole lines of the input buffer, at the end of input also the last one without a
+ * newline. Returns 0 or -ENOMEM.
+ */
+static int take_lines(struct filter *filter, bool is_end)
+{
+	struct buffer *in = &filter->in;
+	size_t begin = 0;
+
+	while (begin < in->size && out_error(&filter->out) == 0) {
+		const char *line = in->bytes + begin;
+		const char *newline = memchr(line, '\n', in->size - begin);
+		size_t size = newline ? (size_t)(newline - line) + 1 : in->size - begin;
+		bool is_passing = filter->is_passing || size > FILTER_LINE_MAX;
+
+		if (!newline && !is_end && !is_passing)
+			break;
+		filter->is_passing = is_passing && !newline;
+		begin += size;
+		if (is_passing) {
+			filter->is_begun = true;
+			out_bytes(&filter->out, line, size);
+			continue;
+		}
+		if (take_line(filter, line, size) != 0)
+			return -ENOMEM;
+	}
+	memmove(in->bytes, in->bytes + begin, in->size - begin);
+	in->size -= begin;
+	return 0;
+}
+
+static int copy(struct filter *filter, int input, struct error *err)
+{
+	for (;;) {
+		ssize_t size;
+
+		if (reserve(&filter->in, READ_SIZE) != 0)
+			return error_set(err, ENOMEM, "no memory");
+		size = read(input, filter->in.bytes + filter->in.size, READ_SIZE);
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size < 0)
+			return error_system(err, errno, "%s: cannot be read",
+					    filter->options->input_name);
+		filter->in.size += (size_t)size;
+		if (take_lines(filter, size == 0) != 0)
+			return error_set(err, ENOMEM, "no memory");
+		/* Less than asked for: the next read() may wait, and our reader with it. */
+		if (size < READ_SIZE)
+			out_flush(&filter->out);
+		if (out_error(&filter->out) != 0)
+			return error_system(err, -out_error(&filter->out), "%s: cannot be written",
+					    filter->options->output_name);
+		if (size == 0)
+			return 0;
+	}
+}
+
+int filter_text(struct resolve *resolve, int input, int output,
+		const struct filter_options *options, struct filter_result *result,
+		struct error *err)
+{
+	struct filter filter = {
+		.resolve = resolve,
+		.options = options,
+		.result = result,
+		.base = RESOLVE_BASE_UNKNOWN,
+	};
+	int failure = out_open(&filter.out, output, err);
+
+	*result = (struct filter_result){ 0 };
+	if (failure)
+		return failure;
+	failure = copy(&filter, input, err);
+	out_close(&filter.out);
+	free(filter.in.bytes);
+	free(filter.path);
+	return failure;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MODULE_H
+#define MODULE_H
+
+/*
+ * What is known about one module of a trace: its ELF file, its debug file if it has one (by
+ * build-id, by .gnu_debuglink, the parts that dwz moved away), its symbols. Knows files and their
+ * own addresses; where they were mapped is the resolver's business.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "resolver/debuginfo.h"
+#include "resolver/elffile.h"
+#include "resolver/resolve.h"
+#include "resolver/symtab.h"
+
+struct module {
+	struct elffile *file; /* NULL where only the debug file was found */
+	struct elffile *debug, *alternate;
+	struct elffile *small; /* from .gnu_debugdata: what Fedora leaves in stripped files */
+	struct debuginfo *debuginfo;
+	struct symtab symtab;
+	bool has_symtab; /* more than the dynamic symbols */
+};
+
+struct module_request {
+	const char *path;
+	const uint8_t *build_id;
+	unsigned build_id_size;
+	unsigned machine; /* EM_NONE: any */
+	const struct resolve_options *options;
+};
+
+/*
+ * Opens the module's files. *reason tells the kind of a failure, err tells it in words.
+ * Returns 0 or a negative errno value.
+ */
+int module_open(struct module **module, const struct module_request *request,
+		enum resolve_reason *reason, struct error *err);
+
+void module_close(struct module *module);
+
+/* The file whose segments and build-id speak for the module. */
+const struct elffile *module_file(const struct module *module);
+
+/*
+ * The address as the file counts, for a byte at this file offset. Returns false if no segment holds
+ * it, or if the file itself is not there.
+ */
+bool module_offset_address(const struct module *module, uint64_t offset, uint64_t *address);
+
+/*
+ * The same for a byte `distance` bytes behind the start of the executable mapping. size: of that
+ * mapping, 0 if unknown; start: its address, which tells the page size.
+ */
+bool module_mapping_address(const struct module *module, uint64_t start, uint64_t size,
+			    uint64_t distance, uint64_t *address);
+
+/* Is this the size of an executable mapping of the module, rounded to pages? */
+bool module_has_mapping_size(const struct module *module, uint64_t size);
+
+/* As debuginfo_find(), with the symbol table's name where debug information has none. */
+unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
+		     unsigned max);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/ranges.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank)
+{
+	struct range *range;
+
+	if (from >= to)
+		return 0;
+	range = ARRAY_ADD(ranges);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct range){ .from = from, .to = to, .item = item, .rank = rank };
+	return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	/* The wider one first: the last one that fits is the answer. */
+	if (a->to != b->to)
+		return a->to > b->to ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->item > b->item ? -1 : a->item < b->item;
+}
+
+void ranges_sort(struct ranges *ranges)
+{
+	uint64_t reach = 0;
+
+	if (ranges->count > 1)
+		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+	for (size_t i = 0; i < ranges->count; i++) {
+		if (ranges->items[i].to > reach)
+			reach = ranges->items[i].to;
+		ranges->items[i].reach = reach;
+	}
+}
+
+const struct range *ranges_before(const struct ranges *ranges, uint64_t address)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->items[middle].from <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &ranges->items[low - 1] : NULL;
+}
+
+const struct range *ranges_find(const struct ranges *ranges, uint64_t address)
+{
+	const struct range *range = ranges_before(ranges, address);
+
+	if (!range)
+		return NULL;
+	for (; range->reach > address; range--) {
+		if (range->to > address)
+			return range;
+		if (range == ranges->items)
+			break;
+	}
+	return NULL;
+}
+
+void ranges_free(struct ranges *ranges)
+{
+	free(ranges->items);
+	*ranges = (struct ranges){ 0 };
+}

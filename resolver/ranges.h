@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RANGES_H
+#define RANGES_H
+
+/*
+ * Address ranges that may nest and overlap, each with an item (an index into a table of the
+ * caller's). Filled, sorted once, then asked for the innermost range around an address.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct range {
+	uint64_t from, to; /* to is the first address behind */
+	uint64_t reach;	   /* greatest `to` of this range and all that stand before it */
+	uint32_t item;
+	uint32_t rank; /* of two equal ranges the higher rank is found */
+};
+
+struct ranges {
+	struct range *items;
+	size_t count, capacity;
+};
+
+/* Empty ranges are ignored. Returns 0 or -ENOMEM. */
+int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
+
+/* Before the first question and after the last ranges_add(). */
+void ranges_sort(struct ranges *ranges);
+
+/* The range around address that begins last (the smallest of several), or NULL. */
+const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
+
+/* The last range that begins at or before address, whether it reaches it or not, or NULL. */
+const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
+
+void ranges_free(struct ranges *ranges);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SYMTAB_H
+#define SYMTAB_H
+
+/* The functions of an ELF file's symbol tables, ordered by address. */
+
+#include "resolver/elffile.h"
+#include "resolver/ranges.h"
+
+struct symtab {
+	struct ranges sized, unsized; /* item: index into names */
+	struct {
+		const char **items; /* inside the ELF files */
+		size_t count, capacity;
+	} names;
+};
+
+/*
+ * Takes the functions of file's section of this type (SHT_SYMTAB or SHT_DYNSYM). code: the file
+ * whose segments say what is code; a debug file's may not. Returns 0 or -ENOMEM.
+ */
+int symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
+	       const struct elffile *code);
+
+/* After the last symtab_add(). */
+void symtab_sort(struct symtab *symtab);
+
+/*
+ * The function around address, else the label without a size before it (assembly), or NULL. Its
+ * name may have a version behind an @. *entry is where it begins.
+ */
+const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t *entry);
+
+void symtab_free(struct symtab *symtab);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* realloc gives the old block back and gets the new one; a failed one does neither. */
+#include "expect.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+int main(void)
+{
+	volatile size_t too_much = PTRDIFF_MAX;
+	char *block = realloc(NULL, 100), *moved;
+	uintptr_t old = (uintptr_t)block;
+
+	expect("realloc<memory>(100) = %p", (void *)block);
+	moved = realloc(block, 300000);
+	expect("realloc<memory>(0x%lx)\nrealloc<memory>(300000) = %p", (unsigned long)old,
+	       (void *)moved);
+	if (realloc(moved, too_much) || errno != ENOMEM)
+		return 1;
+	expect("realloc<event>(0x0)");
+	old = (uintptr_t)moved;
+	block = reallocarray(moved, 10, 50);
+	expect("reallocarray<memory>(0x%lx)\nreallocarray<memory>(500) = %p", (unsigned long)old,
+	       (void *)block);
+	old = (uintptr_t)block;
+	free(block);
+	expect("free<memory>(0x%lx)", (unsigned long)old);
+	expect_print();
+	return 0;
+}

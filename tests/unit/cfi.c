@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables made by hand and our own; walks that must stop; tables that lie. For preload/cfi.c,
+ * dwarf.c, maps.c, capture.c.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "cfi.h"
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "dwarf.h"
+#include "maps.h"
+#include "sys.h"
+
+#define NOINLINE __attribute__((noinline))
+
+static int number;
+static int failed;
+
+static void check(bool is_good, const char *sentence)
+{
+	printf("%sok %d - %s\n", is_good ? "" : "not ", ++number, sentence);
+	failed += !is_good;
+}
+
+/* A segment with a header, a CIE and an FDE for the code from CODE to CODE + SIZE. */
+
+#define CODE 0x1000u /* behind the header */
+#define SIZE 0x100u
+
+struct table {
+	uint8_t bytes[512] __attribute__((aligned(16)));
+	size_t size;
+};
+
+static void put(struct table *table, const void *data, size_t size)
+{
+	memcpy(table->bytes + table->size, data, size);
+	table->size += size;
+}
+
+static void put4(struct table *table, uint32_t value)
+{
+	put(table, &value, 4);
+}
+
+/* An entry with these instructions; the rest up to a multiple of four is nops. */
+static void put_entry(struct table *table, const void *start, size_t start_size, const void *code,
+		      size_t code_size)
+{
+	size_t size = (start_size + code_size + 3) & ~(size_t)3;
+
+	put4(table, (uint32_t)size);
+	put(table, start, start_size);
+	put(table, code, code_size);
+	memset(table->bytes + table->size, 0, size - start_size - code_size);
+	table->size += size - start_size - code_size;
+}
+
+static void build(struct table *table, const void *code, size_t code_size)
+{
+	/*
+	 * version, augmentation zR, code factor 1, data factor -8, return column 16, pc-relative
+	 * sdata4
+	 */
+	static const uint8_t cie[] = { 0,    0,	 0, 0,	  1,	'z', 'R', 0,	1,
+				       0x78, 16, 1, 0x1b, 0x0c, 7,   8,	  0x90, 1 };
+	static const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b };
+	uint8_t fde[13] = { 0 };
+	size_t entry;
+	uint32_t value;
+
+	table->size = 0;
+	put(table, header, sizeof(header));
+	put4(table, 16); /* .eh_frame, from here */
+	put4(table, 1);
+	put4(table, CODE);
+	put4(table, 0); /* the FDE's place, later */
+	put_entry(table, cie, sizeof(cie), "", 0);
+	entry = table->size;
+	memcpy(table->bytes + 16, &(uint32_t){ (uint32_t)entry }, 4);
+	value = (uint32_t)entry + 4 - 20;
+	memcpy(fde, &value, 4);
+	value = CODE - (uint32_t)entry - 8;
+	memcpy(fde + 4, &value, 4);
+	value = SIZE;
+	memcpy(fde + 8, &value, 4);
+	put_entry(table, fde, sizeof(fde), code, code_size);
+}
+
+static bool find(const struct table *table, uintptr_t offset, struct dwarf_row *row)
+{
+	struct dwarf_tables tables = { .low = table->bytes,
+				       .high = table->bytes + table->size,
+				       .header = table->bytes };
+
+	return dwarf_find(&tables, (uintptr_t)table->bytes + CODE + offset, row);
+}
+
+/* push %rbp; mov %rsp,%rbp; ...; pop %rbp; ret; ... */
+static const uint8_t plain_code[] = {
+	0x41, 0x0e, 16,	  0x86, 2, /* behind 1: CFA = sp + 16, rbp at CFA - 16 */
+	0x43, 0x0d, 6,		   /* behind 4: CFA = rbp + 16 */
+	0x02, 0x40, 0x0a,	   /* behind 0x44: remember */
+	0x0c, 7,    8,	  0xc6,	   /* CFA = sp + 8, rbp as in the CIE */
+	0x41, 0x0b		   /* behind 0x45: restore */
+};
+
+static void test_rows(void)
+{
+	struct table table;
+	struct dwarf_row row = { 0 };
+
+	build(&table, plain_code, sizeof(plain_code));
+	check(!find(&table, (uintptr_t)-1, &row) && !find(&table, SIZE, &row),
+	      "an address before or behind the function has no row");
+	check(find(&table, 0, &row) && row.cfa_register == 7 && row.cfa_where == 8 &&
+		      row.how[16] == DWARF_AT_CFA && row.where[16] == -8 &&
+		      row.how[6] == DWARF_SAME,
+	      "the first row is the CIE's");
+	check(find(&table, 1, &row) && row.cfa_register == 7 && row.cfa_where == 16 &&
+		      row.how[6] == DWARF_AT_CFA && row.where[6] == -16,
+	      "behind the push the frame pointer is saved");
+	check(find(&table, 4, &row) && row.cfa_register == 6 && row.cfa_where == 16 &&
+		      find(&table, 0x43, &row) && row.cfa_register == 6,
+	      "the next row holds until the next advance");
+	check(find(&table, 0x44, &row) && row.cfa_register == 7 && row.cfa_where == 8 &&
+		      row.how[6] == DWARF_SAME,
+	      "restore takes the CIE's rule");
+	check(find(&table, 0x45, &row) && row.cfa_register == 6 && row.how[6] == DWARF_AT_CFA,
+	      "a remembered state comes back, with its CFA");
+}
+
+static void test_refusals(void)
+{
+	static const uint8_t unknown[] = { 0x3f };
+	static const uint8_t forgotten[] = { 0x0b };
+	static const uint8_t far[] = { 0x05, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f };
+	static const uint8_t vector[] = { 0x05, 40, 2, 0x0e, 24 };
+	static const uint8_t cut[] = { 0x0f, 0x7f, 0x77, 0x08 };
+	static const uint8_t many[] = { 0x0a, 0x0a, 0x0a, 0x0a, 0x0a };
+	struct table table;
+	struct dwarf_row row;
+
+	build(&table, unknown, sizeof(unknown));
+	check(!find(&table, 0, &row), "an unknown instruction is no rule");
+	build(&table, forgotten, sizeof(forgotten));
+	check(!find(&table, 0, &row), "nothing can be restored that was not remembered");
+	build(&table, far, sizeof(far));
+	check(!find(&table, 0, &row), "an offset that does not fit is no rule");
+	build(&table, vector, sizeof(vector));
+	check(find(&table, 0, &row) && row.cfa_where == 24,
+	      "a rule for a register that no frame needs is passed over");
+	build(&table, cut, sizeof(cut));
+	check(!find(&table, 0, &row), "an expression longer than its entry is no rule");
+	build(&table, many, sizeof(many));
+	check(!find(&table, 0, &row), "states remembered too deep are no rule");
+}
+
+/* The last byte of the table lies before a page that cannot be read. */
+static void test_lies(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dwarf_memory memory = { 0 };
+	struct table table;
+	struct dwarf_row row;
+	unsigned int seed = 1, found = 0;
+
+	(void)memory;
+	mprotect(pages + 4096, 4096, PROT_NONE);
+	build(&table, plain_code, sizeof(plain_code));
+	for (unsigned int round = 0; round < 200000; round++) {
+		size_t size = round < table.size ? round : table.size;
+		uint8_t *copy = (uint8_t *)pages + 4096 - (size + 3) / 4 * 4;
+		struct dwarf_tables tables = { .low = copy, .high = copy + size, .header = copy };
+
+		memcpy(copy, table.bytes, size);
+		for (int i = 0; round >= table.size && i < 3; i++) {
+			seed = seed * 1103515245 + 12345;
+			copy[(seed >> 8) % size] = (uint8_t)(seed >> 24);
+		}
+		found += dwarf_find(&tables, (uintptr_t)copy + CODE + 0x45, &row);
+	}
+	munmap(pages, 8192);
+	check(found > 1000 && found < 199000,
+	      "tables that are cut or wrong are read without a fault");
+}
+
+/* Rules of our own code. */
+
+static struct origin here;
+static uintptr_t frames[CAPTURE_DEPTH_MAX];
+static unsigned int count;
+static enum capture_end end;
+static struct stack_bounds bounds;
+
+static NOINLINE void capture(unsigned int depth)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	here = origin;
+	count = capture_walk(&origin, &bounds, frames, depth, &end);
+}
+
+static NOINLINE void recurse(int times, unsigned int depth)
+{
+	if (times > 0)
+		recurse(times - 1, depth);
+	else
+		capture(depth);
+	__asm__ volatile("");
+}
+
+static NOINLINE void realign(unsigned int depth)
+{
+	volatile char room[64] __attribute__((aligned(128)));
+	char *more = alloca(depth);
+
+	room[0] = 1;
+	more[0] = room[0];
+	capture(depth);
+	__asm__ volatile("" : : "r"(more), "r"(room) : "memory");
+}
+
+static bool ends_at_start(void)
+{
+	struct cfi_rule rule;
+
+	cfi_compile(frames[count - 1], &rule);
+	return count > 3 && end == CAPTURE_COMPLETE && rule.form == CFI_END;
+}
+
+static void test_walks(void)
+{
+	const struct stack_bounds whole = bounds;
+	const struct stack_bounds unknown = { 0, 0 };
+	uintptr_t known[CAPTURE_DEPTH_MAX];
+	unsigned int known_count;
+
+	recurse(10, CAPTURE_DEPTH_MAX);
+	check(ends_at_start() && frames[0] == here.ip && frames[2] == frames[9],
+	      "a walk through a recursion ends at the program's start");
+	known_count = count;
+	memcpy(known, frames, sizeof(known));
+	recurse(10, 5);
+	check(count == 5 && end == CAPTURE_DEPTH && memcmp(frames, known, 5 * sizeof(*frames)) == 0,
+	      "a walk that is asked for five frames says that there are more");
+	recurse(10, 1);
+	check(count == 1 && end == CAPTURE_DEPTH && frames[0] == here.ip,
+	      "a walk of one frame is the caller");
+	bounds = unknown;
+	recurse(10, CAPTURE_DEPTH_MAX);
+	check(count == known_count && end == CAPTURE_COMPLETE,
+	      "on an unknown stack a walk gives the same number of frames");
+	bounds = whole;
+	bounds.high = here.cfa + 64;
+	recurse(10, CAPTURE_DEPTH_MAX);
+	check(count < known_count && end == CAPTURE_LEFT_STACK,
+	      "a walk does not read above the stack's end");
+	bounds = whole;
+	realign(CAPTURE_DEPTH_MAX);
+	check(ends_at_start(), "a walk passes a realigned frame");
+}
+
+/* A stack made by hand, of return addresses into recurse(): each frame leads to the next. */
+static void test_wrong_stacks(void)
+{
+	char *pages =
+		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t *words = (uintptr_t *)(void *)(pages + 4096);
+	const struct stack_bounds none = { 0, 0 };
+	struct origin origin;
+
+	recurse(3, CAPTURE_DEPTH_MAX);
+	mprotect(pages + 2 * 4096, 4096, PROT_NONE);
+	for (int i = 0; i < 512; i++)
+		words[i] = frames[1];
+	origin = (struct origin){ frames[1], (uintptr_t)words, (uintptr_t)words };
+	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
+	check(end == CAPTURE_LEFT_STACK || end == CAPTURE_NOT_RISING || end == CAPTURE_DEPTH,
+	      "an unknown stack is read up to the first page that cannot be");
+	origin.cfa = 16;
+	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
+	check(count == 1 && end == CAPTURE_LEFT_STACK,
+	      "a stack pointer into nowhere is not followed");
+	origin = (struct origin){ (uintptr_t)pages + 100, (uintptr_t)words, 0 };
+	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
+	check(count == 1 && end == CAPTURE_NO_RULE, "code of no module ends a walk");
+	origin = (struct origin){ 0, (uintptr_t)words, 0 };
+	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
+	check(count == 1 && end == CAPTURE_NO_RULE, "so does address 0");
+	munmap(pages, 3 * 4096);
+}
+
+/* Stacks of everything that a stack may hold, walked by the rules of our own code. */
+static void test_random_stacks(void)
+{
+	static uintptr_t room[4096];
+	const struct stack_bounds fake = { (uintptr_t)room, (uintptr_t)(room + 4096) };
+	uintptr_t *const from = room + 4032;
+	unsigned int ends[CAPTURE_NOT_RISING + 1] = { 0 };
+	unsigned int seed = 1;
+	uintptr_t ips[4];
+
+	recurse(3, CAPTURE_DEPTH_MAX);
+	for (int i = 0; i < 4; i++)
+		ips[i] = frames[i];
+	for (int round = 0; round < 20000; round++) {
+		struct origin origin = { ips[round & 1], (uintptr_t)from, (uintptr_t)(from + 2) };
+
+		for (int i = 0; i < 64; i++) {
+			seed = seed * 1103515245 + 12345;
+			from[i] = (seed >> 16 & 63) < 52   ? ips[seed >> 28 & 3]
+				  : (seed >> 16 & 63) < 63 ? (uintptr_t)(from + i + (seed >> 26))
+							   : seed;
+		}
+		count = capture_walk(&origin, &fake, frames, CAPTURE_DEPTH_MAX, &end);
+		ends[end]++;
+	}
+	printf("# ends: %u %u %u %u %u\n", ends[0], ends[1], ends[2], ends[3], ends[4]);
+	check(ends[CAPTURE_LEFT_STACK] > 0 && ends[CAPTURE_NO_RULE] > 0,
+	      "20000 stacks full of wrong addresses are walked without a fault");
+}
+
+static void test_table(void)
+{
+	struct cfi_rule scratch, *rule, *again;
+
+	recurse(3, CAPTURE_DEPTH_MAX);
+	rule = cfi_find(cfi_table(), frames[1], &scratch);
+	again = cfi_find(cfi_table(), frames[1], &scratch);
+	check(rule == again && rule != &scratch && rule->ip == frames[1],
+	      "a rule is kept, and found again");
+	check(sizeof(struct cfi_rule) == 32, "a rule takes 32 bytes");
+	rule = cfi_find(cfi_table(), (uintptr_t)&number, &scratch);
+	check(rule->form == CFI_NO_RULE, "data has no rule");
+}
+
+/* As many rules as the code of libc has addresses: the table must grow, and stay right. */
+static void test_growth(void)
+{
+	uintptr_t from = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	const struct cfi_table *first = cfi_table();
+	unsigned int wrong = 0, good = 0;
+
+	for (int round = 0; round < 2; round++)
+		for (uintptr_t ip = from; ip < from + 20000; ip++) {
+			struct cfi_rule scratch, fresh;
+			const struct cfi_rule *rule = cfi_find(cfi_table(), ip, &scratch);
+
+			cfi_compile(ip, &fresh);
+			good += fresh.form >= CFI_SP;
+			wrong += rule->form != fresh.form || rule->cfa != fresh.cfa ||
+				 rule->fp != fresh.fp || rule->fp_form != fresh.fp_form ||
+				 rule->ra != fresh.ra || rule->ip != ip;
+		}
+	check(cfi_table() != first && good > 30000, "the table grows");
+	check(wrong == 0, "all its rules are those that the tables give");
+}
+
+static const struct module *module_of(uintptr_t address)
+{
+	unsigned int index = maps_find(address);
+
+	return index == MAPS_MODULE_NONE ? NULL : maps_get(index);
+}
+
+static void test_modules(void)
+{
+	const struct module *own = module_of((uintptr_t)test_modules);
+	const struct module *libc =
+		module_of((uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+	const struct module *gone;
+	unsigned int known = maps_count();
+	char path[4096] = { 0 };
+	struct cfi_rule scratch, *rule;
+	uintptr_t address;
+	void *library;
+
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		path[0] = 0;
+	check(own != NULL && strcmp(own->path, path) == 0, "the program is known by its path");
+	check(libc != NULL && strstr(libc->path, "/libc.so") != NULL && libc->path[0] == '/' &&
+		      libc->base + libc->offset == libc->start && libc->build_id_size == 20,
+	      "libc is known by path, base and build-id");
+	check(module_of((uintptr_t)test_table + 1) == own && maps_count() == known,
+	      "a module that is known is not counted twice");
+
+	library = dlopen("libm.so.6", RTLD_NOW);
+	address = library == NULL ? 0 : (uintptr_t)dlsym(library, "lgammaf_r");
+	gone = module_of(address);
+	rule = cfi_find(cfi_table(), address + 1, &scratch);
+	check(gone != NULL && strstr(gone->path, "libm") != NULL && maps_count() > known,
+	      "a library that is loaded later is a new module");
+	known = maps_count();
+	maps_check();
+	check(!gone->is_gone && rule->ip == address + 1,
+	      "a check changes nothing while it is there");
+	dlclose(library);
+	maps_check();
+	check(gone->is_gone, "it is gone when it has been closed");
+	check(rule->ip != address + 1, "and so are its rules");
+	library = dlopen("libm.so.6", RTLD_NOW);
+	address = library == NULL ? 0 : (uintptr_t)dlsym(library, "lgammaf_r");
+	check(maps_find(address) == known && maps_count() == known + 1,
+	      "loaded again it is a module of its own");
+	check(module_of((uintptr_t) "") == NULL || module_of((uintptr_t) "") == own,
+	      "what is no code is in no module");
+}
+
+/* A signal at every instruction of a walk, whose handler walks, too. */
+
+static volatile int steps_left;
+static int steps_good, steps_bad;
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+#if defined(__x86_64__)
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+	const struct origin saved_origin = here;
+	const unsigned int saved_count = count;
+	const enum capture_end saved_end = end;
+	static uintptr_t saved_frames[CAPTURE_DEPTH_MAX];
+
+	(void)signal, (void)info;
+	memcpy(saved_frames, frames, sizeof(frames));
+	capture(CAPTURE_DEPTH_MAX);
+	if (ends_at_start())
+		steps_good++;
+	else
+		steps_bad++;
+	memcpy(frames, saved_frames, sizeof(frames));
+	here = saved_origin;
+	count = saved_count;
+	end = saved_end;
+	if (steps_left > 0 && --steps_left > 0)
+		*flags |= 0x100;
+	else
+		*flags &= ~0x100LL;
+#else
+	(void)signal, (void)info, (void)context;
+#endif
+}
+
+static void test_interruptions(void)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = on_step };
+	uintptr_t known[CAPTURE_DEPTH_MAX];
+	unsigned int known_count;
+
+	sigaction(SIGTRAP, &action, NULL);
+	for (int round = 0; round < 2; round++) {
+		recurse(5, CAPTURE_DEPTH_MAX);
+		known_count = count;
+		memcpy(known, frames, sizeof(known));
+		steps_left = 30000;
+		raise(SIGTRAP);
+		recurse(5, CAPTURE_DEPTH_MAX);
+		realign(CAPTURE_DEPTH_MAX);
+		recurse(5, CAPTURE_DEPTH_MAX);
+		steps_left = 0;
+		/* Its own frame apart: the two calls return to two places. */
+		check(count == known_count && end == CAPTURE_COMPLETE &&
+			      memcmp(frames, known, (count - 5) * sizeof(*frames)) == 0,
+		      round == 0 ? "a walk that is interrupted at every instruction is right"
+				 : "and once more");
+		cfi_forget(maps_find((uintptr_t)test_rows));
+	}
+#if defined(__x86_64__)
+	printf("# %d walks in the handler, %d of them cut\n", steps_good, steps_bad);
+	check(steps_good > 1000 && steps_bad == 0, "so are the walks that interrupt it");
+#endif
+}
+
+int main(void)
+{
+	extern void *__libc_stack_end;
+
+	bounds.low = (uintptr_t)__libc_stack_end - (1 << 20);
+	bounds.high = (uintptr_t)__libc_stack_end;
+	errno = 77;
+	test_rows();
+	test_refusals();
+	test_lies();
+	test_walks();
+	test_wrong_stacks();
+	test_random_stacks();
+	test_table();
+	test_interruptions();
+	test_growth();
+	test_modules();
+	printf("1..%d\n", number);
+	return failed != 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The proof of the order: threads pass blocks to each other whose addresses are reused at once,
+ * and write into real rings as include/arena.h says. In the merged sequence every block must be
+ * gained, lost, gained …, times must never run backwards, nothing may be missing, and every
+ * backtrace must be the one that its thread had.
+ *
+ *   merge [PAIRS [no-floor|plain-enter|plain-leave]]
+ *
+ * PAIRS: 1000000 unless said. The words show that the test can fail: plain-enter reads the time of
+ * a loss without a fence, and some come out before the gain of the same block (the read runs ahead
+ * of the atomic operation through which the thread got the block).
+ */
+#include "tests/collect-producer.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "collect/merge.h"
+
+#define THREADS	  4
+#define BLOCKS	  24
+#define BOXES	  8
+#define DEPTH_MAX 60
+
+static int tests, failures;
+
+static void ok(bool good, const char *sentence)
+{
+	tests++;
+	failures += !good;
+	printf("%sok %d - %s\n", good ? "" : "not ", tests, sentence);
+}
+
+/* ---- the host ---- */
+
+struct host {
+	struct arena *arena;
+	uint64_t pairs; /* for each thread */
+	bool no_floor, plain_enter, plain_leave;
+	uint64_t pool; /* stack of free blocks: changes << 32 | 1 + first */
+	uint32_t next[BLOCKS];
+	uint32_t boxes[BOXES]; /* 1 + block, 0: empty */
+	int running;
+};
+
+struct worker {
+	struct host *host;
+	struct producer producer;
+	pthread_t thread;
+	uint64_t random, last;
+	uint32_t depth;
+	uint64_t stack[DEPTH_MAX]; /* outermost first */
+	uint64_t fresh[DEPTH_MAX];
+};
+
+static uint64_t draw(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* Takes a block, 1 and up; 0: none is free. */
+static uint32_t take_block(struct host *host)
+{
+	uint64_t pool = __atomic_load_n(&host->pool, __ATOMIC_ACQUIRE), next;
+	uint32_t first;
+
+	do {
+		first = (uint32_t)pool;
+		if (!first)
+			return 0;
+		next = ((pool >> 32) + 1) << 32 |
+		       __atomic_load_n(&host->next[first - 1], __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&host->pool, &pool, next, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return first;
+}
+
+static void give_block(struct host *host, uint32_t block)
+{
+	uint64_t pool = __atomic_load_n(&host->pool, __ATOMIC_ACQUIRE), next;
+
+	do {
+		__atomic_store_n(&host->next[block - 1], (uint32_t)pool, __ATOMIC_RELAXED);
+		next = ((pool >> 32) + 1) << 32 | block;
+	} while (!__atomic_compare_exchange_n(&host->pool, &pool, next, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+}
+
+static uint64_t hash_frames(uint64_t hash, uint64_t frame)
+{
+	return (hash ^ frame) * 0x9e3779b97f4a7c15ull;
+}
+
+/* Changes the inner frames; says how many outer ones stay. Returns a hash of the backtrace. */
+static uint64_t move_stack(struct worker *worker, uint32_t *kept, uint32_t *fresh)
+{
+	uint64_t dice = draw(&worker->random), hash = 0;
+	uint32_t least = worker->depth > 3 ? worker->depth - 3 : 0;
+
+	*kept = least + (uint32_t)(dice % (worker->depth - least + 1));
+	*fresh = (uint32_t)(dice >> 8 & 3);
+	if (*kept + *fresh > DEPTH_MAX)
+		*kept = DEPTH_MAX / 2;
+	worker->depth = *kept + *fresh;
+	for (uint32_t i = 0; i < *fresh; i++) {
+		worker->stack[*kept + i] = dice >> 16 | i;
+		worker->fresh[*fresh - 1 - i] = worker->stack[*kept + i];
+	}
+	for (uint32_t i = worker->depth; i-- > 0;)
+		hash = hash_frames(hash, worker->stack[i]);
+	return hash;
+}
+
+static uint64_t read_clock(const struct worker *worker, bool plain)
+{
+	if (worker->host->arena->clock != ARENA_CLOCK_COUNTER)
+		return producer_now(worker->host->arena);
+	return plain ? counter_read() : counter_read_ordered();
+}
+
+static void set_floor(struct worker *worker, uint64_t floor)
+{
+	if (!worker->host->no_floor)
+		__atomic_store_n(&worker->producer.slot->floor, floor, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* plain: the time of entry is no event's. */
+static uint64_t enter_call(struct worker *worker, bool plain)
+{
+	uint64_t enter;
+
+	set_floor(worker, worker->last);
+	enter = worker->last = read_clock(worker, plain);
+	set_floor(worker, enter);
+	return enter;
+}
+
+static void say(struct worker *worker, struct producer_call *call)
+{
+	call->frames = worker->fresh;
+	call->result = move_stack(worker, &call->kept, &call->fresh);
+	call->resource = RESOURCE_MEMORY;
+	producer_say(&worker->producer, call);
+	set_floor(worker, 0);
+}
+
+static uint32_t gain(struct worker *worker)
+{
+	uint64_t enter = enter_call(worker, true);
+	uint32_t block;
+
+	while (!(block = take_block(worker->host)))
+		sched_yield();
+	set_floor(worker, enter);
+	worker->last = read_clock(worker, worker->host->plain_leave);
+	say(worker, &(struct producer_call){ .hook = HOOK_malloc,
+					     .operation = OPERATION_ALLOC,
+					     .moment = MOMENT_LEAVE,
+					     .enter = enter,
+					     .leave = worker->last,
+					     .object = block });
+	return block;
+}
+
+static void lose(struct worker *worker, uint32_t block)
+{
+	uint64_t enter = enter_call(worker, worker->host->plain_enter);
+
+	give_block(worker->host, block);
+	worker->last = read_clock(worker, worker->host->plain_leave);
+	say(worker, &(struct producer_call){ .hook = HOOK_free,
+					     .operation = OPERATION_FREE,
+					     .moment = MOMENT_ENTER,
+					     .enter = enter,
+					     .leave = worker->last,
+					     .object = block });
+}
+
+/* A call within a call that loses: published first, and later than it. */
+static void lose_within(struct worker *worker, uint32_t block)
+{
+	uint64_t outer = enter_call(worker, worker->host->plain_enter);
+	uint64_t inner = worker->last = read_clock(worker, worker->host->plain_enter);
+	struct producer_call call = { .hook = HOOK_fclose,
+				      .operation = OPERATION_FREE,
+				      .moment = MOMENT_ENTER,
+				      .enter = outer,
+				      .resource = RESOURCE_MEMORY,
+				      .frames = worker->fresh };
+
+	give_block(worker->host, block);
+	call.hook = HOOK_free;
+	call.enter = inner;
+	call.object = block;
+	call.result = move_stack(worker, &call.kept, &call.fresh);
+	producer_say(&worker->producer, &call);
+	call.hook = HOOK_fclose;
+	call.enter = outer;
+	call.object = 0;
+	say(worker, &call);
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct host *host = worker->host;
+
+	producer_attach(&worker->producer, host->arena, 0);
+	worker->last = read_clock(worker, worker->host->plain_leave);
+	for (uint64_t i = 0; i < host->pairs; i++) {
+		uint32_t block = gain(worker);
+		uint64_t dice = draw(&worker->random);
+
+		block = __atomic_exchange_n(&host->boxes[dice % BOXES], block, __ATOMIC_ACQ_REL);
+		if (block && dice >> 32 & 63)
+			lose(worker, block);
+		else if (block)
+			lose_within(worker, block);
+	}
+	__atomic_sub_fetch(&host->running, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* ---- the collector's side ---- */
+
+struct checker {
+	uint64_t events, violations, backwards, late, wrong_frames, numbers;
+	uint64_t last;
+	bool held[BLOCKS + 1];
+	uint64_t times[BLOCKS + 1]; /* of the event before */
+};
+
+/* A few are shown in full. */
+static void show_violation(const struct checker *checker, const struct merge_event *event)
+{
+	const struct record_call *call = (const struct record_call *)event->record;
+
+	if (checker->violations > 5)
+		return;
+	printf("# block %" PRIu64 " %s twice: %" PRIu64 " ticks after the first, it took %" PRIu64
+	       "\n",
+	       call->object, call->operation == OPERATION_ALLOC ? "gained" : "lost",
+	       event->time - checker->times[call->object], call->leave - call->enter);
+}
+
+static void check_event(void *context, uint32_t process, const struct merge_event *event)
+{
+	struct checker *checker = context;
+	const struct record_call *call = (const struct record_call *)event->record;
+	uint64_t hash = 0;
+
+	(void)process;
+	checker->backwards += event->time < checker->last;
+	checker->last = event->time;
+	checker->late += event->late;
+	checker->events++;
+	checker->numbers += call->call;
+	for (uint32_t i = 0; i < event->frame_count; i++)
+		hash = hash_frames(hash, event->frames[i]);
+	checker->wrong_frames += hash != call->result;
+	if (!call->object || call->object > BLOCKS)
+		return;
+	if (checker->held[call->object] == (call->operation == OPERATION_ALLOC)) {
+		checker->violations++;
+		show_violation(checker, event);
+	}
+	checker->times[call->object] = event->time;
+	checker->held[call->object] = call->operation == OPERATION_ALLOC;
+}
+
+static void collect(struct merge *merge, struct host *host)
+{
+	while (__atomic_load_n(&host->running, __ATOMIC_ACQUIRE))
+		if (merge_round(merge) < 16384)
+			usleep(100);
+	merge_end(merge, 0);
+	merge_round(merge);
+}
+
+static void host_init(struct host *host, uint64_t pairs)
+{
+	int fd;
+
+	host->arena = producer_arena(&fd, 16);
+	host->pairs = pairs / THREADS;
+	host->running = THREADS;
+	for (uint32_t i = 1; i <= BLOCKS; i++)
+		give_block(host, i);
+	producer_enter(host->arena, WIRE_NO_STREAM, "merge");
+}
+
+static void run(struct host *host, struct checker *checker)
+{
+	static struct worker workers[THREADS];
+	struct merge_handler handler = { .event = check_event, .context = checker };
+	struct merge *merge = merge_create(host->arena, &handler);
+	uint64_t begin = 0, numbers = 0, said = 0;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	begin = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	for (int i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){ .host = host,
+					      .random = 88172645463325252ull + (uint64_t)i };
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	}
+	collect(merge, host);
+	for (int i = 0; i < THREADS; i++) {
+		uint64_t calls = workers[i].producer.calls;
+
+		pthread_join(workers[i].thread, NULL);
+		said += calls;
+		numbers += calls * (calls + 1) / 2;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("# %" PRIu64 " events, %" PRIu64 " violations, %" PRIu64 " late, %.0f ns an event\n",
+	       checker->events, checker->violations, checker->late,
+	       (double)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - begin) /
+		       (double)checker->events);
+	ok(checker->events == said && checker->numbers == numbers, "every event comes once");
+	merge_destroy(merge);
+}
+
+int main(int argc, char **argv)
+{
+	static struct host host;
+	static struct checker checker;
+	uint64_t pairs = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
+
+	host.no_floor = argc > 2 && !strcmp(argv[2], "no-floor");
+	host.plain_enter = argc > 2 && !strcmp(argv[2], "plain-enter");
+	host.plain_leave = argc > 2 && !strcmp(argv[2], "plain-leave");
+	host_init(&host, pairs);
+	run(&host, &checker);
+	ok(!checker.violations, "a block is lost before it is gained again, in whatever thread");
+	ok(!checker.backwards, "times never run backwards");
+	ok(!checker.late, "nothing comes too late");
+	ok(!checker.wrong_frames, "every event has its thread's backtrace");
+	printf("1..%d\n", tests);
+	return failures != 0;
+}

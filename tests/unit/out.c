@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "tests/unit/tap.h"
+
+static struct out out;
+static int ends[2];
+static char found[4096];
+
+static void begin(void)
+{
+	if (pipe(ends) != 0 || out_open(&out, ends[1], NULL) != 0)
+		exit(99);
+}
+
+static const char *end(void)
+{
+	ssize_t length;
+
+	out_close(&out);
+	close(ends[1]);
+	length = read(ends[0], found, sizeof(found) - 1);
+	found[length > 0 ? length : 0] = '\0';
+	close(ends[0]);
+	return found;
+}
+
+static void name_is(const char *name, enum escape escape, const char *expected,
+		    const char *sentence)
+{
+	begin();
+	out_name(&out, name, strlen(name), escape);
+	ok_text(end(), expected, sentence);
+}
+
+static void number_tests(void)
+{
+	begin();
+	out_unsigned(&out, 0);
+	out_char(&out, ' ');
+	out_unsigned(&out, UINT64_MAX);
+	out_char(&out, ' ');
+	out_signed(&out, INT64_MIN);
+	out_char(&out, ' ');
+	out_hex(&out, 0);
+	out_char(&out, ' ');
+	out_hex(&out, UINT64_MAX);
+	out_char(&out, ' ');
+	out_padded(&out, 7, 3);
+	out_char(&out, ' ');
+	out_padded(&out, 12345, 3);
+	ok_text(end(), "0 18446744073709551615 -9223372036854775808 0 ffffffffffffffff 007 12345",
+		"numbers at their ends");
+}
+
+static void name_tests(void)
+{
+	name_is("plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", ESCAPE_ALL,
+		"plain \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "UTF-8 is printed as it is");
+	name_is("a\nb\033[0m\x7f", ESCAPE_ALL, "a\\x0ab\\x1b[0m\\x7f", "controls are escaped");
+	name_is("\xc2\x9b"
+		"1m",
+		ESCAPE_ALL, "\\xc2\\x9b1m", "so are those above 0x7f");
+	name_is("\xe2\x80\xae"
+		"x\xe2\x81\xa6",
+		ESCAPE_ALL, "\\xe2\\x80\\xaex\\xe2\\x81\\xa6", "and marks of writing direction");
+	name_is("\xff\xc3", ESCAPE_ALL, "\\xff\\xc3", "bytes that are no UTF-8 are escaped");
+	name_is("\xc0\xaf\xed\xa0\x80\xf5\x80\x80\x80", ESCAPE_ALL,
+		"\\xc0\\xaf\\xed\\xa0\\x80\\xf5\\x80\\x80\\x80",
+		"so are long forms, surrogates and what lies behind Unicode");
+	name_is("a\tb\xff\n", ESCAPE_LINES, "a\tb\xff\\x0a",
+		"in lines, only what breaks lines and terminals");
+}
+
+/* More than the buffer, in pieces of all sizes. */
+static void large_test(void)
+{
+	char path[] = "/tmp/holdtrace-out-XXXXXX";
+	int file = mkstemp(path);
+	static char piece[100000];
+	uint64_t sum = 0;
+	off_t size;
+
+	memset(piece, 'x', sizeof(piece));
+	if (file < 0 || out_open(&out, file, NULL) != 0)
+		exit(99);
+	unlink(path);
+	for (size_t i = 0; i < sizeof(piece); i += 997) {
+		out_bytes(&out, piece, i);
+		sum += i;
+	}
+	ok(out_close(&out) == 0, "pieces larger than the buffer are written");
+	size = lseek(file, 0, SEEK_END);
+	ok(size >= 0 && (uint64_t)size == sum, "and nothing is lost");
+	close(file);
+}
+
+static void error_tests(void)
+{
+	int full = open("/dev/full", O_WRONLY);
+
+	signal(SIGPIPE, SIG_IGN);
+	begin();
+	close(ends[0]);
+	out_text(&out, "x");
+	out_flush(&out);
+	out_text(&out, "y");
+	ok(out_error(&out) == -EPIPE, "a reader that has gone is seen");
+	ok(out_close(&out) == -EPIPE, "and stays known");
+	close(ends[1]);
+	if (full < 0 || out_open(&out, full, NULL) != 0) {
+		ok(true, "a full disk is seen # SKIP no /dev/full");
+		return;
+	}
+	out_text(&out, "x");
+	ok(out_close(&out) == -ENOSPC, "a full disk is seen");
+	close(full);
+}
+
+static void json_tests(void)
+{
+	struct json json;
+
+	begin();
+	json_start(&json, &out, false);
+	json_begin(&json, '{');
+	json_key(&json, "a\"b");
+	json_begin(&json, '[');
+	json_unsigned(&json, 1);
+	json_signed(&json, -1);
+	json_bool(&json, true);
+	json_null(&json);
+	json_text(&json, NULL);
+	json_hex(&json, 255);
+	json_end(&json);
+	json_key(&json, "empty");
+	json_begin(&json, '{');
+	json_end(&json);
+	json_key(&json, "real");
+	json_real(&json, 0.5);
+	json_key(&json, "none");
+	json_real(&json, 1e308 * 10);
+	json_end(&json);
+	ok_text(end(),
+		"{\"a\\\"b\":[1,-1,true,null,null,\"0xff\"],\"empty\":{},\"real\":0.5,\"none\":"
+		"null}",
+		"JSON of every kind");
+	begin();
+	json_start(&json, &out, false);
+	json_text(&json, "\\\n\x1f\xff\xc2\x85\xe2\x80\xae\xc3\xa4");
+	ok_text(end(), "\"\\\\\\u000a\\u001f\xef\xbf\xbd\\u0085\\u202e\xc3\xa4\"",
+		"JSON text is valid whatever the bytes");
+	begin();
+	json_start(&json, &out, true);
+	json_begin(&json, '{');
+	json_key(&json, "a");
+	json_begin(&json, '[');
+	json_unsigned(&json, 1);
+	json_unsigned(&json, 2);
+	json_end(&json);
+	json_end(&json);
+	json_finish(&json);
+	ok_text(end(), "{\n  \"a\": [\n    1,\n    2\n  ]\n}\n", "JSON for people");
+}
+
+int main(void)
+{
+	number_tests();
+	name_tests();
+	large_test();
+	error_tests();
+	json_tests();
+	return tap_end();
+}

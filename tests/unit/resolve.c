@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/resolve.h"
+
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOREIGN 0x7f0000000000
+
+/* This program, as a tracer would tell about it. */
+struct self {
+	char path[4096];
+	uint8_t build_id[64];
+	unsigned build_id_size;
+	uint64_t bias, code_start, code_end, code_offset;
+};
+
+static int number, failures;
+static struct self self;
+
+static bool check(bool is_right, const char *sentence)
+{
+	printf("%sok %d - %s\n", is_right ? "" : "not ", ++number, sentence);
+	failures += !is_right;
+	return is_right;
+}
+
+/* Never inlined, large enough for an address inside, known by its symbol. */
+__attribute__((noinline)) static unsigned landmark(unsigned n)
+{
+	for (unsigned i = 0; i < 10; i++)
+		n = n * n + i;
+	return n;
+}
+
+static void take_note(const char *note, size_t size)
+{
+	const ElfW(Nhdr) *header = (const void *)note;
+
+	while ((const char *)(header + 1) < note + size) {
+		const char *name = (const char *)(header + 1);
+		const char *bytes = name + ((header->n_namesz + 3) & ~3u);
+
+		if (header->n_type == NT_GNU_BUILD_ID && strcmp(name, "GNU") == 0 &&
+		    header->n_descsz <= sizeof(self.build_id)) {
+			memcpy(self.build_id, bytes, header->n_descsz);
+			self.build_id_size = header->n_descsz;
+		}
+		header = (const void *)(bytes + ((header->n_descsz + 3) & ~3u));
+	}
+}
+
+/* The first one is the program itself. */
+static int take_self(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	self.bias = info->dlpi_addr;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_NOTE)
+			take_note((const char *)(self.bias + header->p_vaddr), header->p_memsz);
+		if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+			continue;
+		self.code_start = (self.bias + header->p_vaddr) & ~UINT64_C(4095);
+		self.code_offset = header->p_offset & ~UINT64_C(4095);
+		self.code_end =
+			(self.bias + header->p_vaddr + header->p_memsz + 4095) & ~UINT64_C(4095);
+	}
+	(void)size;
+	(void)unused;
+	return 1;
+}
+
+static struct resolve *create(const struct resolve_options *options)
+{
+	static const struct resolve_options none;
+	struct resolve *resolve;
+
+	if (resolve_create(&resolve, options ? options : &none, NULL) != 0)
+		exit(99);
+	return resolve;
+}
+
+static struct resolve_module module_self(void)
+{
+	return (struct resolve_module){
+		.path = self.path,
+		.from = self.code_start - self.code_offset,
+		.to = self.code_end,
+	};
+}
+
+/* Does the address of landmark(), moved by shift, give its name? */
+static bool finds_landmark(struct resolve *resolve, uint64_t shift)
+{
+	struct symbol symbol;
+
+	resolve_address(resolve, (uintptr_t)landmark + shift + 4, false, &symbol, 1);
+	return symbol.function && strcmp(symbol.function, "landmark") == 0 &&
+	       strcmp(symbol.module, self.path) == 0;
+}
+
+/* Maps the module in a new resolver: is landmark() found there? */
+static bool maps(const struct resolve_module *module, uint64_t shift)
+{
+	struct resolve *resolve = create(NULL);
+	bool is_found = resolve_map(resolve, module) == 0 && finds_landmark(resolve, shift);
+
+	resolve_destroy(resolve);
+	return is_found;
+}
+
+static void test_bases(void)
+{
+	struct resolve_module module = module_self();
+	uint64_t shift = FOREIGN - self.code_start;
+
+	check(maps(&module, 0), "the load base leads to the function");
+	module.from = self.code_start;
+	module.base = RESOLVE_BASE_MAPPING;
+	check(maps(&module, 0), "so does the start of the mapping");
+	module.base = RESOLVE_BASE_UNKNOWN;
+	check(maps(&module, 0), "a start nobody explains is told by the size");
+	module.from = self.code_start - self.code_offset;
+	check(maps(&module, 0), "and a load base nobody explains");
+	module = module_self();
+	module.exec_start = FOREIGN;
+	module.exec_end = FOREIGN + (self.code_end - self.code_start);
+	module.offset = self.code_offset;
+	check(maps(&module, shift), "the executable range and its offset count before the base");
+}
+
+static void test_build_id(void)
+{
+	struct resolve_module module = module_self();
+	struct resolve *resolve = create(NULL);
+	struct resolve_state state;
+	struct symbol symbol;
+
+	module.build_id = self.build_id;
+	module.build_id_size = self.build_id_size;
+	check(self.build_id_size > 0 && maps(&module, 0), "the right build-id is accepted");
+	self.build_id[0] ^= 1;
+	resolve_map(resolve, &module);
+	for (int i = 0; i < 3; i++)
+		resolve_address(resolve, self.code_start + 16, true, &symbol, 1);
+	check(!symbol.function && symbol.is_missing && strcmp(symbol.module, self.path) == 0,
+	      "a wrong build-id gives no names");
+	check(resolve_state(resolve, 0, &state) && state.reason == RESOLVE_WRONG_FILE &&
+		      state.asked == 3 && state.unresolved == 3 &&
+		      state.build_id_size == self.build_id_size &&
+		      memcmp(state.build_id, self.build_id, self.build_id_size) == 0,
+	      "and is told with its frames");
+	check(strstr(state.text, "build-id") && strstr(state.advice, "--root"),
+	      "in words that help");
+	self.build_id[0] ^= 1;
+	resolve_map(resolve, &module);
+	check(finds_landmark(resolve, 0), "the same path with the right one is another file");
+	check(resolve_state(resolve, 1, &state) && state.reason == RESOLVE_FINE &&
+		      !resolve_state(resolve, 2, &state),
+	      "and told apart");
+	resolve_destroy(resolve);
+}
+
+static bool is_module(struct resolve *resolve, uint64_t address, const char *module)
+{
+	struct symbol symbol = { .module = "unset" };
+
+	if (resolve_address(resolve, address, true, &symbol, 1) != 1)
+		return false;
+	return module ? symbol.module && strcmp(symbol.module, module) == 0 : !symbol.module;
+}
+
+static void test_mappings(void)
+{
+	struct resolve *resolve = create(NULL);
+	struct resolve_module outer = { .path = "[a]", .from = 0x1000, .to = 0x9000 };
+	struct resolve_module inner = { .path = "[b]", .from = 0x3000, .to = 0x5000 };
+	struct resolve_module wide = { .path = "[c]", .from = 0x4000, .to = UINT64_MAX };
+	struct resolve_module empty = { .path = "[d]", .from = 0x1000, .to = 0x1000 };
+	struct symbol symbol;
+
+	check(resolve_map(resolve, &empty) < 0, "an empty range is refused");
+	resolve_map(resolve, &outer);
+	resolve_map(resolve, &inner);
+	check(is_module(resolve, 0x2fff, "[a]") && is_module(resolve, 0x3000, "[b]") &&
+		      is_module(resolve, 0x4fff, "[b]") && is_module(resolve, 0x5000, "[a]"),
+	      "a mapping inside another cuts it in two");
+	resolve_map(resolve, &wide);
+	check(is_module(resolve, 0x3fff, "[b]") && is_module(resolve, 0x4000, "[c]") &&
+		      is_module(resolve, 0x8000, "[c]") && is_module(resolve, 0xfff, NULL),
+	      "a mapping over the ends of others replaces them");
+	resolve_map(resolve, &outer);
+	check(is_module(resolve, 0x3000, "[a]") && is_module(resolve, 0x8fff, "[a]") &&
+		      is_module(resolve, 0x9000, "[c]"),
+	      "and is replaced in turn");
+	resolve_address(resolve, 0x1000, false, &symbol, 1);
+	check(!symbol.module && resolve_unmapped(resolve) == 2,
+	      "a return address at the start of a mapping returns from before it");
+	check(resolve_address(resolve, 0x1001, false, NULL, 0) == 1,
+	      "no room for frames is no harm");
+	resolve_destroy(resolve);
+}
+
+static void refuse(const char *path, enum resolve_reason reason, const char *sentence)
+{
+	struct resolve_module module = { .path = path, .from = 0x1000, .to = 0x9000 };
+	struct resolve *resolve = create(NULL);
+	struct resolve_state state = { 0 };
+
+	resolve_map(resolve, &module);
+	alarm(10);
+	check(is_module(resolve, 0x2000, path) && resolve_state(resolve, 0, &state) &&
+		      state.reason == reason && state.text[0],
+	      sentence);
+	alarm(0);
+	resolve_destroy(resolve);
+}
+
+static void test_refusals(void)
+{
+	char directory[] = "/tmp/resolve.XXXXXX", path[64];
+
+	refuse("[vdso]", RESOLVE_SPECIAL, "[vdso] is no file");
+	refuse("/nowhere", RESOLVE_MISSING, "what is not there is missing");
+	refuse("/tmp", RESOLVE_REFUSED, "a directory is refused");
+	refuse("/dev/zero", RESOLVE_REFUSED, "a device is refused");
+	refuse("/etc/passwd", RESOLVE_REFUSED, "a text is refused");
+	refuse("/bin/sh (deleted)", RESOLVE_MISSING, "what was deleted is not what is there now");
+	if (!mkdtemp(directory))
+		return;
+	snprintf(path, sizeof(path), "%s/fifo", directory);
+	if (mkfifo(path, 0600) == 0)
+		refuse(path, RESOLVE_REFUSED, "a FIFO is not waited for");
+	unlink(path);
+	rmdir(directory);
+}
+
+static void test_machine(void)
+{
+	struct resolve_module module = module_self();
+	struct resolve *resolve = create(NULL);
+	struct resolve_state state;
+
+	resolve_expect_machine(resolve, EM_VAX);
+	resolve_map(resolve, &module);
+	check(!finds_landmark(resolve, 0) && resolve_state(resolve, 0, &state) &&
+		      state.reason == RESOLVE_WRONG_MACHINE,
+	      "a file for another machine gives no names");
+	resolve_destroy(resolve);
+}
+
+/* A deleted file that stands at its old path again, proved by its build-id. */
+static void test_deleted(void)
+{
+	struct resolve_module module = module_self();
+	char path[sizeof(self.path) + 16];
+	struct resolve *resolve = create(NULL);
+	struct symbol symbol;
+
+	snprintf(path, sizeof(path), "%s (deleted)", self.path);
+	module.path = path;
+	module.build_id = self.build_id;
+	module.build_id_size = self.build_id_size;
+	resolve_map(resolve, &module);
+	resolve_address(resolve, (uintptr_t)landmark, true, &symbol, 1);
+	check(symbol.function && strcmp(symbol.function, "landmark") == 0,
+	      "a deleted file that is there again is known by its build-id");
+	resolve_destroy(resolve);
+}
+
+static void test_repeats(void)
+{
+	struct resolve_module module = module_self();
+	struct resolve *resolve = create(NULL);
+	struct resolve_state state;
+	struct symbol first, again;
+
+	resolve_map(resolve, &module);
+	resolve_address(resolve, (uintptr_t)landmark, true, &first, 1);
+	for (uint64_t i = self.code_start; i < self.code_end; i++)
+		resolve_address(resolve, i, true, &again, 1);
+	module.from += FOREIGN;
+	module.to += FOREIGN;
+	resolve_map(resolve, &module);
+	resolve_address(resolve, (uintptr_t)landmark + FOREIGN, true, &again, 1);
+	check(first.function && first.function == again.function && first.line == again.line,
+	      "the same place, mapped twice among many, has one answer");
+	check(resolve_state(resolve, 0, &state) && !resolve_state(resolve, 1, &state) &&
+		      state.asked == self.code_end - self.code_start + 2,
+	      "and every frame is counted");
+	resolve_destroy(resolve);
+}
+
+int main(void)
+{
+	ssize_t length = readlink("/proc/self/exe", self.path, sizeof(self.path) - 1);
+
+	if (length <= 0 || landmark(1) == 1)
+		return 99;
+	dl_iterate_phdr(take_self, NULL);
+	test_bases();
+	test_build_id();
+	test_mappings();
+	test_refusals();
+	test_machine();
+	test_deleted();
+	test_repeats();
+	printf("1..%d\n", number);
+	return failures > 0;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <signal.h>
+#include <unistd.h>
+#include <zstd.h>
+
+static int tests, failures;
+
+static void ok(bool good, const char *sentence)
+{
+	tests++;
+	failures += !good;
+	printf("%sok %d - %s\n", good ? "" : "not ", tests, sentence);
+}
+
+static void path_is(const char *out, bool first, const char *program, const char *expected)
+{
+	struct sink_wish wish = { .out = out, .first = first, .program = program, .pid = 77 };
+	char path[512], sentence[700];
+
+	if (!sink_path(&wish, path, sizeof(path)))
+		strcpy(path, "(none)");
+	snprintf(sentence, sizeof(sentence), "'%s' is written to %s", out, expected);
+	if (strcmp(path, expected))
+		printf("# got %s\n", path);
+	ok(!strcmp(path, expected), sentence);
+}
+
+static void test_names(void)
+{
+	mkdir("there", 0777);
+	path_is("", true, "prog", "holdtrace.prog.77.rtrace");
+	path_is("", true, "a/b\nc", "holdtrace.a_b_c.77.rtrace");
+	path_is("x.rtrace", true, "prog", "x.rtrace");
+	path_is("x.rtrace", false, "prog", "x.rtrace.prog.77");
+	path_is("there", true, "prog", "there/holdtrace.prog.77.rtrace");
+	path_is("there/", false, "prog", "there/holdtrace.prog.77.rtrace");
+	path_is("stdout", false, "prog", "holdtrace.prog.77.rtrace");
+	path_is("|gzip", false, "prog", "holdtrace.prog.77.rtrace");
+	ok(sink_needs_program("") && sink_needs_program("there") && !sink_needs_program("x") &&
+		   !sink_needs_program("|cat"),
+	   "only names that we choose wait for the program's");
+	ok(sink_descriptor("stdout") == 1 && sink_descriptor("fd:7") == 7 &&
+		   sink_descriptor("fd:") == -1 && sink_descriptor("fd:7x") == -1 &&
+		   sink_descriptor("fd:99999999999") == -1 && sink_descriptor("fd:-1") == -1,
+	   "descriptors are numbers");
+}
+
+static int put(const char *out, bool force, const char *text, struct error *err)
+{
+	struct sink_wish wish = { .out = out,
+				  .force = force,
+				  .first = true,
+				  .inherited = -1,
+				  .program = "prog",
+				  .pid = 77 };
+	struct sink sink;
+	size_t written;
+	int ret = sink_open(&sink, &wish, err);
+
+	if (ret < 0)
+		return ret;
+	ret = sink_write(&sink, text, strlen(text), &written, err);
+	if (ret < 0) {
+		sink_close(&sink, NULL);
+		return ret;
+	}
+	ret = sink_close(&sink, err);
+	while (!sink_finished(&sink))
+		usleep(1000);
+	return ret;
+}
+
+static bool holds(const char *path, const char *text)
+{
+	char found[4096] = { 0 };
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return false;
+	if (fread(found, 1, sizeof(found) - 1, file) == 0)
+		found[0] = 0;
+	fclose(file);
+	return !strcmp(found, text);
+}
+
+static void test_files(void)
+{
+	struct error err = { 0 };
+
+	put("file", false, "one", &err);
+	put("file", false, "two", &err);
+	put("file", false, "three", &err);
+	ok(holds("file", "one") && holds("file.1", "two") && holds("file.2", "three"),
+	   "a file that exists is never written over: .1, .2");
+	put("file", true, "4", &err);
+	ok(holds("file", "4"), "unless the user says so");
+	if (symlink("nowhere", "link") == 0)
+		put("link", false, "x", &err);
+	ok(access("nowhere", F_OK) < 0 && holds("link.1", "x"),
+	   "a link that hangs is not followed");
+	if (symlink("nowhere", "there/holdtrace.prog.77.rtrace") == 0)
+		put("there", true, "x", &err);
+	ok(access("nowhere", F_OK) < 0, "nor one under a name that we chose, even if forced");
+	unlink("there/holdtrace.prog.77.rtrace");
+	put("there", false, "in", &err);
+	ok(holds("there/holdtrace.prog.77.rtrace", "in"), "a directory gets a file with our name");
+}
+
+static void test_failures(void)
+{
+	struct error err = { 0 };
+	struct sink_wish wish = { .out = "locked",
+				  .force = true,
+				  .first = true,
+				  .inherited = -1,
+				  .program = "prog",
+				  .pid = 1 };
+	struct sink sink;
+
+	ok(put("/dev/full", false, "x", &err) == -ENOSPC &&
+		   !strcmp(err.text, "cannot write /dev/full: No space left on device"),
+	   "a full disk is said in a sentence");
+	ok(put("missing/", false, "x", &err) == -ENOENT && strstr(err.text, "missing/"),
+	   "a directory that is not there is said, too");
+	ok(sink_check("missing/", &err) == -ENOENT && sink_check("there", &err) == 0,
+	   "and known before there is a program");
+	ok(put("fd:x", false, "x", &err) == -EINVAL, "a descriptor must be a number");
+	ok(put("fd:999", false, "x", &err) == -EBADF, "and open");
+	ok(sink_open(&sink, &wish, &err) == 0 && put("locked", true, "x", &err) == -EBUSY,
+	   "two collectors do not write one file");
+	sink_close(&sink, &err);
+	signal(SIGPIPE, SIG_IGN);
+	ok(put("|exit 0", false, "", &err) == 0, "a command that reads nothing is no error");
+}
+
+static void test_lock(void)
+{
+	struct sink_wish wish = { .out = "busy", .first = true, .inherited = -1, .program = "p" };
+	struct error err = { 0 };
+	struct sink sink;
+	int fd;
+
+	sink_open(&sink, &wish, &err);
+	fd = open("busy", O_RDONLY);
+	ok(flock(fd, LOCK_SH | LOCK_NB) < 0, "a file is locked while it is written");
+	sink_close(&sink, &err);
+	ok(flock(fd, LOCK_SH | LOCK_NB) == 0, "and free when it is complete");
+	close(fd);
+}
+
+/* A limit on files' sizes stands in for a disk that fills up in the middle of a write. */
+static void test_cut(void)
+{
+	struct sink_wish wish = { .out = "small", .first = true, .inherited = -1, .program = "p" };
+	struct rlimit before, limit;
+	struct error err = { 0 };
+	struct sink sink;
+	char bytes[1000] = { 0 };
+	size_t written = 0;
+	struct stat st;
+	int ret;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 600;
+	signal(SIGXFSZ, SIG_IGN);
+	sink_open(&sink, &wish, &err);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	ret = sink_write(&sink, bytes, sizeof(bytes), &written, &err);
+	setrlimit(RLIMIT_FSIZE, &before);
+	ok(ret == -EFBIG && written == 600, "what fits is written and counted");
+	sink_cut(&sink, 100);
+	sink_close(&sink, &err);
+	ok(stat("small", &st) == 0 && st.st_size == 500, "and cut to where the caller says");
+}
+
+static void test_command(void)
+{
+	struct error err = { 0 };
+
+	setenv("LD_PRELOAD", "/nowhere.so", 1);
+	setenv("HOLDTRACE_OUT", "x", 1);
+	setenv("OTHER", "stays", 1);
+	put("|cat >piped; echo $LD_PRELOAD$HOLDTRACE_OUT$OTHER >environment", false, "text", &err);
+	unsetenv("LD_PRELOAD");
+	unsetenv("HOLDTRACE_OUT");
+	ok(holds("piped", "text"), "a command reads what we write");
+	ok(holds("environment", "stays\n"), "in an environment without our traces");
+}
+
+static void test_zstd(void)
+{
+	struct sink_wish wish = { .out = "p.zst", .first = true, .inherited = -1, .program = "p" };
+	struct error err = { 0 };
+	struct sink sink;
+	char packed[4096], plain[64];
+	ZSTD_DCtx *context = ZSTD_createDCtx();
+	ZSTD_inBuffer in = { packed, 0, 0 };
+	ZSTD_outBuffer to = { plain, sizeof(plain), 0 };
+	size_t written;
+	FILE *file;
+
+	sink_open(&sink, &wish, &err);
+	sink_write(&sink, "first", 5, &written, &err);
+	sink_write(&sink, "second", 6, &written, &err);
+	file = fopen("p.zst", "r");
+	in.size = fread(packed, 1, sizeof(packed), file);
+	fclose(file);
+	ZSTD_decompressStream(context, &to, &in);
+	ok(to.pos == 11 && !memcmp(plain, "firstsecond", 11),
+	   "what was written can be read before the end, through zstd");
+	sink_close(&sink, &err);
+	file = fopen("p.zst", "r");
+	in.size = fread(packed, 1, sizeof(packed), file);
+	fclose(file);
+	ok(ZSTD_decompress(plain, sizeof(plain), packed, in.size) == 11, "and the frame is closed");
+	ZSTD_freeDCtx(context);
+}
+
+int main(void)
+{
+	char directory[] = "/tmp/holdtrace-sink-XXXXXX";
+	char command[64];
+
+	if (!mkdtemp(directory) || chdir(directory) < 0)
+		return 99;
+	test_names();
+	test_files();
+	test_failures();
+	test_lock();
+	test_cut();
+	test_command();
+	test_zstd();
+	printf("1..%d\n", tests);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command) != 0 || failures != 0;
+}

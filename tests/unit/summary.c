@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of the summary, from events made by hand. */
+#include "postproc/views/summary.h"
+
+#include <stdlib.h>
+
+#include "hook_table.h"
+#include "postproc/writers/human.h"
+#include "postproc/writers/names.h"
+#include "tests/unit/tap.h"
+
+enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, CLASSES };
+
+/* A trace that is not there: what its events point to. */
+static struct {
+	struct summary *summary;
+	struct trace_process process;
+	struct resource_class classes[CLASSES];
+	struct function functions[HOOK_COUNT + 1]; /* the last one: of a note */
+	uint64_t frames[4];
+	struct backtrace backtraces[4];
+	uint64_t index;
+} fake;
+
+static void make_classes(void)
+{
+	static const struct resource_class classes[CLASSES] = {
+		[MEMORY] = { .type = "memory", .known = RESOURCE_MEMORY },
+		[FD] = { .type = "fd", .known = RESOURCE_FD },
+		[STREAM] = { .type = "fp", .known = RESOURCE_FILE },
+		[THREAD] = { .type = "thread", .known = RESOURCE_THREAD },
+		[LOCK] = { .type = "lock", .known = RESOURCE_LOCK, .flags = 1 },
+		[EVENT] = { .type = "event", .known = RESOURCE_EVENT },
+		[PIXMAP] = { .type = "pixmap", .known = RESOURCE_NONE },
+	};
+
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		fake.classes[i] = classes[i];
+		fake.classes[i].id = fake.classes[i].ordinal = i;
+		fake.classes[i].description = "";
+		fake.classes[i].is_registered = true;
+	}
+}
+
+static void make_names(void)
+{
+	for (uint32_t i = 0; i < HOOK_COUNT; i++)
+		fake.functions[i] = (struct function){
+			.id = i,
+			.name = hook_table[i].name,
+			.hook = &hook_table[i],
+		};
+	for (uint32_t i = 0; i < 4; i++) {
+		fake.frames[i] = 0x1000 + i;
+		fake.backtraces[i] =
+			(struct backtrace){ .id = i, .count = 1, .frames = &fake.frames[i] };
+	}
+}
+
+static void send(struct event *event)
+{
+	event->process = &fake.process;
+	if (summary_event(fake.summary, event, NULL))
+		abort();
+}
+
+static void begin_stream(uint32_t pid)
+{
+	struct event event = { .kind = EVENT_STREAM };
+
+	fake.process = (struct trace_process){
+		.pid = pid, .name = "demo", .has_tails = true, .start_ns = 1000
+	};
+	fake.index = 0;
+	if (summary_open(fake.summary, "demo.rtrace", NULL))
+		abort();
+	send(&event);
+	event.kind = EVENT_PROCESS;
+	send(&event);
+}
+
+static void end_stream(void)
+{
+	if (summary_close(fake.summary, NULL, NULL))
+		abort();
+}
+
+static void begin(void)
+{
+	make_classes();
+	make_names();
+	if (summary_begin(&fake.summary, NULL))
+		abort();
+	begin_stream(100);
+}
+
+static const struct summary *end(void)
+{
+	end_stream();
+	if (summary_end(fake.summary, NULL))
+		abort();
+	return fake.summary;
+}
+
+/* A call with everything that is the same for most. */
+static struct event call_of(enum hook_number hook, int class, enum call_type type, uint64_t object)
+{
+	return (struct event){
+		.kind = EVENT_CALL,
+		.index = ++fake.index,
+		.function = &fake.functions[hook],
+		.resource = &fake.classes[class],
+		.type = type,
+		.operation = hook_table[hook].operation,
+		.object = object,
+		.backtrace = &fake.backtraces[0],
+		.has_tail = true,
+		.moment = MOMENT_LEAVE,
+		.thread = 100,
+		.time_ns = 1000 + fake.index * 1000,
+		.enter_ns = 1000 + fake.index * 1000,
+		.leave_ns = 1000 + fake.index * 1000 + 20,
+	};
+}
+
+static void allocate(uint64_t object, uint64_t size, int backtrace)
+{
+	struct event event = call_of(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, object);
+
+	event.size = size;
+	event.backtrace = &fake.backtraces[backtrace];
+	send(&event);
+}
+
+static void release(uint64_t object)
+{
+	struct event event = call_of(HOOK_free, MEMORY, CALL_TYPE_FREE, object);
+
+	send(&event);
+}
+
+static void take_lock(uint64_t object, uint32_t thread, uint64_t duration_ns, int backtrace)
+{
+	struct event event = call_of(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, object);
+
+	event.thread = thread;
+	event.leave_ns = event.time_ns = event.enter_ns + duration_ns;
+	event.backtrace = &fake.backtraces[backtrace];
+	send(&event);
+}
+
+static void drop_lock(uint64_t object)
+{
+	struct event event = call_of(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, object);
+
+	send(&event);
+}
+
+static void note(const char *name, const struct wire_value *values, uint32_t count, uint64_t object,
+		 uint32_t thread)
+{
+	struct event event = call_of(HOOK_exit, EVENT, CALL_TYPE_NONE, object);
+
+	fake.functions[HOOK_COUNT] = (struct function){ .id = HOOK_COUNT, .name = name };
+	event.kind = EVENT_NOTE;
+	event.function = &fake.functions[HOOK_COUNT];
+	event.arguments = values;
+	event.argument_count = count;
+	event.thread = thread;
+	event.leave_ns = event.time_ns = event.enter_ns + 5000;
+	send(&event);
+}
+
+static void number(uint64_t found, uint64_t expected, const char *sentence)
+{
+	if (!ok(found == expected, sentence))
+		printf("# found %llu, expected %llu\n", (unsigned long long)found,
+		       (unsigned long long)expected);
+}
+
+static void test_memory(void)
+{
+	const struct summary_class *memory;
+
+	begin();
+	allocate(0x10, 100, 0);
+	allocate(0x20, 50, 1);
+	release(0x10);
+	allocate(0x30, 60, 1);
+	allocate(0x40, 1, 0);
+	release(0x40);
+	release(0x99);
+	memory = summary_class_of(end(), RESOURCE_MEMORY);
+	number(memory->gained, 4, "allocations are counted");
+	number(memory->peak.amount, 150, "the peak is the most bytes at a time");
+	number(memory->peak.time_ns, 2000, "and has its time since the start");
+	number(memory->held, 2, "blocks that were not given back are held");
+	number(memory->held_bytes, 110, "with their bytes");
+	number(memory->sites, 1, "from one site");
+	number(memory->strays, 1, "a free of what nobody allocated is a stray");
+	number(fake.summary->sites.items[0].count, 2, "the site has both blocks");
+	number(fake.summary->sites.items[0].backtrace->frames[0], 0x1001, "and its backtrace");
+	summary_free(fake.summary);
+}
+
+static void test_replaced(void)
+{
+	const struct summary_class *memory;
+
+	begin();
+	allocate(0x10, 100, 0);
+	allocate(0x10, 30, 1);
+	memory = summary_class_of(end(), RESOURCE_MEMORY);
+	number(memory->held, 1, "a second gain of an uncounted object replaces the first");
+	number(memory->held_bytes, 30, "its bytes, too");
+	number(memory->replaced, 1, "and is counted");
+	number(fake.summary->sites.items[0].backtrace->frames[0], 0x1001,
+	       "the second one's site holds it");
+	summary_free(fake.summary);
+}
+
+static void test_counted(void)
+{
+	const struct summary_class *lock;
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		take_lock(0x10, 101, 20, 0);
+	drop_lock(0x10);
+	drop_lock(0x10);
+	take_lock(0x20, 101, 20, 1);
+	drop_lock(0x20);
+	lock = summary_class_of(end(), RESOURCE_LOCK);
+	number(lock->gained, 4, "every taking of a lock is counted");
+	number(lock->held, 1, "a lock taken three times and dropped twice is held");
+	number(lock->peak.amount, 2, "but is one object");
+	summary_free(fake.summary);
+}
+
+static void test_waits(void)
+{
+	const struct summary_class *lock;
+
+	begin();
+	for (int i = 0; i < 95; i++) {
+		take_lock(0x10, 101, 30, 0);
+		drop_lock(0x10);
+	}
+	for (int i = 0; i < 5; i++) {
+		take_lock(0x10, 102, 10000 + (i == 3), 1);
+		drop_lock(0x10);
+	}
+	lock = summary_class_of(end(), RESOURCE_LOCK);
+	number(waits_threshold(&lock->waits), 1000, "locks that take 30 ns wait from 1 us up");
+	number(waits_count(&lock->waits.times, 1000), 5, "five waits are counted");
+	number(waits_ns(&lock->waits.times, 1000), 50001, "with their time");
+	number(lock->waits.times.longest_ns, 10001, "and the longest");
+	number(lock->hot.object, 0x10, "the lock that was waited for is known");
+	number(lock->hot.waiter->frames[0], 0x1001, "and who waited");
+	number(lock->hot.other->frames[0], 0x1001, "and who had it");
+	summary_free(fake.summary);
+}
+
+static void test_slow_waits(void)
+{
+	const struct summary_class *lock;
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		take_lock(0x10 + (uint64_t)i, 101, 1000000000, 0);
+	lock = summary_class_of(end(), RESOURCE_LOCK);
+	number(waits_count(&lock->waits.times, waits_threshold(&lock->waits)), 3,
+	       "locks that always take a second have always waited");
+	summary_free(fake.summary);
+}
+
+/* pthread_cond_wait: drops the mutex in a half of its own, and takes it again after the sleep. */
+static void test_condition(void)
+{
+	const struct summary_class *lock, *condition;
+	struct event event;
+
+	begin();
+	take_lock(0x10, 101, 20, 0);
+	event = call_of(HOOK_pthread_cond_wait, LOCK, CALL_TYPE_FREE, 0x10);
+	event.part = 1;
+	event.moment = MOMENT_HALF;
+	event.operation = OPERATION_RELEASE;
+	send(&event);
+	event = call_of(HOOK_pthread_cond_wait, LOCK, CALL_TYPE_ALLOC, 0x10);
+	event.part = 2;
+	event.operation = OPERATION_ACQUIRE;
+	event.leave_ns = event.enter_ns + 70000;
+	send(&event);
+	event.part = 0;
+	event.object = 0x20;
+	event.type = CALL_TYPE_NONE;
+	event.resource = &fake.classes[EVENT];
+	event.operation = OPERATION_WAIT;
+	send(&event);
+	drop_lock(0x10);
+	lock = summary_class_of(end(), RESOURCE_LOCK);
+	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
+	number(lock->held, 0, "a mutex is held neither in a wait nor after its unlock");
+	number(lock->gained, 1, "taking it again after a wait is no call of its own");
+	number(waits_count(&lock->waits.times, 1000), 0, "and no wait for the lock");
+	number(condition->waited, 1, "but one for the condition");
+	number(waits_ns(&condition->waits.times, 1000), 70000, "with its time");
+	summary_free(fake.summary);
+}
+
+static void test_threads(void)
+{
+	const struct summary_class *thread;
+	struct event event;
+
+	begin();
+	for (uint64_t i = 1; i <= 4; i++) {
+		event = call_of(HOOK_pthread_create, THREAD, CALL_TYPE_ALLOC, i);
+		send(&event);
+	}
+	for (uint64_t i = 1; i <= 2; i++) {
+		event = call_of(HOOK_pthread_join, THREAD, CALL_TYPE_FREE, i);
+		event.part = 1;
+		send(&event);
+		/* The second join is refused: the thread is there again. */
+		event.part = 2;
+		event.type = CALL_TYPE_ALLOC;
+		if (i == 2)
+			send(&event);
+		event.part = 0;
+		event.type = CALL_TYPE_NONE;
+		event.resource = &fake.classes[EVENT];
+		event.flags = i == 2 ? CALL_FAILED : 0;
+		send(&event);
+	}
+	event = call_of(HOOK_pthread_detach, THREAD, CALL_TYPE_FREE, 3);
+	send(&event);
+	thread = summary_class_of(end(), RESOURCE_THREAD);
+	number(thread->gained, 4, "threads made");
+	number(thread->waited, 1, "threads joined");
+	number(thread->lost, 1, "threads detached");
+	number(thread->held, 2, "threads never joined");
+	summary_free(fake.summary);
+}
+
+static void open_path(uint64_t fd, const char *path)
+{
+	const struct wire_value value = { "path", path };
+	struct event event = call_of(HOOK_open, FD, CALL_TYPE_ALLOC, fd);
+
+	event.arguments = &value;
+	event.argument_count = 1;
+	send(&event);
+}
+
+static void test_descriptors(void)
+{
+	const struct wire_value one = { "fd", "1" }, two = { "fd", "2" };
+	const struct summary_class *fd;
+	struct event event;
+
+	begin();
+	note("~fd", &one, 1, 0, 0);
+	note("~fd", &two, 1, 0, 0);
+	open_path(3, "/etc/hostname");
+	open_path(4, "/etc/passwd");
+	event = call_of(HOOK_fopen, FD, CALL_TYPE_ALLOC, 5);
+	event.part = 1;
+	send(&event);
+	event = call_of(HOOK_fopen, STREAM, CALL_TYPE_ALLOC, 0x500);
+	send(&event);
+	event = call_of(HOOK_close, FD, CALL_TYPE_FREE, 2);
+	send(&event);
+	event = call_of(HOOK_close, FD, CALL_TYPE_FREE, 4);
+	send(&event);
+	fd = summary_class_of(end(), RESOURCE_FD);
+	number(fake.summary->inherited, 1, "an inherited descriptor that was not closed");
+	number(fd->strays, 0, "closing an inherited one is no stray");
+	number(fd->held, 2, "own descriptors that are open");
+	number(fd->held_parts, 1, "one of them is a stream's");
+	number(fd->sites, 1, "which is no site of its own");
+	for (size_t i = 0; i < fake.summary->sites.count; i++)
+		if (fake.summary->sites.items[i].example)
+			ok_text(fake.summary->sites.items[i].example, "/etc/hostname",
+				"the path of what is still open, not of what was closed");
+	summary_free(fake.summary);
+}
+
+static void test_blocked(void)
+{
+	const struct wire_value call = { "call", "pthread_mutex_lock" };
+	const struct wire_value end_how[] = { { "how", "killed" }, { "signal", "9" } };
+	const struct summary *summary;
+
+	begin();
+	take_lock(0x10, 101, 20, 0);
+	take_lock(0x20, 102, 20, 1);
+	note("~open", &call, 1, 0x20, 101);
+	note("~open", &call, 1, 0x10, 102);
+	note("~open", &call, 1, 0x10, 103);
+	note("~end", end_how, 2, 0, 0);
+	summary = end();
+	number(summary->deadlocked, 2, "two threads that wait for each other are a deadlock");
+	number(summary->blocked.count, 3, "a third one waits beside them");
+	ok(summary->blocked.items[0].is_deadlock && summary->blocked.items[1].is_deadlock,
+	   "the deadlock comes first");
+	number(summary->blocked.items[2].holder, 101, "the third one's holder is known");
+	number(summary->blocked.items[2].holder_backtrace->frames[0], 0x1000,
+	       "and where it took the lock");
+	ok(summary->processes.items[0].end == SUMMARY_KILLED &&
+		   summary->processes.items[0].status == 9,
+	   "how it ended is known");
+	summary_free(fake.summary);
+}
+
+static void test_processes(void)
+{
+	const struct wire_value lost[] = { { "reason", "full" }, { "count", "7" } };
+	const struct summary *summary;
+
+	begin();
+	allocate(0x10, 100, 0);
+	end_stream();
+	begin_stream(200);
+	allocate(0x10, 200, 0);
+	allocate(0x20, 1, 1);
+	release(0x20);
+	note("~lost", lost, 2, 0, 0);
+	summary = end();
+	number(summary->pids, 2, "two processes");
+	number(summary->events, 4, "with all their events");
+	number(summary->lost, 7, "and what was lost");
+	number(summary_class_of(summary, RESOURCE_MEMORY)->held_bytes, 300,
+	       "the same address in two processes is two blocks");
+	number(summary_class_of(summary, RESOURCE_MEMORY)->peak.amount, 201,
+	       "the peak is one process's");
+	number(summary->sites.count, 1, "the same place in both is one site");
+	number(summary->sites.items[0].processes, 2, "of two processes");
+	summary_free(fake.summary);
+}
+
+/* The same file at another address, and another file where one was unloaded. */
+static void test_atlas(void)
+{
+	const struct trace_mapping first = { .from = 0x1000,
+					     .to = 0x2000,
+					     .path = "/lib/a",
+					     .has_tail = true,
+					     .code = 0x1000,
+					     .build_id = "aa" };
+	const struct trace_mapping moved = { .from = 0x5000,
+					     .to = 0x6000,
+					     .path = "/lib/a",
+					     .has_tail = true,
+					     .code = 0x5000,
+					     .build_id = "aa" };
+	const struct trace_mapping other = { .from = 0x1000,
+					     .to = 0x2000,
+					     .path = "/lib/b",
+					     .has_tail = true,
+					     .code = 0x1000,
+					     .since = 10 };
+	const uint64_t here = 0x1010, there = 0x5010;
+	const struct backtrace near = { .count = 1, .frames = &here };
+	const struct backtrace far = { .count = 1, .frames = &there };
+	const struct atlas_backtrace *before, *after;
+	struct atlas atlas;
+
+	atlas_init(&atlas);
+	atlas_map(&atlas, &first);
+	atlas_map(&atlas, &other);
+	before = atlas_backtrace(&atlas, &near, 5);
+	after = atlas_backtrace(&atlas, &near, 15);
+	ok(before != after, "an address counts by what was mapped there at the time");
+	ok_text(atlas_module_at(&atlas, after->frames[0])->path, "/lib/b", "the later module");
+	atlas_begin_process(&atlas);
+	atlas_map(&atlas, &moved);
+	ok(atlas_backtrace(&atlas, &far, 5) == before,
+	   "a module has one place, wherever processes map it");
+	number(atlas_backtrace(&atlas, &near, 5)->frames[0], 0x1010,
+	       "an address in no mapping stays as it is");
+	atlas_free(&atlas);
+}
+
+static void test_top(void)
+{
+	uint32_t chosen[10];
+	size_t count;
+
+	begin();
+	for (uint64_t i = 0; i < 4; i++)
+		allocate(0x10 + i, 100 - i, (int)i);
+	open_path(3, "/etc/hostname");
+	end();
+	count = summary_top(fake.summary, 3, chosen);
+	number(count, 3, "as many sites as there is room for");
+	ok(fake.summary->classes[fake.summary->sites.items[chosen[2]].class].known == RESOURCE_FD,
+	   "one descriptor is shown among many blocks");
+	number(fake.summary->sites.items[chosen[0]].bytes, 100, "the largest comes first");
+	summary_free(fake.summary);
+}
+
+static void test_human(void)
+{
+	struct human human;
+
+	ok_text(human_count(&human, 1234567), "1,234,567", "thousands have commas");
+	ok_text(human_count(&human, 999), "999", "less has none");
+	ok_text(human_bytes(&human, 999), "999 B", "bytes");
+	ok_text(human_bytes(&human, 141800), "141.8 KB", "thousands of bytes");
+	ok_text(human_bytes(&human, 999950), "1.0 MB", "never 1000.0 KB");
+	ok_text(human_exact_bytes(&human, 50000), "50,000 B", "exact bytes");
+	ok_text(human_time(&human, 12345), "12.3 us", "microseconds");
+	ok_text(human_time(&human, 9200000), "9.2 ms", "milliseconds");
+	ok_text(human_time(&human, 84000000), "84 ms", "without a useless .0");
+	ok_text(human_time(&human, 192000000000), "3 min 12 s", "minutes");
+	ok_text(human_moment(&human, 31000000), "0.031 s", "moments have one form");
+}
+
+static void shortened(const char *name, const char *expected)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", name);
+	names_shorten(text);
+	ok_text(text, expected, expected);
+}
+
+static void test_names(void)
+{
+	shortened("shop::Cache<int, std::allocator<int> >::put", "shop::Cache::put");
+	shortened("std::__cxx11::basic_string<char>::append", "std::basic_string::append");
+	shortened("core::ptr::drop_in_place::h0123456789abcdef", "core::ptr::drop_in_place");
+	shortened("ns::operator<< <char>", "ns::operator<<");
+	shortened("x::operator->", "x::operator->");
+	shortened("(anonymous namespace)::f", "f");
+}
+
+int main(void)
+{
+	test_memory();
+	test_replaced();
+	test_counted();
+	test_waits();
+	test_slow_waits();
+	test_condition();
+	test_threads();
+	test_descriptors();
+	test_blocked();
+	test_processes();
+	test_atlas();
+	test_top();
+	test_human();
+	test_names();
+	return tap_end();
+}

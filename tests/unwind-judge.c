@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A preloadable library that compares capture_walk() with libunwind, frame by frame, inside any
+ * program: every JUDGE_EVERY-th (1) call of malloc, calloc, realloc and free is walked by both. At
+ * the end a line is added to the file JUDGE_RESULT: captures, frames, differences, shorter, longer,
+ * ended without a rule, and by which end. The first differences are written out below it.
+ * JUDGE_STACK=unknown keeps the thread's stack from the walk.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "maps.h"
+#include "sys.h"
+#include "unwind.h"
+
+#define EXPORT __attribute__((visibility("default"), noinline))
+#define ENDS   5
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t number, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void __libc_free(void *memory);
+
+static struct {
+	unsigned long calls, captures, frames, differences, shorter, longer, unjudged, no_rule;
+	unsigned long ends[ENDS];
+} count;
+
+static const char *result_path;
+static unsigned long every = 1;
+static bool is_stack_unknown;
+static bool is_ready;
+static char details[16384];
+static size_t details_size;
+static int details_lock;
+
+static __thread bool is_inside;
+static __thread bool has_bounds;
+static __thread struct stack_bounds bounds;
+
+#define ADD(name, n) __atomic_fetch_add(&count.name, n, __ATOMIC_RELAXED)
+
+static void find_bounds(void)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	has_bounds = true;
+	if (is_stack_unknown || pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+		bounds.low = (uintptr_t)low;
+		bounds.high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static void describe(const char *word, const struct origin *origin, const uintptr_t *ours,
+		     unsigned int our_count, enum capture_end end, const uintptr_t *theirs,
+		     unsigned int their_count)
+{
+	unsigned int most = our_count > their_count ? our_count : their_count;
+	unsigned int first = 0;
+	size_t room, size;
+
+	while (first < our_count && first < their_count && ours[first] == theirs[first])
+		first++;
+	if (__atomic_exchange_n(&details_lock, 1, __ATOMIC_ACQUIRE))
+		return;
+	room = sizeof(details) - details_size;
+	if (room > 4096) {
+		size = (size_t)snprintf(
+			details + details_size, room,
+			"%s: ours %u, theirs %u, our end %d, sp %lx, stack %lx-%lx\n", word,
+			our_count, their_count, (int)end, origin->cfa, bounds.low, bounds.high);
+		for (unsigned int i = first > 3 ? first - 3 : 0; i < most && i < first + 4; i++) {
+			unsigned int module = 0;
+			uintptr_t ip = i < our_count ? ours[i] : theirs[i];
+
+			module = maps_find(ip - 1);
+			size += (size_t)snprintf(
+				details + details_size + size, room - size,
+				"  %u: %lx %lx  %s+%lx\n", i, i < our_count ? ours[i] : 0,
+				i < their_count ? theirs[i] : 0,
+				module == MAPS_MODULE_NONE ? "?" : maps_get(module)->path,
+				module == MAPS_MODULE_NONE ? ip : ip - maps_get(module)->bias);
+		}
+		details_size += size;
+	}
+	__atomic_store_n(&details_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void compare(const struct origin *origin)
+{
+	uintptr_t ours[CAPTURE_DEPTH_MAX], theirs[CAPTURE_DEPTH_MAX];
+	enum capture_end end = CAPTURE_COMPLETE;
+	unsigned int our_count, their_count, common;
+
+	if (!has_bounds)
+		find_bounds();
+	our_count = capture_walk(origin, &bounds, ours, CAPTURE_DEPTH_MAX, &end);
+	their_count = unwind_judge(origin, theirs, CAPTURE_DEPTH_MAX);
+	if (their_count == 0) {
+		ADD(unjudged, 1);
+		describe("unjudged", origin, ours, our_count, end, theirs, their_count);
+		return;
+	}
+	ADD(captures, 1);
+	ADD(frames, our_count);
+	ADD(ends[end], 1);
+	common = our_count < their_count ? our_count : their_count;
+	if (memcmp(ours, theirs, common * sizeof(*ours)) != 0) {
+		ADD(differences, 1);
+		describe("different", origin, ours, our_count, end, theirs, their_count);
+	} else if (our_count > their_count) {
+		ADD(longer, 1);
+		describe("longer", origin, ours, our_count, end, theirs, their_count);
+	} else if (our_count < their_count && end == CAPTURE_NO_RULE) {
+		ADD(no_rule, 1);
+		describe("no rule", origin, ours, our_count, end, theirs, their_count);
+	} else if (our_count < their_count) {
+		ADD(shorter, 1);
+		describe("shorter", origin, ours, our_count, end, theirs, their_count);
+	}
+}
+
+static void judge(const struct origin *origin)
+{
+	if (!is_ready || is_inside)
+		return;
+	if (__atomic_fetch_add(&count.calls, 1, __ATOMIC_RELAXED) % every != 0)
+		return;
+	is_inside = true;
+	compare(origin);
+	is_inside = false;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	judge(&origin);
+	return __libc_malloc(size);
+}
+
+EXPORT void *calloc(size_t number, size_t size)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	judge(&origin);
+	return __libc_calloc(number, size);
+}
+
+EXPORT void *realloc(void *memory, size_t size)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	judge(&origin);
+	return __libc_realloc(memory, size);
+}
+
+EXPORT void free(void *memory)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	judge(&origin);
+	__libc_free(memory);
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	const char *text = getenv("JUDGE_EVERY");
+	const char *stack = getenv("JUDGE_STACK");
+
+	result_path = getenv("JUDGE_RESULT");
+	if (text != NULL)
+		every = strtoul(text, NULL, 10);
+	is_stack_unknown = stack != NULL && strcmp(stack, "unknown") == 0;
+	is_ready = result_path != NULL && every > 0 && unwind_open() == 0;
+}
+
+static __attribute__((destructor)) void report(void)
+{
+	char line[1024];
+	int fd;
+	int size;
+
+	if (!is_ready)
+		return;
+	is_ready = false;
+	size = snprintf(line, sizeof(line),
+			"captures %lu frames %lu different %lu shorter %lu longer %lu norule %lu "
+			"unjudged %lu complete %lu depth %lu norule-ends %lu left %lu falling %lu "
+			"modules %u\n",
+			count.captures, count.frames, count.differences, count.shorter,
+			count.longer, count.no_rule, count.unjudged, count.ends[0], count.ends[1],
+			count.ends[2], count.ends[3], count.ends[4], maps_count());
+	fd = open(result_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	sys_write(fd, line, (size_t)size);
+	sys_write(fd, details, details_size);
+	close(fd);
+}

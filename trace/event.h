@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EVENT_H
+#define EVENT_H
+
+/*
+ * What a trace consists of, whatever it was read from. Calls come in the order of the stream; what
+ * the stream says about its surroundings (mappings, classes of resource, ...) are events, too,
+ * at the place where it says so.
+ *
+ * Lifetime: an event, its arguments and its comment live until the next trace_next(); everything
+ * else that an event points to (function, resource, backtrace, mapping ...) lives, unchanged and
+ * at the same address, as long as the trace, so that pointers may be kept and compared.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "terms.h"
+#include "wire.h"
+
+struct hook; /* hook_table.h */
+
+enum event_kind {
+	EVENT_STREAM,	  /* a stream begins; always the first event; others: concatenated streams.
+			   * Indices, classes, contexts and mappings start anew */
+	EVENT_PROCESS,	  /* event->process is now known (binary: PINF, text: the header) */
+	EVENT_TRACER,	  /* event->tracer */
+	EVENT_MAPPING,	  /* event->mapping */
+	EVENT_CONTEXT,	  /* event->call_context */
+	EVENT_RESOURCE,	  /* event->resource was registered */
+	EVENT_ATTACHMENT, /* event->attachment */
+	EVENT_HEAP,	  /* event->heap */
+	EVENT_COMMENT,	  /* event->comment: a line of a text trace that is none of the others */
+	EVENT_NOTE, /* a call that is no hooked call, name begins with '~' (end of wire.h); all
+		     * members of a call are set */
+	EVENT_CALL,
+};
+
+/* The process that a stream tells of. Strings that the stream does not say are NULL. */
+struct trace_process {
+	unsigned section;      /* number of the stream in its file, from 1 */
+	bool is_text;	       /* read from text: headers has the first line */
+	bool has_tails;	       /* written by holdtrace: the members behind marked as tail are set */
+	const char *arch;      /* "x86_64" */
+	unsigned major, minor; /* of the stream */
+	unsigned pointer_size; /* 4 or 8; 0: not known (text) */
+	bool is_big_endian;
+	bool has_process; /* PINF or a text header was there */
+	uint32_t pid;
+	uint32_t seconds, microseconds; /* start of the trace since 1970; 0: not known */
+	int64_t depth;			/* most frames in a backtrace, -1: not known */
+	const char *name;
+	/* The pairs of a text header in their order, as they stand there. */
+	const struct wire_value *headers;
+	size_t header_count;
+	/* tail */
+	uint64_t session[2]; /* lower and upper half */
+	uint32_t stream, parent_stream, parent_pid;
+	uint64_t start_ns;    /* CLOCK_MONOTONIC */
+	uint64_t realtime_ns; /* add it to a time of the stream to get ns since 1970 */
+};
+
+struct trace_tracer {
+	uint32_t id, version; /* version: major << 16 | minor */
+	const char *name;
+};
+
+struct trace_mapping {
+	uint64_t from, to; /* as the stream says; holdtrace: from is the load base */
+	const char *path;
+	uint64_t since;	       /* index of the last call before it; 0: valid from the start */
+	uint32_t id;	       /* from 0, in order of appearance in the whole trace */
+	bool has_tail;	       /* the following are set */
+	uint64_t code, offset; /* start of the executable mapping and its offset in the file */
+	const char *build_id;  /* hexadecimal digits, "" if there is none */
+};
+
+struct trace_context {
+	uint32_t bit;
+	const char *name;
+};
+
+/* A class of resource as the stream registers it. */
+struct resource_class {
+	uint32_t id;	    /* from 0, in order of appearance in the whole trace */
+	uint32_t ordinal;   /* number on the wire; 1 to 32 in good streams; 0: "the only one" */
+	uint32_t flags;	    /* bit 0: counted, an object may be gained several times */
+	bool is_registered; /* false: calls name the ordinal and no RESR came; type is "" */
+	const char *type;
+	const char *description;
+	enum resource known; /* the row of resources.def with this type, or RESOURCE_NONE */
+};
+
+struct trace_attachment {
+	const char *name;
+	const char *path; /* to be printed, never to be opened */
+};
+
+struct trace_heap {
+	struct wire_heap state;
+};
+
+struct function {
+	uint32_t id; /* from 0, in order of appearance: an index for tables of a view */
+	uint32_t length;
+	const char *name;
+	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
+};
+
+struct backtrace {
+	uint32_t id; /* from 0, in order of appearance */
+	uint32_t count;
+	uint64_t hash;
+	const uint64_t *frames;	  /* return addresses, innermost first */
+	const char *const *texts; /* what a text trace says behind each address (NULL: nothing);
+				   * NULL: nothing behind any (always so for binary traces) */
+};
+
+struct event {
+	enum event_kind kind;
+	union { /* what kind says */
+		const struct trace_tracer *tracer;
+		const struct trace_mapping *mapping;
+		const struct trace_context *call_context;
+		const struct trace_attachment *attachment;
+		const struct trace_heap *heap;
+		const char *comment; /* the whole line without its newline */
+	};
+	const struct trace_process *process; /* always set: the stream that the event is from */
+
+	/* calls and notes */
+	uint64_t index; /* from 1, in stream order; a text trace says it itself */
+	const struct function *function;
+	const struct resource_class
+		*resource;	  /* never NULL for a call or note; see is_registered */
+	uint32_t context;	  /* bits of the contexts that are entered */
+	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
+	enum call_type type;	  /* alloc: size and object were gained; free: object was lost */
+	enum operation operation; /* of the tail, else of the function's hook, else from type */
+	uint64_t object;
+	uint64_t size;
+	uint32_t argument_count;
+	const struct wire_value *arguments;
+	const struct backtrace *backtrace; /* NULL: none came; count may be 0, too */
+
+	/* calls and notes, set if has_tail; otherwise 0 (time_ns: from time_ms) */
+	bool has_tail;
+	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
+	uint8_t part;	 /* 0: the call itself; 1, 2 ...: what else it gained or lost */
+	uint8_t flags;	 /* enum call_flag */
+	uint32_t thread; /* kernel's thread id */
+	uint32_t cpu;	 /* 0xffffffff: not known */
+	uint32_t depth;	 /* hooked calls of this thread that were open at entry */
+	uint32_t error;	 /* errno after the call */
+	uint64_t pthread;
+	uint64_t call;	  /* number of the call in its thread; halves and parts share it */
+	uint64_t time_ns; /* when the operation happened: entry or return, as moment says */
+	uint64_t enter_ns, leave_ns;
+	uint64_t related;
+	uint64_t result;
+	uint64_t frame;
+};
+
+static inline bool event_is_call(const struct event *event)
+{
+	return event->kind == EVENT_CALL || event->kind == EVENT_NOTE;
+}
+
+static inline bool event_is_alloc(const struct event *event)
+{
+	return event->kind == EVENT_CALL && event->type == CALL_TYPE_ALLOC;
+}
+
+static inline bool event_is_free(const struct event *event)
+{
+	return event->kind == EVENT_CALL && event->type == CALL_TYPE_FREE;
+}
+
+/* The value of the named argument, or NULL. */
+const char *event_argument(const struct event *event, const char *name);
+
+#endif

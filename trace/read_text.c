@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sp-rtrace text as events. Calls that stand together without an empty line share the backtrace
+ * that follows them (that is how compressed reports are written), so calls wait in a queue until
+ * their backtrace has ended.
+ */
+#include "trace/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "trace/decode.h"
+#include "trace/text.h"
+
+#define LINE_MAX_BYTES (1u << 20)
+
+struct reader {
+	struct {
+		struct event *items;
+		size_t count, capacity;
+	} queue;
+	size_t last_call; /* its index in the queue */
+	size_t sent;	  /* events of the queue that were handed out */
+	bool is_ready;	  /* the queue waits for nothing more */
+	bool has_calls;	  /* there are calls in it, without their backtrace */
+	struct {
+		uint64_t *items;
+		size_t count, capacity;
+	} frames;
+	struct {
+		const char **items;
+		size_t count, capacity;
+	} texts;
+	bool has_texts;
+	struct {
+		struct wire_value *items;
+		size_t count, capacity;
+	} arguments;	/* of the last call in the queue */
+	uint64_t index; /* of the last call */
+	struct {
+		const struct resource_class **items;
+		size_t count, capacity;
+	} classes;
+	bool has_content; /* of this stream: a header would begin the next one */
+};
+
+static int read_line(struct trace *trace, struct slice *line, bool *is_line, struct error *err)
+{
+	struct source *source = &trace->source;
+	size_t searched = 0;
+	const unsigned char *end = NULL;
+
+	for (;;) {
+		size_t left = source_left(source);
+
+		if (left > searched)
+			end = memchr(source_at(source) + searched, '\n', left - searched);
+		if (end || source->is_finished || left >= LINE_MAX_BYTES)
+			break;
+		searched = left;
+		if (source_fill(source, left + 1, err))
+			return -err->number;
+	}
+	line->at = (const char *)source_at(source);
+	line->length = end ? (size_t)(end - source_at(source)) : source_left(source);
+	*is_line = end || line->length;
+	if (line->length > LINE_MAX_BYTES)
+		line->length = LINE_MAX_BYTES;
+	return 0;
+}
+
+static const char *keep(struct trace *trace, struct slice text)
+{
+	return registry_text(&trace->registry, text.at, text.length);
+}
+
+/* queue */
+
+static struct event *queue_add(struct trace *trace, enum event_kind kind)
+{
+	struct reader *reader = trace->reader;
+	struct event *event = ARRAY_ADD(&reader->queue);
+
+	if (!event)
+		return NULL;
+	memset(event, 0, sizeof(*event));
+	event->kind = kind;
+	event->process = trace->process;
+	return event;
+}
+
+/* The arguments that were read belong to the last call in the queue. */
+static bool end_arguments(struct trace *trace)
+{
+	struct reader *reader = trace->reader;
+	size_t size = reader->arguments.count * sizeof(*reader->arguments.items);
+	struct wire_value *copy;
+	struct event *event;
+
+	if (reader->arguments.count == 0)
+		return true;
+	event = &reader->queue.items[reader->last_call];
+	copy = pool_alloc(&trace->scratch, size);
+	if (!copy)
+		return false;
+	memcpy(copy, reader->arguments.items, size);
+	event->arguments = copy;
+	event->argument_count = (uint32_t)reader->arguments.count;
+	reader->arguments.count = 0;
+	return true;
+}
+
+/* The calls in the queue are complete. is_whole: an empty line ended them. */
+static bool end_calls(struct trace *trace, bool is_whole)
+{
+	struct reader *reader = trace->reader;
+	const struct backtrace *backtrace = NULL;
+
+	if (!end_arguments(trace))
+		return false;
+	if (is_whole || reader->frames.count) {
+		backtrace = registry_backtrace(&trace->registry, reader->frames.items,
+					       reader->has_texts ? reader->texts.items : NULL,
+					       (uint32_t)reader->frames.count);
+		if (!backtrace)
+			return false;
+	}
+	for (size_t i = 0; i < reader->queue.count; i++) {
+		struct event *event = &reader->queue.items[i];
+
+		if (event->kind != EVENT_CALL)
+			continue;
+		event->backtrace = backtrace;
+		trace_finish_call(trace, event);
+	}
+	reader->frames.count = reader->texts.count = 0;
+	reader->has_texts = reader->has_calls = false;
+	reader->is_ready = true;
+	return true;
+}
+
+/* lines */
+
+static uint64_t number_of(struct slice text)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < text.length && text.at[i] >= '0' && text.at[i] <= '9'; i++)
+		number = number * 10 + (uint64_t)(text.at[i] - '0');
+	return number;
+}
+
+static bool keep_header(struct trace *trace, const struct text_header *header)
+{
+	struct trace_process *process = trace->process;
+	struct wire_value *pairs =
+		pool_alloc(&trace->registry.pool, sizeof(*pairs) * header->count);
+	const struct slice *value;
+
+	if (!pairs)
+		return false;
+	for (size_t i = 0; i < header->count; i++) {
+		pairs[i].name = keep(trace, header->pairs[i].key);
+		pairs[i].value = keep(trace, header->pairs[i].value);
+		if (!pairs[i].name || !pairs[i].value)
+			return false;
+	}
+	process->headers = pairs;
+	process->header_count = header->count;
+	process->has_process = true;
+	value = text_header_value(header, "arch");
+	if (value)
+		process->arch = keep(trace, *value);
+	value = text_header_value(header, "process");
+	if (value)
+		process->name = keep(trace, *value);
+	value = text_header_value(header, "pid");
+	if (value)
+		process->pid = (uint32_t)number_of(*value);
+	value = text_header_value(header, "backtrace depth");
+	if (value && value->length && value->at[0] != '-')
+		process->depth = (int64_t)number_of(*value);
+	value = text_header_value(header, "version");
+	process->major = (unsigned)number_of(*value);
+	return true;
+}
+
+static int begin_stream(struct trace *trace, struct error *err)
+{
+	struct reader *reader = trace->reader;
+	int rc = trace_begin_stream(trace, err);
+
+	if (rc)
+		return rc;
+	trace->process->is_text = true;
+	reader->index = 0;
+	reader->classes.count = 0;
+	reader->has_content = false;
+	return queue_add(trace, EVENT_STREAM) ? 0 : trace_no_memory(trace, err);
+}
+
+/* The class that a call's line means: its type's, or the only one that there is. */
+static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
+{
+	struct reader *reader = trace->reader;
+
+	for (size_t i = reader->classes.count; call->type.length && i-- > 0;)
+		if (slice_is(call->type, reader->classes.items[i]->type))
+			return reader->classes.items[i];
+	if (call->type.length) {
+		/* It is part of a C++ name. */
+		call->name.length += call->type.length + 2;
+		call->type.length = 0;
+	}
+	if (reader->classes.count == 1)
+		return reader->classes.items[0];
+	return registry_resource(&trace->registry, 0);
+}
+
+static bool add_call(struct trace *trace, struct text_call *call)
+{
+	struct reader *reader = trace->reader;
+	const struct resource_class *resource = class_of(trace, call);
+	struct event *event;
+
+	if (!end_arguments(trace) || !resource)
+		return false;
+	if (reader->queue.count * sizeof(*event) > trace->registry.pool.limit)
+		return false;
+	event = queue_add(trace, EVENT_CALL);
+	if (!event)
+		return false;
+	event->function = registry_function(&trace->registry, call->name.at, call->name.length);
+	if (!event->function)
+		return false;
+	event->index = reader->index = call->index;
+	reader->last_call = reader->queue.count - 1;
+	event->resource = resource;
+	event->context = call->context;
+	event->time_ms = call->time_ms;
+	event->object = call->object;
+	event->size = call->size;
+	event->cpu = UINT32_MAX;
+	event->type = call->is_alloc ? CALL_TYPE_ALLOC : CALL_TYPE_FREE;
+	/* The text writes what neither gains nor loses as it writes a free. */
+	if (!call->is_alloc &&
+	    (resource->known == RESOURCE_EVENT || event->function->name[0] == WIRE_NOTE_PREFIX))
+		event->type = CALL_TYPE_NONE;
+	reader->has_calls = true;
+	return true;
+}
+
+static bool add_argument(struct trace *trace, const struct text_argument *argument)
+{
+	struct reader *reader = trace->reader;
+	struct wire_value *value;
+
+	if (reader->arguments.count >= DECODE_ARGUMENTS_MAX)
+		return true;
+	value = ARRAY_ADD(&reader->arguments);
+	if (!value)
+		return false;
+	value->name = pool_text(&trace->scratch, argument->name.at, argument->name.length);
+	value->value = pool_text(&trace->scratch, argument->value.at, argument->value.length);
+	return value->name && value->value;
+}
+
+static bool add_frame(struct trace *trace, const struct text_frame *frame)
+{
+	struct reader *reader = trace->reader;
+	uint64_t *address;
+	const char **text;
+
+	if (reader->frames.count >= DECODE_FRAMES_MAX)
+		return true;
+	address = ARRAY_ADD(&reader->frames);
+	text = ARRAY_ADD(&reader->texts);
+	if (!address || !text)
+		return false;
+	*address = frame->address;
+	*text = NULL;
+	if (frame->has_text) {
+		*text = keep(trace, frame->text);
+		reader->has_texts = true;
+	}
+	return *text || !frame->has_text;
+}
+
+static bool add_mapping(struct trace *trace, const struct text_mapping *line)
+{
+	struct reader *reader = trace->reader;
+	struct wire_mapping packet = { .from = line->from, .to = line->to };
+	const struct trace_mapping *mapping;
+	struct event *event;
+	bool is_new;
+
+	packet.path = keep(trace, line->path);
+	if (!packet.path)
+		return false;
+	mapping = registry_add_mapping(&trace->registry, &packet, false, reader->index, &is_new);
+	if (!mapping || !is_new)
+		return mapping != NULL;
+	event = queue_add(trace, EVENT_MAPPING);
+	if (event)
+		event->mapping = mapping;
+	return event;
+}
+
+static bool add_context(struct trace *trace, const struct text_context *line)
+{
+	struct trace_context *context = pool_alloc(&trace->registry.pool, sizeof(*context));
+	struct event *event = context ? queue_add(trace, EVENT_CONTEXT) : NULL;
+
+	if (!event)
+		return false;
+	*context = (struct trace_context){ line->bit, keep(trace, line->name) };
+	event->call_context = context;
+	return context->name;
+}
+
+static bool add_resource(struct trace *trace, const struct text_resource *line)
+{
+	struct reader *reader = trace->reader;
+	struct wire_resource packet = { .id = line->ordinal, .flags = line->is_counted };
+	const struct resource_class *resource, **place;
+	struct event *event;
+	bool is_new;
+
+	packet.type = keep(trace, line->type);
+	packet.description = keep(trace, line->description);
+	if (!packet.type || !packet.description)
+		return false;
+	resource = registry_add_resource(&trace->registry, &packet, &is_new);
+	if (!resource || !is_new)
+		return resource != NULL;
+	place = ARRAY_ADD(&reader->classes);
+	event = queue_add(trace, EVENT_RESOURCE);
+	if (!place || !event)
+		return false;
+	*place = event->resource = resource;
+	return true;
+}
+
+static bool add_attachment(struct trace *trace, const struct text_attachment *line)
+{
+	struct trace_attachment *attachment =
+		pool_alloc(&trace->registry.pool, sizeof(*attachment));
+	struct event *event = attachment ? queue_add(trace, EVENT_ATTACHMENT) : NULL;
+
+	if (!event)
+		return false;
+	attachment->name = keep(trace, line->name);
+	attachment->path = keep(trace, line->path);
+	event->attachment = attachment;
+	return attachment->name && attachment->path;
+}
+
+static bool add_comment(struct trace *trace, struct slice line)
+{
+	struct event *event;
+
+	if (!end_arguments(trace))
+		return false;
+	event = queue_add(trace, EVENT_COMMENT);
+	if (!event)
+		return false;
+	event->comment = pool_text(&trace->scratch, line.at, line.length);
+	return event->comment;
+}
+
+static int add_header(struct trace *trace, const struct text_header *header, struct error *err)
+{
+	struct reader *reader = trace->reader;
+
+	if (reader->has_content) {
+		int rc = begin_stream(trace, err);
+
+		if (rc)
+			return rc;
+	}
+	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
+		return trace_no_memory(trace, err);
+	return 0;
+}
+
+/* Lines of calls, which wait for each other. */
+static bool add_call_line(struct trace *trace, struct slice line, bool *is_known)
+{
+	struct reader *reader = trace->reader;
+	struct text_call call;
+	struct text_frame frame;
+	struct text_argument argument;
+
+	*is_known = true;
+	if (line.length == 0)
+		return reader->has_calls ? end_calls(trace, true) : true;
+	if (text_parse_frame(line, &frame)) {
+		/* A frame of no call is dropped, as sp-rtrace does. */
+		return reader->has_calls ? add_frame(trace, &frame) : true;
+	}
+	if (text_parse_call(line, &call))
+		return add_call(trace, &call);
+	if (reader->has_calls && text_parse_argument(line, &argument))
+		return add_argument(trace, &argument);
+	*is_known = false;
+	return true;
+}
+
+/* Lines of the surroundings, which end the calls before them. */
+static bool add_other_line(struct trace *trace, struct slice line)
+{
+	struct reader *reader = trace->reader;
+	struct text_mapping mapping;
+	struct text_context context;
+	struct text_resource resource;
+	struct text_attachment attachment;
+	bool is_mapping = text_parse_mapping(line, &mapping);
+	bool is_context = !is_mapping && text_parse_context(line, &context);
+	bool is_resource = !is_mapping && !is_context && text_parse_resource(line, &resource);
+
+	if (!is_mapping && !is_context && !is_resource && !text_parse_attachment(line, &attachment))
+		return add_comment(trace, line);
+	if (reader->has_calls && !end_calls(trace, false))
+		return false;
+	if (is_mapping)
+		return add_mapping(trace, &mapping);
+	if (is_context)
+		return add_context(trace, &context);
+	return is_resource ? add_resource(trace, &resource) : add_attachment(trace, &attachment);
+}
+
+/* True if the line can only come after the calls in the queue: frames without an empty line. */
+static bool ends_calls(const struct reader *reader, struct slice line)
+{
+	struct text_header header;
+	struct text_call call;
+
+	if (!reader->has_calls)
+		return false;
+	return (reader->frames.count && text_parse_call(line, &call)) ||
+	       text_parse_header(line, &header);
+}
+
+/* Returns 1 if the line is to be read again when the queue is empty, 0, or a negative errno. */
+static int add_line(struct trace *trace, struct slice line, struct error *err)
+{
+	struct reader *reader = trace->reader;
+	struct text_header header;
+	bool is_known;
+
+	if (line.length && line.at[line.length - 1] == '\r')
+		line.length--;
+	if (text_is_passing_comment(line))
+		return 0;
+	if (ends_calls(reader, line))
+		return end_calls(trace, false) ? 1 : trace_no_memory(trace, err);
+	if (text_parse_header(line, &header))
+		return add_header(trace, &header, err);
+	reader->has_content = true;
+	if (!add_call_line(trace, line, &is_known) || (!is_known && !add_other_line(trace, line)))
+		return trace_no_memory(trace, err);
+	/* Whatever waits for no backtrace can go. */
+	if (!reader->has_calls)
+		reader->is_ready = true;
+	return 0;
+}
+
+static void skip_line(struct trace *trace, struct slice line)
+{
+	size_t left = source_left(&trace->source);
+	bool has_newline = line.length < left && line.at[line.length] == '\n';
+
+	trace->tally.packets++;
+	if (!has_newline && line.length < left)
+		trace_add_damage(trace, trace->source.offset, 0, "a line is longer than %u bytes",
+				 LINE_MAX_BYTES);
+	source_skip(&trace->source, line.length + has_newline);
+}
+
+/* Reads until the queue is ready or the input ends. */
+static int fill_queue(struct trace *trace, struct error *err)
+{
+	struct reader *reader = trace->reader;
+
+	while (!reader->is_ready || reader->queue.count == 0) {
+		struct slice line;
+		bool is_line;
+		int rc = read_line(trace, &line, &is_line, err);
+
+		/* The line before may have come to nothing: an empty one, a mapping that is known.
+		 */
+		reader->is_ready = false;
+		if (rc)
+			return rc;
+		if (!is_line) {
+			if (reader->has_calls && !end_calls(trace, false))
+				return trace_no_memory(trace, err);
+			return 0;
+		}
+		rc = add_line(trace, line, err);
+		if (rc)
+			return rc < 0 ? rc : 0;
+		skip_line(trace, line);
+	}
+	return 0;
+}
+
+static int next_text(struct trace *trace, const struct event **event, struct error *err)
+{
+	struct reader *reader = trace->reader;
+
+	if (reader->sent == reader->queue.count) {
+		int rc;
+
+		reader->sent = reader->queue.count = 0;
+		reader->is_ready = false;
+		pool_reset(&trace->scratch);
+		rc = fill_queue(trace, err);
+		if (rc)
+			return rc;
+		if (reader->queue.count == 0)
+			return 0;
+	}
+	*event = &reader->queue.items[reader->sent++];
+	return 1;
+}
+
+static void close_text(struct trace *trace)
+{
+	struct reader *reader = trace->reader;
+
+	free(reader->queue.items);
+	free(reader->frames.items);
+	free(reader->texts.items);
+	free(reader->arguments.items);
+	free(reader->classes.items);
+	free(reader);
+}
+
+int read_text_open(struct trace *trace, struct error *err)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	int rc;
+
+	if (!reader)
+		return error_system(err, ENOMEM, "reader of text");
+	trace->reader = reader;
+	trace->next = next_text;
+	trace->close = close_text;
+	rc = begin_stream(trace, err);
+	reader->is_ready = true;
+	return rc;
+}
+
+bool read_text_recognises(const unsigned char *bytes, size_t size)
+{
+	struct slice rest = slice((const char *)bytes, size);
+
+	if (memchr(bytes, '\0', size))
+		return false;
+	while (rest.length) {
+		const char *end = memchr(rest.at, '\n', rest.length);
+		struct slice line = slice(rest.at, end ? (size_t)(end - rest.at) : rest.length);
+		struct text_header header;
+		struct text_mapping mapping;
+		struct text_resource resource;
+		struct text_call call;
+
+		if (text_parse_header(line, &header) || text_parse_mapping(line, &mapping) ||
+		    text_parse_resource(line, &resource) || text_parse_call(line, &call))
+			return true;
+		rest = slice(line.at + line.length, rest.length - line.length);
+		if (rest.length)
+			rest = slice(rest.at + 1, rest.length - 1);
+	}
+	return false;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+
+void registry_init(struct registry *registry, uint64_t limit)
+{
+	memset(registry, 0, sizeof(*registry));
+	registry->pool.limit = limit;
+	table_init(&registry->texts);
+	table_init(&registry->functions);
+	table_init(&registry->backtraces);
+	table_init(&registry->resources);
+}
+
+void registry_free(struct registry *registry)
+{
+	table_free(&registry->texts);
+	table_free(&registry->functions);
+	table_free(&registry->backtraces);
+	table_free(&registry->resources);
+	free(registry->function_list.items);
+	free(registry->backtrace_list.items);
+	free(registry->mapping_list.items);
+	free(registry->ranges.items);
+	pool_free(&registry->pool);
+}
+
+void registry_begin_stream(struct registry *registry)
+{
+	table_free(&registry->resources);
+	memset(registry->small, 0, sizeof(registry->small));
+	registry->ranges.count = 0;
+}
+
+/* texts and functions */
+
+struct text_key {
+	const char *text;
+	size_t length;
+};
+
+struct text_item {
+	size_t length;
+	char text[];
+};
+
+static bool text_equal(const void *item, const void *key)
+{
+	const struct text_item *text = item;
+	const struct text_key *wanted = key;
+
+	return text->length == wanted->length && !memcmp(text->text, wanted->text, wanted->length);
+}
+
+const char *registry_text(struct registry *registry, const char *text, size_t length)
+{
+	struct text_key key = { text, length };
+	uint64_t hash = hash_bytes(registry->texts.seed, text, length);
+	struct text_item *item = table_find(&registry->texts, hash, text_equal, &key);
+
+	if (item)
+		return item->text;
+	item = pool_alloc(&registry->pool, sizeof(*item) + length + 1);
+	if (!item)
+		return NULL;
+	item->length = length;
+	memcpy(item->text, text, length);
+	item->text[length] = '\0';
+	return table_add(&registry->texts, hash, item) ? NULL : item->text;
+}
+
+static bool function_equal(const void *item, const void *key)
+{
+	const struct function *function = item;
+	const struct text_key *wanted = key;
+
+	return function->length == wanted->length &&
+	       !memcmp(function->name, wanted->text, wanted->length);
+}
+
+static const struct hook *hook_find(const char *name)
+{
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		if (!strcmp(hook_table[i].name, name))
+			return &hook_table[i];
+	return NULL;
+}
+
+const struct function *registry_function(struct registry *registry, const char *name, size_t length)
+{
+	struct text_key key = { name, length };
+	uint64_t hash = hash_bytes(registry->functions.seed, name, length);
+	struct function *function = table_find(&registry->functions, hash, function_equal, &key);
+	struct function **place;
+
+	if (function)
+		return function;
+	function = pool_zalloc(&registry->pool, sizeof(*function));
+	if (!function)
+		return NULL;
+	function->name = registry_text(registry, name, length);
+	if (!function->name)
+		return NULL;
+	function->length = (uint32_t)length;
+	function->hook = hook_find(function->name);
+	function->id = (uint32_t)registry->function_list.count;
+	place = ARRAY_ADD(&registry->function_list);
+	if (!place)
+		return NULL;
+	*place = function;
+	return table_add(&registry->functions, hash, function) ? NULL : function;
+}
+
+/* backtraces */
+
+static bool same_texts(const char *const *one, const char *const *two, uint32_t count)
+{
+	if (!one || !two)
+		return one == two;
+	return !memcmp(one, two, count * sizeof(*one));
+}
+
+static bool backtrace_equal(const void *item, const void *key)
+{
+	const struct backtrace *one = item, *two = key;
+
+	return one->count == two->count &&
+	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
+	       same_texts(one->texts, two->texts, one->count);
+}
+
+static struct backtrace *backtrace_copy(struct pool *pool, const struct backtrace *key)
+{
+	size_t frames_size = key->count * sizeof(*key->frames);
+	size_t texts_size = key->texts ? key->count * sizeof(*key->texts) : 0;
+	struct backtrace *copy = pool_alloc(pool, sizeof(*copy) + frames_size + texts_size);
+	unsigned char *rest = (unsigned char *)(copy + 1);
+
+	if (!copy)
+		return NULL;
+	*copy = *key;
+	copy->frames = memcpy(rest, key->frames, frames_size);
+	if (key->texts)
+		copy->texts = memcpy(rest + frames_size, key->texts, texts_size);
+	return copy;
+}
+
+const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
+					   const char *const *texts, uint32_t count)
+{
+	static const uint64_t none[1];
+	struct backtrace key = { .count = count, .frames = count ? frames : none, .texts = texts };
+	struct backtrace *found, **place;
+
+	key.hash = hash_words(registry->backtraces.seed, key.frames, count);
+	if (texts)
+		key.hash = hash_bytes(key.hash, texts, count * sizeof(*texts));
+	found = table_find(&registry->backtraces, key.hash, backtrace_equal, &key);
+	if (found)
+		return found;
+	found = backtrace_copy(&registry->pool, &key);
+	if (!found)
+		return NULL;
+	found->id = (uint32_t)registry->backtrace_list.count;
+	place = ARRAY_ADD(&registry->backtrace_list);
+	if (!place)
+		return NULL;
+	*place = found;
+	return table_add(&registry->backtraces, key.hash, found) ? NULL : found;
+}
+
+/* classes of resource */
+
+static bool resource_equal(const void *item, const void *key)
+{
+	const struct resource_class *resource = item;
+
+	return resource->ordinal == *(const uint32_t *)key;
+}
+
+static struct resource_class *resource_find(const struct registry *registry, uint32_t ordinal)
+{
+	if (ordinal < sizeof(registry->small) / sizeof(*registry->small))
+		return registry->small[ordinal];
+	return table_find(&registry->resources, hash_two(registry->resources.seed, ordinal, 0),
+			  resource_equal, &ordinal);
+}
+
+static enum resource resource_by_type(const char *type)
+{
+	for (unsigned i = RESOURCE_NONE + 1; i < RESOURCE_COUNT; i++)
+		if (!strcmp(resource_table[i].type, type))
+			return (enum resource)i;
+	return RESOURCE_NONE;
+}
+
+static int resource_put(struct registry *registry, struct resource_class *resource)
+{
+	uint64_t hash = hash_two(registry->resources.seed, resource->ordinal, 0);
+	struct resource_class *old = resource_find(registry, resource->ordinal);
+
+	resource->id = registry->resource_count++;
+	if (resource->ordinal < sizeof(registry->small) / sizeof(*registry->small)) {
+		registry->small[resource->ordinal] = resource;
+		return 0;
+	}
+	if (old)
+		table_remove(&registry->resources, hash, old);
+	return table_add(&registry->resources, hash, resource);
+}
+
+const struct resource_class *registry_resource(struct registry *registry, uint32_t ordinal)
+{
+	struct resource_class *resource = resource_find(registry, ordinal);
+
+	if (resource)
+		return resource;
+	resource = pool_zalloc(&registry->pool, sizeof(*resource));
+	if (!resource)
+		return NULL;
+	resource->ordinal = ordinal;
+	resource->type = resource->description = "";
+	return resource_put(registry, resource) ? NULL : resource;
+}
+
+const struct resource_class *registry_add_resource(struct registry *registry,
+						   const struct wire_resource *packet, bool *is_new)
+{
+	struct resource_class *resource = resource_find(registry, packet->id);
+
+	*is_new = !resource || !resource->is_registered || resource->flags != packet->flags ||
+		  strcmp(resource->type, packet->type) != 0 ||
+		  strcmp(resource->description, packet->description) != 0;
+	if (!*is_new)
+		return resource;
+	resource = pool_zalloc(&registry->pool, sizeof(*resource));
+	if (!resource)
+		return NULL;
+	resource->ordinal = packet->id;
+	resource->flags = packet->flags;
+	resource->is_registered = true;
+	resource->type = registry_text(registry, packet->type, strlen(packet->type));
+	resource->description =
+		registry_text(registry, packet->description, strlen(packet->description));
+	if (!resource->type || !resource->description)
+		return NULL;
+	resource->known = resource_by_type(resource->type);
+	return resource_put(registry, resource) ? NULL : resource;
+}
+
+/* mappings */
+
+/* Index of the first range that ends behind address. */
+static size_t range_after(const struct registry *registry, uint64_t address)
+{
+	size_t low = 0, high = registry->ranges.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (registry->ranges.items[middle].to <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address)
+{
+	size_t i = range_after(registry, address);
+
+	if (i < registry->ranges.count && registry->ranges.items[i].from <= address)
+		return registry->ranges.items[i].mapping;
+	return NULL;
+}
+
+/* What was mapped where the new range lies is gone; a part of it is not believed to be left. */
+static int range_put(struct registry *registry, struct mapping_range range)
+{
+	size_t first = range_after(registry, range.from), last = first;
+	struct mapping_range *items;
+
+	if (range.from >= range.to)
+		return 0;
+	items = ARRAY_ADD(&registry->ranges);
+	if (!items)
+		return -1;
+	registry->ranges.count--;
+	items = registry->ranges.items;
+	while (last < registry->ranges.count && items[last].from < range.to)
+		last++;
+	memmove(items + first + 1, items + last, (registry->ranges.count - last) * sizeof(*items));
+	registry->ranges.count = registry->ranges.count - (last - first) + 1;
+	items[first] = range;
+	return 0;
+}
+
+static bool is_same_mapping(const struct trace_mapping *one, const struct wire_mapping *two,
+			    bool has_tail)
+{
+	if (one->from != two->from || one->to != two->to || strcmp(one->path, two->path) != 0 ||
+	    one->has_tail != has_tail)
+		return false;
+	return !has_tail || (one->code == two->code && one->offset == two->offset &&
+			     !strcmp(one->build_id, two->build_id));
+}
+
+const struct trace_mapping *registry_add_mapping(struct registry *registry,
+						 const struct wire_mapping *packet, bool has_tail,
+						 uint64_t since, bool *is_new)
+{
+	struct mapping_range range = { .from = has_tail ? packet->code : packet->from,
+				       .to = packet->to };
+	const struct trace_mapping *old = registry_mapping_at(registry, range.from);
+	struct trace_mapping *mapping, **place;
+
+	*is_new = !old || !is_same_mapping(old, packet, has_tail);
+	if (!*is_new)
+		return old;
+	mapping = pool_zalloc(&registry->pool, sizeof(*mapping));
+	if (!mapping)
+		return NULL;
+	mapping->from = packet->from;
+	mapping->to = packet->to;
+	mapping->since = since;
+	mapping->path = registry_text(registry, packet->path, strlen(packet->path));
+	mapping->id = (uint32_t)registry->mapping_list.count;
+	mapping->has_tail = has_tail;
+	mapping->build_id = "";
+	if (has_tail) {
+		mapping->code = packet->code;
+		mapping->offset = packet->offset;
+		mapping->build_id =
+			registry_text(registry, packet->build_id, strlen(packet->build_id));
+	}
+	if (!mapping->path || !mapping->build_id)
+		return NULL;
+	range.mapping = mapping;
+	place = ARRAY_ADD(&registry->mapping_list);
+	if (!place || range_put(registry, range))
+		return NULL;
+	*place = mapping;
+	return mapping;
+}

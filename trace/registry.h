@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REGISTRY_H
+#define REGISTRY_H
+
+/*
+ * What a trace names again and again, each once: texts, functions, classes of resource,
+ * backtraces, mappings. Everything handed out lives as long as the registry and never changes.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "base/table.h"
+#include "trace/event.h"
+
+struct mapping_range {
+	uint64_t from, to;
+	const struct trace_mapping *mapping;
+};
+
+struct registry {
+	struct pool pool;
+	struct table texts, functions, backtraces;
+	struct {
+		struct function **items;
+		size_t count, capacity;
+	} function_list;
+	struct {
+		struct backtrace **items;
+		size_t count, capacity;
+	} backtrace_list;
+	struct {
+		struct trace_mapping **items;
+		size_t count, capacity;
+	} mapping_list;
+	uint32_t resource_count; /* for ids */
+
+	/* of the stream that is being read */
+	struct table resources;		  /* by ordinal */
+	struct resource_class *small[33]; /* the same for ordinals to 32, without a search */
+	struct {
+		struct mapping_range *items; /* by address, without overlaps */
+		size_t count, capacity;
+	} ranges;
+};
+
+/* limit: most bytes of names and backtraces. */
+void registry_init(struct registry *registry, uint64_t limit);
+void registry_free(struct registry *registry);
+
+/* A new stream begins: classes and mappings are forgotten (what was handed out stays). */
+void registry_begin_stream(struct registry *registry);
+
+/* All of the following return NULL for no memory (or over the limit). */
+const char *registry_text(struct registry *registry, const char *text, size_t length);
+const struct function *registry_function(struct registry *registry, const char *name,
+					 size_t length);
+
+/* texts: NULL, or count texts from registry_text() or NULL. */
+const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
+					   const char *const *texts, uint32_t count);
+
+/* The class with that ordinal; an unregistered one is made if there is none. */
+const struct resource_class *registry_resource(struct registry *registry, uint32_t ordinal);
+
+/* Registers a class. *is_new: it is not the one that was known before. */
+const struct resource_class *
+registry_add_resource(struct registry *registry, const struct wire_resource *packet, bool *is_new);
+
+/* Adds a mapping; since: see struct trace_mapping. *is_new: it was not known to be there. */
+const struct trace_mapping *registry_add_mapping(struct registry *registry,
+						 const struct wire_mapping *packet, bool has_tail,
+						 uint64_t since, bool *is_new);
+
+const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define SOURCE_WINDOW (256u << 10) /* fits the second-level cache */
+
+struct source_zstd {
+	ZSTD_DStream *stream;
+	ZSTD_inBuffer input;
+	unsigned char *packed;
+	size_t capacity;
+	size_t hint; /* what ZSTD_decompressStream() said last; 0: between frames */
+};
+
+static int source_read(struct source *source, void *bytes, size_t size, struct error *err)
+{
+	ssize_t count = read(source->fd, bytes, size);
+
+	if (count < 0)
+		return error_system(err, errno, "cannot read");
+	return (int)count;
+}
+
+/* What begins with the magic of zstd stays compressed in its own buffer. */
+static int source_open_zstd(struct source *source, struct error *err)
+{
+	struct source_zstd *zstd = calloc(1, sizeof(*zstd));
+
+	source->zstd = zstd;
+	if (zstd) {
+		zstd->stream = ZSTD_createDStream();
+		zstd->capacity = SOURCE_WINDOW;
+		zstd->packed = malloc(zstd->capacity);
+	}
+	if (!zstd || !zstd->stream || !zstd->packed)
+		return error_system(err, ENOMEM, "buffers for zstd");
+	memcpy(zstd->packed, source_at(source), source_left(source));
+	zstd->input.src = zstd->packed;
+	zstd->input.size = source_left(source);
+	source->packed_offset = source_left(source);
+	zstd->hint = 1;
+	source->start = source->end = 0;
+	source->is_finished = false;
+	return source_fill(source, 1, err);
+}
+
+int source_open(struct source *source, int fd, struct error *err)
+{
+	static const unsigned char magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	int rc;
+
+	memset(source, 0, sizeof(*source));
+	source->fd = fd;
+	rc = source_fill(source, sizeof(magic), err);
+	if (rc)
+		return rc;
+	if (source_left(source) == 0)
+		return error_set(err, ENODATA,
+				 "is empty: nothing was recorded, or the tracer was not loaded");
+	if (source_left(source) < sizeof(magic) || memcmp(source_at(source), magic, sizeof(magic)))
+		return 0;
+	rc = source_open_zstd(source, err);
+	if (rc)
+		return rc;
+	if (source_left(source) == 0)
+		return error_set(err, ENODATA, "is compressed and holds nothing%s%s",
+				 source->damage ? ": " : "", source->damage ? source->damage : "");
+	return 0;
+}
+
+/* Decompresses some bytes. Returns their number, 0 at the end (or damage), or a negative errno. */
+static int source_unpack(struct source *source, unsigned char *bytes, size_t size,
+			 struct error *err)
+{
+	struct source_zstd *zstd = source->zstd;
+	ZSTD_outBuffer output = { bytes, size, 0 };
+
+	while (output.pos == 0) {
+		size_t hint;
+
+		if (zstd->input.pos == zstd->input.size) {
+			int count = source_read(source, zstd->packed, zstd->capacity, err);
+
+			if (count < 0)
+				return count;
+			if (count == 0) {
+				if (zstd->hint)
+					source->damage = "compressed data end inside a frame";
+				return 0;
+			}
+			zstd->input.size = (size_t)count;
+			zstd->input.pos = 0;
+			source->packed_offset += (size_t)count;
+		}
+		hint = ZSTD_decompressStream(zstd->stream, &output, &zstd->input);
+		if (ZSTD_isError(hint)) {
+			source->damage = "compressed data are damaged";
+			return (int)output.pos;
+		}
+		zstd->hint = hint;
+	}
+	return (int)output.pos;
+}
+
+static int source_make_room(struct source *source, size_t wanted, struct error *err)
+{
+	size_t left = source_left(source);
+
+	if (source->capacity - source->start >= wanted && source->end < source->capacity)
+		return 0;
+	if (left)
+		memmove(source->buffer, source->buffer + source->start, left);
+	source->start = 0;
+	source->end = left;
+	if (source->capacity < wanted || !source->buffer) {
+		/* Four times what is asked for: a search may ask again a byte further on. */
+		size_t capacity = wanted > SOURCE_WINDOW ? 4 * wanted : SOURCE_WINDOW;
+		unsigned char *grown = realloc(source->buffer, capacity);
+
+		if (!grown)
+			return error_system(err, ENOMEM, "buffer of %zu bytes", capacity);
+		source->buffer = grown;
+		source->capacity = capacity;
+	}
+	return 0;
+}
+
+int source_fill(struct source *source, size_t wanted, struct error *err)
+{
+	while (source_left(source) < wanted && !source->is_finished) {
+		int rc = source_make_room(source, wanted, err);
+		size_t room = source->capacity - source->end;
+
+		if (rc)
+			return rc;
+		if (room > (1u << 20))
+			room = 1u << 20;
+		rc = source->zstd ? source_unpack(source, source->buffer + source->end, room, err)
+				  : source_read(source, source->buffer + source->end, room, err);
+		if (rc < 0)
+			return rc;
+		source->end += (size_t)rc;
+		source->is_finished = rc == 0 || source->damage;
+	}
+	return 0;
+}
+
+void source_close(struct source *source)
+{
+	if (source->zstd) {
+		ZSTD_freeDStream(source->zstd->stream);
+		free(source->zstd->packed);
+		free(source->zstd);
+	}
+	free(source->buffer);
+	memset(source, 0, sizeof(*source));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STATE_H
+#define STATE_H
+
+/*
+ * What a trace is inside: shared by read.c, which opens it and hands out events, and the two
+ * readers behind it, for packets and for text. Nobody else includes this.
+ */
+
+#include <stdbool.h>
+
+#include "base/pool.h"
+#include "trace/registry.h"
+#include "trace/source.h"
+#include "trace/trace.h"
+
+struct trace {
+	int fd;
+	bool owns_fd;
+	struct source source;
+	struct registry registry;
+	struct trace_tally tally;
+	struct trace_process *process; /* of the stream that is being read */
+	struct event event;	       /* what trace_next() hands out */
+	struct pool scratch;	       /* strings of that event */
+	int (*next)(struct trace *trace, const struct event **event, struct error *err);
+	void (*close)(struct trace *trace);
+	void *reader; /* of the two functions */
+	bool has_ended;
+	int result; /* of the last trace_next() */
+};
+
+/* Begins a new stream: a process without facts, empty tables. Returns 0 or -ENOMEM. */
+int trace_begin_stream(struct trace *trace, struct error *err);
+
+/* Clears the trace's event and sets its kind and process. */
+struct event *trace_new_event(struct trace *trace, enum event_kind kind);
+
+/*
+ * Fills what follows from function, type, time_ms and the tail of a call, and counts it: kind,
+ * operation, time_ns, tallies.
+ */
+void trace_finish_call(struct trace *trace, struct event *event);
+
+/* Notes damage at a byte offset. */
+void trace_add_damage(struct trace *trace, uint64_t offset, uint64_t skipped, const char *format,
+		      ...) __attribute__((format(printf, 4, 5)));
+
+int trace_no_memory(struct trace *trace, struct error *err);
+
+/* The two readers. The source has its first bytes. Return 0 or a negative errno. */
+int read_binary_open(struct trace *trace, struct error *err);
+int read_text_open(struct trace *trace, struct error *err);
+
+/* True if the first bytes look like sp-rtrace text. */
+bool read_text_recognises(const unsigned char *bytes, size_t size);
+
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/text.h"
+
+#include <string.h>
+
+/* Pieces of lines. Each of the take functions steps over what it has found. */
+
+struct slice slice_of(const char *text)
+{
+	return slice(text, strlen(text));
+}
+
+bool slice_is(struct slice slice, const char *text)
+{
+	return slice.length == strlen(text) && !memcmp(slice.at, text, slice.length);
+}
+
+static bool take(struct slice *line, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (line->length < length || memcmp(line->at, text, length) != 0)
+		return false;
+	line->at += length;
+	line->length -= length;
+	return true;
+}
+
+static bool take_decimal(struct slice *line, uint64_t *number)
+{
+	size_t i = 0;
+
+	*number = 0;
+	for (; i < line->length && line->at[i] >= '0' && line->at[i] <= '9'; i++)
+		if (__builtin_mul_overflow(*number, 10u, number) ||
+		    __builtin_add_overflow(*number, (unsigned)(line->at[i] - '0'), number))
+			return false;
+	line->at += i;
+	line->length -= i;
+	return i > 0;
+}
+
+static int hex_digit(char character)
+{
+	if (character >= '0' && character <= '9')
+		return character - '0';
+	if (character >= 'a' && character <= 'f')
+		return character - 'a' + 10;
+	return character >= 'A' && character <= 'F' ? character - 'A' + 10 : -1;
+}
+
+static bool take_hex(struct slice *line, uint64_t *number)
+{
+	size_t i = 0;
+
+	*number = 0;
+	for (; i < line->length && hex_digit(line->at[i]) >= 0; i++) {
+		if (*number >> 60)
+			return false;
+		*number = *number << 4 | (unsigned)hex_digit(line->at[i]);
+	}
+	line->at += i;
+	line->length -= i;
+	return i > 0;
+}
+
+/* Cuts line at the first (or last) place of text: *before is what stood there, line the rest. */
+static bool split(struct slice *line, const char *text, bool is_last, struct slice *before)
+{
+	size_t length = strlen(text);
+	const char *found = NULL, *at = line->at;
+	size_t left = line->length;
+
+	while (left >= length) {
+		const char *next = memmem(at, left, text, length);
+
+		if (!next)
+			break;
+		found = next;
+		if (!is_last)
+			break;
+		left -= (size_t)(next + 1 - at);
+		at = next + 1;
+	}
+	if (!found)
+		return false;
+	*before = slice(line->at, (size_t)(found - line->at));
+	*line = slice(found + length, line->length - before->length - length);
+	return true;
+}
+
+static void print_slice(struct out *out, struct slice text)
+{
+	out_name(out, text.at, text.length, ESCAPE_LINES);
+}
+
+static void print_hex(struct out *out, uint64_t number)
+{
+	out_bytes(out, "0x", 2);
+	out_hex(out, number);
+}
+
+/* header */
+
+/* Length of the key that begins at text: words of letters and blanks before a '='; 0: none. */
+static size_t key_length(const char *text, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length &&
+	       ((text[i] >= 'a' && text[i] <= 'z') || text[i] == '_' || (text[i] == ' ' && i > 0)))
+		i++;
+	return i < length && text[i] == '=' ? i : 0;
+}
+
+/* Values may hold commas and blanks: one ends where ", key=" or the line's end follows. */
+static size_t value_length(struct slice line)
+{
+	for (size_t i = 0; i < line.length; i++) {
+		size_t next = i + 1;
+
+		if (line.at[i] != ',')
+			continue;
+		while (next < line.length && line.at[next] == ' ')
+			next++;
+		if (next == line.length || key_length(line.at + next, line.length - next))
+			return i;
+	}
+	return line.length;
+}
+
+bool text_parse_header(struct slice line, struct text_header *header)
+{
+	header->count = 0;
+	while (line.length && header->count < TEXT_HEADERS_MAX) {
+		struct text_pair *pair = &header->pairs[header->count];
+		size_t length = key_length(line.at, line.length);
+
+		if (!length)
+			return false;
+		pair->key = slice(line.at, length);
+		line = slice(line.at + length + 1, line.length - length - 1);
+		pair->value = slice(line.at, value_length(line));
+		line = slice(line.at + pair->value.length, line.length - pair->value.length);
+		take(&line, ",");
+		while (take(&line, " "))
+			;
+		header->count++;
+	}
+	return text_header_value(header, "version") != NULL;
+}
+
+void text_print_header(struct out *out, const struct text_header *header)
+{
+	for (size_t i = 0; i < header->count; i++) {
+		print_slice(out, header->pairs[i].key);
+		out_char(out, '=');
+		print_slice(out, header->pairs[i].value);
+		out_bytes(out, ", ", 2);
+	}
+	out_char(out, '\n');
+}
+
+const struct slice *text_header_value(const struct text_header *header, const char *key)
+{
+	for (size_t i = 0; i < header->count; i++)
+		if (slice_is(header->pairs[i].key, key))
+			return &header->pairs[i].value;
+	return NULL;
+}
+
+/* mapping */
+
+bool text_parse_mapping(struct slice line, struct text_mapping *mapping)
+{
+	return take(&line, ": ") && split(&line, " => 0x", true, &mapping->path) &&
+	       take_hex(&line, &mapping->from) && take(&line, "-0x") &&
+	       take_hex(&line, &mapping->to) && line.length == 0;
+}
+
+void text_print_mapping(struct out *out, const struct text_mapping *mapping)
+{
+	out_text(out, ": ");
+	print_slice(out, mapping->path);
+	out_text(out, " => ");
+	print_hex(out, mapping->from);
+	out_char(out, '-');
+	print_hex(out, mapping->to);
+	out_char(out, '\n');
+}
+
+/* context */
+
+bool text_parse_context(struct slice line, struct text_context *context)
+{
+	uint64_t bit;
+
+	if (!take(&line, "@ ") || !take_hex(&line, &bit) || bit > UINT32_MAX || !take(&line, " : "))
+		return false;
+	context->bit = (uint32_t)bit;
+	context->name = line;
+	return true;
+}
+
+void text_print_context(struct out *out, const struct text_context *context)
+{
+	out_text(out, "@ ");
+	out_hex(out, context->bit);
+	out_text(out, " : ");
+	print_slice(out, context->name);
+	out_char(out, '\n');
+}
+
+/* class of resource */
+
+bool text_parse_resource(struct slice line, struct text_resource *resource)
+{
+	uint64_t mask;
+	struct slice rest, flags;
+
+	if (!take(&line, "<") || !take_hex(&line, &mask) || !take(&line, "> : "))
+		return false;
+	resource->ordinal = mask ? (uint32_t)__builtin_ctzll(mask) + 1 : 0;
+	if (mask != (mask & -mask) || !split(&line, " (", false, &resource->type))
+		return false;
+	resource->is_counted = false;
+	rest = line;
+	if (split(&rest, ") [", true, &resource->description)) {
+		flags = rest;
+		resource->is_counted = memmem(flags.at, flags.length, "refcount", 8) != NULL;
+		return flags.length && flags.at[flags.length - 1] == ']';
+	}
+	resource->description = slice(line.at, line.length - 1);
+	return line.length && line.at[line.length - 1] == ')';
+}
+
+void text_print_resource(struct out *out, const struct text_resource *resource)
+{
+	uint32_t bit = resource->ordinal - 1;
+
+	out_char(out, '<');
+	out_hex(out, bit < 64 ? 1ull << bit : 0);
+	out_text(out, "> : ");
+	print_slice(out, resource->type);
+	out_text(out, " (");
+	print_slice(out, resource->description);
+	out_text(out, resource->is_counted ? ") [refcount]\n" : ")\n");
+}
+
+/* attachment */
+
+bool text_parse_attachment(struct slice line, struct text_attachment *attachment)
+{
+	if (!take(&line, "& ") || !split(&line, " : ", false, &attachment->name))
+		return false;
+	attachment->path = line;
+	return true;
+}
+
+void text_print_attachment(struct out *out, const struct text_attachment *attachment)
+{
+	out_text(out, "& ");
+	print_slice(out, attachment->name);
+	out_text(out, " : ");
+	print_slice(out, attachment->path);
+	out_char(out, '\n');
+}
+
+/* call */
+
+/* `[01:02:03.004] `; hours may be any number. */
+static bool take_time(struct slice *line, uint32_t *time_ms)
+{
+	uint64_t hours, minutes, seconds, ms;
+
+	if (!take_decimal(line, &hours) || !take(line, ":") || !take_decimal(line, &minutes) ||
+	    !take(line, ":") || !take_decimal(line, &seconds) || !take(line, ".") ||
+	    !take_decimal(line, &ms) || !take(line, "] "))
+		return false;
+	if (hours > 1193 || minutes > 59 || seconds > 59 || ms > 999)
+		return false;
+	ms += ((hours * 60 + minutes) * 60 + seconds) * 1000;
+	*time_ms = (uint32_t)ms;
+	return ms <= UINT32_MAX;
+}
+
+static void print_time(struct out *out, uint32_t time_ms)
+{
+	out_char(out, '[');
+	out_padded(out, time_ms / 3600000, 2);
+	out_char(out, ':');
+	out_padded(out, time_ms / 60000 % 60, 2);
+	out_char(out, ':');
+	out_padded(out, time_ms / 1000 % 60, 2);
+	out_char(out, '.');
+	out_padded(out, time_ms % 1000, 3);
+	out_text(out, "] ");
+}
+
+/* What is in parentheses: `(64) = 0x5555` or `(0x5555)`. */
+static bool parse_body(struct slice body, struct text_call *call)
+{
+	bool is_negative;
+
+	call->is_alloc = !take(&body, "0x");
+	call->size = 0;
+	if (!call->is_alloc)
+		return take_hex(&body, &call->object) && take(&body, ")") && body.length == 0;
+	/* sp-rtrace's sizes are signed: what lies above 2 GiB is negative there. */
+	is_negative = take(&body, "-");
+	if (!take_decimal(&body, &call->size) || !take(&body, ") = 0x") ||
+	    !take_hex(&body, &call->object) || body.length != 0)
+		return false;
+	if (is_negative)
+		call->size = (uint32_t) - (uint32_t)call->size;
+	return true;
+}
+
+/* The name may be a C++ signature: it goes to the last parenthesis, the type stands before that. */
+static void parse_name(struct slice name, struct text_call *call)
+{
+	struct slice type = name, before;
+
+	call->name = name;
+	call->type = slice(name.at, 0);
+	if (name.length == 0 || name.at[name.length - 1] != '>')
+		return;
+	type.length--;
+	if (split(&type, "<", true, &before) && before.length) {
+		call->name = before;
+		call->type = type;
+	}
+}
+
+bool text_parse_call(struct slice line, struct text_call *call)
+{
+	struct slice name;
+	uint64_t context = 0;
+
+	call->context = call->time_ms = 0;
+	if (!take_decimal(&line, &call->index) || !take(&line, ". "))
+		return false;
+	if (take(&line, "@")) {
+		if (!take_hex(&line, &context) || context > UINT32_MAX || !take(&line, " "))
+			return false;
+		call->context = (uint32_t)context;
+	}
+	if (take(&line, "[") && !take_time(&line, &call->time_ms))
+		return false;
+	if (!split(&line, "(", true, &name) || name.length == 0)
+		return false;
+	parse_name(name, call);
+	return parse_body(line, call);
+}
+
+void text_print_call(struct out *out, const struct text_call *call)
+{
+	out_unsigned(out, call->index);
+	out_bytes(out, ". ", 2);
+	if (call->context) {
+		out_char(out, '@');
+		out_hex(out, call->context);
+		out_char(out, ' ');
+	}
+	if (call->time_ms)
+		print_time(out, call->time_ms);
+	print_slice(out, call->name);
+	if (call->type.length) {
+		out_char(out, '<');
+		print_slice(out, call->type);
+		out_char(out, '>');
+	}
+	out_char(out, '(');
+	if (call->is_alloc) {
+		out_unsigned(out, call->size);
+		out_bytes(out, ") = ", 4);
+		print_hex(out, call->object);
+		out_char(out, '\n');
+		return;
+	}
+	print_hex(out, call->object);
+	out_bytes(out, ")\n", 2);
+}
+
+/* argument: sp-rtrace prints a tab before it, its document does not */
+
+bool text_parse_argument(struct slice line, struct text_argument *argument)
+{
+	take(&line, "\t");
+	if (!take(&line, "$"))
+		return false;
+	if (split(&line, " = ", false, &argument->name)) {
+		argument->value = line;
+		return true;
+	}
+	/* An empty value whose blank was trimmed. */
+	if (line.length < 2 || memcmp(line.at + line.length - 2, " =", 2) != 0)
+		return false;
+	argument->name = slice(line.at, line.length - 2);
+	argument->value = slice(line.at, 0);
+	return true;
+}
+
+void text_print_argument(struct out *out, const struct text_argument *argument)
+{
+	out_bytes(out, "\t$", 2);
+	print_slice(out, argument->name);
+	out_bytes(out, " = ", 3);
+	print_slice(out, argument->value);
+	out_char(out, '\n');
+}
+
+/* frame */
+
+bool text_parse_frame(struct slice line, struct text_frame *frame)
+{
+	if (!take(&line, "\t0x") || !take_hex(&line, &frame->address))
+		return false;
+	frame->has_text = take(&line, " ");
+	frame->text = line;
+	return frame->has_text || line.length == 0;
+}
+
+void text_print_frame(struct out *out, const struct text_frame *frame)
+{
+	out_bytes(out, "\t0x", 3);
+	out_hex(out, frame->address);
+	if (frame->has_text) {
+		out_char(out, ' ');
+		print_slice(out, frame->text);
+	}
+	out_char(out, '\n');
+}
+
+/* comments */
+
+bool text_is_passing_comment(struct slice line)
+{
+	return take(&line, "# ");
+}
+
+void text_print_comment(struct out *out, struct slice line)
+{
+	print_slice(out, line);
+	out_char(out, '\n');
+}
+
+void text_print_tracer(struct out *out, uint32_t id, uint32_t version, const char *name)
+{
+	out_text(out, "## tracing module: [");
+	out_hex(out, id);
+	out_text(out, "] ");
+	print_slice(out, slice_of(name));
+	out_format(out, " (%u.%u)\n", version >> 16, version & 0xffff);
+}
+
+void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t lowest,
+		     uint64_t highest)
+{
+	const struct {
+		const char *words;
+		uint32_t number;
+	} numbers[] = {
+		{ "non-mapped space allocated from system", heap->arena },
+		{ "count of free chunks", heap->ordblks },
+		{ "count of freed fastbin blocks", heap->smblks },
+		{ "count of mapped regions", heap->hblks },
+		{ "space in mapped regions", heap->hblkhd },
+		{ "maximum total allocated space", heap->usmblks },
+		{ "space available in freed fastbin blocks", heap->fsmblks },
+		{ "total allocated space, both normal and mmapped", heap->uordblks },
+		{ "total free space", heap->fordblks },
+		{ "space ideally releasable via malloc_trim", heap->keepcost },
+	};
+
+	out_text(out, "## heap status information:\n");
+	out_format(out, "##   heap bottom 0x%llx\n", (unsigned long long)heap->bottom);
+	out_format(out, "##   heap top 0x%llx\n", (unsigned long long)heap->top);
+	out_format(out, "##   lowest block 0x%llx\n", (unsigned long long)lowest);
+	out_format(out, "##   highest block 0x%llx\n", (unsigned long long)highest);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		out_format(out, "##   %s %u\n", numbers[i].words, numbers[i].number);
+}
+
+void text_print_group(struct out *out, uint64_t count, uint64_t bytes)
+{
+	out_format(out, "# allocation summary: %llu block(s) with total size %llu\n",
+		   (unsigned long long)count, (unsigned long long)bytes);
+}
+
+void text_print_leaks(struct out *out, const char *type, const char *description, uint64_t count,
+		      uint64_t bytes)
+{
+	out_text(out, "# Resource - ");
+	print_slice(out, slice_of(type));
+	out_text(out, " (");
+	print_slice(out, slice_of(description));
+	out_format(out, "):\n# %llu block(s) leaked with total size of %llu bytes\n",
+		   (unsigned long long)count, (unsigned long long)bytes);
+}

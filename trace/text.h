@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TEXT_H
+#define TEXT_H
+
+/*
+ * The lines of sp-rtrace text. For each kind of line a struct, a parser and a printer that stand
+ * side by side in text.c: print(parse(line)) is line. Lines have no newline here; slices point
+ * into them. The form is that of the shipped sp-rtrace 1.8; its document's is understood, too.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/out.h"
+#include "wire.h"
+
+struct slice {
+	const char *at;
+	size_t length;
+};
+
+static inline struct slice slice(const char *at, size_t length)
+{
+	return (struct slice){ at, length };
+}
+
+/* Of a C string. */
+struct slice slice_of(const char *text);
+bool slice_is(struct slice slice, const char *text);
+
+/* `version=2.0, arch=x86_64, ... , ` */
+#define TEXT_HEADERS_MAX 32
+
+struct text_pair {
+	struct slice key, value;
+};
+
+struct text_header {
+	size_t count;
+	struct text_pair pairs[TEXT_HEADERS_MAX];
+};
+
+bool text_parse_header(struct slice line, struct text_header *header);
+void text_print_header(struct out *out, const struct text_header *header);
+
+/* The value of that key, or NULL. */
+const struct slice *text_header_value(const struct text_header *header, const char *key);
+
+/* `: /usr/lib/libc.so.6 => 0x7f00-0x7f80` */
+struct text_mapping {
+	struct slice path;
+	uint64_t from, to;
+};
+
+bool text_parse_mapping(struct slice line, struct text_mapping *mapping);
+void text_print_mapping(struct out *out, const struct text_mapping *mapping);
+
+/* `@ 1 : startup` */
+struct text_context {
+	uint32_t bit;
+	struct slice name;
+};
+
+bool text_parse_context(struct slice line, struct text_context *context);
+void text_print_context(struct out *out, const struct text_context *context);
+
+/* `<1> : memory (memory allocation in bytes) [refcount]`; the number is a mask */
+struct text_resource {
+	uint32_t ordinal;
+	bool is_counted;
+	struct slice type, description;
+};
+
+bool text_parse_resource(struct slice line, struct text_resource *resource);
+void text_print_resource(struct out *out, const struct text_resource *resource);
+
+/* `& maps : 4711-maps-0` */
+struct text_attachment {
+	struct slice name, path;
+};
+
+bool text_parse_attachment(struct slice line, struct text_attachment *attachment);
+void text_print_attachment(struct out *out, const struct text_attachment *attachment);
+
+/*
+ * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555` or, without the size, what is no alloc:
+ * `13. free<memory>(0x5555)`. type is empty where the line has none.
+ */
+struct text_call {
+	uint64_t index;
+	uint32_t context;
+	uint32_t time_ms; /* 0: the line has none */
+	struct slice name, type;
+	bool is_alloc;
+	uint64_t size, object;
+};
+
+bool text_parse_call(struct slice line, struct text_call *call);
+void text_print_call(struct out *out, const struct text_call *call);
+
+/* `\t$path = /etc/passwd` */
+struct text_argument {
+	struct slice name, value;
+};
+
+bool text_parse_argument(struct slice line, struct text_argument *argument);
+void text_print_argument(struct out *out, const struct text_argument *argument);
+
+/* `\t0x401136 main() at demo.c:12`; text is what stands behind the address and its blank */
+struct text_frame {
+	uint64_t address;
+	bool has_text;
+	struct slice text;
+};
+
+bool text_parse_frame(struct slice line, struct text_frame *frame);
+void text_print_frame(struct out *out, const struct text_frame *frame);
+
+/* Anything else; what begins with "# " comes from a post-processor and is not kept. */
+bool text_is_passing_comment(struct slice line);
+void text_print_comment(struct out *out, struct slice line);
+
+/* Comments that sp-rtrace prints from packets; never parsed. */
+void text_print_tracer(struct out *out, uint32_t id, uint32_t version, const char *name);
+void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t lowest,
+		     uint64_t highest);
+void text_print_group(struct out *out, uint64_t count, uint64_t bytes);
+void text_print_leaks(struct out *out, const char *type, const char *description, uint64_t count,
+		      uint64_t bytes);
+
+#endif

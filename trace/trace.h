@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TRACE_H
+#define TRACE_H
+
+/*
+ * A trace read as events, one at a time, from whatever it is: binary streams of any sp-rtrace
+ * version, byte order and pointer size, sp-rtrace text, each also through zstd. What a file is
+ * tells its content, never its name. Memory grows with distinct backtraces, names and mappings,
+ * not with events. Input is hostile: damage is counted and stepped over, never believed.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/event.h"
+
+struct trace;
+
+#define TRACE_MEMORY_MAX (2ull << 30)
+
+struct trace_options {
+	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
+	bool no_wait;	     /* do not wait until the writer of a file has finished */
+	/* Called once when the writer of the file still has it locked after a second. */
+	void (*waiting)(void *user, const char *path);
+	void *user;
+};
+
+/* What was read and what was not; all counts are of the whole trace so far. */
+struct trace_tally {
+	uint64_t bytes;	  /* of the (decompressed) input that were consumed */
+	uint64_t packets; /* binary; lines of a text trace */
+	uint64_t calls;	  /* without notes */
+	uint64_t notes;
+	uint64_t sections;	  /* streams in the file */
+	uint64_t unknown_packets; /* with tags that nobody knows, skipped by their size */
+	uint64_t unknown_bytes;
+	char unknown_tag[5];	/* of the first one */
+	uint64_t misplaced;	/* backtraces and arguments without a call: ignored */
+	uint64_t damages;	/* places where the input is damaged */
+	uint64_t damaged_bytes; /* skipped there */
+	uint64_t damage_offset; /* of the first one, in the (decompressed) input */
+	char damage_text[120];	/* what is wrong there */
+	bool is_truncated;	/* the input ends inside a packet */
+	uint64_t lost;		/* events that the tracer counted and did not record (~lost) */
+	bool has_ended;		/* the last stream says how it ended (~end) */
+};
+
+/*
+ * path: "-" is standard input. options may be NULL. Waits (flock) while the writer of a regular
+ * file is still at work. Returns 0 or a negative errno: -ENOENT and the like, -EISDIR, -ENODATA
+ * (empty), -EBADMSG (not a trace), -EPROTO (a version that we do not know), -ENOMEM.
+ * The text of an error does not name the path; callers put it before (error_prefix).
+ */
+int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
+	       struct error *err);
+
+/* As trace_open() for a descriptor, which the trace does not close. */
+int trace_open_fd(struct trace **trace, int fd, const struct trace_options *options,
+		  struct error *err);
+
+/*
+ * The next event. Returns 1 and sets *event, 0 at the end, or a negative errno: -EIO and other
+ * errors of reading, -EINTR when a signal came, -ENOMEM over memory_max. Damage is no error: see
+ * trace_tally(). After an error the trace has ended.
+ */
+int trace_next(struct trace *trace, const struct event **event, struct error *err);
+
+const struct trace_tally *trace_tally(const struct trace *trace);
+
+/* True if damage was met or the input ends early. */
+bool trace_is_damaged(const struct trace *trace);
+
+/* The stream that is being read; not NULL after the first event. */
+const struct trace_process *trace_process(const struct trace *trace);
+
+/* The mapping whose code has this address at this place of the stream, or NULL. */
+const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
+
+/* By event ids: how many there are so far (ids are below it). */
+uint32_t trace_function_count(const struct trace *trace);
+uint32_t trace_backtrace_count(const struct trace *trace);
+uint32_t trace_mapping_count(const struct trace *trace);
+
+/* By id, or NULL if there is none with it. */
+const struct function *trace_function(const struct trace *trace, uint32_t id);
+const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
+const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);
+
+void trace_close(struct trace *trace);
+
+#endif
