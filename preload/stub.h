@@ -2,7 +2,7 @@
 #ifndef STUB_H
 #define STUB_H
 
-/* What the public functions of stubs.c and byhand.c have in common. */
+/* What the public functions of stubs.c and hand_*.c have in common. */
 
 #include "call.h"
 #include "real.h"

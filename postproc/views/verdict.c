@@ -351,7 +351,7 @@ static unsigned weight_of(enum resource resource)
 		[RESOURCE_MUTEX] = 9,
 	};
 
-	return weights[resource];
+	return weights[resource] ? weights[resource] : 10;
 }
 
 static int compare(uint64_t a, uint64_t b)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/writers/report.h"
 
+#include "hook_table.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -384,27 +386,17 @@ static void add_frames(struct report *report, struct line *line, size_t indent, 
 
 /* ---- waits ---- */
 
+/* Classes that calls wait for most; what else one can wait for goes by its own name elsewhere. */
 static const char *waiting_words(enum resource resource)
 {
-	switch (resource) {
-	case RESOURCE_LOCK:
-		return "locks";
-	case RESOURCE_SEMAPHORE:
-		return "semaphores";
-	case RESOURCE_CONDITION:
-		return "conditions";
-	case RESOURCE_THREAD:
-		return "joins";
-	case RESOURCE_NONE:
-	case RESOURCE_MEMORY:
-	case RESOURCE_FD:
-	case RESOURCE_FILE:
-	case RESOURCE_MUTEX:
-	case RESOURCE_EVENT:
-	case RESOURCE_COUNT:
-		break;
-	}
-	return "others";
+	static const char *const words[RESOURCE_COUNT] = {
+		[RESOURCE_LOCK] = "locks",	     [RESOURCE_SEMAPHORE] = "semaphores",
+		[RESOURCE_CONDITION] = "conditions", [RESOURCE_THREAD] = "joins",
+		[RESOURCE_BARRIER] = "barriers",     [RESOURCE_SEMSET] = "semsets",
+		[RESOURCE_PROCESS] = "children",     [RESOURCE_FD] = "files",
+	};
+
+	return words[resource] ? words[resource] : "others";
 }
 
 static uint64_t sum(const uint64_t *numbers, size_t count)
@@ -485,25 +477,10 @@ static void print_waits(struct report *report)
 
 static const char *object_word(enum resource resource)
 {
-	switch (resource) {
-	case RESOURCE_LOCK:
+	/* A lock that somebody waits for is a mutex, as often as not. */
+	if (resource == RESOURCE_LOCK)
 		return "mutex";
-	case RESOURCE_SEMAPHORE:
-		return "semaphore";
-	case RESOURCE_CONDITION:
-		return "condition";
-	case RESOURCE_THREAD:
-		return "thread";
-	case RESOURCE_NONE:
-	case RESOURCE_MEMORY:
-	case RESOURCE_FD:
-	case RESOURCE_FILE:
-	case RESOURCE_MUTEX:
-	case RESOURCE_EVENT:
-	case RESOURCE_COUNT:
-		break;
-	}
-	return "object";
+	return resource && resource != RESOURCE_EVENT ? resource_table[resource].type : "object";
 }
 
 static void print_holder(struct report *report, const struct summary_blocked *blocked)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Hooked by hand: memory. */
+#include "hand.h"
+
+/* Memory. Blocks of the pool were handed out before the real allocator was known. */
+
+EXPORT void free(void *ptr)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+	struct call call;
+	bool ours = pool_owns(ptr);
+
+	if (!call_begin(&call, HOOK_free, MOMENT_ENTER, &origin, WORD(ptr), 0)) {
+		real_ready();
+		if (!ours)
+			real.free(ptr);
+		return;
+	}
+	if (!ours)
+		real.free(ptr);
+	call_returned(&call);
+	EVENT(.resource = RESOURCE_MEMORY, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
+	      .failed = !ptr, .object = WORD(ptr));
+	call_end(&call);
+}
+
+/* Moves a block out of the pool, or asks the real one. */
+static void *resize(void *ptr, size_t size)
+{
+	void *moved;
+
+	if (!pool_owns(ptr))
+		return real.realloc(ptr, size);
+	moved = real.malloc(size);
+	for (size_t i = 0; moved && i < size && pool_owns((char *)ptr + i); i++)
+		((char *)moved)[i] = ((char *)ptr)[i];
+	return moved;
+}
+
+/*
+ * A block that was moved was lost at entry and gained at return; both are published after it, and
+ * nobody can have had the old address in between but through a later event.
+ */
+static void *realloc_event(struct call *call, void *old, size_t size, void *result)
+{
+	if (old && (result || !size))
+		call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
+						       .operation = OPERATION_FREE,
+						       .moment = MOMENT_ENTER,
+						       .part = 1,
+						       .object = WORD(old) });
+	call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
+					       .operation = OPERATION_ALLOC,
+					       .moment = MOMENT_LEAVE,
+					       .failed = !result,
+					       .object = WORD(result),
+					       .related = WORD(old),
+					       .size = size,
+					       .result = WORD(result) });
+	call_end(call);
+	return result;
+}
+
+EXPORT void *realloc(void *ptr, size_t size)
+{
+	void *result;
+
+	BEGIN(realloc, MOMENT_ENTER, ptr, 0, resize(ptr, size))
+	result = resize(ptr, size);
+	call_returned(&call);
+	return realloc_event(&call, ptr, size, result);
+}
+
+static void *resize_array(void *ptr, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (!pool_owns(ptr) || __builtin_mul_overflow(count, size, &bytes))
+		return real.reallocarray(ptr, count, size);
+	return resize(ptr, bytes);
+}
+
+EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
+{
+	void *result;
+
+	BEGIN(reallocarray, MOMENT_ENTER, ptr, 0, resize_array(ptr, count, size))
+	result = resize_array(ptr, count, size);
+	call_returned(&call);
+	return realloc_event(&call, ptr, count * size, result);
+}
+
+EXPORT int posix_memalign(void **where, size_t alignment, size_t size)
+{
+	int result;
+
+	BEGIN(posix_memalign, MOMENT_LEAVE, 0, 0, real.posix_memalign(where, alignment, size))
+	result = real.posix_memalign(where, alignment, size);
+	call_returned(&call);
+	call.error = result;
+	EVENT(.resource = RESOURCE_MEMORY, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
+	      .failed = result != 0, .object = result ? 0 : WORD(*where), .size = size,
+	      .result = WORD(result), .arguments = ARGUMENTS(DECIMAL(alignment)));
+	call_end(&call);
+	return result;
+}
