@@ -439,7 +439,7 @@ inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 
 	if (operation < OPERATION_COUNT)
 		effect = operation_table[operation].effect;
-	if (flags & CALL_FAILED)
+	if (flags & (CALL_FAILED | CALL_OF_CHILD))
 		return CALL_TYPE_NONE;
 	if (effect == EFFECT_GAINS)
 		return flags & CALL_UNWOUND ? CALL_TYPE_NONE : CALL_TYPE_ALLOC;

@@ -293,6 +293,8 @@ static void fill(struct record_call *record, const struct call *call,
 	record->moment = (uint8_t)event->moment;
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
+	if (unlikely(call->thread->vfork_return) && event->resource == RESOURCE_FD)
+		record->flags |= CALL_OF_CHILD;
 	record->resource = (uint8_t)event->resource;
 	record->cpu = current_cpu();
 	record->context = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: how code and processes end. */
+/* Hooked by hand: how processes begin and end, and what becomes of their code. */
 #include "hand.h"
 
 #include "maps.h"
+
+#include <stdarg.h>
+#include <sys/prctl.h>
 
 /* Destructors run inside, and call hooked functions; afterwards rules and modules may be stale. */
 EXPORT int dlclose(void *handle)
@@ -20,19 +23,490 @@ EXPORT int dlclose(void *handle)
 	return result;
 }
 
-/* The end of the process: recorded before it happens, since it does not return. */
-EXPORT __attribute__((noreturn)) void exit(int status)
+/*
+ * Children. In fork's child the call belongs to the parent's thread, whose slot it must not touch:
+ * the next hook finds out by the fork mark and gives the child its own.
+ */
+
+static pid_t child_event(struct call *call, pid_t pid, const struct call_argument *arguments)
+{
+	call_event(call, &(struct call_event){ .resource = RESOURCE_PROCESS,
+					       .operation = OPERATION_ALLOC,
+					       .moment = MOMENT_LEAVE,
+					       .failed = pid <= 0,
+					       .object = pid > 0 ? (uint64_t)pid : 0,
+					       .size = 1,
+					       .result = WORD(pid),
+					       .arguments = arguments });
+	call_end(call);
+	return pid;
+}
+
+EXPORT pid_t fork(void)
+{
+	pid_t pid;
+
+	BEGIN(fork, MOMENT_LEAVE, 0, 0, real.fork())
+	pid = real.fork();
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	return child_event(&call, pid, NO_ARGUMENTS);
+}
+
+EXPORT pid_t _Fork(void)
+{
+	pid_t pid;
+
+	BEGIN(_Fork, MOMENT_LEAVE, 0, 0, real._Fork())
+	pid = real._Fork();
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	return child_event(&call, pid, NO_ARGUMENTS);
+}
+
+/* The spawned child is made by a system call of libc's own, and its pid need not be asked for. */
+static int spawn_event(struct call *call, int result, pid_t pid,
+		       const struct call_argument *arguments)
+{
+	call->error = result;
+	child_event(call, result ? 0 : pid, arguments);
+	return result;
+}
+
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
+		       const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *restrict attributes, char *const argv[],
+		       char *const envp[])
+{
+	pid_t own;
+	int result;
+
+	BEGIN(posix_spawn, MOMENT_LEAVE, 0, 0,
+	      real.posix_spawn(pid, path, actions, attributes, argv, envp))
+	result = real.posix_spawn(pid ? pid : &own, path, actions, attributes, argv, envp);
+	call_returned(&call);
+	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path)));
+}
+
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict path,
+			const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *restrict attributes, char *const argv[],
+			char *const envp[])
+{
+	pid_t own;
+	int result;
+
+	BEGIN(posix_spawnp, MOMENT_LEAVE, 0, 0,
+	      real.posix_spawnp(pid, path, actions, attributes, argv, envp))
+	result = real.posix_spawnp(pid ? pid : &own, path, actions, attributes, argv, envp);
+	call_returned(&call);
+	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path)));
+}
+
+/* A child is given back when its end was told, not when it was stopped or continued. */
+static pid_t wait_event(struct call *call, pid_t pid, int status,
+			const struct call_argument *arguments)
+{
+	bool has_ended = pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status));
+
+	call_event(call,
+		   &(struct call_event){ .resource = RESOURCE_PROCESS,
+					 .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT,
+					 .moment = MOMENT_LEAVE,
+					 .failed = pid<0, .object = pid> 0 ? (uint64_t)pid : 0,
+					 .result = WORD(pid),
+					 .arguments = arguments });
+	call_end(call);
+	return pid;
+}
+
+EXPORT pid_t wait(int *status)
+{
+	int own = 0;
+	pid_t result;
+
+	BEGIN(wait, MOMENT_WAITS, 0, 0, real.wait(status))
+	call_sleeps(&call);
+	result = real.wait(status ? status : &own);
+	call_returned(&call);
+	return wait_event(&call, result, result > 0 && status ? *status : own, NO_ARGUMENTS);
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	int own = 0;
+	pid_t result;
+
+	BEGIN(waitpid, MOMENT_WAITS, pid, 0, real.waitpid(pid, status, options))
+	call_sleeps(&call);
+	result = real.waitpid(pid, status ? status : &own, options);
+	call_returned(&call);
+	return wait_event(&call, result, result > 0 && status ? *status : own,
+			  ARGUMENTS(DECIMAL(pid), HEX(options)));
+}
+
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	int own = 0;
+	pid_t result;
+
+	BEGIN(wait3, MOMENT_WAITS, 0, 0, real.wait3(status, options, usage))
+	call_sleeps(&call);
+	result = real.wait3(status ? status : &own, options, usage);
+	call_returned(&call);
+	return wait_event(&call, result, result > 0 && status ? *status : own,
+			  ARGUMENTS(HEX(options)));
+}
+
+EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	int own = 0;
+	pid_t result;
+
+	BEGIN(wait4, MOMENT_WAITS, pid, 0, real.wait4(pid, status, options, usage))
+	call_sleeps(&call);
+	result = real.wait4(pid, status ? status : &own, options, usage);
+	call_returned(&call);
+	return wait_event(&call, result, result > 0 && status ? *status : own,
+			  ARGUMENTS(DECIMAL(pid), HEX(options)));
+}
+
+EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	siginfo_t own = { 0 };
+	const siginfo_t *said = info ? info : &own;
+	bool has_ended;
+	int result;
+
+	BEGIN(waitid, MOMENT_WAITS, id, 0, real.waitid(type, id, info, options))
+	call_sleeps(&call);
+	result = real.waitid(type, id, info ? info : &own, options);
+	call_returned(&call);
+	has_ended = !result && said->si_pid && !(options & WNOWAIT) &&
+		    (said->si_code == CLD_EXITED || said->si_code == CLD_KILLED ||
+		     said->si_code == CLD_DUMPED);
+	EVENT(.resource = RESOURCE_PROCESS,
+	      .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT, .moment = MOMENT_LEAVE,
+	      .failed = result != 0, .object = result ? 0 : WORD(said->si_pid),
+	      .result = WORD(result),
+	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options)));
+	call_end(&call);
+	return result;
+}
+
+/*
+ * vfork returns twice on one stack, and what its child does there destroys the frame of any
+ * function between it and its caller. So the stub is assembly: it leaves no frame behind, and
+ * keeps its return address with the thread.
+ */
+struct vfork_target {
+	pid_t (*real)(void);
+	uint64_t is_traced;
+};
+
+struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa, uintptr_t fp);
+uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
+
+/* A child of vfork that calls it again would lose the first return address: it goes untraced. */
+__attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
+							   uintptr_t fp)
+{
+	struct thread *thread;
+
+	(void)cfa;
+	(void)fp;
+	real_ready();
+	thread = life_armed[HOOK_vfork] || life_wake(HOOK_vfork) ? call_thread() : NULL;
+	if (!thread || thread->vfork_return)
+		return (struct vfork_target){ real.vfork, 0 };
+	thread->vfork_return = ip;
+	thread->vfork_open = thread->slot.open_count;
+	return (struct vfork_target){ real.vfork, 1 };
+}
+
+/* Both return here; the parent alone takes its thread back as it was, and records. */
+__attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
+{
+	struct thread *thread = thread_self;
+	const struct origin origin = { .ip = thread->vfork_return, .cfa = cfa, .fp = fp };
+	int saved = *thread->error;
+	struct call call;
+
+	if (!pid)
+		return origin.ip;
+	thread->vfork_return = 0;
+	thread->slot.open_count = thread->vfork_open;
+	if (call_begin(&call, HOOK_vfork, MOMENT_LEAVE, &origin, 0, 0)) {
+		call_returned(&call);
+		call.error = saved;
+		child_event(&call, pid, NO_ARGUMENTS);
+	}
+	return origin.ip;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	"vfork:\n"
+	"	.cfi_startproc\n"
+	"	movq (%rsp), %rdi\n"
+	"	leaq 8(%rsp), %rsi\n"
+	"	movq %rbp, %rdx\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call hand_vfork_enter\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testq %rdx, %rdx\n"
+	"	jnz 1f\n"
+	"	jmp *%rax\n"
+	/* From here on the return address is with the thread: the stack is the caller's own. */
+	"1:	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_undefined rip\n"
+	"	call *%rax\n"
+	"	movq %rsp, %rsi\n"
+	"	movq %rbp, %rdx\n"
+	"	pushq %rax\n"
+	"	subq $8, %rsp\n"
+	"	movq %rax, %rdi\n"
+	"	call hand_vfork_leave\n"
+	"	movq %rax, %rcx\n"
+	"	addq $8, %rsp\n"
+	"	popq %rax\n"
+	"	jmp *%rcx\n"
+	"	.cfi_endproc\n"
+	".size vfork, .-vfork\n");
+#endif
+
+/*
+ * Exec. Said in a first half before it happens, since it does not return; the second half is there
+ * only if it failed.
+ */
+
+static void exec_begins(struct call *call, const struct call_argument *arguments)
+{
+	call->leave = call->enter;
+	call->error = 0;
+	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
+					       .operation = OPERATION_END,
+					       .moment = MOMENT_HALF,
+					       .part = 1,
+					       .arguments = arguments });
+	call_sleeps(call);
+}
+
+static int exec_failed(struct call *call, const struct call_argument *arguments)
+{
+	call_returned(call);
+	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
+					       .operation = OPERATION_END,
+					       .moment = MOMENT_LEAVE,
+					       .failed = true,
+					       .result = WORD(-1),
+					       .arguments = arguments });
+	call_end(call);
+	return -1;
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	BEGIN(execve, MOMENT_SPLIT, 0, 0, real.execve(path, argv, envp))
+	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	real.execve(path, argv, envp);
+	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	BEGIN(execv, MOMENT_SPLIT, 0, 0, real.execv(path, argv))
+	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	real.execv(path, argv);
+	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+}
+
+EXPORT int execvp(const char *path, char *const argv[])
+{
+	BEGIN(execvp, MOMENT_SPLIT, 0, 0, real.execvp(path, argv))
+	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	real.execvp(path, argv);
+	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+}
+
+EXPORT int execvpe(const char *path, char *const argv[], char *const envp[])
+{
+	BEGIN(execvpe, MOMENT_SPLIT, 0, 0, real.execvpe(path, argv, envp))
+	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	real.execvpe(path, argv, envp);
+	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	BEGIN(fexecve, MOMENT_SPLIT, fd, 0, real.fexecve(fd, argv, envp))
+	exec_begins(&call, ARGUMENTS(DECIMAL(fd)));
+	real.fexecve(fd, argv, envp);
+	return exec_failed(&call, ARGUMENTS(DECIMAL(fd)));
+}
+
+EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	BEGIN(execveat, MOMENT_SPLIT, dirfd, 0, real.execveat(dirfd, path, argv, envp, flags))
+	exec_begins(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags)));
+	real.execveat(dirfd, path, argv, envp, flags);
+	return exec_failed(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags)));
+}
+
+/*
+ * The forms with a list of arguments are those with an array, as glibc has them, too. On the stack
+ * as there: in vfork's child nothing else is safe.
+ */
+#define LIST_MAX 1024
+
+struct list {
+	char *argv[LIST_MAX];
+	char *const *envp;
+};
+
+/* False if the list is longer than we can hold: E2BIG, as from the kernel. */
+static bool take_list(struct list *list, const char *first, va_list rest, bool with_environment)
+{
+	unsigned int n = 0;
+
+	list->argv[n] = (char *)(uintptr_t)first;
+	while (list->argv[n])
+		if (++n == LIST_MAX)
+			return false;
+		else
+			list->argv[n] = va_arg(rest, char *);
+	if (with_environment)
+		list->envp = va_arg(rest, char *const *);
+	return true;
+}
+
+#define TAKE_LIST(list, arg, with_environment)                          \
+	do {                                                            \
+		va_list rest;                                           \
+		bool fits;                                              \
+                                                                        \
+		va_start(rest, arg);                                    \
+		fits = take_list(&(list), arg, rest, with_environment); \
+		va_end(rest);                                           \
+		if (!fits) {                                            \
+			errno = E2BIG;                                  \
+			return -1;                                      \
+		}                                                       \
+	} while (0)
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	struct list list;
+
+	TAKE_LIST(list, arg, false);
+	{
+		BEGIN(execl, MOMENT_SPLIT, 0, 0, real.execv(path, list.argv))
+		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		real.execv(path, list.argv);
+		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	}
+}
+
+EXPORT int execlp(const char *path, const char *arg, ...)
+{
+	struct list list;
+
+	TAKE_LIST(list, arg, false);
+	{
+		BEGIN(execlp, MOMENT_SPLIT, 0, 0, real.execvp(path, list.argv))
+		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		real.execvp(path, list.argv);
+		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	}
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	struct list list;
+
+	TAKE_LIST(list, arg, true);
+	{
+		BEGIN(execle, MOMENT_SPLIT, 0, 0, real.execve(path, list.argv, list.envp))
+		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		real.execve(path, list.argv, list.envp);
+		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	}
+}
+
+/* All that any option may read; what is not there is never looked at (prctl(2)). */
+EXPORT int prctl(int option, ...)
+{
+	unsigned long a, b, c, d;
+	const char *name;
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	a = va_arg(list, unsigned long);
+	b = va_arg(list, unsigned long);
+	c = va_arg(list, unsigned long);
+	d = va_arg(list, unsigned long);
+	va_end(list);
+	if (option != PR_SET_NAME) {
+		real_ready();
+		return real.prctl(option, a, b, c, d);
+	}
+	BEGIN(prctl, MOMENT_LEAVE, 0, 0, real.prctl(option, a, b, c, d))
+	result = real.prctl(option, a, b, c, d);
+	call_returned(&call);
+	name = result ? NULL : (const char *)a;
+	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_USE, .moment = MOMENT_LEAVE,
+	      .failed = result != 0, .object = call.thread->slot.pthread, .result = WORD(result),
+	      .arguments = ARGUMENTS(TEXT(name)));
+	call_end(&call);
+	return result;
+}
+
+/* The ends: recorded before they happen, since they do not return. */
+
+static void end_event(struct call *call, const struct call_argument *arguments)
+{
+	call_returned(call);
+	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
+					       .operation = OPERATION_END,
+					       .moment = MOMENT_ENTER,
+					       .arguments = arguments });
+	call_end(call);
+}
+
+#define END_BY(name)                                                             \
+	EXPORT __attribute__((noreturn)) void name(int status)                   \
+	{                                                                        \
+		const struct origin origin = CAPTURE_ORIGIN();                   \
+		struct call call;                                                \
+                                                                                 \
+		if (call_begin(&call, HOOK_##name, MOMENT_ENTER, &origin, 0, 0)) \
+			end_event(&call, ARGUMENTS(DECIMAL(status)));            \
+		real_ready();                                                    \
+		real.name(status);                                               \
+		__builtin_unreachable();                                         \
+	}
+
+END_BY(exit)
+END_BY(_exit)
+END_BY(_Exit)
+END_BY(quick_exit)
+
+EXPORT __attribute__((noreturn)) void abort(void)
 {
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (call_begin(&call, HOOK_exit, MOMENT_ENTER, &origin, 0, 0)) {
-		call_returned(&call);
-		EVENT(.resource = RESOURCE_EVENT, .operation = OPERATION_END,
-		      .moment = MOMENT_ENTER, .arguments = ARGUMENTS(DECIMAL(status)));
-		call_end(&call);
-	}
+	if (call_begin(&call, HOOK_abort, MOMENT_ENTER, &origin, 0, 0))
+		end_event(&call, NO_ARGUMENTS);
 	real_ready();
-	real.exit(status);
+	real.abort();
 	__builtin_unreachable();
 }

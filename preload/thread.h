@@ -28,6 +28,8 @@ struct thread {
 	struct record *busy_record; /* and its record, once reserved */
 	uint32_t modules;	    /* modules told so far */
 	struct stack_bounds stack;
+	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
+	uint32_t vfork_open;	/* open calls to come back to then */
 	uintptr_t walk[CAPTURE_DEPTH_MAX];
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
 };
