@@ -50,6 +50,7 @@ struct collector {
 	struct door *door;
 	struct sink first; /* opened before anybody attached; fd -1: not, or taken */
 	bool any;	   /* somebody has attached */
+	uint32_t paused;   /* as the streams were told; see struct arena */
 	int starter;	   /* pidfd of the first process, opened while it waits for us; -1 */
 	int inherited;
 	int reports; /* -1: nobody wants them */
@@ -74,6 +75,12 @@ static void tell_failure(struct collector *collector, const struct stream *strea
 	shared_fail(&collector->shared, sentence);
 }
 
+/* The document's protocol has no other form than packets. */
+static bool prefers_htr(const struct settings *settings)
+{
+	return settings->format == FORMAT_HTR && settings->protocol == PROTOCOL_2_0;
+}
+
 static void open_sink(struct collector *collector, struct member *member,
 		      const struct arena_process *process)
 {
@@ -82,6 +89,7 @@ static void open_sink(struct collector *collector, struct member *member,
 	struct sink_wish wish = {
 		.out = arena->settings.out,
 		.force = arena->settings.force,
+		.prefers_htr = prefers_htr(&arena->settings),
 		.first = !collector->any,
 		.inherited = collector->inherited,
 		.program = process->name,
@@ -97,6 +105,7 @@ static void open_sink(struct collector *collector, struct member *member,
 		tell_failure(collector, member->stream);
 	}
 	sink->heartbeat = &arena->heartbeat;
+	member->stream->wake = &arena->sleeping;
 }
 
 static uint32_t our_version(void)
@@ -126,10 +135,18 @@ static void begin_stream(struct collector *collector, struct member *member,
 		.realtime_ns = collector->realtime_ns,
 		.version = our_version(),
 	};
+	const struct encode_note off = {
+		.name = "~recording",
+		.values = &(const struct wire_value){ "state", "off" },
+		.count = 1,
+		.time = process->start,
+	};
 
 	if (process->parent < ARENA_PROCESSES)
 		start.parent_stream = arena->processes[process->parent].stream;
 	stream_begin(member->stream, &start);
+	if (collector->paused & 1)
+		stream_note(member->stream, &off);
 	/* from here on a file has a head, and tools know what it is */
 	stream_flush(member->stream);
 }
@@ -183,11 +200,23 @@ static int take_starter(struct collector *collector, const struct arena_process 
 	return pidfd;
 }
 
+/*
+ * We live, though we take nothing from the rings meanwhile: opening and closing the streams of many
+ * short processes can take longer than producers are patient.
+ */
+static void beat(struct collector *collector)
+{
+	struct arena *arena = collector->shared.arena;
+
+	__atomic_store_n(&arena->heartbeat, arena->heartbeat + 1, __ATOMIC_RELEASE);
+}
+
 static void adopt(struct collector *collector, uint32_t index)
 {
 	struct arena_process *process = &collector->shared.arena->processes[index];
 	struct member *member = calloc(1, sizeof(*member));
 
+	beat(collector);
 	collector->known[index] = true;
 	process->name[sizeof(process->name) - 1] = 0;
 	if (!member)
@@ -349,7 +378,7 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 {
 	static const char *const reasons[LOSS_COUNT] = {
 		[LOSS_NO_SLOT] = "no-slot",	[LOSS_FULL] = "full",	[LOSS_REENTRY] = "reentry",
-		[LOSS_ABANDONED] = "abandoned", [LOSS_EARLY] = "early",
+		[LOSS_ABANDONED] = "abandoned", [LOSS_EARLY] = "early", [LOSS_SEALED] = "sealed",
 	};
 	uint64_t sum = 0;
 
@@ -379,6 +408,33 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 			      collector->shared.arena->processes[member->index].lost);
 }
 
+static bool is_exec(uint16_t hook)
+{
+	const char *name = hook < HOOK_COUNT ? hook_table[hook].name : "";
+
+	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
+}
+
+/*
+ * Whether it was in the middle of an exec when it ended. That call returns only if it fails, so
+ * what ended was another image, which did not attach.
+ */
+static bool was_replaced(struct collector *collector, const struct member *member)
+{
+	struct arena *arena = collector->shared.arena;
+
+	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
+		const struct slot *slot = arena_slot(arena, i);
+
+		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
+			continue;
+		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
+			if (is_exec(slot->open[j].hook))
+				return true;
+	}
+	return false;
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -391,6 +447,10 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
+	if (end != WATCH_EXEC && was_replaced(collector, member)) {
+		end = WATCH_EXEC;
+		member->watch.status = 1;
+	}
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)
 		add_text(&facts, "how", "exited");
 	else
@@ -415,13 +475,16 @@ static void finish(struct collector *collector, struct member *member)
 {
 	uint64_t lost;
 
+	beat(collector);
+	if (member->watch.end == WATCH_GONE &&
+	    __atomic_load_n(&collector->shared.arena->told_pid, __ATOMIC_ACQUIRE) ==
+		    member->watch.pid)
+		watch_learn(&member->watch, collector->shared.arena->told_status);
 	say_all_open(collector, member);
 	lost = say_all_lost(collector, member);
 	say_end(collector, member, lost);
 	merge_free_slots(collector->merge, member->index);
 	stream_close(member->stream);
-	if (member->stream->broken)
-		tell_failure(collector, member->stream);
 	watch_stop(&member->watch);
 	member->phase = PHASE_CLOSING;
 }
@@ -443,11 +506,18 @@ static void leave(struct collector *collector, uint32_t place)
 	struct member *member = collector->active[place];
 	struct arena *arena = collector->shared.arena;
 
+	if (member->stream->broken)
+		tell_failure(collector, member->stream);
 	report(collector, member);
+	/* From here on another process may take the entry. */
+	merge_forget(collector->merge, member->index);
+	collector->members[member->index] = NULL;
+	collector->known[member->index] = false;
+	if (collector->adopted > member->index)
+		collector->adopted = member->index;
 	__atomic_store_n(&arena->processes[member->index].state, PROCESS_GONE, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&arena->detached, 1, __ATOMIC_RELEASE);
 	shared_futex_wake(&arena->detached);
-	collector->members[member->index] = NULL;
 	collector->active[place] = collector->active[--collector->count];
 	collector->gone_ns = ticks_clock_ns();
 	stream_free(member->stream);
@@ -461,7 +531,7 @@ static void finish_ended(struct collector *collector)
 
 		if (member->phase == PHASE_ENDED)
 			finish(collector, member);
-		if (member->phase == PHASE_CLOSING && sink_finished(&member->stream->sink))
+		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave(collector, i);
 		else
 			i++;
@@ -489,11 +559,131 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 
+		beat(collector);
 		if (member->phase == PHASE_ALIVE &&
 		    watch_has_ended(&member->watch, &collector->shared, now_ns,
 				    is_silent(collector, member)))
 			end_member(collector, member);
 	}
+}
+
+/* ---- what the user asks for meanwhile ---- */
+
+/* A note in all streams, between what was handed out and what is to come. */
+static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
+			   const char *value)
+{
+	const struct wire_value pair = { value_name, value };
+
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		struct encode_note note = {
+			.name = name,
+			.values = &pair,
+			.count = 1,
+			.time = merge_limit(collector->merge, member->index),
+		};
+
+		if (member->phase != PHASE_CLOSING)
+			stream_note(member->stream, &note);
+	}
+}
+
+static void say_recording(struct collector *collector, bool on)
+{
+	say_everywhere(collector, "~recording", "state", on ? "on" : "off");
+}
+
+/* A stream tells when nothing was recorded, or what was freed then would seem to be held. */
+static void note_pause(struct collector *collector)
+{
+	uint32_t paused = __atomic_load_n(&collector->shared.arena->paused, __ATOMIC_ACQUIRE);
+	uint32_t changes = paused - collector->paused;
+
+	if (!changes)
+		return;
+	collector->paused = paused;
+	/* back where it was before we looked: once there, once back */
+	if (changes % 2 == 0)
+		say_recording(collector, paused & 1);
+	say_recording(collector, !(paused & 1));
+}
+
+/* Stopped before it is noted, started after: what is recorded lies between the notes. */
+static void pause_run(struct collector *collector, bool paused)
+{
+	uint32_t *word = &collector->shared.arena->paused;
+	uint32_t seen = collector->paused;
+
+	if ((seen & 1) == paused)
+		return;
+	if (!paused)
+		say_recording(collector, true);
+	/* It fails where a signal has just done the same. */
+	if (__atomic_compare_exchange_n(word, &seen, seen + 1, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_RELAXED) &&
+	    !paused)
+		collector->paused++;
+}
+
+/* The path of a stream's file as it is now, with a newline, if there is room for it. */
+static void answer_path(struct arena_control *control, const struct sink *sink)
+{
+	char link[32], path[sizeof(control->answer)];
+	size_t used = strnlen(control->answer, sizeof(control->answer) - 1);
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+	length = readlink(link, path, sizeof(path));
+	if (!sink->regular || length <= 0 || used + (size_t)length + 2 > sizeof(control->answer))
+		return;
+	memcpy(control->answer + used, path, (size_t)length);
+	memcpy(control->answer + used + length, "\n", 2);
+}
+
+static void flush_streams(struct collector *collector)
+{
+	struct arena *arena = collector->shared.arena;
+
+	arena->control.answer[0] = '\0';
+	/* first that of the process that was named, then the others */
+	for (int named = 1; named >= 0; named--)
+		for (uint32_t i = 0; i < collector->count; i++) {
+			struct member *member = collector->active[i];
+
+			if (member->phase == PHASE_CLOSING ||
+			    named != (member->watch.our_pid == arena->control.pid))
+				continue;
+			stream_sync(member->stream);
+			answer_path(&arena->control, &member->stream->sink);
+		}
+}
+
+static void obey(struct collector *collector)
+{
+	struct arena_control *control = &collector->shared.arena->control;
+	uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_ACQUIRE);
+	char text[sizeof(control->text)];
+
+	if (asked == control->answered)
+		return;
+	switch ((enum control_command)control->command) {
+	case CONTROL_START:
+	case CONTROL_STOP:
+		pause_run(collector, control->command == CONTROL_STOP);
+		break;
+	case CONTROL_MARK:
+		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, control->text);
+		say_everywhere(collector, "~mark", "text", text);
+		break;
+	case CONTROL_SNAPSHOT:
+		flush_streams(collector);
+		break;
+	case CONTROL_NONE:
+		break;
+	}
+	__atomic_store_n(&control->answered, asked, __ATOMIC_RELEASE);
+	shared_futex_wake(&control->answered);
 }
 
 /* ---- the loop ---- */
@@ -508,7 +698,8 @@ static bool starter_is_dead(const struct collector *collector)
 
 static bool is_complete(struct collector *collector, uint64_t now_ns)
 {
-	bool expected = !collector->any && !starter_is_dead(collector);
+	bool expected = !collector->any && !starter_is_dead(collector) &&
+			!__atomic_load_n(&collector->shared.arena->told_pid, __ATOMIC_ACQUIRE);
 	uint64_t since = collector->any ? collector->gone_ns : collector->started_ns;
 	uint64_t patience = expected ? FIRST_NS : LINGER_NS;
 
@@ -551,6 +742,8 @@ void collect_run(struct collector *collector)
 		look_around(collector, now);
 		ticks_compare(&collector->ticks, now);
 		taken = merge_round(collector->merge);
+		note_pause(collector);
+		obey(collector);
 		finish_ended(collector);
 		if (taken >= BUSY_BYTES) {
 			sleep = SLEEP_LEAST;
@@ -626,7 +819,19 @@ static void close_others(const struct collector *collector)
 	syscall(SYS_close_range, from, ~0u, 0);
 }
 
-/* 0, 1 and 2 are occupied, so that no file of ours gets their numbers. */
+/* Where the program had closed some of 0, 1 and 2, no file of ours may get their numbers. */
+static void fill_standard(void)
+{
+	int null;
+
+	do
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (null >= 0 && null <= STDERR_FILENO);
+	if (null >= 0)
+		close(null);
+}
+
+/* What 0, 1 and 2 were open for, others may wait for the end of. */
 static void occupy_standard(const struct collector *collector)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -645,6 +850,7 @@ static int open_first(struct collector *collector, struct error *err)
 	struct sink_wish wish = {
 		.out = arena->settings.out,
 		.force = arena->settings.force,
+		.prefers_htr = prefers_htr(&arena->settings),
 		.first = true,
 		.inherited = collector->inherited,
 		.program = arena->starter_name,
@@ -702,6 +908,8 @@ static int start_parts(struct collector *collector, struct error *err)
 		arena->collector = getpid();
 	collector->starter = arena->starter ? watch_open(arena->starter) : -1;
 	collector->realtime_ns = realtime_offset();
+	collector->paused = arena->settings.start == START_OFF;
+	arena->paused = collector->paused;
 	ticks_begin(&collector->ticks);
 	collector->started_ns = ticks_clock_ns();
 	return 0;
@@ -721,6 +929,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	collector->first.fd = -1;
 	setsid();
 	raise_limits();
+	fill_standard();
 	ignore_signals();
 	/* a command that we start gets none of the program's descriptors */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/encode.h"
 
+#include "collect/packet.h"
+#include "collect/values.h"
 #include "hook_table.h"
 
 #include <inttypes.h>
@@ -11,145 +13,8 @@
 #define DAY_MS	       86400000u
 #define MS_NS	       1000000u
 #define VALUE_NAME_MAX 48   /* a name of a value; hooks' arguments are far below */
-#define PART_MAX       3900 /* a longer text is cut into parts; with its name it fits a packet */
 #define PATH_CLIP      3800 /* MMAP cannot be cut into parts */
 #define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18) /* in both protocols behind four dwords */
-#define NAME_COPY      32		       /* names up to here are copied by two vector moves */
-#define inline_	       static inline __attribute__((always_inline))
-
-/* A string that is already laid out for the wire: length, text, padding. */
-struct wire_text {
-	const void *bytes;
-	uint32_t size;
-};
-
-/* The packets' structs once more, with strings laid out beforehand. */
-typedef uint32_t encode_dword;
-typedef uint64_t encode_qword;
-typedef uint64_t encode_pointer;
-typedef struct wire_text encode_string;
-typedef struct wire_flags encode_flags;
-typedef struct wire_values encode_values;
-typedef struct wire_addresses encode_addresses;
-
-#define PACKET(name, tag, description) struct encode_packet_##name {
-#define FIELD(kind, name, description) encode_##kind name;
-#define TAIL(kind, name, description)  encode_##kind name;
-#define PACKET_END(name) \
-	}                \
-	;
-#include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
-
-/* ---- fields ---- */
-
-inline_ uint8_t *put_dword(uint8_t *at, uint32_t value)
-{
-	memcpy(at, &value, 4);
-	return at + 4;
-}
-
-inline_ uint8_t *put_qword(uint8_t *at, uint64_t value)
-{
-	memcpy(at, &value, 8);
-	return at + 8;
-}
-
-inline_ uint8_t *put_pointer(uint8_t *at, uint64_t value)
-{
-	uintptr_t native = (uintptr_t)value;
-
-	memcpy(at, &native, sizeof(native));
-	return at + sizeof(native);
-}
-
-inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
-{
-	memcpy(at, &value, 4);
-	return at + 4;
-}
-
-/* Short ones by a copy of fixed size: what it copies too much is written over. */
-inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
-{
-	if (__builtin_expect(text.size <= NAME_COPY, 1))
-		memcpy(at, text.bytes, NAME_COPY);
-	else
-		memcpy(at, text.bytes, text.size);
-	return at + text.size;
-}
-
-/* Lists are written by those who know them. */
-inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
-{
-	return put_dword(at, values.count);
-}
-
-inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
-{
-	const uint64_t *item = addresses.items;
-	uint32_t left = addresses.count;
-
-	at = put_dword(at, left);
-	/* in place: for so few, a call of memcpy costs more than it copies */
-	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
-		memcpy(at, item, 32);
-	for (; left; left--)
-		at = put_pointer(at, *item++);
-	return at;
-}
-
-/* A text as a string of the wire. to: room for length rounded up and 4 more. */
-static uint32_t lay_out(uint8_t *to, const char *text, size_t length)
-{
-	uint32_t size;
-
-	if (length > WIRE_STRING_MAX)
-		length = WIRE_STRING_MAX;
-	size = (uint32_t)(length + 2 + 3) & ~3u;
-	/* "" has length 2 and two NULs: length 0 is the string that is not there */
-	if (size < 4)
-		size = 4;
-	memset(to + size - 4, 0, 4);
-	to[0] = (uint8_t)(size - 2);
-	to[1] = (uint8_t)((size - 2) >> 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	to[0] = (uint8_t)((size - 2) >> 8);
-	to[1] = (uint8_t)(size - 2);
-#endif
-	memcpy(to + 2, text, length);
-	return size;
-}
-
-/* ---- packets, from the rows ---- */
-
-#define PACKET(name, tag, description)                                                      \
-	inline_ uint8_t *put_##name(uint8_t *at, const struct encode_packet_##name *packet, \
-				    bool tails)                                             \
-	{                                                                                   \
-		uint8_t *start = at;                                                        \
-		(void)tails;                                                                \
-		at = put_dword(at, WIRE_TAG(#tag)) + 4;
-#define FIELD(kind, name, description) at = put_##kind(at, packet->name);
-#define TAIL(kind, name, description) \
-	if (tails)                    \
-		at = put_##kind(at, packet->name);
-#define PACKET_END(name)                                                 \
-	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE); \
-	return at;                                                       \
-	}
-/* The rooms that only sp-rtrace's own parts use have a row and no writer. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include "wire.def"
-#pragma GCC diagnostic pop
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /* CALL as BINARY_PROTOCOL 1.4 has it. */
 static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packet)
@@ -166,6 +31,46 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 	at = put_dword(at, packet->size);
 	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE);
 	return at;
+}
+
+/* ---- packets that go into an htr ---- */
+
+/* The size of what begins at bytes and belongs together; *is_call: it is a call. */
+static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
+{
+	size_t size = 0;
+	uint32_t tag, length;
+
+	*is_call = false;
+	if (bytes[0] == WIRE_HANDSHAKE)
+		return bytes[1] + 2u;
+	do {
+		memcpy(&tag, bytes + size, 4);
+		memcpy(&length, bytes + size + 4, 4);
+		size += WIRE_HEADER_SIZE + length;
+		*is_call |= tag == WIRE_TAG("CALL");
+	} while (*is_call && tag != WIRE_TAG("BTRC") && size < left);
+	return size;
+}
+
+void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		bool is_call;
+		size_t piece = piece_size(bytes, size, &is_call);
+
+		htr_packets(htr, bytes, piece, is_call);
+		bytes += piece;
+		size -= piece;
+	}
+}
+
+static inline void hand_over(struct encoder *encoder)
+{
+	if (!encoder->htr || !encoder->used)
+		return;
+	encode_hand_over(encoder->htr, encoder->buffer, encoder->used);
+	encoder->used = 0;
 }
 
 /* ---- start of a stream ---- */
@@ -212,6 +117,14 @@ static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
 	size_t length = strlen(text);
 
 	return (struct wire_text){ room, lay_out(room, text, length < most ? length : most) };
+}
+
+/* A text of a record, which need not end where it should. room: 256 bytes. */
+static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+
+	return (struct wire_text){ room, lay_out(room, text, length < 250 ? length : 250) };
 }
 
 static uint8_t *put_resources(uint8_t *at, bool tails)
@@ -262,62 +175,10 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
 			encoder->tails);
 	at = put_resources(at, encoder->tails);
 	encoder->used = (size_t)(at - encoder->buffer);
+	hand_over(encoder);
 }
 
 /* ---- values ---- */
-
-/* ARGS packets as they grow: a new one begins where the next value would not fit. */
-struct values {
-	uint8_t *at, *end;
-	uint8_t *packet; /* NULL: none begun */
-	uint32_t count;
-};
-
-static void values_end(struct values *values)
-{
-	if (!values->packet)
-		return;
-	put_dword(values->packet + 4, (uint32_t)(values->at - values->packet) - WIRE_HEADER_SIZE);
-	put_dword(values->packet + WIRE_HEADER_SIZE, values->count);
-	values->packet = NULL;
-}
-
-static void values_put(struct values *values, const char *name, size_t name_length,
-		       const char *value, size_t length)
-{
-	size_t size = name_length + length + 12;
-
-	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)
-		return;
-	if (values->packet && (size_t)(values->at - values->packet) + size > WIRE_PACKET_MAX)
-		values_end(values);
-	if (!values->packet) {
-		values->packet = values->at;
-		values->at = put_dword(values->at, WIRE_TAG("ARGS")) + 8;
-		values->count = 0;
-	}
-	values->at += lay_out(values->at, name, name_length);
-	values->at += lay_out(values->at, value, length);
-	values->count++;
-}
-
-/* A text of any length: in parts name, name+1, name+2 … where one packet cannot hold it. */
-static void values_put_text(struct values *values, const char *name, const char *value,
-			    size_t length)
-{
-	char part[VALUE_NAME_MAX + 16];
-	size_t name_length = strnlen(name, VALUE_NAME_MAX);
-
-	values_put(values, name, name_length, value, length < PART_MAX ? length : PART_MAX);
-	for (unsigned number = 1; length > PART_MAX; number++) {
-		int size = snprintf(part, sizeof(part), "%.*s+%u", VALUE_NAME_MAX, name, number);
-
-		value += PART_MAX;
-		length -= PART_MAX;
-		values_put(values, part, (size_t)size, value,
-			   length < PART_MAX ? length : PART_MAX);
-	}
-}
 
 /* Digits of a number from behind. Returns where they begin. */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
@@ -399,13 +260,14 @@ static void put_argument(struct values *values, const struct hook_argument *argu
 	values_put(values, argument->name, strlen(argument->name), at, (size_t)(end - at));
 }
 
+/* As packets at `at`, or, if it is there, to htr. */
 static uint8_t *put_call_values(const struct encoder *encoder, uint8_t *at,
-				const struct record_call *call)
+				const struct record_call *call, struct htr *htr)
 {
 	const struct hook *hook = &hook_table[call->record.more];
 	struct raw_values raw = { .numbers = (const uint64_t *)(call + 1),
 				  .number_count = call->numbers };
-	struct values values = { .at = at, .end = encoder->buffer + encoder->room };
+	struct values values = { .htr = htr, .at = at, .end = encoder->buffer + encoder->room };
 
 	raw.text = (const char *)(raw.numbers + call->numbers);
 	raw.text_end = raw.text + call->text;
@@ -461,6 +323,29 @@ inline_ uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count)
 	return put_backtrace(at, &packet, true);
 }
 
+static bool put_htr_call(struct encoder *encoder, const struct merge_event *event,
+			 const struct encode_packet_call *packet)
+{
+	const struct record_call *call = (const struct record_call *)event->record;
+	uint32_t *function = &encoder->functions[call->record.more];
+	struct htr_event one = { .call = packet,
+				 .has_arguments = call->numbers || call->text,
+				 .frames = event->frames,
+				 .frame_count = event->frame_count };
+
+	if (__builtin_expect(!*function, 0)) {
+		const char *name = hook_table[call->record.more].name;
+
+		*function = htr_function(encoder->htr, name, strlen(name)) + 1;
+	}
+	one.function = *function - 1;
+	if (!htr_event(encoder->htr, &one))
+		return false;
+	if (one.has_arguments)
+		put_call_values(encoder, NULL, call, encoder->htr);
+	return true;
+}
+
 static void encode_call(struct encoder *encoder, const struct merge_event *event)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
@@ -477,7 +362,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		return;
 	name = &encoder->names[call->record.more];
 	packet = (struct encode_packet_call){
-		.resource = type && call->resource && call->resource < RESOURCE_COUNT
+		.resource = type && call->resource && call->resource <= RESOURCES_MAX
 				    ? call->resource
 				    : RESOURCE_EVENT,
 		.context = call->context,
@@ -503,9 +388,11 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.result = call->result,
 		.frame = call->frame,
 	};
+	if (encoder->htr && put_htr_call(encoder, event, &packet))
+		return;
 	at = put_any_call(encoder, at, &packet);
 	if (call->numbers || call->text)
-		at = put_call_values(encoder, at, call);
+		at = put_call_values(encoder, at, call, NULL);
 	at = put_frames(at, event->frames, event->frame_count);
 	encoder->used = (size_t)(at - encoder->buffer);
 }
@@ -555,6 +442,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note)
 	values_end(&values);
 	values.at = put_frames(values.at, note->frames, note->frame_count);
 	encoder->used = (size_t)(values.at - encoder->buffer);
+	hand_over(encoder);
 }
 
 /* The next text of a record, which need not end where it should. */
@@ -618,6 +506,39 @@ static void encode_module(struct encoder *encoder, const struct record_module *r
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
+static void encode_context(struct encoder *encoder, const struct record_name *record)
+{
+	const char *text = (const char *)(record + 1);
+	uint8_t name[256];
+	struct encode_packet_context packet = {
+		.id = record->id,
+		.name = text_in(name, text, record->name_size),
+	};
+	uint8_t *at = put_context(encoder->buffer + encoder->used, &packet, encoder->tails);
+
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+static void encode_class(struct encoder *encoder, const struct record_name *record)
+{
+	const char *text = (const char *)(record + 1);
+	uint8_t type[256], description[256];
+	struct encode_packet_resource packet = {
+		.id = record->id,
+		.flags = record->flags,
+		.type = text_in(type, text, record->name_size),
+		.description =
+			text_in(description, text + record->name_size, record->description_size),
+	};
+	uint8_t *at;
+
+	/* The places of ours are taken; readers keep a table of so many. */
+	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
+		return;
+	at = put_resource(encoder->buffer + encoder->used, &packet, encoder->tails);
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
 static uint32_t clip(uint64_t number)
 {
 	return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
@@ -660,10 +581,17 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 	case RECORD_HEAP:
 		encode_heap(encoder, (const struct record_heap *)event->record);
 		break;
+	case RECORD_CONTEXT:
+		encode_context(encoder, (const struct record_name *)event->record);
+		break;
+	case RECORD_CLASS:
+		encode_class(encoder, (const struct record_name *)event->record);
+		break;
 	case RECORD_PAD:
 	case RECORD_THREAD:
 		break;
 	}
+	hand_over(encoder);
 }
 
 size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls)

@@ -4,13 +4,15 @@
 
 /*
  * Events as packets of the binary stream, straight into a large buffer that the caller empties:
- * whole packets only, nothing allocated, no system call. The put functions come from wire.def.
+ * whole packets only, nothing allocated, no system call. Or, if there is an htr, as what it makes
+ * of them: then the buffer is only used to hand over what has no form but a packet.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/htr.h"
 #include "collect/merge.h"
 #include "collect/ticks.h"
 #include "hooks.h"
@@ -30,10 +32,12 @@ struct encoder {
 	uint8_t *buffer;
 	size_t used, room; /* empty it before less than ENCODE_MOST is left */
 	bool tails;	   /* 2.0; else the protocol document to the letter: 1.4 */
+	struct htr *htr;   /* NULL: packets; set behind encode_init() */
 	const struct ticks *ticks;
 	uint64_t ms_start; /* ns at which the millisecond of `timestamp` began */
 	uint32_t timestamp;
 	struct encode_name names[HOOK_COUNT];
+	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
 };
 
 /* What PINF says. */
@@ -70,10 +74,15 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 /* Handshake, PINF, MINF and all RESR: the start of a stream. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
-/* One event of merge: RECORD_CALL, NOTE, MODULE or HEAP. */
+/* One event of merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */
 void encode_event(struct encoder *encoder, const struct merge_event *event);
 
 void encode_note(struct encoder *encoder, const struct encode_note *note);
+
+/*
+ * Hands whole packets over to an htr, as the pieces that it takes. A handshake may come first.
+ */
+void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
  * How much of the first size bytes of a buffer is whole packets, and in *calls how many calls (no

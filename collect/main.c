@@ -66,7 +66,9 @@ int main(int argc, char **argv)
 			return refuse("not a descriptor: ", argv[i]);
 	collector = collect_start(&fds, &err);
 	if (!collector) {
-		fprintf(stderr, "holdtrace-collect: %s\n", err.text);
+		/* Under the launcher it stands in the arena, and the launcher says it. */
+		if (fds.reports < 0)
+			fprintf(stderr, "holdtrace-collect: %s\n", err.text);
 		return 1;
 	}
 	collect_run(collector);

@@ -48,13 +48,14 @@ struct reader {
 	uint32_t frame_count;
 	uint64_t lost[LOSS_COUNT];
 	struct reader *next; /* of the same process, in this round */
-	uint64_t stack[ARENA_FRAMES_MAX];
+	uint64_t stack[ARENA_MEMORY_MAX];
 };
 
 struct process {
 	struct merge_counts counts;
 	uint64_t last_time;
 	uint64_t limit;
+	uint64_t round; /* the last one that it was listed in */
 	struct merge_thread *threads;
 	uint32_t thread_count, thread_room;
 	struct reader *first; /* in this round */
@@ -68,8 +69,10 @@ struct merge {
 	bool barrier;
 	uint64_t clock_ns; /* our own active time: stops while we are stopped */
 	uint64_t round_ns;
-	uint64_t saved; /* bytes of copies */
-	uint64_t held;	/* entries that wait */
+	uint64_t round;	  /* number of the round */
+	uint64_t horizon; /* of the round */
+	uint64_t saved;	  /* bytes of copies */
+	uint64_t held;	  /* entries that wait */
 	struct merge_counts nobody;
 	uint32_t active_count;
 	uint32_t active[ARENA_PROCESSES]; /* processes with slots in this round */
@@ -124,6 +127,14 @@ void merge_destroy(struct merge *merge)
 	free(merge);
 }
 
+void merge_forget(struct merge *merge, uint32_t index)
+{
+	if (merge->processes[index])
+		free(merge->processes[index]->threads);
+	free(merge->processes[index]);
+	merge->processes[index] = NULL;
+}
+
 static struct process *process_get(struct merge *merge, uint32_t index)
 {
 	if (!merge->processes[index])
@@ -155,13 +166,19 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 				const uint64_t *fresh)
 {
 	uint32_t kept = call->kept < reader->frame_count ? call->kept : reader->frame_count;
-	uint32_t room = ARENA_FRAMES_MAX - kept;
+	uint32_t room = ARENA_MEMORY_MAX - kept;
 	uint32_t count = call->fresh < room ? call->fresh : room;
-	uint64_t *to = reader->stack + ARENA_FRAMES_MAX - kept - count;
+	uint64_t *to = reader->stack + ARENA_MEMORY_MAX - kept - count;
 
 	for (uint32_t i = 0; i < count; i++)
 		to[i] = fresh[i];
 	reader->frame_count = kept + count;
+}
+
+/* Frames of the record's backtrace, at the array's end less all that are remembered. */
+static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
+{
+	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;
 }
 
 static inline uint32_t call_values_size(const struct record_call *call)
@@ -186,6 +203,7 @@ static bool record_is_sound(const struct record *record)
 {
 	const struct record_module *module = (const struct record_module *)record;
 	const struct record_note *note = (const struct record_note *)record;
+	const struct record_name *name = (const struct record_name *)record;
 
 	switch ((enum record_kind)record->kind) {
 	case RECORD_CALL:
@@ -201,6 +219,10 @@ static bool record_is_sound(const struct record *record)
 		       sizeof(*note) + note->text <= record->length;
 	case RECORD_HEAP:
 		return record->length >= sizeof(struct record_heap);
+	case RECORD_CONTEXT:
+	case RECORD_CLASS:
+		return record->length >= sizeof(*name) &&
+		       sizeof(*name) + name->name_size + name->description_size <= record->length;
 	case RECORD_PAD:
 		break;
 	}
@@ -237,8 +259,8 @@ static bool save_frames(struct reader *reader, struct entry *entry)
 		count = 0;
 	} else if (!(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE))) {
 		apply_frames(reader, call, frames);
-		count = reader->frame_count;
-		frames = reader->stack + ARENA_FRAMES_MAX - count;
+		count = shown_frames(reader, call);
+		frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
 	}
 	entry->frames = malloc((count + 1) * sizeof(uint64_t));
 	if (!entry->frames)
@@ -514,8 +536,8 @@ static void event_frames(struct reader *reader, const struct entry *entry,
 		event->frame_count = call->fresh;
 	} else {
 		apply_frames(reader, call, call_fresh(call));
-		event->frames = reader->stack + ARENA_FRAMES_MAX - reader->frame_count;
-		event->frame_count = reader->frame_count;
+		event->frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+		event->frame_count = shown_frames(reader, call);
 	}
 	if (event->frame_count > ARENA_FRAMES_MAX)
 		event->frame_count = ARENA_FRAMES_MAX;
@@ -687,6 +709,7 @@ static struct process *list_process(struct merge *merge, uint32_t index, uint64_
 		process->listed = true;
 		process->first = NULL;
 		process->limit = process->ended ? UINT64_MAX : now;
+		process->round = merge->round;
 		merge->active[merge->active_count++] = index;
 	}
 	return process;
@@ -736,6 +759,8 @@ uint64_t merge_round(struct merge *merge)
 		used = merge->arena->slots;
 	advance_clock(merge);
 	now = horizon(merge);
+	merge->horizon = now;
+	merge->round++;
 	for (uint32_t i = 0; i < used; i++)
 		taken += visit(merge, i, now);
 	for (uint32_t i = 0; i < merge->active_count; i++) {
@@ -815,6 +840,16 @@ const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t
 uint64_t merge_last_time(const struct merge *merge, uint32_t process)
 {
 	return merge->processes[process] ? merge->processes[process]->last_time : 0;
+}
+
+uint64_t merge_limit(const struct merge *merge, uint32_t index)
+{
+	const struct process *process = merge->processes[index];
+	uint64_t limit = merge->horizon;
+
+	if (process && !process->ended && process->round == merge->round)
+		limit = process->limit;
+	return process && process->last_time > limit ? process->last_time : limit;
 }
 
 static void free_slot(struct merge *merge, uint32_t index)

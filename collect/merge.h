@@ -33,8 +33,8 @@ struct merge_event {
 };
 
 /*
- * Where events go: RECORD_CALL, NOTE, HEAP and MODULE. Every thread tells its modules itself,
- * just before the event that needs them, so one module may come several times.
+ * Where events go: RECORD_CALL, NOTE, HEAP, MODULE, CONTEXT and CLASS. Every thread tells its
+ * modules itself, just before the event that needs them, so one module may come several times.
  */
 struct merge_handler {
 	void (*event)(void *context, uint32_t process, const struct merge_event *event);
@@ -82,7 +82,16 @@ const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t
 /* Time of the last event of a process, in ticks; 0 if there was none. */
 uint64_t merge_last_time(const struct merge *merge, uint32_t process);
 
+/*
+ * A time, in ticks, that everything handed out of a process is before and that what is still to
+ * come is not: what is said of the process at this time stands where it belongs.
+ */
+uint64_t merge_limit(const struct merge *merge, uint32_t process);
+
 /* Gives back the slots of a process that has ended and been drained. */
 void merge_free_slots(struct merge *merge, uint32_t process);
+
+/* Its slots are free: nothing is known of the process any more, and its entry may be used again. */
+void merge_forget(struct merge *merge, uint32_t process);
 
 #endif

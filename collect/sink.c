@@ -59,11 +59,25 @@ bool sink_needs_program(const char *out)
 	return sink_form(out) == SINK_DIRECTORY;
 }
 
+static bool ends_in(const char *out, const char *ending)
+{
+	size_t length = strlen(out), size = strlen(ending);
+
+	return length > size && !strcmp(out + length - size, ending);
+}
+
 static bool is_compressed(const char *out)
 {
-	size_t length = strlen(out);
+	return ends_in(out, ".zst");
+}
 
-	return length > 4 && !strcmp(out + length - 4, ".zst");
+/* What a file's name says wins over the setting. */
+static bool wants_htr(const struct sink_wish *wish)
+{
+	if (sink_form(wish->out) != SINK_FILE)
+		return wish->prefers_htr;
+	return ends_in(wish->out, ".htr") ||
+	       (wish->prefers_htr && !ends_in(wish->out, ".rtrace") && !is_compressed(wish->out));
 }
 
 /* A program's name as part of a file's name. */
@@ -96,8 +110,8 @@ bool sink_path(const struct sink_wish *wish, char *path, size_t size)
 
 		if (*directory && directory[strlen(directory) - 1] != '/')
 			slash = "/";
-		length = snprintf(path, size, "%s%sholdtrace.%s.%d.rtrace", directory, slash,
-				  program, (int)wish->pid);
+		length = snprintf(path, size, "%s%sholdtrace.%s.%d.%s", directory, slash, program,
+				  (int)wish->pid, wants_htr(wish) ? "htr" : "rtrace");
 	}
 	return length > 0 && (size_t)length < size;
 }
@@ -181,8 +195,10 @@ static int open_file(struct sink *sink, const struct sink_wish *wish, struct err
 	if (open_special(sink)) {
 		if (sink->fd < 0)
 			return error_system(err, errno, "cannot open %s", sink->name);
+		sink->is_htr = ends_in(wish->out, ".htr");
 		return 0;
 	}
+	sink->is_htr = wants_htr(wish);
 	if (wish->force)
 		return open_over(sink, sink_form(wish->out) != SINK_FILE, err);
 	return open_new(sink, err);

@@ -4,7 +4,7 @@
 
 /*
  * Where the bytes of one stream go: a file, an inherited descriptor, a command's input; through
- * zstd if the name says so. Knows nothing of packets.
+ * zstd if the name says so. Knows nothing of packets and blocks, but which of them is wanted.
  */
 
 #include <stdbool.h>
@@ -16,10 +16,11 @@
 
 /* What the user asked for, and which stream of the run this is. */
 struct sink_wish {
-	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
-	bool force;	 /* write over a file that exists */
-	bool first;	 /* the run's first stream has the name itself, others add to it */
-	int inherited;	 /* descriptor for stdout and fd:N; -1: as they say */
+	const char *out;  /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
+	bool force;	  /* write over a file that exists */
+	bool prefers_htr; /* files whose name does not say what they are become .htr */
+	bool first;	  /* the run's first stream has the name itself, others add to it */
+	int inherited;	  /* descriptor for stdout and fd:N; -1: as they say */
 	const char *program;
 	int32_t pid;
 };
@@ -28,6 +29,7 @@ struct sink {
 	int fd;	       /* -1: closed */
 	bool regular;  /* a file of our own: may be cut, is locked until complete */
 	bool locked;   /* by us, until complete: readers wait */
+	bool is_htr;   /* an .htr is wanted, no packets */
 	pid_t command; /* 0: none */
 	void *zstd;    /* ZSTD_CCtx; NULL: plain */
 	void *packed;  /* room for what zstd makes */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/stream.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-/* Small enough to stay in the cache between encoding and writing. */
-#define BUFFER_SIZE	(512u << 10)
-#define FLUSH_PACKED_NS 500000000u /* zstd needs something to work with */
+#define FLUSH_PACKED_NS 500000000u  /* zstd needs something to work with */
+#define FLUSH_HTR_NS	1000000000u /* what a collector that is killed may lose */
+#define SYNC_NS		1000000000u
 
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
-	void *buffer = malloc(BUFFER_SIZE);
+	void *buffer = malloc(OUTPUT_BUFFER);
 
 	if (!stream || !buffer) {
 		free(stream);
@@ -18,7 +19,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 		return NULL;
 	}
 	stream->sink.fd = -1;
-	encode_init(&stream->encoder, buffer, BUFFER_SIZE, protocol, ticks);
+	encode_init(&stream->encoder, buffer, OUTPUT_BUFFER, protocol, ticks);
 	return stream;
 }
 
@@ -26,6 +27,8 @@ void stream_free(struct stream *stream)
 {
 	if (!stream)
 		return;
+	output_destroy(stream->output);
+	htr_destroy(stream->encoder.htr);
 	free(stream->encoder.buffer);
 	free(stream);
 }
@@ -37,41 +40,105 @@ void stream_break(struct stream *stream, const struct error *err)
 	stream->broken = true;
 }
 
-/* The sink took only a part: it keeps the whole packets of it. */
-static void give_up(struct stream *stream, size_t written, const struct error *err)
+/* What became of what was sent. */
+static void look_back(struct stream *stream)
 {
-	const struct encoder *encoder = &stream->encoder;
-	uint64_t calls;
-	size_t whole = encode_whole(encoder->buffer, encoder->used, written, &calls);
+	struct error err;
+	uint64_t events;
 
-	sink_cut(&stream->sink, written - whole);
-	stream->unwritten += calls;
-	stream_break(stream, err);
+	if (!stream->output)
+		return;
+	if (output_failed(stream->output, &err, &events))
+		stream_break(stream, &err);
+	stream->unwritten += events;
+}
+
+static void out_of_memory(struct stream *stream)
+{
+	struct error err = { 0 };
+
+	error_system(&err, ENOMEM, "cannot write %s", stream->sink.name);
+	stream_break(stream, &err);
+}
+
+static void flush_block(struct stream *stream)
+{
+	struct htr_block_parts *parts = NULL;
+
+	if (htr_is_empty(stream->encoder.htr))
+		return;
+	if (!htr_has_failed(stream->encoder.htr))
+		parts = htr_take(stream->encoder.htr);
+	if (parts)
+		output_block(stream->output, parts);
+	else
+		out_of_memory(stream);
+}
+
+static void flush_packets(struct stream *stream)
+{
+	uint8_t *buffer;
+
+	if (!stream->encoder.used)
+		return;
+	buffer = output_buffer(stream->output);
+	while (!buffer) {
+		output_wait(stream->output, SYNC_NS);
+		buffer = output_buffer(stream->output);
+	}
+	output_packets(stream->output, stream->encoder.buffer, stream->encoder.used);
+	stream->encoder.buffer = buffer;
+	stream->encoder.used = 0;
 }
 
 void stream_flush(struct stream *stream)
 {
-	struct error err = { 0 };
-	size_t written;
+	look_back(stream);
+	if (!stream->output)
+		stream->encoder.used = 0;
+	else if (stream->encoder.htr)
+		flush_block(stream);
+	else
+		flush_packets(stream);
+}
 
-	if (!stream->encoder.used)
-		return;
-	if (!stream->broken && sink_write(&stream->sink, stream->encoder.buffer,
-					  stream->encoder.used, &written, &err) < 0)
-		give_up(stream, written, &err);
-	stream->encoder.used = 0;
+void stream_sync(struct stream *stream)
+{
+	stream_flush(stream);
+	if (stream->output)
+		output_wait(stream->output, SYNC_NS);
+	look_back(stream);
 }
 
 static inline void make_room(struct stream *stream)
 {
-	if (__builtin_expect(stream->encoder.room - stream->encoder.used < ENCODE_MOST, 0))
+	const struct encoder *encoder = &stream->encoder;
+
+	if (encoder->htr ? htr_is_full(encoder->htr) : encoder->room - encoder->used < ENCODE_MOST)
 		stream_flush(stream);
+}
+
+/* Everything about the output that needs to know the sink. */
+static void begin_output(struct stream *stream)
+{
+	stream->output = output_create(&stream->sink);
+	if (stream->sink.is_htr) {
+		stream->encoder.htr = htr_create();
+		stream->encoder.tails = true;
+	}
+	if (stream->output && (stream->encoder.htr || !stream->sink.is_htr))
+		return;
+	output_destroy(stream->output);
+	stream->output = NULL;
+	out_of_memory(stream);
 }
 
 void stream_begin(struct stream *stream, const struct encode_process *process)
 {
-	make_room(stream);
-	encode_start(&stream->encoder, process);
+	if (!stream->broken)
+		begin_output(stream);
+	if (!stream->broken)
+		encode_start(&stream->encoder, process);
 }
 
 /* Every thread tells every module: once is enough. */
@@ -107,8 +174,13 @@ void stream_note(struct stream *stream, const struct encode_note *note)
 
 void stream_idle(struct stream *stream, uint64_t now_ns)
 {
-	if (!stream->encoder.used ||
-	    (stream->sink.zstd && now_ns - stream->flushed_ns < FLUSH_PACKED_NS))
+	uint64_t patience = stream->encoder.htr ? FLUSH_HTR_NS
+			    : stream->sink.zstd ? FLUSH_PACKED_NS
+						: 0;
+
+	look_back(stream);
+	if (!stream->output || now_ns - stream->flushed_ns < patience ||
+	    !output_is_idle(stream->output))
 		return;
 	stream_flush(stream);
 	stream->flushed_ns = now_ns;
@@ -119,6 +191,16 @@ void stream_close(struct stream *stream)
 	struct error err = { 0 };
 
 	stream_flush(stream);
-	if (sink_close(&stream->sink, &err) < 0)
+	if (stream->output)
+		output_close(stream->output, stream->wake);
+	else if (sink_close(&stream->sink, &err) < 0)
 		stream_break(stream, &err);
+}
+
+bool stream_finished(struct stream *stream)
+{
+	if (stream->output && !output_finished(stream->output))
+		return false;
+	look_back(stream);
+	return sink_finished(&stream->sink);
 }

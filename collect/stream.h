@@ -3,19 +3,23 @@
 #define COLLECT_STREAM_H
 
 /*
- * One process's stream: events through the encoder into a buffer, the buffer into the sink. When
- * the sink fails the stream ends with a whole packet, and what comes after is counted.
+ * One process's stream: events through the encoder into packets or the blocks of an .htr, and these
+ * into the sink, by a thread of its own. When the sink fails the stream ends with a whole packet or
+ * block, and what comes after is counted.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "collect/encode.h"
+#include "collect/output.h"
 #include "collect/sink.h"
 
 struct stream {
 	struct sink sink;
 	struct encoder encoder;
+	struct output *output; /* NULL: not begun */
+	uint32_t *wake;	       /* futex of who waits for the stream's end; may be NULL */
 	bool broken;
 	uint64_t unwritten;  /* events that a broken sink cost */
 	uint64_t flushed_ns; /* when the buffer was emptied last */
@@ -34,13 +38,19 @@ void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
 void stream_note(struct stream *stream, const struct encode_note *note);
 
-/* Empties the buffer into the sink. */
+/* Sends what there is on its way into the sink. */
 void stream_flush(struct stream *stream);
+
+/* And waits until it is there, if that does not take long. */
+void stream_sync(struct stream *stream);
 
 /* Empties it if that is due while nothing else is to be done. */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 
-/* Ends the stream. Its command may still run: see sink_finished(). */
+/* Ends the stream. Its end may still have to be written: see stream_finished(). */
 void stream_close(struct stream *stream);
+
+/* Whether a closed stream is written (or failed for good), and its command has ended. */
+bool stream_finished(struct stream *stream);
 
 #endif

@@ -164,6 +164,11 @@ static void set_end(struct watch *watch, bool known, int code)
 	}
 }
 
+void watch_learn(struct watch *watch, int status)
+{
+	set_end(watch, true, status);
+}
+
 /* Dead, whether or not somebody has waited for it. */
 static bool is_dead(struct watch *watch)
 {

@@ -48,6 +48,9 @@ void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, 
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
 
+/* Takes an end that somebody else saw. status: as wait(2) has it. */
+void watch_learn(struct watch *watch, int status);
+
 void watch_stop(struct watch *watch);
 
 #endif

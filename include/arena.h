@@ -25,6 +25,7 @@
 #define ARENA_SLOTS	    1024u
 #define ARENA_RING_SIZE	    (1u << 20)
 #define ARENA_FRAMES_MAX    500u
+#define ARENA_MEMORY_MAX    640u /* kept and fresh frames of a record together, cut included */
 #define ARENA_OPEN_MAX	    64u
 #define ARENA_WAKE_STEP	    (64u << 10) /* a producer looks for a sleeper once in so many bytes */
 
@@ -70,7 +71,7 @@ enum process_flag {
 /* A call that is under way, for threads that are killed or blocked. Written by its thread. */
 struct arena_open {
 	uint16_t hook;
-	uint16_t flags;
+	uint16_t half;	 /* class of what its first half gave away: it may come back */
 	uint32_t serial; /* of slot.stack that shows its backtrace, if it is still the same */
 	uint64_t object;
 	uint64_t related;
@@ -127,7 +128,30 @@ struct slot {
 	/* what follows up to ARENA_SLOT_SIZE is the library's own */
 };
 
-#define ARENA_SLOT_SIZE (24u << 10)
+#define ARENA_SLOT_SIZE (80u << 10)
+
+/* What `holdtrace ctl` asks the collector to do with the whole run. */
+enum control_command {
+	CONTROL_NONE,
+	CONTROL_START,	  /* record */
+	CONTROL_STOP,	  /* record nothing */
+	CONTROL_MARK,	  /* text goes into all streams */
+	CONTROL_SNAPSHOT, /* what was recorded up to now can be read from the files */
+};
+
+/*
+ * One request at a time. Who asks takes it by compare-and-swap on holder, fills it, moves asked on
+ * and waits until answered is the same. The collector looks between two rounds.
+ */
+struct arena_control {
+	uint32_t holder; /* pid of who asks, 0: nobody */
+	uint32_t asked;
+	uint32_t command;  /* enum control_command */
+	int32_t pid;	   /* of the process that was named: its stream comes first in the answer */
+	uint32_t answered; /* futex; written by the collector, after the answer */
+	char text[1024];
+	char answer[8192]; /* paths of the streams, each with a newline */
+};
 
 struct arena {
 	uint64_t magic;
@@ -153,23 +177,29 @@ struct arena {
 	uint32_t next_stream __attribute__((aligned(64)));
 	uint32_t slots_used; /* one more than the highest slot ever taken */
 	uint32_t processes_used;
-	uint32_t paused; /* 1: nothing is recorded */
+	uint32_t paused; /* moves at each change; odd: calls that begin are not recorded */
 	/* maker, before the collector starts: names the first file; 0: it is made at the first
 	 * attach */
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* as arena_process.name */
+	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
+	int32_t told_status;
+	int32_t told_pid; /* set last; 0: it has not ended */
 	struct settings settings;
 	struct arena_owner owners[ARENA_SLOTS];
 	struct arena_process processes[ARENA_PROCESSES];
+	struct arena_control control;
 };
 
 enum record_kind {
-	RECORD_PAD,    /* nothing: skip to the start of the ring */
-	RECORD_CALL,   /* struct record_call */
-	RECORD_THREAD, /* struct record_thread: the slot changes hands, or a process begins */
-	RECORD_MODULE, /* struct record_module */
-	RECORD_NOTE,   /* struct record_note: a ~ call */
-	RECORD_HEAP,   /* struct record_heap */
+	RECORD_PAD,	/* nothing: skip to the start of the ring */
+	RECORD_CALL,	/* struct record_call */
+	RECORD_THREAD,	/* struct record_thread: the slot changes hands, or a process begins */
+	RECORD_MODULE,	/* struct record_module */
+	RECORD_NOTE,	/* struct record_note: a ~ call */
+	RECORD_HEAP,	/* struct record_heap */
+	RECORD_CONTEXT, /* struct record_name: a context of the program's */
+	RECORD_CLASS,	/* struct record_name: a class of resource of the program's own */
 };
 
 enum record_state {
@@ -192,9 +222,10 @@ struct record {
  * each NUL-terminated, padded to 8 together: the hook's arguments, both kinds in their order; then
  * `fresh` frames of 8 bytes. A record without arguments (both 0) belongs to a part or a half.
  * The thread's backtrace is `kept` outer frames of the record before plus the fresh ones, which
- * stand innermost first; one that has CALL_NO_BACKTRACE has none and changes none. A record that
- * is ASIDE (from a signal handler in the middle of another
- * record) has its whole backtrace in fresh and leaves the remembered one alone.
+ * stand innermost first; if cut is not 0 only the innermost cut ones of them count, and the others
+ * are there for records to come. One that has CALL_NO_BACKTRACE has none and changes none. A record
+ * that is ASIDE (from a signal handler in the middle of another record) has its whole backtrace in
+ * fresh and leaves the remembered one alone.
  */
 struct record_call {
 	struct record record; /* more: hook */
@@ -217,8 +248,8 @@ struct record_call {
 	uint8_t flags;	  /* enum call_flag, and RECORD_ASIDE */
 	uint8_t resource; /* enum resource of this part, when it succeeded */
 	uint8_t numbers;  /* arguments that are no text; ARGUMENT_TIME takes two: s, ns */
-	uint8_t pad[2];
-	int32_t cpu; /* -1: unknown */
+	uint16_t cut;	  /* not 0: frames that make the backtrace */
+	int32_t cpu;	  /* -1: unknown */
 	uint32_t context;
 };
 
@@ -259,6 +290,16 @@ struct record_heap {
 	struct record record;
 	uint64_t bottom, top;
 	uint64_t number[10]; /* in the order of HINF */
+};
+
+/* A name that the program gave. It and its description follow, each NUL-terminated. */
+struct record_name {
+	struct record record;
+	uint32_t id;	    /* a context's bit, a class's ordinal */
+	uint32_t flags;	    /* RESR's */
+	uint16_t name_size; /* with its NUL */
+	uint16_t description_size;
+	uint32_t pad;
 };
 
 /*

@@ -36,6 +36,8 @@ struct operation_facts {
 	enum moment moment;
 };
 
+/* Rows of a table, in macros. */
+/* clang-format off */
 #define ARGUMENTS(...)	{ __VA_ARGS__ }
 #define NO_ARGUMENTS	{ { 0 } }
 #define DECIMAL(name)	{ #name, ARGUMENT_DECIMAL }
@@ -58,6 +60,11 @@ struct operation_facts {
 			.arguments = args, __VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
+	/* their class is the program's own, and stands in the record */
+	[HOOK_holdtrace_gained] = { .name = "holdtrace_gained", .resource = RESOURCE_EVENT,
+				    .operation = OPERATION_ALLOC },
+	[HOOK_holdtrace_lost] = { .name = "holdtrace_lost", .resource = RESOURCE_EVENT,
+				  .operation = OPERATION_FREE },
 };
 #undef HOOK
 #undef HOOK_VOID
@@ -85,6 +92,8 @@ static const struct operation_facts operation_table[OPERATION_COUNT] __attribute
 #include "operations.def"
 };
 #undef OPERATION
+
+/* clang-format on */
 
 static inline enum moment hook_moment(const struct hook *hook)
 {

@@ -15,9 +15,12 @@ enum hook_number {
 #undef HOOK
 #undef HOOK_VOID
 #undef HOOK_BY_HAND
+	/* of holdtrace.h: recorded as hooks are, with no real function behind them */
+	HOOK_holdtrace_gained,
+	HOOK_holdtrace_lost,
 	HOOK_COUNT
 };
 
-#define HOOK_ARGUMENTS_MAX 4
+#define HOOK_ARGUMENTS_MAX 6
 
 #endif

@@ -8,16 +8,22 @@
  * library parses it before libc is ready.
  */
 
+#include <signal.h>
 #include <stdint.h>
 
-#define SETTINGS_TEXT_MAX 4096
+#define SETTINGS_TEXT_MAX  4096
+#define SETTINGS_SIZES_MAX 16
 
 typedef int64_t setting_number;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
+typedef int64_t setting_signal;			       /* 0: none */
+typedef int64_t setting_sizes[SETTINGS_SIZES_MAX + 1]; /* how many, then the sizes */
 
 enum setting_backtrace { BACKTRACE_ALL, BACKTRACE_ALLOC, BACKTRACE_NONE };
 enum setting_protocol { PROTOCOL_2_0, PROTOCOL_1_4 };
+enum setting_format { FORMAT_RTRACE, FORMAT_HTR };
+enum setting_start { START_ON, START_OFF };
 
 struct settings {
 #define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
@@ -75,6 +81,67 @@ static inline int settings_take_text(char *text, const char *value, const char *
 	return SETTINGS_BAD_VALUE;
 }
 
+/* A list of numbers, separated by commas; the empty one has none. */
+static inline int settings_take_sizes(int64_t *sizes, const char *value, const char *words)
+{
+	int64_t found[SETTINGS_SIZES_MAX + 1] = { 0 };
+
+	(void)words;
+	while (*value) {
+		char digits[20];
+		int n = 0;
+
+		while (*value && *value != ',' && n < (int)sizeof(digits) - 1)
+			digits[n++] = *value++;
+		digits[n] = 0;
+		if (found[0] == SETTINGS_SIZES_MAX ||
+		    settings_take_number(&found[++found[0]], digits, "") != SETTINGS_TAKEN ||
+		    (*value && *value++ != ',') || (value[-1] == ',' && !*value))
+			return SETTINGS_BAD_VALUE;
+	}
+	for (int i = 0; i <= SETTINGS_SIZES_MAX; i++)
+		sizes[i] = found[i];
+	return SETTINGS_TAKEN;
+}
+
+/*
+ * A signal that a program can be sent without harm, by number or by name, with SIG or without.
+ * KILL and STOP have no handler, 32 and 33 are glibc's own.
+ */
+static inline int settings_take_signal(int64_t *number, const char *value, const char *words)
+{
+	static const struct {
+		const char name[8];
+		int number;
+	} names[] = {
+		{ "HUP", SIGHUP },     { "INT", SIGINT },   { "QUIT", SIGQUIT },
+		{ "USR1", SIGUSR1 },   { "USR2", SIGUSR2 }, { "ALRM", SIGALRM },
+		{ "TERM", SIGTERM },   { "URG", SIGURG },   { "VTALRM", SIGVTALRM },
+		{ "WINCH", SIGWINCH }, { "IO", SIGIO },	    { "PWR", SIGPWR },
+	};
+	int64_t found = 0;
+
+	(void)words;
+	if (value[0] == 'S' && value[1] == 'I' && value[2] == 'G')
+		value += 3;
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *name = names[i].name, *at = value;
+
+		while (*name && *name == *at) {
+			name++;
+			at++;
+		}
+		if (!*name && !*at)
+			found = names[i].number;
+	}
+	if (*value && !found &&
+	    (settings_take_number(&found, value, "") != SETTINGS_TAKEN || found < 1 || found > 64 ||
+	     found == SIGKILL || found == SIGSTOP || found == 32 || found == 33))
+		return SETTINGS_BAD_VALUE;
+	*number = found;
+	return SETTINGS_TAKEN;
+}
+
 /* What follows NAME= in name_value, or NULL if that is another name's. */
 static inline const char *settings_value(const char *name_value, const char *name)
 {
@@ -88,6 +155,8 @@ static inline const char *settings_value(const char *name_value, const char *nam
 #define SETTING_POINTER_number(member) (&(member))
 #define SETTING_POINTER_word(member)   (&(member))
 #define SETTING_POINTER_text(member)   (member)
+#define SETTING_POINTER_signal(member) (&(member))
+#define SETTING_POINTER_sizes(member)  (member)
 
 /* Fills every setting with its default. */
 static inline void settings_default(struct settings *settings)

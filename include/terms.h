@@ -23,8 +23,9 @@ enum resource {
 	RESOURCE_COUNT
 };
 
-/* sp-rtrace keeps a mask with one bit a class. */
-_Static_assert(RESOURCE_COUNT - 1 <= 32, "the stream has room for 32 classes of resource");
+/* sp-rtrace keeps a mask with one bit a class. What ours leave is for classes of the program's. */
+#define RESOURCES_MAX 32
+_Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "the stream has room for 32 classes");
 
 /*
  * When the operation of a call happens. What loses happens at entry, what gains at return, so
@@ -66,7 +67,8 @@ enum call_flag {
 	CALL_LATE = 1 << 3,    /* came after later events had been written; its time is clamped */
 	CALL_CUT = 1 << 4,     /* the backtrace ends early: no rule, or the depth limit */
 	CALL_NO_BACKTRACE = 1 << 5, /* none was taken */
-	CALL_OF_CHILD = 1 << 6,   /* made by vfork's child in our memory: its descriptors are its own */
+	CALL_OF_CHILD =
+		1 << 6, /* made by vfork's child in our memory: its descriptors are its own */
 };
 
 /* Why an event was counted and not recorded. */
@@ -76,6 +78,7 @@ enum loss {
 	LOSS_REENTRY,	/* a signal handler came in the middle of a reservation */
 	LOSS_ABANDONED, /* a record that was begun and never finished (siglongjmp, kill) */
 	LOSS_EARLY,	/* more calls before the start than the early ring holds */
+	LOSS_SEALED,	/* the program had forbidden itself to ask for the time (seccomp) */
 	LOSS_COUNT
 };
 

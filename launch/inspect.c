@@ -8,12 +8,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #define SCRIPTS_MAX 5 /* the kernel follows so many #! lines (BINPRM_MAX_RECURSION) */
 #define HEADERS_MAX 256
+#define DYNAMIC_MAX 256
+#define NAMES_MAX   (64u << 20)
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
@@ -57,18 +61,97 @@ static int check_class(const char *path, const Elf64_Ehdr *header, struct error 
 	return 0;
 }
 
+/* The program headers, HEADERS_MAX at most; returns how many. */
+static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *headers)
+{
+	unsigned count = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX;
+	ssize_t bytes = (ssize_t)(count * sizeof(Elf64_Phdr));
+
+	if (header->e_phentsize != sizeof(Elf64_Phdr) ||
+	    pread(fd, headers, (size_t)bytes, (off_t)header->e_phoff) != bytes)
+		return 0;
+	return count;
+}
+
+/* Where an address of the program lies in its file; -1: nowhere. */
+static off_t offset_of(const Elf64_Phdr *headers, unsigned count, uint64_t address)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
+		    address - headers[i].p_vaddr < headers[i].p_filesz)
+			return (off_t)(headers[i].p_offset + (address - headers[i].p_vaddr));
+	return -1;
+}
+
+/* The names that the loader looks up, each ended by NUL, to be freed; NULL: there are none. */
+static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
+{
+	Elf64_Phdr headers[HEADERS_MAX];
+	unsigned count = read_headers(fd, header, headers);
+	Elf64_Dyn entries[DYNAMIC_MAX];
+	uint64_t address = 0;
+	ssize_t got = 0;
+	char *names;
+	off_t at;
+
+	for (unsigned i = 0; i < count; i++)
+		if (headers[i].p_type == PT_DYNAMIC)
+			got = pread(fd, entries, sizeof(entries), (off_t)headers[i].p_offset);
+	*size = 0;
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*entries) && entries[i].d_tag; i++) {
+		if (entries[i].d_tag == DT_STRTAB)
+			address = entries[i].d_un.d_ptr;
+		if (entries[i].d_tag == DT_STRSZ)
+			*size = entries[i].d_un.d_val;
+	}
+	at = offset_of(headers, count, address);
+	names = at < 0 || *size > NAMES_MAX ? NULL : malloc(*size + 1);
+	if (names && pread(fd, names, *size, at) != (ssize_t)*size) {
+		free(names);
+		return NULL;
+	}
+	if (names)
+		names[*size] = 0;
+	return names;
+}
+
+/*
+ * Sanitizers replace malloc as we do and insist on coming first (AddressSanitizer ends the program
+ * otherwise); what is compiled into a program comes before any library. Known by their entry,
+ * which the program asks its library for, or exports to it.
+ */
+static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
+{
+	static const struct {
+		const char *entry, *name;
+	} sanitizers[] = { { "__asan_init", "AddressSanitizer" },
+			   { "__hwasan_init", "HWAddressSanitizer" },
+			   { "__lsan_init", "LeakSanitizer" },
+			   { "__msan_init", "MemorySanitizer" },
+			   { "__tsan_init", "ThreadSanitizer" } };
+	size_t size;
+	cleanup_free char *names = read_names(fd, header, &size);
+
+	for (size_t i = 0; names && i < sizeof(sanitizers) / sizeof(sanitizers[0]); i++)
+		if (memmem(names, size + 1, sanitizers[i].entry, strlen(sanitizers[i].entry) + 1))
+			return error_set(
+				err, ENOTSUP,
+				"%s is built with %s, which has its own malloc and lets nobody "
+				"come before it: build it without to trace it",
+				path, sanitizers[i].name);
+	return 0;
+}
+
 /* The program that loads it; "" for a static one. */
 static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *name, size_t room,
 			     bool *is_dynamic)
 {
 	Elf64_Phdr headers[HEADERS_MAX];
-	unsigned count = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX;
-	ssize_t bytes = (ssize_t)(count * sizeof(Elf64_Phdr));
+	unsigned count = read_headers(fd, header, headers);
 
 	name[0] = 0;
 	*is_dynamic = false;
-	if (header->e_phentsize != sizeof(Elf64_Phdr) ||
-	    pread(fd, headers, (size_t)bytes, (off_t)header->e_phoff) != bytes)
+	if (!count)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
 		ssize_t got;
@@ -103,7 +186,7 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, stru
 			err, ENOTSUP,
 			"%s uses the musl C library (%s), and this library is made for glibc", path,
 			interpreter);
-	return 0;
+	return check_sanitizers(path, fd, header, err);
 }
 
 /* The interpreter that a script names, in line; false if it is no script. */

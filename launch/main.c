@@ -76,7 +76,7 @@ int command_help(int argc, char **argv, struct error *err)
 		return 0;
 	}
 	printf("Usage: %s %s %s\n%s\n", PROGRAM, command->name, command->arguments, command->text);
-	if (command->function != command_help)
+	if (command->function == command_run || command->function == command_record)
 		run_print_options(stdout);
 	return 0;
 }

@@ -2,12 +2,15 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/usage.h"
+#include "hook_table.h"
 #include "launch/command.h"
 #include "launch/inspect.h"
 #include "launch/place.h"
 #include "launch/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -51,16 +54,13 @@ void run_print_options(FILE *to)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const struct setting_option *option = &settings_options[i];
-		char left[64], letter[8] = "    ";
+		char text[512];
 
-		if (option->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->option,
-			 option->argument ? "=" : "", option->argument ? option->argument : "");
-		fprintf(to, "  %-26s %s [%s]\n", left, option->text, option->environment);
+		snprintf(text, sizeof(text), "%s [%s]", option->text, option->environment);
+		usage_option(to, option->letter, option->option, option->argument, text);
 	}
-	fprintf(to, "  %-26s %s\n  %-26s %s\n", "-q, --quiet", "print nothing but errors",
-		"-h, --help", "print this and exit");
+	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
+	usage_option(to, 'h', "help", NULL, "print this and exit");
 }
 
 /* The tables of getopt_long(), from the settings: room for two characters a letter. */
@@ -119,6 +119,61 @@ static int take_environment(struct settings *settings, struct error *err)
 	return 0;
 }
 
+/* Whether a hook or a class of resource has this name. */
+static bool is_event_name(const char *name, size_t length)
+{
+	if (length == 3 && strncmp(name, "all", length) == 0)
+		return true;
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		if (strlen(hook_table[i].name) == length &&
+		    strncmp(hook_table[i].name, name, length) == 0)
+			return true;
+	for (size_t i = 1; i < RESOURCE_COUNT; i++)
+		if (strlen(resource_table[i].type) == length &&
+		    strncmp(resource_table[i].type, name, length) == 0)
+			return true;
+	return false;
+}
+
+static int check_events(const char *list, struct error *err)
+{
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if (!is_event_name(list, length))
+			return error_set(err, EINVAL,
+					 "--events: \"%.*s\" is neither a class of resource nor a "
+					 "hooked function; holdtrace-hooks(7) lists them",
+					 (int)length, list);
+	}
+	return 0;
+}
+
+static int check_output(const char *out, struct error *err)
+{
+	char *end;
+	long fd;
+
+	if (strncmp(out, "fd:", 3) != 0)
+		return 0;
+	fd = strtol(out + 3, &end, 10);
+	if (end == out + 3 || *end || fd < 0)
+		return error_set(err, EINVAL, "--output=%s: not the number of a descriptor", out);
+	if (fcntl((int)fd, F_GETFD) < 0)
+		return error_set(err, EBADF, "--output=%s: descriptor %ld is not open", out, fd);
+	return 0;
+}
+
+/* What a row of settings.def cannot say of its value. */
+static int check_settings(const struct settings *settings, struct error *err)
+{
+	if (settings->depth < 0 || settings->depth > ARENA_FRAMES_MAX)
+		return error_set(err, EINVAL, "--depth=%lld: 0 to %u frames are possible",
+				 (long long)settings->depth, ARENA_FRAMES_MAX);
+	if (check_output(settings->out, err))
+		return -EINVAL;
+	return check_events(settings->events, err);
+}
+
 /* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err)
 {
@@ -127,6 +182,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 	int number, status;
 
 	make_tables(words, letters);
+	opterr = 0; /* one message, in one form */
+	run->session.arena->settings.format = FORMAT_HTR;
 	status = take_environment(&run->session.arena->settings, err);
 	while (!status && (number = getopt_long(argc, argv, letters, words, NULL)) != -1) {
 		const struct setting_option *option = find_option(number);
@@ -141,8 +198,13 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 		else if (number == 'q' || number == OPTION_QUIET)
 			run->is_quiet = true;
 		else
-			return error_set(err, EINVAL, "see `holdtrace help run`");
+			return error_set(err, EINVAL,
+					 "%s: no such option, or its argument is missing; "
+					 "`holdtrace help run` lists them",
+					 argv[optind - 1]);
 	}
+	if (!status)
+		status = check_settings(&run->session.arena->settings, err);
 	if (status)
 		return status;
 	if (optind >= argc)
@@ -172,13 +234,26 @@ static void set_signals(void)
 	signal(SIGQUIT, SIG_IGN);
 }
 
-static int wait_for_program(pid_t pid)
+/* Waits for a child's end; its status as a shell has it. */
+static int wait_for_child(pid_t pid)
 {
 	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The collector learns how the program ended from us: when we have waited, the kernel forgets. */
+static int wait_for_program(struct arena *arena, pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	arena->told_status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
+	__atomic_store_n(&arena->told_pid, (int32_t)pid, __ATOMIC_RELEASE);
+	return wait_for_child(pid);
 }
 
 /* A program beside ours, as the user would have to call it: the screen tells the next command. */
@@ -219,7 +294,7 @@ static void show_screen(const struct session *session)
 		_exit(127);
 	}
 	if (pid > 0)
-		wait_for_program(pid);
+		wait_for_child(pid);
 }
 
 static void name_traces(const struct session *session)
@@ -236,7 +311,7 @@ static void report(struct run *run, const char *program)
 	struct session *session = &run->session;
 	const struct arena *arena = session->arena;
 
-	if (!arena->processes_used) {
+	if (!arena->next_stream) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
 		    program);
@@ -277,7 +352,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (pid < 0)
 		return status_of(pid);
 	program_pid = pid;
-	status = wait_for_program(pid);
+	status = wait_for_program(run->session.arena, pid);
 	program_pid = 0;
 	report(run, argv[0]);
 	return status;

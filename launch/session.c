@@ -26,7 +26,7 @@ int session_create(struct session *session, struct error *err)
 	int status;
 
 	memset(session, 0, sizeof(*session));
-	session->fd = -1;
+	session->fd = session->reports = -1;
 	status = place_find(PART_LIBRARY, &session->library, err);
 	return status ? status : make_arena(&session->arena, &session->fd, err);
 }
@@ -86,21 +86,20 @@ static int wait_until_ready(struct session *session, struct error *err)
 int session_collect(struct session *session, struct error *err)
 {
 	cleanup_free char *path = NULL;
-	int report[2], status;
+	int status = place_find(PART_COLLECTOR, &path, err);
 
-	status = place_find(PART_COLLECTOR, &path, err);
 	if (status)
 		return status;
-	if (pipe2(report, O_CLOEXEC))
-		return error_system(err, errno, "cannot make a pipe");
+	/* No pipe: we read nothing until the program has ended, and it would fill up. */
+	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
+	if (session->reports < 0)
+		return error_system(err, errno, "cannot make the list of traces");
 	session->collector = fork();
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
 	if (!session->collector)
 		become_collector(path, session->fd, sink_descriptor_of(&session->arena->settings),
-				 report[1]);
-	close(report[1]);
-	session->reports = fdopen(report[0], "r");
+				 session->reports);
 	return wait_until_ready(session, err);
 }
 
@@ -201,19 +200,45 @@ unsigned session_running(const struct session *session)
 	return count;
 }
 
-int session_wait(struct session *session, struct error *err)
+/* Sleeps until another stream is complete. False if the collector is gone and none will be. */
+static bool wait_for_stream(const struct session *session, uint32_t complete)
 {
-	const struct arena *arena = session->arena;
+	const struct timespec step = { .tv_nsec = 20000000 };
+
+	if (waitpid(session->collector, NULL, WNOHANG) == session->collector)
+		return false;
+	syscall(SYS_futex, &session->arena->detached, FUTEX_WAIT, complete, &step, NULL, 0);
+	return true;
+}
+
+static int read_reports(struct session *session, struct error *err)
+{
+	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
 	cleanup_free char *line = NULL;
 	size_t room = 0;
 	int status = 0;
 
-	/* Every entry was a process once, and each gets one report when its stream is complete. */
-	while (!status &&
-	       session->stream_count < arena->processes_used - session_running(session) &&
-	       getline(&line, &room, session->reports) > 0)
+	if (!reports)
+		return error_system(err, errno, "cannot read the list of traces");
+	rewind(reports);
+	while (!status && getline(&line, &room, reports) > 0)
 		status = take_report(session, line, err);
 	return status;
+}
+
+int session_wait(struct session *session, struct error *err)
+{
+	const struct arena *arena = session->arena;
+	bool is_alive = true;
+	uint32_t complete;
+
+	/* Every process has a number, and its stream is counted when it is complete. */
+	while (is_alive && (complete = __atomic_load_n(&arena->detached, __ATOMIC_ACQUIRE)) <
+				   arena->next_stream - session_running(session))
+		is_alive = wait_for_stream(session, complete);
+	if (!is_alive && arena->state == ARENA_RUNNING)
+		return error_set(err, EIO, "the collector was killed: the traces end where it did");
+	return read_reports(session, err);
 }
 
 void session_destroy(struct session *session)
@@ -222,8 +247,8 @@ void session_destroy(struct session *session)
 		free(session->streams[i].path);
 	free(session->streams);
 	free(session->library);
-	if (session->reports)
-		fclose(session->reports);
+	if (session->reports >= 0)
+		close(session->reports);
 	if (session->arena)
 		munmap(session->arena, session->arena->size);
 	if (session->fd >= 0)

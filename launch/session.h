@@ -25,7 +25,7 @@ struct session {
 	struct arena *arena;
 	int fd; /* the arena's memfd */
 	pid_t collector;
-	FILE *reports; /* the collector says here which streams are complete */
+	int reports; /* a file in memory: the collector says which streams are complete */
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;

@@ -5,6 +5,7 @@
 #
 #   @hooks@ @resources@ @operations@         tables of holdtrace-hooks(7)
 #   @packets@                                the packets of holdtrace-binary(5)
+#   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
 
@@ -28,6 +29,10 @@ function expand(what, file)
 		operations(top "/include/operations.def")
 	else if (what == "packets")
 		packets(top "/include/wire.def")
+	else if (what == "container")
+		container(top "/include/htr.def")
+	else if (what == "columns" || what == "values" || what == "rules")
+		container_rows(top "/include/htr.def", toupper(substr(what, 1, length(what) - 1)))
 	else if (what == "environment")
 		environment(top "/include/settings.def")
 	else if (what == "settings")
@@ -219,6 +224,49 @@ function packets(file,    i, count, offset, tail)
 			offset = next_offset(offset, field(i, 1))
 		}
 	}
+}
+
+function container(file,    i, count, offset, number)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] == "HEADER" || macro[i] == "DEFINITION") {
+			print ".Ss " (macro[i] == "HEADER" ? field(i, 1) : "Definition " number++ ", " field(i, 1))
+			print sentence(text(field(i, 2)))
+			print ".Bl -column " (macro[i] == "HEADER" ? "\"offset\" \"qword\" " : "\"difference\" ") \
+				"\"definitions_packed\" \"description\""
+			print macro[i] == "HEADER" ? ".It Em offset Ta Em kind Ta Em name Ta Em description" : \
+				".It Em kind Ta Em name Ta Em description"
+			offset = 0
+		} else if (macro[i] == "FIXED") {
+			print ".It " offset " Ta " field(i, 1) " Ta " cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+			offset += field(i, 1) == "qword" ? 8 : 4
+		} else if (macro[i] == "FIELD") {
+			print ".It " field(i, 1) " Ta " cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+		} else if (macro[i] ~ /_END$/) {
+			print ".El"
+		}
+	}
+}
+
+# COLUMN(name, description), VALUE(column, sign, name, description), RULE(name, description)
+function container_rows(file, which,    i, count, bit, names)
+{
+	count = read_rows(file)
+	bit = 1
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != which)
+			continue
+		if (which == "VALUE")
+			print ".It " bit " Ta " cell(field(i, 3)) " Ta " field(i, 1) " Ta " field(i, 2) " Ta " cell(text(field(i, 4)))
+		else if (which == "RULE")
+			print ".It " bit " Ta " cell(field(i, 1)) " Ta " cell(text(field(i, 2)))
+		else
+			names = names (names == "" ? "" : ", ") field(i, 1)
+		bit *= 2
+	}
+	if (names != "")
+		print names "."
 }
 
 # Offsets are those of a machine with pointers of 8 bytes; behind a text nothing is known.

@@ -14,7 +14,7 @@
 
 #define PROGRAM "holdtrace-postproc"
 
-/* users.md 4.1 */
+/* As diff(1) and grep(1): what scripts ask for. */
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
@@ -53,7 +53,7 @@ static int print_help(void)
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
 	options_print_help(stdout);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
-	       "3 damaged input (--strict).\n\n"
+	       "3 damaged input or lost events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; " PROGRAM " -lcr holdtrace.prog.*\n");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
@@ -213,6 +213,7 @@ static int print_trace(const char *path, const struct pass_options *pass,
 		       const struct options *options, struct error *err)
 {
 	struct trace_options how = { .memory_max = options->max_memory.value << 20,
+				     .wants_repeats = writer_is_stream(pass->writer),
 				     .waiting = options->quiet ? NULL : say_waiting };
 	const char *name = strcmp(path, "-") ? path : "standard input";
 	struct trace *trace;
@@ -228,7 +229,7 @@ static int print_trace(const char *path, const struct pass_options *pass,
 		status = STATUS_INTERRUPTED;
 	else if (rc && rc != -EPIPE)
 		status = STATUS_FAILED;
-	else if (options->strict && trace_is_damaged(trace))
+	else if (options->strict && !trace_is_whole(trace))
 		status = STATUS_DAMAGED;
 	if (status == STATUS_FAILED)
 		print_error(name, err);

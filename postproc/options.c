@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/usage.h"
 #include "base/array.h"
 
 /* Every option has a number behind all letters; getopt gives it for the letter and the word. */
@@ -187,45 +188,12 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 	return rc;
 }
 
-/* Prints words in lines of 78 columns, all but the first indented. */
-static void print_wrapped(FILE *file, const char *words, int indent)
-{
-	int column = indent;
-
-	while (*words) {
-		int length = (int)strcspn(words, " ");
-
-		if (column > indent && column + 1 + length > 78) {
-			fprintf(file, "\n%*s", indent, "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', file);
-			column++;
-		}
-		fprintf(file, "%.*s", length, words);
-		column += length;
-		words += length;
-		words += strspn(words, " ");
-	}
-	fputc('\n', file);
-}
-
 void options_print_help(FILE *file)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = &rows[i];
-		char left[80];
-		int length = snprintf(left, sizeof(left), row->letter ? "  -%c, " : "      ",
-				      row->letter);
 
-		length += snprintf(left + length, sizeof(left) - (size_t)length, "--%s%s%s",
-				   row->word, row->argument ? "=" : "",
-				   row->argument ? row->argument : "");
-		if (length > 26)
-			fprintf(file, "%s\n%*s", left, 28, "");
-		else
-			fprintf(file, "%-28s", left);
-		print_wrapped(file, row->description, 28);
+		usage_option(file, row->letter, row->word, row->argument, row->description);
 	}
 }
 

@@ -23,6 +23,11 @@ const struct writer *writer_at(unsigned index)
 	return index < sizeof(writers) / sizeof(*writers) ? &writers[index] : NULL;
 }
 
+bool writer_is_stream(const struct writer *writer)
+{
+	return writer->event == write_sp_rtrace_binary_event || writer->event == write_htr_event;
+}
+
 const struct writer *writer_find(const char *name)
 {
 	for (unsigned i = 0; writer_at(i); i++)

@@ -53,6 +53,9 @@ struct writer {
 /* The writer of that name, or NULL. */
 const struct writer *writer_find(const char *name);
 
+/* True if it writes a trace anew, and so wants to hear all that the stream says. */
+bool writer_is_stream(const struct writer *writer);
+
 /* The index-th writer, or NULL. */
 const struct writer *writer_at(unsigned index);
 

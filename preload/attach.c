@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -170,7 +171,27 @@ static struct arena *join(const struct run *run)
 	return arena;
 }
 
-struct arena *attach_arena(char **environment, const char *name)
+uint64_t attach_no_limit(int which, struct rlimit *before)
+{
+	struct rlimit most;
+
+	if (sys_call4(__NR_prlimit64, 0, which, 0, (long)before)) {
+		*before = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+		return RLIM_INFINITY;
+	}
+	most = (struct rlimit){ before->rlim_max, before->rlim_max };
+	if (before->rlim_cur != most.rlim_cur)
+		sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);
+	return before->rlim_max;
+}
+
+void attach_limit(int which, const struct rlimit *before)
+{
+	if (before->rlim_cur != before->rlim_max)
+		sys_call4(__NR_prlimit64, 0, which, (long)before, 0);
+}
+
+static struct arena *find_or_make(char **environment, const char *name)
 {
 	struct run run;
 
@@ -181,4 +202,15 @@ struct arena *attach_arena(char **environment, const char *name)
 			return parse_run(text, &run) ? join(&run) : NULL;
 	}
 	return bare_start(environment, name);
+}
+
+struct arena *attach_arena(char **environment, const char *name)
+{
+	struct rlimit descriptors;
+	struct arena *arena;
+
+	attach_no_limit(RLIMIT_NOFILE, &descriptors);
+	arena = find_or_make(environment, name);
+	attach_limit(RLIMIT_NOFILE, &descriptors);
+	return arena;
 }

@@ -16,4 +16,13 @@
  */
 struct arena *attach_arena(char **environment, const char *name);
 
+struct rlimit;
+
+/*
+ * Raises a limit of this process (RLIMIT_*) as far as it may be, for a moment: what was there
+ * before goes to *before, for attach_limit(). Returns the hard limit.
+ */
+uint64_t attach_no_limit(int which, struct rlimit *before);
+void attach_limit(int which, const struct rlimit *before);
+
 #endif

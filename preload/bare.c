@@ -10,8 +10,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "attach.h"
 #include "clock.h"
 #include "contract.h"
 #include "plain.h"
@@ -33,6 +35,20 @@ static void fill_header(struct arena *arena)
 	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);
 }
 
+/*
+ * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
+ * refuse but send the host SIGXFSZ.
+ */
+static bool set_size(int fd, uint64_t size)
+{
+	struct rlimit limit;
+	bool done =
+		attach_no_limit(RLIMIT_FSIZE, &limit) >= size && !sys_ftruncate(fd, (int64_t)size);
+
+	attach_limit(RLIMIT_FSIZE, &limit);
+	return done;
+}
+
 /* A new arena in *fd, mapped; NULL where the system has no room for it. */
 static struct arena *make_arena(int *fd)
 {
@@ -43,7 +59,7 @@ static struct arena *make_arena(int *fd)
 		struct arena shape, *arena;
 
 		arena_lay_out(&shape, slot_counts[i]);
-		if (sys_ftruncate(*fd, (int64_t)shape.size))
+		if (!set_size(*fd, shape.size))
 			continue;
 		arena = attach_map(*fd, shape.size);
 		if (!arena)

@@ -2,11 +2,18 @@
 #include "call.h"
 
 #include "maps.h"
+#include "names.h"
 #include "ring.h"
 #include "sys.h"
+#include "unwind.h"
+
+#include <pthread.h>
 
 /* Most bytes of texts in one record. */
 #define TEXTS_MAX (2 * ARENA_TEXT_MAX)
+
+/* Frames that are looked through for a call that may have been left. */
+#define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
 {
@@ -37,10 +44,11 @@ static bool on_known_stack(const struct thread *thread, uintptr_t address)
 }
 
 /*
- * A call whose frame the stack has left did not return: longjmp, an exception, cancellation. Its
- * record has its caller for a backtrace.
+ * One part of a call whose frame the stack has left: it did not return, for longjmp, an exception
+ * or cancellation. Its record has its caller for a backtrace.
  */
-static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
+static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
+			 const struct call_event *event)
 {
 	struct record_call *record = (struct record_call *)ring_reserve(
 		thread, RECORD_CALL, sizeof(*record) + sizeof(open->ip));
@@ -53,37 +61,143 @@ static void close_unwound(struct thread *thread, const struct arena_open *open, 
 	record->enter = open->enter;
 	record->leave = thread->last;
 	record->call = open->call;
-	record->object = open->object;
-	record->related = open->related;
+	record->object = event->object;
+	record->related = event->related;
+	record->size = event->size;
 	record->frame = open->frame;
 	record->depth = (uint16_t)depth;
 	record->fresh = 1;
-	record->operation = OPERATION_NONE;
+	record->operation = (uint8_t)event->operation;
+	record->resource = (uint8_t)event->resource;
+	record->part = event->part;
 	record->moment = MOMENT_LEAVE;
-	record->flags = CALL_UNWOUND | CALL_FAILED | CALL_CUT | RECORD_ASIDE;
+	record->flags = CALL_CUT | RECORD_ASIDE;
+	if (event->failed)
+		record->flags |= CALL_UNWOUND | CALL_FAILED;
 	record->cpu = -1;
 	*(uint64_t *)(record + 1) = open->ip;
 	ring_publish(&record->record);
 }
 
+bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
+{
+	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
+
+	/* An owner lies in the second half of the first 16 bytes, on every processor. */
+	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
+	       asked->__data.__owner == thread->owner->thread;
+}
+
+/*
+ * Closes a call that did not return. What its first half gave away comes back: the thread whose
+ * join was cancelled is still there, and whoever is cancelled in the wait for a condition holds
+ * the mutex again before its first cleanup handler runs; not so whoever jumped out of it.
+ */
+static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
+{
+	if (open->half == RESOURCE_THREAD)
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_THREAD,
+						   .operation = OPERATION_ALLOC,
+						   .part = 2,
+						   .object = open->object,
+						   .size = 1 });
+	else if (open->half == RESOURCE_LOCK && call_owns_mutex(thread, open->related))
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_LOCK,
+						   .operation = OPERATION_ACQUIRE,
+						   .part = 2,
+						   .object = open->related,
+						   .related = open->object,
+						   .size = 1 });
+	tell_unwound(thread, open, depth,
+		     &(struct call_event){
+			     .failed = true, .object = open->object, .related = open->related });
+}
+
+/* From here to busy_end() this thread writes for the hook at origin. Returns what was there before.
+ */
+static inline struct busy busy_begin(struct thread *thread, const struct origin *origin)
+{
+	struct busy *busy = &thread->busy;
+	struct busy before = *busy;
+
+	busy->is_written = false;
+	busy->ip = origin->ip;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	busy->frame = origin->cfa;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return before;
+}
+
+/* A signal may have come in the middle of another's busy_begin(), and leaves it as it was. */
+static inline void busy_end(struct thread *thread, struct busy before)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.frame = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.ip = before.ip;
+	thread->busy.is_written = before.is_written;
+}
+
 /* The writer of the event that was under way was jumped out of. */
 static void drop_busy(struct thread *thread)
 {
-	if (thread->unheaded) {
-		thread->reserved = thread->slot.head;
-		thread->unheaded = 0;
-	}
-	if (thread->busy_record) {
-		ring_abandon(thread->busy_record);
+	/* It may not even have come to its record. */
+	if (!ring_settle(thread) && !thread->busy.is_written)
 		ring_lose(thread, LOSS_ABANDONED);
-	}
-	thread->busy_record = NULL;
-	thread->busy_frame = 0;
-	thread->told = 0;
+	thread->busy.frame = 0;
+	thread->is_judged = false;
+	/* It may have been in the middle of that. */
+	thread->memory.count = 0;
+	thread->told = thread->shown = 0;
+}
+
+/*
+ * Whether the stack still says that the call will return to its caller: a function that the caller
+ * has called since has written its own return address there, or something else.
+ */
+static bool returns_to(uintptr_t frame, uintptr_t ip)
+{
+#if defined(__x86_64__)
+	return ((const uintptr_t *)frame)[-1] == ip;
+#else
+	(void)frame, (void)ip;
+	return true;
+#endif
+}
+
+/* Whether the call is among those that led here. Also true if that is not to be known. */
+static bool led_here(const struct thread *thread, const struct arena_open *open,
+		     const struct origin *origin)
+{
+	uintptr_t frames[LED_HERE_MAX];
+	enum capture_end end;
+	unsigned int count = capture_walk(origin, &thread->stack, frames, LED_HERE_MAX, &end);
+
+	for (unsigned int i = 0; i < count; i++)
+		if (frames[i] == open->ip)
+			return true;
+	return end != CAPTURE_COMPLETE;
+}
+
+/*
+ * Whether the stack has left the call. Lower frames than its own belong to what it calls, or to a
+ * signal handler; or to what its caller called when it had been unwound, as the destructor of a
+ * lock does. Where it makes a difference to what is held the whole stack is asked.
+ */
+static bool is_left(const struct thread *thread, const struct arena_open *open,
+		    const struct origin *origin)
+{
+	if (!on_known_stack(thread, open->frame))
+		return false;
+	if (open->frame <= origin->cfa || !returns_to(open->frame, open->ip))
+		return true;
+	return open->half && !led_here(thread, open, origin);
 }
 
 /* Closes the open calls that the stack has left. */
-static void close_left(struct thread *thread, uintptr_t frame)
+static void close_left(struct thread *thread, const struct origin *origin)
 {
 	struct slot *slot = &thread->slot;
 
@@ -92,7 +206,7 @@ static void close_left(struct thread *thread, uintptr_t frame)
 		const struct arena_open *open = &slot->open[depth];
 
 		if (depth < ARENA_OPEN_MAX) {
-			if (open->frame > frame || !on_known_stack(thread, open->frame))
+			if (!is_left(thread, open, origin))
 				break;
 			close_unwound(thread, open, depth);
 		}
@@ -104,7 +218,7 @@ static void close_left(struct thread *thread, uintptr_t frame)
  * Whether the stack has left the innermost open call that has a place in the table; those beyond
  * have been left with it.
  */
-static bool has_left(const struct thread *thread, uintptr_t frame)
+static bool has_left(const struct thread *thread, const struct origin *origin)
 {
 	uint32_t last = thread->slot.open_count - 1; /* none: far beyond the table */
 	const struct arena_open *open;
@@ -112,66 +226,76 @@ static bool has_left(const struct thread *thread, uintptr_t frame)
 	if (!thread->slot.open_count)
 		return false;
 	open = &thread->slot.open[last < ARENA_OPEN_MAX ? last : ARENA_OPEN_MAX - 1];
-	return open->frame <= frame && on_known_stack(thread, open->frame);
+	return is_left(thread, open, origin);
 }
 
 /*
  * Looks whether what this thread has open is still below it on the stack. Frames are compared
- * only within the thread's own stack: a coroutine or a signal stack may lie anywhere.
+ * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
+ * for what is called by the checking mode.
  */
-void call_settle(struct thread *thread, const struct origin *origin)
+bool call_settle(struct thread *thread, const struct origin *origin)
 {
 	struct slot *slot = &thread->slot;
 	uint64_t floor = slot->floor;
+	struct busy before;
 
 	if (!on_known_stack(thread, origin->cfa))
-		return;
-	if (thread->busy_frame && on_known_stack(thread, thread->busy_frame) &&
-	    thread->busy_frame <= origin->cfa)
+		return !thread->is_judged;
+	if (thread->busy.frame && on_known_stack(thread, thread->busy.frame) &&
+	    (thread->busy.frame <= origin->cfa || !returns_to(thread->busy.frame, thread->busy.ip)))
 		drop_busy(thread);
-	if (thread->busy_frame || !has_left(thread, origin->cfa))
-		return;
+	if (thread->busy.frame || !has_left(thread, origin))
+		return !thread->is_judged;
 	if (!floor)
 		__atomic_store_n(&slot->floor, thread->last, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->last = clock_now();
-	close_left(thread, origin->cfa);
+	before = busy_begin(thread, origin);
+	thread->busy.is_written = true;
+	close_left(thread, origin);
+	busy_end(thread, before);
 	/* Who owned the floor is among those that did not return. */
 	__atomic_store_n(&slot->floor, slot->open_count ? floor : 0, __ATOMIC_RELEASE);
+	return true;
 }
 
-/* How many of the outermost frames are those of the remembered backtrace. */
-static uint32_t same_frames(const struct slot *slot, const uintptr_t *frames, uint32_t count)
-{
-	uint32_t most = count < slot->stack_count ? count : slot->stack_count;
-	uint32_t same = 0;
-
-	while (same < most && slot->stack[same] == frames[count - 1 - same])
-		same++;
-	return same;
-}
-
-/* Makes frames (innermost first) the thread's backtrace. */
-static void remember(struct thread *thread, const uintptr_t *frames, uint32_t count)
+void call_give_up(struct thread *thread)
 {
 	struct slot *slot = &thread->slot;
-	uint32_t same = same_frames(slot, frames, count);
 
-	if (same < thread->told)
-		thread->told = same;
-	if (same == count && slot->stack_count == count)
-		return;
-	for (uint32_t i = same; i < count; i++)
-		slot->stack[i] = frames[count - 1 - i];
-	slot->stack_count = count;
-	slot->stack_serial++;
+	if (thread->busy.frame)
+		drop_busy(thread);
+	if (slot->open_count && !slot->floor)
+		__atomic_store_n(&slot->floor, thread->last, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (slot->open_count)
+		thread->last = clock_now();
+	while (slot->open_count) {
+		uint32_t depth = slot->open_count - 1;
+
+		if (depth < ARENA_OPEN_MAX)
+			close_unwound(thread, &slot->open[depth], depth);
+		slot->open_count = depth;
+	}
+	__atomic_store_n(&slot->floor, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_monitored(uint64_t size)
+{
+	const int64_t *sizes = life.monitored;
+
+	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
+		if ((uint64_t)sizes[i] == size)
+			return true;
+	return !sizes[0];
 }
 
 /* Whether this event gets a backtrace, by the user's choice. */
 static bool wants_backtrace(const struct call_event *event)
 {
 	if (life.backtrace == BACKTRACE_ALLOC)
-		return event->operation == OPERATION_ALLOC;
+		return event->operation == OPERATION_ALLOC && is_monitored(event->size);
 	return life.backtrace == BACKTRACE_ALL;
 }
 
@@ -297,15 +421,29 @@ static void fill(struct record_call *record, const struct call *call,
 		record->flags |= CALL_OF_CHILD;
 	record->resource = (uint8_t)event->resource;
 	record->cpu = current_cpu();
-	record->context = 0;
+	record->context = names_contexts();
 }
 
 /* The frames that a record says anew. */
 struct change {
 	uint32_t kept, fresh;
-	const uint64_t *last; /* fresh frames end here and are read backwards: outermost first */
+	const uintptr_t *aside; /* the fresh ones, innermost first; NULL: of the thread's memory */
+	uint16_t cut;
 	uint8_t flags;
 };
+
+static void write_frames(const struct capture_memory *memory, const struct change *change,
+			 uint64_t *at)
+{
+	const struct capture_frame *frame = &memory->frames[change->kept + change->fresh];
+
+	if (unlikely(change->aside))
+		for (uint32_t i = 0; i < change->fresh; i++)
+			at[i] = change->aside[i];
+	else
+		for (uint32_t i = 0; i < change->fresh; i++)
+			at[i] = (--frame)->ip;
+}
 
 /* Reserves, fills and publishes the record. Returns whether there was room for it. */
 static bool write_record(const struct call *call, const struct call_event *event,
@@ -321,44 +459,61 @@ static bool write_record(const struct call *call, const struct call_event *event
 
 	if (!record)
 		return false;
-	if (!aside)
-		thread->busy_record = &record->record;
 	fill(record, call, event);
 	record->flags |= change->flags;
 	record->kept = (uint16_t)change->kept;
 	record->fresh = (uint16_t)change->fresh;
+	record->cut = change->cut;
 	record->numbers = (uint8_t)size.numbers;
 	record->text = (uint16_t)size.text;
 	at = (uint64_t *)(record + 1);
 	write_arguments(call, event->arguments, at, size);
 	at += arguments / 8;
-	for (uint32_t i = 0; i < change->fresh; i++)
-		at[i] = *(change->last - 1 - i);
-	if (!aside)
-		thread->busy_record = NULL;
+	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);
+	if (!aside)
+		thread->busy.is_written = true;
 	return true;
 }
 
-static uint32_t walk(const struct call *call, uintptr_t *frames, uint8_t *flags)
+/* The checking mode. What a signal handler calls meanwhile is not recorded. */
+static __attribute__((noinline)) void judge(const struct call *call, enum capture_end end)
 {
-	enum capture_end end;
-	uint32_t count = capture_walk(call->origin, &call->thread->stack, frames, life.depth, &end);
+	struct thread *thread = call->thread;
 
-	*flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
-	return count;
+	int error = *thread->error;
+
+	thread->is_judged = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	unwind_check(&thread->memory, call->origin, life.depth, end);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->is_judged = false;
+	*thread->error = error;
 }
 
 /* Makes the thread's remembered backtrace that of the call, if it is not already. */
 static void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;
+	struct capture_memory *memory = &thread->memory;
+	uint32_t before = memory->count, same;
+	enum capture_end end;
 
-	if (call->walked && call->serial == thread->slot.stack_serial)
+	if (call->walked && call->serial == thread->serial)
 		return;
-	remember(thread, thread->walk, walk(call, thread->walk, &call->walk_flags));
+	same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
+	if (same != memory->count || same != before) {
+		thread->serial++;
+		if (same < thread->told)
+			thread->told = same;
+		if (same < thread->shown)
+			thread->shown = same;
+	}
+	if (unlikely(life.check_unwind))
+		judge(call, end);
+	call->walk_flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
 	call->walked = true;
-	call->serial = thread->slot.stack_serial;
+	call->serial = thread->serial;
 }
 
 /* An event of a signal handler that came in the middle of another event's record. */
@@ -368,15 +523,12 @@ static void event_aside(struct call *call, const struct call_event *event)
 	struct change change = { .flags = CALL_NO_BACKTRACE };
 
 	if (life.depth && wants_backtrace(event)) {
-		/* Turned round: a change is read from its outer end. */
-		change.fresh = walk(call, thread->aside, &change.flags);
-		for (uint32_t i = 0; i < change.fresh / 2; i++) {
-			uintptr_t frame = thread->aside[i];
+		enum capture_end end;
 
-			thread->aside[i] = thread->aside[change.fresh - 1 - i];
-			thread->aside[change.fresh - 1 - i] = frame;
-		}
-		change.last = (const uint64_t *)thread->aside + change.fresh;
+		change.fresh =
+			capture_walk(call->origin, &thread->stack, thread->aside, life.depth, &end);
+		change.flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
+		change.aside = thread->aside;
 	}
 	change.flags |= RECORD_ASIDE;
 	tell_modules(thread, call->enter - 1);
@@ -386,33 +538,43 @@ static void event_aside(struct call *call, const struct call_event *event)
 static void event_with_backtrace(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
-	struct slot *slot = &thread->slot;
 	struct change change;
 
 	walk_and_remember(call);
 	if (unlikely(thread->modules != maps_count()))
 		tell_modules(thread, call->enter - 1);
 	change.kept = thread->told;
-	change.fresh = slot->stack_count - thread->told;
-	change.last = slot->stack + slot->stack_count;
+	change.fresh = thread->memory.count - thread->told;
+	change.aside = NULL;
+	change.cut = thread->memory.count > life.depth ? (uint16_t)life.depth : 0;
 	change.flags = call->walk_flags;
 	/* Only a published record tells the collector. */
 	if (write_record(call, event, &change))
-		thread->told = slot->stack_count;
+		thread->told = thread->memory.count;
+}
+
+/* Keeps in mind what is to come back if the call never returns (close_unwound). */
+static void note_part(struct call *call, const struct call_event *event)
+{
+	if (call->depth < ARENA_OPEN_MAX)
+		call->thread->slot.open[call->depth].half =
+			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
 }
 
 void call_event(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
+	struct busy before;
 
 	if (unlikely(thread != thread_self))
 		return;
-	if (unlikely(thread->busy_frame)) {
+	if (unlikely(event->part))
+		note_part(call, event);
+	if (unlikely(thread->busy.frame)) {
 		event_aside(call, event);
 		return;
 	}
-	thread->busy_frame = call->origin->cfa;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	before = busy_begin(thread, call->origin);
 	if (likely(life.depth && wants_backtrace(event))) {
 		event_with_backtrace(call, event);
 	} else {
@@ -420,22 +582,40 @@ void call_event(struct call *call, const struct call_event *event)
 
 		write_record(call, event, &none);
 	}
+	busy_end(thread, before);
+}
+
+/* Makes the slot's backtrace the remembered one. */
+static void show(struct thread *thread)
+{
+	const struct capture_memory *memory = &thread->memory;
+	struct slot *slot = &thread->slot;
+	uint32_t cut = memory->count > life.depth ? memory->count - life.depth : 0;
+	uint32_t count = memory->count - cut;
+
+	if (!cut && thread->shown == count && slot->stack_count == count)
+		return;
+	slot->stack_serial++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy_frame = 0;
+	for (uint32_t i = cut ? 0 : thread->shown; i < count; i++)
+		slot->stack[i] = memory->frames[cut + i].ip;
+	slot->stack_count = count;
+	thread->shown = cut ? 0 : count;
 }
 
 /* Shows the backtrace of a call that may never return, for whoever looks at a blocked program. */
 void call_show_waiting(struct call *call)
 {
 	struct thread *thread = call->thread;
+	struct busy before;
 
-	if (thread->busy_frame || !life.depth || life.backtrace != BACKTRACE_ALL ||
+	if (thread->busy.frame || !life.depth || life.backtrace != BACKTRACE_ALL ||
 	    call->depth >= ARENA_OPEN_MAX)
 		return;
-	thread->busy_frame = call->origin->cfa;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	before = busy_begin(thread, call->origin);
+	thread->busy.is_written = true; /* nothing would be lost */
 	walk_and_remember(call);
+	show(thread);
 	thread->slot.open[call->depth].serial = thread->slot.stack_serial;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->busy_frame = 0;
+	busy_end(thread, before);
 }

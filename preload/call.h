@@ -63,8 +63,14 @@ struct call_event {
 
 /* The parts of call_begin() that are rare. */
 struct thread *call_attach(void);
-void call_settle(struct thread *thread, const struct origin *origin);
+bool call_settle(struct thread *thread, const struct origin *origin);
 void call_show_waiting(struct call *call);
+
+/* The thread is about to end, or will never come back to what it has open: closes all of it. */
+void call_give_up(struct thread *thread);
+
+/* Whether the thread holds the mutex, asked of the mutex itself; false if it is not there. */
+bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 static inline bool call_is_forked(void)
 {
@@ -90,6 +96,7 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		struct arena_open *open = &slot->open[call->depth];
 
 		open->hook = (uint16_t)call->hook;
+		open->half = 0;
 		open->object = object;
 		open->related = related;
 		open->enter = call->enter;
@@ -114,11 +121,14 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum mom
 
 	if (unlikely(!life_armed[hook]) && !life_wake(hook))
 		return false;
+	if (unlikely(__atomic_load_n(&life.arena->paused, __ATOMIC_RELAXED) & 1))
+		return false;
 	thread = call_thread();
 	if (unlikely(!thread))
 		return false;
-	if (unlikely(thread->slot.open_count | (uint32_t)(thread->busy_frame != 0)))
-		call_settle(thread, origin);
+	if (unlikely(thread->slot.open_count | (uint32_t)(thread->busy.frame != 0)))
+		if (!call_settle(thread, origin))
+			return false;
 	call->thread = thread;
 	call->origin = origin;
 	call->hook = hook;
@@ -151,8 +161,7 @@ static inline void call_sleeps(struct call *call)
 		__atomic_store_n(&call->thread->slot.floor, 0, __ATOMIC_RELEASE);
 }
 
-/* The real call has returned; errno is noted. */
-static inline void call_returned(struct call *call)
+static inline void call_note_return(struct call *call)
 {
 	struct thread *thread = call->thread;
 
@@ -160,8 +169,25 @@ static inline void call_returned(struct call *call)
 	if (call->owns_floor)
 		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The real call has returned; errno is noted. */
+static inline void call_returned(struct call *call)
+{
+	call_note_return(call);
 	call->leave = clock_now_ordered();
-	thread->last = call->leave;
+	call->thread->last = call->leave;
+}
+
+/* The same for a call all of whose events happened at its entry: no order depends on its end. */
+static inline void call_returned_early(struct call *call)
+{
+	uint64_t now;
+
+	call_note_return(call);
+	now = clock_now();
+	call->leave = now > call->enter ? now : call->enter;
+	call->thread->last = call->leave;
 }
 
 /* Records one part of the call. Safe where signal handlers interrupt it. */

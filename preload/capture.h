@@ -53,4 +53,56 @@ enum capture_end {
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
 
+/*
+ * Most frames that are remembered: more than CAPTURE_DEPTH_MAX, so that a backtrace that is cut off
+ * need not be walked anew with every call and return.
+ */
+#define CAPTURE_MEMORY_MAX 640
+#define CAPTURE_SLOTS_MAX  (2 * CAPTURE_MEMORY_MAX)
+
+struct cfi_rule;
+
+/* A remembered frame, and what led outwards from it. */
+struct capture_frame {
+	uintptr_t ip, sp, fp; /* of the caller, just after the return into it */
+	uint32_t slots;	      /* so many of the first ones decide what is outwards of it */
+	uint32_t needs_fp;    /* 1: so does its fp */
+};
+
+/* A word of the stack that a walk has read, and what it held. */
+struct capture_slot {
+	uintptr_t address, value;
+};
+
+/* A frame of the walk that is under way, and the rule by which it was left. */
+struct capture_step {
+	uintptr_t ip, sp, fp;
+	const struct cfi_rule *rule;
+};
+
+/*
+ * A thread's last backtrace with all that decided it. One that has count 0 remembers nothing; its
+ * other bytes do not matter then.
+ */
+struct capture_memory {
+	uint32_t count;
+	uint32_t solid;	     /* so many of the outermost frames may be used again */
+	uint32_t generation; /* of the modules (maps.h) */
+	uint32_t end;	     /* enum capture_end, of the outermost frame */
+	uint32_t walked;     /* frames that the last capture had to walk */
+	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
+	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of the frames */
+	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* a walk under way, innermost first */
+};
+
+/*
+ * Like capture_walk(), with exactly its result: the innermost depth frames of memory then, or all
+ * if there are fewer. Walks only until it comes to where the last walk was, if what that read
+ * outwards of there is unchanged. Returns how many of memory's outermost frames are still the same
+ * addresses. Not for a signal handler that interrupted another one with the same memory; a memory
+ * whose writer was jumped out of must be emptied.
+ */
+uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
+		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
+
 #endif

@@ -16,12 +16,7 @@
 
 static struct cfi_rule first_rules[SIZE_FIRST] __attribute__((aligned(64)));
 static struct cfi_table first_table = { first_rules, SIZE_FIRST, 64 - 10, 0 };
-static struct cfi_table *table_now = &first_table;
-
-struct cfi_table *cfi_table(void)
-{
-	return __atomic_load_n(&table_now, __ATOMIC_ACQUIRE);
-}
+struct cfi_table *cfi_table_now = &first_table;
 
 /* Compiling. */
 
@@ -180,7 +175,7 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 
 static uint32_t place_of(const struct cfi_table *table, uintptr_t ip)
 {
-	return (uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift);
+	return (uint32_t)(cfi_guess(table, ip) - table->rules);
 }
 
 /* The rule; else NULL, and *place is where it could be put, table->size if there is no room. */
@@ -223,7 +218,7 @@ static void grow(struct cfi_table *table)
 	larger->rules = (struct cfi_rule *)(void *)((char *)larger + 64);
 	larger->size = size;
 	larger->shift = table->shift - 2;
-	if (!__atomic_compare_exchange_n(&table_now, &expected, larger, false, __ATOMIC_ACQ_REL,
+	if (!__atomic_compare_exchange_n(&cfi_table_now, &expected, larger, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		sys_munmap(larger, bytes);
 }

@@ -51,14 +51,25 @@ struct cfi_table {
 	uint32_t used;
 };
 
+extern struct cfi_table *cfi_table_now;
+
 /* The table of now. It stays valid for ever, but a later one may have taken its place. */
-struct cfi_table *cfi_table(void);
+static inline struct cfi_table *cfi_table(void)
+{
+	return __atomic_load_n(&cfi_table_now, __ATOMIC_ACQUIRE);
+}
 
 /*
  * The rule of a return address, or of CFI_EXACT and a pc: from the table, else compiled and, if
  * there is room, kept. scratch: where a rule that cannot be kept is put.
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
+
+/* The rule of ip, if it lies at its own place, as nearly all do; else that of another. */
+static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
+{
+	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];
+}
 
 /*
  * The whole row behind a rule. is_exact: pc is an instruction, not a return address.

@@ -2,7 +2,9 @@
 #include "facts.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 
 #include "clock.h"
 #include "plain.h"
@@ -10,6 +12,7 @@
 #include "ring.h"
 #include "sys.h"
 #include "thread.h"
+#include "unwind.h"
 
 #define NOTE_MAX 8192 /* bytes of texts in one note */
 
@@ -77,12 +80,32 @@ static void note_add_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
+/*
+ * A program with a malloc of its own, or a library before ours with one, never asks ours: nothing
+ * of its memory is seen, and whoever reads the trace must know. The value is the file that has it.
+ */
+static void note_add_allocator(struct note *note)
+{
+	struct dl_find_object found, own;
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+
+	if (!first || _dl_find_object(first, &found) ||
+	    _dl_find_object((void *)(uintptr_t)note_begin, &own) ||
+	    found.dlfo_link_map == own.dlfo_link_map)
+		return;
+	if (*found.dlfo_link_map->l_name)
+		note_add(note, "allocator", found.dlfo_link_map->l_name);
+	else
+		note_add_link(note, "allocator", "/proc/self/exe");
+}
+
 /* Arguments one by one, in as many notes as they need; the first also says the rest. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, "~process");
 	note_add_link(note, "executable", "/proc/self/exe");
 	note_add_directory(note);
+	note_add_allocator(note);
 	for (int i = 0; i < argc && argv[i]; i++) {
 		char name[32];
 
@@ -204,5 +227,31 @@ void facts_tell_heap(void)
 		record->number[9] = info.keepcost;
 		ring_publish(&record->record);
 	}
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+static void note_add_count(struct note *note, const char *name, const uint64_t *count)
+{
+	char text[24];
+
+	plain_number(text, __atomic_load_n(count, __ATOMIC_RELAXED), 10);
+	note_add(note, name, text);
+}
+
+void facts_tell_unwind(void)
+{
+	struct thread *thread = thread_self;
+	struct note note;
+
+	if (!thread)
+		return;
+	note_begin(&note, "~unwind");
+	note_add_count(&note, "checked", &unwind_counts.checked);
+	note_add_count(&note, "different", &unwind_counts.different);
+	note_add_count(&note, "cut", &unwind_counts.cut);
+	note_add_count(&note, "unjudged", &unwind_counts.unjudged);
+	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread->last = clock_now_ordered();
+	note_end(&note);
 	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
 }

@@ -10,4 +10,7 @@ void facts_tell_process(int argc, char **argv);
 /* mallinfo2, at exit; never while this thread is inside the allocator. */
 void facts_tell_heap(void);
 
+/* At exit, in the checking mode: a ~unwind note with what it found. */
+void facts_tell_unwind(void);
+
 #endif

@@ -4,24 +4,57 @@
 
 /* Memory. Blocks of the pool were handed out before the real allocator was known. */
 
-EXPORT void free(void *ptr)
+static void free_event(struct call *call, void *ptr)
 {
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-	bool ours = pool_owns(ptr);
+	call_returned_early(call);
+	call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
+					       .operation = OPERATION_FREE,
+					       .moment = MOMENT_ENTER,
+					       .failed = !ptr,
+					       .object = WORD(ptr) });
+	call_end(call);
+}
 
-	if (!call_begin(&call, HOOK_free, MOMENT_ENTER, &origin, WORD(ptr), 0)) {
-		real_ready();
-		if (!ours)
-			real.free(ptr);
-		return;
+/* real_free: an expression that gives the block back, which is never one of the pool. */
+#define FREE_BODY(name, ptr, real_free)                                                     \
+	{                                                                                   \
+		const struct origin origin = CAPTURE_ORIGIN();                              \
+		struct call call;                                                           \
+		bool ours = pool_owns(ptr);                                                 \
+                                                                                            \
+		if (!call_begin(&call, HOOK_##name, MOMENT_ENTER, &origin, WORD(ptr), 0)) { \
+			real_ready();                                                       \
+			if (!ours)                                                          \
+				real_free;                                                  \
+			return;                                                             \
+		}                                                                           \
+		if (!ours)                                                                  \
+			real_free;                                                          \
+		free_event(&call, ptr);                                                     \
 	}
-	if (!ours)
-		real.free(ptr);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_MEMORY, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
-	      .failed = !ptr, .object = WORD(ptr));
-	call_end(&call);
+
+EXPORT void free(void *ptr) FREE_BODY(free, ptr, real.free(ptr))
+
+	/* These are free where the allocator does not have them. */
+	EXPORT
+	void cfree(void *ptr) FREE_BODY(cfree, ptr, real.cfree ? real.cfree(ptr) : real.free(ptr))
+
+		EXPORT void free_sized(void *ptr, size_t size)
+			FREE_BODY(free_sized, ptr,
+				  real.free_sized ? real.free_sized(ptr, size) : real.free(ptr))
+
+				EXPORT
+	void free_aligned_sized(void *ptr, size_t alignment, size_t size)
+		FREE_BODY(free_aligned_sized, ptr,
+			  real.free_aligned_sized ? real.free_aligned_sized(ptr, alignment, size)
+						  : real.free(ptr))
+
+			EXPORT size_t malloc_usable_size(void *ptr)
+{
+	if (pool_owns(ptr))
+		return pool_size(ptr);
+	real_ready();
+	return real.malloc_usable_size(ptr);
 }
 
 /* Moves a block out of the pool, or asks the real one. */

@@ -3,19 +3,29 @@
 #include "hand.h"
 
 #include "maps.h"
+#include "ring.h"
 
 #include <stdarg.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-/* Destructors run inside, and call hooked functions; afterwards rules and modules may be stale. */
+/* Afterwards rules and modules may be stale, whether or not the call is recorded. */
+static int close_library(void *handle)
+{
+	int result = real.dlclose(handle);
+
+	maps_check();
+	return result;
+}
+
+/* Destructors run inside, and call hooked functions. */
 EXPORT int dlclose(void *handle)
 {
 	int result;
 
-	BEGIN(dlclose, MOMENT_WAITS, handle, 0, real.dlclose(handle))
+	BEGIN(dlclose, MOMENT_WAITS, handle, 0, close_library(handle))
 	call_sleeps(&call);
-	result = real.dlclose(handle);
-	maps_check();
+	result = close_library(handle);
 	call_returned(&call);
 	EVENT(.resource = RESOURCE_EVENT, .operation = OPERATION_END, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = WORD(handle), .result = WORD(result));
@@ -455,8 +465,20 @@ EXPORT int prctl(int option, ...)
 	d = va_arg(list, unsigned long);
 	va_end(list);
 	if (option != PR_SET_NAME) {
+		/* Under these even reading the processor's counter kills, and the vDSO reads it,
+		 * too. */
+		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
+			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+
 		real_ready();
-		return real.prctl(option, a, b, c, d);
+		if (option == PR_SET_SECCOMP)
+			ring_be_quiet();
+		if (seals)
+			life_seal(true);
+		result = real.prctl(option, a, b, c, d);
+		if (seals && result)
+			life_seal(false);
+		return result;
 	}
 	BEGIN(prctl, MOMENT_LEAVE, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);

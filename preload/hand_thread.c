@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: threads, conditions and semaphores. */
+/* Hooked by hand: how threads begin, are waited for and end. */
 #include "hand.h"
-
-#include <stdarg.h>
 
 static size_t stack_size_of(const pthread_attr_t *attributes)
 {
@@ -38,152 +36,195 @@ static uint64_t birth_time(const struct birth *birth, const struct call *call)
 	return breath && breath < call->leave ? breath : call->leave;
 }
 
+/* What the child is told; its start routine is still to be filled in. NULL: it goes untold. */
+static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
+				  void *argument)
+{
+	struct birth *birth = birth_take();
+
+	if (!birth)
+		return NULL;
+	birth->creator = call->thread->owner->thread;
+	birth->call = call->number;
+	birth->breath = 0;
+	birth->stack_size = attributes ? stack_size_of(attributes) : default_stack_size();
+	birth->argument = argument;
+	return birth;
+}
+
+static bool is_detached(const pthread_attr_t *attributes)
+{
+	int state = PTHREAD_CREATE_JOINABLE;
+
+	if (attributes)
+		real.pthread_attr_getdetachstate(attributes, &state);
+	return state == PTHREAD_CREATE_DETACHED;
+}
+
+/*
+ * After the real call has returned: the thread is there, or none was made. One that was born
+ * detached is given back with its birth.
+ */
+static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
+		   int error, bool detached)
+{
+	uint64_t time = birth ? birth_time(birth, call) : call->leave;
+
+	if (birth)
+		birth_leave(birth);
+	if (birth && result)
+		birth_leave(birth);
+	call->error = error;
+	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+					       .operation = OPERATION_ALLOC,
+					       .moment = MOMENT_LEAVE,
+					       .failed = result != 0,
+					       .object = result ? 0 : WORD(*thread),
+					       .size = 1,
+					       .result = WORD(result),
+					       .time = time });
+	if (!result && detached)
+		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+						       .operation = OPERATION_FREE,
+						       .moment = MOMENT_LEAVE,
+						       .part = 1,
+						       .object = WORD(*thread),
+						       .time = time });
+	call_end(call);
+	return result;
+}
+
 EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
 			  void *(*start)(void *), void *restrict argument)
 {
 	struct birth *birth;
-	pthread_t made = 0;
-	uint64_t time;
 	int result;
 
 	BEGIN(pthread_create, MOMENT_LEAVE, 0, 0,
 	      real.pthread_create(thread, attributes, start, argument))
-	birth = birth_take();
-	if (!birth) {
-		result = real.pthread_create(thread, attributes, start, argument);
-		call_returned(&call);
-		time = call.leave;
-	} else {
-		birth->creator = call.thread->owner->thread;
-		birth->call = call.number;
-		birth->breath = 0;
-		birth->stack_size = attributes ? stack_size_of(attributes) : default_stack_size();
+	birth = expect_birth(&call, attributes, argument);
+	if (birth)
 		birth->start = start;
-		birth->argument = argument;
-		result = real.pthread_create(thread, attributes, thread_start, birth);
-		call_returned(&call);
-		time = birth_time(birth, &call);
-		birth_leave(birth);
-		if (result)
-			birth_leave(birth);
-	}
-	call.error = result;
-	if (!result)
-		made = *thread;
-	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-	      .failed = result != 0, .object = WORD(made), .size = 1, .result = WORD(result),
-	      .time = time);
-	call_end(&call);
-	return result;
+	result = real.pthread_create(thread, attributes, birth ? thread_start : start,
+				     birth ? birth : argument);
+	call_returned(&call);
+	return created(&call, birth, thread, result, result, is_detached(attributes));
+}
+
+/* glibc makes it by its own pthread_create, which we do not see. */
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	struct birth *birth;
+	int result;
+
+	BEGIN(thrd_create, MOMENT_LEAVE, 0, 0, real.thrd_create(thread, start, argument))
+	birth = expect_birth(&call, NULL, argument);
+	if (birth)
+		birth->start_c11 = start;
+	result = real.thrd_create(thread, birth ? thread_start_c11 : start,
+				  birth ? birth : argument);
+	call_returned(&call);
+	return created(&call, birth, thread, result, c11_error(result), false);
 }
 
 /*
- * Given back at entry, since another thread may be made with the same handle before we are back;
- * published before the sleep. Where the join was refused the thread is still there.
+ * A join gives its thread back at entry, since another one may be made with the same handle before
+ * we are back; published before the sleep. Where the join was refused the thread is still there.
  */
+static void join_sleeps(struct call *call, pthread_t thread)
+{
+	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+					       .operation = OPERATION_FREE,
+					       .moment = MOMENT_HALF,
+					       .part = 1,
+					       .object = WORD(thread) });
+	call_sleeps(call);
+}
+
+static int joined(struct call *call, pthread_t thread, int result, int error)
+{
+	call->error = error;
+	if (result && error != ESRCH)
+		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+						       .operation = OPERATION_ALLOC,
+						       .moment = MOMENT_LEAVE,
+						       .part = 2,
+						       .object = WORD(thread),
+						       .size = 1 });
+	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+					       .operation = OPERATION_WAIT,
+					       .moment = MOMENT_LEAVE,
+					       .failed = result != 0,
+					       .object = WORD(thread),
+					       .result = WORD(result) });
+	call_end(call);
+	return result;
+}
+
 EXPORT int pthread_join(pthread_t thread, void **value)
 {
 	int result;
 
 	BEGIN(pthread_join, MOMENT_SPLIT, thread, 0, real.pthread_join(thread, value))
-	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_FREE, .moment = MOMENT_HALF,
-	      .part = 1, .object = WORD(thread));
-	call_sleeps(&call);
+	join_sleeps(&call, thread);
 	result = real.pthread_join(thread, value);
 	call_returned(&call);
-	call.error = result;
-	if (result && result != ESRCH)
-		EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_ALLOC,
-		      .moment = MOMENT_LEAVE, .part = 2, .object = WORD(thread), .size = 1);
-	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_WAIT, .moment = MOMENT_LEAVE,
-	      .failed = result != 0, .object = WORD(thread), .result = WORD(result));
-	call_end(&call);
-	return result;
+	return joined(&call, thread, result, result);
 }
 
-/* Conditions: the mutex is given back before the sleep and held again after it. */
-
-static void condition_sleeps(struct call *call, pthread_cond_t *cond, pthread_mutex_t *mutex)
+EXPORT int thrd_join(thrd_t thread, int *value)
 {
-	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
-					       .operation = OPERATION_RELEASE,
-					       .moment = MOMENT_HALF,
-					       .part = 1,
-					       .object = WORD(mutex),
-					       .related = WORD(cond) });
-	call_sleeps(call);
+	int result;
+
+	BEGIN(thrd_join, MOMENT_SPLIT, thread, 0, real.thrd_join(thread, value))
+	join_sleeps(&call, thread);
+	result = real.thrd_join(thread, value);
+	call_returned(&call);
+	return joined(&call, thread, result, c11_error(result));
 }
 
-static int condition_event(struct call *call, pthread_cond_t *cond, pthread_mutex_t *mutex,
-			   int result, const struct call_argument *arguments)
+/*
+ * The end of a thread: recorded before it happens, since it does not return. Nothing that it has
+ * open will return either; those calls are closed where the unwinding leaves them, by the first
+ * hook in a cleanup handler or by the thread's first function. Until then nobody waits for them.
+ */
+static void end_call(struct call *call, const struct call_argument *arguments)
 {
-	call->error = result;
-	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
-					       .operation = OPERATION_ACQUIRE,
-					       .moment = MOMENT_LEAVE,
-					       .part = 2,
-					       .object = WORD(mutex),
-					       .related = WORD(cond),
-					       .size = 1 });
-	call_event(call, &(struct call_event){ .resource = RESOURCE_CONDITION,
-					       .operation = OPERATION_WAIT,
-					       .moment = MOMENT_LEAVE,
-					       .failed = result != 0,
-					       .object = WORD(cond),
-					       .related = WORD(mutex),
-					       .result = WORD(result),
+	struct thread *thread = call->thread;
+
+	call_returned(call);
+	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
+					       .operation = OPERATION_END,
+					       .moment = MOMENT_ENTER,
+					       .object = thread->slot.pthread,
 					       .arguments = arguments });
 	call_end(call);
-	return result;
+	if (thread != thread_self)
+		return;
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
 }
 
-EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
+EXPORT __attribute__((noreturn)) void pthread_exit(void *value)
 {
-	int result;
+	const struct origin origin = CAPTURE_ORIGIN();
+	struct call call;
 
-	BEGIN(pthread_cond_wait, MOMENT_SPLIT, cond, mutex, real.pthread_cond_wait(cond, mutex))
-	condition_sleeps(&call, cond, mutex);
-	result = real.pthread_cond_wait(cond, mutex);
-	call_returned(&call);
-	return condition_event(&call, cond, mutex, result, NO_ARGUMENTS);
+	if (call_begin(&call, HOOK_pthread_exit, MOMENT_ENTER, &origin, 0, 0))
+		end_call(&call, NO_ARGUMENTS);
+	real_ready();
+	real.pthread_exit(value);
+	__builtin_unreachable();
 }
 
-EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
-				  const struct timespec *restrict until)
+EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 {
-	int result;
+	const struct origin origin = CAPTURE_ORIGIN();
+	struct call call;
 
-	BEGIN(pthread_cond_timedwait, MOMENT_SPLIT, cond, mutex,
-	      real.pthread_cond_timedwait(cond, mutex, until))
-	condition_sleeps(&call, cond, mutex);
-	result = real.pthread_cond_timedwait(cond, mutex, until);
-	call_returned(&call);
-	return condition_event(&call, cond, mutex, result, ARGUMENTS(TIME(until)));
-}
-
-/* Semaphores. Mode and value are there only if the semaphore may be made (sem_open(3)). */
-EXPORT sem_t *sem_open(const char *name, int flags, ...)
-{
-	unsigned int value = 0;
-	mode_t mode = 0;
-	sem_t *result;
-
-	if (flags & O_CREAT) {
-		va_list list;
-
-		va_start(list, flags);
-		mode = va_arg(list, mode_t);
-		value = va_arg(list, unsigned int);
-		va_end(list);
-	}
-	BEGIN(sem_open, MOMENT_WAITS, 0, 0, real.sem_open(name, flags, mode, value))
-	call_sleeps(&call);
-	result = real.sem_open(name, flags, mode, value);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_SEMAPHORE, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-	      .failed = result == SEM_FAILED, .object = result == SEM_FAILED ? 0 : WORD(result),
-	      .size = 1, .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT(name), HEX(flags), OCTAL(mode), DECIMAL(value)));
-	call_end(&call);
-	return result;
+	if (call_begin(&call, HOOK_thrd_exit, MOMENT_ENTER, &origin, 0, 0))
+		end_call(&call, ARGUMENTS(DECIMAL(value)));
+	real_ready();
+	real.thrd_exit(value);
+	__builtin_unreachable();
 }

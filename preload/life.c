@@ -12,14 +12,17 @@
 #include "clock.h"
 #include "facts.h"
 #include "hook_table.h"
+#include "names.h"
 #include "plain.h"
 #include "real.h"
 #include "ring.h"
 #include "sys.h"
 #include "thread.h"
+#include "unwind.h"
+#include "toggle.h"
 #include "wire.h"
 
-enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SILENT };
+enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
 
 static uint32_t fork_mark_unset = 1;
 
@@ -37,6 +40,23 @@ void life_silence(void)
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		life_armed[i] = 0;
 	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
+}
+
+/* Which hooks were armed when the process was sealed. */
+static uint8_t sealed[HOOK_COUNT];
+
+void life_seal(bool on)
+{
+	uint32_t expected = on ? LIFE_RUNNING : LIFE_SEALED;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, on ? LIFE_SEALED : LIFE_RUNNING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		if (on)
+			sealed[i] = life_armed[i];
+		life_armed[i] = on ? 0 : sealed[i];
+	}
 }
 
 void life_lose(enum loss reason)
@@ -63,18 +83,25 @@ static bool mark_process(void)
 	return true;
 }
 
-/* An entry of the table of processes, being filled in; -1 if it is full. */
+static bool claim_entry(struct arena_process *entry, uint32_t expected)
+{
+	return __atomic_load_n(&entry->state, __ATOMIC_RELAXED) == expected &&
+	       __atomic_compare_exchange_n(&entry->state, &expected, PROCESS_ATTACHING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/*
+ * An entry of the table of processes, being filled in: one that nobody has had, or that of a
+ * process that has gone. -1: as many processes as there are entries run at one time.
+ */
 static int take_entry(struct arena *arena)
 {
-	for (uint32_t i = 0; i < ARENA_PROCESSES; i++) {
-		uint32_t expected = PROCESS_NONE;
-
-		if (__atomic_load_n(&arena->processes[i].state, __ATOMIC_RELAXED) == PROCESS_NONE &&
-		    __atomic_compare_exchange_n(&arena->processes[i].state, &expected,
-						PROCESS_ATTACHING, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+	for (uint32_t i = 0; i < ARENA_PROCESSES; i++)
+		if (claim_entry(&arena->processes[i], PROCESS_NONE))
 			return (int)i;
-	}
+	for (uint32_t i = 0; i < ARENA_PROCESSES; i++)
+		if (claim_entry(&arena->processes[i], PROCESS_GONE))
+			return (int)i;
 	return -1;
 }
 
@@ -94,6 +121,8 @@ static bool enter_process(uint32_t parent, uint32_t flags, const char *name)
 	process->parent = parent;
 	process->flags = flags;
 	process->start = clock_now();
+	for (unsigned int i = 0; i < LOSS_COUNT; i++)
+		process->lost[i] = 0;
 	plain_copy(process->name, name, sizeof(process->name));
 	process->stream = __atomic_fetch_add(&arena->next_stream, 1, __ATOMIC_RELAXED);
 	used = __atomic_load_n(&arena->processes_used, __ATOMIC_RELAXED);
@@ -124,26 +153,27 @@ static bool equal_word(const char *word, const char *end, const char *name)
 	return word == end && !*name;
 }
 
-/* Whether a list of classes and functions, separated by commas, names this hook. */
-static bool is_listed(const char *list, const struct hook *hook)
+bool life_is_listed(const char *name)
 {
+	const char *list = life.arena->settings.events;
+
 	while (*list) {
 		const char *end = list;
 
 		while (*end && *end != ',')
 			end++;
-		if (equal_word(list, end, "all") || equal_word(list, end, hook->name) ||
-		    equal_word(list, end, resource_table[hook->resource].type))
+		if (equal_word(list, end, "all") || equal_word(list, end, name))
 			return true;
 		list = *end ? end + 1 : end;
 	}
 	return false;
 }
 
-static void arm(const struct settings *settings)
+static void arm(void)
 {
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
-		life_armed[i] = is_listed(settings->events, &hook_table[i]);
+		life_armed[i] = life_is_listed(hook_table[i].name) ||
+				life_is_listed(resource_table[hook_table[i].resource].type);
 }
 
 static void read_settings(const struct settings *settings)
@@ -154,6 +184,9 @@ static void read_settings(const struct settings *settings)
 		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
 						 : (uint32_t)depth;
 	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	life.monitored = settings->monitor;
+	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
+		life.backtrace = BACKTRACE_ALLOC;
 	clock_is_counter = life.arena->clock == ARENA_CLOCK_COUNTER;
 }
 
@@ -185,7 +218,8 @@ static bool start(int argc, char **argv, char **environment)
 	if (!thread_attach(sys_gettid() == life.pid ? &stack : NULL, NULL))
 		return false;
 	facts_tell_process(argc, argv);
-	arm(&life.arena->settings);
+	arm();
+	toggle_install((int)life.arena->settings.toggle_signal);
 	return true;
 }
 
@@ -197,10 +231,12 @@ static void start_once(int argc, char **argv, char **environment)
 	if (!__atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	if (start(argc, argv, environment))
+	if (start(argc, argv, environment)) {
 		__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
-	else
+	} else {
+		life.arena = NULL;
 		life_silence();
+	}
 }
 
 /*
@@ -215,6 +251,8 @@ bool life_wake(enum hook_number hook)
 
 		start_once(argc, argv, argv + argc + 1);
 	}
+	if (__atomic_load_n(&state, __ATOMIC_RELAXED) == LIFE_SEALED && sealed[hook])
+		life_lose(LOSS_SEALED);
 	return life_armed[hook];
 }
 
@@ -222,6 +260,10 @@ bool life_wake(enum hook_number hook)
 __attribute__((constructor)) static void life_construct(int argc, char **argv, char **environment)
 {
 	start_once(argc, argv, environment);
+	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
+	 */
+	if (life.arena && life.arena->settings.check_unwind)
+		life.check_unwind = unwind_open() == 0;
 }
 
 /* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
@@ -230,6 +272,8 @@ __attribute__((destructor)) static void life_destruct(void)
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark)
 		return;
 	facts_tell_heap();
+	if (life.check_unwind)
+		facts_tell_unwind();
 	__atomic_fetch_or(&life.arena->processes[life.process].flags, PROCESS_EXITED,
 			  __ATOMIC_RELAXED);
 }
@@ -239,6 +283,7 @@ void life_forked(void)
 	uint32_t parent = life.process;
 
 	thread_forget();
+	names_forked();
 	*life.fork_mark = 1;
 	if (!life.arena)
 		return;

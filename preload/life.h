@@ -18,8 +18,10 @@ struct life {
 	struct arena *arena; /* NULL: nothing is recorded */
 	uint32_t process;    /* our entry of arena->processes */
 	int32_t pid;
-	uint32_t depth; /* most frames of a backtrace */
+	uint32_t depth;	   /* most frames of a backtrace */
+	bool check_unwind; /* every backtrace is compared with libunwind's */
 	enum setting_backtrace backtrace;
+	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
 	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
 };
 
@@ -31,11 +33,20 @@ extern struct life life;
  */
 extern uint8_t life_armed[HOOK_COUNT];
 
+/* Whether the user's list of classes and functions, separated by commas, has this name. */
+bool life_is_listed(const char *name);
+
 /* Starts the library if nobody has yet. True if the hook may record now. */
 bool life_wake(enum hook_number hook);
 
 /* Nothing is recorded from here on: the collector is gone or something failed. */
 void life_silence(void);
+
+/*
+ * Nothing may be asked for any more, not even the time: the calls of armed hooks are counted as
+ * lost. false: the program may, after all.
+ */
+void life_seal(bool on);
 
 /* We are a new process: whatever call made it. Gives it an entry of its own, and a new mark. */
 void life_forked(void);

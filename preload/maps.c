@@ -82,12 +82,7 @@ static void *keep(size_t size)
 
 static struct module *first_page[MODULES_PER_PAGE];
 static struct module **pages[PAGES_MAX] = { first_page };
-static unsigned int count;
-
-unsigned int maps_count(void)
-{
-	return __atomic_load_n(&count, __ATOMIC_ACQUIRE);
-}
+unsigned int maps_number;
 
 static struct module *module_at(unsigned int number)
 {
@@ -128,10 +123,13 @@ static bool is_same(const struct module *module, const struct dl_find_object *fo
 	       module->tables.header == found->dlfo_eh_frame;
 }
 
+uint32_t maps_generation;
+
 static void retire(unsigned int number)
 {
 	__atomic_store_n(&module_at(number)->is_gone, true, __ATOMIC_SEQ_CST);
 	cfi_forget(number);
+	__atomic_fetch_add(&maps_generation, 1, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -170,8 +168,8 @@ static unsigned int append(struct module *module)
 		 * Whoever comes by counts it, so that nobody waits for a thread that was
 		 * interrupted here.
 		 */
-		__atomic_compare_exchange_n(&count, &next, number + 1, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE);
+		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 		if (expected == NULL ||
 		    (expected->start == module->start && expected->link_map == module->link_map &&
 		     !__atomic_load_n(&expected->is_gone, __ATOMIC_ACQUIRE)))
@@ -324,11 +322,49 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 	}
 }
 
+/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
+extern void *__libc_stack_end;
+
+/* The program's own headers, from the auxiliary vector behind arguments and environment. */
+static const ElfW(Phdr) * headers_of_program(unsigned int *number)
+{
+	const uintptr_t *word = __libc_stack_end;
+	const ElfW(Phdr) *headers = NULL;
+
+	word += 1 + *word + 1; /* argc, the arguments, NULL */
+	while (*word++)
+		;
+	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++) {
+		if (entry->a_type == AT_PHDR)
+			headers = (const void *)entry->a_un.a_val;
+		if (entry->a_type == AT_PHNUM)
+			*number = (unsigned int)entry->a_un.a_val;
+	}
+	return headers;
+}
+
+/*
+ * The loader says where a module's memory begins, but where there are holes between its segments
+ * (pages of 64 KiB or 2 MiB) it speaks of the one piece alone: then the headers lie at the load
+ * address, or are the program's.
+ */
+static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsigned int *number)
+{
+	const struct link_map *map = found->dlfo_link_map;
+	const ElfW(Phdr) *headers = headers_of((uintptr_t)found->dlfo_map_start, number);
+
+	if (!headers && map->l_addr)
+		headers = headers_of(map->l_addr, number);
+	if (!headers && !map->l_prev)
+		headers = headers_of_program(number);
+	return headers;
+}
+
 static bool read_module(struct module *module, uintptr_t address,
 			const struct dl_find_object *found)
 {
 	unsigned int number = 0;
-	const ElfW(Phdr) *headers = headers_of((uintptr_t)found->dlfo_map_start, &number);
+	const ElfW(Phdr) *headers = find_headers(found, &number);
 
 	module->link_map = found->dlfo_link_map;
 	module->map_start = (uintptr_t)found->dlfo_map_start;
@@ -341,9 +377,6 @@ static bool read_module(struct module *module, uintptr_t address,
 }
 
 struct maps_loader maps_loader;
-
-/* The loader's: where it found the main thread's stack. */
-extern void *__libc_stack_end;
 
 /* Whoever comes first, perhaps several with the same values. */
 static void find_loader(void)

@@ -35,16 +35,25 @@ struct module {
 	bool is_gone; /* unloaded; the one field that changes */
 };
 
+extern unsigned int maps_number;
+
 /* How many modules have been seen. */
-unsigned int maps_count(void);
+static inline unsigned int maps_count(void)
+{
+	return __atomic_load_n(&maps_number, __ATOMIC_ACQUIRE);
+}
 
 /* The module with this number, below maps_count(). It never moves. */
 const struct module *maps_get(unsigned int number);
 
+/* Moves whenever a module is found to be gone: rules from before may be of its code. */
+extern uint32_t maps_generation;
+
 /*
  * The number of the module whose code is at address, new or known. The address must be in use (on a
  * stack), so that nobody unloads it meanwhile.
- * Returns MAPS_MODULE_NONE where there is no module, its headers make no sense, or the table is full.
+ * Returns MAPS_MODULE_NONE where there is no module, its headers make no sense, or the table is
+ * full.
  */
 unsigned int maps_find(uintptr_t address);
 

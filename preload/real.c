@@ -50,6 +50,11 @@ static void *pool_aligned(size_t alignment, size_t size)
 	return (void *)block;
 }
 
+size_t pool_size(const void *block)
+{
+	return ((const struct pool_head *)block)[-1].size;
+}
+
 void *pool_malloc(size_t size)
 {
 	return pool_aligned(POOL_STEP, size);
@@ -111,19 +116,41 @@ static const struct name names[] = {
 #undef HOOK
 #undef HOOK_VOID
 #undef HOOK_BY_HAND
+	{ "dirfd", (void **)&real.dirfd },
 	{ "fileno", (void **)&real.fileno },
-	{ "malloc_usable_size", (void **)&real.malloc_usable_size },
 	{ "mallinfo2", (void **)&real.mallinfo2 },
 	{ "pthread_attr_getstacksize", (void **)&real.pthread_attr_getstacksize },
+	{ "pthread_attr_getdetachstate", (void **)&real.pthread_attr_getdetachstate },
 	{ "pthread_getattr_default_np", (void **)&real.pthread_getattr_default_np },
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 /*
- * Two passes: pointers are taken into use only when all are known, so that dlsym's own calls
- * meet the pool from first to last. A symbol that is missing in this libc stays NULL; nobody can
- * call it then. dlerror() is emptied, so that the program never sees our miss.
+ * The default version. __pthread_mutex_lock and its like have none since glibc 2.34, only one that
+ * dlsym does not give; they are the functions without the underlines.
+ */
+static void *find(const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
+}
+
+/*
+ * What a libc may not have is looked for last: dlsym allocates the text of its complaint, and an
+ * allocator that stands before us then starts, calling mmap and others of the hooked functions.
+ */
+static bool may_be_missing(const char *name)
+{
+	return (name[0] == '_' && name[1] == '_') || plain_equal(name, "cfree") ||
+	       plain_equal(name, "free_sized") || plain_equal(name, "free_aligned_sized");
+}
+
+/*
+ * Those of the allocator are taken into use when all are known, so that dlsym's own calls meet the
+ * pool from first to last; the others at once. A symbol that is missing in this libc stays NULL;
+ * nobody can call it then. dlerror() is emptied, so that the program never sees our miss.
  */
 void real_find(void)
 {
@@ -135,8 +162,15 @@ void real_find(void)
 					 __ATOMIC_RELAXED))
 		return;
 	use_pool();
-	for (unsigned int i = 0; i < NAMES; i++)
-		found[i] = dlsym(RTLD_NEXT, names[i].name);
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		for (unsigned int i = 0; i < NAMES; i++) {
+			if (may_be_missing(names[i].name) != (pass == 1))
+				continue;
+			found[i] = find(names[i].name);
+			if (!*names[i].where)
+				*names[i].where = found[i];
+		}
+	}
 	dlerror();
 	for (unsigned int i = 0; i < NAMES; i++)
 		*names[i].where = found[i];

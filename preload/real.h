@@ -17,11 +17,43 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
+#include <wchar.h>
+
+/* No header has them any more: what they are called with is what their heirs are called with. */
+extern __typeof__(pthread_mutex_init) __pthread_mutex_init;
+extern __typeof__(pthread_mutex_destroy) __pthread_mutex_destroy;
+extern __typeof__(pthread_mutex_lock) __pthread_mutex_lock, __pthread_mutex_trylock,
+	__pthread_mutex_unlock;
+extern __typeof__(pthread_rwlock_init) __pthread_rwlock_init;
+extern __typeof__(pthread_rwlock_destroy) __pthread_rwlock_destroy;
+extern __typeof__(pthread_rwlock_rdlock) __pthread_rwlock_rdlock, __pthread_rwlock_tryrdlock,
+	__pthread_rwlock_wrlock, __pthread_rwlock_trywrlock, __pthread_rwlock_unlock;
+
+/* What open and openat become with _FORTIFY_SOURCE, which we are built without. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dirfd, const char *path, int flags);
+int __openat64_2(int dirfd, const char *path, int flags);
+
+/* C23's are newer than many a libc, cfree was taken out of the headers (glibc 2.26). */
+void cfree(void *ptr);
+void free_sized(void *ptr, size_t size);
+void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
 struct real {
 #define HOOK(name, ...)		__typeof__(name) *name;
@@ -32,10 +64,11 @@ struct real {
 #undef HOOK_VOID
 #undef HOOK_BY_HAND
 	/* not hooked, only used */
+	__typeof__(dirfd) *dirfd;
 	__typeof__(fileno) *fileno;
-	__typeof__(malloc_usable_size) *malloc_usable_size;
 	__typeof__(mallinfo2) *mallinfo2;
 	__typeof__(pthread_attr_getstacksize) *pthread_attr_getstacksize;
+	__typeof__(pthread_attr_getdetachstate) *pthread_attr_getdetachstate;
 	__typeof__(pthread_getattr_default_np) *pthread_getattr_default_np;
 };
 
@@ -60,5 +93,8 @@ static inline void real_ready(void)
 /* The pool: memory for those who allocate before the real allocator is known. Never given back. */
 void *pool_malloc(size_t size);
 bool pool_owns(const void *address);
+
+/* Bytes of a block of the pool. */
+size_t pool_size(const void *block);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "ring.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 
+#include "clock.h"
 #include "life.h"
 #include "plain.h"
 #include "sys.h"
@@ -10,6 +13,18 @@
 
 /* Heartbeat of the collector when a producer last gave up on it, and 0 while nobody has. */
 static uint64_t stalled_beat;
+
+static bool is_quiet;
+
+void ring_be_quiet(void)
+{
+	__atomic_store_n(&is_quiet, true, __ATOMIC_RELAXED);
+}
+
+bool ring_is_quiet(void)
+{
+	return __atomic_load_n(&is_quiet, __ATOMIC_RELAXED);
+}
 
 void ring_lose(struct thread *thread, enum loss reason)
 {
@@ -46,13 +61,48 @@ static bool collector_runs(void)
 	return __atomic_load_n(&life.arena->state, __ATOMIC_RELAXED) == ARENA_RUNNING;
 }
 
+/*
+ * Whether a collector that makes no progress is no more: gone, or a zombie that nobody waited for.
+ * Where we may not ask, it is.
+ */
+static bool collector_is_dead(void)
+{
+	int32_t pid = __atomic_load_n(&life.arena->collector, __ATOMIC_RELAXED);
+	char path[32], text[128];
+	long length;
+	int fd;
+
+	if (ring_is_quiet())
+		return true;
+	if (sys_kill(pid, 0) == -ESRCH)
+		return true;
+	plain_copy(plain_number(path + plain_copy(path, "/proc/", 8) - 1, (uint64_t)pid, 10),
+		   "/stat", 8);
+	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	length = fd < 0 ? -1 : sys_read(fd, text, sizeof(text));
+	if (fd >= 0)
+		sys_close(fd);
+	/* "PID (name) state …": the name is the collector's own and has no parenthesis */
+	for (long i = 0; i + 2 < length; i++)
+		if (text[i] == ')')
+			return text[i + 2] == 'Z' || text[i + 2] == 'X';
+	return false;
+}
+
 void ring_wake(void)
 {
 	struct arena *arena = life.arena;
 
-	if (__atomic_load_n(&arena->sleeping, __ATOMIC_RELAXED) &&
+	if (!ring_is_quiet() && __atomic_load_n(&arena->sleeping, __ATOMIC_RELAXED) &&
 	    __atomic_exchange_n(&arena->sleeping, 0, __ATOMIC_ACQ_REL))
 		sys_futex_wake(&arena->sleeping, 1, 1);
+}
+
+/* Some microseconds without a system call. */
+static void spin(void)
+{
+	for (volatile unsigned int i = 0; i < 5000; i++)
+		;
 }
 
 /* Sleeps until the collector has taken something, at most 10 ms. */
@@ -60,12 +110,31 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 {
 	static const struct timespec limit = { .tv_nsec = 10000000 };
 
+	if (ring_is_quiet()) {
+		spin();
+		return;
+	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	ring_wake();
 	/* The low half of a little-endian word; the collector stores all of it. */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
+}
+
+static inline struct record *record_at(const struct thread *thread, uint64_t at)
+{
+	return (struct record *)(thread->ring + (at & (life.arena->ring_size - 1)));
+}
+
+/*
+ * Whether waiting is in vain, because the collector waits for us: all that it can see is taken, or
+ * what comes next is a record that is not whole. Then this is a signal handler in the middle of
+ * that record, or its writer was jumped out of.
+ */
+static bool waits_for_us(const struct thread *thread, uint64_t tail)
+{
+	return tail == thread->slot.head || record_at(thread, tail)->state == RECORD_FILLING;
 }
 
 /* Whether the collector moved since somebody gave up on it; then we trust it again. */
@@ -83,10 +152,7 @@ static bool is_stalled(void)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	sys_clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic() / 1000000;
 }
 
 /*
@@ -102,13 +168,16 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 	if (is_stalled())
 		return false;
 	while (__atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE) == tail) {
-		if (!collector_runs())
+		if (!collector_runs() || waits_for_us(thread, tail))
 			return false;
 		sleep_on_tail(&thread->slot, tail);
 		if (heartbeat() != beat) {
 			beat = heartbeat();
 			since = now_ms();
-		} else if (!settings->lossless && now_ms() - since > (uint64_t)settings->patience) {
+		} else if (now_ms() - since > (uint64_t)settings->patience) {
+			since = now_ms();
+			if (settings->lossless && !collector_is_dead())
+				continue;
 			__atomic_store_n(&stalled_beat, beat ? beat : 1, __ATOMIC_RELAXED);
 			return false;
 		}
@@ -149,8 +218,7 @@ static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uin
 static inline struct record *write_header(struct thread *thread, uint64_t at, uint32_t length,
 					  enum record_kind kind, enum record_state state)
 {
-	struct record *record =
-		(struct record *)(thread->ring + (at & (life.arena->ring_size - 1)));
+	struct record *record = record_at(thread, at);
 
 	record->length = length;
 	record->kind = (uint8_t)kind;
@@ -169,11 +237,39 @@ static inline uint64_t show_head(struct thread *thread)
 	uint64_t head;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (--thread->unheaded)
+	if (--thread->unheaded) {
+		thread->unseen++;
 		return 0;
+	}
+	thread->unseen = 0;
 	head = __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->slot.head, head, __ATOMIC_RELEASE);
 	return head;
+}
+
+uint32_t ring_settle(struct thread *thread)
+{
+	uint64_t at = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
+	uint32_t count = 0;
+
+	/* The headers up to the reservation's end are not all there. */
+	if (thread->unheaded) {
+		count = thread->unseen + 1;
+		thread->reserved = thread->slot.head;
+		thread->unheaded = 0;
+		thread->unseen = 0;
+	}
+	while (at < thread->slot.head) {
+		struct record *record = record_at(thread, at);
+
+		if (record->state == RECORD_FILLING) {
+			__atomic_store_n(&record->state, RECORD_ABANDONED, __ATOMIC_RELEASE);
+			count++;
+		}
+		at += record->length;
+	}
+	thread->slot.lost[LOSS_ABANDONED] += count;
+	return count;
 }
 
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)

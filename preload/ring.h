@@ -28,11 +28,19 @@ static inline void ring_publish(struct record *record)
 	__atomic_store_n(&record->state, RECORD_DONE, __ATOMIC_RELEASE);
 }
 
-/* The record will never be whole: its writer was jumped out of. */
-static inline void ring_abandon(struct record *record)
-{
-	__atomic_store_n(&record->state, RECORD_ABANDONED, __ATOMIC_RELEASE);
-}
+/*
+ * Gives up every record that will never be whole, because a jump or the end of its thread came in
+ * the middle of it: the collector would wait for it for ever. Counts them as lost and returns how
+ * many they were. Only where no writer of this ring is below on the stack.
+ */
+uint32_t ring_settle(struct thread *thread);
+
+/*
+ * From now on without system calls of our own: a filter that the program put on itself may kill it
+ * for one. A full ring is then waited for in a loop.
+ */
+void ring_be_quiet(void);
+bool ring_is_quiet(void);
 
 /* Wakes the collector if it sleeps: something new may be seen in the arena. */
 void ring_wake(void);

@@ -13,6 +13,15 @@
 /* Pointers, descriptors and handles alike as the 64 bits of a record. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))
 
+/* What a function of C11's threads.h returns instead of an error; thrd_error says no more. */
+static inline int c11_error(int result)
+{
+	return result == thrd_nomem	 ? ENOMEM
+	       : result == thrd_busy	 ? EBUSY
+	       : result == thrd_timedout ? ETIMEDOUT
+					 : 0;
+}
+
 /* An argument list as it stands in hooks.def, as values. */
 #define ARGUMENTS(...) ((const struct call_argument[]){ __VA_ARGS__, { .kind = ARGUMENT_NONE } })
 #define NO_ARGUMENTS   NULL

@@ -6,13 +6,16 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "call.h"
 #include "clock.h"
 #include "life.h"
+#include "names.h"
 #include "plain.h"
 #include "ring.h"
 #include "sys.h"
 
-#define BIRTHS 1024
+#define BIRTHS	      1024
+#define BLOCK_TOP_MAX (1u << 20) /* what may lie above a thread's frames in their block */
 
 /*
  * Initial-exec, or touching it could call malloc in the middle of a hook; one pointer, since
@@ -21,6 +24,9 @@
 __thread struct thread *thread_self;
 
 static struct birth births[BIRTHS];
+
+static uint32_t ended;	    /* threads that have given their slots up */
+static uint32_t crowded_at; /* ended when no slot was found, and 1; 0: the last one found one */
 
 /* Set by ld.so before anything runs: the first thread's stack pointer at entry. */
 extern void *__libc_stack_end;
@@ -35,7 +41,8 @@ int thread_open_pages(void *address, size_t size)
 
 static bool is_dead(int32_t thread)
 {
-	return sys_tgkill(life.pid, thread, 0) == -ESRCH;
+	/* Where nobody may ask, slots of the dead are not used again. */
+	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
 }
 
 /* A slot that nobody has had, or that the collector gave back. */
@@ -94,21 +101,6 @@ static int take_slot(int32_t tid, bool *fresh)
 	return -1;
 }
 
-/* A record that its dead writer left unfinished would stop the collector for ever. */
-static void settle_dead(struct thread *thread)
-{
-	if (thread->unheaded) {
-		thread->reserved = thread->slot.head;
-		thread->unheaded = 0;
-	}
-	if (thread->busy_record) {
-		ring_abandon(thread->busy_record);
-		ring_lose(thread, LOSS_ABANDONED);
-	}
-	thread->busy_record = NULL;
-	thread->busy_frame = 0;
-}
-
 /* Brings a slot's own pages to the state of a thread that has done nothing. */
 static struct thread *prepare(int index, bool fresh)
 {
@@ -124,16 +116,18 @@ static struct thread *prepare(int index, bool fresh)
 		}
 		thread->reserved = thread->slot.head;
 		thread->unheaded = 0;
-		thread->busy_record = NULL;
-		thread->busy_frame = 0;
+		thread->unseen = 0;
 	} else {
-		settle_dead(thread);
+		ring_settle(thread);
 	}
+	thread->busy.frame = 0;
 	/* Nothing that the thread is about to publish is older than this. */
 	__atomic_store_n(&thread->slot.floor, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->slot.open_count, 0, __ATOMIC_RELAXED);
 	thread->slot.stack_count = 0;
-	thread->told = 0;
+	thread->memory.count = 0;
+	thread->is_judged = false;
+	thread->told = thread->shown = 0;
 	thread->calls = 0;
 	thread->modules = 0;
 	thread->tail_seen = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
@@ -160,13 +154,34 @@ static void announce(struct thread *thread, const struct birth *birth)
 	ring_publish(&record->record);
 }
 
+/*
+ * Whether looking for a slot is in vain: there was none, and nobody has ended since. To look is to
+ * ask the kernel for every thread that has one, for each event of those that have none. Now and
+ * then we look all the same, since not every end comes by here.
+ */
+static bool is_crowded(void)
+{
+	static uint32_t refused;
+	uint32_t at = __atomic_load_n(&crowded_at, __ATOMIC_RELAXED);
+
+	return at && at == __atomic_load_n(&ended, __ATOMIC_RELAXED) + 1 &&
+	       __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED) % 256;
+}
+
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
-	int32_t tid = sys_gettid();
+	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+	struct thread *thread;
+	int32_t tid;
 	bool fresh;
-	int index = take_slot(tid, &fresh);
-	struct thread *thread = index < 0 ? NULL : prepare(index, fresh);
+	int index;
 
+	if (is_crowded())
+		return NULL;
+	tid = sys_gettid();
+	index = take_slot(tid, &fresh);
+	__atomic_store_n(&crowded_at, index < 0 ? ended_before + 1 : 0, __ATOMIC_RELAXED);
+	thread = index < 0 ? NULL : prepare(index, fresh);
 	if (!thread)
 		return NULL;
 	thread->owner->process = life.process;
@@ -180,6 +195,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	thread->last = clock_now();
 	thread_self = thread;
 	announce(thread, birth);
+	names_tell(thread);
 	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
 	return thread;
 }
@@ -205,24 +221,77 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-void *thread_start(void *argument)
+/* The child's first breath. top: of its stack. */
+static void begin_thread(struct birth *birth, uintptr_t top)
 {
-	struct birth *birth = argument;
-	void *(*start)(void *) = birth->start;
-	void *start_argument = birth->argument;
-	uintptr_t top = (uintptr_t)__builtin_dwarf_cfa();
-	/* glibc keeps its own thread descriptor at the top of the same block of memory. */
-	struct stack_bounds bounds = { top - birth->stack_size, top };
-	void *result;
+	/*
+	 * glibc's own first frames lie above ours, and above them, in the same block of memory, the
+	 * thread's descriptor and static TLS.
+	 */
+	uintptr_t descriptor = (uintptr_t)__builtin_thread_pointer();
+	struct stack_bounds bounds = { top - birth->stack_size,
+				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 
 	if (!thread_self && life.arena)
 		thread_attach(&bounds, birth);
 	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
 			 __ATOMIC_RELEASE);
 	birth_leave(birth);
+}
+
+/* Destructors of thread-local data are still to come; they find the slot as it is. */
+static void end_thread(void)
+{
+	if (!thread_self || call_is_forked())
+		return;
+	call_give_up(thread_self);
+	__atomic_store_n(&thread_self->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * What the unwinder calls when pthread_exit or cancellation has unwound all of the thread's own
+ * frames and comes to ours (Itanium C++ ABI, 2.5.2). It lands nowhere: nothing of libgcc_s is
+ * needed, and the host is unwound as if we were not there.
+ */
+__attribute__((used)) static int thread_personality(int version, int actions)
+{
+	enum { FORCE_UNWIND = 8, CONTINUE_UNWIND = 8 };
+
+	(void)version;
+	if (actions & FORCE_UNWIND)
+		end_thread();
+	return CONTINUE_UNWIND;
+}
+
+/* 0x1b: relative to its place, 4 bytes, signed. */
+#define TELL_UNWINDER() __asm__ volatile(".cfi_personality 0x1b, thread_personality")
+
+__attribute__((noinline)) void *thread_start(void *argument)
+{
+	struct birth *birth = argument;
+	void *(*start)(void *) = birth->start;
+	void *start_argument = birth->argument;
+	void *result;
+
+	TELL_UNWINDER();
+	begin_thread(birth, (uintptr_t)__builtin_dwarf_cfa());
 	result = start(start_argument);
-	if (thread_self)
-		__atomic_store_n(&thread_self->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	end_thread();
+	return result;
+}
+
+__attribute__((noinline)) int thread_start_c11(void *argument)
+{
+	struct birth *birth = argument;
+	int (*start)(void *) = birth->start_c11;
+	void *start_argument = birth->argument;
+	int result;
+
+	TELL_UNWINDER();
+	begin_thread(birth, (uintptr_t)__builtin_dwarf_cfa());
+	result = start(start_argument);
+	end_thread();
 	return result;
 }
 

@@ -7,35 +7,48 @@
  * behind it. thread_self is the only thread-local variable there is.
  */
 
+#include <stdbool.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arena.h"
 #include "capture.h"
 
+/* The event that a thread is writing. frame is set last and cleared first: signals come between. */
+struct busy {
+	uintptr_t frame; /* its caller's; 0: there is none */
+	uintptr_t ip;	 /* where its hook returns to */
+	bool is_written; /* its record is whole */
+};
+
 struct thread {
 	struct slot slot; /* first: what the collector sees */
 	struct arena_owner *owner;
 	char *ring;
-	uint64_t reserved;	    /* ring: bytes ever reserved, headers written or not */
-	uint64_t tail_seen;	    /* ring: the collector's tail when last looked at */
-	uint32_t unheaded;	    /* ring: reservations whose header is not yet written */
-	uint32_t told;		    /* outer frames of slot.stack that the collector knows */
-	uint64_t last;		    /* newest time taken from the clock */
-	uint64_t calls;		    /* calls so far */
-	int *error;		    /* this thread's errno */
-	uintptr_t busy_frame;	    /* caller's frame of the event that is being written; 0: none */
-	struct record *busy_record; /* and its record, once reserved */
-	uint32_t modules;	    /* modules told so far */
+	uint64_t reserved;  /* ring: bytes ever reserved, headers written or not */
+	uint64_t tail_seen; /* ring: the collector's tail when last looked at */
+	uint32_t unheaded;  /* ring: reservations whose header is not yet written */
+	uint32_t unseen;    /* ring: records behind such a one, whole or not */
+	uint32_t told;	    /* outer frames of memory that the collector knows */
+	uint32_t shown;	    /* outer frames of memory that slot.stack has */
+	uint32_t serial;    /* of memory; moves with its addresses */
+	uint64_t last;	    /* newest time taken from the clock */
+	uint64_t calls;	    /* calls so far */
+	int *error;	    /* this thread's errno */
+	struct busy busy;
+	uint32_t modules; /* modules told so far */
+	bool is_judged;	  /* libunwind is at work: what it calls is nobody's event */
 	struct stack_bounds stack;
 	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
 	uint32_t vfork_open;	/* open calls to come back to then */
-	uintptr_t walk[CAPTURE_DEPTH_MAX];
+	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
 };
 
 _Static_assert(sizeof(struct thread) <= ARENA_SLOT_SIZE, "a slot's pages hold it");
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
+_Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what we keep");
 
 extern __thread struct thread *thread_self;
 
@@ -46,7 +59,10 @@ struct birth {
 	uint64_t call;	 /* number of the creating call */
 	uint64_t breath; /* ticks: the child's first; 0: not yet */
 	size_t stack_size;
-	void *(*start)(void *);
+	union {
+		void *(*start)(void *);
+		int (*start_c11)(void *);
+	};
 	void *argument;
 };
 
@@ -62,8 +78,9 @@ struct birth *birth_take(void);
 /* One of the two has done with it. */
 void birth_leave(struct birth *birth);
 
-/* The start routine of every thread that was made through the hook; argument is its birth. */
+/* The start routines of all threads that were made through the hooks; argument is their birth. */
 void *thread_start(void *argument);
+int thread_start_c11(void *argument);
 
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "maps.h"
@@ -99,3 +100,35 @@ unsigned int unwind_judge(const struct origin *origin, uintptr_t *frames, unsign
 }
 
 #endif
+
+struct unwind_counts unwind_counts;
+
+static void count(uint64_t *number)
+{
+	__atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
+}
+
+void unwind_check(struct capture_memory *memory, const struct origin *origin, unsigned int depth,
+		  enum capture_end end)
+{
+	/* Nothing is walked meanwhile. */
+	uintptr_t *theirs = (uintptr_t *)(void *)memory->steps;
+	unsigned int ours_count = memory->count < depth ? memory->count : depth;
+	unsigned int theirs_count = unwind_judge(origin, theirs, depth);
+	unsigned int same = 0;
+
+	if (theirs_count == 0) {
+		count(&unwind_counts.unjudged);
+		return;
+	}
+	count(&unwind_counts.checked);
+	while (same < ours_count && same < theirs_count &&
+	       memory->frames[memory->count - 1 - same].ip == theirs[same])
+		same++;
+	if (same == ours_count && same == theirs_count)
+		return;
+	if (same == ours_count && end != CAPTURE_COMPLETE)
+		count(&unwind_counts.cut);
+	else
+		count(&unwind_counts.different);
+}

@@ -26,4 +26,18 @@ int unwind_open(void);
  */
 unsigned int unwind_judge(const struct origin *origin, uintptr_t *frames, unsigned int depth);
 
+/* What the checking mode has found in this process. */
+struct unwind_counts {
+	uint64_t checked;   /* backtraces that both have walked */
+	uint64_t different; /* of them those with another address, or with more or fewer frames */
+	uint64_t cut;	    /* of them those that are shorter, and say so */
+	uint64_t unjudged;  /* backtraces that libunwind has none for */
+};
+
+extern struct unwind_counts unwind_counts;
+
+/* Compares the innermost depth frames of memory, which capture_again() has just made of origin. */
+void unwind_check(struct capture_memory *memory, const struct origin *origin, unsigned int depth,
+		  enum capture_end end);
+
 #endif

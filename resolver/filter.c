@@ -405,9 +405,18 @@ static int take_lines(struct filter *filter, bool is_end)
 	return 0;
 }
 
+/* Whether this is the beginning of a trace that is no text: packets, or something compressed. */
+static bool is_binary(const unsigned char *bytes, size_t size)
+{
+	static const unsigned char zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+
+	return size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
+			(size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0));
+}
+
 static int copy(struct filter *filter, int input, struct error *err)
 {
-	for (;;) {
+	for (bool is_first = true;; is_first = false) {
 		ssize_t size;
 
 		if (reserve(&filter->in, READ_SIZE) != 0)
@@ -419,6 +428,11 @@ static int copy(struct filter *filter, int input, struct error *err)
 			return error_system(err, errno, "%s: cannot be read",
 					    filter->options->input_name);
 		filter->in.size += (size_t)size;
+		if (is_first && is_binary((const unsigned char *)filter->in.bytes, filter->in.size))
+			return error_set(
+				err, EBADMSG,
+				"%s: a trace that is not text: holdtrace-postproc -r reads it",
+				filter->options->input_name);
 		if (take_lines(filter, size == 0) != 0)
 			return error_set(err, ENOMEM, "no memory");
 		/* Less than asked for: the next read() may wait, and our reader with it. */

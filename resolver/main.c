@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/usage.h"
 #include "resolver/filter.h"
 #include "resolver/resolve.h"
 
@@ -79,15 +80,9 @@ static void print_help(void)
 	printf("Usage: %s [OPTION]... < TEXT\n"
 	       "Gives the addresses in an sp-rtrace text names, as it comes.\n\n",
 	       PROGRAM);
-	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++) {
-		char left[64], letter[8] = "    ";
-
-		if (help[i].letter < 256)
-			snprintf(letter, sizeof(letter), "-%c, ", help[i].letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, help[i].word,
-			 help[i].metavar[0] ? "=" : "", help[i].metavar);
-		printf("  %-28s %s\n", left, help[i].text);
-	}
+	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++)
+		usage_option(stdout, help[i].letter < 256 ? help[i].letter : 0, help[i].word,
+			     help[i].metavar, help[i].text);
 	printf("\nExit status: 0 all read and written, 1 a file could not be read or written,\n"
 	       "2 wrong usage. Modules that gave no names are told on standard error.\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check-scaler DIR: is the directory one process's invocation trees as formats/scaler.md and
- * scaler-notes.md have them? Written from those documents alone: it shares nothing with the writer.
+ * check-scaler DIR: is the directory one process's invocation trees as Scaler's data
+ * format document has them? Written from the document alone: it shares nothing with the writer.
  * Prints "N threads, N calls" and exits with 0, or says the first thing that is wrong and exits
  * with 1. Beyond the documents it insists on the decisions of the notes: dense ids sorted by name,
  * siblings oldest first, no negative number outside the root, nothing else in the directory.

@@ -165,10 +165,10 @@ static void put_end(const char *how, const char *key, const char *value)
 	put_where(NULL, NULL);
 }
 
-static void put_open(uint32_t thread, uint64_t mutex)
+static void put_open(uint32_t thread, uint64_t mutex, const char *call)
 {
 	put_note("~open", thread, mutex, 2000000000);
-	put_pair("call", "pthread_mutex_lock");
+	put_pair("call", call);
 	put_where(worker, NULL);
 }
 
@@ -226,8 +226,13 @@ static void tell_demo(void)
 	make_thread(0x7001);
 	make_thread(0x7002);
 	for (int i = 0; i < 20; i++) {
-		take(0xa0, 101, i == 7 ? 9200000 : 30);
-		drop(0xa0, 101);
+		uint32_t thread = i == 6 ? 102 : 101;
+
+		/* Begun before thread 102 gave it back. */
+		now -= i == 7 ? 5000000 : 0;
+		take(0xa0, thread, i == 7 ? 9200000 : i == 9 ? 70000 : 30);
+		now += i == 7 ? 5000000 : 0;
+		drop(0xa0, thread);
 	}
 	join(0x7001);
 	put_end("exited", "status", "7");
@@ -245,9 +250,70 @@ static void tell_deadlock(void)
 	begin(100, "dead");
 	take(0xa0, 101, 30);
 	take(0xb0, 102, 30);
-	put_open(101, 0xb0);
-	put_open(102, 0xa0);
+	put_open(101, 0xb0, "pthread_mutex_lock");
+	put_open(102, 0xa0, "pthread_mutex_lock");
+	put_open(103, 0, "execve");
 	put_end("killed", "signal", "15");
+}
+
+/* Runs a program that cannot be traced. */
+static void tell_exec(void)
+{
+	const struct event event = { EVENT, 0, NONE, "execve", 0, 0, 0, HALF, 0, 0, 0 };
+
+	begin(100, "runner");
+	allocate(0x1000, 1000);
+	put_event(&event);
+	put_pair("path", "/usr/bin/id");
+	put_where(load_config, NULL);
+	put_open(100, 0, "execve");
+	put_open(101, 0xb0, "pthread_mutex_lock");
+	put_end("exec", "followed", "no");
+}
+
+/* Lives long and calls little. */
+static void tell_pipe(void)
+{
+	struct event event = { FD, 2, ALLOC, "pipe", 3, 1, 0, 0, 0, 0, 900 };
+
+	begin(100, "piper");
+	put_event(&event);
+	put_where(load_config, NULL);
+	event.object = 4;
+	event.part = 1;
+	put_event(&event);
+	put_where(load_config, NULL);
+	now += 297000000;
+	put_end("exited", "status", "0");
+}
+
+/* A child that holds more than all others. */
+static void tell_heavy(void)
+{
+	begin(200, "heavy");
+	allocate(0x1000, 1000000);
+	put_end("exited", "status", "0");
+}
+
+/* Nine places that differ only where no line of the screen reaches. */
+static void tell_alike(void)
+{
+	begin(100, "alike");
+	for (unsigned i = 0; i < 9; i++) {
+		const uint64_t frames[] = { (uintptr_t)leaky + 3,
+					    (uintptr_t)load_config + 3,
+					    (uintptr_t)worker + 3,
+					    (uintptr_t)leaky + 3,
+					    (uintptr_t)worker + 3,
+					    (uintptr_t)leaky + 3,
+					    0x100 + i };
+		const struct event event = { MEMORY, 2, ALLOC, "malloc", 0x1000 + 16 * i, 10, 0,
+					     0,	     0, 0,     20 };
+
+		put_event(&event);
+		put_backtrace(&stream, 7, frames);
+	}
+	put_end("exited", "status", "0");
 }
 
 static void tell_lost(void)
@@ -287,8 +353,11 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*tell)(void);
 	} stories[] = {
-		{ "demo", tell_demo },	     { "child", tell_child }, { "deadlock", tell_deadlock },
-		{ "lost", tell_lost },	     { "cut", tell_cut },     { "nothing", tell_nothing },
+		{ "demo", tell_demo },	       { "child", tell_child },
+		{ "deadlock", tell_deadlock }, { "exec", tell_exec },
+		{ "pipe", tell_pipe },	       { "heavy", tell_heavy },
+		{ "alike", tell_alike },       { "lost", tell_lost },
+		{ "cut", tell_cut },	       { "nothing", tell_nothing },
 		{ "hostile", tell_hostile },
 	};
 

@@ -4,7 +4,9 @@
  * program: every JUDGE_EVERY-th (1) call of malloc, calloc, realloc and free is walked by both. At
  * the end a line is added to the file JUDGE_RESULT: captures, frames, differences, shorter, longer,
  * ended without a rule, and by which end. The first differences are written out below it.
- * JUDGE_STACK=unknown keeps the thread's stack from the walk.
+ * JUDGE_STACK=unknown keeps the thread's stack from the walk. What the thread remembers is used as
+ * in the library, and each result also compared with a walk that remembers nothing; JUDGE_PLAIN=1
+ * has only that. JUDGE_DEPTH: most frames.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -30,12 +33,14 @@ void __libc_free(void *memory);
 
 static struct {
 	unsigned long calls, captures, frames, differences, shorter, longer, unjudged, no_rule;
+	unsigned long walked, false_same, unlike;
 	unsigned long ends[ENDS];
 } count;
 
 static const char *result_path;
 static unsigned long every = 1;
-static bool is_stack_unknown;
+static unsigned int depth = CAPTURE_DEPTH_MAX;
+static bool is_stack_unknown, is_walk_plain;
 static bool is_ready;
 static char details[16384];
 static size_t details_size;
@@ -44,6 +49,7 @@ static int details_lock;
 static __thread bool is_inside;
 static __thread bool has_bounds;
 static __thread struct stack_bounds bounds;
+static __thread struct capture_memory *memory;
 
 #define ADD(name, n) __atomic_fetch_add(&count.name, n, __ATOMIC_RELAXED)
 
@@ -61,6 +67,14 @@ static void find_bounds(void)
 		bounds.high = (uintptr_t)low + size;
 	}
 	pthread_attr_destroy(&attributes);
+}
+
+static struct capture_memory *memory_of_thread(void)
+{
+	if (memory == NULL && !is_walk_plain)
+		memory = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memory;
 }
 
 static void describe(const char *word, const struct origin *origin, const uintptr_t *ours,
@@ -98,6 +112,44 @@ static void describe(const char *word, const struct origin *origin, const uintpt
 	__atomic_store_n(&details_lock, 0, __ATOMIC_RELEASE);
 }
 
+/* Nothing but the time may tell walking again from walking. */
+static void check_walk(const struct origin *origin, enum capture_end our_end)
+{
+	uintptr_t frames[CAPTURE_DEPTH_MAX];
+	enum capture_end end;
+	unsigned int number = capture_walk(origin, &bounds, frames, depth, &end);
+	bool is_equal = end == our_end && number == (memory->count < depth ? memory->count : depth);
+
+	for (unsigned int i = 0; is_equal && i < number; i++)
+		is_equal = frames[i] == memory->frames[memory->count - 1 - i].ip;
+	if (!is_equal)
+		ADD(unlike, 1);
+}
+
+/* As the library does it, with what the thread remembers; a copy of that tells what stays. */
+static unsigned int capture(const struct origin *origin, uintptr_t *ours, enum capture_end *end)
+{
+	uintptr_t before[CAPTURE_MEMORY_MAX];
+	unsigned int number, same, kept;
+
+	if (memory_of_thread() == NULL)
+		return capture_walk(origin, &bounds, ours, depth, end);
+	for (number = 0; number < memory->count; number++)
+		before[number] = memory->frames[number].ip;
+	same = capture_again(memory, origin, &bounds, depth, end);
+	for (kept = 0; kept < number && kept < memory->count; kept++)
+		if (before[kept] != memory->frames[kept].ip)
+			break;
+	if (same > memory->count || same > kept)
+		ADD(false_same, 1);
+	ADD(walked, memory->walked);
+	check_walk(origin, *end);
+	number = memory->count < depth ? memory->count : depth;
+	for (unsigned int i = 0; i < number; i++)
+		ours[i] = memory->frames[memory->count - 1 - i].ip;
+	return number;
+}
+
 static void compare(const struct origin *origin)
 {
 	uintptr_t ours[CAPTURE_DEPTH_MAX], theirs[CAPTURE_DEPTH_MAX];
@@ -106,8 +158,8 @@ static void compare(const struct origin *origin)
 
 	if (!has_bounds)
 		find_bounds();
-	our_count = capture_walk(origin, &bounds, ours, CAPTURE_DEPTH_MAX, &end);
-	their_count = unwind_judge(origin, theirs, CAPTURE_DEPTH_MAX);
+	our_count = capture(origin, ours, &end);
+	their_count = unwind_judge(origin, theirs, depth);
 	if (their_count == 0) {
 		ADD(unjudged, 1);
 		describe("unjudged", origin, ours, our_count, end, theirs, their_count);
@@ -183,6 +235,10 @@ static __attribute__((constructor)) void begin(void)
 	result_path = getenv("JUDGE_RESULT");
 	if (text != NULL)
 		every = strtoul(text, NULL, 10);
+	text = getenv("JUDGE_DEPTH");
+	if (text != NULL)
+		depth = (unsigned int)strtoul(text, NULL, 10);
+	is_walk_plain = getenv("JUDGE_PLAIN") != NULL;
 	is_stack_unknown = stack != NULL && strcmp(stack, "unknown") == 0;
 	is_ready = result_path != NULL && every > 0 && unwind_open() == 0;
 }
@@ -199,10 +255,11 @@ static __attribute__((destructor)) void report(void)
 	size = snprintf(line, sizeof(line),
 			"captures %lu frames %lu different %lu shorter %lu longer %lu norule %lu "
 			"unjudged %lu complete %lu depth %lu norule-ends %lu left %lu falling %lu "
-			"modules %u\n",
+			"modules %u walked %lu falsesame %lu unlike %lu\n",
 			count.captures, count.frames, count.differences, count.shorter,
 			count.longer, count.no_rule, count.unjudged, count.ends[0], count.ends[1],
-			count.ends[2], count.ends[3], count.ends[4], maps_count());
+			count.ends[2], count.ends[3], count.ends[4], maps_count(), count.walked,
+			count.false_same, count.unlike);
 	fd = open(result_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;

@@ -47,13 +47,15 @@ static int recognise(struct trace *trace, struct error *err)
 		return rc;
 	if (*source_at(&trace->source) == WIRE_HANDSHAKE)
 		return read_binary_open(trace, err);
+	if (read_htr_recognises(source_at(&trace->source), source_left(&trace->source)))
+		return read_htr_open(trace, err);
 	rc = source_need(&trace->source, TRACE_RECOGNISE, err);
 	if (rc)
 		return rc;
 	if (!read_text_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(
 			err, EBADMSG,
-			"is no trace: neither sp-rtrace packets nor sp-rtrace text, plain or zstd");
+			"is no trace: neither .htr nor sp-rtrace packets nor text, plain or zstd");
 	return read_text_open(trace, err);
 }
 
@@ -77,6 +79,9 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 	registry_init(&trace->registry,
 		      options->memory_max ? options->memory_max : TRACE_MEMORY_MAX);
 	trace->scratch.limit = trace->registry.pool.limit;
+	trace->wants_repeats = options->wants_repeats;
+	trace->since_ns = options->since_ns;
+	trace->until_ns = options->until_ns ? options->until_ns : UINT64_MAX;
 	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
 		rc = error_set(err, EISDIR, "is a directory: name a trace file in it");
 	else if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && !options->no_wait)
@@ -112,13 +117,21 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, path, options, err);
 }
 
+static bool is_in_time(const struct trace *trace, const struct event *event)
+{
+	return event->kind != EVENT_CALL ||
+	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
+}
+
 int trace_next(struct trace *trace, const struct event **event, struct error *err)
 {
 	int rc;
 
 	if (trace->has_ended)
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
-	rc = trace->next(trace, event, err);
+	do
+		rc = trace->next(trace, event, err);
+	while (rc > 0 && !is_in_time(trace, *event));
 	trace->tally.bytes = trace->source.offset;
 	if (rc == 0 && trace->source.damage) {
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
@@ -137,6 +150,11 @@ const struct trace_tally *trace_tally(const struct trace *trace)
 bool trace_is_damaged(const struct trace *trace)
 {
 	return trace->tally.damages || trace->tally.is_truncated;
+}
+
+bool trace_is_whole(const struct trace *trace)
+{
+	return !trace_is_damaged(trace) && !trace_tally(trace)->lost;
 }
 
 const struct trace_process *trace_process(const struct trace *trace)

@@ -211,10 +211,10 @@ static int step_over_rest(struct trace *trace, const char *what, struct error *e
 	return rc;
 }
 
-static int begin_stream(struct trace *trace, uint32_t size, struct error *err)
+/* bytes: a handshake that handshake_size() found to be one. */
+static int begin_stream(struct trace *trace, const unsigned char *bytes, struct error *err)
 {
 	struct binary *binary = trace->reader;
-	const unsigned char *bytes = source_at(&trace->source);
 	size_t arch = bytes[4];
 	struct trace_process *process;
 	int rc = trace_begin_stream(trace, err);
@@ -246,7 +246,6 @@ static int begin_stream(struct trace *trace, uint32_t size, struct error *err)
 	if (process->major == 1 && process->minor < 3)
 		binary->absent_resource = ABSENT_RESOURCE_FLAGS;
 	binary->index = 0;
-	source_skip(&trace->source, size);
 	trace_new_event(trace, EVENT_STREAM);
 	return 0;
 }
@@ -349,7 +348,7 @@ static enum taken take_mapping(struct trace *trace, struct cursor *cursor)
 				       binary->index, &is_new);
 	if (!mapping)
 		return TAKEN_NO_MEMORY;
-	if (!is_new)
+	if (!is_new && !trace->wants_repeats)
 		return TAKEN_NOTHING;
 	trace_new_event(trace, EVENT_MAPPING)->mapping = mapping;
 	return TAKEN_EVENT;
@@ -382,7 +381,7 @@ static enum taken take_resource(struct trace *trace, struct cursor *cursor)
 	resource = registry_add_resource(&trace->registry, &packet, &is_new);
 	if (!resource)
 		return TAKEN_NO_MEMORY;
-	if (!is_new)
+	if (!is_new && !trace->wants_repeats)
 		return TAKEN_NOTHING;
 	trace_new_event(trace, EVENT_RESOURCE)->resource = resource;
 	return TAKEN_EVENT;
@@ -540,14 +539,15 @@ static enum taken take(struct trace *trace, enum wire_packet packet, struct curs
 	return TAKEN_NOTHING;
 }
 
-/* The packet at the source's place is whole and in the window. */
-static enum taken take_packet(struct trace *trace, const struct frame *frame)
+/* The packet at bytes is whole. */
+static enum taken take_packet(struct trace *trace, const unsigned char *bytes,
+			      const struct frame *frame)
 {
 	struct binary *binary = trace->reader;
 	struct cursor cursor = binary->cursor;
 
-	cursor.at = source_at(&trace->source) + WIRE_HEADER_SIZE;
-	cursor.end = source_at(&trace->source) + frame->size;
+	cursor.at = bytes + WIRE_HEADER_SIZE;
+	cursor.end = bytes + frame->size;
 	cursor.pool = &trace->scratch;
 	cursor.frames = binary->frames;
 	/* Strings live as long as the event: a call's arguments until its backtrace came. */
@@ -615,7 +615,7 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	if (frame->kind == FRAME_UNKNOWN)
 		return step_over_unknown(trace, frame, err);
 	trace->tally.packets++;
-	taken = take_packet(trace, frame);
+	taken = take_packet(trace, source_at(&trace->source), frame);
 	if (taken == TAKEN_NO_MEMORY)
 		return trace_no_memory(trace, err);
 	if (taken == TAKEN_DAMAGED) {
@@ -646,7 +646,8 @@ static int read_frame(struct trace *trace, const struct frame *frame, struct err
 	case FRAME_CUT:
 		return step_over_rest(trace, "a packet is cut", err);
 	case FRAME_HANDSHAKE:
-		rc = begin_stream(trace, frame->size, err);
+		rc = begin_stream(trace, source_at(&trace->source), err);
+		source_skip(&trace->source, rc ? 0 : frame->size);
 		return rc ? rc : 1;
 	case FRAME_PACKET:
 	case FRAME_UNKNOWN:
@@ -693,14 +694,88 @@ static void close_binary(struct trace *trace)
 	free(trace->reader);
 }
 
+/* packets that lie in memory */
+
+/* A whole packet of a known tag at bytes. */
+static bool frame_at(const struct trace *trace, const unsigned char *bytes, size_t left,
+		     struct frame *frame)
+{
+	const struct binary *binary = trace->reader;
+	struct cursor cursor = binary->cursor;
+	uint32_t size;
+
+	cursor.at = bytes;
+	cursor.end = bytes + left;
+	frame->tag = cursor_dword(&cursor);
+	size = cursor_dword(&cursor);
+	frame->size = size + WIRE_HEADER_SIZE;
+	frame->kind = FRAME_PACKET;
+	return !cursor.has_failed && size <= left - WIRE_HEADER_SIZE &&
+	       find_tag(frame->tag, &frame->packet);
+}
+
+/* Returns 1 with the trace's event, 0 if there is none to see, or a negative errno. */
+static int piece_ends(struct trace *trace, enum taken taken, struct error *err)
+{
+	struct binary *binary = trace->reader;
+
+	if (taken == TAKEN_NO_MEMORY)
+		return trace_no_memory(trace, err);
+	if (binary->has_call) {
+		binary->has_call = false;
+		trace_finish_call(trace, &trace->event);
+		return 1;
+	}
+	return taken == TAKEN_EVENT;
+}
+
+int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,
+		      struct error *err)
+{
+	struct binary *binary = trace->reader;
+	enum taken taken = TAKEN_NOTHING;
+	struct frame frame;
+
+	if (size && *bytes == WIRE_HANDSHAKE) {
+		int rc = handshake_size(bytes, size) ? begin_stream(trace, bytes, err) : -EBADMSG;
+
+		return rc == -EBADMSG ? error_set(err, EBADMSG, "has a damaged handshake")
+		       : rc	      ? rc
+				      : 1;
+	}
+	binary->index = calls;
+	binary->has_call = false;
+	for (; size && taken != TAKEN_EVENT; bytes += frame.size, size -= frame.size) {
+		if (!trace->process || !frame_at(trace, bytes, size, &frame))
+			taken = TAKEN_DAMAGED;
+		else
+			taken = take_packet(trace, bytes, &frame);
+		if (taken == TAKEN_DAMAGED || taken == TAKEN_NO_MEMORY)
+			break;
+		trace->tally.packets++;
+		binary->has_call =
+			taken == TAKEN_CALL || (binary->has_call && taken == TAKEN_NOTHING);
+	}
+	if (taken == TAKEN_DAMAGED)
+		trace_add_damage(trace, trace->source.offset, size,
+				 "contents of a packet are damaged");
+	return piece_ends(trace, taken, err);
+}
+
+int read_binary_begin(struct trace *trace, struct error *err)
+{
+	trace->reader = calloc(1, sizeof(struct binary));
+	return trace->reader ? 0 : error_system(err, ENOMEM, "reader of packets");
+}
+
 int read_binary_open(struct trace *trace, struct error *err)
 {
-	struct binary *binary = calloc(1, sizeof(*binary));
-	int rc;
+	struct binary *binary;
+	int rc = read_binary_begin(trace, err);
 
-	if (!binary)
-		return error_system(err, ENOMEM, "reader of packets");
-	trace->reader = binary;
+	if (rc)
+		return rc;
+	binary = trace->reader;
 	trace->next = next_binary;
 	trace->close = close_binary;
 	binary->is_framing_known = true; /* look() is for the handshake now */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -130,6 +131,16 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	return 0;
 }
 
+/* Not behind the end: the file need not be what it says of itself. */
+static bool source_can_seek(const struct source *source, uint64_t size)
+{
+	struct stat facts;
+	off_t place = lseek(source->fd, 0, SEEK_CUR);
+
+	return place >= 0 && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
+	       place <= facts.st_size && size <= (uint64_t)(facts.st_size - place);
+}
+
 int source_fill(struct source *source, size_t wanted, struct error *err)
 {
 	while (source_left(source) < wanted && !source->is_finished) {
@@ -148,6 +159,44 @@ int source_fill(struct source *source, size_t wanted, struct error *err)
 		source->is_finished = rc == 0 || source->damage;
 	}
 	return 0;
+}
+
+int source_skip_far(struct source *source, uint64_t size, struct error *err)
+{
+	size_t left = source_left(source);
+	int rc;
+
+	if (size > left && !source->zstd && !source->is_finished &&
+	    source_can_seek(source, size - left) &&
+	    lseek(source->fd, (off_t)(size - left), SEEK_CUR) >= 0) {
+		source->start = source->end = 0;
+		source->offset += size;
+		return 0;
+	}
+	while (size) {
+		rc = source_fill(source, 1, err);
+		left = source_left(source);
+		if (rc || !left)
+			return rc;
+		if (left > size)
+			left = (size_t)size;
+		source_skip(source, left);
+		size -= left;
+	}
+	return 0;
+}
+
+size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size)
+{
+	struct stat facts;
+	ssize_t count;
+
+	if (source->zstd || fstat(source->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
+		return 0;
+	if (offset < 0)
+		offset += facts.st_size;
+	count = offset < 0 ? -1 : pread(source->fd, bytes, size, (off_t)offset);
+	return count < 0 ? 0 : (size_t)count;
 }
 
 void source_close(struct source *source)

@@ -35,6 +35,18 @@ int source_open(struct source *source, int fd, struct error *err);
  */
 int source_fill(struct source *source, size_t wanted, struct error *err);
 
+/*
+ * Steps over size bytes without reading them, where the input can do that. Returns 0 or a negative
+ * errno; the input may end before.
+ */
+int source_skip_far(struct source *source, uint64_t size, struct error *err);
+
+/*
+ * Reads what stands at a place of a plain file, apart from the window. offset: from the end if it
+ * is negative. Returns how much was there, 0 if the input is no such file.
+ */
+size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size);
+
 void source_close(struct source *source);
 
 static inline size_t source_left(const struct source *source)

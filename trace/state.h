@@ -3,8 +3,8 @@
 #define STATE_H
 
 /*
- * What a trace is inside: shared by read.c, which opens it and hands out events, and the two
- * readers behind it, for packets and for text. Nobody else includes this.
+ * What a trace is inside: shared by read.c, which opens it and hands out events, and the
+ * readers behind it, for packets, containers and text. Nobody else includes this.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,10 @@ struct trace {
 	struct pool scratch;	       /* strings of that event */
 	int (*next)(struct trace *trace, const struct event **event, struct error *err);
 	void (*close)(struct trace *trace);
-	void *reader; /* of the two functions */
+	void *reader;	 /* of the two functions */
+	void *container; /* what the packets lie in, if they do */
+	bool wants_repeats;
+	uint64_t since_ns, until_ns; /* calls outside are not handed out */
 	bool has_ended;
 	int result; /* of the last trace_next() */
 };
@@ -51,6 +54,18 @@ int trace_no_memory(struct trace *trace, struct error *err);
 /* The two readers. The source has its first bytes. Return 0 or a negative errno. */
 int read_binary_open(struct trace *trace, struct error *err);
 int read_text_open(struct trace *trace, struct error *err);
+
+int read_htr_open(struct trace *trace, struct error *err);
+bool read_htr_recognises(const unsigned char *bytes, size_t size);
+
+/*
+ * For packets that lie in a container of ours: makes trace->reader; then takes a handshake, one
+ * packet, or a call with its arguments and backtrace. calls: how many stand before it. Returns 1
+ * with the trace's event, 0 if there is nothing to see, or a negative errno.
+ */
+int read_binary_begin(struct trace *trace, struct error *err);
+int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,
+		      struct error *err);
 
 /* True if the first bytes look like sp-rtrace text. */
 bool read_text_recognises(const unsigned char *bytes, size_t size);

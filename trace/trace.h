@@ -23,6 +23,12 @@ struct trace;
 struct trace_options {
 	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	bool no_wait;	     /* do not wait until the writer of a file has finished */
+	bool wants_repeats;  /* hand out what the stream says of its surroundings once more, too */
+	/*
+	 * Calls (no notes) before and after these times, as in event->time_ns, are not handed out,
+	 * and of an .htr hardly read. until_ns 0: no end.
+	 */
+	uint64_t since_ns, until_ns;
 	/* Called once when the writer of the file still has it locked after a second. */
 	void (*waiting)(void *user, const char *path);
 	void *user;
@@ -72,6 +78,9 @@ const struct trace_tally *trace_tally(const struct trace *trace);
 
 /* True if damage was met or the input ends early. */
 bool trace_is_damaged(const struct trace *trace);
+
+/* True if nothing is damaged, nothing is missing at the end, and no event was lost. */
+bool trace_is_whole(const struct trace *trace);
 
 /* The stream that is being read; not NULL after the first event. */
 const struct trace_process *trace_process(const struct trace *trace);

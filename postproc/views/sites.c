@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "hook_table.h"
 
 void sites_free(struct sites *sites)
 {
@@ -36,6 +37,16 @@ static bool make_room(struct sites *sites, size_t id)
 	return true;
 }
 
+/* The descriptor of a stream, a directory or a shared memory object: they are held, not it. */
+static bool is_part(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return event->resource->known == RESOURCE_FD && hook &&
+	       (hook->resource == RESOURCE_FILE || hook->resource == RESOURCE_DIRECTORY ||
+		hook->resource == RESOURCE_SHM_FD);
+}
+
 /* At the head of its backtrace's list. */
 static uint32_t add(struct sites *sites, uint8_t class, const struct event *event, size_t id)
 {
@@ -51,7 +62,7 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 		.function = event->function,
 		.next = sites->first[id],
 		.class = class,
-		.is_part = event->part != 0,
+		.is_part = is_part(event),
 	};
 	sites->first[id] = (uint32_t)(sites->list.count - 1);
 	return sites->first[id];
@@ -60,6 +71,7 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 {
 	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
+	bool part = is_part(event);
 	uint32_t index;
 
 	if (id >= sites->first_count && !make_room(sites, id))
@@ -67,7 +79,7 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
 		const struct site *site = sites_at(sites, index);
 
-		if (site->class == class && site->is_part == (event->part != 0) &&
+		if (site->class == class && site->is_part == part &&
 		    (id || site->function == event->function))
 			break;
 	}

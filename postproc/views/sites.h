@@ -18,7 +18,7 @@ struct site {
 	const struct function *function;   /* of the first call */
 	uint32_t next;			   /* of the same backtrace; 0: none */
 	uint8_t class;
-	bool is_part;	      /* gained beside the call's own object */
+	bool is_part;	      /* its objects belong to others: the descriptor of a stream */
 	uint64_t held, bytes; /* now */
 	uint64_t index;	      /* of the last call */
 };

@@ -111,11 +111,22 @@ static char *example_of(const struct event *event)
 	return text && *text ? strdup(text) : NULL;
 }
 
-/* A condition's mutex that is held again, a thread whose join was refused: no call of that class.
+/*
+ * The mutex that a wait for a condition gives back and takes again, the thread that a join may have
+ * to give back: these count as the wait. By the function, since old streams do not tell parts.
  */
-static bool is_again(const struct summary_class *class, const struct event *event)
+static bool is_of_wait(const struct summary_class *class, const struct event *event)
 {
-	return event->part && (class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD);
+	const struct hook *hook = event->function->hook;
+
+	return (class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD) && hook &&
+	       hook->operation == OPERATION_WAIT;
+}
+
+/* pthread_tryjoin_np and the like: what is lost was not detached. */
+static bool is_join(const struct summary_class *class, const struct event *event)
+{
+	return class->known == RESOURCE_THREAD && strstr(event->function->name, "join");
 }
 
 /* The object leaves its site and the count of what is held now. */
@@ -123,7 +134,7 @@ static void discharge(struct summary *summary, const struct summary_class *class
 {
 	struct fold_class *now = &summary->fold->now[held->class];
 	struct site *site = sites_at(&summary->fold->sites, held->site);
-	uint64_t bytes = summary_has_bytes(class) ? held->size : 0;
+	uint64_t bytes = summary_has_size(class) ? held->size : 0;
 
 	site->held--;
 	site->bytes -= bytes;
@@ -133,16 +144,26 @@ static void discharge(struct summary *summary, const struct summary_class *class
 		free(held->example);
 }
 
+static void note_peak(const struct summary_class *class, struct fold_class *now,
+		      const struct event *event)
+{
+	uint64_t amount = summary_has_bytes(class) ? now->bytes : now->count;
+
+	if (amount <= now->peak.amount)
+		return;
+	now->peak.amount = amount;
+	now->peak.time_ns = event->time_ns;
+}
+
 static void charge(struct summary *summary, const struct summary_class *class, struct held *held,
 		   uint32_t index, const struct event *event)
 {
 	struct fold_class *now = &summary->fold->now[held->class];
 	struct site *site = sites_at(&summary->fold->sites, index);
-	uint64_t bytes = summary_has_bytes(class) ? event->size : 0;
-	uint64_t amount;
+	uint64_t bytes = summary_has_size(class) ? event->size : 0;
 
 	held->site = index;
-	if (summary_has_bytes(class))
+	if (summary_has_size(class))
 		held->size = bytes;
 	else if (class->known == RESOURCE_LOCK)
 		held->thread = event->thread;
@@ -152,11 +173,63 @@ static void charge(struct summary *summary, const struct summary_class *class, s
 	site->bytes += bytes;
 	now->count++;
 	now->bytes += bytes;
-	amount = class->known == RESOURCE_MEMORY ? now->bytes : now->count;
-	if (amount > now->peak.amount) {
-		now->peak.amount = amount;
-		now->peak.time_ns = event->time_ns;
+	note_peak(class, now, event);
+}
+
+/* All that is mapped from there on; size 0: the mapping that begins there. */
+static int unmap(struct summary *summary, uint32_t index, const struct event *event,
+		 struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct fold_class *now = &fold->now[index];
+	uint64_t start = event->object, end = start + event->size;
+	struct mapped_piece piece;
+	int rc;
+
+	/* Of pages, the last one goes as a whole. */
+	if (start % 4096 == 0)
+		end = (end + 4095) / 4096 * 4096;
+	if (!event->size)
+		end = mapped_end(&fold->mapped, start);
+	for (;;) {
+		struct site *site;
+
+		rc = mapped_cut(&fold->mapped, start, end, &piece);
+		if (rc <= 0)
+			return rc ? summary_no_memory(err) : 0;
+		site = sites_at(&fold->sites, piece.site);
+		site->held += (uint64_t)(int64_t)piece.ranges;
+		site->bytes -= piece.bytes;
+		now->count += (uint64_t)(int64_t)piece.ranges;
+		now->bytes -= piece.bytes;
 	}
+}
+
+static int map(struct summary *summary, uint32_t index, const struct event *event,
+	       struct error *err)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_class *class = &summary->classes[index];
+	struct fold_class *now = &fold->now[index];
+	uint64_t end = event->object + event->size;
+	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
+
+	class->gained++;
+	if (!site)
+		return summary_no_memory(err);
+	if (end <= event->object)
+		return 0;
+	/* What was there and was not seen to go. */
+	if (unmap(summary, index, event, err))
+		return -ENOMEM;
+	if (mapped_add(&fold->mapped, event->object, end, site))
+		return summary_no_memory(err);
+	sites_at(&fold->sites, site)->held++;
+	sites_at(&fold->sites, site)->bytes += event->size;
+	now->count++;
+	now->bytes += event->size;
+	note_peak(class, now, event);
+	return 0;
 }
 
 static int gain(struct summary *summary, uint32_t index, const struct event *event,
@@ -167,7 +240,7 @@ static int gain(struct summary *summary, uint32_t index, const struct event *eve
 	struct held *held = held_find(&fold->held, index, event->object);
 	uint32_t site;
 
-	class->gained += !is_again(class, event);
+	class->gained += !is_of_wait(class, event);
 	if (held && class->is_counted) {
 		held->count += held->count < HELD_COUNT_MAX;
 		return 0;
@@ -190,12 +263,16 @@ static int gain(struct summary *summary, uint32_t index, const struct event *eve
 }
 
 /* Who waits for it next is told who had it. */
-static void remember_holder(struct summary_fold *fold, const struct held *held)
+static void remember_holder(struct summary_fold *fold, const struct held *held,
+			    const struct event *event)
 {
 	struct waits_object *object = waits_find(&fold->waits, held->class, held->object);
 
-	if (object)
-		object->last = held->site;
+	if (!object)
+		return;
+	object->last = held->site;
+	object->last_thread = event->thread;
+	object->last_ns = event->time_ns;
 }
 
 static void lose(struct summary *summary, uint32_t index, const struct event *event)
@@ -204,14 +281,17 @@ static void lose(struct summary *summary, uint32_t index, const struct event *ev
 	struct summary_class *class = &summary->classes[index];
 	struct held *held = held_find(&fold->held, index, event->object);
 
-	class->lost += !is_again(class, event);
+	if (is_join(class, event))
+		class->waited += !is_of_wait(class, event);
+	else
+		class->lost += !is_of_wait(class, event);
 	if (!held) {
 		if (class->known != RESOURCE_FD || !forget_inherited(fold, event->object))
 			class->strays++;
 		return;
 	}
 	if (class->known == RESOURCE_LOCK)
-		remember_holder(fold, held);
+		remember_holder(fold, held, event);
 	if (--held->count)
 		return;
 	held->count = 1; /* an item of the table as long as it is there */
@@ -223,8 +303,12 @@ static void lose(struct summary *summary, uint32_t index, const struct event *ev
 
 static bool may_wait(enum operation operation)
 {
-	return operation == OPERATION_ACQUIRE || operation == OPERATION_TRY ||
-	       operation == OPERATION_WAIT;
+	return operation == OPERATION_ACQUIRE || operation == OPERATION_WAIT;
+}
+
+static uint64_t duration_of(const struct event *event)
+{
+	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
 /* A call that has waited, or might have. */
@@ -233,14 +317,26 @@ static int add_wait(struct summary *summary, uint32_t index, const struct event 
 {
 	struct summary_fold *fold = summary->fold;
 	struct waits_class *waits = &summary->classes[index].waits;
-	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
+	struct waits_object *object = waits_object(&fold->waits, index, event->object);
+	struct waits_call call = {
+		.enter_ns = event->enter_ns,
+		.duration_ns = duration_of(event),
+		.thread = event->thread,
+		.site = sites_of(&fold->sites, (uint8_t)index, event),
+	};
+	const struct held *held;
 
-	if (!site)
+	if (!call.site)
 		return summary_no_memory(err);
-	if (event->flags & CALL_FAILED)
-		waits->failed++;
-	waits_add(waits, waits_object(&fold->waits, index, event->object), site,
-		  event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0);
+	if (summary->classes[index].known != RESOURCE_LOCK) {
+		waits_add(waits, object, &call);
+		return 0;
+	}
+	/* Timed out: whoever has it has had it all the time. */
+	held = event->flags & CALL_FAILED ? held_find(&fold->held, index, event->object) : NULL;
+	if (held && held->thread != event->thread)
+		call.holder = held->site;
+	waits_add_lock(waits, object, &call);
 	return 0;
 }
 
@@ -254,8 +350,11 @@ static int add_notify(struct summary *summary, uint32_t index, const struct even
 	if (!site)
 		return summary_no_memory(err);
 	summary->classes[index].notified++;
-	if (object)
+	if (object) {
 		object->last = site;
+		object->last_thread = event->thread;
+		object->last_ns = event->time_ns;
+	}
 	return 0;
 }
 
@@ -288,6 +387,9 @@ static int gain_or_lose(struct summary *summary, const struct event *event, stru
 
 	if (index == NO_CLASS)
 		return summary_no_memory(err);
+	if (summary->classes[index].known == RESOURCE_MAPPING)
+		return event->type == CALL_TYPE_FREE ? unmap(summary, index, event, err)
+						     : map(summary, index, event, err);
 	if (event->type == CALL_TYPE_FREE) {
 		lose(summary, index, event);
 		return 0;
@@ -311,6 +413,20 @@ static int add_thread(struct summary_fold *fold, uint32_t thread, struct error *
 	return held_add(&fold->threads, 0, thread) ? 0 : summary_no_memory(err);
 }
 
+/* What the process is about to become: said by the first half of an exec, before it happens. */
+static int note_exec(struct summary *summary, const struct event *event, struct error *err)
+{
+	const struct hook *hook = event->function->hook;
+	const char *path;
+
+	if (!hook || hook->resource != RESOURCE_EVENT || hook_moment(hook) != MOMENT_SPLIT ||
+	    hook->operation != OPERATION_END)
+		return 0;
+	path = event_argument(event, "path");
+	summary->fold->process.became = copy(summary, path);
+	return path && !summary->fold->process.became ? summary_no_memory(err) : 0;
+}
+
 static int on_call(struct summary *summary, const struct event *event, struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
@@ -328,6 +444,9 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 		return -ENOMEM;
 	if (event->type != CALL_TYPE_NONE)
 		return gain_or_lose(summary, event, err);
+	if (event->moment == MOMENT_HALF && !(event->flags & CALL_OF_CHILD) &&
+	    note_exec(summary, event, err))
+		return -ENOMEM;
 	return use(summary, event, err);
 }
 
@@ -397,6 +516,15 @@ static const struct hook *hook_named(const char *name)
 	return NULL;
 }
 
+/* What a call under way may be waiting in. An exec or exit that does not return is no wait. */
+static bool may_block(const struct hook *hook)
+{
+	enum moment moment = hook_moment(hook);
+
+	return (moment == MOMENT_WAITS || moment == MOMENT_SPLIT) &&
+	       hook->operation != OPERATION_END;
+}
+
 static int note_open(struct summary *summary, const struct event *event, struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
@@ -404,7 +532,7 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = call ? hook_named(call) : NULL;
 	struct fold_open *open;
 
-	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX)
+	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
 		return 0;
 	open = ARRAY_ADD(&fold->open);
 	if (!open)
@@ -415,15 +543,14 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 		.object = event->object,
 		.related = event->related,
 		.thread = event->thread,
-		.waited_ns =
-			event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0,
+		.waited_ns = duration_of(event),
 		.index = event->index,
 		.backtrace = event->backtrace,
 	};
 	return open->function ? 0 : summary_no_memory(err);
 }
 
-/* Its time is when the collector noticed: that counts only for what ended without a last call. */
+/* Its time is when the collector saw the end. */
 static void note_end(struct summary_fold *fold, const struct event *event)
 {
 	static const struct {
@@ -437,6 +564,7 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 	struct summary_process *process = &fold->process;
 	const char *how = event_argument(event, "how");
 	const char *status = event_argument(event, "status");
+	const char *followed = event_argument(event, "followed");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -446,7 +574,8 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 		status = event_argument(event, "signal");
 	process->has_status = status != NULL;
 	process->status = status ? atoi(status) : 0;
-	if (process->end == SUMMARY_KILLED && event->time_ns > process->end_ns)
+	process->is_followed = !followed || strcmp(followed, "no") != 0;
+	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 }
 
@@ -581,19 +710,27 @@ int summary_end(struct summary *summary, struct error *err)
 	return 0;
 }
 
-void summary_free(struct summary *summary)
+void summary_forget_held(struct summary *summary)
 {
-	struct summary_fold *fold;
+	struct summary_fold *fold = summary->fold;
 	struct held *held;
 	size_t at = 0;
 
-	if (!summary)
-		return;
-	fold = summary->fold;
 	while ((held = held_next(&fold->held, &at)) != NULL)
 		if (summary_has_example(&summary->classes[held->class]))
 			free(held->example);
 	held_free(&fold->held);
+	mapped_free(&fold->mapped);
+}
+
+void summary_free(struct summary *summary)
+{
+	struct summary_fold *fold;
+
+	if (!summary)
+		return;
+	fold = summary->fold;
+	summary_forget_held(summary);
 	held_free(&fold->threads);
 	sites_free(&fold->sites);
 	waits_free(&fold->waits);
@@ -609,6 +746,14 @@ void summary_free(struct summary *summary)
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);
+}
+
+const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].number == number)
+			return &summary->processes.items[i];
+	return NULL;
 }
 
 const struct summary_class *summary_class_of(const struct summary *summary, enum resource known)

@@ -8,7 +8,8 @@
  * which outlives them. Memory grows with distinct backtraces and with what is held at one time.
  *
  * An object is held from its gain to its loss, in its process; an object of a counted class until
- * it was lost as often. Another gain of one of an uncounted class replaces the first.
+ * it was lost as often. Another gain of one of an uncounted class replaces the first. A mapping may
+ * be lost in parts. What a process held when it ran another program (exec) is not held at the end.
  */
 
 #include <stdbool.h>
@@ -26,9 +27,9 @@
 
 /* Most that one process held at a time. */
 struct summary_peak {
-	uint64_t amount;  /* bytes of memory, else objects */
+	uint64_t amount;  /* bytes, see summary_has_bytes(); else objects */
 	uint64_t time_ns; /* since the start of the run */
-	uint32_t pid;
+	uint32_t process; /* number of it */
 };
 
 /* The object that was waited for the longest. */
@@ -48,11 +49,12 @@ struct summary_class {
 	uint64_t strays;	       /* losses of what was not gained in the trace */
 	uint64_t replaced;	       /* gains of what was held already */
 	uint64_t held, held_bytes;     /* objects, at the end of their processes */
-	uint64_t held_parts; /* objects among held that belong to another one: a FILE's fd */
-	uint64_t sites;	     /* that gained them; parts not counted */
-	uint64_t joined;     /* threads */
-	uint64_t notified;   /* posts, signals */
-	uint64_t waited;     /* waits that were no failures */
+	uint64_t killed, killed_bytes; /* of those, by processes that were killed */
+	uint64_t held_parts;	       /* of those, what belongs to another object: a FILE's fd */
+	uint32_t parts_of;	       /* to which, a bit for each enum resource */
+	uint64_t sites;		       /* that gained them; parts not counted */
+	uint64_t notified;	       /* posts, signals */
+	uint64_t waited;	       /* waits that were no failures; threads: joined */
 	struct summary_peak peak;
 	struct waits_class waits;
 	struct summary_hot hot;
@@ -67,6 +69,8 @@ struct summary_site {
 	uint64_t count, bytes;
 	uint32_t processes;
 	uint32_t last_process; /* number of it, for counting */
+	uint32_t process;      /* number of the one that holds most of it */
+	uint64_t most;	       /* bytes, or else objects of that one */
 	uint32_t order;	       /* in which it was met, for ties */
 	const char *example;   /* path of one of them, or NULL */
 	bool has_more_examples;
@@ -97,6 +101,7 @@ enum summary_end {
 struct summary_process {
 	const char *name, *executable, *command;
 	const char *path; /* of the trace */
+	uint32_t number;  /* in the order of the traces, from 0 */
 	uint32_t pid, parent_pid, stream, parent_stream;
 	uint64_t session[2];
 	bool has_tails;
@@ -106,7 +111,9 @@ struct summary_process {
 	enum summary_end end;
 	bool has_status;
 	int status;
-	bool has_end; /* the stream says how it ended: it is complete */
+	bool is_followed;   /* SUMMARY_EXEC: the program that it ran was traced, or nobody says */
+	const char *became; /* SUMMARY_EXEC: path of that program; NULL: not known */
+	bool has_end;	    /* the stream says how it ended: it is complete */
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage;	       /* what the first damage is */
@@ -155,6 +162,13 @@ struct summary {
 	struct summary_fold *fold;
 };
 
+/* The size of its objects is bytes that they take. */
+static inline bool summary_has_bytes(const struct summary_class *class)
+{
+	return class->known == RESOURCE_MEMORY || class->known == RESOURCE_MAPPING ||
+	       class->known == RESOURCE_SEGMENT;
+}
+
 /* All return 0 or a negative errno (-ENOMEM). */
 int summary_begin(struct summary **summary, struct error *err);
 
@@ -171,6 +185,9 @@ int summary_end(struct summary *summary, struct error *err);
 
 void summary_free(struct summary *summary);
 
+/* The process with that number, or NULL. */
+const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number);
+
 /* The class of that resource, or NULL if it was not used. */
 const struct summary_class *summary_class_of(const struct summary *summary, enum resource known);
 
@@ -179,5 +196,9 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
  * them that a few of every other class found no room. Fills at most room indices into sites.
  */
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
+
+/* The same choice from other lines: the class of each, in the order of the sites. */
+size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t count,
+		     size_t room, uint32_t *chosen);
 
 #endif

@@ -9,6 +9,7 @@
  */
 
 #include "postproc/views/held.h"
+#include "postproc/views/mapped.h"
 #include "postproc/views/sites.h"
 #include "postproc/views/summary.h"
 
@@ -40,6 +41,7 @@ struct summary_fold {
 	bool is_begun;
 	char *path; /* of the trace */
 	struct held_table held;
+	struct mapped mapped;
 	struct sites sites;
 	struct waits waits;
 	struct fold_class now[SUMMARY_CLASSES];
@@ -74,16 +76,19 @@ uint32_t summary_class_index(struct summary *summary, enum resource known, const
 
 int summary_no_memory(struct error *err);
 
-/* Objects of this class have a size in bytes. */
-static inline bool summary_has_bytes(const struct summary_class *class)
+/* What is held is held no more: the process has ended. */
+void summary_forget_held(struct summary *summary);
+
+/* What is held has its size: those of other tracers' classes mean something, too. */
+static inline bool summary_has_size(const struct summary_class *class)
 {
-	return class->known == RESOURCE_MEMORY || class->known == RESOURCE_NONE;
+	return summary_has_bytes(class) || class->known == RESOURCE_NONE;
 }
 
 /* What its held.example is. */
 static inline bool summary_has_example(const struct summary_class *class)
 {
-	return !summary_has_bytes(class) && class->known != RESOURCE_LOCK;
+	return !summary_has_size(class) && class->known != RESOURCE_LOCK;
 }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "hook_table.h"
 #include "postproc/views/summary_fold.h"
 
 /* ---- what a process still holds ---- */
@@ -71,6 +72,7 @@ static uint32_t site_of(struct summary *summary, const struct site *site)
 /* *place: index + 1 of the site in the run. */
 static int close_site(struct summary *summary, const struct site *site, uint32_t *place)
 {
+	uint64_t amount = site->bytes ? site->bytes : site->held;
 	struct summary_site *run;
 
 	*place = site_of(summary, site);
@@ -82,6 +84,10 @@ static int close_site(struct summary *summary, const struct site *site, uint32_t
 	if (run->last_process != summary->processes.count)
 		run->processes++;
 	run->last_process = (uint32_t)summary->processes.count;
+	if (amount > run->most) {
+		run->most = amount;
+		run->process = run->last_process;
+	}
 	return 0;
 }
 
@@ -102,6 +108,14 @@ static int keep_example(struct summary *summary, struct summary_site *site, cons
 	return site->example ? 0 : -ENOMEM;
 }
 
+static void count_part(struct summary_class *class, const struct site *site)
+{
+	const struct hook *hook = site->function->hook;
+
+	class->held_parts++;
+	class->parts_of |= hook ? 1u << hook->resource : 0;
+}
+
 /* places: for each site of the process, index + 1 in the run; 0: it holds nothing. */
 static int close_objects(struct summary *summary, const uint32_t *places)
 {
@@ -112,7 +126,8 @@ static int close_objects(struct summary *summary, const uint32_t *places)
 	while ((held = held_next(&fold->held, &at)) != NULL) {
 		struct summary_class *class = &summary->classes[held->class];
 
-		class->held_parts += sites_at(&fold->sites, held->site)->is_part;
+		if (sites_at(&fold->sites, held->site)->is_part)
+			count_part(class, sites_at(&fold->sites, held->site));
 		if (!summary_has_example(class) || !held->example)
 			continue;
 		if (keep_example(summary, &summary->sites.items[places[held->site] - 1],
@@ -146,11 +161,17 @@ static void close_class(struct summary *summary, uint32_t index)
 	struct summary_class *class = &summary->classes[index];
 	struct fold_class *now = &fold->now[index];
 
-	class->held += now->count;
-	class->held_bytes += now->bytes;
+	if (process->end != SUMMARY_EXEC) {
+		class->held += now->count;
+		class->held_bytes += now->bytes;
+	}
+	if (process->end == SUMMARY_KILLED) {
+		class->killed += now->count;
+		class->killed_bytes += now->bytes;
+	}
 	if (now->peak.amount > class->peak.amount) {
 		class->peak = now->peak;
-		class->peak.pid = process->pid;
+		class->peak.process = (uint32_t)summary->processes.count;
 	}
 	process->held[class->known] += now->count;
 	if (class->known != RESOURCE_MEMORY)
@@ -175,9 +196,10 @@ static int place_of(struct summary *summary, uint32_t index, const struct atlas_
 static int close_waits(struct summary *summary, uint32_t index)
 {
 	struct summary_hot *hot = &summary->classes[index].hot;
-	const struct waits_object *object = waits_hottest(&summary->fold->waits, index);
+	uint64_t least_ns = summary->classes[index].waits.is_sure ? 0 : 1000;
+	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, least_ns);
 
-	if (!object || waits_ns(&object->times, 1000) <= waits_ns(&hot->times, 1000))
+	if (!object || waits_ns(&object->times, least_ns) <= waits_ns(&hot->times, least_ns))
 		return 0;
 	hot->object = object->object;
 	hot->pid = summary->fold->process.pid;
@@ -288,7 +310,7 @@ static void clear_fold(struct summary *summary)
 {
 	struct summary_fold *fold = summary->fold;
 
-	held_free(&fold->held);
+	summary_forget_held(summary);
 	held_free(&fold->threads);
 	sites_clear(&fold->sites);
 	waits_free(&fold->waits);
@@ -311,6 +333,7 @@ static int keep_process(struct summary *summary)
 	if (!process)
 		return -ENOMEM;
 	*process = fold->process;
+	process->number = (uint32_t)summary->processes.count - 1;
 	process->path = fold->path;
 	process->threads = (uint32_t)fold->threads.count;
 	process->inherited = fold->inherited.count;
@@ -321,15 +344,17 @@ static int keep_process(struct summary *summary)
 	return process->command ? 0 : -ENOMEM;
 }
 
+/* A program that ran another one holds nothing, and its other threads were ended. */
 int verdict_process(struct summary *summary, struct error *err)
 {
-	int rc = close_sites(summary);
+	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
+	int rc = was_replaced ? 0 : close_sites(summary);
 
 	for (uint32_t i = 0; i < summary->class_count && rc == 0; i++) {
 		close_class(summary, i);
 		rc = close_waits(summary, i);
 	}
-	if (rc == 0)
+	if (rc == 0 && !was_replaced)
 		rc = close_all_open(summary);
 	if (rc == 0)
 		rc = keep_process(summary);
@@ -345,13 +370,15 @@ int verdict_process(struct summary *summary, struct error *err)
 static unsigned weight_of(enum resource resource)
 {
 	static const unsigned char weights[RESOURCE_COUNT] = {
-		[RESOURCE_MEMORY] = 1, [RESOURCE_FILE] = 2,	 [RESOURCE_FD] = 3,
-		[RESOURCE_LOCK] = 4,   [RESOURCE_THREAD] = 5,	 [RESOURCE_NONE] = 6,
-		[RESOURCE_EVENT] = 6,  [RESOURCE_SEMAPHORE] = 7, [RESOURCE_CONDITION] = 8,
-		[RESOURCE_MUTEX] = 9,
+		[RESOURCE_MEMORY] = 1,	   [RESOURCE_FILE] = 2,	      [RESOURCE_DIRECTORY] = 2,
+		[RESOURCE_SHM_FD] = 3,	   [RESOURCE_FD] = 4,	      [RESOURCE_LOCK] = 5,
+		[RESOURCE_THREAD] = 6,	   [RESOURCE_PROCESS] = 7,    [RESOURCE_SEGMENT] = 8,
+		[RESOURCE_SEMSET] = 8,	   [RESOURCE_SHM_OBJECT] = 8, [RESOURCE_ATTACHMENT] = 9,
+		[RESOURCE_NONE] = 9,	   [RESOURCE_EVENT] = 9,      [RESOURCE_SEMAPHORE] = 10,
+		[RESOURCE_CONDITION] = 11, [RESOURCE_MUTEX] = 12,     [RESOURCE_MAPPING] = 14,
 	};
 
-	return weights[resource] ? weights[resource] : 10;
+	return weights[resource] ? weights[resource] : 13;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -453,56 +480,61 @@ void verdict_run(struct summary *summary)
 /* Of other classes each so many; of what exists and need not be destroyed, fewer. */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {
-	return weight_of(summary->classes[class].known) <= 6 ? 3 : 1;
+	return weight_of(summary->classes[class].known) <= 9 ? 3 : 1;
 }
 
-/* Sites come class by class: from here to the first of another class. */
-static size_t end_of_class(const struct summary *summary, size_t from)
+/* Lines come class by class: from here to the first of another class. */
+static size_t end_of_class(const uint32_t *classes, size_t count, size_t from)
 {
 	size_t to = from;
 
-	while (to < summary->sites.count &&
-	       summary->sites.items[to].class == summary->sites.items[from].class)
+	while (to < count && classes[to] == classes[from])
 		to++;
 	return to;
 }
 
-/* How many of them are worth a line. */
-static size_t count_shown(const struct summary *summary, size_t from, size_t to)
+size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t all,
+		     size_t room, uint32_t *chosen)
 {
-	size_t count = 0;
+	size_t end = end_of_class(classes, all, 0);
+	size_t reserved = 0, count = 0;
 
-	for (; from < to; from++)
-		count += !summary->sites.items[from].is_part;
+	for (size_t from = end, to; from < all; from = to) {
+		size_t share = share_of(summary, classes[from]);
+
+		to = end_of_class(classes, all, from);
+		reserved += to - from < share ? to - from : share;
+	}
+	if (reserved > room / 2)
+		reserved = room / 2;
+	for (size_t from = 0, to; from < all && count < room; from = to) {
+		/* Loaders and allocators map a lot: that alone is no news. */
+		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
+		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;
+
+		to = end_of_class(classes, all, from);
+		for (size_t i = from; i < to && share && count < room; i++, share--)
+			chosen[count++] = (uint32_t)i;
+	}
 	return count;
 }
 
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen)
 {
-	size_t end = summary->sites.count ? end_of_class(summary, 0) : 0;
-	size_t reserved = 0, count = 0;
+	size_t most = summary->sites.count, all = 0, count;
+	cleanup_free uint32_t *classes = calloc(most + 1, sizeof(*classes));
+	cleanup_free uint32_t *places = calloc(most + 1, sizeof(*places));
 
-	for (size_t from = end, to; from < summary->sites.count; from = to) {
-		size_t share = share_of(summary, summary->sites.items[from].class);
-		size_t shown;
-
-		to = end_of_class(summary, from);
-		shown = count_shown(summary, from, to);
-		reserved += shown < share ? shown : share;
+	if (!classes || !places)
+		return 0;
+	for (size_t i = 0; i < most; i++) {
+		if (summary->sites.items[i].is_part)
+			continue;
+		places[all] = (uint32_t)i;
+		classes[all++] = summary->sites.items[i].class;
 	}
-	if (reserved > room / 2)
-		reserved = room / 2;
-	for (size_t from = 0, to; from < summary->sites.count && count < room; from = to) {
-		size_t share = from ? share_of(summary, summary->sites.items[from].class)
-				    : room - reserved;
-
-		to = end_of_class(summary, from);
-		for (size_t i = from; i < to && share && count < room; i++) {
-			if (summary->sites.items[i].is_part)
-				continue;
-			chosen[count++] = (uint32_t)i;
-			share--;
-		}
-	}
+	count = summary_share(summary, classes, all, room, chosen);
+	for (size_t i = 0; i < count; i++)
+		chosen[i] = places[chosen[i]];
 	return count;
 }

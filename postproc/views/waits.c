@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/waits.h"
 
-#include <stdbool.h>
-
 void waits_init(struct waits *waits)
 {
 	*waits = (struct waits){ 0 };
@@ -82,28 +80,56 @@ static void add_time(struct waits_times *times, uint64_t ns)
 		times->longest_ns = ns;
 }
 
-void waits_add(struct waits_class *class, struct waits_object *object, uint32_t site,
-	       uint64_t duration_ns)
+/* Who ended the wait, if that happened during it. */
+static uint32_t other_of(const struct waits_object *object, const struct waits_call *call)
 {
-	class->speeds[speed_of(duration_ns)]++;
-	add_time(&class->times, duration_ns);
-	if (!object)
-		return;
-	if (duration_ns > object->times.longest_ns) {
-		object->waiter = site;
-		object->other = object->last;
-	}
-	add_time(&object->times, duration_ns);
+	if (call->holder)
+		return call->holder;
+	return object->last_ns > call->enter_ns && object->last_thread != call->thread
+		       ? object->last
+		       : 0;
 }
 
-const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class)
+static void add_wait(struct waits_class *class, struct waits_object *object,
+		     const struct waits_call *call)
+{
+	add_time(&class->times, call->duration_ns);
+	if (!object)
+		return;
+	if (call->duration_ns > object->times.longest_ns) {
+		object->waiter = call->site;
+		object->other = other_of(object, call);
+	}
+	add_time(&object->times, call->duration_ns);
+}
+
+void waits_add(struct waits_class *class, struct waits_object *object,
+	       const struct waits_call *call)
+{
+	class->calls++;
+	class->speeds[speed_of(call->duration_ns)]++;
+	add_wait(class, object, call);
+}
+
+void waits_add_lock(struct waits_class *class, struct waits_object *object,
+		    const struct waits_call *call)
+{
+	class->calls++;
+	class->is_sure = true;
+	if (call->duration_ns >= WAITS_UNSEEN_NS || (object && other_of(object, call)))
+		add_wait(class, object, call);
+}
+
+const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
+					 uint64_t least_ns)
 {
 	const struct waits_object *hottest = NULL;
 	uint64_t most = 0;
 
 	for (size_t i = 0; waits->objects.slots && i <= waits->objects.mask; i++) {
 		const struct waits_object *object = waits->objects.slots[i].item;
-		uint64_t ns = object && object->class == class ? waits_ns(&object->times, 1000) : 0;
+		uint64_t ns =
+			object && object->class == class ? waits_ns(&object->times, least_ns) : 0;
 
 		if (ns > most) {
 			most = ns;
@@ -118,6 +144,8 @@ uint64_t waits_threshold(const struct waits_class *class)
 	uint64_t calls = 0, fast = 0, wanted, threshold = 1000;
 	unsigned speed = 0;
 
+	if (class->is_sure)
+		return 0;
 	for (unsigned i = 0; i < WAITS_SPEEDS; i++)
 		calls += class->speeds[i];
 	for (; speed < WAITS_SPEEDS - 1; speed++) {

@@ -3,12 +3,14 @@
 #define VIEWS_WAITS_H
 
 /*
- * How long threads waited for locks, semaphores, conditions and threads. Taking a free lock
- * takes some time, too; what counts as a wait is learnt from the trace: ten times what the fastest
- * tenth of the calls took, rounded up to 1, 2, 4 or 8 us. Until that is known, times are kept
- * apart by those steps, for each object.
+ * How long threads waited for locks, semaphores, conditions and threads. Whether a lock was waited
+ * for is known: another thread had it. Others take some time, too, when there is nothing to wait
+ * for; what counts as a wait is learnt from the trace: ten times what the fastest tenth of the
+ * calls took, rounded up to 1, 2, 4 or 8 us. Until that is known, times are kept apart by those
+ * steps, for each object.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +19,7 @@
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
 #define WAITS_SPEEDS	  512u
+#define WAITS_UNSEEN_NS	  100000000u
 #define WAITS_OBJECTS_MAX 65536u /* of one process; the rest counts in the totals alone */
 
 struct waits_times {
@@ -28,7 +31,8 @@ struct waits_times {
 /* All calls of one class. */
 struct waits_class {
 	struct waits_times times;
-	uint64_t failed;	       /* timed out, or was busy */
+	bool is_sure;		       /* times has nothing but waits */
+	uint64_t calls;		       /* those that did not wait, too */
 	uint64_t speeds[WAITS_SPEEDS]; /* calls by duration: eight steps an octave */
 };
 
@@ -38,7 +42,18 @@ struct waits_object {
 	struct waits_times times;
 	/* sites of the process's fold; 0: none */
 	uint32_t waiter, other; /* of the longest wait: who waited, and who held or notified */
-	uint32_t last;		/* who held it before, or notified */
+	/* who held it before, or notified */
+	uint32_t last;
+	uint32_t last_thread;
+	uint64_t last_ns; /* when it was given back, or notified */
+};
+
+/* A call that may have waited. */
+struct waits_call {
+	uint64_t enter_ns, duration_ns;
+	uint32_t thread;
+	uint32_t site;
+	uint32_t holder; /* site of who has it still; 0: nobody */
 };
 
 /* Objects of one process. */
@@ -56,14 +71,23 @@ struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t 
 /* The entry if there is one. */
 struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object);
 
-/* A call that may have waited for so long. object may be NULL. */
-void waits_add(struct waits_class *class, struct waits_object *object, uint32_t site,
-	       uint64_t duration_ns);
+/* object may be NULL. */
+void waits_add(struct waits_class *class, struct waits_object *object,
+	       const struct waits_call *call);
 
-/* The object with the longest time in waits of 1 us and more; NULL: none. */
-const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class);
+/*
+ * The same for a lock: it waited if another thread had it while the call was under way, or if it
+ * took WAITS_UNSEEN_NS: no thread is kept from the processor for so long, so it was another
+ * process.
+ */
+void waits_add_lock(struct waits_class *class, struct waits_object *object,
+		    const struct waits_call *call);
 
-/* What took at least so long was a wait: 1000, 2000, 4000 or 8000 ns. */
+/* The object with the longest time in waits of so many ns and more; NULL: none. */
+const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
+					 uint64_t least_ns);
+
+/* What took at least so long was a wait: 1000, 2000, 4000 or 8000 ns; 0: whatever it took. */
 uint64_t waits_threshold(const struct waits_class *class);
 
 /* Count and time of the waits from the threshold up. */

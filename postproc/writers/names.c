@@ -71,7 +71,7 @@ static bool is_runtime_function(const char *function)
 	static const char *const starts[] = {
 		"std::",   "__gnu_cxx::", "operator new", "operator delete", "alloc::",
 		"core::",  "__rust_",	  "__rdl_",	  "<alloc::",	     "<std::",
-		"<core::", "void std::",  "_start",
+		"<core::", "void std::",  "_start",	  "__gthread_",
 	};
 
 	return BEGINS_WITH_ANY(function, starts);
@@ -80,7 +80,8 @@ static bool is_runtime_function(const char *function)
 /* What was inlined from the language's headers has no full name, but a file. */
 static bool is_runtime_file(const char *file)
 {
-	return strstr(file, "/include/c++/") || !strncmp(file, "/rustc/", 7);
+	/* Debian: also /usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h */
+	return (strstr(file, "/include/") && strstr(file, "/c++/")) || !strncmp(file, "/rustc/", 7);
 }
 
 static bool is_start_function(const char *function)
@@ -261,6 +262,47 @@ void names_shorten(char *name)
 		strcpy(name + SHORT_NAME_MAX - 3, "...");
 }
 
+static bool has_end(const char *name, const char *end)
+{
+	size_t length = strlen(name), less = strlen(end);
+
+	return length > less && !strcmp(name + length - less, end);
+}
+
+/* A version behind a name: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
+static void remove_version(char *name)
+{
+	size_t length;
+
+	name[strcspn(name, "@")] = '\0';
+	length = strlen(name);
+	if (length > 4 && name[length - 4] == '_' && isdigit((unsigned char)name[length - 3]) &&
+	    name[length - 2] == '_' && isdigit((unsigned char)name[length - 1]))
+		name[length - 4] = '\0';
+}
+
+void names_publish(char *name)
+{
+	static const char *const starts[] = { "__GI_",	  "___",       "__libc_",
+					      "__new_",	  "__isoc99_", "__isoc23_",
+					      "_IO_new_", "_IO_",      "__" };
+	bool goes_on = true;
+
+	remove_version(name);
+	if (has_end(name, "_chk") || has_end(name, "_impl"))
+		*strrchr(name, '_') = '\0';
+	while (goes_on) {
+		goes_on = false;
+		for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !goes_on; i++) {
+			size_t length = strlen(starts[i]);
+
+			goes_on = !strncmp(name, starts[i], length) && name[length];
+			if (goes_on)
+				memmove(name, name + length, strlen(name + length) + 1);
+		}
+	}
+}
+
 /* The program itself needs no mention behind each of its functions. */
 static bool is_program(const struct names *names, const struct atlas_module *module)
 {
@@ -341,12 +383,15 @@ static void show(struct names *names, struct shown *shown, const struct frame *f
 /* What the program called of the runtime says what it was about; not if it is a name within. */
 static void show_called(struct names *names, struct shown *shown, const struct frame *frame)
 {
-	const char *name = frame->is_named ? frame->symbol.function : "_";
+	char name[SHORT_NAME_MAX];
 
-	if (!strncmp(name, "_IO_", 4))
-		show(names, shown, frame, name + 4);
-	else if (name[0] != '_')
-		show(names, shown, frame, NULL);
+	if (!frame->is_named)
+		return;
+	snprintf(name, sizeof(name), "%s", frame->symbol.function);
+	if (is_c_library(frame))
+		names_publish(name);
+	if (name[0] != '_')
+		show(names, shown, frame, is_c_library(frame) ? name : NULL);
 }
 
 /* Nothing of the program's own: what the runtime takes for itself, mostly at its start. */

@@ -53,4 +53,10 @@ bool names_missing(const struct names *names, size_t index, struct names_missing
  */
 void names_shorten(char *name);
 
+/*
+ * Makes of a C library's name within the one that programs call, in place: setlocale of
+ * __GI_setlocale, strdup of __strdup, fopen of _IO_new_fopen, asprintf of __asprintf_chk.
+ */
+void names_publish(char *name);
+
 #endif

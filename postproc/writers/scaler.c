@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaler's invocation trees (formats/scaler.md as of July 2021): for each thread a file
+ * Scaler's invocation trees (its data format document of July 2021): for each thread a file
  * thread_0x<pthread_t>.bin, which lists its hooked calls breadth first behind a root, and two JSON
  * files with the names. What the document leaves open is decided thus: fileID is the file that
  * called; funcID counts a file's functions by name; what never returned ends when the trace does;

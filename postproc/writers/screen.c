@@ -9,6 +9,9 @@
 
 #include "base/array.h"
 
+/* So near to the end of a line, a comma or bracket is a good place to break it. */
+#define COMMA_NEAR 24
+
 void screen_free(struct screen *screen)
 {
 	for (size_t i = 0; i < screen->count; i++)
@@ -69,7 +72,7 @@ void screen_add(struct screen *screen, struct line *line)
 /* Where the text may be broken so that its first part fits; its length if nowhere. */
 static size_t break_of(const char *text, size_t length, size_t indent)
 {
-	size_t blank = 0, arrow = 0;
+	size_t blank = 0, comma = 0, arrow = 0;
 
 	if (length <= SCREEN_WIDTH)
 		return length;
@@ -78,11 +81,16 @@ static size_t break_of(const char *text, size_t length, size_t indent)
 			continue;
 		if (!strncmp(text + at, " <- ", 4))
 			arrow = at;
+		if ((strchr(",;", text[at - 1]) || strchr("[(", text[at + 1])) &&
+		    at + COMMA_NEAR > SCREEN_WIDTH)
+			comma = at;
 		blank = at;
 	}
-	/* A function and its line stay together. */
+	/* A function and its line stay together, and a number and what it counts. */
 	if (arrow)
 		return arrow;
+	if (comma)
+		return comma;
 	return blank ? blank : length;
 }
 

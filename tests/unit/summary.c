@@ -9,7 +9,7 @@
 #include "postproc/writers/names.h"
 #include "tests/unit/tap.h"
 
-enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, CLASSES };
+enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };
 
 /* A trace that is not there: what its events point to. */
 static struct {
@@ -32,6 +32,7 @@ static void make_classes(void)
 		[LOCK] = { .type = "lock", .known = RESOURCE_LOCK, .flags = 1 },
 		[EVENT] = { .type = "event", .known = RESOURCE_EVENT },
 		[PIXMAP] = { .type = "pixmap", .known = RESOURCE_NONE },
+		[MAPPING] = { .type = "mapping", .known = RESOURCE_MAPPING },
 	};
 
 	for (uint32_t i = 0; i < CLASSES; i++) {
@@ -149,6 +150,18 @@ static void take_lock(uint64_t object, uint32_t thread, uint64_t duration_ns, in
 	send(&event);
 }
 
+/* As take_lock(), but the call began so long ago: while what came before it happened. */
+static void wait_for_lock(uint64_t object, uint32_t thread, uint64_t duration_ns, int backtrace)
+{
+	struct event event = call_of(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, object);
+
+	event.thread = thread;
+	event.leave_ns = event.time_ns = event.enter_ns;
+	event.enter_ns -= duration_ns;
+	event.backtrace = &fake.backtraces[backtrace];
+	send(&event);
+}
+
 static void drop_lock(uint64_t object)
 {
 	struct event event = call_of(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, object);
@@ -246,18 +259,24 @@ static void test_waits(void)
 		take_lock(0x10, 101, 30, 0);
 		drop_lock(0x10);
 	}
+	take_lock(0x10, 101, 50000, 0);
+	drop_lock(0x10);
 	for (int i = 0; i < 5; i++) {
-		take_lock(0x10, 102, 10000 + (i == 3), 1);
+		take_lock(0x10, 101, 30, 0);
+		drop_lock(0x10);
+		wait_for_lock(0x10, 102, 10000 + (i == 3), 1);
 		drop_lock(0x10);
 	}
 	lock = summary_class_of(end(), RESOURCE_LOCK);
-	number(waits_threshold(&lock->waits), 1000, "locks that take 30 ns wait from 1 us up");
-	number(waits_count(&lock->waits.times, 1000), 5, "five waits are counted");
-	number(waits_ns(&lock->waits.times, 1000), 50001, "with their time");
+	number(lock->waits.calls, 106, "all takings of locks are counted");
+	number(waits_threshold(&lock->waits), 0, "who had the lock says which of them waited");
+	number(waits_count(&lock->waits.times, 0), 5,
+	       "a lock that nobody had is not waited for, however long the call took");
+	number(waits_ns(&lock->waits.times, 0), 50001, "five waits have their time");
 	number(lock->waits.times.longest_ns, 10001, "and the longest");
 	number(lock->hot.object, 0x10, "the lock that was waited for is known");
 	number(lock->hot.waiter->frames[0], 0x1001, "and who waited");
-	number(lock->hot.other->frames[0], 0x1001, "and who had it");
+	number(lock->hot.other->frames[0], 0x1000, "and who had it");
 	summary_free(fake.summary);
 }
 
@@ -270,7 +289,7 @@ static void test_slow_waits(void)
 		take_lock(0x10 + (uint64_t)i, 101, 1000000000, 0);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
 	number(waits_count(&lock->waits.times, waits_threshold(&lock->waits)), 3,
-	       "locks that always take a second have always waited");
+	       "a second is a wait, for somebody that nobody saw");
 	summary_free(fake.summary);
 }
 
@@ -301,11 +320,107 @@ static void test_condition(void)
 	drop_lock(0x10);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
 	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
+	number(condition->hot.waiter->frames[0], 0x1000, "who waited for a condition is known");
+	ok(!condition->hot.other, "and that nobody woke it");
 	number(lock->held, 0, "a mutex is held neither in a wait nor after its unlock");
 	number(lock->gained, 1, "taking it again after a wait is no call of its own");
 	number(waits_count(&lock->waits.times, 1000), 0, "and no wait for the lock");
 	number(condition->waited, 1, "but one for the condition");
 	number(waits_ns(&condition->waits.times, 1000), 70000, "with its time");
+	summary_free(fake.summary);
+}
+
+static void test_woken(void)
+{
+	const struct summary_class *condition;
+	struct event event;
+
+	begin();
+	fake.index = 100;
+	event = call_of(HOOK_pthread_cond_signal, EVENT, CALL_TYPE_NONE, 0x20);
+	event.backtrace = &fake.backtraces[2];
+	send(&event);
+	event = call_of(HOOK_pthread_cond_wait, EVENT, CALL_TYPE_NONE, 0x20);
+	event.thread = 101;
+	event.leave_ns = event.time_ns = event.enter_ns;
+	event.enter_ns -= 50000;
+	send(&event);
+	end();
+	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
+	number(condition->hot.other->frames[0], 0x1002, "who woke a waiting thread is known");
+	summary_free(fake.summary);
+}
+
+/* A thread made detached, and one joined with a limit, with and without what tails say. */
+static void tell_threads(bool has_tail)
+{
+	struct event event;
+
+	begin();
+	for (uint64_t i = 1; i <= 3; i++) {
+		event = call_of(HOOK_pthread_create, THREAD, CALL_TYPE_ALLOC, i);
+		event.has_tail = has_tail;
+		send(&event);
+		event.type = CALL_TYPE_FREE;
+		event.part = has_tail;
+		if (i == 1)
+			send(&event);
+	}
+	event = call_of(HOOK_pthread_timedjoin_np, THREAD, CALL_TYPE_FREE, 2);
+	event.has_tail = has_tail;
+	send(&event);
+	event = call_of(HOOK_pthread_join, THREAD, CALL_TYPE_FREE, 3);
+	event.has_tail = has_tail;
+	event.part = has_tail;
+	send(&event);
+	event.part = 0;
+	event.type = CALL_TYPE_NONE;
+	event.resource = &fake.classes[EVENT];
+	send(&event);
+}
+
+static void test_more_threads(void)
+{
+	for (int has_tail = 0; has_tail < 2; has_tail++) {
+		const struct summary_class *thread;
+
+		tell_threads(has_tail);
+		thread = summary_class_of(end(), RESOURCE_THREAD);
+		number(thread->gained, 3, has_tail ? "threads made" : "without tails: made");
+		number(thread->waited, 2, "joins of either kind");
+		number(thread->lost, 1, "a thread that was made detached is detached");
+		number(thread->held, 0, "and none is left to be joined");
+		summary_free(fake.summary);
+	}
+}
+
+static void map(uint64_t address, uint64_t size, enum call_type type)
+{
+	struct event event =
+		call_of(type == CALL_TYPE_ALLOC ? HOOK_mmap : HOOK_munmap, MAPPING, type, address);
+
+	event.size = size;
+	send(&event);
+}
+
+static void test_mappings(void)
+{
+	const struct summary_class *mapping;
+
+	begin();
+	map(0x100000, 0x10000, CALL_TYPE_ALLOC);
+	map(0x110000, 0x10000, CALL_TYPE_ALLOC);
+	map(0x108000, 0x10000, CALL_TYPE_FREE);
+	map(0x102000, 0x1000, CALL_TYPE_FREE);
+	map(0x200000, 5000, CALL_TYPE_ALLOC);
+	map(0x200000, 5000, CALL_TYPE_FREE);
+	map(0x300000, 5000, CALL_TYPE_FREE);
+	mapping = summary_class_of(end(), RESOURCE_MAPPING);
+	number(mapping->gained, 3, "mappings made");
+	number(mapping->peak.amount, 0x20000, "most bytes mapped at a time");
+	number(mapping->held_bytes, 0xf000, "what is left of them after unmapping parts");
+	number(mapping->held, 3, "in pieces");
+	number(fake.summary->sites.items[0].bytes, 0xf000, "by their site");
 	summary_free(fake.summary);
 }
 
@@ -370,6 +485,11 @@ static void test_descriptors(void)
 	send(&event);
 	event = call_of(HOOK_fopen, STREAM, CALL_TYPE_ALLOC, 0x500);
 	send(&event);
+	event = call_of(HOOK_pipe, FD, CALL_TYPE_ALLOC, 6);
+	send(&event);
+	event.part = 1;
+	event.object = 7;
+	send(&event);
 	event = call_of(HOOK_close, FD, CALL_TYPE_FREE, 2);
 	send(&event);
 	event = call_of(HOOK_close, FD, CALL_TYPE_FREE, 4);
@@ -377,8 +497,9 @@ static void test_descriptors(void)
 	fd = summary_class_of(end(), RESOURCE_FD);
 	number(fake.summary->inherited, 1, "an inherited descriptor that was not closed");
 	number(fd->strays, 0, "closing an inherited one is no stray");
-	number(fd->held, 2, "own descriptors that are open");
-	number(fd->held_parts, 1, "one of them is a stream's");
+	number(fd->held, 4, "own descriptors that are open");
+	number(fd->held_parts, 1, "one of them is a stream's, but none is of a pipe");
+	number(fd->parts_of, 1u << RESOURCE_FILE, "and it is known that it is a stream's");
 	number(fd->sites, 1, "which is no site of its own");
 	for (size_t i = 0; i < fake.summary->sites.count; i++)
 		if (fake.summary->sites.items[i].example)
@@ -411,6 +532,61 @@ static void test_blocked(void)
 	ok(summary->processes.items[0].end == SUMMARY_KILLED &&
 		   summary->processes.items[0].status == 9,
 	   "how it ended is known");
+	summary_free(fake.summary);
+}
+
+static void test_exec(void)
+{
+	const struct wire_value mutex = { "call", "pthread_mutex_lock" };
+	const struct wire_value call = { "call", "execve" };
+	const struct wire_value path = { "path", "/usr/bin/id" };
+	const struct wire_value end_how[] = { { "how", "exec" }, { "followed", "no" } };
+	const struct wire_value killed[] = { { "how", "killed" }, { "signal", "9" } };
+	const struct summary *summary;
+	struct event event;
+
+	begin();
+	allocate(0x10, 100, 0);
+	event = call_of(HOOK_execve, EVENT, CALL_TYPE_NONE, 0);
+	event.moment = MOMENT_HALF;
+	event.arguments = &path;
+	event.argument_count = 1;
+	send(&event);
+	note("~open", &call, 1, 0, 100);
+	note("~open", &mutex, 1, 0x20, 101);
+	note("~end", end_how, 2, 0, 0);
+	end_stream();
+	begin_stream(200);
+	allocate(0x10, 30, 0);
+	note("~open", &call, 1, 0, 100);
+	note("~end", killed, 2, 0, 0);
+	summary = end();
+	number(summary->blocked.count, 0, "a program that ran another one waits for nothing");
+	number(summary_class_of(summary, RESOURCE_MEMORY)->held_bytes, 30,
+	       "and holds nothing at the end");
+	number(summary_class_of(summary, RESOURCE_MEMORY)->killed_bytes, 30,
+	       "what a killed one held is known");
+	number(summary_class_of(summary, RESOURCE_MEMORY)->peak.process, 0,
+	       "the peak says whose it is");
+	number(summary->sites.items[0].process, 1, "and a site, who holds most of it");
+	ok(!summary->processes.items[0].is_followed, "a program that was not followed is told");
+	ok_text(summary->processes.items[0].became, "/usr/bin/id", "by its path");
+	summary_free(fake.summary);
+}
+
+static void test_lifetime(void)
+{
+	const struct wire_value end_how[] = { { "how", "exited" }, { "status", "0" } };
+	const struct summary *summary;
+
+	begin();
+	fake.index = 4;
+	allocate(0x10, 100, 0);
+	fake.index = 300;
+	note("~end", end_how, 2, 0, 0);
+	summary = end();
+	number(summary->processes.items[0].start_ns, 1000, "a process begins when it says");
+	number(summary->processes.items[0].end_ns, 307000, "and ends when it was seen to end");
 	summary_free(fake.summary);
 }
 
@@ -537,6 +713,25 @@ static void test_names(void)
 	shortened("(anonymous namespace)::f", "f");
 }
 
+static void published(const char *name, const char *expected)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", name);
+	names_publish(text);
+	ok_text(text, expected, name);
+}
+
+static void test_published(void)
+{
+	published("__GI_setlocale", "setlocale");
+	published("__GI___libc_malloc", "malloc");
+	published("_IO_new_fopen", "fopen");
+	published("__asprintf_chk", "asprintf");
+	published("__pthread_create_2_1", "pthread_create");
+	published("qsort_r", "qsort_r");
+}
+
 int main(void)
 {
 	test_memory();
@@ -545,13 +740,19 @@ int main(void)
 	test_waits();
 	test_slow_waits();
 	test_condition();
+	test_woken();
+	test_more_threads();
+	test_mappings();
 	test_threads();
 	test_descriptors();
 	test_blocked();
+	test_exec();
+	test_lifetime();
 	test_processes();
 	test_atlas();
 	test_top();
 	test_human();
 	test_names();
+	test_published();
 	return tap_end();
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USAGE_H
+#define USAGE_H
+
+/* How every program prints its options: two columns, wrapped at 80. */
+
+#include <stdio.h>
+
+/*
+ * One option. letter: 0 if it has none. metavar: name of its argument, "" or NULL if it has none.
+ * text: one or more sentences; broken at blanks.
+ */
+void usage_option(FILE *to, int letter, const char *word, const char *metavar, const char *text);
+
+#endif

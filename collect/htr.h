@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_HTR_H
+#define COLLECT_HTR_H
+
+/*
+ * Events as varints against what came before them, and what they name as definitions: the insides
+ * of the blocks of an .htr container (htr.def). Knows nothing of compression and files:
+ * collect/pack turns a block into the bytes of one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/packet.h"
+#include "htr_table.h"
+#include "terms.h"
+
+struct htr;
+
+/* One CALL with our tail. The name stands in `function`, the length of its laid-out form before. */
+struct htr_event {
+	const struct encode_packet_call *call;
+	uint32_t function; /* of htr_function() */
+	bool has_arguments;
+	const uint64_t *frames; /* innermost first */
+	uint32_t frame_count;
+};
+
+/* The insides of a block, freed as a whole by free(). */
+struct htr_block_parts {
+	struct htr_block header; /* without sizes in the file and checksums */
+	uint8_t bytes[];	 /* definitions, then events */
+};
+
+/* NULL: no memory. */
+struct htr *htr_create(void);
+void htr_destroy(struct htr *htr);
+
+/* The number of a function, defined if need be. */
+uint32_t htr_function(struct htr *htr, const char *name, size_t length);
+
+/*
+ * One event. If has_arguments: then its arguments by htr_argument(), closed by htr_arguments_end().
+ * False if it cannot be said so (too many shapes): it is to come as packets instead.
+ */
+bool htr_event(struct htr *htr, const struct htr_event *event);
+void htr_argument(struct htr *htr, const char *name, size_t name_length, const char *value,
+		  size_t length);
+void htr_arguments_end(struct htr *htr);
+
+/* What has no other form: a handshake, one packet, or a CALL with its ARGS and BTRC (is_call). */
+void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
+
+/* True if the block should be taken before the next event. */
+bool htr_is_full(const struct htr *htr);
+bool htr_is_empty(const struct htr *htr);
+
+/* Memory ran out: what came since is not whole. */
+bool htr_has_failed(const struct htr *htr);
+
+/* Ends the block and begins the next. NULL: no memory, or it is empty. */
+struct htr_block_parts *htr_take(struct htr *htr);
+
+#endif

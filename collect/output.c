@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/output.h"
+
+#include "collect/encode.h"
+#include "collect/pack.h"
+#include "collect/shared.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SPARE_MAX  4 /* buffers kept for use again */
+#define STACK_SIZE (256u << 10)
+#define SMALL	   (OUTPUT_BUFFER / 8) /* less than this is worth a copy: the queue may grow long */
+#define LEVEL	   1		       /* of zstd */
+
+enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_CLOSE };
+
+struct job {
+	struct job *next;
+	enum job_kind kind;
+	size_t used; /* of packets */
+	size_t size; /* that it takes */
+	uint8_t *packets;
+	struct htr_block_parts *parts;
+	bool is_copy; /* packets is no buffer */
+};
+
+struct output {
+	struct sink *sink;
+	struct pack *pack; /* NULL until the first block */
+	uint32_t *wake;
+	bool has_thread;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work, done;
+	/* behind the lock */
+	struct job *first, **last;
+	bool is_busy, is_closed;
+	uint8_t *spare[SPARE_MAX];
+	int spare_count;
+	bool has_failed;
+	uint64_t lost; /* events */
+	struct error failure;
+};
+
+/* Bytes in all queues. */
+static uint64_t queued;
+
+struct output *output_create(struct sink *sink)
+{
+	struct output *output = calloc(1, sizeof(*output));
+
+	if (!output)
+		return NULL;
+	output->sink = sink;
+	output->last = &output->first;
+	pthread_mutex_init(&output->lock, NULL);
+	pthread_cond_init(&output->work, NULL);
+	pthread_cond_init(&output->done, NULL);
+	return output;
+}
+
+static void free_job(struct output *output, struct job *job)
+{
+	__atomic_sub_fetch(&queued, job->size, __ATOMIC_RELAXED);
+	if (job->packets && !job->is_copy && output->spare_count < SPARE_MAX)
+		output->spare[output->spare_count++] = job->packets;
+	else
+		free(job->packets);
+	free(job->parts);
+	free(job);
+}
+
+void output_destroy(struct output *output)
+{
+	if (!output)
+		return;
+	if (output->has_thread)
+		pthread_join(output->thread, NULL);
+	while (output->spare_count)
+		free(output->spare[--output->spare_count]);
+	pack_destroy(output->pack);
+	pthread_cond_destroy(&output->done);
+	pthread_cond_destroy(&output->work);
+	pthread_mutex_destroy(&output->lock);
+	free(output);
+}
+
+/* ---- the thread ---- */
+
+static void fail(struct output *output, const struct error *err, uint64_t events)
+{
+	pthread_mutex_lock(&output->lock);
+	if (!output->has_failed)
+		output->failure = *err;
+	output->has_failed = true;
+	output->lost += events;
+	pthread_mutex_unlock(&output->lock);
+}
+
+/* A file keeps the whole packets of what it took. */
+static void write_packets(struct output *output, const struct job *job)
+{
+	struct error err = { 0 };
+	size_t written = 0, whole;
+	uint64_t calls;
+
+	if (!output->has_failed &&
+	    sink_write(output->sink, job->packets, job->used, &written, &err) == 0)
+		return;
+	whole = encode_whole(job->packets, job->used, written, &calls);
+	sink_cut(output->sink, written - whole);
+	fail(output, &err, calls);
+}
+
+static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
+{
+	size_t written = 0;
+	int ret = sink_write(output->sink, piece.bytes, piece.size, &written, err);
+
+	if (ret < 0)
+		sink_cut(output->sink, written);
+	return ret;
+}
+
+static int start_pack(struct output *output, struct error *err)
+{
+	if (output->pack)
+		return 0;
+	output->pack = pack_create(LEVEL);
+	if (!output->pack)
+		return error_system(err, ENOMEM, "cannot compress %s", output->sink->name);
+	return write_piece(output, pack_start(output->pack), err);
+}
+
+static void write_block(struct output *output, const struct job *job)
+{
+	struct pack_piece piece;
+	struct error err = { 0 };
+
+	if (output->has_failed || start_pack(output, &err) < 0 ||
+	    pack_block(output->pack, job->parts, &piece, &err) < 0 ||
+	    write_piece(output, piece, &err) < 0)
+		fail(output, &err, job->parts->header.events);
+}
+
+static void close_sink(struct output *output)
+{
+	struct error err = { 0 };
+
+	if (output->pack && !output->has_failed &&
+	    write_piece(output, pack_end(output->pack), &err) < 0)
+		fail(output, &err, 0);
+	if (sink_close(output->sink, &err) < 0)
+		fail(output, &err, 0);
+}
+
+static void do_job(struct output *output, const struct job *job)
+{
+	switch (job->kind) {
+	case JOB_PACKETS:
+		write_packets(output, job);
+		break;
+	case JOB_BLOCK:
+		write_block(output, job);
+		break;
+	case JOB_CLOSE:
+		close_sink(output);
+		break;
+	}
+}
+
+static struct job *take_job(struct output *output)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&output->lock);
+	while (!output->first)
+		pthread_cond_wait(&output->work, &output->lock);
+	job = output->first;
+	output->first = job->next;
+	if (!output->first)
+		output->last = &output->first;
+	output->is_busy = true;
+	pthread_mutex_unlock(&output->lock);
+	return job;
+}
+
+/* Returns false after the last job. */
+static bool end_job(struct output *output, struct job *job)
+{
+	bool is_last = job->kind == JOB_CLOSE;
+	uint32_t *wake = output->wake;
+
+	pthread_mutex_lock(&output->lock);
+	free_job(output, job);
+	output->is_busy = false;
+	output->is_closed = is_last;
+	pthread_cond_signal(&output->done);
+	pthread_mutex_unlock(&output->lock);
+	if (is_last && wake) {
+		__atomic_store_n(wake, 0, __ATOMIC_SEQ_CST);
+		shared_futex_wake(wake);
+	}
+	return !is_last;
+}
+
+static void *run(void *context)
+{
+	struct output *output = context;
+	struct job *job;
+
+	do {
+		job = take_job(output);
+		do_job(output, job);
+	} while (end_job(output, job));
+	return NULL;
+}
+
+/* ---- for the merge ---- */
+
+static void start_thread(struct output *output)
+{
+	pthread_attr_t attributes;
+
+	if (output->has_thread)
+		return;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	output->has_thread = pthread_create(&output->thread, &attributes, run, output) == 0;
+	pthread_attr_destroy(&attributes);
+}
+
+/* An empty queue takes one job, whatever the others hold: a stuck one stops nobody else. */
+static void add_job(struct output *output, struct job *job)
+{
+	start_thread(output);
+	__atomic_add_fetch(&queued, job->size, __ATOMIC_RELAXED);
+	if (!output->has_thread) {
+		do_job(output, job);
+		end_job(output, job);
+		return;
+	}
+	pthread_mutex_lock(&output->lock);
+	while (job->kind != JOB_CLOSE && (output->first || output->is_busy) &&
+	       __atomic_load_n(&queued, __ATOMIC_RELAXED) > OUTPUT_MOST)
+		pthread_cond_wait(&output->done, &output->lock);
+	job->next = NULL;
+	*output->last = job;
+	output->last = &job->next;
+	pthread_cond_signal(&output->work);
+	pthread_mutex_unlock(&output->lock);
+}
+
+/* A job of what is given; without memory it is done at once, if that is possible. */
+static void add(struct output *output, const struct job *job)
+{
+	struct job *copy = malloc(sizeof(*copy));
+
+	while (!copy) {
+		output_wait(output, 1000000000u);
+		copy = malloc(sizeof(*copy));
+	}
+	*copy = *job;
+	add_job(output, copy);
+}
+
+uint8_t *output_buffer(struct output *output)
+{
+	uint8_t *buffer = NULL;
+
+	pthread_mutex_lock(&output->lock);
+	if (output->spare_count)
+		buffer = output->spare[--output->spare_count];
+	pthread_mutex_unlock(&output->lock);
+	return buffer ? buffer : malloc(OUTPUT_BUFFER);
+}
+
+static void give_back(struct output *output, uint8_t *buffer)
+{
+	pthread_mutex_lock(&output->lock);
+	if (output->spare_count < SPARE_MAX) {
+		output->spare[output->spare_count++] = buffer;
+		buffer = NULL;
+	}
+	pthread_mutex_unlock(&output->lock);
+	free(buffer);
+}
+
+void output_packets(struct output *output, uint8_t *buffer, size_t used)
+{
+	struct job job = {
+		.kind = JOB_PACKETS, .used = used, .size = OUTPUT_BUFFER, .packets = buffer
+	};
+	uint8_t *copy = used < SMALL ? malloc(used + 1) : NULL;
+
+	if (copy) {
+		memcpy(copy, buffer, used);
+		job.packets = copy;
+		job.size = used;
+		job.is_copy = true;
+	}
+	add(output, &job);
+	if (copy)
+		give_back(output, buffer);
+}
+
+void output_block(struct output *output, struct htr_block_parts *parts)
+{
+	add(output, &(struct job){ .kind = JOB_BLOCK,
+				   .parts = parts,
+				   .size = sizeof(*parts) + parts->header.definitions_size +
+					   parts->header.events_size });
+}
+
+void output_close(struct output *output, uint32_t *wake)
+{
+	output->wake = wake;
+	add(output, &(struct job){ .kind = JOB_CLOSE });
+}
+
+bool output_finished(struct output *output)
+{
+	bool is_closed;
+
+	pthread_mutex_lock(&output->lock);
+	is_closed = output->is_closed;
+	pthread_mutex_unlock(&output->lock);
+	return is_closed;
+}
+
+bool output_is_idle(struct output *output)
+{
+	bool is_idle;
+
+	pthread_mutex_lock(&output->lock);
+	is_idle = !output->first && !output->is_busy;
+	pthread_mutex_unlock(&output->lock);
+	return is_idle;
+}
+
+void output_wait(struct output *output, uint64_t timeout_ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)(timeout_ns / 1000000000u);
+	until.tv_nsec += (long)(timeout_ns % 1000000000u);
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&output->lock);
+	while (output->first || output->is_busy)
+		if (pthread_cond_timedwait(&output->done, &output->lock, &until))
+			break;
+	pthread_mutex_unlock(&output->lock);
+}
+
+bool output_failed(struct output *output, struct error *failure, uint64_t *events)
+{
+	bool has_failed;
+
+	pthread_mutex_lock(&output->lock);
+	has_failed = output->has_failed;
+	if (has_failed)
+		*failure = output->failure;
+	*events = output->lost;
+	output->lost = 0;
+	pthread_mutex_unlock(&output->lock);
+	return has_failed;
+}

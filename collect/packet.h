@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_PACKET_H
+#define COLLECT_PACKET_H
+
+/*
+ * The packets of wire.def as functions that write them: put_call(at, &packet, tails) and so on.
+ * They write behind `at` and return where they ended; room is the business of who calls.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "wire.h"
+
+#define PACKET_NAME_COPY 32 /* strings up to here are copied by two vector moves */
+#define inline_		 static inline __attribute__((always_inline))
+
+/* A string that is already laid out for the wire: length, text, padding. */
+struct wire_text {
+	const void *bytes;
+	uint32_t size;
+};
+
+/* The packets' structs once more, with strings laid out beforehand. */
+typedef uint32_t encode_dword;
+typedef uint64_t encode_qword;
+typedef uint64_t encode_pointer;
+typedef struct wire_text encode_string;
+typedef struct wire_flags encode_flags;
+typedef struct wire_values encode_values;
+typedef struct wire_addresses encode_addresses;
+
+#define PACKET(name, tag, description) struct encode_packet_##name {
+#define FIELD(kind, name, description) encode_##kind name;
+#define TAIL(kind, name, description)  encode_##kind name;
+#define PACKET_END(name) \
+	}                \
+	;
+#include "wire.def"
+#undef PACKET
+#undef FIELD
+#undef TAIL
+#undef PACKET_END
+
+/* ---- fields ---- */
+
+inline_ uint8_t *put_dword(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+inline_ uint8_t *put_qword(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, 8);
+	return at + 8;
+}
+
+inline_ uint8_t *put_pointer(uint8_t *at, uint64_t value)
+{
+	uintptr_t native = (uintptr_t)value;
+
+	memcpy(at, &native, sizeof(native));
+	return at + sizeof(native);
+}
+
+inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
+{
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+/* Short ones by a copy of fixed size: what it copies too much is written over. */
+inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
+{
+	if (__builtin_expect(text.size <= PACKET_NAME_COPY, 1))
+		memcpy(at, text.bytes, PACKET_NAME_COPY);
+	else
+		memcpy(at, text.bytes, text.size);
+	return at + text.size;
+}
+
+/* Lists are written by those who know them. */
+inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
+{
+	return put_dword(at, values.count);
+}
+
+inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
+{
+	const uint64_t *item = addresses.items;
+	uint32_t left = addresses.count;
+
+	at = put_dword(at, left);
+	/* in place: for so few, a call of memcpy costs more than it copies */
+	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
+		memcpy(at, item, 32);
+	for (; left; left--)
+		at = put_pointer(at, *item++);
+	return at;
+}
+
+/*
+ * A text as a string of the wire. to: room for length rounded up and 4 more. Who puts the packet
+ * may read PACKET_NAME_COPY bytes of it, whatever its size.
+ */
+static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
+{
+	uint32_t size;
+
+	if (length > WIRE_STRING_MAX)
+		length = WIRE_STRING_MAX;
+	size = (uint32_t)(length + 2 + 3) & ~3u;
+	/* "" has length 2 and two NULs: length 0 is the string that is not there */
+	if (size < 4)
+		size = 4;
+	memset(to + size - 4, 0, 4);
+	to[0] = (uint8_t)(size - 2);
+	to[1] = (uint8_t)((size - 2) >> 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	to[0] = (uint8_t)((size - 2) >> 8);
+	to[1] = (uint8_t)(size - 2);
+#endif
+	memcpy(to + 2, text, length);
+	return size;
+}
+
+/* ---- packets, from the rows ---- */
+
+#define PACKET(name, tag, description)                                                      \
+	inline_ uint8_t *put_##name(uint8_t *at, const struct encode_packet_##name *packet, \
+				    bool tails)                                             \
+	{                                                                                   \
+		uint8_t *start = at;                                                        \
+		(void)tails;                                                                \
+		at = put_dword(at, WIRE_TAG(#tag)) + 4;
+#define FIELD(kind, name, description) at = put_##kind(at, packet->name);
+#define TAIL(kind, name, description) \
+	if (tails)                    \
+		at = put_##kind(at, packet->name);
+#define PACKET_END(name)                                                 \
+	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE); \
+	return at;                                                       \
+	}
+/* Nobody has a use for all of them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "wire.def"
+#pragma GCC diagnostic pop
+#undef PACKET
+#undef FIELD
+#undef TAIL
+#undef PACKET_END
+
+#endif

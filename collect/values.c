@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/packet.h"
+
+#define VALUE_NAME_MAX 48   /* a name of a value; hooks' arguments are far below */
+#define PART_MAX       3900 /* a longer text is cut into parts; with its name it fits a packet */
+
+void values_end(struct values *values)
+{
+	if (values->htr)
+		htr_arguments_end(values->htr);
+	if (!values->packet)
+		return;
+	put_dword(values->packet + 4, (uint32_t)(values->at - values->packet) - WIRE_HEADER_SIZE);
+	put_dword(values->packet + WIRE_HEADER_SIZE, values->count);
+	values->packet = NULL;
+}
+
+void values_put(struct values *values, const char *name, size_t name_length, const char *value,
+		size_t length)
+{
+	size_t size = name_length + length + 12;
+
+	if (values->htr) {
+		htr_argument(values->htr, name, name_length, value, length);
+		return;
+	}
+	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)
+		return;
+	if (values->packet && (size_t)(values->at - values->packet) + size > WIRE_PACKET_MAX)
+		values_end(values);
+	if (!values->packet) {
+		values->packet = values->at;
+		values->at = put_dword(values->at, WIRE_TAG("ARGS")) + 8;
+		values->count = 0;
+	}
+	values->at += lay_out(values->at, name, name_length);
+	values->at += lay_out(values->at, value, length);
+	values->count++;
+}
+
+void values_put_text(struct values *values, const char *name, const char *value, size_t length)
+{
+	char part[VALUE_NAME_MAX + 16];
+	size_t name_length = strnlen(name, VALUE_NAME_MAX);
+
+	values_put(values, name, name_length, value, length < PART_MAX ? length : PART_MAX);
+	for (unsigned number = 1; length > PART_MAX; number++) {
+		int size = snprintf(part, sizeof(part), "%.*s+%u", VALUE_NAME_MAX, name, number);
+
+		value += PART_MAX;
+		length -= PART_MAX;
+		values_put(values, part, (size_t)size, value,
+			   length < PART_MAX ? length : PART_MAX);
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/mapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void mapped_free(struct mapped *mapped)
+{
+	free(mapped->items);
+	*mapped = (struct mapped){ 0 };
+}
+
+/* Index of the first range that ends behind the address. */
+static size_t first_behind(const struct mapped *mapped, uint64_t address)
+{
+	size_t from = 0, to = mapped->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (mapped->items[middle].end > address)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from;
+}
+
+int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t site)
+{
+	size_t at = first_behind(mapped, start);
+	const struct mapped_range *added;
+
+	if (start >= end || mapped->count >= MAPPED_MAX)
+		return 0;
+	added = ARRAY_ADD(mapped);
+	if (!added)
+		return -ENOMEM;
+	memmove(&mapped->items[at + 1], &mapped->items[at],
+		(mapped->count - 1 - at) * sizeof(*mapped->items));
+	mapped->items[at] = (struct mapped_range){ start, end, site };
+	return 0;
+}
+
+static void take_out(struct mapped *mapped, size_t at)
+{
+	mapped->count--;
+	memmove(&mapped->items[at], &mapped->items[at + 1],
+		(mapped->count - at) * sizeof(*mapped->items));
+}
+
+int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece)
+{
+	size_t at = first_behind(mapped, start);
+	struct mapped_range *range, old;
+
+	if (start >= end || at == mapped->count || mapped->items[at].start >= end)
+		return 0;
+	range = &mapped->items[at];
+	old = *range;
+	if (start < old.start)
+		start = old.start;
+	if (end > old.end)
+		end = old.end;
+	*piece = (struct mapped_piece){ .site = old.site, .bytes = end - start };
+	if (start == old.start && end == old.end) {
+		take_out(mapped, at);
+		piece->ranges = -1;
+	} else if (start == old.start) {
+		range->start = end;
+	} else {
+		range->end = start;
+		piece->ranges = end < old.end;
+		if (mapped_add(mapped, end, old.end, old.site))
+			return -ENOMEM;
+	}
+	return 1;
+}
+
+uint64_t mapped_end(const struct mapped *mapped, uint64_t start)
+{
+	size_t at = first_behind(mapped, start);
+
+	return at < mapped->count && mapped->items[at].start == start ? mapped->items[at].end
+								      : start;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The stream as an .htr container, through the encoder of the collector. */
+#include "postproc/writers/writers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "collect/encode.h"
+#include "collect/htr.h"
+#include "collect/pack.h"
+#include "collect/values.h"
+#include "postproc/writers/packets.h"
+
+#define LEVEL 3 /* of zstd: nobody waits for us */
+
+struct htr_writer {
+	struct out *out;
+	struct packets packets;
+	struct htr *htr;
+	struct pack *pack;
+	struct {
+		uint32_t *items; /* number of each function in htr and 1, by its id; 0: none yet */
+		size_t count, capacity;
+	} functions;
+};
+
+int write_htr_begin(void **state, const struct trace *trace, const struct writer_options *options,
+		    struct error *err)
+{
+	struct htr_writer *writer = calloc(1, sizeof(*writer));
+	struct pack_piece start;
+
+	(void)trace;
+	if (!writer)
+		return error_system(err, ENOMEM, "container");
+	writer->htr = htr_create();
+	writer->pack = pack_create(LEVEL);
+	if (packets_open(&writer->packets) || !writer->htr || !writer->pack) {
+		write_htr_destroy(writer);
+		return error_system(err, ENOMEM, "container");
+	}
+	writer->out = options->out;
+	start = pack_start(writer->pack);
+	out_bytes(writer->out, start.bytes, start.size);
+	*state = writer;
+	return 0;
+}
+
+static int flush(struct htr_writer *writer, struct error *err)
+{
+	struct htr_block_parts *parts;
+	struct pack_piece piece;
+	int rc;
+
+	if (htr_is_empty(writer->htr))
+		return 0;
+	parts = htr_has_failed(writer->htr) ? NULL : htr_take(writer->htr);
+	if (!parts)
+		return error_system(err, ENOMEM, "container");
+	rc = pack_block(writer->pack, parts, &piece, err);
+	free(parts);
+	if (rc == 0)
+		out_bytes(writer->out, piece.bytes, piece.size);
+	return rc;
+}
+
+/* The function's number; -1: no memory. */
+static int64_t number_of(struct htr_writer *writer, const struct function *function)
+{
+	uint32_t *number;
+
+	while (writer->functions.count <= function->id) {
+		number = ARRAY_ADD(&writer->functions);
+		if (!number)
+			return -1;
+		*number = 0;
+	}
+	number = &writer->functions.items[function->id];
+	if (!*number)
+		*number = htr_function(writer->htr, function->name, function->length) + 1;
+	return *number - 1;
+}
+
+/* False if it has no form but packets. */
+static bool put_event(struct htr_writer *writer, const struct event *event)
+{
+	struct encode_packet_call packet;
+	struct htr_event one = { .call = &packet, .has_arguments = event->argument_count };
+	struct values values = { .htr = writer->htr };
+	int64_t function;
+
+	if (event->kind != EVENT_CALL || !event->has_tail || !event->backtrace ||
+	    event->function->length > 1000)
+		return false;
+	function = number_of(writer, event->function);
+	if (function < 0)
+		return false;
+	packet = packet_of_call(event);
+	one.function = (uint32_t)function;
+	one.frames = event->backtrace->frames;
+	one.frame_count = event->backtrace->count;
+	if (!htr_event(writer->htr, &one))
+		return false;
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		values_put_text(&values, event->arguments[i].name, event->arguments[i].value,
+				strlen(event->arguments[i].value));
+	if (event->argument_count)
+		values_end(&values);
+	return true;
+}
+
+int write_htr_event(void *state, const struct event *event, struct error *err)
+{
+	struct htr_writer *writer = state;
+
+	if (htr_is_full(writer->htr) && flush(writer, err))
+		return -ENOMEM;
+	if (!put_event(writer, event))
+		encode_hand_over(writer->htr, writer->packets.bytes,
+				 packets_of(&writer->packets, event));
+	return 0;
+}
+
+int write_htr_end(void *state, struct error *err)
+{
+	struct htr_writer *writer = state;
+	struct pack_piece end;
+	int rc = flush(writer, err);
+
+	if (rc)
+		return rc;
+	end = pack_end(writer->pack);
+	out_bytes(writer->out, end.bytes, end.size);
+	return 0;
+}
+
+void write_htr_destroy(void *state)
+{
+	struct htr_writer *writer = state;
+
+	packets_close(&writer->packets);
+	htr_destroy(writer->htr);
+	pack_destroy(writer->pack);
+	free(writer->functions.items);
+	free(writer);
+}

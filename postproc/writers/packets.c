@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/packets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collect/values.h"
+
+#define ROOM	  (256u << 10)
+#define TEXT_CLIP 3800u /* of a text in a packet that cannot be cut into parts */
+#define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
+
+int packets_open(struct packets *packets)
+{
+	packets->room = ROOM;
+	packets->bytes = malloc(packets->room);
+	return packets->bytes ? 0 : -ENOMEM;
+}
+
+void packets_close(struct packets *packets)
+{
+	free(packets->bytes);
+}
+
+static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	return (struct wire_text){ room,
+				   lay_out(room, text ? text : "", length < most ? length : most) };
+}
+
+static uint8_t *put_handshake(uint8_t *at, const struct trace_process *process)
+{
+	const char *arch = process->arch ? process->arch : "unknown";
+	size_t length = strnlen(arch, 200), size = (7 + length + 3) & ~(size_t)3;
+
+	memset(at, 0, size);
+	at[0] = WIRE_HANDSHAKE;
+	at[1] = (uint8_t)(size - 2);
+	at[2] = WIRE_MAJOR;
+	at[3] = WIRE_MINOR;
+	at[4] = (uint8_t)length;
+	memcpy(at + 5, arch, length);
+	at[5 + length] = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	at[6 + length] = sizeof(uintptr_t);
+	return at + size;
+}
+
+static uint8_t *put_process_of(uint8_t *at, const struct trace_process *process)
+{
+	uint8_t name[TEXT_ROOM];
+	struct encode_packet_process packet = {
+		.pid = process->pid,
+		.seconds = process->seconds,
+		.microseconds = process->microseconds,
+		.depth = process->depth > 0 ? (uint32_t)process->depth : 0,
+		.name = text_of(name, process->name, TEXT_CLIP),
+		.marker = WIRE_TAIL_MARKER,
+		.session_low = process->session[0],
+		.session_high = process->session[1],
+		.stream = process->stream,
+		.parent_stream = process->parent_stream,
+		.parent_pid = process->parent_pid,
+		.start_ns = process->start_ns,
+		.realtime_ns = process->realtime_ns,
+	};
+
+	return put_process(at, &packet, process->has_tails);
+}
+
+static uint8_t *put_mapping_of(uint8_t *at, const struct trace_mapping *mapping)
+{
+	uint8_t path[TEXT_ROOM], build_id[256 + PACKET_NAME_COPY];
+	struct encode_packet_mapping packet = {
+		.from = mapping->from,
+		.to = mapping->to,
+		.path = text_of(path, mapping->path, TEXT_CLIP),
+		.code = mapping->code,
+		.offset = mapping->offset,
+		.build_id = text_of(build_id, mapping->build_id, 128),
+	};
+
+	return put_mapping(at, &packet, mapping->has_tail);
+}
+
+/* Two texts share a packet. */
+static uint8_t *put_resource_of(uint8_t *at, const struct resource_class *resource)
+{
+	uint8_t type[TEXT_ROOM], description[TEXT_ROOM];
+	struct encode_packet_resource packet = {
+		.id = resource->ordinal,
+		.flags = resource->flags,
+		.type = text_of(type, resource->type, TEXT_CLIP / 2),
+		.description = text_of(description, resource->description, TEXT_CLIP / 2),
+	};
+
+	return put_resource(at, &packet, true);
+}
+
+static uint8_t *put_attachment_of(uint8_t *at, const struct trace_attachment *attachment)
+{
+	uint8_t name[TEXT_ROOM], path[TEXT_ROOM];
+	struct encode_packet_attachment packet = {
+		.name = text_of(name, attachment->name, TEXT_CLIP / 2),
+		.path = text_of(path, attachment->path, TEXT_CLIP / 2),
+	};
+
+	return put_attachment(at, &packet, true);
+}
+
+static uint8_t *put_tracer_of(uint8_t *at, const struct trace_tracer *tracer)
+{
+	uint8_t name[TEXT_ROOM];
+	struct encode_packet_tracer packet = { .id = tracer->id,
+					       .version = tracer->version,
+					       .name = text_of(name, tracer->name, TEXT_CLIP) };
+
+	return put_tracer(at, &packet, true);
+}
+
+static uint8_t *put_context_of(uint8_t *at, const struct trace_context *context)
+{
+	uint8_t name[TEXT_ROOM];
+	struct encode_packet_context packet = { .id = context->bit,
+						.name = text_of(name, context->name, TEXT_CLIP) };
+
+	return put_context(at, &packet, true);
+}
+
+static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
+{
+	struct encode_packet_heap packet = {
+		.bottom = state->bottom,
+		.top = state->top,
+		.arena = state->arena,
+		.ordblks = state->ordblks,
+		.smblks = state->smblks,
+		.hblks = state->hblks,
+		.hblkhd = state->hblkhd,
+		.usmblks = state->usmblks,
+		.fsmblks = state->fsmblks,
+		.uordblks = state->uordblks,
+		.fordblks = state->fordblks,
+		.keepcost = state->keepcost,
+	};
+
+	return put_heap(at, &packet, true);
+}
+
+/* calls */
+
+static uint32_t clip(uint64_t size, uint64_t most)
+{
+	return (uint32_t)(size < most ? size : most);
+}
+
+struct encode_packet_call packet_of_call(const struct event *event)
+{
+	return (struct encode_packet_call){
+		.resource = event->resource->ordinal,
+		.context = event->context,
+		.timestamp = event->time_ms,
+		.type = event->type,
+		.size = clip(event->size, event->has_tail ? INT32_MAX : UINT32_MAX),
+		.object = event->object,
+		.what = { .operation = (uint8_t)event->operation,
+			  .moment = event->moment,
+			  .part = event->part,
+			  .bits = event->flags },
+		.thread = event->thread,
+		.cpu = event->cpu,
+		.depth = event->depth,
+		.error = event->error,
+		.pthread = event->pthread,
+		.call = event->call,
+		.enter_ns = event->enter_ns,
+		.leave_ns = event->leave_ns,
+		.bytes = event->size,
+		.related = event->related,
+		.result = event->result,
+		.frame = event->frame,
+	};
+}
+
+static uint8_t *put_arguments_of(uint8_t *at, uint8_t *end, const struct event *event)
+{
+	struct values values = { .at = at, .end = end };
+
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		values_put_text(&values, event->arguments[i].name, event->arguments[i].value,
+				strlen(event->arguments[i].value));
+	values_end(&values);
+	return values.at;
+}
+
+static uint8_t *put_call_of(struct packets *packets, const struct event *event)
+{
+	uint8_t name[TEXT_ROOM];
+	struct encode_packet_call call = packet_of_call(event);
+	uint8_t *at;
+
+	call.function = text_of(name, event->function->name, TEXT_CLIP);
+	at = put_call(packets->bytes, &call, event->has_tail);
+	at = put_arguments_of(at, packets->bytes + packets->room, event);
+	if (event->backtrace) {
+		struct encode_packet_backtrace packet = { .frames = { clip(event->backtrace->count,
+									   WIRE_FRAMES_MAX),
+								      event->backtrace->frames } };
+
+		at = put_backtrace(at, &packet, true);
+	}
+	return at;
+}
+
+size_t packets_of(struct packets *packets, const struct event *event)
+{
+	uint8_t *at = packets->bytes;
+
+	switch (event->kind) {
+	case EVENT_STREAM:
+		at = put_handshake(at, event->process);
+		break;
+	case EVENT_PROCESS:
+		at = put_process_of(at, event->process);
+		break;
+	case EVENT_TRACER:
+		at = put_tracer_of(at, event->tracer);
+		break;
+	case EVENT_MAPPING:
+		at = put_mapping_of(at, event->mapping);
+		break;
+	case EVENT_CONTEXT:
+		at = put_context_of(at, event->call_context);
+		break;
+	case EVENT_RESOURCE:
+		at = put_resource_of(at, event->resource);
+		break;
+	case EVENT_ATTACHMENT:
+		at = put_attachment_of(at, event->attachment);
+		break;
+	case EVENT_HEAP:
+		at = put_heap_of(at, &event->heap->state);
+		break;
+	case EVENT_NOTE:
+	case EVENT_CALL:
+		at = put_call_of(packets, event);
+		break;
+	case EVENT_COMMENT:
+		break;
+	}
+	return (size_t)(at - packets->bytes);
+}

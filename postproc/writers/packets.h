@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PACKETS_H
+#define PACKETS_H
+
+/*
+ * Events as the packets that said them: what the collector would have written, byte for byte, if
+ * the collector wrote them. In the byte order and with the pointers of this machine.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/packet.h"
+#include "trace/event.h"
+
+struct packets {
+	uint8_t *bytes; /* room for the packets of one event */
+	size_t room;
+};
+
+/* Returns 0 or -ENOMEM. */
+int packets_open(struct packets *packets);
+void packets_close(struct packets *packets);
+
+/* Returns how many bytes the event's packets take; 0: it has none. */
+size_t packets_of(struct packets *packets, const struct event *event);
+
+/* CALL's packet of a call, its name left out. */
+struct encode_packet_call packet_of_call(const struct event *event);
+
+#endif

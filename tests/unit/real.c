@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that libc has in several versions: what stands behind the hooks is the one that a
+ * program built today gets. The linker knows it (it gives the default one), so this program asks
+ * for their addresses by name. Mixed versions of pthread_cond_* corrupt memory.
+ */
+#include <dlfcn.h>
+
+#include "real.h"
+#include "tap.h"
+
+#define SAME(name) check(#name, (void *)real.name, (void *)name)
+
+static void check(const char *name, void *ours, void *linked)
+{
+	char sentence[128];
+
+	snprintf(sentence, sizeof(sentence), "%s is the default one", name);
+	ok(ours == linked, sentence);
+}
+
+/* The version of old that is another function, where there is one. */
+static void check_old(const char *name, void *ours)
+{
+	void *old = dlvsym(RTLD_DEFAULT, name, "GLIBC_2.2.5");
+	void *new = dlvsym(RTLD_DEFAULT, name, "GLIBC_2.3.2");
+	char sentence[128];
+
+	if (!old || !new)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s is that of 2.3.2 and not that of 2.2.5", name);
+	ok(ours == new &&ours != old, sentence);
+}
+
+static void check_alias(const char *name, void *ours, void *heir)
+{
+	char sentence[128];
+
+	snprintf(sentence, sizeof(sentence), "%s has its heir behind it", name);
+	ok(ours && ours == heir, sentence);
+}
+
+int main(void)
+{
+	real_find();
+	SAME(pthread_cond_init);
+	SAME(pthread_cond_destroy);
+	SAME(pthread_cond_wait);
+	SAME(pthread_cond_timedwait);
+	SAME(pthread_cond_clockwait);
+	SAME(pthread_cond_signal);
+	SAME(pthread_cond_broadcast);
+	SAME(pthread_create);
+	SAME(pthread_join);
+	SAME(pthread_timedjoin_np);
+	SAME(pthread_exit);
+	SAME(pthread_mutex_lock);
+	SAME(pthread_mutex_timedlock);
+	SAME(pthread_rwlock_rdlock);
+	SAME(pthread_spin_lock);
+	SAME(pthread_barrier_wait);
+	SAME(sem_init);
+	SAME(sem_open);
+	SAME(sem_post);
+	SAME(sem_wait);
+	SAME(semctl);
+	SAME(semtimedop);
+	SAME(thrd_create);
+	SAME(mtx_lock);
+	SAME(cnd_wait);
+	SAME(posix_memalign);
+	SAME(fopen);
+	SAME(fclose);
+	SAME(fdopen);
+	check_old("pthread_cond_init", (void *)real.pthread_cond_init);
+	check_old("pthread_cond_destroy", (void *)real.pthread_cond_destroy);
+	check_old("pthread_cond_wait", (void *)real.pthread_cond_wait);
+	check_old("pthread_cond_timedwait", (void *)real.pthread_cond_timedwait);
+	check_old("pthread_cond_signal", (void *)real.pthread_cond_signal);
+	check_old("pthread_cond_broadcast", (void *)real.pthread_cond_broadcast);
+	check_alias("__pthread_mutex_lock", (void *)real.__pthread_mutex_lock,
+		    (void *)pthread_mutex_lock);
+	check_alias("__pthread_rwlock_unlock", (void *)real.__pthread_rwlock_unlock,
+		    (void *)pthread_rwlock_unlock);
+	return tap_end();
+}
