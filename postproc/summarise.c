@@ -59,7 +59,7 @@ static int fold_file(struct summary *summary, const char *path,
 	if (rc)
 		return rc;
 	rc = fold_trace(summary, path, trace, options, err);
-	*is_damaged |= trace_is_damaged(trace);
+	*is_damaged |= !trace_is_whole(trace);
 	trace_close(trace);
 	return rc;
 }

@@ -335,19 +335,19 @@ struct arguments_size {
 	uint32_t numbers, text;
 };
 
-static const char *text_of(const struct call *call, const struct call_argument *argument)
+static const char *text_of(bool is_readable, const struct call_argument *argument)
 {
 	/* The kernel could not read it, so we do not try. */
-	return argument->text && call->error != EFAULT ? argument->text : "";
+	return argument->text && is_readable ? argument->text : "";
 }
 
-static struct arguments_size measure(const struct call *call, const struct call_argument *argument)
+static struct arguments_size measure(bool is_readable, const struct call_argument *argument)
 {
 	struct arguments_size size = { 0, 0 };
 
 	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
 		if (argument->kind == ARGUMENT_TEXT) {
-			size_t length = plain_length(text_of(call, argument)) + 1;
+			size_t length = plain_length(text_of(is_readable, argument)) + 1;
 
 			size.text += length < ARENA_TEXT_MAX ? (uint32_t)length : ARENA_TEXT_MAX;
 		} else {
@@ -358,7 +358,7 @@ static struct arguments_size measure(const struct call *call, const struct call_
 }
 
 /* Writes the numbers, then the texts. Texts may have changed since they were measured. */
-static void write_arguments(const struct call *call, const struct call_argument *argument,
+static void write_arguments(bool is_readable, const struct call_argument *argument,
 			    uint64_t *number, struct arguments_size size)
 {
 	char *text = (char *)(number + size.numbers), *end = text + size.text;
@@ -368,10 +368,10 @@ static void write_arguments(const struct call *call, const struct call_argument 
 			size_t room = (size_t)(end - text);
 
 			if (room)
-				text += plain_copy(text, text_of(call, argument),
+				text += plain_copy(text, text_of(is_readable, argument),
 						   room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
-			bool known = argument->time && call->error != EFAULT;
+			bool known = argument->time && is_readable;
 
 			*number++ = known ? (uint64_t)argument->time->tv_sec : 0;
 			*number++ = known ? (uint64_t)argument->time->tv_nsec : 0;
@@ -451,7 +451,9 @@ static bool write_record(const struct call *call, const struct call_event *event
 {
 	struct thread *thread = call->thread;
 	bool aside = change->flags & RECORD_ASIDE;
-	struct arguments_size size = measure(call, event->arguments);
+	/* errno of a call that succeeded is an older one. */
+	bool is_readable = !event->failed || call->error != EFAULT;
+	struct arguments_size size = measure(is_readable, event->arguments);
 	uint32_t arguments = (size.numbers * 8 + size.text + 7) & ~7u;
 	struct record_call *record = (struct record_call *)ring_reserve(
 		thread, RECORD_CALL, (uint32_t)sizeof(*record) + arguments + change->fresh * 8);
@@ -467,7 +469,7 @@ static bool write_record(const struct call *call, const struct call_event *event
 	record->numbers = (uint8_t)size.numbers;
 	record->text = (uint16_t)size.text;
 	at = (uint64_t *)(record + 1);
-	write_arguments(call, event->arguments, at, size);
+	write_arguments(is_readable, event->arguments, at, size);
 	at += arguments / 8;
 	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);

@@ -76,20 +76,23 @@ static void *resize(void *ptr, size_t size)
  */
 static void *realloc_event(struct call *call, void *old, size_t size, void *result)
 {
+	bool is_free = old && !size && !result; /* glibc's realloc(p, 0) */
+
 	if (old && (result || !size))
 		call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
 						       .operation = OPERATION_FREE,
 						       .moment = MOMENT_ENTER,
 						       .part = 1,
 						       .object = WORD(old) });
-	call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
-					       .operation = OPERATION_ALLOC,
-					       .moment = MOMENT_LEAVE,
-					       .failed = !result,
-					       .object = WORD(result),
-					       .related = WORD(old),
-					       .size = size,
-					       .result = WORD(result) });
+	call_event(call,
+		   &(struct call_event){ .resource = RESOURCE_MEMORY,
+					 .operation = is_free ? OPERATION_USE : OPERATION_ALLOC,
+					 .moment = MOMENT_LEAVE,
+					 .failed = !result && !is_free,
+					 .object = WORD(result),
+					 .related = WORD(old),
+					 .size = size,
+					 .result = WORD(result) });
 	call_end(call);
 	return result;
 }

@@ -2,12 +2,13 @@
 /* A stream is two things: the FILE and its descriptor, both gained and lost with it. */
 #include "expect.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 int main(void)
 {
-	FILE *stream = fopen("/etc/passwd", "r");
+	FILE *stream = (errno = EFAULT, fopen("/etc/passwd", "r")); /* an older error is nobody's */
 	int fd = fileno(stream);
 	unsigned long was = (unsigned long)stream;
 
