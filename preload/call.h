@@ -35,6 +35,7 @@ struct call {
 	uint32_t depth;
 	int error; /* errno right after the real call */
 	bool owns_floor;
+	bool has_one_time;  /* the clock is read once, where its operation happens */
 	bool walked;	    /* the thread's remembered backtrace is this call's while … */
 	uint8_t walk_flags; /* (CALL_CUT or 0) */
 	uint32_t serial;    /* … the slot's stack_serial is this */
@@ -59,6 +60,26 @@ struct call_event {
 	uint64_t result;
 	uint64_t time;			       /* ticks; 0: what moment says */
 	const struct call_argument *arguments; /* NULL: none */
+};
+
+/*
+ * The hooks whose calls take some tens of nanoseconds and wait for nobody: there a read of the
+ * clock is a quarter of the cost, so one has to do, unless the user wants durations.
+ */
+static const bool call_is_short[HOOK_COUNT] = {
+#define SHORT(name, resource, operation)                              \
+	[HOOK_##name] = RESOURCE_##resource == RESOURCE_MEMORY ||     \
+			OPERATION_##operation == OPERATION_TRY ||     \
+			OPERATION_##operation == OPERATION_RELEASE || \
+			OPERATION_##operation == OPERATION_NOTIFY,
+#define HOOK(name, type, params, res, op, ...)	       SHORT(name, res, op)
+#define HOOK_VOID(name, params, res, op, ...)	       SHORT(name, res, op)
+#define HOOK_BY_HAND(name, type, params, res, op, ...) SHORT(name, res, op)
+#include "hooks.def"
+#undef HOOK
+#undef HOOK_VOID
+#undef HOOK_BY_HAND
+#undef SHORT
 };
 
 /* The parts of call_begin() that are rare. */
@@ -110,6 +131,22 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 }
 
 /*
+ * When the call began. Of one that has one time and happens at its return that is not asked: until
+ * it is back it has the time of the thread's last event.
+ */
+static inline void call_note_entry(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	call->has_one_time = life.one_time && call_is_short[call->hook];
+	call->enter = call->has_one_time && call->moment == MOMENT_LEAVE ? thread->last
+		      : call->moment == MOMENT_ENTER || call->moment == MOMENT_SPLIT
+			      ? clock_now_ordered()
+			      : clock_now();
+	thread->last = call->enter;
+}
+
+/*
  * Entry of a call. moment: of the row, never MOMENT_DEFAULT; MOMENT_ENTER, too, if only a part of
  * it loses something at entry. object and related are shown while
  * the call is under way. Returns false when nothing is to be recorded.
@@ -140,9 +177,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum mom
 	if (call->owns_floor)
 		__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	call->enter = moment == MOMENT_ENTER || moment == MOMENT_SPLIT ? clock_now_ordered()
-								       : clock_now();
-	thread->last = call->enter;
+	call_note_entry(call);
 	call_open(call, object, related);
 	if (call->owns_floor)
 		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
@@ -177,6 +212,8 @@ static inline void call_returned(struct call *call)
 	call_note_return(call);
 	call->leave = clock_now_ordered();
 	call->thread->last = call->leave;
+	if (call->has_one_time && call->moment == MOMENT_LEAVE)
+		call->enter = call->leave;
 }
 
 /* The same for a call all of whose events happened at its entry: no order depends on its end. */
@@ -185,7 +222,7 @@ static inline void call_returned_early(struct call *call)
 	uint64_t now;
 
 	call_note_return(call);
-	now = clock_now();
+	now = call->has_one_time ? call->enter : clock_now();
 	call->leave = now > call->enter ? now : call->enter;
 	call->thread->last = call->leave;
 }

@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include "clock.h"
+#include "life.h"
 #include "plain.h"
 #include "real.h"
 #include "ring.h"
@@ -106,6 +107,7 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_add_link(note, "executable", "/proc/self/exe");
 	note_add_directory(note);
 	note_add_allocator(note);
+	note_add(note, "durations", life.one_time ? "waits" : "all");
 	for (int i = 0; i < argc && argv[i]; i++) {
 		char name[32];
 

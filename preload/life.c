@@ -184,6 +184,7 @@ static void read_settings(const struct settings *settings)
 		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
 						 : (uint32_t)depth;
 	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	life.one_time = settings->durations == DURATIONS_WAITS;
 	life.monitored = settings->monitor;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;

@@ -20,6 +20,7 @@ struct life {
 	int32_t pid;
 	uint32_t depth;	   /* most frames of a backtrace */
 	bool check_unwind; /* every backtrace is compared with libunwind's */
+	bool one_time;	   /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
 	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */

@@ -41,7 +41,10 @@ enum {
 		if (moment == MOMENT_WAITS)                                                        \
 			call_sleeps(&call);                                                        \
 		result = real.name(EACH_NAME(params));                                             \
-		call_returned(&call);                                                              \
+		if (moment == MOMENT_ENTER)                                                        \
+			call_returned_early(&call);                                                \
+		else                                                                               \
+			call_returned(&call);                                                      \
 		if (RETURNS_ERROR(#name))                                                          \
 			call.error = (int)WORD(result);                                            \
 		else if (RETURNS_WORD(#name))                                                      \
@@ -77,7 +80,10 @@ enum {
 		if (moment == MOMENT_WAITS)                                                        \
 			call_sleeps(&call);                                                        \
 		real.name(EACH_NAME(params));                                                      \
-		call_returned(&call);                                                              \
+		if (moment == MOMENT_ENTER)                                                        \
+			call_returned_early(&call);                                                \
+		else                                                                               \
+			call_returned(&call);                                                      \
 		call_event(&call,                                                                  \
 			   &(struct call_event){                                                   \
 				   .resource = RESOURCE_##res,                                     \

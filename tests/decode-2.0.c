@@ -173,9 +173,9 @@ static void call_tail(void)
 	if (leave < enter)
 		fail("a call left before it entered");
 	printf(" operation=%u moment=%u part=%u bits=0x%x thread=%s cpu=%d depth=%u error=%u"
-	       " call=%" PRIu64,
+	       " call=%" PRIu64 " lasted=%s",
 	       what & 255, what >> 8 & 255, what >> 16 & 255, what >> 24, thread ? "+" : "0",
-	       (int)cpu, depth, error, number);
+	       (int)cpu, depth, error, number, leave > enter ? "+" : "0");
 	printf(" bytes=%" PRIu64, pointer());
 	printf(" related=0x%" PRIx64, pointer());
 	printf(" result=0x%" PRIx64, pointer());
