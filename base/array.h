@@ -11,6 +11,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Makes room for one more item of size bytes. items: address of the pointer.
@@ -23,5 +24,14 @@ int array_grow(void *items, size_t *capacity, size_t size);
 							  sizeof(*(array)->items)) == 0        \
 		 ? &(array)->items[(array)->count++]                                           \
 		 : NULL)
+
+/*
+ * For arrays whose items stand from 1 on, so that 0 is none: adds one that is all 0 and sets its
+ * number. Returns the number, or 0: no memory.
+ */
+uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size);
+
+#define ARRAY_NUMBER(array) \
+	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 #endif

@@ -7,17 +7,17 @@
 #define WIDTH  79
 
 /* Prints the words from the column on; the line stands at it already. */
-static void print_wrapped(FILE *to, const char *words)
+static void print_wrapped(FILE *to, int start, const char *words)
 {
-	int column = COLUMN;
+	int column = start;
 
 	while (*words) {
 		int length = (int)strcspn(words, " ");
 
-		if (column > COLUMN && column + 1 + length > WIDTH) {
-			fprintf(to, "\n%*s", COLUMN, "");
-			column = COLUMN;
-		} else if (column > COLUMN) {
+		if (column > start && column + 1 + length > WIDTH) {
+			fprintf(to, "\n%*s", start, "");
+			column = start;
+		} else if (column > start) {
 			fputc(' ', to);
 			column++;
 		}
@@ -41,5 +41,11 @@ void usage_option(FILE *to, int letter, const char *word, const char *metavar, c
 	fprintf(to, "%-*s", COLUMN, left);
 	if (length >= COLUMN)
 		fprintf(to, "\n%*s", COLUMN, "");
-	print_wrapped(to, text);
+	print_wrapped(to, COLUMN, text);
+}
+
+void usage_word(FILE *to, const char *word, int column, const char *text)
+{
+	fprintf(to, "  %-*s", column - 2, word);
+	print_wrapped(to, column, text);
 }

@@ -12,4 +12,7 @@
  */
 void usage_option(FILE *to, int letter, const char *word, const char *metavar, const char *text);
 
+/* A word and what it is about, wrapped likewise from that column on. */
+void usage_word(FILE *to, const char *word, int column, const char *text);
+
 #endif

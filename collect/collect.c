@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect.h"
 
-#include "collect/door.h"
-#include "collect/merge.h"
-#include "collect/shared.h"
-#include "collect/stream.h"
-#include "collect/ticks.h"
-#include "collect/watch.h"
-#include "hook_table.h"
+#include "collect/collect_parts.h"
+#include "collect/detach.h"
+#include "machine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define MS 1000000ull
 
 #define BUSY_BYTES  (32u << 10) /* a round that took so much is followed by another at once */
 #define SLEEP_LEAST (1 * MS)
@@ -31,37 +20,6 @@
 #define POLL_NS	    (50 * MS)	 /* between two looks at all processes, if nobody told us */
 #define LINGER_NS   (200 * MS)	 /* after the last one: an exec may be about to attach */
 #define FIRST_NS    (10000 * MS) /* how long nobody needs to attach */
-
-enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
-
-/* A process of the run, from its attaching until its stream is complete. */
-struct member {
-	uint32_t index;
-	enum phase phase;
-	struct watch watch;
-	struct stream *stream;
-	uint64_t seen; /* events when we last looked for its mapping */
-};
-
-struct collector {
-	struct shared shared;
-	struct merge *merge;
-	struct ticks ticks;
-	struct door *door;
-	struct sink first; /* opened before anybody attached; fd -1: not, or taken */
-	bool any;	   /* somebody has attached */
-	uint32_t paused;   /* as the streams were told; see struct arena */
-	int starter;	   /* pidfd of the first process, opened while it waits for us; -1 */
-	int inherited;
-	int reports; /* -1: nobody wants them */
-	uint64_t realtime_ns;
-	uint64_t started_ns, gone_ns, polled_ns;
-	uint32_t adopted; /* entries below are all known */
-	uint32_t count;
-	struct member *active[ARENA_PROCESSES];
-	struct member *members[ARENA_PROCESSES];
-	bool known[ARENA_PROCESSES];
-};
 
 /* ---- members ---- */
 
@@ -92,6 +50,7 @@ static void open_sink(struct collector *collector, struct member *member,
 		.prefers_htr = prefers_htr(&arena->settings),
 		.first = !collector->any,
 		.inherited = collector->inherited,
+		.begun = collector->begun,
 		.program = process->name,
 		.pid = process->pid,
 	};
@@ -127,6 +86,7 @@ static void begin_stream(struct collector *collector, struct member *member,
 		.pid = process->pid,
 		.parent_pid = process->parent_pid,
 		.name = process->name,
+		.machine = arena->machine,
 		.depth = (uint32_t)arena->settings.depth,
 		.session = { arena->session[0], arena->session[1] },
 		.stream = process->stream,
@@ -145,6 +105,7 @@ static void begin_stream(struct collector *collector, struct member *member,
 	if (process->parent < ARENA_PROCESSES)
 		start.parent_stream = arena->processes[process->parent].stream;
 	stream_begin(member->stream, &start);
+	collect_sample_begin(collector, member, process->start);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
 	/* from here on a file has a head, and tools know what it is */
@@ -200,11 +161,7 @@ static int take_starter(struct collector *collector, const struct arena_process 
 	return pidfd;
 }
 
-/*
- * We live, though we take nothing from the rings meanwhile: opening and closing the streams of many
- * short processes can take longer than producers are patient.
- */
-static void beat(struct collector *collector)
+void collect_beat(struct collector *collector)
 {
 	struct arena *arena = collector->shared.arena;
 
@@ -216,7 +173,7 @@ static void adopt(struct collector *collector, uint32_t index)
 	struct arena_process *process = &collector->shared.arena->processes[index];
 	struct member *member = calloc(1, sizeof(*member));
 
-	beat(collector);
+	collect_beat(collector);
 	collector->known[index] = true;
 	process->name[sizeof(process->name) - 1] = 0;
 	if (!member)
@@ -273,222 +230,6 @@ static void on_event(void *context, uint32_t index, const struct merge_event *ev
 
 /* ---- the end of a process ---- */
 
-/* A few values of a note, with room for those that are made on the spot. */
-struct facts {
-	struct wire_value values[8];
-	uint32_t count;
-	char text[8][48];
-};
-
-static void add_text(struct facts *facts, const char *name, const char *value)
-{
-	facts->values[facts->count++] = (struct wire_value){ name, value };
-}
-
-static void add_number(struct facts *facts, const char *name, uint64_t value)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "%" PRIu64, value);
-	add_text(facts, name, text);
-}
-
-static void add_address(struct facts *facts, const char *name, uint64_t value)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "0x%" PRIx64, value);
-	add_text(facts, name, text);
-}
-
-static void add_time(struct facts *facts, const char *name, uint64_t ns)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "%" PRIu64 ".%09" PRIu64, ns / 1000000000,
-		 ns % 1000000000);
-	add_text(facts, name, text);
-}
-
-static void say(struct collector *collector, struct member *member, struct encode_note *note,
-		const struct facts *facts)
-{
-	note->values = facts->values;
-	note->count = facts->count;
-	note->time = ticks_now(collector->shared.arena->clock);
-	stream_note(member->stream, note);
-}
-
-/* The backtrace of an open call, innermost first: what its thread left, else its caller alone. */
-static uint32_t open_frames(const struct slot *slot, const struct arena_open *open,
-			    uint64_t *frames)
-{
-	uint32_t count = slot->stack_count;
-
-	if (!count || count > ARENA_FRAMES_MAX || open->serial != slot->stack_serial) {
-		frames[0] = open->ip;
-		return open->ip != 0;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		frames[i] = slot->stack[count - 1 - i];
-	return count;
-}
-
-static void say_open(struct collector *collector, struct member *member, uint32_t index,
-		     const struct arena_open *open)
-{
-	const struct slot *slot = arena_slot(collector->shared.arena, index);
-	uint64_t frames[ARENA_FRAMES_MAX];
-	struct facts facts = { .count = 0 };
-	struct encode_note note = {
-		.name = "~open",
-		.thread = merge_slot_thread(collector->merge, index),
-		.open = open,
-		.frames = frames,
-		.frame_count = open_frames(slot, open, frames),
-	};
-
-	/* exit() never returns, and that is no news */
-	if (open->hook >= HOOK_COUNT || open->hook == HOOK_exit)
-		return;
-	add_text(&facts, "call", hook_table[open->hook].name);
-	add_address(&facts, "object", open->object);
-	if (open->related)
-		add_address(&facts, "related", open->related);
-	add_time(&facts, "since", ticks_ns(&collector->ticks, open->enter));
-	say(collector, member, &note, &facts);
-}
-
-static void say_all_open(struct collector *collector, struct member *member)
-{
-	struct arena *arena = collector->shared.arena;
-
-	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
-		const struct slot *slot = arena_slot(arena, i);
-
-		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
-			continue;
-		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
-			say_open(collector, member, i, &slot->open[j]);
-	}
-}
-
-static uint64_t say_lost(struct collector *collector, struct member *member,
-			 const struct merge_thread *thread, const uint64_t *lost)
-{
-	static const char *const reasons[LOSS_COUNT] = {
-		[LOSS_NO_SLOT] = "no-slot",	[LOSS_FULL] = "full",	[LOSS_REENTRY] = "reentry",
-		[LOSS_ABANDONED] = "abandoned", [LOSS_EARLY] = "early", [LOSS_SEALED] = "sealed",
-	};
-	uint64_t sum = 0;
-
-	for (int i = 0; i < LOSS_COUNT; i++) {
-		struct encode_note note = { .name = "~lost", .thread = thread };
-		struct facts facts = { .count = 0 };
-
-		if (!lost[i])
-			continue;
-		add_text(&facts, "reason", reasons[i]);
-		add_number(&facts, "count", lost[i]);
-		say(collector, member, &note, &facts);
-		sum += lost[i];
-	}
-	return sum;
-}
-
-static uint64_t say_all_lost(struct collector *collector, struct member *member)
-{
-	uint32_t count;
-	const struct merge_thread *threads = merge_threads(collector->merge, member->index, &count);
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		sum += say_lost(collector, member, &threads[i], threads[i].lost);
-	return sum + say_lost(collector, member, NULL,
-			      collector->shared.arena->processes[member->index].lost);
-}
-
-static bool is_exec(uint16_t hook)
-{
-	const char *name = hook < HOOK_COUNT ? hook_table[hook].name : "";
-
-	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
-}
-
-/*
- * Whether it was in the middle of an exec when it ended. That call returns only if it fails, so
- * what ended was another image, which did not attach.
- */
-static bool was_replaced(struct collector *collector, const struct member *member)
-{
-	struct arena *arena = collector->shared.arena;
-
-	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
-		const struct slot *slot = arena_slot(arena, i);
-
-		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
-			continue;
-		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
-			if (is_exec(slot->open[j].hook))
-				return true;
-	}
-	return false;
-}
-
-static void say_end(struct collector *collector, struct member *member, uint64_t lost)
-{
-	static const char *const words[] = {
-		[WATCH_ALIVE] = "unknown", [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
-		[WATCH_EXEC] = "exec",	   [WATCH_GONE] = "unknown",
-	};
-	const struct merge_counts *counts = merge_counts(collector->merge, member->index);
-	uint32_t flags = collector->shared.arena->processes[member->index].flags;
-	struct encode_note note = { .name = "~end" };
-	struct facts facts = { .count = 0 };
-	enum watch_end end = member->watch.end;
-
-	if (end != WATCH_EXEC && was_replaced(collector, member)) {
-		end = WATCH_EXEC;
-		member->watch.status = 1;
-	}
-	if (end == WATCH_GONE && flags & PROCESS_EXITED)
-		add_text(&facts, "how", "exited");
-	else
-		add_text(&facts, "how", words[end]);
-	if (end == WATCH_EXEC)
-		add_text(&facts, "followed", member->watch.status ? "no" : "yes");
-	if (end == WATCH_EXITED)
-		add_number(&facts, "status", (uint64_t)member->watch.status);
-	if (end == WATCH_KILLED)
-		add_number(&facts, "signal", (uint64_t)member->watch.status);
-	add_number(&facts, "events", counts->events);
-	add_number(&facts, "lost", lost);
-	if (counts->late)
-		add_number(&facts, "late", counts->late);
-	if (counts->damaged)
-		add_number(&facts, "damaged", counts->damaged);
-	say(collector, member, &note, &facts);
-}
-
-/* All of its records have been handed out: says the last words and closes the stream. */
-static void finish(struct collector *collector, struct member *member)
-{
-	uint64_t lost;
-
-	beat(collector);
-	if (member->watch.end == WATCH_GONE &&
-	    __atomic_load_n(&collector->shared.arena->told_pid, __ATOMIC_ACQUIRE) ==
-		    member->watch.pid)
-		watch_learn(&member->watch, collector->shared.arena->told_status);
-	say_all_open(collector, member);
-	lost = say_all_lost(collector, member);
-	say_end(collector, member, lost);
-	merge_free_slots(collector->merge, member->index);
-	stream_close(member->stream);
-	watch_stop(&member->watch);
-	member->phase = PHASE_CLOSING;
-}
-
 /* The launcher cannot know which name was still free. */
 static void report(const struct collector *collector, const struct member *member)
 {
@@ -530,7 +271,7 @@ static void finish_ended(struct collector *collector)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ENDED)
-			finish(collector, member);
+			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave(collector, i);
 		else
@@ -559,131 +300,12 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 
-		beat(collector);
+		collect_beat(collector);
 		if (member->phase == PHASE_ALIVE &&
 		    watch_has_ended(&member->watch, &collector->shared, now_ns,
 				    is_silent(collector, member)))
 			end_member(collector, member);
 	}
-}
-
-/* ---- what the user asks for meanwhile ---- */
-
-/* A note in all streams, between what was handed out and what is to come. */
-static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
-			   const char *value)
-{
-	const struct wire_value pair = { value_name, value };
-
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
-		struct encode_note note = {
-			.name = name,
-			.values = &pair,
-			.count = 1,
-			.time = merge_limit(collector->merge, member->index),
-		};
-
-		if (member->phase != PHASE_CLOSING)
-			stream_note(member->stream, &note);
-	}
-}
-
-static void say_recording(struct collector *collector, bool on)
-{
-	say_everywhere(collector, "~recording", "state", on ? "on" : "off");
-}
-
-/* A stream tells when nothing was recorded, or what was freed then would seem to be held. */
-static void note_pause(struct collector *collector)
-{
-	uint32_t paused = __atomic_load_n(&collector->shared.arena->paused, __ATOMIC_ACQUIRE);
-	uint32_t changes = paused - collector->paused;
-
-	if (!changes)
-		return;
-	collector->paused = paused;
-	/* back where it was before we looked: once there, once back */
-	if (changes % 2 == 0)
-		say_recording(collector, paused & 1);
-	say_recording(collector, !(paused & 1));
-}
-
-/* Stopped before it is noted, started after: what is recorded lies between the notes. */
-static void pause_run(struct collector *collector, bool paused)
-{
-	uint32_t *word = &collector->shared.arena->paused;
-	uint32_t seen = collector->paused;
-
-	if ((seen & 1) == paused)
-		return;
-	if (!paused)
-		say_recording(collector, true);
-	/* It fails where a signal has just done the same. */
-	if (__atomic_compare_exchange_n(word, &seen, seen + 1, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_RELAXED) &&
-	    !paused)
-		collector->paused++;
-}
-
-/* The path of a stream's file as it is now, with a newline, if there is room for it. */
-static void answer_path(struct arena_control *control, const struct sink *sink)
-{
-	char link[32], path[sizeof(control->answer)];
-	size_t used = strnlen(control->answer, sizeof(control->answer) - 1);
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
-	length = readlink(link, path, sizeof(path));
-	if (!sink->regular || length <= 0 || used + (size_t)length + 2 > sizeof(control->answer))
-		return;
-	memcpy(control->answer + used, path, (size_t)length);
-	memcpy(control->answer + used + length, "\n", 2);
-}
-
-static void flush_streams(struct collector *collector)
-{
-	struct arena *arena = collector->shared.arena;
-
-	arena->control.answer[0] = '\0';
-	/* first that of the process that was named, then the others */
-	for (int named = 1; named >= 0; named--)
-		for (uint32_t i = 0; i < collector->count; i++) {
-			struct member *member = collector->active[i];
-
-			if (member->phase == PHASE_CLOSING ||
-			    named != (member->watch.our_pid == arena->control.pid))
-				continue;
-			stream_sync(member->stream);
-			answer_path(&arena->control, &member->stream->sink);
-		}
-}
-
-static void obey(struct collector *collector)
-{
-	struct arena_control *control = &collector->shared.arena->control;
-	uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_ACQUIRE);
-	char text[sizeof(control->text)];
-
-	if (asked == control->answered)
-		return;
-	switch ((enum control_command)control->command) {
-	case CONTROL_START:
-	case CONTROL_STOP:
-		pause_run(collector, control->command == CONTROL_STOP);
-		break;
-	case CONTROL_MARK:
-		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, control->text);
-		say_everywhere(collector, "~mark", "text", text);
-		break;
-	case CONTROL_SNAPSHOT:
-		flush_streams(collector);
-		break;
-	case CONTROL_NONE:
-		break;
-	}
-	__atomic_store_n(&control->answered, asked, __ATOMIC_RELEASE);
-	shared_futex_wake(&control->answered);
 }
 
 /* ---- the loop ---- */
@@ -742,8 +364,9 @@ void collect_run(struct collector *collector)
 		look_around(collector, now);
 		ticks_compare(&collector->ticks, now);
 		taken = merge_round(collector->merge);
-		note_pause(collector);
-		obey(collector);
+		collect_note_pause(collector);
+		collect_obey(collector);
+		collect_sample(collector, now);
 		finish_ended(collector);
 		if (taken >= BUSY_BYTES) {
 			sleep = SLEEP_LEAST;
@@ -764,85 +387,6 @@ void collect_run(struct collector *collector)
 }
 
 /* ---- start ---- */
-
-/* Ours are generous where the program's were small: they were made for the program. */
-static void raise_limits(void)
-{
-	static const int which[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
-				     RLIMIT_NOFILE };
-	struct rlimit limit;
-
-	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++) {
-		if (getrlimit((__rlimit_resource_t)which[i], &limit) < 0)
-			continue;
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit((__rlimit_resource_t)which[i], &limit);
-	}
-}
-
-/* Ctrl-C is for the program: we end when it has, and everything has been written. */
-static void ignore_signals(void)
-{
-	static const int which[] = { SIGINT,  SIGTERM, SIGHUP,	SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
-				     SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGXCPU };
-	sigset_t none;
-
-	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
-		signal(which[i], SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* An inherited end of a pipe would keep its other end from ever seeing the end. */
-static void close_others(const struct collector *collector)
-{
-	int keep[9] = { STDERR_FILENO,	     collector->shared.fd, collector->shared.lock,
-			collector->first.fd, collector->inherited, collector->starter,
-			collector->reports };
-	unsigned from = 0;
-
-	door_descriptors(collector->door, keep + 7);
-	qsort(keep, 9, sizeof(keep[0]), compare_numbers);
-	for (int i = 0; i < 9; i++) {
-		if (keep[i] < 0 || (unsigned)keep[i] < from)
-			continue;
-		if ((unsigned)keep[i] > from)
-			syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
-		from = (unsigned)keep[i] + 1;
-	}
-	syscall(SYS_close_range, from, ~0u, 0);
-}
-
-/* Where the program had closed some of 0, 1 and 2, no file of ours may get their numbers. */
-static void fill_standard(void)
-{
-	int null;
-
-	do
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (null >= 0 && null <= STDERR_FILENO);
-	if (null >= 0)
-		close(null);
-}
-
-/* What 0, 1 and 2 were open for, others may wait for the end of. */
-static void occupy_standard(const struct collector *collector)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int i = 0; null >= 0 && i < 3; i++)
-		if (i != collector->shared.fd && i != collector->inherited &&
-		    i != collector->reports && i != null)
-			dup2(null, i);
-	if (null > 2)
-		close(null);
-}
 
 static int open_first(struct collector *collector, struct error *err)
 {
@@ -893,6 +437,9 @@ static int start_parts(struct collector *collector, struct error *err)
 	struct error ignored;
 	int ret;
 
+	/* emulated programs have a counter that is not ours */
+	if (arena->machine != EM_NONE && arena->machine != MACHINE_OWN)
+		arena->clock = ARENA_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, arena->clock);
 	collector->merge = merge_create(arena, &handler);
 	if (!collector->merge)
@@ -907,12 +454,25 @@ static int start_parts(struct collector *collector, struct error *err)
 	if (!arena->collector)
 		arena->collector = getpid();
 	collector->starter = arena->starter ? watch_open(arena->starter) : -1;
+	/* without memory for them there are none: no reason not to trace */
+	if (arena->settings.sample_system > 0)
+		collector->sample = malloc(sizeof(*collector->sample));
 	collector->realtime_ns = realtime_offset();
+	collector->begun = time(NULL);
 	collector->paused = arena->settings.start == START_OFF;
 	arena->paused = collector->paused;
 	ticks_begin(&collector->ticks);
 	collector->started_ns = ticks_clock_ns();
 	return 0;
+}
+
+static void keep_own(const struct collector *collector)
+{
+	int keep[8] = { collector->shared.fd, collector->shared.lock, collector->first.fd,
+			collector->inherited, collector->starter,     collector->reports };
+
+	door_descriptors(collector->door, keep + 6);
+	detach_end(keep, 8);
 }
 
 struct collector *collect_start(const struct collect_fds *fds, struct error *err)
@@ -927,12 +487,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	collector->inherited = fds->sink;
 	collector->reports = fds->reports;
 	collector->first.fd = -1;
-	setsid();
-	raise_limits();
-	fill_standard();
-	ignore_signals();
-	/* a command that we start gets none of the program's descriptors */
-	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	detach_begin();
 	if (shared_open(&collector->shared, fds->arena, err) < 0 ||
 	    start_parts(collector, err) < 0) {
 		if (collector->shared.arena) {
@@ -943,8 +498,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 		free(collector);
 		return NULL;
 	}
-	close_others(collector);
-	occupy_standard(collector);
+	keep_own(collector);
 	door_start(collector->door, &ignored);
 	shared_state(&collector->shared, ARENA_RUNNING);
 	return collector;

@@ -4,6 +4,7 @@
 #include "collect/packet.h"
 #include "collect/values.h"
 #include "hook_table.h"
+#include "machine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,14 +92,15 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 	}
 }
 
-static uint8_t *put_handshake(uint8_t *at, bool tails)
+static uint8_t *put_handshake(uint8_t *at, uint32_t machine, bool tails)
 {
-	struct utsname machine;
+	const char *name = machine_name(machine);
+	struct utsname own;
 	size_t length, size;
 
-	if (uname(&machine) < 0)
-		strcpy(machine.machine, "unknown");
-	length = strlen(machine.machine);
+	if (!name)
+		name = uname(&own) < 0 ? "unknown" : own.machine;
+	length = strlen(name);
 	size = (7 + length + 3) & ~(size_t)3;
 	memset(at, 0, size);
 	at[0] = WIRE_HANDSHAKE;
@@ -106,7 +108,7 @@ static uint8_t *put_handshake(uint8_t *at, bool tails)
 	at[2] = tails ? WIRE_MAJOR : 1;
 	at[3] = tails ? WIRE_MINOR : 4;
 	at[4] = (uint8_t)length;
-	memcpy(at + 5, machine.machine, length);
+	memcpy(at + 5, name, length);
 	at[5 + length] = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	at[6 + length] = sizeof(uintptr_t);
 	return at + size;
@@ -166,7 +168,7 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
 		.realtime_ns = process->realtime_ns,
 	};
 
-	at = put_handshake(at, encoder->tails);
+	at = put_handshake(at, process->machine, encoder->tails);
 	at = put_process(at, &packet, encoder->tails);
 	at = put_tracer(at,
 			&(struct encode_packet_tracer){ .id = 0,
@@ -346,6 +348,17 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
+/* What a record with two events says of the first: an object was given back at entry. */
+static void make_moved_part(struct encode_packet_call *packet)
+{
+	packet->type = CALL_TYPE_FREE;
+	packet->object = packet->related;
+	packet->related = packet->result = packet->size = packet->bytes = 0;
+	packet->what.operation = OPERATION_FREE;
+	packet->what.moment = MOMENT_ENTER;
+	packet->what.part = RECORD_MOVED_PART;
+}
+
 static void encode_call(struct encoder *encoder, const struct merge_event *event)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
@@ -372,7 +385,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.size = call->size > INT32_MAX ? INT32_MAX : (uint32_t)call->size,
 		.object = call->object,
 		.what = { .operation = call->operation,
-			  .moment = call->moment,
+			  .moment = call->moment == MOMENT_SPLIT ? MOMENT_LEAVE : call->moment,
 			  .part = call->part,
 			  .bits = event->late ? flags | CALL_LATE : flags },
 		.thread = (uint32_t)event->thread->id,
@@ -388,6 +401,8 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.result = call->result,
 		.frame = call->frame,
 	};
+	if (event->is_moved_part)
+		make_moved_part(&packet);
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
 		return;
 	at = put_any_call(encoder, at, &packet);

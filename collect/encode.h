@@ -45,6 +45,7 @@ struct encode_process {
 	int32_t pid;
 	int32_t parent_pid;
 	const char *name;
+	uint32_t machine; /* ELF's number; 0: this one's */
 	uint32_t depth;
 	uint64_t session[2];
 	uint32_t stream;

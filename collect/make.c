@@ -8,6 +8,7 @@
 
 #include "contract.h"
 #include "counter.h"
+#include "machine.h"
 
 static int fill(struct arena *arena, uint32_t slots, struct error *err)
 {
@@ -16,6 +17,7 @@ static int fill(struct arena *arena, uint32_t slots, struct error *err)
 	arena_lay_out(arena, slots);
 	arena->contract = CONTRACT_HASH;
 	arena->clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
+	arena->machine = MACHINE_OWN;
 	arena->state = ARENA_STARTING;
 	settings_default(&arena->settings);
 	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/merge.h"
 
+#include "collect/merge_parts.h"
 #include "collect/shared.h"
 #include "collect/ticks.h"
 
@@ -16,70 +17,6 @@
 #define RELEASE_STEP	 (64u << 10)  /* give the ring's room back in such portions */
 #define SAVED_MAX	 (256u << 20) /* bytes held back before floors are overruled */
 #define BARRIER_SLACK_NS 200000u      /* without membarrier: no store stays unseen for so long */
-
-/* A record that waits for its turn. */
-struct entry {
-	uint64_t time;
-	uint64_t rank; /* at equal times what loses comes first */
-	const struct record *record;
-	uint64_t *frames; /* its backtrace, count first; NULL: follows from the entry before */
-	uint64_t end;	  /* position in the ring behind it */
-	uint32_t thread;  /* index into its process's threads */
-	bool saved;	  /* record is a copy of our own */
-};
-
-/*
- * One slot's records in time order. Those without frames are the last ones and stand in the
- * order of the ring, so that handing them out in turn also walks the remembered backtrace on.
- * Frames lie at the end of stack, innermost first.
- */
-struct reader {
-	uint32_t slot;
-	uint32_t process;
-	uint32_t thread;
-	uint64_t scanned;  /* position up to which records became entries */
-	uint64_t done;	   /* position up to which the ring is not needed any more */
-	uint64_t released; /* tail as the producer knows it */
-	uint64_t floor;
-	uint64_t floor_since;
-	struct entry *entries;
-	uint32_t begin, end, room;
-	uint32_t resident; /* entries whose records still lie in the ring */
-	uint32_t frame_count;
-	uint64_t lost[LOSS_COUNT];
-	struct reader *next; /* of the same process, in this round */
-	uint64_t stack[ARENA_MEMORY_MAX];
-};
-
-struct process {
-	struct merge_counts counts;
-	uint64_t last_time;
-	uint64_t limit;
-	uint64_t round; /* the last one that it was listed in */
-	struct merge_thread *threads;
-	uint32_t thread_count, thread_room;
-	struct reader *first; /* in this round */
-	bool ended;
-	bool listed;
-};
-
-struct merge {
-	struct arena *arena;
-	struct merge_handler handler;
-	bool barrier;
-	uint64_t clock_ns; /* our own active time: stops while we are stopped */
-	uint64_t round_ns;
-	uint64_t round;	  /* number of the round */
-	uint64_t horizon; /* of the round */
-	uint64_t saved;	  /* bytes of copies */
-	uint64_t held;	  /* entries that wait */
-	struct merge_counts nobody;
-	uint32_t active_count;
-	uint32_t active[ARENA_PROCESSES]; /* processes with slots in this round */
-	struct process *processes[ARENA_PROCESSES];
-	struct reader *readers[ARENA_SLOTS];
-	struct reader *heap[ARENA_SLOTS];
-};
 
 struct merge *merge_create(struct arena *arena, const struct merge_handler *handler)
 {
@@ -135,13 +72,6 @@ void merge_forget(struct merge *merge, uint32_t index)
 	merge->processes[index] = NULL;
 }
 
-static struct process *process_get(struct merge *merge, uint32_t index)
-{
-	if (!merge->processes[index])
-		merge->processes[index] = calloc(1, sizeof(struct process));
-	return merge->processes[index];
-}
-
 static struct reader *reader_get(struct merge *merge, uint32_t slot)
 {
 	struct reader *reader = merge->readers[slot];
@@ -159,351 +89,11 @@ static struct reader *reader_get(struct merge *merge, uint32_t slot)
 	return reader;
 }
 
-/* ---- the remembered backtrace ---- */
-
-/* Walks the reader's backtrace on by one record in ring order. Its end is at the array's end. */
-static inline void apply_frames(struct reader *reader, const struct record_call *call,
-				const uint64_t *fresh)
-{
-	uint32_t kept = call->kept < reader->frame_count ? call->kept : reader->frame_count;
-	uint32_t room = ARENA_MEMORY_MAX - kept;
-	uint32_t count = call->fresh < room ? call->fresh : room;
-	uint64_t *to = reader->stack + ARENA_MEMORY_MAX - kept - count;
-
-	for (uint32_t i = 0; i < count; i++)
-		to[i] = fresh[i];
-	reader->frame_count = kept + count;
-}
-
-/* Frames of the record's backtrace, at the array's end less all that are remembered. */
-static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
-{
-	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;
-}
-
-static inline uint32_t call_values_size(const struct record_call *call)
-{
-	return call->numbers * 8u + ((call->text + 7u) & ~7u);
-}
-
-static inline const uint64_t *call_fresh(const struct record_call *call)
-{
-	return (const uint64_t *)((const char *)(call + 1) + call_values_size(call));
-}
-
-static bool call_is_sound(const struct record_call *call)
-{
-	uint32_t length = call->record.length;
-
-	return length >= sizeof(*call) &&
-	       sizeof(*call) + call_values_size(call) + call->fresh * 8u <= length;
-}
-
-static bool record_is_sound(const struct record *record)
-{
-	const struct record_module *module = (const struct record_module *)record;
-	const struct record_note *note = (const struct record_note *)record;
-	const struct record_name *name = (const struct record_name *)record;
-
-	switch ((enum record_kind)record->kind) {
-	case RECORD_CALL:
-		return call_is_sound((const struct record_call *)record);
-	case RECORD_THREAD:
-		return record->length >= sizeof(struct record_thread);
-	case RECORD_MODULE:
-		return record->length >= sizeof(*module) &&
-		       sizeof(*module) + module->path_size + module->build_id_size <=
-			       record->length;
-	case RECORD_NOTE:
-		return record->length >= sizeof(*note) && note->text <= record->length &&
-		       sizeof(*note) + note->text <= record->length;
-	case RECORD_HEAP:
-		return record->length >= sizeof(struct record_heap);
-	case RECORD_CONTEXT:
-	case RECORD_CLASS:
-		return record->length >= sizeof(*name) &&
-		       sizeof(*name) + name->name_size + name->description_size <= record->length;
-	case RECORD_PAD:
-		break;
-	}
-	return false;
-}
-
-/* Copies an entry's record out of the ring. False if there is no memory. */
-static bool save_record(struct merge *merge, struct reader *reader, struct entry *entry)
-{
-	uint32_t length = entry->record->length;
-	struct record *copy;
-
-	if (entry->saved)
-		return true;
-	copy = malloc(length);
-	if (!copy)
-		return false;
-	memcpy(copy, entry->record, length);
-	copy->length = length;
-	merge->saved += length;
-	entry->record = copy;
-	entry->saved = true;
-	reader->resident--;
-	return true;
-}
-
-static bool save_frames(struct reader *reader, struct entry *entry)
-{
-	const struct record_call *call = (const struct record_call *)entry->record;
-	const uint64_t *frames = call_fresh(call);
-	uint32_t count = call->fresh;
-
-	if (call->record.kind != RECORD_CALL) {
-		count = 0;
-	} else if (!(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE))) {
-		apply_frames(reader, call, frames);
-		count = shown_frames(reader, call);
-		frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
-	}
-	entry->frames = malloc((count + 1) * sizeof(uint64_t));
-	if (!entry->frames)
-		return false;
-	entry->frames[0] = count;
-	memcpy(entry->frames + 1, frames, count * sizeof(uint64_t));
-	return true;
-}
-
-/* Gives every waiting entry its own record and backtrace, so that their order is free. */
-static bool settle(struct merge *merge, struct reader *reader)
-{
-	for (uint32_t i = reader->begin; i < reader->end; i++) {
-		struct entry *entry = &reader->entries[i];
-
-		if (entry->frames)
-			continue;
-		if (!save_record(merge, reader, entry) || !save_frames(reader, entry))
-			return false;
-	}
-	return true;
-}
-
-/* ---- ring to entries ---- */
-
-static uint64_t record_rank(const struct record *record)
-{
-	const struct record_call *call = (const struct record_call *)record;
-
-	return record->kind == RECORD_CALL && call->moment == MOMENT_LEAVE;
-}
-
-static inline bool is_before(const struct entry *a, uint64_t time, uint64_t rank)
-{
-	return a->time < time || (a->time == time && a->rank <= rank);
-}
-
-static bool make_room(struct reader *reader)
-{
-	uint32_t count = reader->end - reader->begin;
-	uint32_t room = reader->room ? reader->room * 2 : 256;
-	struct entry *entries;
-
-	if (reader->end < reader->room)
-		return true;
-	if (reader->begin > reader->room / 2) {
-		memmove(reader->entries, reader->entries + reader->begin,
-			count * sizeof(struct entry));
-		reader->begin = 0;
-		reader->end = count;
-		return true;
-	}
-	entries = reallocarray(reader->entries, room, sizeof(struct entry));
-	if (!entries)
-		return false;
-	reader->entries = entries;
-	reader->room = room;
-	return true;
-}
-
-/* Puts an entry where its time belongs: nearly always last. False if there is no memory. */
-static bool insert(struct merge *merge, struct reader *reader, const struct entry *entry)
-{
-	uint32_t at;
-
-	if (!make_room(reader))
-		return false;
-	at = reader->end;
-	reader->entries[reader->end++] = *entry;
-	reader->resident++;
-	merge->held++;
-	if (at > reader->begin && !is_before(&reader->entries[at - 1], entry->time, entry->rank)) {
-		struct entry moved;
-
-		if (!settle(merge, reader))
-			return true; /* no memory: it stays behind, and is handed out late */
-		moved = reader->entries[at];
-		for (; at > reader->begin &&
-		       !is_before(&reader->entries[at - 1], moved.time, moved.rank);
-		     at--)
-			reader->entries[at] = reader->entries[at - 1];
-		reader->entries[at] = moved;
-	}
-	return true;
-}
-
-static uint32_t add_thread(struct merge *merge, uint32_t index, int32_t thread, uint64_t pthread)
-{
-	struct process *process = process_get(merge, index);
-
-	if (!process)
-		return 0;
-	if (process->thread_count == process->thread_room) {
-		uint32_t room = process->thread_room ? process->thread_room * 2 : 8;
-		struct merge_thread *threads =
-			reallocarray(process->threads, room, sizeof(*threads));
-
-		if (!threads)
-			return 0;
-		process->threads = threads;
-		process->thread_room = room;
-	}
-	process->threads[process->thread_count] =
-		(struct merge_thread){ .id = thread, .pthread = pthread };
-	return process->thread_count++;
-}
-
-/* What the slot lost since it was looked at last is its present thread's. */
-static void collect_lost(struct merge *merge, struct reader *reader)
-{
-	const uint64_t *lost = arena_slot(merge->arena, reader->slot)->lost;
-	struct process *process;
-
-	if (reader->process == MERGE_NO_PROCESS)
-		return;
-	process = merge->processes[reader->process];
-	if (!process || reader->thread >= process->thread_count)
-		return;
-	for (int i = 0; i < LOSS_COUNT; i++) {
-		process->threads[reader->thread].lost[i] += lost[i] - reader->lost[i];
-		reader->lost[i] = lost[i];
-	}
-}
-
-/* The slot changes hands. What the thread before left waiting keeps its own backtraces. */
-static bool take_thread(struct merge *merge, struct reader *reader,
-			const struct record_thread *record)
-{
-	if (record->process >= ARENA_PROCESSES)
-		return true;
-	if (!settle(merge, reader))
-		return false;
-	collect_lost(merge, reader);
-	reader->process = record->process;
-	reader->thread = add_thread(merge, record->process, record->thread, record->pthread);
-	reader->frame_count = 0;
-	return true;
-}
-
-/* A slot speaks before it said for whom: it must be the one who holds it. */
-static bool adopt(struct merge *merge, struct reader *reader)
-{
-	const struct arena_owner *owner = &merge->arena->owners[reader->slot];
-
-	if (owner->process >= ARENA_PROCESSES)
-		return false;
-	reader->process = owner->process;
-	reader->thread = add_thread(merge, owner->process, owner->thread,
-				    arena_slot(merge->arena, reader->slot)->pthread);
-	return true;
-}
-
 static const struct merge_thread *entry_thread(const struct process *process, uint32_t index)
 {
 	static const struct merge_thread nobody;
 
 	return index < process->thread_count ? &process->threads[index] : &nobody;
-}
-
-/* Where to count what befell a reader; what came before any process is nobody's. */
-static struct merge_counts *counts_of(struct merge *merge, const struct reader *reader)
-{
-	if (reader->process == MERGE_NO_PROCESS || !merge->processes[reader->process])
-		return &merge->nobody;
-	return &merge->processes[reader->process]->counts;
-}
-
-/* One finished record. False if there is no memory to take it: it stays in the ring. */
-static bool take_record(struct merge *merge, struct reader *reader, const struct record *record,
-			uint64_t end)
-{
-	if (!record_is_sound(record)) {
-		counts_of(merge, reader)->damaged++;
-		return true;
-	}
-	if (record->kind == RECORD_THREAD)
-		return take_thread(merge, reader, (const struct record_thread *)record);
-	if (reader->process == MERGE_NO_PROCESS && !adopt(merge, reader))
-		return true;
-	if (!process_get(merge, reader->process))
-		return false;
-	return insert(merge, reader,
-		      &(struct entry){ .time = record->time,
-				       .rank = record_rank(record),
-				       .record = record,
-				       .end = end,
-				       .thread = reader->thread });
-}
-
-static void count_abandoned(struct merge *merge, struct reader *reader)
-{
-	struct process *process;
-
-	if (reader->process == MERGE_NO_PROCESS && !adopt(merge, reader))
-		return;
-	process = merge->processes[reader->process];
-	if (process && reader->thread < process->thread_count)
-		process->threads[reader->thread].lost[LOSS_ABANDONED]++;
-}
-
-/* Whether a header can be believed: the host's wild stores may have hit the ring. */
-static bool header_is_sound(const struct record *record, uint32_t length, uint64_t left)
-{
-	if (length < 8 || length % 8 || length > left)
-		return false;
-	if (record->kind == RECORD_PAD)
-		return true;
-	return length >= sizeof(*record) && length <= ARENA_RECORD_MAX && record->state &&
-	       record->state <= RECORD_ABANDONED;
-}
-
-/*
- * Turns all finished records up to head into entries. Stops at one that is being filled, unless
- * nobody is left to finish it.
- */
-static void take(struct merge *merge, struct reader *reader, uint64_t head, bool ended)
-{
-	const char *ring = arena_ring(merge->arena, reader->slot);
-	uint64_t size = merge->arena->ring_size;
-
-	while (reader->scanned < head) {
-		uint64_t offset = reader->scanned & (size - 1);
-		const struct record *record = (const struct record *)(ring + offset);
-		uint8_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
-		uint64_t left = head - reader->scanned;
-		uint32_t length = record->length;
-
-		if (left > size - offset)
-			left = size - offset;
-		if (!header_is_sound(record, length, left)) {
-			counts_of(merge, reader)->damaged++;
-			reader->scanned = head;
-			return;
-		}
-		if (record->kind == RECORD_PAD || state == RECORD_ABANDONED)
-			; /* its own thread has counted it */
-		else if (state == RECORD_FILLING && ended)
-			count_abandoned(merge, reader);
-		else if (state == RECORD_FILLING ||
-			 !take_record(merge, reader, record, reader->scanned + length))
-			return;
-		reader->scanned += length;
-	}
 }
 
 /* ---- entries to the handler ---- */
@@ -551,6 +141,7 @@ static void hand_out(struct merge *merge, struct process *process, struct reader
 	event.record = entry->record;
 	event.time = entry->time;
 	event.late = entry->time < process->last_time;
+	event.is_moved_part = entry->is_moved_part;
 	event.frame_count = 0;
 	event.thread = entry_thread(process, entry->thread);
 	if (event.late)
@@ -654,7 +245,7 @@ static void make_way(struct merge *merge, struct reader *reader)
 		reader->begin = reader->end = 0;
 	if (reader->scanned - reader->done > merge->arena->ring_size / 4)
 		for (uint32_t i = reader->begin; i < reader->end; i++)
-			if (!save_record(merge, reader, &reader->entries[i]))
+			if (!merge_save(merge, reader, &reader->entries[i]))
 				break;
 	if (!reader->resident)
 		reader->done = reader->scanned;
@@ -703,7 +294,7 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 
 static struct process *list_process(struct merge *merge, uint32_t index, uint64_t now)
 {
-	struct process *process = process_get(merge, index);
+	struct process *process = merge_process(merge, index);
 
 	if (process && !process->listed) {
 		process->listed = true;
@@ -741,7 +332,7 @@ static uint64_t visit(struct merge *merge, uint32_t index, uint64_t now)
 		return 0;
 	note_floor(merge, reader, process, floor);
 	before = reader->scanned;
-	take(merge, reader, head, process->ended);
+	merge_take(merge, reader, head, process->ended);
 	if (reader->process != MERGE_NO_PROCESS)
 		process = list_process(merge, reader->process, now);
 	reader->next = process->first;
@@ -803,7 +394,7 @@ bool merge_is_holding(const struct merge *merge)
 
 void merge_end(struct merge *merge, uint32_t index)
 {
-	struct process *process = process_get(merge, index);
+	struct process *process = merge_process(merge, index);
 
 	if (process)
 		process->ended = true;
@@ -823,7 +414,7 @@ const struct merge_thread *merge_threads(struct merge *merge, uint32_t index, ui
 		return NULL;
 	for (uint32_t i = 0; i < merge->arena->slots; i++)
 		if (merge->readers[i] && merge->readers[i]->process == index)
-			collect_lost(merge, merge->readers[i]);
+			merge_collect_lost(merge, merge->readers[i]);
 	*count = process->thread_count;
 	return process->threads;
 }
@@ -835,11 +426,6 @@ const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t
 	if (!reader || reader->process == MERGE_NO_PROCESS)
 		return NULL;
 	return entry_thread(merge->processes[reader->process], reader->thread);
-}
-
-uint64_t merge_last_time(const struct merge *merge, uint32_t process)
-{
-	return merge->processes[process] ? merge->processes[process]->last_time : 0;
 }
 
 uint64_t merge_limit(const struct merge *merge, uint32_t index)

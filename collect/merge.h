@@ -27,6 +27,7 @@ struct merge_event {
 	const struct record *record; /* checked: what it says of its own length holds */
 	uint64_t time;		     /* ticks; never before the event handed out before it */
 	bool late;		     /* was clamped */
+	bool is_moved_part;	     /* of a record with MOMENT_SPLIT: that it gave related back */
 	const struct merge_thread *thread;
 	const uint64_t *frames; /* of a RECORD_CALL: innermost first */
 	uint32_t frame_count;
@@ -78,9 +79,6 @@ const struct merge_thread *merge_threads(struct merge *merge, uint32_t process, 
 
 /* The thread that last spoke through a slot; NULL if none did. */
 const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t slot);
-
-/* Time of the last event of a process, in ticks; 0 if there was none. */
-uint64_t merge_last_time(const struct merge *merge, uint32_t process);
 
 /*
  * A time, in ticks, that everything handed out of a process is before and that what is still to

@@ -187,6 +187,14 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
+/* A process that executes a program of the same name has two streams and one name for both. */
+static bool is_of_this_run(const char *path, const struct sink_wish *wish)
+{
+	struct stat st;
+
+	return !wish->first && wish->begun && lstat(path, &st) == 0 && st.st_mtime >= wish->begun;
+}
+
 static int open_file(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
 	if (!sink_path(wish, sink->name, sizeof(sink->name) - 16))
@@ -199,7 +207,7 @@ static int open_file(struct sink *sink, const struct sink_wish *wish, struct err
 		return 0;
 	}
 	sink->is_htr = wants_htr(wish);
-	if (wish->force)
+	if (wish->force && !is_of_this_run(sink->name, wish))
 		return open_over(sink, sink_form(wish->out) != SINK_FILE, err);
 	return open_new(sink, err);
 }

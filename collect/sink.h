@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/error.h"
 
@@ -21,6 +22,7 @@ struct sink_wish {
 	bool prefers_htr; /* files whose name does not say what they are become .htr */
 	bool first;	  /* the run's first stream has the name itself, others add to it */
 	int inherited;	  /* descriptor for stdout and fd:N; -1: as they say */
+	time_t begun;	  /* of another stream: a file that is not older is never written over */
 	const char *program;
 	int32_t pid;
 };

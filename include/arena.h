@@ -60,12 +60,15 @@ struct arena_process {
 	uint64_t start;		   /* ticks */
 	uint64_t lost[LOSS_COUNT]; /* atomic adds: what belongs to no slot */
 	char name[64];		   /* last part of argv[0] or of the executable, cut to fit */
+	int32_t told_status;	   /* PROCESS_TOLD: as wait(2) gave it to the parent */
+	uint32_t reserved;
 };
 
 enum process_flag {
 	PROCESS_FORKED = 1 << 0, /* made by a fork: no exec of its own */
 	PROCESS_EXITED = 1 << 1, /* exit() ran to its end */
 	PROCESS_FAILED = 1 << 2, /* the library fell silent: failure says why */
+	PROCESS_TOLD = 1 << 3,	 /* its parent has waited for it: set after told_status */
 };
 
 /* A call that is under way, for threads that are killed or blocked. Written by its thread. */
@@ -163,7 +166,8 @@ struct arena {
 	uint64_t slots_offset;
 	uint64_t rings_offset;
 	uint32_t ring_size;
-	uint32_t clock; /* enum arena_clock */
+	uint32_t clock;	  /* enum arena_clock; settled once state is ARENA_RUNNING */
+	uint32_t machine; /* ELF's number of the processor that the programs are made for */
 	/* collector */
 	uint32_t state __attribute__((aligned(64))); /* enum arena_state; futex */
 	int32_t collector;			     /* its pid as its parent saw it */
@@ -243,7 +247,7 @@ struct record_call {
 	uint16_t fresh;
 	uint16_t text;
 	uint8_t operation; /* enum operation */
-	uint8_t moment;	   /* MOMENT_ENTER, MOMENT_LEAVE or MOMENT_HALF */
+	uint8_t moment;	   /* MOMENT_ENTER, LEAVE, HALF, or SPLIT: see RECORD_MOVED_PART */
 	uint8_t part;
 	uint8_t flags;	  /* enum call_flag, and RECORD_ASIDE */
 	uint8_t resource; /* enum resource of this part, when it succeeded */
@@ -254,6 +258,12 @@ struct record_call {
 };
 
 #define RECORD_ASIDE 0x80u
+
+/*
+ * A record with MOMENT_SPLIT is two events, which nothing of its thread comes between: related was
+ * given back at entry, as this part of the call, and object gained at return. So realloc costs one.
+ */
+#define RECORD_MOVED_PART 1u
 
 /* From here on the slot speaks for this thread; its remembered backtrace is empty. */
 struct record_thread {

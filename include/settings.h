@@ -24,6 +24,7 @@ enum setting_backtrace { BACKTRACE_ALL, BACKTRACE_ALLOC, BACKTRACE_NONE };
 enum setting_protocol { PROTOCOL_2_0, PROTOCOL_1_4 };
 enum setting_format { FORMAT_RTRACE, FORMAT_HTR };
 enum setting_start { START_ON, START_OFF };
+enum setting_unwind { UNWIND_OWN, UNWIND_LIBUNWIND };
 enum setting_durations { DURATIONS_WAITS, DURATIONS_ALL };
 
 struct settings {

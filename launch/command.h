@@ -20,6 +20,9 @@ enum {
 #include "launch/commands.def"
 #undef COMMAND
 
+/* Ends as the post-processor does that prints which reports there are; returns if it cannot. */
+int report_print_list(struct error *err);
+
 /* One line on standard error, begun with the program's name; main.c alone writes it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

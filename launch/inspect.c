@@ -2,6 +2,7 @@
 #include "launch/inspect.h"
 
 #include "base/cleanup.h"
+#include "machine.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,14 +19,6 @@
 #define HEADERS_MAX 256
 #define DYNAMIC_MAX 256
 #define NAMES_MAX   (64u << 20)
-
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define OWN_MACHINE EM_AARCH64
-#else
-#define OWN_MACHINE EM_NONE
-#endif
 
 /* The dynamic loader resets the environment of programs that gain rights (ld.so(8), AT_SECURE). */
 static int check_rights(const char *path, const struct stat *status, struct error *err)
@@ -55,7 +48,7 @@ static int check_class(const char *path, const Elf64_Ehdr *header, struct error 
 			"%s is a 32-bit program, and this library is 64-bit: nothing of it "
 			"would be seen",
 			path);
-	if (header->e_machine != OWN_MACHINE)
+	if (header->e_machine != MACHINE_OWN)
 		return error_set(err, ENOTSUP, "%s is made for another processor (ELF machine %u)",
 				 path, header->e_machine);
 	return 0;

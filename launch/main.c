@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/suggest.h"
+#include "base/usage.h"
 #include "launch/command.h"
 #include "launch/run.h"
 
@@ -43,6 +45,15 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* A word that was meant for a command, as far as anybody can tell. */
+static const char *suggest_command(struct suggest *suggest, const char *word)
+{
+	suggest_begin(suggest, word, strlen(word));
+	for (size_t i = 0; i < COMMANDS; i++)
+		suggest_try(suggest, commands[i].name);
+	return suggest_text(suggest);
+}
+
 static void print_overview(FILE *to)
 {
 	fprintf(to,
@@ -50,14 +61,13 @@ static void print_overview(FILE *to)
 		"Shows what a program holds and what it waits for.\n\nCommands:\n",
 		PROGRAM);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].text);
+		usage_word(to, commands[i].name, 10, commands[i].text);
 	fputs("\nOptions of run and record:\n", to);
 	run_print_options(to);
 	fprintf(to,
-		"\nThe exit status is the program's own, 128 and the signal's number if a signal "
-		"ended\n"
-		"it; 125 if %s itself failed or the program cannot be traced, 126 if it cannot\n"
-		"be run, 127 if it was not found.\n"
+		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
+		"ended it; 125 if %s itself failed or the program cannot be traced, 126 if\n"
+		"it cannot be run, 127 if it was not found.\n"
 		"Traces are read by holdtrace-postproc and holdtrace-resolve.\n",
 		PROGRAM);
 }
@@ -65,20 +75,24 @@ static void print_overview(FILE *to)
 int command_help(int argc, char **argv, struct error *err)
 {
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	struct suggest suggest;
 
-	(void)err;
 	if (argc > 1 && !command) {
-		say("help: there is no command \"%s\"; `%s help` lists them", argv[1], PROGRAM);
+		say("help: there is no command \"%s\"%s; `%s help` lists them", argv[1],
+		    suggest_command(&suggest, argv[1]), PROGRAM);
 		return STATUS_USAGE;
 	}
 	if (!command) {
 		print_overview(stdout);
-		return 0;
+		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
-	printf("Usage: %s %s %s\n%s\n", PROGRAM, command->name, command->arguments, command->text);
-	if (command->function == command_run || command->function == command_record)
+	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
+	usage_word(stdout, "", 2, command->text);
+	if (command->function == command_run || command->function == command_record) {
+		puts("\nOptions:");
 		run_print_options(stdout);
-	return 0;
+	}
+	return command->function == command_report ? report_print_list(err) : 0;
 }
 
 /* The command that the words ask for; without one they are a program to run. */
@@ -94,6 +108,7 @@ int main(int argc, char **argv)
 {
 	struct error err = { 0 };
 	const struct command *command;
+	struct suggest suggest;
 	int used, status;
 
 	if (argc < 2) {
@@ -102,13 +117,14 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("%s %s\n", PROGRAM, PACKAGE_VERSION);
-		return 0;
+		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return command_help(1, argv, &err);
 	command = choose(argc, argv, &used);
 	status = command->function(argc - used, argv + used, &err);
 	if (err.number)
-		say("%s", err.text);
+		say("%s%s", err.text,
+		    status == STATUS_NOT_FOUND && !used ? suggest_command(&suggest, argv[1]) : "");
 	return status;
 }

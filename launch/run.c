@@ -2,6 +2,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/suggest.h"
 #include "base/usage.h"
 #include "hook_table.h"
 #include "launch/command.h"
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* Numbers of the options without a letter, behind all letters. */
@@ -25,6 +27,7 @@ enum {
 	OPTION_##name,
 #include "settings.def"
 #undef SETTING
+	OPTION_FAIL_ON,
 	OPTION_QUIET,
 	OPTION_HELP,
 };
@@ -32,12 +35,12 @@ enum {
 struct setting_option {
 	const char *environment, *option;
 	int letter, number;
-	const char *argument, *text;
+	const char *argument, *text, *words;
 };
 
 static const struct setting_option settings_options[] = {
 #define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
-	{ environment, option, letter, OPTION_##name, argument, text },
+	{ environment, option, letter, OPTION_##name, argument, text, words },
 #include "settings.def"
 #undef SETTING
 };
@@ -46,8 +49,9 @@ static const struct setting_option settings_options[] = {
 
 struct run {
 	struct session session;
-	bool is_quiet; /* nothing of ours on standard error but errors */
-	bool is_shown; /* the screen at the end */
+	bool is_quiet;	     /* nothing of ours on standard error but errors */
+	bool is_shown;	     /* the screen at the end */
+	const char *fail_on; /* limits, or NULL */
 };
 
 void run_print_options(FILE *to)
@@ -59,6 +63,9 @@ void run_print_options(FILE *to)
 		snprintf(text, sizeof(text), "%s [%s]", option->text, option->environment);
 		usage_option(to, option->letter, option->option, option->argument, text);
 	}
+	usage_option(to, 0, "fail-on", "LIMIT[,LIMIT]",
+		     "if the program succeeds, end with status 1 where its run breaks a limit "
+		     "(leak>0, fd>0, wait>100ms, peak>10MB), and show which");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", NULL, "print this and exit");
 }
@@ -67,6 +74,7 @@ void run_print_options(FILE *to)
 static void make_tables(struct option *words, char *letters)
 {
 	*letters++ = '+'; /* what follows the program is the program's */
+	*letters++ = ':'; /* a missing argument is told from a wrong option */
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const struct setting_option *option = &settings_options[i];
 
@@ -78,6 +86,7 @@ static void make_tables(struct option *words, char *letters)
 		if (option->letter && option->argument)
 			*letters++ = ':';
 	}
+	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
 	*words++ = (struct option){ "help", no_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
@@ -93,6 +102,30 @@ static const struct setting_option *find_option(int number)
 	return NULL;
 }
 
+/* "own, libunwind": its words, if it has some; each ends in a zero byte. */
+static void list_words(const struct setting_option *option, char *list, size_t room)
+{
+	size_t length = 0;
+
+	*list = '\0';
+	for (const char *word = option->words; *word && length < room; word += strlen(word) + 1)
+		length += (size_t)snprintf(list + length, room - length, "%s%s", length ? ", " : "",
+					   word);
+}
+
+static int refuse_value(const struct setting_option *option, const char *value, struct error *err)
+{
+	char words[128];
+
+	list_words(option, words, sizeof(words));
+	if (*words)
+		return error_set(err, EINVAL, "--%s=%s: no such value: expected one of %s",
+				 option->option, value, words);
+	return error_set(err, EINVAL,
+			 "--%s=%s: no such value; `holdtrace help run` tells what it takes",
+			 option->option, value);
+}
+
 static int take(struct settings *settings, const struct setting_option *option, const char *value,
 		struct error *err)
 {
@@ -102,9 +135,7 @@ static int take(struct settings *settings, const struct setting_option *option, 
 		return error_system(err, ENOMEM, "--%s", option->option);
 	if (settings_take(settings, entry) == SETTINGS_TAKEN)
 		return 0;
-	return error_set(err, EINVAL,
-			 "--%s=%s: no such value; `holdtrace help run` tells which there are",
-			 option->option, value);
+	return refuse_value(option, value, err);
 }
 
 static int take_environment(struct settings *settings, struct error *err)
@@ -135,17 +166,34 @@ static bool is_event_name(const char *name, size_t length)
 	return false;
 }
 
+static int refuse_event(const char *name, size_t length, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, name, length);
+	for (size_t i = 1; i < RESOURCE_COUNT; i++)
+		suggest_try(&suggest, resource_table[i].type);
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		suggest_try(&suggest, hook_table[i].name);
+	return error_set(err, EINVAL,
+			 "--events: \"%.*s\" is neither a class of resource nor a hooked "
+			 "function%s; holdtrace-hooks(7) lists them",
+			 (int)length, name, suggest_text(&suggest));
+}
+
 static int check_events(const char *list, struct error *err)
 {
 	for (size_t length; *list; list += length + (list[length] == ',')) {
 		length = strcspn(list, ",");
 		if (!is_event_name(list, length))
-			return error_set(err, EINVAL,
-					 "--events: \"%.*s\" is neither a class of resource nor a "
-					 "hooked function; holdtrace-hooks(7) lists them",
-					 (int)length, list);
+			return refuse_event(list, length, err);
 	}
 	return 0;
+}
+
+static bool is_directory_name(const char *out)
+{
+	return *out && *out != '|' && out[strlen(out) - 1] == '/';
 }
 
 static int check_output(const char *out, struct error *err)
@@ -153,6 +201,9 @@ static int check_output(const char *out, struct error *err)
 	char *end;
 	long fd;
 
+	/* If there is one already, or there can be none, the collector finds out. */
+	if (is_directory_name(out))
+		mkdir(out, 0777);
 	if (strncmp(out, "fd:", 3) != 0)
 		return 0;
 	fd = strtol(out + 3, &end, 10);
@@ -174,10 +225,21 @@ static int check_settings(const struct settings *settings, struct error *err)
 	return check_events(settings->events, err);
 }
 
+static int refuse_option(const struct option *words, const char *typed, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, typed + 2, typed[1] == '-' ? strcspn(typed + 2, "=") : 0);
+	for (; words->name; words++)
+		suggest_try(&suggest, words->name);
+	return error_set(err, EINVAL, "%s: no such option%s; `holdtrace help run` lists them",
+			 typed, suggest_text(&suggest));
+}
+
 /* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 3];
+	struct option words[SETTINGS + 4];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
@@ -197,11 +259,13 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 				      err);
 		else if (number == 'q' || number == OPTION_QUIET)
 			run->is_quiet = true;
-		else
-			return error_set(err, EINVAL,
-					 "%s: no such option, or its argument is missing; "
-					 "`holdtrace help run` lists them",
+		else if (number == OPTION_FAIL_ON)
+			run->fail_on = optarg;
+		else if (number == ':')
+			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
+		else
+			return refuse_option(words, argv[optind - 1], err);
 	}
 	if (!status)
 		status = check_settings(&run->session.arena->settings, err);
@@ -266,35 +330,65 @@ static char *name_as_called(const char *program, char *name, size_t room)
 	return name;
 }
 
-/* Runs the post-processor with its output on our standard error. */
-static void show_screen(const struct session *session)
+/* Runs the post-processor with its output on our standard error, or nowhere. Returns its status. */
+static int run_postproc(const char *path, char **argv, bool is_silent)
 {
-	cleanup_free char **argv = calloc(session->stream_count + 4, sizeof(*argv));
-	cleanup_free char *path = NULL;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int nowhere = is_silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
+
+		dup2(nowhere, STDOUT_FILENO);
+		execv(path, argv);
+		_exit(STATUS_NOT_FOUND);
+	}
+	return pid > 0 ? wait_for_child(pid) : STATUS_OWN_FAILURE;
+}
+
+/* Which limits there are is the post-processor's to know: a wrong one is told before the program
+ * runs. */
+static int check_limits(const char *limits, struct error *err)
+{
+	cleanup_free char *path = NULL, *option = NULL;
+	char *argv[] = { (char *)"holdtrace", (char *)"--report=list", NULL, NULL };
+
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	if (asprintf(&option, "--fail-on=%s", limits) < 0)
+		return STATUS_OWN_FAILURE;
+	argv[2] = option;
+	return run_postproc(path, argv, true);
+}
+
+/* Returns the post-processor's status: 1 if a limit is broken. */
+static int show_screen(const struct run *run)
+{
+	const struct session *session = &run->session;
+	cleanup_free char **argv = calloc(session->stream_count + 6, sizeof(*argv));
+	cleanup_free char *path = NULL, *limits = NULL;
 	struct error err = { 0 };
 	char name[PATH_MAX];
-	size_t n = 0;
-	pid_t pid;
+	size_t n = 0, words;
 
-	if (!argv || place_find(PART_POSTPROC, &path, &err)) {
+	if (!argv || place_find(PART_POSTPROC, &path, &err) ||
+	    asprintf(&limits, "--fail-on=%s", run->fail_on ? run->fail_on : "") < 0) {
 		say("%s", err.text);
-		return;
+		return STATUS_OWN_FAILURE;
 	}
 	argv[n++] = name_as_called("holdtrace-postproc", name, sizeof(name));
-	argv[n++] = (char *)"--format=summary";
+	argv[n++] = (char *)(run->fail_on ? "--report=check,summary" : "--format=summary");
+	argv[n++] = (char *)"--newest";
+	if (run->fail_on)
+		argv[n++] = limits;
+	words = n;
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (session->streams[i].path[0])
 			argv[n++] = session->streams[i].path;
-	if (n == 2)
-		return;
-	pid = fork();
-	if (!pid) {
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execv(path, argv);
-		_exit(127);
-	}
-	if (pid > 0)
-		wait_for_child(pid);
+	if (n > words)
+		return run_postproc(path, argv, run->is_quiet);
+	if (run->fail_on)
+		say("--fail-on: the trace is in no file, so nothing can be said of it");
+	return run->fail_on ? STATUS_OWN_FAILURE : 0;
 }
 
 static void name_traces(const struct session *session)
@@ -304,8 +398,11 @@ static void name_traces(const struct session *session)
 			say("trace: %s", session->streams[i].path);
 }
 
-/* What the user must know of a run that was not whole comes before what it shows. */
-static void report(struct run *run, const char *program)
+/*
+ * What the user must know of a run that was not whole comes before what it shows. Returns a status:
+ * not 0 if a limit is broken, or nobody knows.
+ */
+static int report(struct run *run, const char *program)
 {
 	struct error err = { 0 };
 	struct session *session = &run->session;
@@ -315,7 +412,7 @@ static void report(struct run *run, const char *program)
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
 		    program);
-		return;
+		return run->fail_on ? STATUS_OWN_FAILURE : 0;
 	}
 	if (session_wait(session, &err))
 		say("%s", err.text);
@@ -324,12 +421,15 @@ static void report(struct run *run, const char *program)
 	if (session_running(session))
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
+	if (run->fail_on)
+		return show_screen(run);
 	if (run->is_quiet)
-		return;
+		return 0;
 	if (run->is_shown)
-		show_screen(session);
+		show_screen(run);
 	else
 		name_traces(session);
+	return 0;
 }
 
 static int status_of(int number)
@@ -340,11 +440,14 @@ static int status_of(int number)
 static int run_program(struct run *run, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;
-	int status = place_program(argv[0], &path, err);
+	int status = place_program(argv[0], &path, err), found;
 	pid_t pid;
 
 	if (status)
 		return status_of(status);
+	status = run->fail_on ? check_limits(run->fail_on, err) : 0;
+	if (status)
+		return status;
 	if (inspect_program(path, err) || session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
 	set_signals();
@@ -354,8 +457,8 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	program_pid = pid;
 	status = wait_for_program(run->session.arena, pid);
 	program_pid = 0;
-	report(run, argv[0]);
-	return status;
+	found = report(run, argv[0]);
+	return status ? status : found;
 }
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)

@@ -2,88 +2,325 @@
 #
 # Makes the completion of one program for one shell from the tables of its options and commands.
 # Run as: awk -f rows.awk -f completion.awk -v top=SOURCE -v target=completions/bash/holdtrace
+#
+# Options come in sets: those that start a program (settings.def), those that ask about a trace
+# (postproc/options.def), those of the resolver. What an argument can be is a kind: words, a list
+# of words parted by commas, or files of some sort.
 
 BEGIN {
 	n = split(target, part, "/")
 	shell = part[n - 1]
 	program = part[n]
 	sub(/^_/, "", program)
+	read_words()
 	if (program == "holdtrace") {
 		read_settings(top "/include/settings.def")
+		read_options("ask", top "/postproc/options.def")
 		read_commands(top "/launch/commands.def")
+	} else if (program == "holdtrace-postproc") {
+		read_options("ask", top "/postproc/options.def")
 	} else {
-		room = program
-		sub(/^holdtrace-/, "", room)
-		read_options(top "/" (room == "resolve" ? "resolver" : room) "/options.def")
+		read_options("name", top "/resolver/options.def")
 	}
+	name = program
+	gsub(/-/, "_", name)
 	if (shell == "bash")
 		bash()
 	else
 		zsh()
 }
 
-function add(short, long, argument, description)
+# ---- what arguments can be ----
+
+# The words of column n of a table, parted by blanks; each once.
+function words_of(file, which, n,    i, rows, word, list, seen)
+{
+	rows = read_rows(file)
+	for (i = 1; i <= rows; i++) {
+		word = macro[i] == which ? field(i, n) : ""
+		if (word ~ /"/)
+			word = text(word)
+		if (word == "" || seen[word]++)
+			continue
+		list = list (list == "" ? "" : " ") word
+	}
+	return list
+}
+
+function read_words()
+{
+	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
+	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
+	formats = words_of(top "/postproc/writers.def", "WRITER", 2) " json csv list"
+	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
+}
+
+# The kind of an option's argument: a letter, and words behind it.
+function kind_of(long, argument,    words)
+{
+	if (long == "report")
+		return "," reports " list"
+	if (long == "format")
+		return "=" formats
+	if (long == "by")
+		return "=" columns
+	if (long == "events")
+		return "," classes
+	if (argument == "SIGNAL")
+		return "S"
+	if (long == "input-file" || long == "input" || long == "base")
+		return "T"
+	if (argument == "DIR")
+		return "D"
+	if (argument ~ /^[a-z]+(-[a-z]+)?\|/) {
+		words = argument
+		gsub(/\|/, " ", words)
+		return "=" words
+	}
+	return argument ~ /FILE|DIR|WHERE|OLD/ ? "F" : argument == "" ? "" : "?"
+}
+
+# ---- tables ----
+
+function add(set, short, long, argument, kind, description,    i)
 {
 	if (long == "")
 		return
-	options++
-	its_letter[options] = short
-	its_word[options] = long
-	its_argument[options] = argument
-	its_text[options] = description
+	i = ++options[set]
+	its_letter[set, i] = short
+	its_word[set, i] = long
+	its_argument[set, i] = argument
+	its_kind[set, i] = kind
+	its_text[set, i] = description
 }
 
-function read_settings(file,    i, rows)
+function read_settings(file,    i, rows, words, long, argument)
 {
 	rows = read_rows(file)
-	for (i = 1; i <= rows; i++)
-		if (macro[i] == "SETTING")
-			add(letter(field(i, 7)), text(field(i, 6)), text(field(i, 8)), text(field(i, 9)))
+	for (i = 1; i <= rows; i++) {
+		if (macro[i] != "SETTING")
+			continue
+		long = text(field(i, 6))
+		argument = text(field(i, 8))
+		words = field(i, 1) == "word" ? text(field(i, 4)) : ""
+		gsub(/\|/, " ", words)
+		add("run", letter(field(i, 7)), long, argument, \
+			words == "" ? kind_of(long, argument) : "=" words, text(field(i, 9)))
+	}
+	add("run", "", "fail-on", "LIMIT[,LIMIT]", "", "end with status 1 if the run breaks a limit")
+	add("run", "q", "quiet", "", "", "print nothing but errors")
+	add("run", "h", "help", "", "", "print this and exit")
 }
 
-function read_options(file,    i, rows)
+function read_options(set, file,    i, rows, row_of, of)
 {
 	rows = read_rows(file)
-	for (i = 1; i <= rows; i++)
+	for (i = 1; i <= rows; i++) {
 		if (macro[i] == "OPTION") {
-			add(option_letter(i), option_word(i), option_argument(i), option_text(i))
-			argument_of[field(i, 2)] = option_argument(i)
-			text_of[field(i, 2)] = option_text(i)
+			add(set, option_letter(i), option_word(i), option_argument(i), \
+				kind_of(option_word(i), option_argument(i)), option_text(i))
+			row_of[field(i, 2)] = i
 		} else if (macro[i] == "ALIAS") {
-			add("", text(field(i, 2)), argument_of[field(i, 1)], text_of[field(i, 1)])
+			of = row_of[field(i, 1)]
+			add(set, "", text(field(i, 2)), option_argument(of), \
+				kind_of(option_word(of), option_argument(of)), option_text(of))
 		}
+	}
 }
 
-function read_commands(file,    i, rows)
+# What a command takes is told by how its usage begins.
+function read_commands(file,    i, rows, usage, words)
 {
 	rows = read_rows(file)
-	for (i = 1; i <= rows; i++)
-		if (macro[i] == "COMMAND")
-			commands = commands " " field(i, 1)
+	for (i = 1; i <= rows; i++) {
+		if (macro[i] != "COMMAND")
+			continue
+		command[++commands] = field(i, 1)
+		command_text[commands] = text(field(i, 4))
+		usage = text(field(i, 3))
+		if (usage ~ /PROGRAM/) {
+			takes[commands] = "run"
+		} else if (usage ~ /^PID/) {
+			takes[commands] = "ctl"
+			words = usage
+			sub(/^PID /, "", words)
+			gsub(/[A-Z]+/, "", words)
+			gsub(/[| ]+/, " ", words)
+			ctl_words = words
+		} else if (usage ~ /COMMAND/) {
+			takes[commands] = "help"
+		} else {
+			takes[commands] = usage ~ /WHAT/ ? "report" : usage ~ /DIRECTORY/ ? "directories" : "traces"
+		}
+		names = names (names == "" ? "" : " ") field(i, 1)
+	}
 }
 
-function bash(    i, words, name)
+# ---- bash ----
+
+# A function for a set: completes an option, or the argument of the one before. 1: it is neither.
+function bash_set(set,    i, words, cases, short)
 {
-	for (i = 1; i <= options; i++)
-		words = words " --" its_word[i] (its_argument[i] == "" ? "" : "=")
-	name = program
-	gsub(/-/, "_", name)
-	print "# bash completion for " program ", made from its tables"
+	for (i = 1; i <= options[set]; i++) {
+		words = words (words == "" ? "" : " ") "--" its_word[set, i] \
+			(its_kind[set, i] == "" ? "" : "=")
+		if (its_kind[set, i] == "")
+			continue
+		short = its_letter[set, i]
+		cases = cases "\t--" its_word[set, i] (short == "" ? "" : " | -" short) ") _" name \
+			"_value '" its_kind[set, i] "' \"$2\" ;;\n"
+	}
+	print "_" name "_" set "()"
+	print "{"
+	print "\tcase $1 in"
+	printf "%s", cases
+	print "\t*)"
+	print "\t\t[[ $2 == -* ]] || return 1"
+	print "\t\tmapfile -t COMPREPLY < <(compgen -W '" words "' -- \"$2\")"
+	print "\t\t[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace"
+	print "\t\t;;"
+	print "\tesac"
+	print "\treturn 0"
+	print "}\n"
+}
+
+# Traces, and directories on the way to them.
+function bash_helpers()
+{
+	print "_" name "_traces()"
+	print "{"
+	print "\tmapfile -t COMPREPLY < <(compgen -f -X '!*.htr*' -- \"$1\"; compgen -f -X '!*.rtrace*' -- \"$1\"; compgen -d -- \"$1\")"
+	print "\tcompopt -o filenames"
+	print "}\n"
+	print "# kind and word: see the head of completion.awk"
+	print "_" name "_value()"
+	print "{"
+	print "\tlocal before="
+	print "\tcase $1 in"
+	print "\t=*) mapfile -t COMPREPLY < <(compgen -W \"${1:1}\" -- \"$2\") ;;"
+	print "\t,*)"
+	print "\t\t[[ $2 == *,* ]] && before=${2%,*},"
+	print "\t\tmapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"${1:1}\" -- \"${2##*,}\")"
+	print "\t\t;;"
+	print "\tS) mapfile -t COMPREPLY < <(compgen -A signal -- \"SIG${2#SIG}\") ;;"
+	print "\tT) _" name "_traces \"$2\" ;;"
+	print "\tD)"
+	print "\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$2\")"
+	print "\t\tcompopt -o filenames"
+	print "\t\t;;"
+	print "\tF) compopt -o default ;;"
+	print "\t*) compopt +o default +o bashdefault ;;"
+	print "\tesac"
+	print "}\n"
+}
+
+# The word to complete and the option that it is the argument of: bash takes = for a word of its own.
+function bash_words()
+{
+	print "\tlocal word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}"
+	print "\tCOMPREPLY=()"
+	print "\tif [[ $word == = ]]; then"
+	print "\t\tword="
+	print "\telif [[ $option == = ]]; then"
+	print "\t\toption=${COMP_WORDS[COMP_CWORD - 2]}"
+	print "\tfi"
+}
+
+function bash(    set)
+{
+	print "# bash completion for " program ", made from its tables\n"
+	bash_helpers()
+	for (set in options)
+		bash_set(set)
+	if (program == "holdtrace")
+		bash_commands()
 	print "_" name "()"
 	print "{"
-	print "\tlocal word=${COMP_WORDS[COMP_CWORD]}"
-	print "\tCOMPREPLY=()"
-	print "\tif [[ $word == -* ]]; then"
-	print "\t\tmapfile -t COMPREPLY < <(compgen -W '" substr(words, 2) "' -- \"$word\")"
-	print "\t\t[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace"
-	if (commands != "") {
-		print "\telif ((COMP_CWORD == 1)); then"
-		print "\t\tmapfile -t COMPREPLY < <(compgen -W '" substr(commands, 2) "' -- \"$word\"; compgen -c -- \"$word\")"
+	bash_words()
+	if (program == "holdtrace") {
+		print "\t_" name "_command"
+	} else {
+		set = program == "holdtrace-postproc" ? "ask" : "name"
+		print "\t_" name "_" set " \"$option\" \"$word\"" (set == "ask" ? " || _" name "_traces \"$word\"" : "")
 	}
-	print "\tfi"
 	print "}"
 	print "complete -o bashdefault -o default -F _" name " " program
 }
+
+function bash_commands(    i, runs, asks, has_what)
+{
+	for (i = 1; i <= commands; i++) {
+		if (takes[i] == "run")
+			runs = runs (runs == "" ? "" : " | ") command[i]
+		if (takes[i] == "traces" || takes[i] == "directories" || takes[i] == "report")
+			asks = asks (asks == "" ? "" : " | ") command[i]
+		if (takes[i] == "report")
+			has_what = command[i]
+	}
+	print "# The program to run: its place among the words, 0: it is not there yet."
+	print "_" name "_program()"
+	print "{"
+	print "\tlocal i=$1"
+	print "\tfor (( ; i < COMP_CWORD; i++)); do"
+	print "\t\tcase ${COMP_WORDS[i]} in"
+	print "\t\t--) echo $((i + 1)) && return ;;"
+	print "\t\t-?) [[ ' " run_letters() " ' == *\" ${COMP_WORDS[i]} \"* ]] && ((i++)) ;;"
+	print "\t\t--*) [[ ${COMP_WORDS[i + 1]} == = ]] && ((i += 2)) ;;"
+	print "\t\t-*) ;;"
+	print "\t\t*) echo \"$i\" && return ;;"
+	print "\t\tesac"
+	print "\tdone"
+	print "\techo 0"
+	print "}\n"
+	print "_" name "_start()"
+	print "{"
+	print "\tlocal at"
+	print "\tat=$(_" name "_program \"$1\")"
+	print "\tif ((at > 0 && at < COMP_CWORD)); then"
+	print "\t\tdeclare -F _command_offset >/dev/null && _command_offset \"$at\""
+	print "\t\treturn"
+	print "\tfi"
+	print "\t_" name "_run \"$option\" \"$word\" && return"
+	print "\tmapfile -t COMPREPLY < <(compgen -c -- \"$word\")"
+	print "\t[[ $word == */* ]] && compopt -o filenames && mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+	print "}\n"
+	print "_" name "_command()"
+	print "{"
+	print "\tif ((COMP_CWORD == 1)); then"
+	print "\t\t_" name "_start 1"
+	print "\t\t[[ $word == -* ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W '" names "' -- \"$word\")"
+	print "\t\treturn"
+	print "\tfi"
+	print "\tcase ${COMP_WORDS[1]} in"
+	print "\t" runs ") _" name "_start 2 ;;"
+	print "\t" asks ")"
+	print "\t\t_" name "_ask \"$option\" \"$word\" && return"
+	print "\t\tif [[ ${COMP_WORDS[1]} == " has_what " ]] && ((COMP_CWORD == 2)); then"
+	print "\t\t\t_" name "_value '," reports " list' \"$word\""
+	print "\t\t\t[[ $word ]] || return"
+	print "\t\t\t((${#COMPREPLY[@]})) && return"
+	print "\t\tfi"
+	print "\t\t_" name "_traces \"$word\""
+	print "\t\t;;"
+	print "\tctl)"
+	print "\t\t((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\")"
+	print "\t\t((COMP_CWORD == 3)) && mapfile -t COMPREPLY < <(compgen -W '" ctl_words "' -- \"$word\")"
+	print "\t\t;;"
+	print "\thelp) ((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W '" names "' -- \"$word\") ;;"
+	print "\t*) _" name "_start 1 ;;"
+	print "\tesac"
+	print "}\n"
+}
+
+function run_letters(    i, list)
+{
+	for (i = 1; i <= options["run"]; i++)
+		if (its_letter["run", i] != "" && its_kind["run", i] != "")
+			list = list (list == "" ? "" : " ") "-" its_letter["run", i]
+	return list
+}
+
+# ---- zsh ----
 
 # A description inside '[…]' of _arguments.
 function zsh_text(s)
@@ -92,24 +329,94 @@ function zsh_text(s)
 	gsub(/\[/, "(", s)
 	gsub(/\]/, ")", s)
 	gsub(/'/, "", s)
+	gsub(/`/, "", s)
 	gsub(/:/, "\\:", s)
 	return s
 }
 
-function zsh(    i, short)
+function zsh_action(kind,    first)
+{
+	first = substr(kind, 1, 1)
+	if (first == "=")
+		return "(" substr(kind, 2) ")"
+	if (first == ",")
+		return "_sequence compadd - " substr(kind, 2)
+	if (first == "T")
+		return "_files -g \"*.(htr|rtrace)*\""
+	return first == "D" ? "_directories" : first == "S" ? "_signals" : first == "F" ? "_files" : " "
+}
+
+function zsh_set(set,    i, argument, short)
+{
+	print "local -a " set "_options=("
+	for (i = 1; i <= options[set]; i++) {
+		short = its_letter[set, i]
+		argument = its_kind[set, i] == "" ? "" : \
+			":" zsh_text(its_argument[set, i]) ":" zsh_action(its_kind[set, i])
+		print "\t'--" its_word[set, i] (argument == "" ? "" : "=") "[" zsh_text(its_text[set, i]) "]" argument "'"
+		if (short != "")
+			print "\t'-" short (argument == "" ? "" : "+") "[" zsh_text(its_text[set, i]) "]" argument "'"
+	}
+	print ")"
+}
+
+function zsh_case(i)
+{
+	if (takes[i] == "run")
+		return "_arguments -s -S -A '-*' $run_options '1:program: _command_names -e' '*::argument: _normal'"
+	if (takes[i] == "ctl")
+		return "_arguments '1:process: _pids' '2:what:(" ctl_words ")' '3:text: '"
+	if (takes[i] == "help")
+		return "_arguments '1:command:(" names ")'"
+	if (takes[i] == "report")
+		return "_arguments -s -S $ask_options '1:report: _alternative \"reports:report:_sequence compadd - " reports \
+			" list\" \"files:trace:_files -g \\\"*.(htr|rtrace)*\\\"\"' '*:trace:_files -g \"*.(htr|rtrace)*\"'"
+	if (takes[i] == "directories")
+		return "_arguments -s -S $ask_options '*:directory:_directories'"
+	return "_arguments -s -S $ask_options '*:trace:_files -g \"*.(htr|rtrace)*\"'"
+}
+
+function zsh_commands(    i)
+{
+	print "local -a subcommands=("
+	for (i = 1; i <= commands; i++)
+		print "\t'" command[i] ":" zsh_text(command_text[i]) "'"
+	print ")"
+	print "if (( CURRENT > 2 )); then"
+	print "\tlocal command=$words[2]"
+	print "\tcase $command in"
+	print "\t(" alternatives() ")"
+	print "\t\tshift words"
+	print "\t\t(( CURRENT-- ))"
+	print "\t\t;;"
+	print "\tesac"
+	print "\tcase $command in"
+	for (i = 1; i <= commands; i++)
+		print "\t(" command[i] ") " zsh_case(i) "; return ;;"
+	print "\tesac"
+	print "fi"
+	print "_arguments -s -S -A '-*' $run_options '1: :->first' '*::argument: _normal' && return"
+	print "[[ $state == first ]] && { _describe command subcommands; _command_names -e }"
+}
+
+function alternatives(    list)
+{
+	list = names
+	gsub(/ /, "|", list)
+	return list
+}
+
+function zsh(    set)
 {
 	print "#compdef " program
-	print "# made from the tables of " program
-	print "_arguments -s -S \\"
-	for (i = 1; i <= options; i++) {
-		short = its_letter[i]
-		print "\t'--" its_word[i] (its_argument[i] == "" ? "" : "=") "[" zsh_text(its_text[i]) "]" \
-			(its_argument[i] == "" ? "" : ":" zsh_text(its_argument[i]) ":_files") "' \\"
-		if (short != "")
-			print "\t'-" short (its_argument[i] == "" ? "" : "+") "[" zsh_text(its_text[i]) "]" \
-				(its_argument[i] == "" ? "" : ":" zsh_text(its_argument[i]) ":_files") "' \\"
-	}
-	if (commands != "")
-		print "\t'1:command or program:_alternative \"commands:command:(" substr(commands, 2) ")\" \"programs:program:_command_names -e\"' \\"
-	print "\t'*:file:_files'"
+	print "# zsh completion, made from the tables of " program
+	print "local curcontext=$curcontext state line"
+	for (set in options)
+		zsh_set(set)
+	if (program == "holdtrace")
+		zsh_commands()
+	else if (program == "holdtrace-postproc")
+		print "_arguments -s -S $ask_options '*:trace:_files -g \"*.(htr|rtrace)*\"'"
+	else
+		print "_arguments -s -S $name_options"
 }

@@ -8,6 +8,8 @@
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
+#   @reports FILE@ @suppressions FILE@       reports with their sheets and columns; what leaks leaves out
+#   @limits FILE@                            what --fail-on can limit
 
 /^@[a-z].*@$/ {
 	split(substr($0, 2, length($0) - 2), word, " ")
@@ -43,6 +45,12 @@ function expand(what, file)
 		commands(file)
 	else if (what == "writers")
 		writers(file)
+	else if (what == "reports")
+		reports(file)
+	else if (what == "limits")
+		limits(file)
+	else if (what == "suppressions")
+		suppressions(file)
 	else {
 		print "page.awk: no table " what > "/dev/stderr"
 		exit 1
@@ -356,5 +364,84 @@ function writers(file,    i, count)
 		print sentence(text(field(i, 4)))
 		if (field(i, 3) == "1")
 			print "Several files; needs\n.Fl o ."
+	}
+}
+
+# REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(sheet, name, KIND, "heading", "meaning")
+function reports(file,    i, count, open)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] == "REPORT") {
+			if (open)
+				print ".El"
+			open = 0
+			print ".Ss " roff(field(i, 1))
+			print sentence(text(field(i, 2)))
+		} else if (macro[i] == "SHEET") {
+			if (open)
+				print ".El"
+			open = 1
+			print ".Pp\n.Dq " cell(field(i, 1)) " :"
+			print sentence(text(field(i, 3)))
+			if (text(field(i, 2)) != "")
+				print "Sorted by\n.Cm " roff(text(field(i, 2))) " ."
+			print ".Bl -tag -width \"backtrace\" -compact"
+		} else if (macro[i] == "COLUMN") {
+			print ".It Cm " roff(field(i, 2)) " Pq " unit(field(i, 3))
+			print sentence(text(field(i, 5)))
+		}
+	}
+	if (open)
+		print ".El"
+}
+
+# What JSON and CSV have.
+function unit(kind)
+{
+	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE")
+		return "text"
+	if (kind == "BYTES" || kind == "SIZE" || kind == "CURVE_BYTES")
+		return "bytes"
+	if (kind == "AMOUNT" || kind == "PART" || kind == "CHANGE")
+		return "bytes, ns or number"
+	if (kind == "NS" || kind == "TIME")
+		return "ns"
+	if (kind == "PERCENT" || kind == "BAR")
+		return "percent"
+	if (kind == "OBJECT")
+		return "hexadecimal"
+	if (kind == "BACKTRACE" || kind == "BRANCH")
+		return "frames"
+	return "number"
+}
+
+# LIMIT(name, UNIT, report, sheet, column, "class", HOW, "what it is")
+function limits(file,    i, count, takes)
+{
+	takes["NUMBER"] = "a number"
+	takes["BYTES"] = "bytes"
+	takes["NS"] = "a time"
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "LIMIT")
+			continue
+		print ".It Cm " roff(field(i, 1)) " Pq " takes[field(i, 2)]
+		print sentence(text(field(i, 8)))
+	}
+}
+
+# SUPPRESSION(KIND, "pattern", "what it is about")
+function suppressions(file,    i, count, rule)
+{
+	rule["ANY"] = "some frame"
+	rule["INNERMOST"] = "module of the innermost frame"
+	rule["ONLY"] = "modules of all frames"
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "SUPPRESSION")
+			continue
+		print ".It Ql " cell(text(field(i, 2)))
+		print sentence(text(field(i, 3)) " (" rule[field(i, 1)] ")")
 	}
 }

@@ -5,19 +5,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "postproc/options.h"
 #include "postproc/pass.h"
+#include "postproc/plan.h"
+#include "postproc/progress.h"
+#include "postproc/report_plan.h"
 #include "postproc/summarise.h"
+#include "postproc/warnings.h"
+#include "trace/merge.h"
 
-#define PROGRAM "holdtrace-postproc"
+#define PROGRAM	       "holdtrace-postproc"
+#define STANDARD_INPUT "standard input"
 
 /* As diff(1) and grep(1): what scripts ask for. */
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
+	STATUS_BROKEN = 1, /* a limit of --fail-on */
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
 	STATUS_INTERRUPTED = 130,
@@ -41,10 +47,31 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
+/* What is told while a trace is read. */
+struct listener {
+	struct progress progress;
+	bool has_failed; /* an input of --merge */
+};
+
+static void show_progress(void *user, const struct trace *trace)
+{
+	progress_show(&((struct listener *)user)->progress, trace);
+}
+
 static void say_waiting(void *user, const char *path)
 {
 	(void)user;
-	fprintf(stderr, PROGRAM ": %s: waiting until its program has ended\n", path);
+	fprintf(stderr,
+		PROGRAM ": %s: waiting until its program has ended; a copy can be read now\n",
+		path);
+}
+
+/* On a terminal alone, and not between the lines of a text that goes there, too. */
+static bool wants_progress(const struct options *options)
+{
+	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
+
+	return isatty(STDERR_FILENO) && !options->quiet && !is_text;
 }
 
 static int print_help(void)
@@ -74,133 +101,25 @@ static int print_formats(void)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-static int check_directory(const struct output *output, const struct writer *writer,
-			   struct error *err)
+/* How traces are opened. Returns 0 or -EINVAL. */
+static int plan_reading(struct trace_options *reading, struct listener *listener,
+			const struct options *options, const struct writer *writer,
+			struct error *err)
 {
-	struct stat facts;
+	int rc = 0;
 
-	/* A format that is a directory makes it itself. */
-	if (!output->directory || writer->is_directory)
-		return 0;
-	if (stat(output->directory, &facts) != 0)
-		return error_system(err, errno, "-o %s: make the directory first",
-				    output->directory);
-	if (!S_ISDIR(facts.st_mode))
-		return error_set(err, ENOTDIR, "-o %s: is no directory; use > for a file",
-				 output->directory);
-	return 0;
-}
-
-/* Looks for mistakes in the selection before anything is read. */
-static int check_selection(const struct select_options *options, struct error *err)
-{
-	struct select *select;
-	int rc = select_create(&select, options, err);
-
-	if (rc == 0)
-		select_destroy(select);
+	*reading = (struct trace_options){ .memory_max = options->max_memory.value << 20,
+					   .wants_repeats = writer_is_stream(writer),
+					   .waiting = options->quiet ? NULL : say_waiting,
+					   .user = listener };
+	if (wants_progress(options))
+		reading->progress = show_progress;
+	progress_begin(&listener->progress, stderr, PROGRAM);
+	if (options->since)
+		rc = instant_parse(&reading->since, options->since, err);
+	if (rc == 0 && options->until)
+		rc = instant_parse(&reading->until, options->until, err);
 	return rc;
-}
-
-/* What the options mean together. Returns 0 or -EINVAL. */
-static int plan(struct pass_options *pass, struct output *output, const struct options *options,
-		struct error *err)
-{
-	pass->writer = options->format ? writer_find(options->format) : writer_at(0);
-	if (!pass->writer)
-		return error_set(err, EINVAL, "--format=%s: no such format, see --format=list",
-				 options->format);
-	if (options->sort && !options->compress)
-		return error_set(err, EINVAL, "-s orders the groups of -c: add -c");
-	pass->order = options->sort ? compress_order(options->sort) : SORT_SIZE_ASC;
-	if (pass->order == SORT_COUNT_OF)
-		return error_set(err, EINVAL, "-s %s: expected size, size-asc, count or count-asc",
-				 options->sort);
-	output->directory = options->directory;
-	if (options->directory && !strcmp(options->directory, "stdout"))
-		output->directory = NULL;
-	output->is_resolved = options->resolve;
-	output->is_quiet = options->quiet;
-	if (pass->writer->is_directory && !output->directory)
-		return error_set(err, EINVAL, "--format=%s writes several files: add -o DIR",
-				 options->format);
-	if (pass->writer != writer_at(0) &&
-	    (options->leaks || options->compress || options->resolve))
-		return error_set(err, EINVAL, "-l, -c and -r are for text, not for --format=%s",
-				 options->format);
-	pass->is_leaks = options->leaks;
-	pass->is_compressed = options->compress;
-	pass->force = options->force;
-	pass->output = output;
-	pass->stop = &stop;
-	pass->select = (struct select_options){
-		.has_resources = options->resources.is_set,
-		.resources = options->resources.value,
-		.has_contexts = options->contexts.is_set,
-		.contexts = options->contexts.value,
-		.depth = options->depth.is_set && options->depth.value <= INT32_MAX
-				 ? (int64_t)options->depth.value
-				 : -1,
-		.remove_arguments = options->remove_args,
-		.include = options->include,
-		.exclude = options->exclude,
-		.call_address = options->call_address,
-	};
-	return 0;
-}
-
-static void warn_damage(const char *path, const struct trace_tally *tally)
-{
-	bool is_at_end = tally->is_truncated && tally->damages == 1;
-
-	if (tally->damages && !is_at_end)
-		fprintf(stderr,
-			PROGRAM ": %s: damaged at byte %" PRIu64 ": %s; %" PRIu64
-				" bytes skipped in %" PRIu64 " places: the rest was used\n",
-			path, tally->damage_offset, tally->damage_text, tally->damaged_bytes,
-			tally->damages);
-	if (is_at_end)
-		fprintf(stderr,
-			PROGRAM ": %s: ends early, at byte %" PRIu64
-				" (%s): what is before it was used; "
-				"was the recording killed, or the disk full?\n",
-			path, tally->damage_offset, tally->damage_text);
-	else if (tally->is_truncated)
-		fprintf(stderr, PROGRAM ": %s: ends early, too\n", path);
-}
-
-static void warn(const char *path, const struct trace *trace)
-{
-	const struct trace_tally *tally = trace_tally(trace);
-	const struct trace_process *process = trace_process(trace);
-
-	warn_damage(path, tally);
-	if (tally->unknown_packets)
-		fprintf(stderr,
-			PROGRAM ": %s: %" PRIu64 " packets of unknown kinds skipped, first %s: "
-				"a newer " PROGRAM " may know them\n",
-			path, tally->unknown_packets, tally->unknown_tag);
-	if (tally->misplaced)
-		fprintf(stderr,
-			PROGRAM ": %s: %" PRIu64
-				" backtraces or arguments without a call ignored\n",
-			path, tally->misplaced);
-	if (tally->lost)
-		fprintf(stderr,
-			PROGRAM ": %s: %" PRIu64
-				" events were lost while recording, so leaks may be "
-				"reported that are none: record with --lossless\n",
-			path, tally->lost);
-	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
-		fprintf(stderr,
-			PROGRAM
-			": %s: has no end: the recording was killed, or is still going on\n",
-			path);
-	if (tally->calls == 0)
-		fprintf(stderr,
-			PROGRAM ": %s: no events: the program called nothing that is hooked, or "
-				"tracing never began\n",
-			path);
 }
 
 static void print_error(const char *path, const struct error *err)
@@ -208,66 +127,142 @@ static void print_error(const char *path, const struct error *err)
 	fprintf(stderr, PROGRAM ": %s%s%s\n", path ? path : "", path ? ": " : "", err->text);
 }
 
-/* One input from its opening to its warnings. */
-static int print_trace(const char *path, const struct pass_options *pass,
+/* The parts of a merged trace warn each by its name. Returns true if all are whole. */
+static bool warn_parts(const struct trace *trace, bool is_quiet)
+{
+	bool is_whole = true;
+	struct warnings warnings = { stderr, PROGRAM };
+	const struct trace *part;
+	const char *path;
+
+	for (size_t i = 0; (part = trace_merge_part(trace, i, &path)) != NULL; i++) {
+		if (!is_quiet)
+			warnings_print(&warnings, strcmp(path, "-") ? path : STANDARD_INPUT, part);
+		is_whole &= trace_is_whole(part);
+	}
+	return is_whole;
+}
+
+/* A pass over an open trace, and what is to be said of it. name: NULL for a merged one. */
+static int print_trace(struct trace *trace, const char *name, const struct pass_options *pass,
 		       const struct options *options, struct error *err)
 {
-	struct trace_options how = { .memory_max = options->max_memory.value << 20,
-				     .wants_repeats = writer_is_stream(pass->writer),
-				     .waiting = options->quiet ? NULL : say_waiting };
-	const char *name = strcmp(path, "-") ? path : "standard input";
+	int rc = pass_run(trace, pass, err);
+	bool is_silent = options->quiet || rc == -EPIPE;
+	struct warnings warnings = { stderr, PROGRAM };
+	bool is_whole = true;
+
+	if (rc && rc != -EINTR && rc != -EPIPE) {
+		print_error(name, err);
+		return STATUS_FAILED;
+	}
+	if (!name)
+		is_whole = warn_parts(trace, is_silent);
+	else if (!is_silent)
+		warnings_print(&warnings, name, trace);
+	if (name && !is_silent)
+		warnings_print_missing(&warnings, name, trace, pass->writer);
+	if (rc == -EINTR || stop)
+		return STATUS_INTERRUPTED;
+	return options->strict && !(name ? trace_is_whole(trace) : is_whole) ? STATUS_DAMAGED
+									     : STATUS_OK;
+}
+
+static int print_file(const char *path, const struct pass_options *pass,
+		      const struct trace_options *reading, const struct options *options,
+		      struct error *err)
+{
+	const char *name = strcmp(path, "-") ? path : STANDARD_INPUT;
 	struct trace *trace;
-	int status = STATUS_OK;
-	int rc = trace_open(&trace, path, &how, err);
+	int status, rc = trace_open(&trace, path, reading, err);
 
 	if (rc) {
 		print_error(name, err);
 		return rc == -EINTR ? STATUS_INTERRUPTED : STATUS_FAILED;
 	}
-	rc = pass_run(trace, pass, err);
-	if (rc == -EINTR || stop)
-		status = STATUS_INTERRUPTED;
-	else if (rc && rc != -EPIPE)
-		status = STATUS_FAILED;
-	else if (options->strict && !trace_is_whole(trace))
-		status = STATUS_DAMAGED;
-	if (status == STATUS_FAILED)
-		print_error(name, err);
-	else if (!options->quiet && rc != -EPIPE)
-		warn(name, trace);
+	status = print_trace(trace, name, pass, options, err);
 	trace_close(trace);
 	return status;
 }
 
-static int print_all(const struct pass_options *pass, const struct options *options,
-		     struct error *err)
+static void say_failed(void *user, const char *path, const struct error *err)
 {
-	static const char *const standard_input[] = { "-" };
-	const char *const *paths = options->inputs.count ? options->inputs.items : standard_input;
-	size_t count = options->inputs.count ? options->inputs.count : 1;
+	((struct listener *)user)->has_failed = true;
+	print_error(path, err);
+}
+
+static int print_merged(const char *const *paths, size_t count, const struct pass_options *pass,
+			const struct trace_options *reading, const struct options *options,
+			struct error *err)
+{
+	struct trace_options how = *reading;
+	struct trace *trace;
+	int status, rc;
+
+	how.failed = say_failed;
+	rc = trace_merge_open(&trace, paths, count, &how, err);
+	if (rc) {
+		print_error(NULL, err);
+		return rc == -EINTR ? STATUS_INTERRUPTED : STATUS_FAILED;
+	}
+	status = print_trace(trace, NULL, pass, options, err);
+	trace_close(trace);
+	if (status == STATUS_OK && ((struct listener *)how.user)->has_failed)
+		return STATUS_FAILED;
+	return status;
+}
+
+/* One after the other. A failure counts more than damage. */
+static int print_files(const char *const *paths, size_t count, const struct pass_options *pass,
+		       const struct trace_options *reading, const struct options *options,
+		       struct error *err)
+{
 	int worst = STATUS_OK;
 
 	for (size_t i = 0; i < count && !stop; i++) {
-		int status = print_trace(paths[i], pass, options, err);
+		int status = print_file(paths[i], pass, reading, options, err);
 
-		/* A failure counts more than damage. */
 		if (worst == STATUS_OK || status == STATUS_FAILED || status == STATUS_INTERRUPTED)
 			worst = status ? status : worst;
 	}
 	return worst;
 }
 
+static int check_found(const struct pass_options *pass, const struct options *options,
+		       struct error *err)
+{
+	if (!options->pid.is_set || *pass->has_found)
+		return STATUS_OK;
+	error_set(err, ESRCH, "--pid=%" PRIu64 ": no stream is of this process",
+		  options->pid.value);
+	print_error(NULL, err);
+	return STATUS_FAILED;
+}
+
+static int print_all(const struct pass_options *pass, const struct trace_options *reading,
+		     const struct options *options, struct error *err)
+{
+	static const char *const standard_input[] = { "-" };
+	const char *const *paths = options->inputs.count ? options->inputs.items : standard_input;
+	size_t count = options->inputs.count ? options->inputs.count : 1;
+	int status = options->merge ? print_merged(paths, count, pass, reading, options, err)
+				    : print_files(paths, count, pass, reading, options, err);
+
+	return status == STATUS_OK ? check_found(pass, options, err) : status;
+}
+
 /* All inputs on one screen, with what would else be warnings. */
-static int print_summary(const struct pass_options *pass, const struct options *options,
-			 struct error *err)
+static int print_summary(const struct pass_options *pass, const struct trace_options *reading,
+			 const struct options *options, struct error *err)
 {
 	static const char *const standard_input[] = { "-" };
 	const char *const *paths = options->inputs.count ? options->inputs.items : standard_input;
 	struct summarise_options how = {
 		.select = pass->select,
-		.trace = { .memory_max = options->max_memory.value << 20,
-			   .waiting = options->quiet ? NULL : say_waiting },
+		.trace = *reading,
 		.stop = &stop,
+		.is_newest = options->newest,
+		.has_found = pass->has_found,
 		.failed = print_error,
 	};
 	bool is_damaged = false;
@@ -291,7 +286,9 @@ static int print_summary(const struct pass_options *pass, const struct options *
 		print_error(options->inputs.count == 1 ? paths[0] : NULL, err);
 		return STATUS_FAILED;
 	}
-	return options->strict && is_damaged ? STATUS_DAMAGED : STATUS_OK;
+	if (options->strict && is_damaged)
+		return STATUS_DAMAGED;
+	return check_found(pass, options, err);
 }
 
 static int usage(const struct error *err)
@@ -301,9 +298,93 @@ static int usage(const struct error *err)
 	return STATUS_USAGE;
 }
 
+static int print_report_list(void)
+{
+	const struct report_row *row;
+
+	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
+		printf("%-12s%s\n", row->name, row->question);
+	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+}
+
+/* Whoever asks for limits must not take a run that cannot be judged for one that breaks them. */
+static int failure(const struct options *options, bool is_damaged)
+{
+	return options->fail_on || (options->strict && is_damaged) ? STATUS_DAMAGED : STATUS_FAILED;
+}
+
+/* All inputs in one report. */
+static int print_reports(struct report_plan *plan, const struct options *options, struct error *err)
+{
+	bool is_damaged = false;
+	struct out out;
+	int rc = out_open(&out, STDOUT_FILENO, err);
+
+	if (rc == 0) {
+		int closed;
+
+		rc = reporting(plan->paths, plan->count, &plan->how, &out, &is_damaged, err);
+		closed = out_close(&out);
+		if (rc == 0 && closed)
+			rc = error_system(err, -closed, "standard output");
+	}
+	if (rc == -EINTR)
+		return STATUS_INTERRUPTED;
+	if (rc == -EPIPE)
+		return STATUS_OK;
+	if (rc) {
+		print_error(NULL, err);
+		return rc == -EINVAL ? STATUS_USAGE : failure(options, is_damaged);
+	}
+	/* Of a trace that is damaged nothing can be said for sure. */
+	if ((options->strict || options->fail_on) && is_damaged)
+		return STATUS_DAMAGED;
+	return plan->is_broken ? STATUS_BROKEN : STATUS_OK;
+}
+
+static int run_reports(const struct options *options, struct error *err)
+{
+	struct listener listener = { 0 };
+	struct report_plan plan = { 0 };
+	int status, rc;
+
+	if (!strcmp(options->report, "list"))
+		return options->fail_on && limits_parse(&plan.limits, options->fail_on, err)
+			       ? usage(err)
+			       : print_report_list();
+	rc = report_plan(&plan, options, err);
+	if (rc == 0) {
+		plan_selection(&plan.how.select, options);
+		plan.how.select.is_whole = true;
+		plan.how.stop = &stop;
+		plan.how.failed = print_error;
+		rc = plan_reading(&plan.how.trace, &listener, options, writer_at(0), err);
+	}
+	if (rc == 0 && options->min_age)
+		rc = instant_parse_length(&plan.how.report.min_age_ns, options->min_age, err);
+	if (rc == 0)
+		rc = plan_check_selection(&plan.how.select, err);
+	if (rc == 0 && !options->inputs.count && !options->newest && isatty(STDIN_FILENO))
+		rc = error_set(err, EINVAL, "no input: name a trace, or send one through a pipe");
+	if (rc == 0) {
+		catch_signals();
+		status = print_reports(&plan, options, err);
+	} else if (rc == -EINVAL) {
+		status = usage(err);
+	} else {
+		print_error(NULL, err);
+		status = failure(options, false);
+	}
+	report_plan_free(&plan);
+	return status;
+}
+
 static int run(const struct options *options, struct error *err)
 {
-	struct pass_options pass = { 0 };
+	bool has_found = false;
+	struct pass_options pass = { .has_found = &has_found, .stop = &stop };
+	struct listener listener = { 0 };
+	struct trace_options reading;
 	struct output output = { 0 };
 	int rc;
 
@@ -311,27 +392,35 @@ static int run(const struct options *options, struct error *err)
 		return print_help();
 	if (options->version)
 		return print_version();
-	if (options->format && !strcmp(options->format, "list"))
+	if (options->report)
+		return run_reports(options, err);
+	if (options->fail_on) {
+		error_set(err, EINVAL, "--fail-on is for --report: add --report=check");
+		return usage(err);
+	}
+	if (options->format &&
+	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
 		return print_formats();
-	if (plan(&pass, &output, options, err))
+	if (plan_pass(&pass, &output, options, err) ||
+	    plan_reading(&reading, &listener, options, pass.writer, err))
 		return usage(err);
 	if (options->inputs.count == 0 && isatty(STDIN_FILENO)) {
 		error_set(err, EINVAL, "no input: name a trace, or send one through a pipe");
 		return usage(err);
 	}
-	rc = check_selection(&pass.select, err);
+	rc = plan_check_selection(&pass.select, err);
 	if (rc == -EINVAL)
 		return usage(err);
 	if (rc == 0)
-		rc = check_directory(&output, pass.writer, err);
+		rc = plan_check_directory(&output, pass.writer, err);
 	if (rc) {
 		print_error(NULL, err);
 		return STATUS_FAILED;
 	}
 	catch_signals();
 	if (!strcmp(pass.writer->name, "summary"))
-		return print_summary(&pass, options, err);
-	return print_all(&pass, options, err);
+		return print_summary(&pass, &reading, options, err);
+	return print_all(&pass, &reading, options, err);
 }
 
 int main(int argc, char **argv)

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/usage.h"
 #include "base/array.h"
+#include "base/suggest.h"
+#include "base/usage.h"
 
 /* Every option has a number behind all letters; getopt gives it for the letter and the word. */
 enum option_value {
@@ -68,6 +69,41 @@ static int set_text(option_text *option, const struct row *row, const char *text
 	(void)err;
 	*option = text;
 	return 0;
+}
+
+/* "one, two or three" of "one|two|three". */
+static void say_words(char *text, size_t size, const char *words)
+{
+	size_t used = 0;
+
+	while (*words && used < size) {
+		size_t length = strcspn(words, "|");
+		const char *rest = words + length + (words[length] == '|');
+		const char *gap = !*rest ? "" : strchr(rest, '|') ? ", " : " or ";
+
+		used += (size_t)snprintf(text + used, size - used, "%.*s%s", (int)length, words,
+					 gap);
+		words = rest;
+	}
+}
+
+static int set_word(option_word *option, const struct row *row, const char *text, struct error *err)
+{
+	const char *words = row->argument;
+	char expected[80] = "";
+	unsigned value = 0;
+
+	for (; *words; value++) {
+		size_t length = strcspn(words, "|");
+
+		if (strlen(text) == length && !memcmp(text, words, length)) {
+			*option = (option_word){ text, value };
+			return 0;
+		}
+		words += length + (words[length] == '|');
+	}
+	say_words(expected, sizeof(expected), row->argument);
+	return error_set(err, EINVAL, "--%s=%s: expected %s", row->word, text, expected);
 }
 
 static int set_list(option_list *list, const struct row *row, const char *text, struct error *err)
@@ -158,6 +194,21 @@ static int value_of_letter(int letter)
 	return letter;
 }
 
+/* A letter that is none, a word that is none or the beginning of several. */
+static int refuse(const struct option *words, const char *typed, struct error *err)
+{
+	struct suggest suggest;
+
+	if (typed[0] != '-' || typed[1] != '-')
+		return error_set(err, EINVAL, "unknown option -%c",
+				 optopt > 0 && optopt < 128 ? optopt : '?');
+	suggest_begin(&suggest, typed + 2, strcspn(typed + 2, "="));
+	for (; words->name; words++)
+		suggest_try(&suggest, words->name);
+	return error_set(err, EINVAL, "unknown or ambiguous option %s%s", typed,
+			 suggest_text(&suggest));
+}
+
 int options_parse(struct options *options, int argc, char **argv, struct error *err)
 {
 	char letters[3 * sizeof(rows) / sizeof(*rows) + 2];
@@ -178,8 +229,7 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 		if (value == ':')
 			return error_set(err, EINVAL, "option %s needs an argument", argv[place]);
 		if (value == '?')
-			return error_set(err, EINVAL, "unknown or ambiguous option %s",
-					 argv[place]);
+			return refuse(words, argv[place], err);
 		rc = set_option(options, value < OPTION_FIRST ? value_of_letter(value) : value,
 				optarg, err);
 	}
@@ -200,4 +250,6 @@ void options_print_help(FILE *file)
 void options_free(struct options *options)
 {
 	free(options->inputs.items);
+	free(options->suppress.items);
+	free(options->maps.items);
 }

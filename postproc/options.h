@@ -15,6 +15,11 @@ typedef bool option_flag;
 typedef const char *option_text;
 
 typedef struct {
+	const char *word; /* NULL: not given */
+	unsigned value;	  /* its place among the words; 0 where it was not given */
+} option_word;
+
+typedef struct {
 	bool is_set;
 	uint64_t value;
 } option_number, option_mask;

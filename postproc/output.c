@@ -16,19 +16,32 @@
 
 extern char **environ;
 
-/* DIR/PID-N.rtrace.txt with the first free N: nothing is written over. */
+#define NEW_SUFFIX ".new" /* behind the name until all of the file is there */
+
+static void new_path(const struct output *output, char path[static OUTPUT_PATH_MAX])
+{
+	char *end = stpcpy(path, output->path);
+
+	memcpy(end, NEW_SUFFIX, sizeof(NEW_SUFFIX));
+}
+
+/* DIR/PID-N.SUFFIX with the first free N: nothing is written over. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
-	for (unsigned n = 0; n < UINT_MAX; n++) {
-		int length =
-			snprintf(output->path, sizeof(output->path), "%s/%" PRIu32 "-%u.rtrace.txt",
-				 output->directory, process->pid, n);
+	char path[OUTPUT_PATH_MAX];
 
-		if (length >= (int)sizeof(output->path))
+	for (unsigned n = 0; n < UINT_MAX; n++) {
+		int length = snprintf(output->path, sizeof(output->path), "%s/%" PRIu32 "-%u.%s",
+				      output->directory, process->pid, n, output->suffix);
+
+		if (length >= (int)(sizeof(output->path) - sizeof(NEW_SUFFIX)))
 			return error_set(err, ENAMETOOLONG, "%s: the name is too long",
 					 output->directory);
-		output->file = open(output->path,
-				    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (faccessat(AT_FDCWD, output->path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		new_path(output, path);
+		output->file =
+			open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (output->file >= 0)
 			return 0;
 		if (errno != EEXIST)
@@ -38,6 +51,21 @@ static int open_file(struct output *output, const struct trace_process *process,
 		return error_set(err, errno, "%s: no such directory: make it first",
 				 output->directory);
 	return error_system(err, errno, "%s: cannot be made", output->path);
+}
+
+/* All of the file is there, or it is no good (rc): then nothing stays of it. */
+static int finish_file(struct output *output, int rc, struct error *err)
+{
+	char path[OUTPUT_PATH_MAX];
+
+	new_path(output, path);
+	if (rc == 0 && !output->is_spoilt &&
+	    renameat2(AT_FDCWD, path, AT_FDCWD, output->path, RENAME_NOREPLACE) != 0 &&
+	    (errno != EINVAL || rename(path, output->path) != 0))
+		rc = error_system(err, errno, "%s: cannot be given its name", output->path);
+	if (rc || output->is_spoilt)
+		unlink(path);
+	return rc;
 }
 
 /* The resolver that was built or installed with us; else PATH's. */
@@ -111,6 +139,7 @@ int output_open(struct output *output, const struct trace_process *process, stru
 	output->file = output->pipe = -1;
 	output->child = -1;
 	output->is_open = true;
+	output->is_spoilt = false;
 	memset(&output->out, 0, sizeof(output->out));
 	strcpy(output->path, "standard output");
 	if (output->directory)
@@ -174,5 +203,8 @@ int output_close(struct output *output, struct error *err)
 	if (output->file >= 0 && close(output->file) != 0 && rc == 0)
 		rc = error_system(err, errno, "%s: cannot write", output->path);
 	child = wait_for_child(output, err);
-	return child ? child : rc;
+	rc = child ? child : rc;
+	if (output->file < 0)
+		return rc;
+	return finish_file(output, rc, err);
 }

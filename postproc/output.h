@@ -4,7 +4,7 @@
 
 /*
  * Where text goes: standard output or a new file in a directory, directly or through a child, the
- * resolver. Opened and closed once for each stream.
+ * resolver. Opened and closed once for each stream. A file gets its name when all of it is there.
  */
 
 #include <stdbool.h>
@@ -14,18 +14,22 @@
 #include "base/out.h"
 #include "trace/event.h"
 
+#define OUTPUT_PATH_MAX 4096
+
 struct output {
 	const char *directory; /* NULL: standard output */
+	const char *suffix;    /* of a file there: "htr" */
 	bool is_resolved;      /* through holdtrace-resolve */
 	bool is_quiet;	       /* for the child */
 
 	/* while it is open */
 	bool is_open;
+	bool is_spoilt; /* by the writer, which failed: a file does not stay */
 	struct out out;
 	int file; /* of the file, -1: standard output */
 	int pipe; /* to the child, -1: none */
 	pid_t child;
-	char path[4096]; /* of the file; "standard output" */
+	char path[OUTPUT_PATH_MAX]; /* of the file; "standard output" */
 };
 
 /* Opens for the stream of that process. Returns 0 or a negative errno. */

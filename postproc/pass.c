@@ -44,7 +44,12 @@ static int fold_open(struct fold *fold, struct error *err)
 					 .force = options->force,
 					 .is_single_renumbered = options->select.has_resources,
 					 .depth = options->select.depth,
-					 .views = &fold->views };
+					 .is_merged = options->is_merged,
+					 .views = &fold->views,
+					 .swap_dialect = options->swap_dialect,
+					 .etrace_framing = options->etrace_framing,
+					 .scaler_ids = options->scaler_ids,
+					 .scaler_tree = options->scaler_tree };
 	int rc = fold_create_views(fold, err);
 
 	if (rc == 0 && !options->writer->is_directory) {
@@ -60,13 +65,20 @@ static int fold_open(struct fold *fold, struct error *err)
 /* What leaked goes on into the groups, if there are to be groups. */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
-	int rc = fold->leaks ? leaks_finish(fold->leaks, err) : 0;
+	int rc = 0;
 
+	if (fold->leaks) {
+		leaks_limit(fold->leaks, fold->options->select.min_age_ns,
+			    trace_until_ns(fold->trace));
+		rc = leaks_finish(fold->leaks, err);
+	}
 	for (size_t i = 0; rc == 0 && fold->compress && fold->leaks && i < leaks_count(fold->leaks);
 	     i++) {
+		struct kept kept;
 		struct event event;
 
-		keep_event(leaks_at(fold->leaks, i), fold->stream.process, &event);
+		leaks_at(fold->leaks, i, &kept);
+		keep_event(&kept, trace_section(fold->trace, kept.section), &event);
 		rc = compress_event(fold->compress, &event, err);
 	}
 	if (fold->compress)
@@ -92,7 +104,7 @@ static int fold_close(struct fold *fold, int rc, struct error *err)
 	struct error later = { 0 };
 	int end = 0;
 
-	if (!fold->is_open && fold->stream.process && rc == 0)
+	if (!fold->is_open && fold->stream.process && select_has_process(fold->select) && rc == 0)
 		rc = fold_open(fold, err);
 	if (fold->is_open) {
 		end = fold_finish_views(fold, &later);
@@ -102,7 +114,10 @@ static int fold_close(struct fold *fold, int rc, struct error *err)
 	fold_destroy(fold);
 	if (!fold->options->writer->is_directory) {
 		struct error closing = { 0 };
-		int closed = output_close(fold->options->output, &closing);
+		int closed;
+
+		fold->options->output->is_spoilt = end != 0;
+		closed = output_close(fold->options->output, &closing);
 
 		if (closed && end == 0) {
 			end = closed;
@@ -117,12 +132,9 @@ static int fold_close(struct fold *fold, int rc, struct error *err)
 	return rc;
 }
 
+/* An event that select has left. */
 static int fold_event(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc = select_event(fold->select, &event, err);
-
-	if (rc <= 0)
-		return rc;
 	if (!event_is_call(event))
 		return fold->options->writer->event(fold->writer_state, event, err);
 	heap_range_event(&fold->heap, event);
@@ -135,15 +147,24 @@ static int fold_event(struct fold *fold, const struct event *event, struct error
 
 static int fold_next(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc;
+	bool is_merged = fold->options->is_merged;
+	bool is_new = event->kind == EVENT_STREAM && !(is_merged && fold->stream.process);
+	int rc = is_new ? fold_close(fold, 0, err) : 0, wanted;
 
-	if (event->kind == EVENT_STREAM) {
-		rc = fold_close(fold, 0, err);
+	if (rc)
+		return rc;
+	if (is_new)
 		fold->stream = *event;
-		return rc ? rc : select_event(fold->select, &event, err) < 0 ? -ENOMEM : 0;
-	}
-	rc = fold->is_open ? 0 : fold_open(fold, err);
-	return rc ? rc : fold_event(fold, event, err);
+	wanted = select_event(fold->select, &event, err);
+	if (wanted < 0 || is_new || !select_has_process(fold->select))
+		return wanted < 0 ? wanted : 0;
+	if (fold->options->has_found)
+		*fold->options->has_found = true;
+	if (is_merged && !fold->is_open)
+		fold->stream.process = event->process;
+	if (!fold->is_open)
+		rc = fold_open(fold, err);
+	return rc || !wanted ? rc : fold_event(fold, event, err);
 }
 
 static int fold_all(struct fold *fold, struct error *err)

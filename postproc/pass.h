@@ -18,9 +18,14 @@ struct pass_options {
 	const struct writer *writer;
 	struct select_options select;
 	bool is_leaks, is_compressed;
+	bool is_merged; /* the trace is of trace_merge_open() */
 	enum sort_order order;
 	bool force;
+	const char *swap_dialect;		 /* see writer.h */
+	const char *etrace_framing, *scaler_ids; /* likewise */
+	const char *scaler_tree;		 /* likewise */
 	struct output *output;
+	bool *has_found;		   /* set when a stream was wanted; may be NULL */
 	const volatile sig_atomic_t *stop; /* set by a signal: finish with what was read */
 };
 

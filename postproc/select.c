@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/table.h"
+#include "postproc/select_parts.h"
 
 struct indices {
 	uint64_t *items;
@@ -28,7 +29,15 @@ struct select {
 	struct {
 		struct code_range *items;
 		size_t count, capacity;
-	} ranges;	    /* where that module's range is in this stream */
+	} ranges; /* where that module's range is in this stream */
+	struct select_function functions;
+	struct select_module modules;
+	struct select_thread thread;
+	struct select_size size_range;
+	struct select_held held;
+	bool is_paired;	    /* losses follow their gains */
+	bool is_other;	    /* the stream's process is not wanted */
+	bool keeps_calls;   /* all of them, as they are */
 	struct event event; /* a changed copy */
 	struct pool pool;   /* cut backtraces */
 	struct table cut;   /* the same by frames */
@@ -104,6 +113,24 @@ static int parse_call_address(struct select *select, const char *text, struct er
 			 text);
 }
 
+static int create_parts(struct select *select, const struct select_options *options,
+			struct error *err)
+{
+	table_init(&select->held.table);
+	if (globs_parse(&select->functions.globs, options->functions) ||
+	    globs_parse(&select->modules.globs, options->modules) ||
+	    select_thread_parse(&select->thread, options->thread))
+		return no_memory(err);
+	select->is_paired = options->functions || options->modules || options->thread ||
+			    options->size ||
+			    (options->is_whole && (options->has_contexts || options->call_address));
+	select->keeps_calls = !select->is_paired && !options->has_resources &&
+			      !options->has_contexts && !options->has_pid && options->depth < 0 &&
+			      !options->remove_arguments && !options->include &&
+			      !options->exclude && !options->call_address;
+	return select_size_parse(&select->size_range, options->size, err);
+}
+
 int select_create(struct select **result, const struct select_options *options, struct error *err)
 {
 	struct select *select = calloc(1, sizeof(*select));
@@ -118,6 +145,8 @@ int select_create(struct select **result, const struct select_options *options, 
 		rc = read_indices(&select->exclude, options->exclude, err);
 	if (rc == 0)
 		rc = parse_call_address(select, options->call_address, err);
+	if (rc == 0)
+		rc = create_parts(select, options, err);
 	if (rc) {
 		select_destroy(select);
 		return rc;
@@ -144,7 +173,8 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	struct backtrace key = *whole, *found;
 	uint64_t hash;
 
-	key.count = (uint32_t)select->options.depth;
+	if (key.count > select->options.depth)
+		key.count = (uint32_t)select->options.depth;
 	hash = hash_words(select->cut.seed, key.frames, key.count);
 	found = table_find(&select->cut, hash, same_frames, &key);
 	if (found)
@@ -223,30 +253,100 @@ static bool wants_index(const struct select *select, uint64_t index)
 	return !has_index(&select->exclude, index);
 }
 
-static int select_call(struct select *select, const struct event **event, struct error *err)
+/* All that is asked of a call by itself, the cheapest first. Returns 1, 0 or -ENOMEM. */
+static int matches(struct select *select, const struct event *call)
+{
+	const struct select_options *options = &select->options;
+	int answer = wants_context(select, call->context) &&
+		     (!select->module || is_called_from_range(select, call));
+
+	if (call->kind == EVENT_NOTE && options->is_whole)
+		return answer;
+	if (answer > 0 && options->functions)
+		answer = select_function_asks(&select->functions, call->function);
+	if (answer > 0 && options->thread)
+		answer = select_thread_asks(&select->thread, call);
+	if (answer > 0 && options->modules)
+		answer = select_module_asks(&select->modules, call);
+	if (answer > 0 && select->size_range.is_set)
+		answer = call->type == CALL_TYPE_ALLOC && call->size >= select->size_range.from &&
+			 call->size <= select->size_range.to;
+	return answer;
+}
+
+/* What the call gains is remembered, so that its loss is known. */
+static int matches_by_object(struct select *select, const struct event *call)
+{
+	int answer = matches(select, call);
+
+	if (answer < 0 || (call->flags & CALL_FAILED))
+		return answer;
+	if (event_is_alloc(call) && select_held_gains(&select->held, call, answer))
+		return -ENOMEM;
+	if (event_is_free(call))
+		answer |= select_held_loses(&select->held, call);
+	return answer;
+}
+
+/* Cuts what is to be cut; *event is then a copy. */
+static int cut_call(struct select *select, const struct event **event)
 {
 	const struct event *call = *event;
-	bool is_deep = select->options.depth >= 0 && call->backtrace &&
-		       call->backtrace->count > select->options.depth;
+	bool is_cut = select->options.depth >= 0 && call->backtrace;
 
-	if (is_deep || (select->options.remove_arguments && call->argument_count)) {
+	if (is_cut || (select->options.remove_arguments && call->argument_count)) {
 		select->event = *call;
 		*event = &select->event;
 	}
-	if (is_deep) {
+	if (is_cut) {
 		select->event.backtrace = cut_known(select, call->backtrace);
 		if (!select->event.backtrace)
-			return no_memory(err);
+			return -ENOMEM;
 	}
 	if (*event != call && select->options.remove_arguments)
 		select->event.argument_count = 0;
-	return wants_class(select, call->resource) &&
-	       (!select->module || is_called_from_range(select, *event)) &&
-	       wants_index(select, call->index) && wants_context(select, call->context);
+	return 0;
+}
+
+static int select_call(struct select *select, const struct event **event, struct error *err)
+{
+	int answer = 0;
+
+	if (select->options.thread && select_thread_names(&select->thread, *event))
+		return no_memory(err);
+	if (cut_call(select, event))
+		return no_memory(err);
+	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
+		answer = select->is_paired ? matches_by_object(select, *event)
+					   : matches(select, *event);
+	return answer < 0 ? no_memory(err) : answer;
+}
+
+static int select_mapping(struct select *select, const struct event *event, struct error *err)
+{
+	if (select->module && add_range(select, event->mapping, err))
+		return -ENOMEM;
+	if (select->options.modules && select_module_maps(&select->modules, event))
+		return no_memory(err);
+	return 1;
+}
+
+/* Before PINF, or the header of a text, the process is not known: a stream without is not wanted.
+ */
+static void select_process(struct select *select, const struct event *event)
+{
+	select->is_other = select->options.has_pid && (!event->process->has_process ||
+						       event->process->pid != select->options.pid);
 }
 
 int select_event(struct select *select, const struct event **event, struct error *err)
 {
+	if (select->keeps_calls && event_is_call(*event))
+		return 1;
+	if (select->options.has_pid)
+		select_process(select, *event);
+	if (select->is_other)
+		return 0;
 	switch ((*event)->kind) {
 	case EVENT_CALL:
 	case EVENT_NOTE:
@@ -257,7 +357,7 @@ int select_event(struct select *select, const struct event **event, struct error
 		return !select->options.has_contexts ||
 		       (select->options.contexts & (*event)->call_context->bit) != 0;
 	case EVENT_MAPPING:
-		return select->module && add_range(select, (*event)->mapping, err) ? -ENOMEM : 1;
+		return select_mapping(select, *event, err);
 	case EVENT_STREAM:
 		select->ranges.count = 0;
 		break;
@@ -271,6 +371,11 @@ int select_event(struct select *select, const struct event **event, struct error
 	return 1;
 }
 
+bool select_has_process(const struct select *select)
+{
+	return !select->is_other;
+}
+
 void select_destroy(struct select *select)
 {
 	if (!select)
@@ -280,6 +385,16 @@ void select_destroy(struct select *select)
 	free(select->module);
 	free(select->ranges.items);
 	free(select->by_id.items);
+	globs_free(&select->functions.globs);
+	free(select->functions.known.items);
+	globs_free(&select->modules.globs);
+	free(select->modules.ranges.items);
+	free(select->modules.known.items);
+	globs_free(&select->thread.globs);
+	table_free(&select->thread.table);
+	pool_free(&select->thread.pool);
+	table_free(&select->held.table);
+	pool_free(&select->held.pool);
 	table_free(&select->cut);
 	pool_free(&select->pool);
 	free(select);

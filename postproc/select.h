@@ -3,9 +3,15 @@
 #define SELECT_H
 
 /*
- * What of a trace is wanted: calls by class, context, index or where they came from, backtraces
- * cut, arguments left out. Applied to each event before any view or writer sees it, in
- * sp-rtrace's order: depth, class, code range, include, exclude, context.
+ * What of a trace is wanted: calls by process, thread, function, class, context, index, size or
+ * where they came from, backtraces cut, arguments left out. Applied to each event before any view
+ * or writer sees it, in sp-rtrace's order: depth, class, code range, include, exclude, context.
+ *
+ * A loss (free, close, unlock) belongs to its gain: if the gain was kept, the loss is, too,
+ * whoever called it, since everything would look held otherwise. Beyond that a loss is kept where
+ * it matches by itself; by size it never does, as it has none. Classes need no such rule, and
+ * lists of indices mean exactly those. Of calls outside a span of time (trace_options) nothing is
+ * seen, as if the recording had begun and ended there.
  */
 
 #include <stdbool.h>
@@ -24,9 +30,25 @@ struct select_options {
 	bool remove_arguments;
 	const char *include, *exclude; /* files with indices, or NULL */
 	const char *call_address;      /* MODULE:START+SIZE, or NULL */
+	const char *functions;	       /* patterns of names, or NULL */
+	const char *modules;	       /* patterns of paths or file names, or NULL */
+	const char *thread;	       /* an id, or patterns of names, or NULL */
+	const char *size;	       /* of what is gained: A..B, or NULL */
+	bool has_pid;
+	uint32_t pid;
+	/*
+	 * How long something must have been held: known only when it is lost or at the end, so
+	 * select does nothing with it and views that list what was held do.
+	 */
+	uint64_t min_age_ns;
+	/*
+	 * For views and for streams: context and call_address, too, keep the losses of what they
+	 * keep, and notes are kept where only calls are selected. Text is as sp-rtrace's.
+	 */
+	bool is_whole;
 };
 
-/* Returns 0, -EINVAL (call_address is wrong), -ENOMEM, or what opening a file returned. */
+/* Returns 0, -EINVAL (a text in options is wrong), -ENOMEM, or what opening a file returned. */
 int select_create(struct select **select, const struct select_options *options, struct error *err);
 
 /*
@@ -34,6 +56,9 @@ int select_create(struct select **select, const struct select_options *options, 
  * select. Returns 1 if the event is wanted, 0 if not, or -ENOMEM.
  */
 int select_event(struct select *select, const struct event **event, struct error *err);
+
+/* False: the stream that is being read is of a process that is not wanted. */
+bool select_has_process(const struct select *select);
 
 void select_destroy(struct select *select);
 

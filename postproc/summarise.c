@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "postproc/views/summary.h"
-#include "postproc/writers/report.h"
+#include "postproc/writers/overview.h"
 
 static int fold_events(struct summary *summary, struct trace *trace, struct select *select,
 		       const struct summarise_options *options, struct error *err)
@@ -20,6 +20,8 @@ static int fold_events(struct summary *summary, struct trace *trace, struct sele
 		if (rc <= 0)
 			return rc;
 		rc = select_event(select, &event, err);
+		if (rc > 0 && event->kind != EVENT_STREAM && options->has_found)
+			*options->has_found = true;
 		if (rc > 0)
 			rc = summary_event(summary, event, err);
 		if (rc < 0)
@@ -96,7 +98,7 @@ int summarise(const char *const *paths, size_t count, const struct summarise_opt
 	rc = fold_files(summary, paths, count, options, is_damaged, err);
 	end = summary_end(summary, &later);
 	if (end == 0)
-		end = report_print(summary, out, &later);
+		end = overview_print(summary, NULL, options->is_newest, out, &later);
 	summary_free(summary);
 	if (rc == 0 && end) {
 		*err = later;

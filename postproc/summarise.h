@@ -20,7 +20,9 @@
 struct summarise_options {
 	struct select_options select;
 	struct trace_options trace;
+	bool is_newest; /* the files are those that a command without a file reads */
 	const volatile sig_atomic_t *stop;
+	bool *has_found; /* set when a process was wanted; may be NULL */
 	/* Called for a file that cannot be read; the others are used. */
 	void (*failed)(const char *path, const struct error *err);
 };

@@ -30,9 +30,14 @@ struct writer_options {
 	struct out *out;	   /* where a text goes; NULL for formats that are directories */
 	const char *directory;	   /* -o; NULL: none */
 	bool force;		   /* -f: write over existing files */
+	bool is_merged;		   /* events are of several processes, see trace/merge.h */
 	bool is_single_renumbered; /* -R: if one class is left, it gets the number 1 */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
+	const char *swap_dialect;   /* --swap-dialect; NULL: not given */
+	const char *etrace_framing; /* --etrace-framing, likewise */
+	const char *scaler_ids;	    /* --scaler-ids, likewise */
+	const char *scaler_tree;    /* --scaler-tree, likewise */
 };
 
 struct writer {
@@ -55,6 +60,15 @@ const struct writer *writer_find(const char *name);
 
 /* True if it writes a trace anew, and so wants to hear all that the stream says. */
 bool writer_is_stream(const struct writer *writer);
+
+/* What the names of its files end in, without the dot. */
+const char *writer_suffix(const struct writer *writer);
+
+/* What it cannot say of a trace that holdtrace did not record, as a sentence; NULL: nothing. */
+const char *writer_missing(const struct writer *writer);
+
+/* True if it can tell the processes of a merged trace apart. */
+bool writer_takes_merged(const struct writer *writer);
 
 /* The index-th writer, or NULL. */
 const struct writer *writer_at(unsigned index);

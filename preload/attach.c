@@ -12,6 +12,7 @@
 
 #include "bare.h"
 #include "contract.h"
+#include "machine.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -150,6 +151,13 @@ static uint64_t checked_size(int fd, const struct run *run)
 	return head.size;
 }
 
+/* An emulated program of a run that is not (qemu-user) reads another counter than the others. */
+static bool can_join(const struct arena *arena)
+{
+	return __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE) == ARENA_RUNNING &&
+	       (arena->machine == MACHINE_OWN || arena->clock == ARENA_CLOCK_MONOTONIC);
+}
+
 static struct arena *join(const struct run *run)
 {
 	int fd = ask_socket(run);
@@ -164,7 +172,7 @@ static struct arena *join(const struct run *run)
 	if (size)
 		arena = attach_map(fd, size);
 	sys_close(fd);
-	if (arena && __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE) != ARENA_RUNNING) {
+	if (arena && !can_join(arena)) {
 		sys_munmap(arena, size);
 		arena = NULL;
 	}

@@ -7,6 +7,7 @@
 #include <link.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -16,6 +17,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "contract.h"
+#include "machine.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -30,6 +32,7 @@ static void fill_header(struct arena *arena)
 	sys_call3(__NR_getrandom, (long)arena->session, sizeof(arena->session), GRND_NONBLOCK);
 	arena->contract = CONTRACT_HASH;
 	arena->clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
+	arena->machine = MACHINE_OWN;
 	arena->state = ARENA_STARTING;
 	settings_default(&arena->settings);
 	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);
@@ -171,9 +174,20 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 }
 
 /*
- * A child without an exit signal that leaves a grandchild behind: the host's wait() never sees
- * either, and no SIGCHLD comes. The host's signals stay blocked meanwhile, or a handler of its own
- * would run in the child.
+ * A child without an exit signal: the host's wait() does not see it, and no SIGCHLD comes.
+ * qemu-user knows none; a signal does no harm either where it must come, since no constructor of
+ * the host has run and so nobody can have a handler.
+ */
+static int quiet_child(void)
+{
+	int child = sys_clone(0);
+
+	return child == -EINVAL ? sys_clone(SIGCHLD) : child;
+}
+
+/*
+ * A quiet child leaves a grandchild behind. The host's signals stay blocked meanwhile, or a handler
+ * of its own would run in the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {
@@ -181,10 +195,10 @@ static bool start_collector(int fd, int sink, char **environment)
 	int child, status = 0;
 
 	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
-	child = sys_clone(0);
+	child = quiet_child();
 	if (!child) {
 		sys_setsid();
-		child = sys_clone(0);
+		child = quiet_child();
 		if (!child)
 			become_collector(fd, sink, environment);
 		sys_exit_group(child < 0);

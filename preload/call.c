@@ -3,11 +3,13 @@
 
 #include "maps.h"
 #include "names.h"
+#include "remote.h"
 #include "ring.h"
 #include "sys.h"
 #include "unwind.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 /* Most bytes of texts in one record. */
 #define TEXTS_MAX (2 * ARENA_TEXT_MAX)
@@ -153,20 +155,6 @@ static void drop_busy(struct thread *thread)
 	thread->told = thread->shown = 0;
 }
 
-/*
- * Whether the stack still says that the call will return to its caller: a function that the caller
- * has called since has written its own return address there, or something else.
- */
-static bool returns_to(uintptr_t frame, uintptr_t ip)
-{
-#if defined(__x86_64__)
-	return ((const uintptr_t *)frame)[-1] == ip;
-#else
-	(void)frame, (void)ip;
-	return true;
-#endif
-}
-
 /* Whether the call is among those that led here. Also true if that is not to be known. */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
@@ -191,7 +179,7 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 {
 	if (!on_known_stack(thread, open->frame))
 		return false;
-	if (open->frame <= origin->cfa || !returns_to(open->frame, open->ip))
+	if (open->frame <= origin->cfa || !arch_returns_to(open->frame, open->ip))
 		return true;
 	return open->half && !led_here(thread, open, origin);
 }
@@ -243,7 +231,8 @@ bool call_settle(struct thread *thread, const struct origin *origin)
 	if (!on_known_stack(thread, origin->cfa))
 		return !thread->is_judged;
 	if (thread->busy.frame && on_known_stack(thread, thread->busy.frame) &&
-	    (thread->busy.frame <= origin->cfa || !returns_to(thread->busy.frame, thread->busy.ip)))
+	    (thread->busy.frame <= origin->cfa ||
+	     !arch_returns_to(thread->busy.frame, thread->busy.ip)))
 		drop_busy(thread);
 	if (thread->busy.frame || !has_left(thread, origin))
 		return !thread->is_judged;
@@ -390,9 +379,9 @@ static int32_t current_cpu(void)
 {
 	const char *area;
 
-	if (!&__rseq_offset)
+	if (!&__rseq_offset || !ARCH_HAS_THREAD_POINTER)
 		return -1;
-	area = (const char *)__builtin_thread_pointer() + __rseq_offset;
+	area = (const char *)(arch_thread_pointer() + (uintptr_t)__rseq_offset);
 	return *(const volatile int32_t *)(area + 4);
 }
 
@@ -402,9 +391,10 @@ static void fill(struct record_call *record, const struct call *call,
 	record->record.more = (uint16_t)call->hook;
 	record->enter = call->enter;
 	record->leave = event->moment == MOMENT_HALF ? 0 : call->leave;
-	record->record.time = event->time		      ? event->time
-			      : event->moment == MOMENT_LEAVE ? call->leave
-							      : call->enter;
+	record->record.time = event->time ? event->time
+			      : event->moment == MOMENT_LEAVE || event->moment == MOMENT_SPLIT
+				      ? call->leave
+				      : call->enter;
 	record->call = call->number;
 	record->object = event->object;
 	record->related = event->related;
@@ -459,8 +449,11 @@ static bool write_record(const struct call *call, const struct call_event *event
 		thread, RECORD_CALL, (uint32_t)sizeof(*record) + arguments + change->fresh * 8);
 	uint64_t *at;
 
-	if (!record)
+	if (!record) {
+		if (event->moment == MOMENT_SPLIT) /* two events */
+			ring_lose(thread, LOSS_FULL);
 		return false;
+	}
 	fill(record, call, event);
 	record->flags |= change->flags;
 	record->kept = (uint16_t)change->kept;
@@ -493,6 +486,51 @@ static __attribute__((noinline)) void judge(const struct call *call, enum captur
 	*thread->error = error;
 }
 
+/* What libunwind calls is nobody's event. Signals wait: they would come in the middle of it. */
+static uint64_t remote_begin(struct thread *thread)
+{
+	uint64_t all = ~0ull, old = 0;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	thread->is_judged = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return old;
+}
+
+static void remote_end(struct thread *thread, uint64_t signals)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->is_judged = false;
+	sys_rt_sigprocmask(SIG_SETMASK, &signals, NULL);
+}
+
+static __attribute__((noinline)) uint32_t remember_remotely(const struct call *call,
+							    enum capture_end *end)
+{
+	struct thread *thread = call->thread;
+	int error = *thread->error;
+	uint64_t signals = remote_begin(thread);
+	uint32_t same =
+		remote_again(&thread->memory, call->origin, &thread->stack, life.depth, end);
+
+	remote_end(thread, signals);
+	*thread->error = error;
+	return same;
+}
+
+static __attribute__((noinline)) uint32_t walk_remotely(const struct call *call, uintptr_t *frames,
+							enum capture_end *end)
+{
+	struct thread *thread = call->thread;
+	int error = *thread->error;
+	uint64_t signals = remote_begin(thread);
+	uint32_t count = remote_walk(call->origin, &thread->stack, frames, life.depth, end);
+
+	remote_end(thread, signals);
+	*thread->error = error;
+	return count;
+}
+
 /* Makes the thread's remembered backtrace that of the call, if it is not already. */
 static void walk_and_remember(struct call *call)
 {
@@ -503,7 +541,10 @@ static void walk_and_remember(struct call *call)
 
 	if (call->walked && call->serial == thread->serial)
 		return;
-	same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
+	if (unlikely(life.is_remote))
+		same = remember_remotely(call, &end);
+	else
+		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
 	if (same != memory->count || same != before) {
 		thread->serial++;
 		if (same < thread->told)
@@ -527,8 +568,9 @@ static void event_aside(struct call *call, const struct call_event *event)
 	if (life.depth && wants_backtrace(event)) {
 		enum capture_end end;
 
-		change.fresh =
-			capture_walk(call->origin, &thread->stack, thread->aside, life.depth, &end);
+		change.fresh = life.is_remote ? walk_remotely(call, thread->aside, &end)
+					      : capture_walk(call->origin, &thread->stack,
+							     thread->aside, life.depth, &end);
 		change.flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
 		change.aside = thread->aside;
 	}

@@ -53,7 +53,7 @@ struct call_argument {
 struct call_event {
 	enum resource resource;
 	enum operation operation;
-	enum moment moment; /* ENTER, LEAVE or HALF */
+	enum moment moment; /* ENTER, LEAVE, HALF; SPLIT: also gives related back at entry */
 	uint8_t part;
 	bool failed;
 	uint64_t object, size, related;

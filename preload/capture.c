@@ -12,11 +12,6 @@
 
 #define UNKNOWN_STACK_MAX ((uintptr_t)1 << 20)
 #define PAGE_SMALLEST	  4096u
-/*
- * A function that a signal interrupted may have popped a register whose rule still tells the old
- * place, below its sp. The kernel leaves that much as it was (x86-64 ABI 3.2.2).
- */
-#define RED_ZONE 128u
 
 /*
  * What may be read. Words at low up to low + span: on a known stack all of it, on an unknown one
@@ -145,7 +140,7 @@ step(struct window *window, const struct cfi_rule *rule, struct position *at, en
 	}
 	if (!window_read(window, cfa + (uintptr_t)rule->ra, &at->ip))
 		return stop(CAPTURE_LEFT_STACK, end);
-	at->ip = dwarf_plain_address(at->ip);
+	at->ip = arch_plain_address(at->ip);
 	at->sp = cfa;
 	return WALK_ON;
 }
@@ -266,7 +261,11 @@ static bool read_signal(struct walk *walk, const struct stack_bounds *stack)
 	    !window_read(&walk->window, sp + (uintptr_t)rule->cfa, &walk->at.sp))
 		return false;
 	walk->key = walk->at.ip | CFI_EXACT;
-	window_open(&walk->window, walk->at.sp, walk->at.sp - RED_ZONE, stack);
+	/*
+	 * A function that was interrupted may have popped a register whose rule still tells the old
+	 * place, below its sp. The kernel leaves that much as it was.
+	 */
+	window_open(&walk->window, walk->at.sp, walk->at.sp - ARCH_RED_ZONE, stack);
 	return true;
 }
 
@@ -294,40 +293,6 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 
 /* The thorough walk, with all registers: rare rules, some 200 ns a frame. */
 
-/* The registers of the function that this is inlined into. */
-static inline __attribute__((always_inline)) void registers_here(struct dwarf_frame *frame)
-{
-#if defined(__x86_64__)
-	uintptr_t pc;
-
-	__asm__ volatile("leaq 0f(%%rip), %0\n0:\n\t"
-			 "movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\t"
-			 "movq %%r12, 96(%1)\n\tmovq %%r13, 104(%1)\n\tmovq %%r14, 112(%1)\n\t"
-			 "movq %%r15, 120(%1)"
-			 : "=&a"(pc)
-			 : "D"(frame->reg)
-			 : "memory");
-	frame->pc = pc;
-	frame->known = 0xf0c8;
-#elif defined(__aarch64__)
-	uintptr_t pc;
-
-	__asm__ volatile("adr %0, 0f\n0:\n\t"
-			 "stp x19, x20, [%1, 152]\n\tstp x21, x22, [%1, 168]\n\t"
-			 "stp x23, x24, [%1, 184]\n\tstp x25, x26, [%1, 200]\n\t"
-			 "stp x27, x28, [%1, 216]\n\tstp x29, x30, [%1, 232]\n\t"
-			 "mov x9, sp\n\tstr x9, [%1, 248]"
-			 : "=&r"(pc)
-			 : "r"(frame->reg)
-			 : "memory", "x9");
-	frame->pc = pc;
-	frame->known = 0xfff80000;
-#else
-	frame->known = 0;
-#endif
-	frame->is_exact = true;
-}
-
 static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
 {
 	struct dwarf_row row;
@@ -348,7 +313,8 @@ static __attribute__((noinline)) void registers_at(const struct origin *origin,
 {
 	struct window own = { .memory.read = read_memory };
 
-	registers_here(frame);
+	frame->known = arch_registers(frame->reg, &frame->pc);
+	frame->is_exact = true;
 	own.low = frame->reg[DWARF_SP];
 	own.span = origin->cfa - 8 - own.low;
 	for (unsigned int i = 0; i < 16 && frame->reg[DWARF_SP] < origin->cfa; i++)
@@ -406,7 +372,7 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 		/* Only a signal moves to another stack: what it interrupted may lie anywhere. */
 		if (frame.is_exact)
 			window_open(&walk->window, frame.reg[DWARF_SP],
-				    frame.reg[DWARF_SP] - RED_ZONE, stack);
+				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);
 		else if (frame.reg[DWARF_SP] <= walk->at.sp && !was_exact)
 			return stop(CAPTURE_NOT_RISING, end);
 		walk->at.ip = frame.pc;
@@ -631,11 +597,7 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
 	bool is_above = address >= step->sp;
 
 	slot->address = address;
-#if defined(__aarch64__)
-	slot->value = *(const uintptr_t *)address; /* with its code (dwarf.h) */
-#else
-	slot->value = outer->ip;
-#endif
+	slot->value = ARCH_SIGNS_ADDRESSES ? *(const uintptr_t *)address : outer->ip;
 	slot++;
 	if (needs_fp && rule->fp_form != CFI_FP_SAME) {
 		address = (rule->fp_form == CFI_FP_AT_CFA ? cfa : step->fp) + (uintptr_t)rule->fp;
@@ -780,6 +742,22 @@ static inline __attribute__((always_inline)) uint32_t put(struct recall *recall,
 	return same;
 }
 
+uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, uint32_t count,
+		      enum capture_end end)
+{
+	uint32_t same = 0, before = memory->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (same == i && i < before && memory->frames[i].ip == frames[count - 1 - i])
+			same++;
+		memory->frames[i].ip = frames[count - 1 - i];
+	}
+	memory->count = memory->walked = count;
+	memory->solid = 0;
+	memory->end = (uint32_t)end;
+	return same;
+}
+
 /* Where a rule needs more than sp and fp: the plain walk, of which nothing may be used again. */
 static __attribute__((noinline)) uint32_t
 put_plain(struct recall *recall, const struct origin *origin, const struct stack_bounds *stack)
@@ -787,18 +765,9 @@ put_plain(struct recall *recall, const struct origin *origin, const struct stack
 	struct capture_memory *memory = recall->memory;
 	uintptr_t *ips = (uintptr_t *)(void *)memory->steps;
 	enum capture_end end;
-	uint32_t same = 0, before = memory->count;
 	uint32_t count = capture_walk(origin, stack, ips, recall->depth, &end);
 
-	for (uint32_t i = 0; i < count; i++) {
-		if (same == i && i < before && memory->frames[i].ip == ips[count - 1 - i])
-			same++;
-		memory->frames[i].ip = ips[count - 1 - i];
-	}
-	memory->count = memory->walked = count;
-	memory->solid = 0;
-	memory->end = (uint32_t)end;
-	return same;
+	return capture_take(memory, ips, count, end);
 }
 
 /* Through signals: the frames up to there are no state that a walk could come to again. */
@@ -899,7 +868,7 @@ is_sibling(const struct capture_memory *memory, const struct origin *origin, uin
 				     : 0;
 	*needs_fp = rule->form == CFI_FP;
 	if (cfa != outer->sp || slot[0].address != cfa + (uintptr_t)rule->ra ||
-	    slot[0].value != outer->ip)
+	    arch_plain_address(slot[0].value) != outer->ip)
 		return false;
 	if (rule->fp_form == CFI_FP_SAME) {
 		*needs_fp |= outer->needs_fp;

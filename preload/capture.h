@@ -105,4 +105,12 @@ struct capture_memory {
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
 
+/*
+ * Makes a backtrace that somebody else has walked, innermost frame first, the remembered one;
+ * nothing of it will be used again. frames may lie in memory->steps. Returns how many of the
+ * outermost frames are still the same addresses.
+ */
+uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, uint32_t count,
+		      enum capture_end end);
+
 #endif

@@ -105,17 +105,21 @@ static bool compile_caller(const struct dwarf_row *row, uintptr_t pc, struct cfi
 	       compile_cfa(row, pc, rule) && compile_fp(row, rule);
 }
 
-/* glibc's signal frame on x86-64: every register is saved at an expression, sp and a constant. */
+/* The kernel saves every register at sp and a constant; glibc's table says so by an expression. */
+static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
+{
+	if (row->how[number] == DWARF_AT_VALUE)
+		return is_register_plus(row, row->where[number], DWARF_SP, false, offset);
+	*offset = row->cfa_where + row->where[number];
+	return row->how[number] == DWARF_AT_CFA && !row->cfa_is_expression &&
+	       row->cfa_register == DWARF_SP;
+}
+
 static bool compile_signal(const struct dwarf_row *row, struct cfi_rule *rule)
 {
-	const uint8_t *how = row->how;
-
 	rule->form = CFI_SIGNAL;
-	return how[DWARF_RA] == DWARF_AT_VALUE && how[DWARF_SP] == DWARF_AT_VALUE &&
-	       how[DWARF_FP] == DWARF_AT_VALUE &&
-	       is_register_plus(row, row->where[DWARF_RA], DWARF_SP, false, &rule->ra) &&
-	       is_register_plus(row, row->where[DWARF_SP], DWARF_SP, false, &rule->cfa) &&
-	       is_register_plus(row, row->where[DWARF_FP], DWARF_SP, false, &rule->fp);
+	return is_at_sp(row, DWARF_PC, &rule->ra) && is_at_sp(row, DWARF_SP, &rule->cfa) &&
+	       is_at_sp(row, DWARF_FP, &rule->fp);
 }
 
 static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_rule *rule)
@@ -131,6 +135,38 @@ static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_ru
 		rule->form = CFI_FULL;
 }
 
+#ifdef ARCH_SIGNAL_FRAME
+
+/* Whether pc is the kernel's return from a signal, by its code. Sets module where it is. */
+static bool is_signal_return(uintptr_t pc, unsigned int *module)
+{
+	uint64_t code;
+
+	if ((pc & 3) != 0)
+		return false;
+	*module = maps_find(pc);
+	/* In no module: the kernel's page may be hidden, and anything else may have no memory. */
+	if (*module == MAPS_MODULE_NONE &&
+	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
+	     !sys_is_readable((const void *)((pc + 4) & ~(uintptr_t)7))))
+		return false;
+	__builtin_memcpy(&code, (const void *)pc, sizeof(code));
+	return code == ARCH_SIGNAL_CODE;
+}
+
+static void put_signal_row(struct dwarf_row *row)
+{
+	*row = (struct dwarf_row){ .cfa_register = DWARF_SP,
+				   .cfa_where = ARCH_SIGNAL_REGISTERS,
+				   .is_signal = true };
+	for (unsigned int number = 0; number < DWARF_REGISTERS; number++) {
+		row->how[number] = DWARF_AT_CFA;
+		row->where[number] = (int32_t)number * 8;
+	}
+}
+
+#endif
+
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
 	/*
@@ -140,6 +176,12 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
 
+#ifdef ARCH_SIGNAL_FRAME
+	if (!is_exact && is_signal_return(pc, module)) {
+		put_signal_row(row);
+		return true;
+	}
+#endif
 	*module = maps_find(inside);
 	if (*module == MAPS_MODULE_NONE)
 		return false;

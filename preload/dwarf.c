@@ -3,7 +3,7 @@
 
 /* The sources: LSB 5.0 core, chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5. */
 
-#ifdef DWARF_NONE
+#if !ARCH_WALKS
 
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row)
 {
@@ -50,34 +50,38 @@ static int64_t take_signed(struct cursor *cursor, unsigned int size)
 	return (int64_t)(take(cursor, size) << unused_bits) >> unused_bits;
 }
 
-static uint64_t take_uleb(struct cursor *cursor)
+/* A number in LEB128, not extended by its sign. *shift: bits that were read. */
+static uint64_t take_leb(struct cursor *cursor, unsigned int *shift, bool *is_negative)
 {
 	uint64_t value = 0;
-	unsigned int shift = 0;
 	uint64_t byte;
 
+	*shift = 0;
 	do {
 		byte = take(cursor, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
+		if (*shift < 64)
+			value |= (byte & 0x7f) << *shift;
+		*shift += 7;
 	} while (byte & 0x80);
+	*is_negative = byte & 0x40;
 	return value;
+}
+
+static uint64_t take_uleb(struct cursor *cursor)
+{
+	unsigned int shift;
+	bool is_negative;
+
+	return take_leb(cursor, &shift, &is_negative);
 }
 
 static int64_t take_sleb(struct cursor *cursor)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint64_t byte;
+	unsigned int shift;
+	bool is_negative;
+	uint64_t value = take_leb(cursor, &shift, &is_negative);
 
-	do {
-		byte = take(cursor, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if ((byte & 0x40) && shift < 64)
+	if (is_negative && shift < 64)
 		value |= ~(uint64_t)0 << shift;
 	return (int64_t)value;
 }
@@ -305,6 +309,7 @@ enum {
 	CFA_VAL_OFFSET = 0x14,
 	CFA_VAL_OFFSET_SF = 0x15,
 	CFA_VAL_EXPRESSION = 0x16,
+	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
 	CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
 	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f
@@ -417,6 +422,7 @@ static void execute_extended(struct machine *machine, unsigned int operation)
 		take_uleb(code);
 		return;
 #if defined(__aarch64__)
+	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 	case CFA_AARCH64_NEGATE_RA_STATE:
 		machine->row.ra_is_signed = !machine->row.ra_is_signed;
 		return;
@@ -671,12 +677,10 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 {
 	const struct dwarf_frame *frame = evaluation->frame;
 
-#if defined(__x86_64__)
-	if (number == DWARF_RA) {
+	if (number == DWARF_PC) {
 		push(evaluation, frame->pc + (uint64_t)offset);
 		return;
 	}
-#endif
 	if (number >= DWARF_REGISTERS || (frame->known >> number & 1) == 0)
 		fail(evaluation, DWARF_STEP_UNKNOWN);
 	else
@@ -939,10 +943,10 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 	state = find_cfa(row, frame, memory, &cfa);
 	if (state != DWARF_STEP_OK)
 		return state;
-	state = recover(row, DWARF_RA, frame, memory, cfa, &value);
+	state = recover(row, row->is_signal ? DWARF_PC : DWARF_RA, frame, memory, cfa, &value);
 	if (state != DWARF_STEP_OK)
 		return state;
-	caller.pc = row->ra_is_signed ? dwarf_plain_address(value) : value;
+	caller.pc = row->ra_is_signed ? arch_plain_address(value) : value;
 	for (unsigned int number = 0; number < DWARF_REGISTERS; number++)
 		if (recover(row, number, frame, memory, cfa, &value) == DWARF_STEP_OK)
 			set_register(&caller, number, value);

@@ -12,28 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The registers of DWARF that the frames are made of: all general ones, and where the return
- * address stands.
- */
-#if defined(__x86_64__) && defined(__LP64__)
-#define DWARF_REGISTERS 17
-#define DWARF_FP	6
-#define DWARF_SP	7
-#define DWARF_RA	16
-#elif defined(__aarch64__) && defined(__LP64__)
-#define DWARF_REGISTERS 32
-#define DWARF_FP	29
-#define DWARF_SP	31
-#define DWARF_RA	30
-#else
-/* No walker for this processor: dwarf_find() never succeeds. */
-#define DWARF_REGISTERS 1
-#define DWARF_FP	0
-#define DWARF_SP	0
-#define DWARF_RA	0
-#define DWARF_NONE	1
-#endif
+#include "arch.h"
 
 enum dwarf_how {
 	DWARF_SAME,	 /* the caller's value is the one we have */
@@ -62,7 +41,7 @@ struct dwarf_row {
 
 /*
  * The registers of one frame; a bit in known for each that has a value. Its pc is the one of
- * DWARF_RA on x86-64.
+ * DWARF_PC.
  */
 struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
@@ -99,18 +78,5 @@ enum dwarf_step {
 /* Replaces frame by its caller's. */
 enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *frame,
 			   struct dwarf_memory *memory);
-
-/* Strips what pointer authentication put into the upper bits of a return address. */
-static inline uintptr_t dwarf_plain_address(uintptr_t address)
-{
-#if defined(__aarch64__)
-	/* xpaclri, in the hint space: does nothing where there is no pointer authentication. */
-	register uintptr_t x30 __asm__("x30") = address;
-	__asm__("hint #7" : "+r"(x30));
-	return x30;
-#else
-	return address;
-#endif
-}
 
 #endif

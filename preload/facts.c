@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/stat.h>
 
 #include "clock.h"
 #include "life.h"
@@ -16,6 +17,7 @@
 #include "unwind.h"
 
 #define NOTE_MAX 8192 /* bytes of texts in one note */
+#define PART_MAX 3000 /* of one value: it must fit a packet */
 
 /* A note that is being put together. */
 struct note {
@@ -29,14 +31,14 @@ static void note_begin(struct note *note, const char *name)
 	note->used = (uint32_t)plain_copy(note->text, name, NOTE_MAX);
 }
 
-/* Adds a pair; false where there is no room for it. value is cut at 3,000 bytes (one packet). */
+/* Adds a pair; false where there is no room for it. value is cut at PART_MAX bytes. */
 static bool note_add(struct note *note, const char *name, const char *value)
 {
 	size_t length = plain_length(value);
 	uint32_t at = note->used;
 
-	if (length > 3000)
-		length = 3000;
+	if (length > PART_MAX)
+		length = PART_MAX;
 	if (at + plain_length(name) + length + 2 > NOTE_MAX)
 		return false;
 	at += (uint32_t)plain_copy(note->text + at, name, 64);
@@ -73,6 +75,42 @@ static void note_add_link(struct note *note, const char *name, const char *link)
 	note_add(note, name, path);
 }
 
+/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
+extern void *__libc_stack_end;
+
+/* The file as exec was told, from the auxiliary vector behind arguments and environment. */
+static const char *name_at_exec(void)
+{
+	const uintptr_t *word = __libc_stack_end;
+
+	word += 1 + *word + 1; /* argc, the arguments, NULL */
+	while (*word++)
+		;
+	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++)
+		if (entry->a_type == AT_EXECFN)
+			return (const char *)entry->a_un.a_val;
+	return NULL;
+}
+
+static bool find_file(const char *path, struct statx *file)
+{
+	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
+}
+
+/* A script is not the file that runs, and both names are worth knowing. */
+static void note_add_program(struct note *note)
+{
+	const char *program = name_at_exec();
+	struct statx asked, runs;
+
+	if (!program || !find_file(program, &asked) || !find_file("/proc/self/exe", &runs))
+		return;
+	note_add(note, "program", program);
+	if (asked.stx_ino != runs.stx_ino || asked.stx_dev_minor != runs.stx_dev_minor ||
+	    asked.stx_dev_major != runs.stx_dev_major)
+		note_add_link(note, "interpreter", "/proc/self/exe");
+}
+
 static void note_add_directory(struct note *note)
 {
 	char path[4096];
@@ -100,11 +138,35 @@ static void note_add_allocator(struct note *note)
 		note_add_link(note, "allocator", "/proc/self/exe");
 }
 
+static void tell_argument(struct note *note, const char *name, const char *value)
+{
+	if (note_add(note, name, value))
+		return;
+	note_end(note);
+	note_begin(note, "~process");
+	note_add(note, name, value);
+}
+
+/* A long one goes on as argvN+1, argvN+2. */
+static void tell_rest(struct note *note, char *name, const char *value)
+{
+	size_t length = plain_length(value), end = plain_length(name);
+
+	name[end++] = '+';
+	for (uint64_t part = 1; length > PART_MAX; part++) {
+		value += PART_MAX;
+		length -= PART_MAX;
+		plain_number(name + end, part, 10);
+		tell_argument(note, name, value);
+	}
+}
+
 /* Arguments one by one, in as many notes as they need; the first also says the rest. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, "~process");
 	note_add_link(note, "executable", "/proc/self/exe");
+	note_add_program(note);
 	note_add_directory(note);
 	note_add_allocator(note);
 	note_add(note, "durations", life.one_time ? "waits" : "all");
@@ -112,11 +174,8 @@ static void tell_identity(struct note *note, int argc, char **argv)
 		char name[32];
 
 		plain_number(name + plain_copy(name, "argv", 8) - 1, (uint64_t)i, 10);
-		if (note_add(note, name, argv[i]))
-			continue;
-		note_end(note);
-		note_begin(note, "~process");
-		note_add(note, name, argv[i]);
+		tell_argument(note, name, argv[i]);
+		tell_rest(note, name, argv[i]);
 	}
 	note_end(note);
 }
@@ -200,6 +259,24 @@ static uint64_t heap_bottom(void)
 	return value;
 }
 
+void facts_tell_gone(void)
+{
+	const struct module *module;
+
+	while ((module = maps_take_gone()) != NULL) {
+		struct note note;
+		char number[24] = "0x";
+
+		note_begin(&note, "~unmap");
+		plain_number(number + 2, module->base, 16);
+		note_add(&note, "from", number);
+		plain_number(number + 2, module->end, 16);
+		note_add(&note, "to", number);
+		note_add(&note, "path", module->path);
+		note_end(&note);
+	}
+}
+
 void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
@@ -238,6 +315,21 @@ static void note_add_count(struct note *note, const char *name, const uint64_t *
 
 	plain_number(text, __atomic_load_n(count, __ATOMIC_RELAXED), 10);
 	note_add(note, name, text);
+}
+
+void facts_tell_walker(bool is_there)
+{
+	struct thread *thread = thread_self;
+	struct note note;
+
+	if (!thread)
+		return;
+	note_begin(&note, "~unwind");
+	note_add(&note, "libunwind", is_there ? "walks" : "missing");
+	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread->last = clock_now_ordered();
+	note_end(&note);
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
 }
 
 void facts_tell_unwind(void)

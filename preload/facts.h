@@ -4,11 +4,21 @@
 
 /* What a process says of itself, besides its calls: notes and the state of its heap. */
 
+#include <stdbool.h>
+
+#include "maps.h"
+
 /* Executable, arguments, directory, and the descriptors that it was born with. */
 void facts_tell_process(int argc, char **argv);
 
 /* mallinfo2, at exit; never while this thread is inside the allocator. */
 void facts_tell_heap(void);
+
+/* In a call of dlclose: a ~unmap note for each module that is gone since the last one. */
+void facts_tell_gone(void);
+
+/* At start, where libunwind is to walk: a ~unwind note that says whether it does. */
+void facts_tell_walker(bool is_there);
 
 /* At exit, in the checking mode: a ~unwind note with what it found. */
 void facts_tell_unwind(void);

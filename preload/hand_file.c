@@ -136,9 +136,13 @@ static bool duplicates(int command)
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
 }
 
-static int fcntl_event(struct call *call, int oldfd, const void *least, int result)
+/* flags: what dup3 would have been told for the same. */
+static int fcntl_event(struct call *call, int oldfd, int command, const void *least, int result)
 {
-	return fd_event(call, result, ARGUMENTS(DECIMAL(oldfd), DECIMAL((intptr_t)least)));
+	int flags = command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
+
+	return fd_event(call, result,
+			ARGUMENTS(DECIMAL(oldfd), DECIMAL((intptr_t)least), HEX(flags)));
 }
 
 EXPORT int fcntl(int oldfd, int command, ...)
@@ -154,7 +158,7 @@ EXPORT int fcntl(int oldfd, int command, ...)
 	BEGIN(fcntl, MOMENT_LEAVE, oldfd, 0, real.fcntl(oldfd, command, word))
 	result = real.fcntl(oldfd, command, word);
 	call_returned(&call);
-	return fcntl_event(&call, oldfd, word, result);
+	return fcntl_event(&call, oldfd, command, word, result);
 }
 
 EXPORT int fcntl64(int oldfd, int command, ...)
@@ -170,7 +174,7 @@ EXPORT int fcntl64(int oldfd, int command, ...)
 	BEGIN(fcntl64, MOMENT_LEAVE, oldfd, 0, real.fcntl64(oldfd, command, word))
 	result = real.fcntl64(oldfd, command, word);
 	call_returned(&call);
-	return fcntl_event(&call, oldfd, word, result);
+	return fcntl_event(&call, oldfd, command, word, result);
 }
 
 /* Both ends; each names the other as its peer. */

@@ -78,16 +78,16 @@ static void *realloc_event(struct call *call, void *old, size_t size, void *resu
 {
 	bool is_free = old && !size && !result; /* glibc's realloc(p, 0) */
 
-	if (old && (result || !size))
+	if (is_free)
 		call_event(call, &(struct call_event){ .resource = RESOURCE_MEMORY,
 						       .operation = OPERATION_FREE,
 						       .moment = MOMENT_ENTER,
-						       .part = 1,
+						       .part = RECORD_MOVED_PART,
 						       .object = WORD(old) });
 	call_event(call,
 		   &(struct call_event){ .resource = RESOURCE_MEMORY,
 					 .operation = is_free ? OPERATION_USE : OPERATION_ALLOC,
-					 .moment = MOMENT_LEAVE,
+					 .moment = old && result ? MOMENT_SPLIT : MOMENT_LEAVE,
 					 .failed = !result && !is_free,
 					 .object = WORD(result),
 					 .related = WORD(old),

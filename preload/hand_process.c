@@ -2,6 +2,7 @@
 /* Hooked by hand: how processes begin and end, and what becomes of their code. */
 #include "hand.h"
 
+#include "facts.h"
 #include "maps.h"
 #include "ring.h"
 
@@ -27,6 +28,7 @@ EXPORT int dlclose(void *handle)
 	call_sleeps(&call);
 	result = close_library(handle);
 	call_returned(&call);
+	facts_tell_gone();
 	EVENT(.resource = RESOURCE_EVENT, .operation = OPERATION_END, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = WORD(handle), .result = WORD(result));
 	call_end(&call);
@@ -121,6 +123,8 @@ static pid_t wait_event(struct call *call, pid_t pid, int status,
 {
 	bool has_ended = pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status));
 
+	if (has_ended)
+		life_tell_end(pid, status);
 	call_event(call,
 		   &(struct call_event){ .resource = RESOURCE_PROCESS,
 					 .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT,
@@ -141,7 +145,8 @@ EXPORT pid_t wait(int *status)
 	call_sleeps(&call);
 	result = real.wait(status ? status : &own);
 	call_returned(&call);
-	return wait_event(&call, result, result > 0 && status ? *status : own, NO_ARGUMENTS);
+	own = result > 0 && status ? *status : own;
+	return wait_event(&call, result, own, ARGUMENTS(HEX(own)));
 }
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
@@ -153,8 +158,8 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	call_sleeps(&call);
 	result = real.waitpid(pid, status ? status : &own, options);
 	call_returned(&call);
-	return wait_event(&call, result, result > 0 && status ? *status : own,
-			  ARGUMENTS(DECIMAL(pid), HEX(options)));
+	own = result > 0 && status ? *status : own;
+	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own)));
 }
 
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
@@ -166,8 +171,8 @@ EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 	call_sleeps(&call);
 	result = real.wait3(status ? status : &own, options, usage);
 	call_returned(&call);
-	return wait_event(&call, result, result > 0 && status ? *status : own,
-			  ARGUMENTS(HEX(options)));
+	own = result > 0 && status ? *status : own;
+	return wait_event(&call, result, own, ARGUMENTS(HEX(options), HEX(own)));
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
@@ -179,8 +184,28 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 	call_sleeps(&call);
 	result = real.wait4(pid, status ? status : &own, options, usage);
 	call_returned(&call);
-	return wait_event(&call, result, result > 0 && status ? *status : own,
-			  ARGUMENTS(DECIMAL(pid), HEX(options)));
+	own = result > 0 && status ? *status : own;
+	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own)));
+}
+
+/* As the other functions of waiting have it. */
+static int status_of(const siginfo_t *info)
+{
+	switch (info->si_pid ? info->si_code : 0) {
+	case CLD_EXITED:
+		return W_EXITCODE(info->si_status & 0xff, 0);
+	case CLD_KILLED:
+		return info->si_status;
+	case CLD_DUMPED:
+		return info->si_status | WCOREFLAG;
+	case CLD_STOPPED:
+	case CLD_TRAPPED:
+		return W_STOPCODE(info->si_status);
+	case CLD_CONTINUED:
+		return __W_CONTINUED;
+	default:
+		return 0;
+	}
 }
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
@@ -188,7 +213,7 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	siginfo_t own = { 0 };
 	const siginfo_t *said = info ? info : &own;
 	bool has_ended;
-	int result;
+	int result, status;
 
 	BEGIN(waitid, MOMENT_WAITS, id, 0, real.waitid(type, id, info, options))
 	call_sleeps(&call);
@@ -197,11 +222,14 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	has_ended = !result && said->si_pid && !(options & WNOWAIT) &&
 		    (said->si_code == CLD_EXITED || said->si_code == CLD_KILLED ||
 		     said->si_code == CLD_DUMPED);
+	status = result ? 0 : status_of(said);
+	if (has_ended)
+		life_tell_end(said->si_pid, status);
 	EVENT(.resource = RESOURCE_PROCESS,
 	      .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = result ? 0 : WORD(said->si_pid),
 	      .result = WORD(result),
-	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options)));
+	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options), HEX(status)));
 	call_end(&call);
 	return result;
 }
@@ -219,6 +247,12 @@ struct vfork_target {
 struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa, uintptr_t fp);
 uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
 
+/*
+ * In memory that a fork copies: where vfork is a fork (qemu-user), the parent has gone on when the
+ * child comes for its copy, and what they share says nothing any more.
+ */
+static __thread uintptr_t vfork_return;
+
 /* A child of vfork that calls it again would lose the first return address: it goes untraced. */
 __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
 							   uintptr_t fp)
@@ -231,7 +265,7 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 	thread = life_armed[HOOK_vfork] || life_wake(HOOK_vfork) ? call_thread() : NULL;
 	if (!thread || thread->vfork_return)
 		return (struct vfork_target){ real.vfork, 0 };
-	thread->vfork_return = ip;
+	vfork_return = thread->vfork_return = ip;
 	thread->vfork_open = thread->slot.open_count;
 	return (struct vfork_target){ real.vfork, 1 };
 }
@@ -240,7 +274,7 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {
 	struct thread *thread = thread_self;
-	const struct origin origin = { .ip = thread->vfork_return, .cfa = cfa, .fp = fp };
+	const struct origin origin = { .ip = vfork_return, .cfa = cfa, .fp = fp };
 	int saved = *thread->error;
 	struct call call;
 
@@ -256,40 +290,9 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 	return origin.ip;
 }
 
-#if defined(__x86_64__)
-__asm__(".text\n"
-	".globl vfork\n"
-	".type vfork, @function\n"
-	"vfork:\n"
-	"	.cfi_startproc\n"
-	"	movq (%rsp), %rdi\n"
-	"	leaq 8(%rsp), %rsi\n"
-	"	movq %rbp, %rdx\n"
-	"	subq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call hand_vfork_enter\n"
-	"	addq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	testq %rdx, %rdx\n"
-	"	jnz 1f\n"
-	"	jmp *%rax\n"
-	/* From here on the return address is with the thread: the stack is the caller's own. */
-	"1:	addq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_undefined rip\n"
-	"	call *%rax\n"
-	"	movq %rsp, %rsi\n"
-	"	movq %rbp, %rdx\n"
-	"	pushq %rax\n"
-	"	subq $8, %rsp\n"
-	"	movq %rax, %rdi\n"
-	"	call hand_vfork_leave\n"
-	"	movq %rax, %rcx\n"
-	"	addq $8, %rsp\n"
-	"	popq %rax\n"
-	"	jmp *%rcx\n"
-	"	.cfi_endproc\n"
-	".size vfork, .-vfork\n");
+/* Where nobody has written one, vfork goes unseen. */
+#ifdef ARCH_VFORK
+__asm__(ARCH_VFORK);
 #endif
 
 /*

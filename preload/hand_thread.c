@@ -36,16 +36,19 @@ static uint64_t birth_time(const struct birth *birth, const struct call *call)
 	return breath && breath < call->leave ? breath : call->leave;
 }
 
-/* What the child is told; its start routine is still to be filled in. NULL: it goes untold. */
+/*
+ * What the child is told; its start routine is still to be filled in. NULL: it goes untold. call:
+ * NULL for one that is not recorded; the child's own calls may be, and its stack must be known.
+ */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
 				  void *argument)
 {
-	struct birth *birth = birth_take();
+	struct birth *birth = life_is_running() ? birth_take() : NULL;
 
 	if (!birth)
 		return NULL;
-	birth->creator = call->thread->owner->thread;
-	birth->call = call->number;
+	birth->creator = call ? call->thread->owner->thread : 0;
+	birth->call = call ? call->number : 0;
 	birth->breath = 0;
 	birth->stack_size = attributes ? stack_size_of(attributes) : default_stack_size();
 	birth->argument = argument;
@@ -94,6 +97,38 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 	return result;
 }
 
+/* The creator's half of a birth that it does not record. */
+static int created_unseen(struct birth *birth, int result)
+{
+	if (birth)
+		birth_leave(birth);
+	if (birth && result)
+		birth_leave(birth);
+	return result;
+}
+
+static int create_unseen(pthread_t *thread, const pthread_attr_t *attributes,
+			 void *(*start)(void *), void *argument)
+{
+	struct birth *birth = expect_birth(NULL, attributes, argument);
+
+	if (birth)
+		birth->start = start;
+	return created_unseen(birth,
+			      real.pthread_create(thread, attributes, birth ? thread_start : start,
+						  birth ? birth : argument));
+}
+
+static int create_unseen_c11(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	struct birth *birth = expect_birth(NULL, NULL, argument);
+
+	if (birth)
+		birth->start_c11 = start;
+	return created_unseen(birth, real.thrd_create(thread, birth ? thread_start_c11 : start,
+						      birth ? birth : argument));
+}
+
 EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
 			  void *(*start)(void *), void *restrict argument)
 {
@@ -101,7 +136,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	int result;
 
 	BEGIN(pthread_create, MOMENT_LEAVE, 0, 0,
-	      real.pthread_create(thread, attributes, start, argument))
+	      create_unseen(thread, attributes, start, argument))
 	birth = expect_birth(&call, attributes, argument);
 	if (birth)
 		birth->start = start;
@@ -117,7 +152,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	struct birth *birth;
 	int result;
 
-	BEGIN(thrd_create, MOMENT_LEAVE, 0, 0, real.thrd_create(thread, start, argument))
+	BEGIN(thrd_create, MOMENT_LEAVE, 0, 0, create_unseen_c11(thread, start, argument))
 	birth = expect_birth(&call, NULL, argument);
 	if (birth)
 		birth->start_c11 = start;

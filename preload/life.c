@@ -15,11 +15,12 @@
 #include "names.h"
 #include "plain.h"
 #include "real.h"
+#include "remote.h"
 #include "ring.h"
 #include "sys.h"
 #include "thread.h"
-#include "unwind.h"
 #include "toggle.h"
+#include "unwind.h"
 #include "wire.h"
 
 enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
@@ -34,6 +35,11 @@ static uint32_t state;
 
 /* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL. */
 extern void *__libc_stack_end;
+
+bool life_is_running(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_RUNNING && *life.fork_mark;
+}
 
 void life_silence(void)
 {
@@ -62,6 +68,22 @@ void life_seal(bool on)
 void life_lose(enum loss reason)
 {
 	__atomic_fetch_add(&life.arena->processes[life.process].lost[reason], 1, __ATOMIC_RELAXED);
+}
+
+void life_tell_end(int32_t pid, int status)
+{
+	struct arena *arena = life.arena;
+	uint32_t used = arena ? __atomic_load_n(&arena->processes_used, __ATOMIC_ACQUIRE) : 0;
+
+	for (uint32_t i = 0; i < used && i < ARENA_PROCESSES; i++) {
+		struct arena_process *process = &arena->processes[i];
+
+		if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ALIVE ||
+		    process->pid != pid)
+			continue;
+		process->told_status = status;
+		__atomic_fetch_or(&process->flags, PROCESS_TOLD, __ATOMIC_RELEASE);
+	}
 }
 
 /*
@@ -257,14 +279,42 @@ bool life_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
+/* Opens a library; what the loader and its constructors call is no event of the program. */
+static int open_quietly(int (*open)(void))
+{
+	uint8_t armed[HOOK_COUNT];
+	int result;
+
+	for (int i = 0; i < HOOK_COUNT; i++) {
+		armed[i] = life_armed[i];
+		life_armed[i] = 0;
+	}
+	result = open();
+	for (int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = armed[i];
+	return result;
+}
+
+/* Says so in the trace, since without it backtraces may be others than were asked for. */
+static void open_remote(void)
+{
+	life.is_remote = open_quietly(remote_open) == 0;
+	if (life.depth)
+		facts_tell_walker(life.is_remote);
+}
+
 /* -z initfirst: before the constructors of every other library and of the program. */
 __attribute__((constructor)) static void life_construct(int argc, char **argv, char **environment)
 {
 	start_once(argc, argv, environment);
 	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
 	 */
-	if (life.arena && life.arena->settings.check_unwind)
-		life.check_unwind = unwind_open() == 0;
+	if (!life.arena)
+		return;
+	if (life.arena->settings.check_unwind)
+		life.check_unwind = open_quietly(unwind_open) == 0;
+	if (life.arena->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
+		open_remote();
 }
 
 /* With -z initfirst also the last destructor: what exit() has to say is said after all others. */

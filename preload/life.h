@@ -20,6 +20,7 @@ struct life {
 	int32_t pid;
 	uint32_t depth;	   /* most frames of a backtrace */
 	bool check_unwind; /* every backtrace is compared with libunwind's */
+	bool is_remote;	   /* libunwind walks (remote.h) */
 	bool one_time;	   /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
@@ -40,6 +41,9 @@ bool life_is_listed(const char *name);
 /* Starts the library if nobody has yet. True if the hook may record now. */
 bool life_wake(enum hook_number hook);
 
+/* Whether this process records at all; a fork's child does from its first hooked call on. */
+bool life_is_running(void);
+
 /* Nothing is recorded from here on: the collector is gone or something failed. */
 void life_silence(void);
 
@@ -51,6 +55,12 @@ void life_seal(bool on);
 
 /* We are a new process: whatever call made it. Gives it an entry of its own, and a new mark. */
 void life_forked(void);
+
+/*
+ * A child has ended, as wait(2) says with this status. Whoever collects may have come too late to
+ * see it itself, since the parent has taken the child away.
+ */
+void life_tell_end(int32_t pid, int status);
 
 /* Counts an event that belongs to no slot. */
 void life_lose(enum loss reason);

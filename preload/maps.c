@@ -428,3 +428,17 @@ void maps_check(void)
 			retire(number);
 	}
 }
+
+const struct module *maps_take_gone(void)
+{
+	for (unsigned int number = 0; number < maps_count(); number++) {
+		struct module *module = *place_of(number);
+		struct dl_find_object found;
+
+		if (__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
+		    !__atomic_exchange_n(&module->is_told, true, __ATOMIC_ACQ_REL) &&
+		    _dl_find_object((void *)module->start, &found) != 0)
+			return module;
+	}
+	return NULL;
+}

@@ -32,7 +32,8 @@ struct module {
 	/* What _dl_find_object said of it, to notice that the range changed hands. */
 	const void *link_map;
 	uintptr_t map_start, map_end;
-	bool is_gone; /* unloaded; the one field that changes */
+	bool is_gone; /* unloaded; this field and the next are those that change */
+	bool is_told; /* that it is gone: maps_take_gone() */
 };
 
 extern unsigned int maps_number;
@@ -62,6 +63,12 @@ unsigned int maps_find(uintptr_t address);
  * dlclose hook after the real one, and by capture_walk() for calls that the loader makes.
  */
 void maps_check(void);
+
+/*
+ * A module that is gone, whose range nothing else has taken, and that was not taken here before.
+ * NULL: there is none. Of several threads that ask each gets another one.
+ */
+const struct module *maps_take_gone(void);
 
 /* Where the dynamic loader lies; of no size until the first module has been found. */
 extern struct maps_loader {

@@ -4,8 +4,7 @@
 
 /*
  * System calls without libc: inside a host nothing may touch errno, be a cancellation point, or
- * pass through a function that somebody hooks. Every call returns its result, or -errno. x86-64 and
- * aarch64; elsewhere -ENOSYS.
+ * pass through a function that somebody hooks. Every call returns its result, or -errno.
  */
 
 #include <stdbool.h>
@@ -15,76 +14,22 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "arch.h"
+
 struct msghdr;
 struct rusage;
 struct sockaddr;
 struct timespec;
 
-#if defined(__x86_64__) && defined(__LP64__)
-
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory", "cc");
-	return result;
+	return arch_call6(number, a, b, c, d, e, f);
 }
 
 static inline long sys_call3(long number, long a, long b, long c)
 {
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory", "cc");
-	return result;
+	return arch_call3(number, a, b, c);
 }
-
-#elif defined(__aarch64__) && defined(__LP64__)
-
-static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-	register long x5 __asm__("x5") = f;
-
-	__asm__ volatile("svc #0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			 : "memory", "cc");
-	return x0;
-}
-
-static inline long sys_call3(long number, long a, long b, long c)
-{
-	return sys_call6(number, a, b, c, 0, 0, 0);
-}
-
-#else
-
-static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	(void)number, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
-	return -ENOSYS;
-}
-
-static inline long sys_call3(long number, long a, long b, long c)
-{
-	return sys_call6(number, a, b, c, 0, 0, 0);
-}
-
-#endif
 
 static inline long sys_call0(long number)
 {

@@ -9,11 +9,17 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Namespaces and blocks nest a few levels deep in real programs; hostile ones go on for ever. */
 #define NESTING_MAX 64
+/* Steps through a .dwo file's unit, whose size nobody tells. */
+#define SPLIT_SIZE_MAX (64u << 20)
 /* Inlined calls at one address. */
 #define CHAIN_MAX 256
 
@@ -27,6 +33,7 @@ struct function {
 struct unit {
 	Dwarf_Off offset; /* of its first DIE */
 	Dwarf_Die die;
+	Dwarf_Die tree; /* where its functions are: die, or that of its .dwo file */
 	bool is_scanned, is_deep, is_mangling;
 	uint64_t size;	      /* bytes; no unit has more DIEs, whatever a hostile tree pretends */
 	struct ranges ranges; /* item: index into functions */
@@ -39,6 +46,7 @@ struct unit {
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	const struct elffile *code;
+	char directory[PATH_MAX]; /* where the file lies */
 	struct {
 		struct unit *items; /* ascending offsets */
 		size_t count, capacity;
@@ -69,7 +77,9 @@ static int add_unit(struct debuginfo *debuginfo, Dwarf_Die *die, uint64_t bytes)
 
 	if (!unit)
 		return -ENOMEM;
-	*unit = (struct unit){ .offset = dwarf_dieoffset(die), .die = *die, .size = bytes };
+	*unit = (struct unit){
+		.offset = dwarf_dieoffset(die), .die = *die, .tree = *die, .size = bytes
+	};
 	return 0;
 }
 
@@ -114,7 +124,7 @@ static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
 static int add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
 	/* Linkers leave ranges of dropped functions behind, at 0, 1 or -1. */
-	if (!elffile_is_code(debuginfo->code, from))
+	if (!layout_is_code(&debuginfo->code->layout, from))
 		return 0;
 	return ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
 }
@@ -184,6 +194,18 @@ static int index_units(struct debuginfo *debuginfo)
 	return failure;
 }
 
+static void find_directory(struct debuginfo *debuginfo, const struct elffile *file)
+{
+	char link[32], *slash;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	if (readlink(link, debuginfo->directory, sizeof(debuginfo->directory) - 1) < 0)
+		debuginfo->directory[0] = 0;
+	slash = strrchr(debuginfo->directory, '/');
+	if (slash)
+		*slash = 0;
+}
+
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     const struct elffile *code, struct error *err)
 {
@@ -193,6 +215,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 	if (!created)
 		return error_set(err, ENOMEM, "no memory");
 	created->code = code;
+	find_directory(created, file);
 	created->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!created->dwarf) {
 		free(created);
@@ -267,9 +290,12 @@ static int add_function(struct unit *unit, Dwarf_Die *die)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		int failure =
-			ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
+		int failure;
 
+		/* What a linker has thrown away lies at 0. */
+		if (!from)
+			continue;
+		failure = ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
 		if (failure)
 			return failure;
 		if (!entry)
@@ -304,6 +330,53 @@ static bool holds_functions(const struct unit *unit, int tag)
 	}
 }
 
+/* libdw opens whatever stands at that path, be it a FIFO. */
+static bool is_harmless(const char *directory, const char *name)
+{
+	cleanup_free char *path = NULL;
+	struct stat status;
+
+	if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : directory, name[0] == '/' ? "" : "/",
+		     name) < 0) {
+		path = NULL;
+		return false;
+	}
+	return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+
+	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+}
+
+/*
+ * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies in a .dwo file
+ * beside the object file, or beside the program. libdw looks there and compares the unit's number.
+ */
+static void find_split(const struct debuginfo *debuginfo, struct unit *unit)
+{
+	const char *name = string_of(&unit->die, DW_AT_dwo_name);
+	const char *directory = string_of(&unit->die, DW_AT_comp_dir);
+	Dwarf_Die split;
+	Dwarf_Half tag;
+
+	if (!name)
+		name = string_of(&unit->die, DW_AT_GNU_dwo_name);
+	if (!name || !is_harmless(directory ? directory : ".", name) ||
+	    !is_harmless(debuginfo->directory, name))
+		return;
+	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) != 0 ||
+	    !split.cu)
+		return;
+	tag = (Dwarf_Half)dwarf_tag(&split);
+	if (tag != DW_TAG_compile_unit)
+		return;
+	unit->tree = split;
+	unit->size = SPLIT_SIZE_MAX;
+}
+
 /* Finds the functions below a unit's first DIE that have code. */
 static int scan_functions(struct unit *unit)
 {
@@ -311,7 +384,7 @@ static int scan_functions(struct unit *unit)
 	uint64_t budget = unit->size;
 	unsigned depth = 0;
 
-	if (dwarf_child(&unit->die, &path[0]) != 0)
+	if (dwarf_child(&unit->tree, &path[0]) != 0)
 		return 0;
 	for (;;) {
 		Dwarf_Die *die = &path[depth];
@@ -340,13 +413,16 @@ static int scan_functions(struct unit *unit)
  * Reads the unit's functions; is_deep: also those that stand inside functions, as gcc has it for
  * lambdas. That takes a look at every DIE, and so waits until an address is not found without.
  */
-static int scan_unit(struct unit *unit, bool is_deep)
+static int scan_unit(const struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
 	int failure;
 
+	if (!unit->is_scanned)
+		find_split(debuginfo, unit);
+
 	unit->is_scanned = true;
 	unit->is_deep = is_deep;
-	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->die));
+	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->tree));
 	unit->functions.count = 0;
 	unit->ranges.count = 0;
 	failure = scan_functions(unit);
@@ -355,14 +431,15 @@ static int scan_unit(struct unit *unit, bool is_deep)
 }
 
 /* The function around address, or NULL. */
-static struct function *find_function(struct unit *unit, uint64_t address)
+static struct function *find_function(const struct debuginfo *debuginfo, struct unit *unit,
+				      uint64_t address)
 {
 	const struct range *range;
 
-	if (!unit->is_scanned && scan_unit(unit, false) != 0)
+	if (!unit->is_scanned && scan_unit(debuginfo, unit, false) != 0)
 		return NULL;
 	range = ranges_find(&unit->ranges, address);
-	if (!range && !unit->is_deep && scan_unit(unit, true) == 0)
+	if (!range && !unit->is_deep && scan_unit(debuginfo, unit, true) == 0)
 		range = ranges_find(&unit->ranges, address);
 	return range ? &unit->functions.items[range->item] : NULL;
 }
@@ -462,7 +539,7 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 		frame->line = (unsigned)value;
 	if (dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0 &&
-	    dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && value < count)
+	    dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 && value < count)
 		frame->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 
@@ -491,7 +568,7 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 	if (!range || max == 0)
 		return 0;
 	unit = &debuginfo->units.items[range->item];
-	function = find_function(unit, address);
+	function = find_function(debuginfo, unit, address);
 	if (function) {
 		*entry = function->entry;
 		count = find_inlines(unit, function, address, chain);

@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -64,15 +67,15 @@ static int read_segments(struct elffile *file, struct error *err)
 
 	if (elf_getphdrnum(file->elf, &count) != 0)
 		return error_set(err, ENOEXEC, "is damaged: %s", elf_errmsg(-1));
-	file->segments = calloc(count ? count : 1, sizeof(*file->segments));
-	if (!file->segments)
+	file->layout.segments = calloc(count ? count : 1, sizeof(*file->layout.segments));
+	if (!file->layout.segments)
 		return error_set(err, ENOMEM, "no memory");
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 
 		if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD)
 			continue;
-		file->segments[file->segment_count++] = (struct segment){
+		file->layout.segments[file->layout.count++] = (struct segment){
 			.offset = header.p_offset,
 			.vaddr = header.p_vaddr,
 			.filesz = header.p_filesz,
@@ -104,15 +107,12 @@ static int read_file(struct elffile *file, struct error *err)
 	return read_segments(file, err);
 }
 
-int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err)
+/* Takes the descriptor over, also where it fails. */
+static int open_fd(struct elffile **file, int fd, struct error *err)
 {
-	int fd = open_regular(root, path, err);
-	struct elffile *opened;
+	struct elffile *opened = calloc(1, sizeof(*opened));
 	int failure;
 
-	if (fd < 0)
-		return fd;
-	opened = calloc(1, sizeof(*opened));
 	if (!opened) {
 		close(fd);
 		return error_set(err, ENOMEM, "no memory");
@@ -127,31 +127,49 @@ int elffile_open(struct elffile **file, const char *root, const char *path, stru
 	return 0;
 }
 
+int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err)
+{
+	int fd = open_regular(root, path, err);
+
+	return fd < 0 ? fd : open_fd(file, fd, err);
+}
+
+/* Two pages on x86-64, four at most elsewhere; the section headers stand behind all else. */
+static size_t vdso_size(const ElfW(Ehdr) * header)
+{
+	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+}
+
+int elffile_open_vdso(struct elffile **file, struct error *err)
+{
+	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int fd;
+
+	if (!header)
+		return error_set(err, ENOENT, "has no file");
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return error_system(err, errno, "cannot be copied");
+	if (write(fd, header, vdso_size(header)) != (ssize_t)vdso_size(header)) {
+		close(fd);
+		return error_set(err, EIO, "cannot be copied");
+	}
+	return open_fd(file, fd, err);
+}
+
 void elffile_close(struct elffile *file)
 {
 	if (!file)
 		return;
 	elf_end(file->elf);
 	close(file->fd);
-	free(file->segments);
+	free(file->layout.segments);
 	free(file);
 }
 
 bool elffile_has_build_id(const struct elffile *file, const uint8_t *build_id, size_t size)
 {
 	return file->build_id_size == size && memcmp(file->build_id, build_id, size) == 0;
-}
-
-bool elffile_is_code(const struct elffile *file, uint64_t address)
-{
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct segment *segment = &file->segments[i];
-
-		if (segment->is_code && address >= segment->vaddr &&
-		    address - segment->vaddr < segment->memsz)
-			return true;
-	}
-	return false;
 }
 
 static Elf_Scn *find_section(const struct elffile *file, const char *name)

@@ -13,21 +13,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "resolver/layout.h"
 
 /* Larger files are refused: they cannot be mapped on every machine. */
 #define ELFFILE_SIZE_MAX (UINT64_C(4) << 30)
-
-struct segment {
-	uint64_t offset, vaddr, filesz, memsz, align;
-	bool is_code;
-};
 
 struct elffile {
 	int fd;
 	Elf *elf;
 	GElf_Ehdr header;
-	struct segment *segments; /* PT_LOAD only */
-	size_t segment_count;
+	struct layout layout;
 	const uint8_t *build_id; /* inside elf */
 	size_t build_id_size;
 };
@@ -38,13 +33,13 @@ struct elffile {
  */
 int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err);
 
+/* The [vdso] of this process, copied. */
+int elffile_open_vdso(struct elffile **file, struct error *err);
+
 void elffile_close(struct elffile *file);
 
 /* Does the file carry exactly this build-id? */
 bool elffile_has_build_id(const struct elffile *file, const uint8_t *build_id, size_t size);
-
-/* Is address in an executable segment, as the file counts addresses? */
-bool elffile_is_code(const struct elffile *file, uint64_t address);
 
 /* Is there a section of this name that has contents? */
 bool elffile_has_section(const struct elffile *file, const char *name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/filter.h"
 
+#include "base/array.h"
 #include "base/out.h"
 
 #include <elf.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -19,14 +21,36 @@ struct buffer {
 	size_t size, capacity;
 };
 
+enum line_kind {
+	LINE_PASSES,
+	LINE_HEADER,
+	LINE_FRAME,
+	LINE_CALL,
+	LINE_END, /* of a backtrace */
+};
+
+/* A line of the input buffer, between being read and being written. */
+struct line {
+	enum line_kind kind;
+	size_t begin, size; /* with its newline, which only the last one may lack */
+	size_t used;	    /* of a frame: up to its address's end */
+	const struct resolve_ask *ask;
+};
+
 struct filter {
 	struct resolve *resolve;
 	const struct filter_options *options;
 	struct filter_result *result;
 	struct out out;
 	struct buffer in;
-	bool is_begun;	 /* the first line has been seen */
-	bool is_passing; /* inside a line that is too long */
+	struct {
+		struct line *items;
+		size_t count, capacity;
+	} lines;
+	uint64_t calls;	   /* events whose backtrace comes next */
+	bool is_backtrace; /* inside one */
+	bool is_begun;	   /* the first line has been seen */
+	bool is_passing;   /* inside a line that is too long */
 	enum resolve_base base;
 	char *path; /* of the mapping at hand */
 };
@@ -220,15 +244,30 @@ static void take_header(struct filter *filter, const char *line, size_t size)
 	value = find_value(line, size, "arch", &length);
 	if (value)
 		take_architecture(filter, value, length);
-	value = find_value(line, size, "filter", &length);
+}
+
+static void put_header(struct out *out, const char *line, size_t size)
+{
+	size_t length;
+	const char *value = find_value(line, size, "filter", &length);
+
 	if (!value) {
-		insert_filters(&filter->out, line, size);
+		insert_filters(out, line, size);
 		return;
 	}
-	out_bytes(&filter->out, line, (size_t)(value - line) - strlen("filter="));
-	put_filters(&filter->out, value, length);
+	out_bytes(out, line, (size_t)(value - line) - strlen("filter="));
+	put_filters(out, value, length);
 	value += length;
-	out_bytes(&filter->out, value, size - (size_t)(value - line));
+	out_bytes(out, value, size - (size_t)(value - line));
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Reads 0x and hexadecimal digits. Returns how many bytes that were, 0 if there is no number. */
@@ -239,16 +278,9 @@ static size_t read_number(const char *text, size_t size, uint64_t *number)
 	if (!begins_with(text, size, "0x"))
 		return 0;
 	for (*number = 0; used < size; used++) {
-		char c = text[used];
-		int digit;
+		int digit = hex_digit(text[used]);
 
-		if (c >= '0' && c <= '9')
-			digit = c - '0';
-		else if (c >= 'a' && c <= 'f')
-			digit = c - 'a' + 10;
-		else if (c >= 'A' && c <= 'F')
-			digit = c - 'A' + 10;
-		else
+		if (digit < 0)
 			break;
 		if (*number >> 60)
 			return 0;
@@ -257,10 +289,29 @@ static size_t read_number(const char *text, size_t size, uint64_t *number)
 	return used > 2 ? used : 0;
 }
 
+/* " build-id=HEX", holdtrace's own, which others do not look at. Anything else is no build-id. */
+static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, size_t max)
+{
+	static const char key[] = " build-id=";
+	size_t start = strlen(key), count = 0;
+
+	if (!begins_with(text, size, key))
+		return 0;
+	for (; start + 1 < size && count < max; start += 2) {
+		int high = hex_digit(text[start]), low = hex_digit(text[start + 1]);
+
+		if (high < 0 || low < 0)
+			break;
+		build_id[count++] = (uint8_t)(high << 4 | low);
+	}
+	return (unsigned)count;
+}
+
 /* ": PATH => 0xFROM-0xTO"; the path may hold blanks and arrows. */
 static int take_mapping(struct filter *filter, const char *line, size_t size)
 {
 	struct resolve_module module = { .base = filter->base };
+	uint8_t build_id[64];
 	const char *arrow = memrchr(line, '>', size), *rest;
 	size_t left, used;
 	int failure;
@@ -283,6 +334,8 @@ static int take_mapping(struct filter *filter, const char *line, size_t size)
 	if (!filter->path)
 		return -ENOMEM;
 	module.path = filter->path;
+	module.build_id = build_id;
+	module.build_id_size = read_build_id(rest + used, left - used, build_id, sizeof(build_id));
 	failure = resolve_map(filter->resolve, &module);
 	/* An empty range maps nothing; that is no reason to stop. */
 	return failure == -EINVAL ? 0 : failure;
@@ -330,78 +383,147 @@ static bool is_resolved(const char *text, size_t size)
  * A frame: its address, then names. size includes the newline; without one the file was cut off
  * there, perhaps within the number.
  */
-static void take_frame(struct filter *filter, const char *line, size_t size)
+static void take_frame(struct filter *filter, const char *text, struct line *line)
+{
+	size_t size = line->size;
+	uint64_t address;
+	size_t used = read_number(text + 1, size - 1, &address) + 1;
+
+	if (used == 1 || text[size - 1] != '\n' || (text[used] != '\n' && text[used] != ' ') ||
+	    (filter->options->keep_resolved && is_resolved(text + used, size - used)))
+		return;
+	line->kind = LINE_FRAME;
+	line->used = used;
+	line->ask = resolve_ask(filter->resolve, address, false);
+}
+
+/* `12. ` begins a call. */
+static bool is_call(const char *text, size_t size)
+{
+	size_t digits = 0;
+
+	while (digits < size && text[digits] >= '0' && text[digits] <= '9')
+		digits++;
+	return digits > 0 && begins_with(text + digits, size - digits, ". ");
+}
+
+/* Sees what a line is, and has looked up what it needs. Returns 0 or -ENOMEM. */
+static int take_line(struct filter *filter, const char *text, struct line *line)
+{
+	bool is_first = !filter->is_begun;
+	size_t length = line->size - (text[line->size - 1] == '\n');
+
+	filter->is_begun = true;
+	if (is_first && is_header(text, length)) {
+		take_header(filter, text, length);
+		line->kind = LINE_HEADER;
+	} else if (begins_with(text, length, "\t0x")) {
+		take_frame(filter, text, line);
+	} else if (begins_with(text, length, ": ")) {
+		return take_mapping(filter, text, length);
+	} else if (is_call(text, length)) {
+		line->kind = LINE_CALL;
+	} else if (length == 0) {
+		line->kind = LINE_END;
+	}
+	return 0;
+}
+
+/*
+ * Takes all whole lines of the input buffer, at the end of input also the last one without a
+ * newline. Returns how many bytes that were, or -ENOMEM.
+ */
+static ssize_t take_lines(struct filter *filter, bool is_end)
+{
+	const struct buffer *in = &filter->in;
+	size_t begin = 0;
+
+	filter->lines.count = 0;
+	while (begin < in->size) {
+		const char *text = in->bytes + begin;
+		const char *newline = memchr(text, '\n', in->size - begin);
+		size_t size = newline ? (size_t)(newline - text) + 1 : in->size - begin;
+		bool is_passing = filter->is_passing || size > FILTER_LINE_MAX;
+		struct line *line;
+
+		if (!newline && !is_end && !is_passing)
+			break;
+		line = ARRAY_ADD(&filter->lines);
+		if (!line)
+			return -ENOMEM;
+		*line = (struct line){ .kind = LINE_PASSES, .begin = begin, .size = size };
+		filter->is_passing = is_passing && !newline;
+		begin += size;
+		if (is_passing)
+			filter->is_begun = true;
+		else if (take_line(filter, text, line) != 0)
+			return -ENOMEM;
+	}
+	return (ssize_t)begin;
+}
+
+/* Which events a backtrace belongs to: those whose lines stand before it. */
+static void count_events(struct filter *filter, enum line_kind kind)
+{
+	if (kind == LINE_PASSES || kind == LINE_HEADER)
+		return;
+	if (kind == LINE_FRAME && filter->is_backtrace)
+		return;
+	if (!filter->is_backtrace && kind != LINE_CALL && (filter->calls || kind == LINE_FRAME)) {
+		resolve_backtrace(filter->resolve, filter->calls);
+		filter->calls = 0;
+	}
+	filter->is_backtrace = kind == LINE_FRAME;
+	filter->calls += kind == LINE_CALL;
+}
+
+static void put_frame(struct filter *filter, const char *text, const struct line *line)
 {
 	struct symbol symbols[RESOLVE_FRAMES_MAX];
-	uint64_t address;
-	size_t used = read_number(line + 1, size - 1, &address) + 1;
-	unsigned count;
+	unsigned count = resolve_take(filter->resolve, line->ask, symbols, RESOLVE_FRAMES_MAX);
 
-	if (used == 1 || line[size - 1] != '\n' || (line[used] != '\n' && line[used] != ' ') ||
-	    (filter->options->keep_resolved && is_resolved(line + used, size - used))) {
-		out_bytes(&filter->out, line, size);
-		return;
-	}
-	count = resolve_address(filter->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
 	for (unsigned i = 0; i < count && i < RESOLVE_FRAMES_MAX; i++) {
-		out_bytes(&filter->out, line, used);
+		out_bytes(&filter->out, text, line->used);
 		put_symbol(&filter->out, &symbols[i]);
 		out_char(&filter->out, '\n');
 	}
 }
 
-/* One line with its newline, which only the last one may lack. Returns 0 or -ENOMEM. */
-static int take_line(struct filter *filter, const char *line, size_t size)
+static void put_line(struct filter *filter, const struct line *line)
 {
-	bool is_first = !filter->is_begun;
-	size_t length = size - (line[size - 1] == '\n');
-	int failure = 0;
+	const char *text = filter->in.bytes + line->begin;
+	size_t length = line->size - (text[line->size - 1] == '\n');
 
-	filter->is_begun = true;
-	if (is_first && is_header(line, length)) {
-		take_header(filter, line, length);
-		out_bytes(&filter->out, line + length, size - length);
-		return 0;
+	count_events(filter, line->kind);
+	switch (line->kind) {
+	case LINE_FRAME:
+		put_frame(filter, text, line);
+		break;
+	case LINE_HEADER:
+		put_header(&filter->out, text, length);
+		out_bytes(&filter->out, text + length, line->size - length);
+		break;
+	case LINE_PASSES:
+	case LINE_CALL:
+	case LINE_END:
+		out_bytes(&filter->out, text, line->size);
+		break;
 	}
-	if (begins_with(line, size, "\t0x")) {
-		take_frame(filter, line, size);
-		return 0;
-	}
-	if (begins_with(line, size, ": "))
-		failure = take_mapping(filter, line, length);
-	out_bytes(&filter->out, line, size);
-	return failure;
 }
 
-/*
- * Takes all whole lines of the input buffer, at the end of input also the last one without a
- * newline. Returns 0 or -ENOMEM.
- */
-static int take_lines(struct filter *filter, bool is_end)
+/* One buffer full: all its addresses are looked up together. Returns 0 or -ENOMEM. */
+static int pass_on(struct filter *filter, bool is_end)
 {
 	struct buffer *in = &filter->in;
-	size_t begin = 0;
+	ssize_t taken = take_lines(filter, is_end);
 
-	while (begin < in->size && out_error(&filter->out) == 0) {
-		const char *line = in->bytes + begin;
-		const char *newline = memchr(line, '\n', in->size - begin);
-		size_t size = newline ? (size_t)(newline - line) + 1 : in->size - begin;
-		bool is_passing = filter->is_passing || size > FILTER_LINE_MAX;
-
-		if (!newline && !is_end && !is_passing)
-			break;
-		filter->is_passing = is_passing && !newline;
-		begin += size;
-		if (is_passing) {
-			filter->is_begun = true;
-			out_bytes(&filter->out, line, size);
-			continue;
-		}
-		if (take_line(filter, line, size) != 0)
-			return -ENOMEM;
-	}
-	memmove(in->bytes, in->bytes + begin, in->size - begin);
-	in->size -= begin;
+	if (taken < 0)
+		return -ENOMEM;
+	resolve_wait(filter->resolve);
+	for (size_t i = 0; i < filter->lines.count && out_error(&filter->out) == 0; i++)
+		put_line(filter, &filter->lines.items[i]);
+	memmove(in->bytes, in->bytes + taken, in->size - (size_t)taken);
+	in->size -= (size_t)taken;
 	return 0;
 }
 
@@ -433,7 +555,7 @@ static int copy(struct filter *filter, int input, struct error *err)
 				err, EBADMSG,
 				"%s: a trace that is not text: holdtrace-postproc -r reads it",
 				filter->options->input_name);
-		if (take_lines(filter, size == 0) != 0)
+		if (pass_on(filter, size == 0) != 0)
 			return error_set(err, ENOMEM, "no memory");
 		/* Less than asked for: the next read() may wait, and our reader with it. */
 		if (size < READ_SIZE)
@@ -464,6 +586,7 @@ int filter_text(struct resolve *resolve, int input, int output,
 	failure = copy(&filter, input, err);
 	out_close(&filter.out);
 	free(filter.in.bytes);
+	free(filter.lines.items);
 	free(filter.path);
 	return failure;
 }

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/out.h"
 #include "base/usage.h"
 #include "resolver/filter.h"
+#include "resolver/missing.h"
 #include "resolver/resolve.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PROGRAM "holdtrace-resolve"
 
@@ -27,9 +31,19 @@ enum {
 	OPTION_INLINES,
 	OPTION_DEMANGLE,
 	OPTION_DEBUG,
+	OPTION_MAP,
+	OPTION_SERVERS,
+	OPTION_CACHE,
+	OPTION_MISSING,
+	OPTION_REQUIRE,
 };
 
-#define ARG required_argument
+#define ARG	 required_argument
+#define OPTIONAL optional_argument
+
+/* Seconds without an answer, and for one file, where the environment says nothing. */
+#define SERVER_TIMEOUT "10"
+#define SERVER_MAXTIME "600"
 
 static const struct option long_options[] = {
 #define OPTION(letter, word, argument, metavar, text) { word, argument, NULL, letter },
@@ -51,7 +65,13 @@ struct settings {
 	const char *input, *output; /* NULL: the standard stream */
 	struct resolve_options resolve;
 	struct filter_options filter;
-	bool is_quiet;
+	struct {
+		struct resolve_map_path *items;
+		size_t count, capacity;
+	} maps;
+	double require; /* percent */
+	char *servers;	/* DEBUGINFOD_URLS, or NULL */
+	bool is_quiet, wants_missing;
 };
 
 /* What reading the command line ended in. */
@@ -83,8 +103,9 @@ static void print_help(void)
 	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++)
 		usage_option(stdout, help[i].letter < 256 ? help[i].letter : 0, help[i].word,
 			     help[i].metavar, help[i].text);
-	printf("\nExit status: 0 all read and written, 1 a file could not be read or written,\n"
-	       "2 wrong usage. Modules that gave no names are told on standard error.\n");
+	printf("\nExit status: 0 all read and written, 1 a file could not be read or written, or\n"
+	       "--require was not met, 2 wrong usage. Modules that gave no names are told on\n"
+	       "standard error.\n");
 }
 
 /* The letters of the table, for getopt_long(): built once, at most two characters each. */
@@ -94,7 +115,7 @@ static void make_letters(char *letters)
 		if (option->val >= 256)
 			continue;
 		*letters++ = (char)option->val;
-		if (option->has_arg)
+		if (option->has_arg == required_argument)
 			*letters++ = ':';
 	}
 	*letters = 0;
@@ -132,6 +153,63 @@ static bool take_choice(struct settings *settings, int letter)
 	return choice >= 0;
 }
 
+/* OLD=NEW; the path that is looked for is the longer story, so the first = counts. */
+static enum outcome take_map(struct settings *settings)
+{
+	char *equals = strchr(optarg, '=');
+	struct resolve_map_path *map;
+
+	if (!equals || equals == optarg)
+		return (enum outcome)complain("--map=%s: OLD=NEW is needed", optarg);
+	map = ARRAY_ADD(&settings->maps);
+	if (!map)
+		return (enum outcome)complain("no memory");
+	*equals = 0;
+	*map = (struct resolve_map_path){ .old = optarg, .new = equals + 1 };
+	settings->resolve.maps = settings->maps.items;
+	settings->resolve.map_count = settings->maps.count;
+	return OUTCOME_RUN;
+}
+
+/* Servers are for libdebuginfod to find in the environment, from which main() has taken them. */
+static enum outcome take_servers(struct settings *settings)
+{
+	const char *servers = optarg ? optarg : settings->servers;
+
+	if (!servers || !*servers)
+		return (enum outcome)complain("--debuginfod: DEBUGINFOD_URLS is not set: name a "
+					      "server: --debuginfod=https://debuginfod.debian.net");
+	setenv("DEBUGINFOD_URLS", servers, 1);
+	setenv("DEBUGINFOD_TIMEOUT", SERVER_TIMEOUT, 0);
+	setenv("DEBUGINFOD_MAXTIME", SERVER_MAXTIME, 0);
+	settings->resolve.debuginfod = true;
+	return OUTCOME_RUN;
+}
+
+static enum outcome take_number(const char *option, double most, double *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtod(optarg, &end);
+	if (end != optarg && *end == '%')
+		end++;
+	if (end == optarg || *end || errno || !(*number >= 0 && *number <= most))
+		return (enum outcome)complain("--%s=%s: no number from 0 to %.0f", option, optarg,
+					      most);
+	return OUTCOME_RUN;
+}
+
+static enum outcome take_jobs(struct settings *settings)
+{
+	double jobs;
+	enum outcome outcome = take_number("jobs", 64, &jobs);
+
+	if (outcome == OUTCOME_RUN)
+		settings->resolve.jobs = (unsigned)jobs;
+	return outcome;
+}
+
 static enum outcome take_option(struct settings *settings, int letter)
 {
 	switch (letter) {
@@ -153,6 +231,20 @@ static enum outcome take_option(struct settings *settings, int letter)
 	case OPTION_INLINES:
 	case OPTION_DEMANGLE:
 		return take_choice(settings, letter) ? OUTCOME_RUN : OUTCOME_USAGE;
+	case OPTION_MAP:
+		return take_map(settings);
+	case OPTION_SERVERS:
+		return take_servers(settings);
+	case OPTION_CACHE:
+		settings->resolve.cache = optarg;
+		break;
+	case 'j':
+		return take_jobs(settings);
+	case OPTION_REQUIRE:
+		return take_number("require", 100, &settings->require);
+	case OPTION_MISSING:
+		settings->wants_missing = true;
+		break;
 	case 'p':
 		settings->resolve.full_path = true;
 		break;
@@ -220,21 +312,48 @@ static bool is_same_file(int input, int output)
 	       from.st_dev == to.st_dev && from.st_ino == to.st_ino;
 }
 
-static void tell_missing(const struct resolve *resolve)
+/* Downloads take their time; on a terminal one line says which. */
+static void show_progress(void *context, const char *text)
 {
-	struct resolve_state state;
+	struct out out;
 
-	for (unsigned i = 0; resolve_state(resolve, i, &state); i++) {
-		if (state.unresolved == 0 || state.reason == RESOLVE_SPECIAL)
-			continue;
-		complain("%s: %s: %" PRIu64 " of %" PRIu64 " frames without a name%s%s",
-			 state.module, state.text, state.unresolved, state.asked,
-			 state.advice ? ": " : "", state.advice ? state.advice : "");
+	(void)context;
+	if (!isatty(STDERR_FILENO) || out_open(&out, STDERR_FILENO, NULL) != 0)
+		return;
+	out_text(&out, "\r\033[K" PROGRAM ": ");
+	out_name(&out, text, strlen(text), ESCAPE_ALL);
+	out_char(&out, '\r');
+	out_close(&out);
+}
+
+/* Returns the exit status: are there as many names as were asked for? */
+static int check_names(const struct settings *settings, const struct resolve *resolve)
+{
+	struct resolve_totals totals = resolve_totals(resolve);
+	double percent = totals.frames ? (double)totals.named * 100 / (double)totals.frames : 100;
+
+	if (percent >= settings->require)
+		return 0;
+	complain("%.1f %% of the frames have a name, %.1f %% are required", percent,
+		 settings->require);
+	return STATUS_FAILURE;
+}
+
+static void tell(const struct settings *settings, struct resolve *resolve,
+		 const struct filter_result *result)
+{
+	struct out out;
+
+	if (settings->is_quiet && !settings->wants_missing)
+		return;
+	if (result->foreign_arch[0] && !settings->resolve.root &&
+	    out_open(&out, STDERR_FILENO, NULL) == 0) {
+		out_text(&out, PROGRAM ": the trace comes from another kind of machine (");
+		out_name(&out, result->foreign_arch, strlen(result->foreign_arch), ESCAPE_ALL);
+		out_text(&out, "): name a copy of its files with --root=DIR\n");
+		out_close(&out);
 	}
-	if (resolve_unmapped(resolve))
-		complain("%" PRIu64 " frames lie in no mapping of the trace: they may be generated "
-			 "code, or the backtrace went astray",
-			 resolve_unmapped(resolve));
+	missing_print(resolve, STDERR_FILENO, PROGRAM, settings->wants_missing);
 }
 
 static int run(const struct settings *settings, int input, int output)
@@ -242,7 +361,7 @@ static int run(const struct settings *settings, int input, int output)
 	struct filter_result result;
 	struct resolve *resolve;
 	struct error err = { 0 };
-	int failure = resolve_create(&resolve, &settings->resolve, &err);
+	int failure = resolve_create(&resolve, &settings->resolve, &err), status = 0;
 
 	if (failure) {
 		complain("%s", err.text);
@@ -251,22 +370,32 @@ static int run(const struct settings *settings, int input, int output)
 	failure = filter_text(resolve, input, output, &settings->filter, &result, &err);
 	if (failure && failure != -EPIPE)
 		complain("%s", err.text);
-	if (!failure && !settings->is_quiet) {
-		if (result.foreign_arch[0] && !settings->resolve.root)
-			complain(
-				"the trace comes from another kind of machine (%s): name a copy of "
-				"its files with --root=DIR",
-				result.foreign_arch);
-		tell_missing(resolve);
+	if (failure) {
+		status = failure == -EPIPE ? 0 : STATUS_FAILURE;
+	} else {
+		tell(settings, resolve, &result);
+		status = check_names(settings, resolve);
 	}
 	resolve_destroy(resolve);
-	return failure && failure != -EPIPE ? STATUS_FAILURE : 0;
+	return status;
+}
+
+/* Nobody is asked over the network unless an option says so; libraries look here by themselves. */
+static char *take_servers_away(void)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	char *copy = servers ? strdup(servers) : NULL;
+
+	unsetenv("DEBUGINFOD_URLS");
+	return copy;
 }
 
 int main(int argc, char **argv)
 {
 	struct settings settings = {
 		.filter = { .input_name = "standard input", .output_name = "standard output" },
+		.resolve = { .progress = show_progress },
+		.servers = take_servers_away(),
 	};
 	enum outcome outcome = read_options(&settings, argc, argv);
 	cleanup_fd int input = -1;
@@ -290,6 +419,8 @@ int main(int argc, char **argv)
 	if (output != STDOUT_FILENO)
 		(void)!ftruncate(output, 0);
 	status = run(&settings, input, output);
+	free(settings.maps.items);
+	free(settings.servers);
 	if (close(output) != 0 && status == 0) {
 		complain("%s: cannot be written: %s", settings.filter.output_name, strerror(errno));
 		status = STATUS_FAILURE;

@@ -2,6 +2,7 @@
 #include "resolver/module.h"
 
 #include "base/cleanup.h"
+#include "resolver/debuginfod.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -237,10 +238,18 @@ static bool is_machine(unsigned found, unsigned expected)
 	       (expected == EM_AARCH64 && found == EM_ARM);
 }
 
+/* The kernel's own module is the same in every process of a kernel; the build-id tells which. */
+static int open_path(struct module *module, const struct module_request *request, struct error *err)
+{
+	if (strcmp(request->path, "[vdso]") == 0)
+		return elffile_open_vdso(&module->file, err);
+	return elffile_open(&module->file, request->options->root, request->path, err);
+}
+
 static int open_file(struct module *module, const struct module_request *request,
 		     enum resolve_reason *reason, struct error *err)
 {
-	int failure = elffile_open(&module->file, request->options->root, request->path, err);
+	int failure = open_path(module, request, err);
 
 	if (failure) {
 		*reason = failure == -ENOEXEC ? RESOLVE_REFUSED : RESOLVE_MISSING;
@@ -263,28 +272,74 @@ static int open_file(struct module *module, const struct module_request *request
 	return failure;
 }
 
+static bool is_special(const struct module_request *request)
+{
+	return request->path[0] == '[';
+}
+
+/* Asks the servers for a file, if that is wanted, and takes it if it is the right one. */
+static struct elffile *download(const struct module_request *request, enum debuginfod_kind kind,
+				const uint8_t *build_id, size_t size)
+{
+	cleanup_free char *path = NULL;
+	struct debuginfod_question question = {
+		.kind = kind,
+		.build_id = build_id,
+		.build_id_size = size,
+		.name = request->path,
+		.progress = request->progress,
+		.context = request->progress_context,
+	};
+
+	if (!request->options->debuginfod || size == 0)
+		return NULL;
+	path = debuginfod_find(&question);
+	return path ? open_with_build_id(NULL, path, build_id, size) : NULL;
+}
+
+/* A module whose file is not here: what else there is by its build-id, the only proof. */
+static bool open_elsewhere(struct module *module, const struct module_request *request)
+{
+	struct debug_place place = debug_place(request->options);
+	const uint8_t *build_id = request->build_id;
+	size_t size = request->build_id_size;
+
+	if (size == 0 || is_special(request))
+		return false;
+	module->debug = open_by_build_id(&place, build_id, size);
+	if (module->debug)
+		return true;
+	module->file = download(request, DEBUGINFOD_EXECUTABLE, build_id, size);
+	if (!module->file || !has_debug_info(module->file))
+		module->debug = download(request, DEBUGINFOD_DEBUGINFO, build_id, size);
+	return module->file || module->debug;
+}
+
+/* The debug file of a module whose own file is there, wherever Debian or Fedora put it. */
+static struct elffile *open_debug(const struct elffile *file, const struct module_request *request)
+{
+	struct debug_place place = debug_place(request->options);
+	struct elffile *debug = open_by_build_id(&place, file->build_id, file->build_id_size);
+
+	if (!debug)
+		debug = open_by_link(request, file);
+	if (!debug && !is_special(request))
+		debug = download(request, DEBUGINFOD_DEBUGINFO, file->build_id,
+				 file->build_id_size);
+	return debug;
+}
+
 /* Finds the module's files: at least one of them, or it is a failure. */
 static int open_files(struct module *module, const struct module_request *request,
 		      enum resolve_reason *reason, struct error *err)
 {
-	struct debug_place place = debug_place(request->options);
 	int failure = open_file(module, request, reason, err);
 
-	if (failure) {
-		/* Only a build-id proves that a debug file alone is the right one. */
-		if (request->build_id_size)
-			module->debug =
-				open_by_build_id(&place, request->build_id, request->build_id_size);
-		if (!module->debug)
-			return failure;
-		*reason = RESOLVE_FINE;
-		return 0;
-	}
-	if (!has_debug_info(module->file))
-		module->debug = open_by_build_id(&place, module->file->build_id,
-						 module->file->build_id_size);
-	if (!has_debug_info(module->file) && !module->debug)
-		module->debug = open_by_link(request, module->file);
+	if (failure && !open_elsewhere(module, request))
+		return failure;
+	*reason = RESOLVE_FINE;
+	if (module->file && !module->debug && !has_debug_info(module->file))
+		module->debug = open_debug(module->file, request);
 	return 0;
 }
 
@@ -297,13 +352,8 @@ int module_open(struct module **module, const struct module_request *request,
 	*reason = RESOLVE_FINE;
 	if (!opened)
 		return error_set(err, ENOMEM, "no memory");
+	opened->options = request->options;
 	failure = open_files(opened, request, reason, err);
-	if (!failure) {
-		add_debuginfo(opened, request->options);
-		failure = add_symbols(opened);
-		if (failure)
-			error_set(err, -failure, "no memory");
-	}
 	if (failure) {
 		module_close(opened);
 		return failure;
@@ -330,81 +380,22 @@ const struct elffile *module_file(const struct module *module)
 	return module->file ? module->file : module->debug;
 }
 
-bool module_offset_address(const struct module *module, uint64_t offset, uint64_t *address)
-{
-	/* The offsets in a debug file are its own. */
-	if (!module->file)
-		return false;
-	for (size_t i = 0; i < module->file->segment_count; i++) {
-		const struct segment *segment = &module->file->segments[i];
-
-		if (segment->is_code && offset >= segment->offset &&
-		    offset - segment->offset < segment->filesz) {
-			*address = offset - segment->offset + segment->vaddr;
-			return true;
-		}
-	}
-	return false;
-}
-
-static uint64_t round_down(uint64_t value, uint64_t page)
-{
-	return value & ~(page - 1);
-}
-
-/* Of a segment's mapping; debug files keep memsz alone, and code has no part that is not in the
- * file. */
-static uint64_t mapping_size(const struct segment *segment, uint64_t page)
-{
-	return round_down(segment->vaddr + segment->memsz + page - 1, page) -
-	       round_down(segment->vaddr, page);
-}
-
-/* The page size of the traced machine: the one with which the load address comes out aligned. */
-static uint64_t page_size(const struct segment *segment, uint64_t start)
-{
-	for (uint64_t page = 4096; page <= 65536; page *= 4) {
-		uint64_t bias = start - round_down(segment->vaddr, page);
-
-		if (segment->align > 1 && (bias & (segment->align - 1)) == 0)
-			return page;
-	}
-	return 4096;
-}
-
-bool module_mapping_address(const struct module *module, uint64_t start, uint64_t size,
-			    uint64_t distance, uint64_t *address)
-{
-	const struct elffile *file = module_file(module);
-	const struct segment *chosen = NULL;
-
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct segment *segment = &file->segments[i];
-
-		if (!segment->is_code)
-			continue;
-		if (!chosen)
-			chosen = segment;
-		if (size && mapping_size(segment, page_size(segment, start)) == size) {
-			chosen = segment;
-			break;
-		}
-	}
-	if (!chosen)
-		return false;
-	*address = round_down(chosen->vaddr, page_size(chosen, start)) + distance;
-	return elffile_is_code(file, *address);
-}
-
-bool module_has_mapping_size(const struct module *module, uint64_t size)
+bool module_has_symbols(const struct module *module)
 {
 	const struct elffile *file = module_file(module);
 
-	for (size_t i = 0; i < file->segment_count; i++) {
-		if (file->segments[i].is_code && mapping_size(&file->segments[i], 4096) == size)
-			return true;
-	}
-	return false;
+	return module->debug || has_debug_info(file) || elffile_has_section(file, ".symtab");
+}
+
+/* Reads the tables, which is the slow part, when the first address is asked for. */
+static void load(struct module *module)
+{
+	if (module->is_loaded)
+		return;
+	module->is_loaded = true;
+	add_debuginfo(module, module->options);
+	/* Without memory what was read so far must do. */
+	(void)add_symbols(module);
 }
 
 static const char *symbol_name(const struct module *module, uint64_t address, uint64_t *entry)
@@ -421,6 +412,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	const char *symbol;
 	unsigned count = 0;
 
+	load(module);
 	if (module->debuginfo)
 		count = debuginfo_find(module->debuginfo, address, frames, max, &function_entry);
 	if (count == 0) {

@@ -23,6 +23,8 @@ struct module {
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
 	bool has_symtab; /* more than the dynamic symbols */
+	bool is_loaded;
+	const struct resolve_options *options;
 };
 
 struct module_request {
@@ -31,11 +33,13 @@ struct module_request {
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
 	const struct resolve_options *options;
+	void (*progress)(void *context, const char *text); /* NULL, or told of downloads */
+	void *progress_context;
 };
 
 /*
- * Opens the module's files. *reason tells the kind of a failure, err tells it in words.
- * Returns 0 or a negative errno value.
+ * Opens the module's files; request->options must outlive it. *reason tells the kind of a failure,
+ * err tells it in words. Returns 0 or a negative errno value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);
@@ -45,21 +49,8 @@ void module_close(struct module *module);
 /* The file whose segments and build-id speak for the module. */
 const struct elffile *module_file(const struct module *module);
 
-/*
- * The address as the file counts, for a byte at this file offset. Returns false if no segment holds
- * it, or if the file itself is not there.
- */
-bool module_offset_address(const struct module *module, uint64_t offset, uint64_t *address);
-
-/*
- * The same for a byte `distance` bytes behind the start of the executable mapping. size: of that
- * mapping, 0 if unknown; start: its address, which tells the page size.
- */
-bool module_mapping_address(const struct module *module, uint64_t start, uint64_t size,
-			    uint64_t distance, uint64_t *address);
-
-/* Is this the size of an executable mapping of the module, rounded to pages? */
-bool module_has_mapping_size(const struct module *module, uint64_t size);
+/* Is there more than the dynamic symbols? */
+bool module_has_symbols(const struct module *module);
 
 /* As debuginfo_find(), with the symbol table's name where debug information has none. */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,

@@ -4,11 +4,12 @@
 
 /*
  * Addresses to names. A resolver is told which file was mapped where, and answers addresses with
- * function, file and line. Each file is opened once, each distinct address is looked up once; the
- * files are hostile until they have proved to be the right ones. Nothing here asks the network.
+ * function, file and line. Each file is opened once, each distinct address is looked up once, in a
+ * child process for each module: the files are hostile. The network is asked if an option says so.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -24,6 +25,12 @@ enum demangle {
 	DEMANGLE_NO,	/* _ZN2ns1fIiEEvT_PKc */
 };
 
+/* Files that a trace has under one path are taken from another: --map OLD=NEW. */
+struct resolve_map_path {
+	const char *old; /* a path or the directory before it */
+	const char *new;
+};
+
 struct resolve_options {
 	const char *root;  /* take modules and their debug files from under here, or NULL */
 	bool full_path;	   /* symbol.file with its directories, not the base name */
@@ -31,6 +38,14 @@ struct resolve_options {
 	bool inlines;	   /* one frame for each inlined call, too */
 	enum demangle demangle;
 	const char *debug_dir; /* instead of /usr/lib/debug; never taken under root */
+	const struct resolve_map_path *maps;
+	size_t map_count;
+	bool debuginfod;   /* ask the servers of DEBUGINFOD_URLS for what is not here */
+	const char *cache; /* directory for answers that are worth keeping, or NULL */
+	unsigned jobs; /* modules that are read at one time, 0: as many as there are processors */
+	/* NULL, or told about downloads; text is not safe for a terminal */
+	void (*progress)(void *context, const char *text);
+	void *progress_context;
 };
 
 struct symbol {
@@ -67,6 +82,7 @@ enum resolve_reason {
 	RESOLVE_WRONG_FILE, /* another build-id: the file was replaced since */
 	RESOLVE_WRONG_MACHINE,
 	RESOLVE_NO_SYMBOLS, /* readable, but the address is in none of its tables */
+	RESOLVE_BROKEN,	    /* reading it, or its debug information, crashed or did not end */
 };
 
 /* What became of one module that was asked for. */
@@ -76,15 +92,18 @@ struct resolve_state {
 	unsigned build_id_size;
 	uint64_t asked;	     /* frames */
 	uint64_t unresolved; /* frames of those that have no function name */
+	uint64_t unlined;    /* frames of those that have a name and no line */
+	uint64_t events;     /* with at least one such unresolved frame, see resolve_backtrace() */
 	enum resolve_reason reason;
 	const char *text;   /* the reason in words */
 	const char *advice; /* the next step in words, NULL if there is none */
 };
 
-/* options is copied, its strings too. Returns 0 or -ENOMEM. */
+/* options is copied; what it points to must outlive the resolver. Returns 0 or -ENOMEM. */
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err);
 
+/* Ends the children, and writes what is to be kept in the cache. */
 void resolve_destroy(struct resolve *resolve);
 
 /*
@@ -97,17 +116,41 @@ void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*
+ * Puts an address in line, to be looked up with many others; the mappings count as they are now.
  * address: a return address, so that the call before it is looked up; is_exact: itself instead.
- * Fills at most max symbols, innermost inlined call first, and returns how many there are: always
- * at least one, which may be empty. The strings live as long as the resolver.
+ * What it returns is for resolve_take(), lives as long as the resolver, and is NULL without memory.
  */
+struct resolve_ask;
+const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address, bool is_exact);
+
+/* Looks up all that is in line. */
+void resolve_wait(struct resolve *resolve);
+
+/* From now on the frames taken belong to the backtrace of so many events. */
+void resolve_backtrace(struct resolve *resolve, uint64_t events);
+
+/*
+ * Takes the answer, after resolve_wait(); each time counts as a frame. Fills at most max symbols,
+ * innermost inlined call first, and returns how many there are: always at least one, which may be
+ * empty. The strings live as long as the resolver.
+ */
+unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
+		      struct symbol *symbols, unsigned max);
+
+/* The three in one, for a single address. */
 unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exact,
 			 struct symbol *symbols, unsigned max);
 
 /* The index-th module that was asked for at least once. Returns false after the last one. */
-bool resolve_state(const struct resolve *resolve, unsigned index, struct resolve_state *state);
+bool resolve_state(struct resolve *resolve, unsigned index, struct resolve_state *state);
 
-/* Frames asked for that lie in no mapping. */
-uint64_t resolve_unmapped(const struct resolve *resolve);
+struct resolve_totals {
+	uint64_t frames, named;
+	uint64_t unmapped; /* frames that lie in no mapping */
+	uint64_t events;
+};
+
+/* Over all frames that were taken. Those of [vdso] and its like are left out. */
+struct resolve_totals resolve_totals(const struct resolve *resolve);
 
 #endif

@@ -80,7 +80,7 @@ static int add_section(struct symtab *symtab, const struct elffile *file, Elf_Sc
 		int failure;
 
 		if (!gelf_getsym(data, (int)i, &symbol) || !is_function(&symbol) ||
-		    !elffile_is_code(code, symbol.st_value))
+		    !layout_is_code(&code->layout, symbol.st_value))
 			continue;
 		name = elf_strptr(file->elf, header->sh_link, symbol.st_name);
 		/* $a, $d, $x: what ARM and RISC-V assemblers mark code and data with. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check-scaler DIR: is the directory one process's invocation trees as Scaler's data
+ * check-scaler [-p] DIR: is the directory one process's invocation trees as Scaler's data
  * format document has them? Written from the document alone: it shares nothing with the writer.
- * Prints "N threads, N calls" and exits with 0, or says the first thing that is wrong and exits
- * with 1. Beyond the documents it insists on the decisions of the notes: dense ids sorted by name,
- * siblings oldest first, no negative number outside the root, nothing else in the directory.
+ * Prints "N threads, N calls" (and ", N inferred" of --scaler-tree=frames) and exits with 0, or
+ * says the first thing that is wrong and exits with 1; -p prints the trees' functions before that,
+ * children indented. Beyond the documents it insists on the decisions of the notes: dense ids
+ * sorted by name, siblings oldest first, no negative number outside the root, nothing else in the
+ * directory.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 
 static const char *where = ""; /* the file that is being checked */
+static bool prints;	       /* -p */
 
 static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 static void fail(const char *format, ...)
@@ -264,8 +267,19 @@ static bool is_listed(const char *name, int which)
 	return false;
 }
 
+/* Nobody timed it: it stands in backtraces. */
+static bool is_inferred(const char *name)
+{
+	static const char mark[] = " [inferred]";
+	size_t length = strlen(name), end = sizeof(mark) - 1;
+
+	return length > end && !strcmp(name + length - end, mark);
+}
+
 static int type_by_name(const char *name)
 {
+	if (is_inferred(name))
+		return 1;
 	if (is_listed(name, 0))
 		return 2;
 	if (is_listed(name, 1) || starts(name, "sem_"))
@@ -386,7 +400,8 @@ static void check_extras(const struct record *record, const char *name, int64_t 
 		     (uint64_t)record->extra[1]);
 }
 
-static void check_function(const struct record *record, int64_t index)
+/* Returns true if the function is inferred. */
+static bool check_function(const struct record *record, int64_t index)
 {
 	const struct file *file = find_file((uint64_t)record->file);
 	const char *name;
@@ -398,6 +413,7 @@ static void check_function(const struct record *record, int64_t index)
 	if (record->type != type_by_name(name))
 		fail("record %" PRId64 ": %s has type %d", index, name, record->type);
 	check_extras(record, name, index);
+	return is_inferred(name);
 }
 
 static void check_times(const struct record *record, const struct record *parent,
@@ -422,8 +438,42 @@ static void check_root(const struct record *root)
 		     root->first);
 }
 
+/* What is inferred lasts from its first call to the end of its last one; returns how many are. */
+static int64_t check_inferred(const struct record *records, int64_t count)
+{
+	int64_t inferred = 0;
+
+	for (int64_t i = 1; i < count; i++) {
+		const struct record *record = &records[i], *child = &records[record->first];
+		int64_t end = 0;
+
+		if (!check_function(record, i))
+			continue;
+		inferred++;
+		if (!record->children)
+			fail("record %" PRId64 ": inferred from nothing", i);
+		for (int64_t j = 0; j < record->children; j++)
+			if (child[j].end > end)
+				end = child[j].end;
+		if (record->start != child->start || record->end != end)
+			fail("record %" PRId64 ": inferred and longer than its calls", i);
+	}
+	return inferred;
+}
+
+static void print_tree(const struct record *records, int64_t i, int depth)
+{
+	const struct record *record = &records[i];
+
+	if (i)
+		printf("%*s%s\n", 2 * depth, "",
+		       find_file((uint64_t)record->file)->functions[record->function]);
+	for (int64_t j = 0; j < record->children; j++)
+		print_tree(records, record->first + j, depth + (i > 0));
+}
+
 /* Breadth first: children come in the order of their parents. Returns how many calls there are. */
-static int64_t check_tree(const struct bytes *bytes)
+static int64_t check_tree(const struct bytes *bytes, int64_t *inferred)
 {
 	struct record *records = NULL, *all;
 	int64_t count = 0, capacity = 0, next = 1, parent = 0, left;
@@ -462,14 +512,19 @@ static int64_t check_tree(const struct bytes *bytes)
 			fail("record %" PRId64 ": first child %" PRId64 ", expected %" PRId64, i,
 			     record->first, record->children ? next : -1);
 		next += record->children;
-		check_function(record, i);
 		check_times(record, parent ? &records[parent] : NULL,
 			    is_first ? NULL : &records[i - 1], i);
 	}
 	if (next != count)
 		fail("%" PRId64 " records, but the children say %" PRId64, count, next);
+	next = check_inferred(records, count);
+	*inferred += next;
+	if (prints) {
+		printf("%s\n", where);
+		print_tree(records, 0, 1);
+	}
 	free(records);
-	return count - 1;
+	return count - 1 - next;
 }
 
 static bool is_thread_name(const char *name)
@@ -483,7 +538,7 @@ static bool is_thread_name(const char *name)
 	return count > 0 && count <= 16 && !strcmp(digit + count, ".bin");
 }
 
-static int64_t check_threads(const char *directory, int64_t *calls)
+static int64_t check_threads(const char *directory, int64_t *calls, int64_t *inferred)
 {
 	DIR *list = opendir(directory);
 	const struct dirent *entry;
@@ -503,7 +558,7 @@ static int64_t check_threads(const char *directory, int64_t *calls)
 		if (!is_thread_name(entry->d_name))
 			fail("does not belong here");
 		bytes = read_file(directory, entry->d_name);
-		*calls += check_tree(&bytes);
+		*calls += check_tree(&bytes, inferred);
 		threads++;
 		free(bytes.data);
 	}
@@ -513,15 +568,19 @@ static int64_t check_threads(const char *directory, int64_t *calls)
 
 int main(int argc, char **argv)
 {
-	int64_t threads, calls = 0;
+	int64_t threads, calls = 0, inferred = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "Usage: check-scaler DIR\n");
+	prints = argc == 3 && !strcmp(argv[1], "-p");
+	if (argc != 2 + prints) {
+		fprintf(stderr, "Usage: check-scaler [-p] DIR\n");
 		return 2;
 	}
-	read_symbols(argv[1]);
-	check_common(argv[1]);
-	threads = check_threads(argv[1], &calls);
-	printf("%" PRId64 " threads, %" PRId64 " calls\n", threads, calls);
+	read_symbols(argv[argc - 1]);
+	check_common(argv[argc - 1]);
+	threads = check_threads(argv[argc - 1], &calls, &inferred);
+	printf("%" PRId64 " threads, %" PRId64 " calls", threads, calls);
+	if (inferred)
+		printf(", %" PRId64 " inferred", inferred);
+	putchar('\n');
 	return 0;
 }

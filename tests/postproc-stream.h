@@ -19,7 +19,8 @@ struct stream {
 	int pointer; /* bytes */
 	int major, minor;
 	uint32_t calls;
-	size_t packet; /* where the packet that is being made begins */
+	uint32_t thread; /* number of the one that calls, from 0 */
+	size_t packet;	 /* where the packet that is being made begins */
 	size_t size;
 	unsigned char bytes[STREAM_MAX];
 };
@@ -180,12 +181,12 @@ static inline void put_tail(struct stream *stream, const struct call *call)
 	put_byte(stream, call->type == 1 ? 1 : 2);
 	put_byte(stream, 0);
 	put_byte(stream, call->flags);
-	put_dword(stream, 4712);		/* thread */
-	put_dword(stream, 1);			/* cpu */
-	put_dword(stream, 0);			/* depth */
-	put_dword(stream, 0);			/* error */
-	put_number(stream, 0x7f0000001000, 8);	/* pthread */
-	put_number(stream, ++stream->calls, 8); /* call */
+	put_dword(stream, 4712 + stream->thread);			    /* thread */
+	put_dword(stream, 1);						    /* cpu */
+	put_dword(stream, 0);						    /* depth */
+	put_dword(stream, 0);						    /* error */
+	put_number(stream, 0x7f0000001000 + stream->thread * 0x1000ull, 8); /* pthread */
+	put_number(stream, ++stream->calls, 8);				    /* call */
 	put_number(stream, call->time * 1000000ull, 8);
 	put_number(stream, call->time * 1000000ull + 500, 8);
 	put_number(stream, call->size, 8);
@@ -247,7 +248,13 @@ static inline void put_heap(struct stream *stream, bool is_short)
 	end_packet(stream);
 }
 
-/* Forms of streams. */
+/* What the original writes for a text that is NULL; "" has a length there. */
+static inline void put_null(struct stream *stream)
+{
+	put_number(stream, 0, 4);
+}
+
+/* Forms of streams; 1.0 to 1.4 are as sp-rtrace wrote them, its document is another one. */
 static inline bool stream_form(struct stream *stream, const char *form)
 {
 	memset(stream, 0, sizeof(*stream));
@@ -268,11 +275,13 @@ static inline bool stream_form(struct stream *stream, const char *form)
 		stream->is_size_first = true;
 	else if (!strcmp(form, "document"))
 		stream->is_document = true;
+	else if (!strncmp(form, "1.", 2) && form[2] >= '0' && form[2] <= '4' && !form[3])
+		stream->is_size_first = true;
 	else if (strcmp(form, "2.0") != 0)
 		return false;
 	if (stream->is_size_first || stream->is_document) {
 		stream->major = 1;
-		stream->minor = 4;
+		stream->minor = *form == '1' ? form[2] - '0' : 4;
 	}
 	return true;
 }

@@ -7,10 +7,10 @@
  *   map CODE END PATH                       MMAP
  *   call THREAD PTHREAD NUMBER DEPTH ENTER LEAVE FUNCTION [KEY=VALUE]...
  *                                           CALL and BTRC; keys: object, related, part, moment,
- *                                           flags, class, ip (0: no frame)
+ *                                           flags, class, type (1 free, 2 alloc), error, ip
+ *                                           (0: no frame); any other is an argument
  *   note NAME THREAD PTHREAD TIME [KEY=VALUE]...
- *                                           a ~ call; keys as above and number, enter; any other
- *                                           key is an argument
+ *                                           a ~ call; keys as above and number, enter
  *   bulk THREADS CALLS                      many calls, nested up to three deep
  *
  * Numbers are as strtoull(3) reads them. Blanks end words; # begins a comment line.
@@ -184,6 +184,8 @@ static void fill_call(struct wire_call *call, char **words)
 	call->related = number(value_of(words, "related"));
 	call->what.part = (uint8_t)number(value_of(words, "part"));
 	call->what.bits = (uint8_t)number(value_of(words, "flags"));
+	call->type = (uint32_t)number(value_of(words, "type"));
+	call->error = (uint32_t)number(value_of(words, "error"));
 	call->what.moment = MOMENT_LEAVE;
 	if (value_of(words, "moment"))
 		call->what.moment =
@@ -195,6 +197,29 @@ static void write_frame(char **words)
 	uint64_t ip = number(value_of(words, "ip"));
 
 	write_backtrace(&(struct wire_backtrace){ .frames = { .count = ip != 0, .items = &ip } });
+}
+
+/* What is no key of ours is an argument. */
+static void write_values(char **words)
+{
+	static const char *const own[] = { "object", "related", "part",	 "moment", "flags", "class",
+					   "ip",     "number",	"enter", "type",   "error", NULL };
+	struct wire_value values[WORDS_MAX];
+	struct wire_arguments arguments = { .list = { .items = values } };
+
+	for (char **word = words; *word; word++) {
+		char *equals = strchr(*word, '=');
+		bool is_own = equals == NULL;
+
+		for (int i = 0; own[i] && equals; i++)
+			is_own |= value_of((char *[]){ *word, NULL }, own[i]) != NULL;
+		if (is_own)
+			continue;
+		*equals = '\0';
+		values[arguments.list.count++] = (struct wire_value){ *word, equals + 1 };
+	}
+	if (arguments.list.count)
+		write_arguments(&arguments);
 }
 
 static void write_one_call(char **words)
@@ -209,15 +234,12 @@ static void write_one_call(char **words)
 
 	fill_call(&call, words + 8);
 	write_call(&call);
+	write_values(words + 8);
 	write_frame(words + 8);
 }
 
 static void write_note(char **words)
 {
-	static const char *const own[] = { "object", "related", "part",	  "moment", "flags",
-					   "class",  "ip",	"number", "enter",  NULL };
-	struct wire_value values[WORDS_MAX];
-	struct wire_arguments arguments = { .list = { .items = values } };
 	struct wire_call call = { .function = words[1],
 				  .thread = (uint32_t)number(words[2]),
 				  .pthread = number(words[3]),
@@ -229,19 +251,7 @@ static void write_note(char **words)
 	call.call = number(value_of(words, "number"));
 	fill_call(&call, words + 5);
 	write_call(&call);
-	for (char **word = words + 5; *word; word++) {
-		char *equals = strchr(*word, '=');
-		bool is_own = equals == NULL;
-
-		for (int i = 0; own[i] && equals; i++)
-			is_own |= value_of((char *[]){ *word, NULL }, own[i]) != NULL;
-		if (is_own)
-			continue;
-		*equals = '\0';
-		values[arguments.list.count++] = (struct wire_value){ *word, equals + 1 };
-	}
-	if (arguments.list.count)
-		write_arguments(&arguments);
+	write_values(words + 5);
 	write_frame(words + 5);
 }
 

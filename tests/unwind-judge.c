@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A preloadable library that compares capture_walk() with libunwind, frame by frame, inside any
- * program: every JUDGE_EVERY-th (1) call of malloc, calloc, realloc and free is walked by both. At
- * the end a line is added to the file JUDGE_RESULT: captures, frames, differences, shorter, longer,
- * ended without a rule, and by which end. The first differences are written out below it.
- * JUDGE_STACK=unknown keeps the thread's stack from the walk. What the thread remembers is used as
- * in the library, and each result also compared with a walk that remembers nothing; JUDGE_PLAIN=1
- * has only that. JUDGE_DEPTH: most frames.
+ * program: every JUDGE_EVERY-th (1) call of malloc, calloc, realloc and free is walked by both, or
+ * as many in runs of JUDGE_RUN (1) calls that follow each other. At the end a line is added to the
+ * file JUDGE_RESULT: captures, frames, differences, shorter, longer, ended without a rule, and by
+ * which end. The first differences are written out below it. JUDGE_STACK=unknown keeps the thread's
+ * stack from the walk. What the thread remembers is used as in the library, and each result also
+ * compared with a walk that remembers nothing; JUDGE_PLAIN=1 has only that. JUDGE_DEPTH: most
+ * frames.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static struct {
 } count;
 
 static const char *result_path;
-static unsigned long every = 1;
+static unsigned long every = 1, run = 1;
 static unsigned int depth = CAPTURE_DEPTH_MAX;
 static bool is_stack_unknown, is_walk_plain;
 static bool is_ready;
@@ -188,7 +189,7 @@ static void judge(const struct origin *origin)
 {
 	if (!is_ready || is_inside)
 		return;
-	if (__atomic_fetch_add(&count.calls, 1, __ATOMIC_RELAXED) % every != 0)
+	if (__atomic_fetch_add(&count.calls, 1, __ATOMIC_RELAXED) / run % every != 0)
 		return;
 	is_inside = true;
 	compare(origin);
@@ -235,12 +236,15 @@ static __attribute__((constructor)) void begin(void)
 	result_path = getenv("JUDGE_RESULT");
 	if (text != NULL)
 		every = strtoul(text, NULL, 10);
+	text = getenv("JUDGE_RUN");
+	if (text != NULL)
+		run = strtoul(text, NULL, 10);
 	text = getenv("JUDGE_DEPTH");
 	if (text != NULL)
 		depth = (unsigned int)strtoul(text, NULL, 10);
 	is_walk_plain = getenv("JUDGE_PLAIN") != NULL;
 	is_stack_unknown = stack != NULL && strcmp(stack, "unknown") == 0;
-	is_ready = result_path != NULL && every > 0 && unwind_open() == 0;
+	is_ready = result_path != NULL && every > 0 && run > 0 && unwind_open() == 0;
 }
 
 static __attribute__((destructor)) void report(void)

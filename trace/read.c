@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "hook_table.h"
 #include "trace/state.h"
 
@@ -59,31 +60,56 @@ static int recognise(struct trace *trace, struct error *err)
 	return read_text_open(trace, err);
 }
 
+static void set_window(struct trace *trace, const struct trace_options *options)
+{
+	struct trace_window *window = &trace->window;
+
+	window->since_ns = trace->since_ns = options->since_ns;
+	window->until_ns = trace->until_ns = options->until_ns ? options->until_ns : UINT64_MAX;
+	window->since = options->since;
+	window->until = options->until;
+	window->is_wanted =
+		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
+}
+
+struct trace *trace_create(const struct trace_options *options)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+
+	if (!trace)
+		return NULL;
+	registry_init(&trace->registry,
+		      options->memory_max ? options->memory_max : TRACE_MEMORY_MAX);
+	trace->scratch.limit = trace->registry.pool.limit;
+	trace->wants_repeats = options->wants_repeats;
+	trace->until_ns = UINT64_MAX;
+	trace->progress = options->progress;
+	trace->user = options->user;
+	return trace;
+}
+
 static int trace_start(struct trace **result, int fd, bool owns_fd, const char *path,
 		       const struct trace_options *options, struct error *err)
 {
 	static const struct trace_options no_options;
-	struct trace *trace = calloc(1, sizeof(*trace));
+	struct trace *trace;
 	struct stat facts;
 	int rc = 0;
 
+	if (!options)
+		options = &no_options;
+	trace = trace_create(options);
 	if (!trace) {
 		if (owns_fd)
 			close(fd);
 		return error_system(err, ENOMEM, "reader");
 	}
-	if (!options)
-		options = &no_options;
 	trace->fd = fd;
 	trace->owns_fd = owns_fd;
-	registry_init(&trace->registry,
-		      options->memory_max ? options->memory_max : TRACE_MEMORY_MAX);
-	trace->scratch.limit = trace->registry.pool.limit;
-	trace->wants_repeats = options->wants_repeats;
-	trace->since_ns = options->since_ns;
-	trace->until_ns = options->until_ns ? options->until_ns : UINT64_MAX;
+	set_window(trace, options);
 	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
-		rc = error_set(err, EISDIR, "is a directory: name a trace file in it");
+		rc = error_set(err, EISDIR,
+			       "is a directory: name a trace file in it, or add --merge");
 	else if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && !options->no_wait)
 		rc = wait_for_writer(fd, path, options, err);
 	if (rc == 0)
@@ -117,6 +143,58 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, path, options, err);
 }
 
+void trace_place_window(struct trace *trace, const struct instant_base *base)
+{
+	struct trace_window *window = &trace->window;
+	uint64_t since = 0, until = UINT64_MAX;
+
+	if (window->since.kind != INSTANT_NONE)
+		since = instant_at(&window->since, base);
+	if (window->until.kind != INSTANT_NONE)
+		until = instant_at(&window->until, base);
+	trace->since_ns = since > window->since_ns ? since : window->since_ns;
+	trace->until_ns = until < window->until_ns ? until : window->until_ns;
+	window->process = trace->process;
+}
+
+/* Without tails the first call is the start, and the header says when that was. */
+bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
+{
+	const struct trace_process *process = trace->process;
+
+	*base = (struct instant_base){ process->start_ns, process->realtime_ns };
+	if (process->has_tails)
+		return true;
+	base->start_ns = event->time_ns;
+	base->realtime_ns =
+		process->seconds * 1000000000ull + process->microseconds * 1000ull - event->time_ns;
+	return event->kind == EVENT_CALL;
+}
+
+void trace_forget_window(struct trace *trace)
+{
+	trace->since_ns = trace->window.since_ns;
+	trace->until_ns = trace->window.until_ns;
+	trace->window.process = NULL;
+}
+
+static void find_window(struct trace *trace, const struct event *event)
+{
+	struct trace_window *window = &trace->window;
+	struct instant_base base;
+
+	if (!trace->process->has_process && event->kind != EVENT_CALL)
+		return;
+	if (!trace_base(trace, event, &base))
+		return;
+	if (window->run_start) {
+		uint64_t later = base.start_ns + base.realtime_ns - window->run_start;
+
+		base.start_ns = later < base.start_ns ? base.start_ns - later : 0;
+	}
+	trace_place_window(trace, &base);
+}
+
 static bool is_in_time(const struct trace *trace, const struct event *event)
 {
 	return event->kind != EVENT_CALL ||
@@ -129,17 +207,40 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 
 	if (trace->has_ended)
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
-	do
+	do {
 		rc = trace->next(trace, event, err);
-	while (rc > 0 && !is_in_time(trace, *event));
-	trace->tally.bytes = trace->source.offset;
+		if (trace->progress && ++trace->until_progress == TRACE_PROGRESS_EVENTS) {
+			trace->until_progress = 0;
+			trace->progress(trace->user, trace);
+		}
+		if (rc > 0 && trace->window.is_wanted && trace->window.process != trace->process)
+			find_window(trace, *event);
+	} while (rc > 0 && !is_in_time(trace, *event));
+	if (trace->part)
+		trace->process = (struct trace_process *)trace->event.process;
+	else
+		trace->tally.bytes = trace->source.offset;
 	if (rc == 0 && trace->source.damage) {
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		trace->tally.is_truncated = true;
 	}
 	trace->has_ended = rc <= 0;
+	if (rc <= 0 && trace->progress)
+		trace->progress(trace->user, NULL);
 	trace->result = rc;
 	return rc;
+}
+
+int trace_progress(const struct trace *trace)
+{
+	uint64_t done = trace->source.zstd ? trace->source.packed_offset : trace->source.offset;
+	struct stat facts;
+
+	if (trace->part)
+		return merge_progress(trace);
+	if (fstat(trace->fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0)
+		return -1;
+	return done > (uint64_t)facts.st_size ? 1000 : (int)(done * 1000 / (uint64_t)facts.st_size);
 }
 
 const struct trace_tally *trace_tally(const struct trace *trace)
@@ -164,7 +265,15 @@ const struct trace_process *trace_process(const struct trace *trace)
 
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address)
 {
+	if (trace->part)
+		return merge_mapping(trace, registry_mapping_at(&trace->part->registry, address));
 	return registry_mapping_at(&trace->registry, address);
+}
+
+const struct trace_process *trace_section(const struct trace *trace, unsigned section)
+{
+	return section && section <= trace->sections.count ? trace->sections.items[section - 1]
+							   : NULL;
 }
 
 uint32_t trace_function_count(const struct trace *trace)
@@ -197,21 +306,46 @@ const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id
 	return id < trace_mapping_count(trace) ? trace->registry.mapping_list.items[id] : NULL;
 }
 
+uint64_t trace_until_ns(const struct trace *trace)
+{
+	return trace->part ? trace->part->until_ns : trace->until_ns;
+}
+
+void trace_shed(struct trace *trace)
+{
+	if (trace->close)
+		trace->close(trace);
+	trace->close = NULL;
+	trace->reader = trace->container = NULL;
+	source_close(&trace->source);
+	pool_free(&trace->scratch);
+	if (trace->owns_fd)
+		close(trace->fd);
+	trace->owns_fd = false;
+}
+
 void trace_close(struct trace *trace)
 {
 	if (!trace)
 		return;
-	if (trace->close)
-		trace->close(trace);
-	source_close(&trace->source);
+	trace_shed(trace);
 	registry_free(&trace->registry);
-	pool_free(&trace->scratch);
-	if (trace->owns_fd)
-		close(trace->fd);
+	free(trace->sections.items);
 	free(trace);
 }
 
 /* for the readers */
+
+int trace_add_section(struct trace *trace, struct trace_process *process)
+{
+	struct trace_process **place = ARRAY_ADD(&trace->sections);
+
+	if (!place)
+		return -ENOMEM;
+	*place = process;
+	process->section = (unsigned)++trace->tally.sections;
+	return 0;
+}
 
 int trace_begin_stream(struct trace *trace, struct error *err)
 {
@@ -221,9 +355,11 @@ int trace_begin_stream(struct trace *trace, struct error *err)
 		return trace_no_memory(trace, err);
 	process->depth = -1;
 	process->parent_stream = WIRE_NO_STREAM;
-	process->section = (unsigned)++trace->tally.sections;
+	if (trace_add_section(trace, process))
+		return trace_no_memory(trace, err);
 	trace->tally.has_ended = false;
 	trace->process = process;
+	trace_forget_window(trace);
 	registry_begin_stream(&trace->registry);
 	return 0;
 }

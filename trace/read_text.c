@@ -297,7 +297,8 @@ static bool add_mapping(struct trace *trace, const struct text_mapping *line)
 	bool is_new;
 
 	packet.path = keep(trace, line->path);
-	if (!packet.path)
+	packet.build_id = keep(trace, line->build_id);
+	if (!packet.path || !packet.build_id)
 		return false;
 	mapping = registry_add_mapping(&trace->registry, &packet, false, reader->index, &is_new);
 	if (!mapping || !is_new)
@@ -452,6 +453,12 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 
 	if (line.length && line.at[line.length - 1] == '\r')
 		line.length--;
+	/* No text has one, and names end there. */
+	if (memchr(line.at, '\0', line.length)) {
+		trace_add_damage(trace, trace->source.offset, line.length,
+				 "a line has a NUL in it");
+		return 0;
+	}
 	if (text_is_passing_comment(line))
 		return 0;
 	if (ends_calls(reader, line))
@@ -473,9 +480,14 @@ static void skip_line(struct trace *trace, struct slice line)
 	bool has_newline = line.length < left && line.at[line.length] == '\n';
 
 	trace->tally.packets++;
-	if (!has_newline && line.length < left)
+	if (!has_newline && line.length < left) {
 		trace_add_damage(trace, trace->source.offset, 0, "a line is longer than %u bytes",
 				 LINE_MAX_BYTES);
+	} else if (!has_newline) {
+		/* All that is in it may be true, or the half of it. */
+		trace_add_damage(trace, trace->source.offset, 0, "the last line has no end");
+		trace->tally.is_truncated = true;
+	}
 	source_skip(&trace->source, line.length + has_newline);
 }
 
@@ -556,10 +568,10 @@ int read_text_open(struct trace *trace, struct error *err)
 
 bool read_text_recognises(const unsigned char *bytes, size_t size)
 {
-	struct slice rest = slice((const char *)bytes, size);
+	const unsigned char *nul = memchr(bytes, '\0', size);
+	struct slice rest = slice((const char *)bytes, nul ? (size_t)(nul - bytes) : size);
 
-	if (memchr(bytes, '\0', size))
-		return false;
+	/* With a NUL it is a damaged text, if it is one up to there; else something else. */
 	while (rest.length) {
 		const char *end = memchr(rest.at, '\n', rest.length);
 		struct slice line = slice(rest.at, end ? (size_t)(end - rest.at) : rest.length);

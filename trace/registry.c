@@ -174,6 +174,20 @@ const struct backtrace *registry_backtrace(struct registry *registry, const uint
 	return table_add(&registry->backtraces, key.hash, found) ? NULL : found;
 }
 
+const struct backtrace *registry_adopt_backtrace(struct registry *registry,
+						 const struct backtrace *other)
+{
+	struct backtrace *copy = pool_alloc(&registry->pool, sizeof(*copy));
+	struct backtrace **place = copy ? ARRAY_ADD(&registry->backtrace_list) : NULL;
+
+	if (!place)
+		return NULL;
+	*copy = *other;
+	copy->id = (uint32_t)registry->backtrace_list.count - 1;
+	*place = copy;
+	return copy;
+}
+
 /* classes of resource */
 
 static bool resource_equal(const void *item, const void *key)
@@ -307,8 +321,9 @@ static bool is_same_mapping(const struct trace_mapping *one, const struct wire_m
 	if (one->from != two->from || one->to != two->to || strcmp(one->path, two->path) != 0 ||
 	    one->has_tail != has_tail)
 		return false;
-	return !has_tail || (one->code == two->code && one->offset == two->offset &&
-			     !strcmp(one->build_id, two->build_id));
+	if (strcmp(one->build_id, two->build_id) != 0)
+		return false;
+	return !has_tail || (one->code == two->code && one->offset == two->offset);
 }
 
 const struct trace_mapping *registry_add_mapping(struct registry *registry,
@@ -332,12 +347,11 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 	mapping->path = registry_text(registry, packet->path, strlen(packet->path));
 	mapping->id = (uint32_t)registry->mapping_list.count;
 	mapping->has_tail = has_tail;
-	mapping->build_id = "";
+	/* Text has a build-id without the rest of the tail. */
+	mapping->build_id = registry_text(registry, packet->build_id, strlen(packet->build_id));
 	if (has_tail) {
 		mapping->code = packet->code;
 		mapping->offset = packet->offset;
-		mapping->build_id =
-			registry_text(registry, packet->build_id, strlen(packet->build_id));
 	}
 	if (!mapping->path || !mapping->build_id)
 		return NULL;
@@ -347,4 +361,18 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 		return NULL;
 	*place = mapping;
 	return mapping;
+}
+
+struct trace_mapping *registry_adopt_mapping(struct registry *registry,
+					     const struct trace_mapping *other)
+{
+	struct trace_mapping *copy = pool_alloc(&registry->pool, sizeof(*copy));
+	struct trace_mapping **place = copy ? ARRAY_ADD(&registry->mapping_list) : NULL;
+
+	if (!place)
+		return NULL;
+	*copy = *other;
+	copy->id = (uint32_t)registry->mapping_list.count - 1;
+	*place = copy;
+	return copy;
 }

@@ -62,6 +62,14 @@ const struct function *registry_function(struct registry *registry, const char *
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count);
 
+/* Another trace's backtrace under an id of this one; its frames stay where they are. */
+const struct backtrace *registry_adopt_backtrace(struct registry *registry,
+						 const struct backtrace *other);
+
+/* Likewise of a mapping; the ranges of the stream do not change. */
+struct trace_mapping *registry_adopt_mapping(struct registry *registry,
+					     const struct trace_mapping *other);
+
 /* The class with that ordinal; an unregistered one is made if there is none. */
 const struct resource_class *registry_resource(struct registry *registry, uint32_t ordinal);
 

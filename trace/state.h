@@ -14,6 +14,15 @@
 #include "trace/source.h"
 #include "trace/trace.h"
 
+/* What the options say of time, until it is known where that is in the stream. */
+struct trace_window {
+	bool is_wanted;
+	uint64_t since_ns, until_ns;
+	struct instant since, until;
+	const struct trace_process *process; /* the stream that the trace's times are of */
+	uint64_t run_start;		     /* ns since 1970; 0: the stream's own start */
+};
+
 struct trace {
 	int fd;
 	bool owns_fd;
@@ -21,20 +30,45 @@ struct trace {
 	struct registry registry;
 	struct trace_tally tally;
 	struct trace_process *process; /* of the stream that is being read */
-	struct event event;	       /* what trace_next() hands out */
-	struct pool scratch;	       /* strings of that event */
+	struct {
+		struct trace_process **items;
+		size_t count, capacity;
+	} sections;
+	void (*progress)(void *user, const struct trace *trace);
+	void *user;
+	unsigned until_progress; /* events */
+	struct trace *part;	 /* merged: whose the last event is */
+	struct event event;	 /* what trace_next() hands out */
+	struct pool scratch;	 /* strings of that event */
 	int (*next)(struct trace *trace, const struct event **event, struct error *err);
 	void (*close)(struct trace *trace);
 	void *reader;	 /* of the two functions */
 	void *container; /* what the packets lie in, if they do */
 	bool wants_repeats;
 	uint64_t since_ns, until_ns; /* calls outside are not handed out */
+	struct trace_window window;
 	bool has_ended;
 	int result; /* of the last trace_next() */
 };
 
 /* Begins a new stream: a process without facts, empty tables. Returns 0 or -ENOMEM. */
 int trace_begin_stream(struct trace *trace, struct error *err);
+
+/* Gives back all that reading takes. What was handed out stays. */
+void trace_shed(struct trace *trace);
+
+/* A trace that reads nothing by itself. NULL: no memory. */
+struct trace *trace_create(const struct trace_options *options);
+
+/* Gives a process its section number. Returns 0 or -ENOMEM. */
+int trace_add_section(struct trace *trace, struct trace_process *process);
+
+/* trace_progress() of a merged trace. */
+int merge_progress(const struct trace *trace);
+
+/* Of a merged trace: its own name for the part's mapping. */
+const struct trace_mapping *merge_mapping(const struct trace *trace,
+					  const struct trace_mapping *mapping);
 
 /* Clears the trace's event and sets its kind and process. */
 struct event *trace_new_event(struct trace *trace, enum event_kind kind);
@@ -44,6 +78,15 @@ struct event *trace_new_event(struct trace *trace, enum event_kind kind);
  * operation, time_ns, tallies.
  */
 void trace_finish_call(struct trace *trace, struct event *event);
+
+/* Where the run of the current stream lies, if that is known at this event. */
+bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);
+
+/* From here on, calls outside of the options' time are not handed out. */
+void trace_place_window(struct trace *trace, const struct instant_base *base);
+
+/* Another stream begins: where the options' time is in it is not known yet. */
+void trace_forget_window(struct trace *trace);
 
 /* Notes damage at a byte offset. */
 void trace_add_damage(struct trace *trace, uint64_t offset, uint64_t skipped, const char *format,

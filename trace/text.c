@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Longer ones are made by nobody. */
+#define BUILD_ID_DIGITS 128
+
 /* Pieces of lines. Each of the take functions steps over what it has found. */
 
 struct slice slice_of(const char *text)
@@ -171,11 +174,34 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 
 /* mapping */
 
+static bool is_build_id(struct slice text)
+{
+	size_t digits = 0;
+
+	while (digits < text.length && hex_digit(text.at[digits]) >= 0)
+		digits++;
+	return digits && digits == text.length && digits <= BUILD_ID_DIGITS;
+}
+
+/* Nothing, or a build-id that is printed as it was read. */
+static bool take_build_id(struct slice *line, struct slice *build_id)
+{
+	*build_id = slice(line->at, 0);
+	if (line->length == 0)
+		return true;
+	if (!take(line, " build-id="))
+		return false;
+	*build_id = *line;
+	*line = slice(line->at + line->length, 0);
+	return is_build_id(*build_id);
+}
+
 bool text_parse_mapping(struct slice line, struct text_mapping *mapping)
 {
 	return take(&line, ": ") && split(&line, " => 0x", true, &mapping->path) &&
 	       take_hex(&line, &mapping->from) && take(&line, "-0x") &&
-	       take_hex(&line, &mapping->to) && line.length == 0;
+	       take_hex(&line, &mapping->to) && take_build_id(&line, &mapping->build_id) &&
+	       line.length == 0;
 }
 
 void text_print_mapping(struct out *out, const struct text_mapping *mapping)
@@ -186,6 +212,11 @@ void text_print_mapping(struct out *out, const struct text_mapping *mapping)
 	print_hex(out, mapping->from);
 	out_char(out, '-');
 	print_hex(out, mapping->to);
+	/* What a stream calls a build-id may be anything. */
+	if (is_build_id(mapping->build_id)) {
+		out_text(out, " build-id=");
+		print_slice(out, mapping->build_id);
+	}
 	out_char(out, '\n');
 }
 
@@ -216,7 +247,6 @@ void text_print_context(struct out *out, const struct text_context *context)
 bool text_parse_resource(struct slice line, struct text_resource *resource)
 {
 	uint64_t mask;
-	struct slice rest, flags;
 
 	if (!take(&line, "<") || !take_hex(&line, &mask) || !take(&line, "> : "))
 		return false;
@@ -224,14 +254,15 @@ bool text_parse_resource(struct slice line, struct text_resource *resource)
 	if (mask != (mask & -mask) || !split(&line, " (", false, &resource->type))
 		return false;
 	resource->is_counted = false;
-	rest = line;
-	if (split(&rest, ") [", true, &resource->description)) {
-		flags = rest;
-		resource->is_counted = memmem(flags.at, flags.length, "refcount", 8) != NULL;
-		return flags.length && flags.at[flags.length - 1] == ']';
+	if (line.length && line.at[line.length - 1] == ')') {
+		resource->description = slice(line.at, line.length - 1);
+		return true;
 	}
-	resource->description = slice(line.at, line.length - 1);
-	return line.length && line.at[line.length - 1] == ')';
+	if (!line.length || line.at[line.length - 1] != ']' ||
+	    !split(&line, ") [", true, &resource->description))
+		return false;
+	resource->is_counted = memmem(line.at, line.length, "refcount", 8) != NULL;
+	return true;
 }
 
 void text_print_resource(struct out *out, const struct text_resource *resource)
@@ -268,6 +299,19 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 
 /* call */
 
+/* What stands behind the seconds: thousandths, or the millionths of sp-rtrace's document. */
+static bool take_fraction(struct slice *line, uint64_t *ms)
+{
+	size_t digits = line->length;
+
+	if (!take_decimal(line, ms))
+		return false;
+	digits -= line->length;
+	if (digits == 6)
+		*ms /= 1000;
+	return digits == 3 || digits == 6;
+}
+
 /* `[01:02:03.004] `; hours may be any number. */
 static bool take_time(struct slice *line, uint32_t *time_ms)
 {
@@ -275,9 +319,9 @@ static bool take_time(struct slice *line, uint32_t *time_ms)
 
 	if (!take_decimal(line, &hours) || !take(line, ":") || !take_decimal(line, &minutes) ||
 	    !take(line, ":") || !take_decimal(line, &seconds) || !take(line, ".") ||
-	    !take_decimal(line, &ms) || !take(line, "] "))
+	    !take_fraction(line, &ms) || !take(line, "] "))
 		return false;
-	if (hours > 1193 || minutes > 59 || seconds > 59 || ms > 999)
+	if (hours > 1193 || minutes > 59 || seconds > 59)
 		return false;
 	ms += ((hours * 60 + minutes) * 60 + seconds) * 1000;
 	*time_ms = (uint32_t)ms;
@@ -326,7 +370,7 @@ static void parse_name(struct slice name, struct text_call *call)
 	if (name.length == 0 || name.at[name.length - 1] != '>')
 		return;
 	type.length--;
-	if (split(&type, "<", true, &before) && before.length) {
+	if (split(&type, "<", true, &before)) {
 		call->name = before;
 		call->type = type;
 	}

@@ -47,10 +47,14 @@ void text_print_header(struct out *out, const struct text_header *header);
 /* The value of that key, or NULL. */
 const struct slice *text_header_value(const struct text_header *header, const char *key);
 
-/* `: /usr/lib/libc.so.6 => 0x7f00-0x7f80` */
+/*
+ * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`; the build-id is ours, sp-rtrace reads
+ * up to the second address. It is empty where there is none.
+ */
 struct text_mapping {
 	struct slice path;
 	uint64_t from, to;
+	struct slice build_id; /* hexadecimal digits */
 };
 
 bool text_parse_mapping(struct slice line, struct text_mapping *mapping);

@@ -15,10 +15,12 @@
 
 #include "base/error.h"
 #include "trace/event.h"
+#include "trace/instant.h"
 
 struct trace;
 
-#define TRACE_MEMORY_MAX (2ull << 30)
+#define TRACE_MEMORY_MAX      (2ull << 30)
+#define TRACE_PROGRESS_EVENTS 65536u
 
 struct trace_options {
 	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
@@ -29,8 +31,14 @@ struct trace_options {
 	 * and of an .htr hardly read. until_ns 0: no end.
 	 */
 	uint64_t since_ns, until_ns;
+	/* The same as a user says it: of each stream, and narrower of the two. */
+	struct instant since, until;
 	/* Called once when the writer of the file still has it locked after a second. */
 	void (*waiting)(void *user, const char *path);
+	/* Called after every TRACE_PROGRESS_EVENTS events that were read; NULL: at the end. */
+	void (*progress)(void *user, const struct trace *trace);
+	/* Of trace_merge_open(). */
+	void (*failed)(void *user, const char *path, const struct error *err);
 	void *user;
 };
 
@@ -76,6 +84,9 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 
 const struct trace_tally *trace_tally(const struct trace *trace);
 
+/* How much of the input was read, in thousandths; -1: its size is not known. */
+int trace_progress(const struct trace *trace);
+
 /* True if damage was met or the input ends early. */
 bool trace_is_damaged(const struct trace *trace);
 
@@ -84,6 +95,9 @@ bool trace_is_whole(const struct trace *trace);
 
 /* The stream that is being read; not NULL after the first event. */
 const struct trace_process *trace_process(const struct trace *trace);
+
+/* The process with that section number, or NULL if it has not begun yet. */
+const struct trace_process *trace_section(const struct trace *trace, unsigned section);
 
 /* The mapping whose code has this address at this place of the stream, or NULL. */
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
@@ -97,6 +111,9 @@ uint32_t trace_mapping_count(const struct trace *trace);
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);
+
+/* The end of what is handed out, in the stream's time; UINT64_MAX: there is none. */
+uint64_t trace_until_ns(const struct trace *trace);
 
 void trace_close(struct trace *trace);
 

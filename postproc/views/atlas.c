@@ -53,7 +53,7 @@ static struct atlas_module describe(const struct atlas *atlas, const struct trac
 	return (struct atlas_module){
 		.id = id,
 		.path = mapping->path,
-		.build_id = mapping->has_tail && mapping->build_id ? mapping->build_id : "",
+		.build_id = mapping->build_id ? mapping->build_id : "",
 		.has_tail = mapping->has_tail,
 		.from = from,
 		.to = from + (mapping->to - mapping->from),

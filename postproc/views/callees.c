@@ -87,11 +87,10 @@ int callees_set_executable(struct callees *callees, const char *path)
 	return callees->executable ? 0 : -ENOMEM;
 }
 
-int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
-		uint32_t *symbol)
+/* file NULL: no memory for it. */
+static int add_callee(struct callees *callees, struct callee_file *file, const char *name,
+		      uint32_t *symbol)
 {
-	struct callee_file *file =
-		mapping ? file_of_mapping(callees, mapping) : file_of(callees, "");
 	struct callee key = { .name = name }, *callee, **place;
 	uint64_t hash;
 
@@ -114,6 +113,19 @@ int callees_add(struct callees *callees, const struct trace_mapping *mapping, co
 	}
 	*symbol = callee->symbol;
 	return 0;
+}
+
+int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
+		uint32_t *symbol)
+{
+	return add_callee(callees,
+			  mapping ? file_of_mapping(callees, mapping) : file_of(callees, ""), name,
+			  symbol);
+}
+
+int callees_add_path(struct callees *callees, const char *path, const char *name, uint32_t *symbol)
+{
+	return add_callee(callees, file_of(callees, path), name, symbol);
 }
 
 /* the end */

@@ -65,6 +65,9 @@ int callees_set_executable(struct callees *callees, const char *path);
 int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
 		uint32_t *symbol);
 
+/* The same with the path of the file, "" if it is not known. */
+int callees_add_path(struct callees *callees, const char *path, const char *name, uint32_t *symbol);
+
 /*
  * All is known: gives the numbers. fallback: name for file 0 where neither the executable nor any
  * mapping is known. Returns 0 or -ENOMEM.

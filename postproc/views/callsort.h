@@ -32,8 +32,9 @@ struct callsort_record {
 	uint64_t extra[2];
 	uint32_t symbol;
 	uint32_t depth;
-	uint32_t rank;	     /* enum callsort_rank: third key, then enter_ns */
-	uint32_t is_unwound; /* it was left by a jump, some time after leave_ns */
+	uint16_t rank;	     /* enum callsort_rank: third key, then enter_ns */
+	uint16_t is_unwound; /* it was left by a jump, some time after leave_ns */
+	uint32_t path;	     /* of calltree.h: its number from 1; 0: none */
 };
 
 struct callsort_run {

@@ -184,7 +184,7 @@ static void note_progress(struct calltree_thread *thread, const struct event *ev
 		thread->last_ns = event->leave_ns;
 }
 
-int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol,
+int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		 const uint64_t extra[2], struct error *err)
 {
 	struct calltree_thread *thread = thread_of(tree, event);
@@ -196,7 +196,8 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 		.symbol = symbol,
 		.depth = event->depth,
 		.rank = rank_of(event),
-		.is_unwound = event->flags & CALL_UNWOUND,
+		.is_unwound = (event->flags & CALL_UNWOUND) != 0,
+		.path = path,
 	};
 
 	if (!thread || (is_born_again(thread, event) && begin_life(tree, thread, event->pthread)))
@@ -268,7 +269,9 @@ static int close_call(struct calltree *tree, uint64_t now_ns, struct error *err)
 	struct calltree_node *node = &open->node;
 	uint64_t most = tree->open_count ? open[-1].node.leave_ns : CALLTREE_NEVER;
 
-	if (open->until_ns == CALLTREE_NEVER)
+	if (open->is_inferred)
+		node->leave_ns = open->newest_ns;
+	else if (open->until_ns == CALLTREE_NEVER)
 		node->leave_ns = within(now_ns, open->newest_ns, node->leave_ns);
 	else if (open->is_unwound && now_ns != CALLTREE_NEVER)
 		node->leave_ns = within(now_ns, node->leave_ns, most);
@@ -301,6 +304,8 @@ static void open_call(struct calltree *tree, const struct callsort_record *recor
 		within(is_open ? tree->last_ns : record->leave_ns, open->node.enter_ns, most);
 	open->until_ns = record->leave_ns;
 	open->is_unwound = record->is_unwound;
+	open->is_inferred = false;
+	open->path = record->path;
 	open->depth = record->depth;
 	if (record->depth == DEPTH_UNKNOWN)
 		open->depth = parent ? parent->depth + 1 : 0;
@@ -309,16 +314,95 @@ static void open_call(struct calltree *tree, const struct callsort_record *recor
 	tree->open_count++;
 }
 
+/* How many are left open with the innermost call that contains the record, and its steps. */
+static uint32_t count_around(const struct calltree *tree, const struct callsort_record *record)
+{
+	uint32_t kept = tree->open_count;
+
+	for (uint32_t i = kept; i > 0; i--) {
+		if (tree->open[i - 1].is_inferred)
+			continue;
+		if (contains(&tree->open[i - 1], record))
+			break;
+		kept = i - 1;
+	}
+	return kept;
+}
+
+static int close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns, struct error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && tree->open_count > count)
+		rc = close_call(tree, now_ns, err);
+	return rc;
+}
+
+static const struct calltree_path *path_of(const struct calltree *tree, uint32_t number)
+{
+	static const struct calltree_path none;
+
+	return number ? &tree->paths[number - 1] : &none;
+}
+
+/*
+ * The first step of a path that lies inside a call with another path: behind the place where that
+ * one was called. Both paths may lack their outer ends.
+ */
+static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
+{
+	const struct calltree_step *last = outer->count ? &outer->steps[outer->count - 1] : NULL;
+
+	for (uint32_t i = path->count; last && i > 0; i--)
+		if (path->steps[i - 1].address == last->address &&
+		    path->steps[i - 1].symbol == last->symbol)
+			return i;
+	return path->count;
+}
+
+/* Steps last until a call comes that has others: how often they were taken nobody knows. */
+static int open_steps(struct calltree *tree, const struct callsort_record *record,
+		      struct error *err)
+{
+	const struct calltree_path *path = path_of(tree, record->path);
+	struct callsort_record step = { .enter_ns = record->enter_ns,
+					.leave_ns = CALLTREE_NEVER - 1 };
+	uint32_t at = tree->open_count, i = 0, depth;
+	int rc;
+
+	while (at && tree->open[at - 1].is_inferred)
+		at--;
+	if (at)
+		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
+	/* Whoever does not know its depth is one deeper than what it stands in: 0 at the root. */
+	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
+	while (at < tree->open_count && i < path->count &&
+	       tree->open[at].node.symbol == path->steps[i].symbol) {
+		at++;
+		i++;
+	}
+	rc = close_down_to(tree, at, record->enter_ns, err);
+	for (; rc == 0 && i < path->count && tree->open_count < CALLTREE_LEVELS - 1; i++) {
+		step.symbol = path->steps[i].symbol;
+		open_call(tree, &step);
+		tree->open[tree->open_count - 1].is_inferred = true;
+		tree->open[tree->open_count - 1].depth = depth;
+	}
+	return rc;
+}
+
 static int take_record(struct calltree *tree, struct error *err)
 {
 	const struct callsort_record *record = &tree->record;
 	bool is_other_life = record->place != tree->place;
-	int rc = 0;
+	uint32_t kept = is_other_life ? 0 : count_around(tree, record);
+	int rc;
 
-	while (rc == 0 && tree->open_count &&
-	       (is_other_life || tree->open_count == CALLTREE_LEVELS ||
-		!contains(&tree->open[tree->open_count - 1], record)))
-		rc = close_call(tree, record->enter_ns, err);
+	if (kept == CALLTREE_LEVELS)
+		kept--;
+	rc = close_down_to(tree, kept, record->enter_ns, err);
+	if (rc == 0 && tree->paths)
+		rc = open_steps(tree, record, err);
 	if (rc)
 		return rc;
 	tree->place = record->place;

@@ -35,6 +35,17 @@ struct calltree_node {
 	uint32_t symbol;
 };
 
+/* A function that a backtrace went through: where, and which. */
+struct calltree_step {
+	uint64_t address;
+	uint32_t symbol;
+};
+
+struct calltree_path {
+	uint32_t count;
+	struct calltree_step *steps; /* outermost first */
+};
+
 struct calltree_level {
 	struct calltree_node *nodes; /* CALLTREE_BLOCK of them: what is not in blocks */
 	uint64_t count;
@@ -52,6 +63,8 @@ struct calltree_open {
 	uint64_t newest_ns;  /* last return of a child */
 	uint32_t depth;
 	bool is_unwound;
+	bool is_inferred; /* a step of a path: it lasts from its first call to its last one */
+	uint32_t path;	  /* of the call; 0: none */
 };
 
 struct calltree_thread; /* see calltree.c */
@@ -66,6 +79,11 @@ struct calltree {
 	} handle_list;
 	uint32_t lives;
 	uint64_t last_ns; /* newest time that was seen */
+	/*
+	 * NULL, or by number from 1: the steps of a call become nodes between it and the call that
+	 * it is inside. To be set before calltree_next_thread(), and to outlive the tree.
+	 */
+	const struct calltree_path *paths;
 	struct callsort sort;
 
 	/* of the thread that is being given out */
@@ -91,10 +109,10 @@ int calltree_init(struct calltree *tree, int directory, struct error *err);
 
 /*
  * Takes an event of a call, or a note about an open one, with all members of a tail. symbol,
- * extra: handed back in the node. Of several events of one call the best is kept.
- * Returns 0 or a negative errno.
+ * extra: handed back in the node. path: its number from 1, 0: none. Of several events of one call
+ * the best is kept. Returns 0 or a negative errno.
  */
-int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol,
+int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		 const uint64_t extra[2], struct error *err);
 
 /* A note says that the thread of the event begins. */

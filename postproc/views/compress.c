@@ -2,15 +2,24 @@
 #include "postproc/views/compress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 
+/* Memory of all groups' calls, and of those of one. */
+#define CALLS_MAX (32u << 20)
+#define CHUNK_MIN 256u
+#define CHUNK_MAX 4096u
+
 struct compress {
 	bool with_arguments;
+	int directory; /* of the spool */
+	struct spool spool;
 	struct table table; /* of struct compress_group, by backtrace */
 	struct pool pool;
 	struct {
@@ -19,22 +28,6 @@ struct compress {
 	} groups;
 };
 
-static const char *const order_names[] = {
-	[SORT_SIZE] = "size",
-	[SORT_SIZE_ASC] = "size-asc",
-	[SORT_COUNT] = "count",
-	[SORT_COUNT_ASC] = "count-asc",
-};
-
-enum sort_order compress_order(const char *name)
-{
-	unsigned order = 0;
-
-	while (order < SORT_COUNT_OF && strcmp(name, order_names[order]) != 0)
-		order++;
-	return (enum sort_order)order;
-}
-
 static int no_memory(struct error *err)
 {
 	return error_set(err, ENOMEM, "no memory left to group all calls: add -l, or select less");
@@ -42,9 +35,16 @@ static int no_memory(struct error *err)
 
 int compress_create(struct compress **compress, bool with_arguments, struct error *err)
 {
+	const char *directory = getenv("TMPDIR");
+
 	*compress = calloc(1, sizeof(**compress));
 	if (!*compress)
 		return no_memory(err);
+	if (!directory || !*directory)
+		directory = "/tmp";
+	/* One that is not there is met by the first write, if there is one. */
+	(*compress)->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	spool_init(&(*compress)->spool, (*compress)->directory);
 	table_init(&(*compress)->table);
 	(*compress)->with_arguments = with_arguments;
 	return 0;
@@ -77,23 +77,29 @@ static struct compress_group *find_group(struct compress *compress,
 	return table_add(&compress->table, hash, group) ? NULL : group;
 }
 
+static size_t chunk_size(const struct compress *compress)
+{
+	size_t share = CALLS_MAX / compress->groups.count;
+
+	return share < CHUNK_MIN ? CHUNK_MIN : share > CHUNK_MAX ? CHUNK_MAX : share;
+}
+
 int compress_event(struct compress *compress, const struct event *event, struct error *err)
 {
 	struct compress_group *group;
-	struct compress_call *call;
+	int rc;
 
 	if (!event_is_call(event))
 		return 0;
-	group = find_group(compress, event->backtrace);
-	call = group ? pool_alloc(&compress->pool, sizeof(*call)) : NULL;
-	if (!call || keep_call(&call->kept, event, compress->with_arguments))
+	/* No backtrace and one without frames are printed alike. */
+	group = find_group(compress,
+			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
+	if (!group)
 		return no_memory(err);
-	call->next = NULL;
-	if (group->last)
-		group->last->next = call;
-	else
-		group->first = call;
-	group->last = call;
+	rc = pile_add(&group->calls, &compress->spool, chunk_size(compress), event,
+		      compress->with_arguments, err);
+	if (rc)
+		return rc;
 	group->count++;
 	if (event->type == CALL_TYPE_ALLOC)
 		group->bytes += event->size;
@@ -135,14 +141,21 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
 	return compress->groups.items[i];
 }
 
+int compress_each(const struct compress *compress, const struct compress_group *group,
+		  int (*print)(void *user, struct kept *kept), void *user, struct error *err)
+{
+	return pile_each(&group->calls, &compress->spool, print, user, err);
+}
+
 void compress_destroy(struct compress *compress)
 {
 	if (!compress)
 		return;
-	for (size_t i = 0; compress->with_arguments && i < compress->groups.count; i++)
-		for (struct compress_call *call = compress->groups.items[i]->first; call;
-		     call = call->next)
-			keep_release(&call->kept);
+	for (size_t i = 0; i < compress->groups.count; i++)
+		pile_free(&compress->groups.items[i]->calls);
+	spool_close(&compress->spool);
+	if (compress->directory >= 0)
+		close(compress->directory);
 	table_free(&compress->table);
 	free(compress->groups.items);
 	pool_free(&compress->pool);

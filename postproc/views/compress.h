@@ -4,16 +4,19 @@
 
 /*
  * Calls in groups of the same backtrace. A fold: compress_event() for each call,
- * compress_finish() once, then the groups in the order that was asked for. Memory grows with the
- * calls (80 bytes each), because the report lists every one of them.
+ * compress_finish() once, then the groups in the order that was asked for. The report lists every
+ * call, but memory grows with the groups alone: of each the newest calls are in memory, the others
+ * in a temporary file in $TMPDIR, or /tmp.
  */
 
 #include "base/error.h"
 #include "postproc/views/keep.h"
+#include "postproc/views/pile.h"
 #include "trace/event.h"
 
 struct compress;
 
+/* As the words of --sort. */
 enum sort_order {
 	SORT_SIZE,     /* largest groups first */
 	SORT_SIZE_ASC, /* sp-rtrace's default */
@@ -28,27 +31,22 @@ struct compress_group {
 	uint64_t count;			   /* calls */
 	uint64_t bytes;			   /* gained; what is lost counts 0 */
 	size_t rank;			   /* in order of first calls, from 0 */
-	struct compress_call *first;
-	struct compress_call *last;
+	struct pile calls;
 };
-
-struct compress_call {
-	struct kept kept;
-	struct compress_call *next;
-};
-
-/* Returns the order of that name ("size", "size-asc", ...), or SORT_COUNT_OF. */
-enum sort_order compress_order(const char *name);
 
 int compress_create(struct compress **compress, bool with_arguments, struct error *err);
 
-/* Events that are no calls are ignored. Returns 0 or -ENOMEM. */
+/* Events that are no calls are ignored. Returns 0 or a negative errno. */
 int compress_event(struct compress *compress, const struct event *event, struct error *err);
 
 void compress_finish(struct compress *compress, enum sort_order order);
 
 size_t compress_count(const struct compress *compress);
 const struct compress_group *compress_at(const struct compress *compress, size_t i);
+
+/* print is called for each call of the group in order; see pile_each(). */
+int compress_each(const struct compress *compress, const struct compress_group *group,
+		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
 
 void compress_destroy(struct compress *compress);
 

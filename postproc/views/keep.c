@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/keep.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct wire_value *copy_arguments(const struct event *event)
+struct wire_value *keep_arguments(const struct event *event)
 {
-	size_t count = event->argument_count, size = count * sizeof(struct wire_value);
+	size_t count = event->argument_count, size = (count + 1) * sizeof(struct wire_value);
 	struct wire_value *copy;
 	char *text;
 
@@ -16,7 +15,8 @@ static struct wire_value *copy_arguments(const struct event *event)
 	copy = malloc(size);
 	if (!copy)
 		return NULL;
-	text = (char *)(copy + count);
+	copy[count] = (struct wire_value){ NULL, NULL };
+	text = (char *)(copy + count + 1);
 	for (size_t i = 0; i < count; i++) {
 		copy[i].name = text;
 		text = stpcpy(text, event->arguments[i].name) + 1;
@@ -24,34 +24,6 @@ static struct wire_value *copy_arguments(const struct event *event)
 		text = stpcpy(text, event->arguments[i].value) + 1;
 	}
 	return copy;
-}
-
-int keep_call(struct kept *kept, const struct event *event, bool with_arguments)
-{
-	kept->index = event->index;
-	kept->object = event->object;
-	kept->size = event->size;
-	kept->function = event->function;
-	kept->resource = event->resource;
-	kept->backtrace = event->backtrace;
-	kept->context = event->context;
-	kept->time_ms = event->time_ms;
-	kept->thread = event->thread;
-	kept->type = event->type;
-	kept->arguments = NULL;
-	kept->argument_count = 0;
-	if (!with_arguments || event->argument_count == 0)
-		return 0;
-	kept->arguments = copy_arguments(event);
-	kept->argument_count = event->argument_count;
-	return kept->arguments ? 0 : -ENOMEM;
-}
-
-void keep_release(struct kept *kept)
-{
-	free(kept->arguments);
-	kept->arguments = NULL;
-	kept->argument_count = 0;
 }
 
 void keep_event(const struct kept *kept, const struct trace_process *process, struct event *event)
@@ -69,7 +41,7 @@ void keep_event(const struct kept *kept, const struct trace_process *process, st
 	event->argument_count = kept->argument_count;
 	event->context = kept->context;
 	event->time_ms = kept->time_ms;
-	event->time_ns = kept->time_ms * 1000000ull;
+	event->time_ns = kept->time_ns;
 	event->thread = kept->thread;
-	event->type = kept->type;
+	event->type = (enum call_type)kept->type;
 }

@@ -5,8 +5,8 @@
 /*
  * What was gained and never given back, of whatever class. A fold: leaks_event() for every call in
  * order, leaks_finish() once, then the results. Memory grows with what is held at one time.
- * Objects are told apart by class and id; an alloc of an object that is already held replaces it
- * (the first stays reported), unless its class is counted: then it needs as many frees.
+ * Objects are told apart by process, class and id; an alloc of an object that is already held
+ * replaces it (the first stays reported), unless its class is counted: then it needs as many frees.
  */
 
 #include "base/error.h"
@@ -23,6 +23,12 @@ struct leaks_total {
 /* with_arguments: the arguments of what is held are wanted, too. Returns 0 or -ENOMEM. */
 int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err);
 
+/*
+ * Before leaks_finish(): results are only what was held for that long at the end, which is the
+ * last event's time, or until_ns if that is earlier (UINT64_MAX: is not).
+ */
+void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
+
 /* Events that are no calls are ignored. Returns 0 or -ENOMEM. */
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
 
@@ -30,17 +36,15 @@ int leaks_event(struct leaks *leaks, const struct event *event, struct error *er
 int leaks_finish(struct leaks *leaks, struct error *err);
 
 size_t leaks_count(const struct leaks *leaks);
-const struct kept *leaks_at(const struct leaks *leaks, size_t i);
+
+/* The i-th of them; its arguments are not the caller's. */
+void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept);
 
 /* Sums by class, in order of the classes' first leaks; NULL after the last one. */
 const struct leaks_total *leaks_total(const struct leaks *leaks, size_t i);
 
 /* Of one class; zeros if nothing of it leaked. */
 struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resource_class *resource);
-
-/* Frees of what was never gained, and allocs of what was held already (class not counted). */
-uint64_t leaks_unknown_frees(const struct leaks *leaks);
-uint64_t leaks_replaced(const struct leaks *leaks);
 
 void leaks_destroy(struct leaks *leaks);
 

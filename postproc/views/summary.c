@@ -270,9 +270,7 @@ static void remember_holder(struct summary_fold *fold, const struct held *held,
 
 	if (!object)
 		return;
-	object->last = held->site;
-	object->last_thread = event->thread;
-	object->last_ns = event->time_ns;
+	waits_release(object, held->site, event->thread, event->time_ns);
 }
 
 static void lose(struct summary *summary, uint32_t index, const struct event *event)
@@ -337,6 +335,8 @@ static int add_wait(struct summary *summary, uint32_t index, const struct event 
 	if (held && held->thread != event->thread)
 		call.holder = held->site;
 	waits_add_lock(waits, object, &call);
+	if (object && !(event->flags & CALL_FAILED))
+		object->taken_ns = event->time_ns;
 	return 0;
 }
 
@@ -427,7 +427,7 @@ static int note_exec(struct summary *summary, const struct event *event, struct 
 	return path && !summary->fold->process.became ? summary_no_memory(err) : 0;
 }
 
-static int on_call(struct summary *summary, const struct event *event, struct error *err)
+int summary_count(struct summary *summary, const struct event *event, struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
@@ -442,12 +442,20 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread &&
 	    add_thread(fold, event->thread, err))
 		return -ENOMEM;
-	if (event->type != CALL_TYPE_NONE)
-		return gain_or_lose(summary, event, err);
-	if (event->moment == MOMENT_HALF && !(event->flags & CALL_OF_CHILD) &&
-	    note_exec(summary, event, err))
-		return -ENOMEM;
-	return use(summary, event, err);
+	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
+	    !(event->flags & CALL_OF_CHILD))
+		return note_exec(summary, event, err);
+	return 0;
+}
+
+static int on_call(struct summary *summary, const struct event *event, struct error *err)
+{
+	int rc = summary_count(summary, event, err);
+
+	if (rc)
+		return rc;
+	return event->type != CALL_TYPE_NONE ? gain_or_lose(summary, event, err)
+					     : use(summary, event, err);
 }
 
 /* ---- notes ---- */
@@ -459,6 +467,8 @@ static void note_process(struct summary *summary, const struct event *event)
 
 	if (executable)
 		fold->process.executable = copy(summary, executable);
+	if (!fold->process.allocator)
+		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		size_t room = sizeof(fold->command) - fold->command_length;
 		int length;
@@ -550,6 +560,46 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 	return open->function ? 0 : summary_no_memory(err);
 }
 
+static void end_pause(struct summary_process *process, uint64_t now_ns)
+{
+	if (process->pause_since_ns && now_ns > process->pause_since_ns)
+		process->pause_ns += now_ns - process->pause_since_ns;
+	process->pause_since_ns = 0;
+}
+
+static void note_recording(struct summary_process *process, const struct event *event)
+{
+	const char *state = event_argument(event, "state");
+	bool is_off = state && !strcmp(state, "off");
+
+	if (!is_off) {
+		end_pause(process, event->time_ns);
+		return;
+	}
+	process->pauses += !process->pause_since_ns;
+	if (!process->pause_since_ns)
+		process->pause_since_ns = event->time_ns;
+}
+
+static void note_unwind(struct summary *summary, const struct event *event)
+{
+	const struct {
+		const char *name;
+		uint64_t *sum;
+	} counts[] = {
+		{ "checked", &summary->unwind.checked },
+		{ "different", &summary->unwind.different },
+		{ "cut", &summary->unwind.cut },
+		{ "unjudged", &summary->unwind.unjudged },
+	};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		const char *text = event_argument(event, counts[i].name);
+
+		*counts[i].sum += text ? strtoull(text, NULL, 10) : 0;
+	}
+}
+
 /* Its time is when the collector saw the end. */
 static void note_end(struct summary_fold *fold, const struct event *event)
 {
@@ -577,6 +627,7 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 	process->is_followed = !followed || strcmp(followed, "no") != 0;
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
+	end_pause(process, event->time_ns);
 }
 
 static int on_note(struct summary *summary, const struct event *event, struct error *err)
@@ -593,6 +644,10 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		return note_open(summary, event, err);
 	else if (!strcmp(name, "~end"))
 		note_end(summary->fold, event);
+	else if (!strcmp(name, "~recording"))
+		note_recording(&summary->fold->process, event);
+	else if (!strcmp(name, "~unwind"))
+		note_unwind(summary, event);
 	return 0;
 }
 
@@ -746,6 +801,11 @@ void summary_free(struct summary *summary)
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);
+}
+
+const struct summary_process *summary_current(const struct summary *summary)
+{
+	return &summary->fold->process;
 }
 
 const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number)

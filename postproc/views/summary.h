@@ -121,6 +121,9 @@ struct summary_process {
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;
+	const char *allocator;	   /* file whose malloc the program uses instead; NULL: none */
+	uint64_t pauses, pause_ns; /* times that recording was stopped, and how long */
+	uint64_t pause_since_ns;   /* 0: it records */
 };
 
 struct summary_loss {
@@ -157,6 +160,12 @@ struct summary {
 	uint32_t pids;		   /* distinct processes */
 	uint64_t inherited;
 	uint64_t deadlocked; /* threads */
+	struct {
+		uint64_t checked, different, cut, unjudged;
+	} unwind;	     /* backtraces, with --check-unwind */
+	uint64_t allocators; /* processes with a malloc of their own */
+	uint64_t pauses;     /* most that one process had */
+	uint64_t pause_ns;   /* longest time for which one was not recorded */
 	bool has_times;	     /* in ns: waits and peaks have their times */
 	struct table sites_by_place;
 	struct summary_fold *fold;
@@ -176,6 +185,15 @@ int summary_begin(struct summary **summary, struct error *err);
 int summary_open(struct summary *summary, const char *path, struct error *err);
 
 int summary_event(struct summary *summary, const struct event *event, struct error *err);
+
+/*
+ * Instead of summary_event() for a call: it counts, and its thread and time, but not what it gained
+ * or lost. For who wants to know of the processes alone.
+ */
+int summary_count(struct summary *summary, const struct event *event, struct error *err);
+
+/* The process that is being read: what is known of it so far. */
+const struct summary_process *summary_current(const struct summary *summary);
 
 /* The trace has no more events, and may be closed after this. tally may be NULL. */
 int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err);

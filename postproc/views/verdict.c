@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "hook_table.h"
+#include "postproc/views/ledger.h"
 #include "postproc/views/summary_fold.h"
 
 /* ---- what a process still holds ---- */
@@ -325,6 +326,21 @@ static void clear_fold(struct summary *summary)
 	atlas_begin_process(&summary->atlas);
 }
 
+/*
+ * The library looks malloc up by its name, and in a program that is linked to a fixed address it
+ * finds a stub of the program that leads to itself: then its calls are in the trace all the same.
+ */
+static bool calls_malloc(const struct sites *sites)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc" };
+
+	for (uint32_t i = 1; i < sites->list.count; i++)
+		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
+			if (!strcmp(sites_at(sites, i)->function->name, names[n]))
+				return true;
+	return false;
+}
+
 static int keep_process(struct summary *summary)
 {
 	struct summary_fold *fold = summary->fold;
@@ -335,6 +351,8 @@ static int keep_process(struct summary *summary)
 	*process = fold->process;
 	process->number = (uint32_t)summary->processes.count - 1;
 	process->path = fold->path;
+	if (process->allocator && calls_malloc(&fold->sites))
+		process->allocator = NULL;
 	process->threads = (uint32_t)fold->threads.count;
 	process->inherited = fold->inherited.count;
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
@@ -366,21 +384,6 @@ int verdict_process(struct summary *summary, struct error *err)
 
 /* ---- the end of the run ---- */
 
-/* Where a class stands among the sites: what is always a fault comes before what may be meant. */
-static unsigned weight_of(enum resource resource)
-{
-	static const unsigned char weights[RESOURCE_COUNT] = {
-		[RESOURCE_MEMORY] = 1,	   [RESOURCE_FILE] = 2,	      [RESOURCE_DIRECTORY] = 2,
-		[RESOURCE_SHM_FD] = 3,	   [RESOURCE_FD] = 4,	      [RESOURCE_LOCK] = 5,
-		[RESOURCE_THREAD] = 6,	   [RESOURCE_PROCESS] = 7,    [RESOURCE_SEGMENT] = 8,
-		[RESOURCE_SEMSET] = 8,	   [RESOURCE_SHM_OBJECT] = 8, [RESOURCE_ATTACHMENT] = 9,
-		[RESOURCE_NONE] = 9,	   [RESOURCE_EVENT] = 9,      [RESOURCE_SEMAPHORE] = 10,
-		[RESOURCE_CONDITION] = 11, [RESOURCE_MUTEX] = 12,     [RESOURCE_MAPPING] = 14,
-	};
-
-	return weights[resource] ? weights[resource] : 13;
-}
-
 static int compare(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -390,8 +393,8 @@ static int compare_sites(const void *left, const void *right, void *context)
 {
 	const struct summary_site *a = left, *b = right;
 	const struct summary *summary = context;
-	int order = compare(weight_of(summary->classes[a->class].known),
-			    weight_of(summary->classes[b->class].known));
+	int order = compare(ledger_rank(summary->classes[a->class].known),
+			    ledger_rank(summary->classes[b->class].known));
 
 	if (!order)
 		order = compare(a->class, b->class);
@@ -431,12 +434,22 @@ static bool is_first_of_pid(const struct summary *summary, size_t index)
 	return true;
 }
 
+static void sum_gaps(struct summary *summary, const struct summary_process *process)
+{
+	summary->allocators += process->allocator != NULL;
+	if (process->pauses > summary->pauses)
+		summary->pauses = process->pauses;
+	if (process->pause_ns > summary->pause_ns)
+		summary->pause_ns = process->pause_ns;
+}
+
 static void sum_processes(struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
 		bool is_first;
 
+		sum_gaps(summary, process);
 		if (process->start_ns &&
 		    (!summary->start_ns || process->start_ns < summary->start_ns))
 			summary->start_ns = process->start_ns;
@@ -480,7 +493,7 @@ void verdict_run(struct summary *summary)
 /* Of other classes each so many; of what exists and need not be destroyed, fewer. */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {
-	return weight_of(summary->classes[class].known) <= 9 ? 3 : 1;
+	return ledger_rank(summary->classes[class].known) <= 9 ? 3 : 1;
 }
 
 /* Lines come class by class: from here to the first of another class. */

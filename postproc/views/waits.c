@@ -85,9 +85,27 @@ static uint32_t other_of(const struct waits_object *object, const struct waits_c
 {
 	if (call->holder)
 		return call->holder;
-	return object->last_ns > call->enter_ns && object->last_thread != call->thread
-		       ? object->last
-		       : 0;
+	if (object->last_ns <= call->enter_ns || object->last_thread == call->thread)
+		return 0;
+	/* In a queue, who was before in it is not whom all of it waited for. */
+	if (object->hold.to_ns > call->enter_ns && object->hold.thread != call->thread)
+		return object->hold.site;
+	return object->last;
+}
+
+void waits_release(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t now_ns)
+{
+	struct waits_hold *longest = &object->hold;
+	/* What was taken without a wait is not told: then since it was given back before. */
+	uint64_t from_ns = object->taken_ns > object->last_ns ? object->taken_ns : object->last_ns;
+	uint64_t longest_ns = longest->to_ns - longest->from_ns;
+
+	object->last = site;
+	object->last_thread = thread;
+	object->last_ns = now_ns;
+	/* One that ended long ago keeps nobody waiting; of two alike it is the later one. */
+	if (2 * (now_ns - from_ns) >= longest_ns || from_ns > longest->to_ns + longest_ns)
+		*longest = (struct waits_hold){ site, thread, from_ns, now_ns };
 }
 
 static void add_wait(struct waits_class *class, struct waits_object *object,

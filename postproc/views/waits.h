@@ -46,6 +46,12 @@ struct waits_object {
 	uint32_t last;
 	uint32_t last_thread;
 	uint64_t last_ns; /* when it was given back, or notified */
+	/* locks */
+	uint64_t taken_ns; /* by whoever has it, or had it last */
+	struct waits_hold {
+		uint32_t site, thread;
+		uint64_t from_ns, to_ns;
+	} hold; /* the longest of late: the one that a queue waits for */
 };
 
 /* A call that may have waited. */
@@ -67,6 +73,9 @@ void waits_free(struct waits *waits);
 
 /* The entry of an object, made if need be. NULL: too many, or no memory. */
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
+
+/* Who held a lock gives it back. */
+void waits_release(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t now_ns);
 
 /* The entry if there is one. */
 struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object);

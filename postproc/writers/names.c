@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "resolver/resolve.h"
 
 #define INLINED_MAX    8
 #define SHORT_NAME_MAX 60
+#define STARTS_MAX     8u /* frames that may start a program, from the outermost */
 #define LOOK_MAX       64 /* frames of a backtrace that are looked at from within */
 
 struct counts {
@@ -415,6 +415,9 @@ size_t names_frames(struct names *names, const struct atlas_backtrace *backtrace
 	struct shown shown = { .frames = frames, .max = max };
 	size_t count = 0, first, end, main;
 
+	/* All are looked up together, by as many modules at a time as there are processors. */
+	for (uint32_t i = 0; backtrace && i < backtrace->count && i < LOOK_MAX; i++)
+		(void)resolve_ask(names->resolve, backtrace->frames[i], false);
 	for (uint32_t i = 0; backtrace && i < backtrace->count && count < LOOK_MAX; i++)
 		count += look_up(names, backtrace->frames[i], &looked[count],
 				 sizeof(looked) / sizeof(*looked) - count);
@@ -430,6 +433,73 @@ size_t names_frames(struct names *names, const struct atlas_backtrace *backtrace
 		if (i == first || !looked[i].is_runtime)
 			show(names, &shown, &looked[i], i == main ? "main" : NULL);
 	return shown.count;
+}
+
+static struct names_raw raw_of(struct names *names, const struct frame *frame)
+{
+	bool is_named = frame->symbol.function && !frame->symbol.is_missing;
+
+	count_frame(names, frame);
+	return (struct names_raw){
+		.address = frame->address,
+		.offset = frame->address - (frame->module ? frame->module->from : 0),
+		.function = is_named ? frame->symbol.function : NULL,
+		.file = frame->symbol.file,
+		.line = frame->symbol.line,
+		.module = frame->module ? frame->module->path : NULL,
+		.is_inlined = frame->is_inlined,
+		.is_runtime = frame->is_runtime,
+	};
+}
+
+size_t names_raw(struct names *names, const struct atlas_backtrace *backtrace,
+		 struct names_raw *frames, size_t max)
+{
+	struct frame looked[INLINED_MAX];
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < backtrace->count && i < max; i++)
+		(void)resolve_ask(names->resolve, backtrace->frames[i], false);
+	for (uint32_t i = 0; i < backtrace->count && count < max; i++) {
+		size_t found = look_up(names, backtrace->frames[i], looked, INLINED_MAX);
+
+		for (size_t j = 0; j < found && count < max; j++)
+			frames[count++] = raw_of(names, &looked[j]);
+	}
+	return count;
+}
+
+size_t names_starts(struct names *names, const struct atlas_backtrace *backtrace, bool *is_main)
+{
+	struct frame looked[STARTS_MAX * INLINED_MAX];
+	uint32_t first = backtrace->count > STARTS_MAX ? backtrace->count - STARTS_MAX : 0;
+	size_t count = 0, end, main;
+
+	for (uint32_t i = first; i < backtrace->count; i++)
+		count += look_up(names, backtrace->frames[i], &looked[count], INLINED_MAX);
+	end = fold_start(looked, count, &main);
+	*is_main = main < count;
+	return count - end;
+}
+
+void names_text(struct names *names, const struct names_raw *raw, char *text)
+{
+	struct frame frame = {
+		.symbol = { .function = raw->function, .file = raw->file, .line = raw->line },
+		.address = raw->address,
+		.module = atlas_module_at(&names->summary->atlas, raw->address - 1),
+		.is_inlined = raw->is_inlined,
+	};
+	char name[SHORT_NAME_MAX];
+
+	classify(&frame);
+	count_frame(names, &frame);
+	write_frame(names, text, &frame);
+	if (!frame.is_named || !is_c_library(&frame))
+		return;
+	snprintf(name, sizeof(name), "%s", frame.symbol.function);
+	names_publish(name);
+	snprintf(text, NAMES_TEXT_MAX, "%s", name);
 }
 
 void names_restart(struct names *names)
@@ -505,12 +575,17 @@ static int map(struct names *names, const struct atlas_module *module)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-int names_create(struct names **result, const struct summary *summary, struct error *err)
+int names_create(struct names **result, const struct summary *summary,
+		 const struct names_files *files, struct error *err)
 {
-	static const struct resolve_options options = {
+	const struct resolve_options options = {
 		.inlines = true,
 		.demangle = DEMANGLE_SHORT,
 		.full_path = true,
+		.root = files ? files->root : NULL,
+		.debug_dir = files ? files->debug_dir : NULL,
+		.maps = files ? files->maps : NULL,
+		.map_count = files ? files->map_count : 0,
 	};
 	size_t count = summary->atlas.module_list.count;
 	struct names *names = calloc(1, sizeof(*names));

@@ -22,8 +22,9 @@
 struct text_writer {
 	struct writer_options options;
 	struct out *out;
-	const struct trace_process *process;
-	bool has_begun; /* the lines before the first call are printed */
+	const struct trace *trace;
+	const struct trace_process *process; /* of the first stream */
+	bool has_begun;			     /* the lines before the first call are printed */
 	struct {
 		struct event *items;
 		size_t count, capacity;
@@ -44,9 +45,9 @@ int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
 {
 	struct text_writer *writer = calloc(1, sizeof(*writer));
 
-	(void)trace;
 	if (!writer)
 		return no_memory(err);
+	writer->trace = trace;
 	writer->options = *options;
 	writer->out = options->out;
 	*state = writer;
@@ -136,22 +137,31 @@ static void header_of_packets(const struct trace_process *process, struct header
 static void header_of_text(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
-	bool has_filter = !*words->filter;
+	bool has_filter = !*words->filter, has_depth = !*words->depth;
 
+	for (size_t i = 0; i < process->header_count; i++)
+		has_depth |= !strcmp(process->headers[i].name, "backtrace depth");
 	for (size_t i = 0; i < process->header_count; i++) {
 		const struct wire_value *pair = &process->headers[i];
 		bool is_filter = !strcmp(pair->name, "filter");
 		bool is_depth = !strcmp(pair->name, "backtrace depth");
+		bool is_origin = !strcmp(pair->name, "origin");
 
-		if (!has_filter && (is_filter || is_depth || !strcmp(pair->name, "origin"))) {
+		if (!has_filter && (is_filter || is_depth || is_origin)) {
 			add_pair(header, "filter", words->filter + 1);
 			has_filter = true;
+		}
+		if (!has_depth && is_origin) {
+			add_pair(header, "backtrace depth", words->depth);
+			has_depth = true;
 		}
 		if (!is_filter)
 			add_pair(header, pair->name, is_depth ? words->depth : pair->value);
 	}
 	if (!has_filter)
 		add_pair(header, "filter", words->filter + 1);
+	if (!has_depth)
+		add_pair(header, "backtrace depth", words->depth);
 }
 
 static void print_header(struct text_writer *writer)
@@ -198,6 +208,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 		mapping.path = slice_of(event->mapping->path);
 		mapping.from = event->mapping->from;
 		mapping.to = event->mapping->to;
+		mapping.build_id = slice_of(event->mapping->build_id);
 		text_print_mapping(writer->out, &mapping);
 		break;
 	case EVENT_CONTEXT:
@@ -264,6 +275,14 @@ static int gather(struct text_writer *writer, const struct event *event, struct 
 	return 0;
 }
 
+static bool has_class(const struct text_writer *writer, const struct resource_class *resource)
+{
+	for (size_t i = 0; i < writer->classes.count; i++)
+		if (writer->classes.items[i] == resource)
+			return true;
+	return false;
+}
+
 static int add_class(struct text_writer *writer, const struct resource_class *resource,
 		     struct error *err)
 {
@@ -282,6 +301,16 @@ static int add_class(struct text_writer *writer, const struct resource_class *re
 
 /* calls */
 
+/* Of several processes in one text each call says whose it is: sp-rtrace has no word for it. */
+static void print_pid(struct text_writer *writer, const struct event *event)
+{
+	char pid[16];
+	int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
+	struct text_argument argument = { slice_of("pid"), slice(pid, (size_t)length) };
+
+	text_print_argument(writer->out, &argument);
+}
+
 static void print_line(struct text_writer *writer, const struct event *event)
 {
 	struct text_call line = {
@@ -299,6 +328,8 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	if (writer->classes.count > 1)
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
+	if (writer->options.is_merged)
+		print_pid(writer, event);
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		struct text_argument argument = { slice_of(event->arguments[i].name),
 						  slice_of(event->arguments[i].value) };
@@ -326,7 +357,12 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 {
 	struct text_writer *writer = state;
 
-	writer->process = event->process;
+	if (!writer->process)
+		writer->process = event->process;
+	/* Each process registers its classes, and they are the same. */
+	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
+	    has_class(writer, event->resource))
+		return 0;
 	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
 		return -ENOMEM;
 	if (event_is_call(event)) {
@@ -343,28 +379,40 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 
 /* the end */
 
-static void print_groups(struct text_writer *writer, const struct compress *compress)
+static int print_kept(void *user, struct kept *kept)
 {
-	for (size_t i = 0; i < compress_count(compress); i++) {
+	struct text_writer *writer = user;
+	struct event event;
+
+	keep_event(kept, trace_section(writer->trace, kept->section), &event);
+	print_line(writer, &event);
+	return out_error(writer->out);
+}
+
+static int print_groups(struct text_writer *writer, const struct compress *compress,
+			struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < compress_count(compress); i++) {
 		const struct compress_group *group = compress_at(compress, i);
 
-		for (struct compress_call *call = group->first; call; call = call->next) {
-			struct event event;
-
-			keep_event(&call->kept, writer->process, &event);
-			print_line(writer, &event);
-		}
+		rc = compress_each(compress, group, print_kept, writer, err);
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
+	/* What output has met is told by who owns it. */
+	return rc == out_error(writer->out) ? 0 : rc;
 }
 
 static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
 {
 	for (size_t i = 0; i < leaks_count(leaks); i++) {
+		struct kept kept;
 		struct event event;
 
-		keep_event(leaks_at(leaks, i), writer->process, &event);
+		leaks_at(leaks, i, &kept);
+		keep_event(&kept, trace_section(writer->trace, kept.section), &event);
 		print_line(writer, &event);
 		print_backtrace(writer, event.backtrace);
 	}
@@ -398,17 +446,18 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 	struct text_writer *writer = state;
 	const struct writer_views *views = writer->options.views;
 
-	(void)err;
+	int rc = 0;
+
 	if (!writer->process)
 		return 0;
 	print_gathered(writer);
 	if (views->compress)
-		print_groups(writer, views->compress);
+		rc = print_groups(writer, views->compress, err);
 	else if (views->leaks)
 		print_leaks(writer, views->leaks);
 	if (views->leaks)
 		print_leak_summary(writer, views->leaks);
-	return 0;
+	return rc;
 }
 
 void write_sp_rtrace_text_destroy(void *state)

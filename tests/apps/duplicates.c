@@ -13,9 +13,9 @@ int main(void)
 	int file = memfd_create("file", MFD_ALLOW_SEALING), fd, ends[2];
 
 	fd = fcntl(file, F_DUPFD, 40);
-	expect("fcntl<fd>(1) = 0x%x\n\t$oldfd = %d\n\t$least = 40", fd, file);
+	expect("fcntl<fd>(1) = 0x%x\n\t$oldfd = %d\n\t$least = 40\n\t$flags = 0x0", fd, file);
 	fd = fcntl64(file, F_DUPFD_CLOEXEC, 41);
-	expect("fcntl64<fd>(1) = 0x%x\n\t$oldfd = %d\n\t$least = 41", fd, file);
+	expect("fcntl64<fd>(1) = 0x%x\n\t$oldfd = %d\n\t$least = 41\n\t$flags = 0x80000", fd, file);
 	if (fd != 41 || fcntl(fd, F_GETFD) != FD_CLOEXEC)
 		return 1;
 	if (fcntl(-1, F_DUPFD, 0) != -1 || errno != EBADF)

@@ -14,7 +14,11 @@ int main(void)
 
 	if (!mkdtemp(folder) || chdir(folder))
 		return 1;
+	expect("chdir<event>(0x0)\n\t$path = %s", folder);
 	at = open(".", O_RDONLY | O_DIRECTORY);
+	if (fchdir(at) || chdir("no such place") != -1)
+		return 1;
+	expect("fchdir<event>(%#x)\nchdir<event>(0x0)\n\t$path = no such place", at);
 	if (close(creat("a", 0600)) || rename("a", "b") || renameat(at, "b", AT_FDCWD, "c") ||
 	    renameat2(at, "c", at, "d", RENAME_NOREPLACE))
 		return 1;

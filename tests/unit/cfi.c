@@ -72,11 +72,27 @@ static void put_entry(struct table *table, const void *start, size_t start_size,
 static void build(struct table *table, const void *code, size_t code_size)
 {
 	/*
-	 * version, augmentation zR, code factor 1, data factor -8, return column 16, pc-relative
-	 * sdata4
+	 * version, augmentation zR, code factor 1, data factor -8, return column, pc-relative
+	 * sdata4; CFA = sp + 8, the return address at CFA - 8
 	 */
-	static const uint8_t cie[] = { 0,    0,	 0, 0,	  1,	'z', 'R', 0,	1,
-				       0x78, 16, 1, 0x1b, 0x0c, 7,   8,	  0x90, 1 };
+	static const uint8_t cie[] = { 0,
+				       0,
+				       0,
+				       0,
+				       1,
+				       'z',
+				       'R',
+				       0,
+				       1,
+				       0x78,
+				       DWARF_RA,
+				       1,
+				       0x1b,
+				       0x0c,
+				       DWARF_SP,
+				       8,
+				       0x80 | DWARF_RA,
+				       1 };
 	static const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b };
 	uint8_t fde[13] = { 0 };
 	size_t entry;
@@ -109,13 +125,13 @@ static bool find(const struct table *table, uintptr_t offset, struct dwarf_row *
 	return dwarf_find(&tables, (uintptr_t)table->bytes + CODE + offset, row);
 }
 
-/* push %rbp; mov %rsp,%rbp; ...; pop %rbp; ret; ... */
+/* On x86-64: push %rbp; mov %rsp,%rbp; ...; pop %rbp; ret; ... */
 static const uint8_t plain_code[] = {
-	0x41, 0x0e, 16,	  0x86, 2, /* behind 1: CFA = sp + 16, rbp at CFA - 16 */
-	0x43, 0x0d, 6,		   /* behind 4: CFA = rbp + 16 */
-	0x02, 0x40, 0x0a,	   /* behind 0x44: remember */
-	0x0c, 7,    8,	  0xc6,	   /* CFA = sp + 8, rbp as in the CIE */
-	0x41, 0x0b		   /* behind 0x45: restore */
+	0x41, 0x0e,	16,	  0x80 | DWARF_FP, 2, /* behind 1: CFA = sp + 16, fp at CFA - 16 */
+	0x43, 0x0d,	DWARF_FP,		      /* behind 4: CFA = fp + 16 */
+	0x02, 0x40,	0x0a,			      /* behind 0x44: remember */
+	0x0c, DWARF_SP, 8,	  0xc0 | DWARF_FP,    /* CFA = sp + 8, fp as in the CIE */
+	0x41, 0x0b				      /* behind 0x45: restore */
 };
 
 static void test_rows(void)
@@ -126,20 +142,21 @@ static void test_rows(void)
 	build(&table, plain_code, sizeof(plain_code));
 	check(!find(&table, (uintptr_t)-1, &row) && !find(&table, SIZE, &row),
 	      "an address before or behind the function has no row");
-	check(find(&table, 0, &row) && row.cfa_register == 7 && row.cfa_where == 8 &&
-		      row.how[16] == DWARF_AT_CFA && row.where[16] == -8 &&
-		      row.how[6] == DWARF_SAME,
+	check(find(&table, 0, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 8 &&
+		      row.how[DWARF_RA] == DWARF_AT_CFA && row.where[DWARF_RA] == -8 &&
+		      row.how[DWARF_FP] == DWARF_SAME,
 	      "the first row is the CIE's");
-	check(find(&table, 1, &row) && row.cfa_register == 7 && row.cfa_where == 16 &&
-		      row.how[6] == DWARF_AT_CFA && row.where[6] == -16,
+	check(find(&table, 1, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 16 &&
+		      row.how[DWARF_FP] == DWARF_AT_CFA && row.where[DWARF_FP] == -16,
 	      "behind the push the frame pointer is saved");
-	check(find(&table, 4, &row) && row.cfa_register == 6 && row.cfa_where == 16 &&
-		      find(&table, 0x43, &row) && row.cfa_register == 6,
+	check(find(&table, 4, &row) && row.cfa_register == DWARF_FP && row.cfa_where == 16 &&
+		      find(&table, 0x43, &row) && row.cfa_register == DWARF_FP,
 	      "the next row holds until the next advance");
-	check(find(&table, 0x44, &row) && row.cfa_register == 7 && row.cfa_where == 8 &&
-		      row.how[6] == DWARF_SAME,
+	check(find(&table, 0x44, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 8 &&
+		      row.how[DWARF_FP] == DWARF_SAME,
 	      "restore takes the CIE's rule");
-	check(find(&table, 0x45, &row) && row.cfa_register == 6 && row.how[6] == DWARF_AT_CFA,
+	check(find(&table, 0x45, &row) && row.cfa_register == DWARF_FP &&
+		      row.how[DWARF_FP] == DWARF_AT_CFA,
 	      "a remembered state comes back, with its CFA");
 }
 
@@ -147,7 +164,8 @@ static void test_refusals(void)
 {
 	static const uint8_t unknown[] = { 0x3f };
 	static const uint8_t forgotten[] = { 0x0b };
-	static const uint8_t far[] = { 0x05, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f };
+	static const uint8_t far[] = { 0x05, DWARF_FP, 0xff, 0xff, 0xff,
+				       0xff, 0xff,     0xff, 0xff, 0x7f };
 	static const uint8_t vector[] = { 0x05, 40, 2, 0x0e, 24 };
 	static const uint8_t cut[] = { 0x0f, 0x7f, 0x77, 0x08 };
 	static const uint8_t many[] = { 0x0a, 0x0a, 0x0a, 0x0a, 0x0a };
@@ -420,10 +438,77 @@ static void test_modules(void)
 	      "what is no code is in no module");
 }
 
+/* A leaf function: on some processors its return address is in a register alone. */
+static NOINLINE int read_word(const volatile int *word)
+{
+	return *word + 1;
+}
+
+static void *hidden_page;
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)info, (void)context;
+	capture(CAPTURE_DEPTH_MAX);
+	mprotect(hidden_page, 4096, PROT_READ);
+}
+
+static NOINLINE int fault(void)
+{
+	int value = read_word(hidden_page);
+
+	__asm__ volatile("");
+	return value;
+}
+
+/* Whether frames has an address in function, which is shorter than 64 bytes; then its place. */
+static bool finds(const void *function, unsigned int *place)
+{
+	for (*place = 0; *place < count; ++*place)
+		if (frames[*place] - (uintptr_t)function < 64)
+			return true;
+	return false;
+}
+
+static void test_signal(const struct stack_bounds *stack, const char *sentence)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = on_fault };
+	const struct stack_bounds whole = bounds;
+	unsigned int leaf, caller;
+
+	hidden_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaction(SIGSEGV, &action, NULL);
+	bounds = *stack;
+	fault();
+	bounds = whole;
+	check(finds((const void *)(uintptr_t)read_word, &leaf) &&
+		      finds((const void *)(uintptr_t)fault, &caller) && caller == leaf + 1 &&
+		      ends_at_start(),
+	      sentence);
+	munmap(hidden_page, 4096);
+	signal(SIGSEGV, SIG_DFL);
+}
+
+#if defined(__aarch64__)
+/* Behind 4 the return address is signed; behind 8 it is not. */
+static void test_signed(void)
+{
+	static const uint8_t code[] = { 0x44, 0x2d, 0x44, 0x2d };
+	struct table table;
+	struct dwarf_row row;
+
+	build(&table, code, sizeof(code));
+	check(find(&table, 0, &row) && !row.ra_is_signed && find(&table, 4, &row) &&
+		      row.ra_is_signed && find(&table, 8, &row) && !row.ra_is_signed,
+	      "a signed return address is known from the table");
+	check(arch_plain_address(0x12) == 0x12, "an address without a code stays as it is");
+}
+#endif
+
 /* A signal at every instruction of a walk, whose handler walks, too. */
 
 static volatile int steps_left;
-static int steps_good, steps_bad;
+static __attribute__((unused)) int steps_good, steps_bad;
 
 static void on_step(int signal, siginfo_t *info, void *context)
 {
@@ -497,6 +582,11 @@ int main(void)
 	test_walks();
 	test_wrong_stacks();
 	test_random_stacks();
+	test_signal(&bounds, "a walk goes through a signal into a leaf function");
+	test_signal(&(struct stack_bounds){ 0, 0 }, "and so it does on an unknown stack");
+#if defined(__aarch64__)
+	test_signed();
+#endif
 	test_table();
 	test_interruptions();
 	test_growth();

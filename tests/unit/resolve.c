@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/resolve.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,7 +199,7 @@ static void test_mappings(void)
 		      is_module(resolve, 0x9000, "[c]"),
 	      "and is replaced in turn");
 	resolve_address(resolve, 0x1000, false, &symbol, 1);
-	check(!symbol.module && resolve_unmapped(resolve) == 2,
+	check(!symbol.module && resolve_totals(resolve).unmapped == 2,
 	      "a return address at the start of a mapping returns from before it");
 	check(resolve_address(resolve, 0x1001, false, NULL, 0) == 1,
 	      "no room for frames is no harm");
@@ -295,6 +296,50 @@ static void test_repeats(void)
 	resolve_destroy(resolve);
 }
 
+/* Of the kernel's own module, as dl_iterate_phdr() has it. */
+static int take_vdso(struct dl_phdr_info *info, size_t size, void *found)
+{
+	(void)size;
+	if (info->dlpi_addr == 0 || !strstr(info->dlpi_name, "vdso"))
+		return 0;
+	*(bool *)found = true;
+	return take_self(info, size, NULL);
+}
+
+static void test_vdso(void)
+{
+	struct self program = self;
+	struct resolve *resolve = create(NULL);
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOLOAD | RTLD_NOW);
+	void *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
+	struct resolve_module module;
+	struct symbol symbol;
+	bool is_found = false;
+
+	self.build_id_size = 0;
+	dl_iterate_phdr(take_vdso, &is_found);
+	if (!is_found || !function || !self.build_id_size) {
+		printf("ok %d - the kernel's own module # SKIP no vdso\n", ++number);
+		printf("ok %d - that of another kernel # SKIP no vdso\n", ++number);
+	} else {
+		module = module_self();
+		module.path = "[vdso]";
+		module.build_id = self.build_id;
+		module.build_id_size = self.build_id_size;
+		resolve_map(resolve, &module);
+		resolve_address(resolve, (uintptr_t)function + 1, true, &symbol, 1);
+		check(symbol.function && strstr(symbol.function, "clock_gettime"),
+		      "the kernel's own module has names");
+		self.build_id[0] ^= 1;
+		resolve_map(resolve, &module);
+		resolve_address(resolve, (uintptr_t)function + 1, true, &symbol, 1);
+		check(!symbol.function && !symbol.is_missing && !strcmp(symbol.module, "[vdso]"),
+		      "that of another kernel has none, and is not missing");
+	}
+	resolve_destroy(resolve);
+	self = program;
+}
+
 int main(void)
 {
 	ssize_t length = readlink("/proc/self/exe", self.path, sizeof(self.path) - 1);
@@ -309,6 +354,7 @@ int main(void)
 	test_machine();
 	test_deleted();
 	test_repeats();
+	test_vdso();
 	printf("1..%d\n", number);
 	return failures > 0;
 }

@@ -73,10 +73,18 @@ static void surrounding_tests(void)
 	same(print_mapping, ": /a path/with => 0x1-0x2 => 0x3-0x4");
 	becomes(print_mapping, ": /x => 0x1-0x10000000000000000", "");
 	becomes(print_mapping, ": /x => 0x1-0x2 ", "");
+	same(print_mapping, ": /a => b build-id=12 => 0x1-0x2 build-id=0123456789abcdef");
+	becomes(print_mapping, ": /x => 0x1-0x2 build-id=", "");
+	becomes(print_mapping, ": /x => 0x1-0x2 build-id=12 ", "");
 	same(print_context, "@ 80000000 : start up");
 	becomes(print_context, "@ 100000000 : x", "");
 	same(print_resource, "<1> : memory (memory allocation in bytes)");
 	same(print_resource, "<80000000> : lock (held (or not)) [refcount]");
+	same(print_resource, "<2> : odd (a (b) [c] %n)");
+	same(print_resource, "<2> : odd (a) [refcount])");
+	becomes(print_resource, "<2> : lock (held) [other|refcount]",
+		"<2> : lock (held) [refcount]");
+	becomes(print_resource, "<2> : lock (held] [refcount]", "");
 	becomes(print_resource, "<3> : two (bits)", "");
 	becomes(print_resource, "<1> : memory", "");
 	becomes(print_resource, "<1> : a (", "");
@@ -90,6 +98,7 @@ static void call_tests(void)
 	same(print_call, "18446744073709551615. free<memory>(0x0)");
 	same(print_call, "3. operator new(unsigned long, std::nothrow_t const&)<memory>(8) = 0x8");
 	same(print_call, "4. std::vector<int>::push_back(int const&)(0x8)");
+	same(print_call, "5. <memory>(1) = 0x8");
 	same(print_call, "5. [1193:02:47.295] f(0x1)");
 	becomes(print_call, "6. malloc(-1073741824) = 0x10", "6. malloc(3221225472) = 0x10");
 	becomes(print_call, "7. [01:02:03.004]malloc(1) = 0x1", "");
@@ -98,6 +107,8 @@ static void call_tests(void)
 	becomes(print_call, "10. (0x1)", "");
 	becomes(print_call, "11 malloc(0x1)", "");
 	becomes(print_call, "12. [99:99:99.999] malloc(0x1)", "");
+	becomes(print_call, "13. [01:02:03.004999] free(0x1)", "13. [01:02:03.004] free(0x1)");
+	becomes(print_call, "14. [01:02:03.4] free(0x1)", "");
 }
 
 static void rest_tests(void)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_GLOBS_H
+#define BASE_GLOBS_H
+
+/* A list of patterns as of the shell, "malloc,c?lloc,*memalign": any of them may match. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct globs {
+	char **items;
+	size_t count, capacity;
+};
+
+/* Splits text at commas; NULL is the empty list. Returns 0 or -ENOMEM. */
+int globs_parse(struct globs *globs, const char *text);
+
+bool globs_match(const struct globs *globs, const char *text);
+
+void globs_free(struct globs *globs);
+
+#endif

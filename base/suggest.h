@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SUGGEST_H
+#define SUGGEST_H
+
+/* What somebody meant who misspelt a word of a list. */
+
+#include <stddef.h>
+
+#define SUGGEST_WORD_MAX 32
+
+struct suggest {
+	const char *typed;
+	size_t length;	 /* of what was typed */
+	size_t distance; /* letters that the best word so far differs in */
+	char text[SUGGEST_WORD_MAX + 24];
+};
+
+/* typed outlives it. */
+void suggest_begin(struct suggest *suggest, const char *typed, size_t length);
+
+/* One of the words that would have been right. */
+void suggest_try(struct suggest *suggest, const char *word);
+
+/* " (did you mean WORD?)", to be put behind a message; "" if no word is near. */
+const char *suggest_text(const struct suggest *suggest);
+
+#endif

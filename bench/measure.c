@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends to the
+ * file "WALL CPU RSS STATUS": nanoseconds until it ended, processor nanoseconds of it and of all
+ * that it left behind (which is waited for), KiB of the largest of these, exit status (128 and
+ * more: a signal; 124: it was killed after two minutes).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_MAX 120
+
+static volatile sig_atomic_t is_late;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	is_late = 1;
+}
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static int64_t nanoseconds(const struct timeval *t)
+{
+	return t->tv_sec * INT64_C(1000000000) + t->tv_usec * INT64_C(1000);
+}
+
+/* The variables first, as env(1) has them. */
+static _Noreturn void run(char **words)
+{
+	for (; *words != NULL && strchr(*words, '=') != NULL; words++)
+		putenv(*words);
+	if (*words != NULL)
+		execvp(*words, words);
+	perror("measure");
+	_exit(127);
+}
+
+/* The command's exit status and when it ended; everybody else is waited for, too. */
+static int wait_for_all(pid_t command, int64_t *ended)
+{
+	int status, result = 125;
+
+	for (;;) {
+		pid_t pid = wait(&status);
+
+		if (pid == command) {
+			*ended = now();
+			result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		} else if (pid < 0 && is_late) {
+			kill(command, SIGKILL);
+			return 124;
+		} else if (pid < 0 && errno != EINTR) {
+			return result;
+		}
+	}
+}
+
+static int append(const char *path, int64_t wall, const struct rusage *all, int status)
+{
+	FILE *file = fopen(path, "ae");
+
+	if (file == NULL) {
+		perror(path);
+		return 125;
+	}
+	fprintf(file, "%lld %lld %ld %d\n", (long long)wall,
+		(long long)(nanoseconds(&all->ru_utime) + nanoseconds(&all->ru_stime)),
+		all->ru_maxrss, status);
+	return fclose(file) == 0 ? status : 125;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction alarm_action = { .sa_handler = on_alarm };
+	struct rusage all;
+	int64_t start, end;
+	pid_t command;
+	int status;
+
+	if (argc < 3)
+		return 2;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	start = end = now();
+	command = fork();
+	if (command == 0)
+		run(argv + 2);
+	if (command < 0)
+		return 125;
+	sigaction(SIGALRM, &alarm_action, NULL);
+	alarm(SECONDS_MAX);
+	status = wait_for_all(command, &end);
+	getrusage(RUSAGE_CHILDREN, &all);
+	return append(argv[1], end - start, &all, status);
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # the variables of bench/run
+#
+# What bench/run runs: the workloads of bench/workload.c, and programs of the distribution on input
+# made here. Sourced by bench/run.
+
+PYTHONMALLOC=malloc PYTHONHASHSEED=0
+export PYTHONMALLOC PYTHONHASHSEED
+
+# The program itself, not a script that finds it.
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null)
+cc1plus=$(${CXX:-c++} -print-prog-name=cc1plus 2>/dev/null)
+
+make_json()
+{
+	awk 'BEGIN {
+		srand(1)
+		print "["
+		for (i = 0; i < 6000; i++)
+			printf "%s{\"id\":%d,\"name\":\"n%d\",\"tags\":[\"t%d\",\"t%d\",\"t%d\",\"t%d\"]," \
+				"\"v\":{\"x\":%.15f,\"y\":[%d,%d,%d]}}\n", i ? "," : "", i, rand() * 1e6, \
+				rand() * 99, rand() * 99, rand() * 99, rand() * 99, rand(), \
+				rand() * 9, rand() * 9, rand() * 9
+		print "]"
+	}'
+}
+
+make_sql()
+{
+	cat <<-'END'
+		create table t(a integer primary key, b text, c real);
+		create index i on t(b);
+		with recursive r(n) as (select 1 union all select n + 1 from r where n < 40000)
+			insert into t select n, 'k' || (n * 7919 % 10007), n * 0.5 from r;
+		select count(distinct b), sum(c) from t where b like 'k1%';
+		select b, count(*), group_concat(a) from t group by b order by 2 desc limit 3;
+	END
+	awk 'BEGIN { for (i = 0; i < 6000; i++) printf "select a, b from t where b = \"k%d\";\n", i }' |
+		tr '"' "'"
+}
+
+make_python()
+{
+	cat <<-'END'
+		import json, sys
+		d = {str(i): [i, {'a': str(i) * 3, 'b': (i, i + 1)}] for i in range(20000)}
+		for _ in range(int(sys.argv[1])):
+		    e = json.loads(json.dumps(d))
+		print(len(e))
+	END
+}
+
+make_perl()
+{
+	cat <<-'END'
+		my %h;
+		for my $i (1 .. 60000 * $ARGV[0]) {
+			$h{"k" . ($i % 7000)} .= "v$i,";
+			push @{$l{$i % 500}}, { n => $i, s => "x$i" };
+		}
+		my $n = 0;
+		for (values %h) { $n += scalar split /,/ }
+		print "$n\n";
+	END
+}
+
+make_cxx()
+{
+	cat <<-'END'
+		#include <algorithm>
+		#include <map>
+		#include <string>
+		#include <vector>
+		template <int N> struct S {
+			std::map<std::string, std::vector<int>> m;
+			int f(int x)
+			{
+				m[std::to_string(x)].push_back(N);
+				auto &v = m.begin()->second;
+				std::sort(v.begin(), v.end());
+				return v.size() + S<N - 1>().f(x);
+			}
+		};
+		template <> struct S<0> { int f(int x) { return x; } };
+		int main(int c, char **) { return S<40>().f(c); }
+	END
+}
+
+make_inputs()
+{
+	make_json >"$tmp/input.json"
+	make_sql >"$tmp/input.sql"
+	make_python >"$tmp/input.py"
+	make_perl >"$tmp/input.pl"
+	make_cxx >"$tmp/input.cc"
+	[ ! -x "$cc1plus" ] || ${CXX:-c++} -E -o "$tmp/input.ii" "$tmp/input.cc" || cc1plus=
+}
+
+# misses WORKLOAD: the program that is not here; nothing if it can run
+misses()
+{
+	case $1 in
+	jq | sqlite3 | perl) command -v "$1" >/dev/null || echo "no $1" ;;
+	python3) [ -n "$python" ] || echo 'no python3' ;;
+	cc1plus) [ -x "$cc1plus" ] || echo 'no g++' ;;
+	exceptions) [ -x "$tmp/exceptions" ] || echo 'no C++ compiler' ;;
+	esac
+}
+
+is_program()
+{
+	case $1 in
+	jq | sqlite3 | perl | python3 | cc1plus | exceptions) ;;
+	*) false ;;
+	esac
+}
+
+# on WORKLOAD COMMAND...: the command, with the words of the workload behind it
+on()
+{
+	workload=$1
+	shift
+	case $workload in
+	jq) "$@" jq '[.[] | {n: .name, s: (.v.y | add), t: (.tags | join("-"))}] |
+		group_by(.s) | map(length)' "$tmp/input.json" ;;
+	sqlite3) "$@" sqlite3 -init "$tmp/input.sql" :memory: 'select 1;' ;;
+	python3) "$@" "$python" -S "$tmp/input.py" "$passes" ;;
+	perl) "$@" perl "$tmp/input.pl" "$passes" ;;
+	cc1plus) "$@" "$cc1plus" -quiet -O1 -fpreprocessed "$tmp/input.ii" -o /dev/null ;;
+	exceptions) "$@" "$tmp/exceptions" ;;
+	files) "$@" "$tmp/workload" files "$tmp/input.json" "$times" ;;
+	*-*) "$@" "$tmp/workload" "${workload%-*}" "${workload#*-}" "$times" ;;
+	*) "$@" "$tmp/workload" "$workload" 1 "$times" ;;
+	esac
+}
+
+# The allocator's calls of a program, by count-calls.so: FUNCTION COUNT.
+calls_of()
+{
+	rm -rf "$tmp/counts"
+	mkdir "$tmp/counts"
+	on "$1" env COUNT_CALLS="$tmp/counts" LD_PRELOAD="$tmp/count-calls.so" >/dev/null 2>&1 </dev/null
+	counted_calls
+}
+
+counted_calls()
+{
+	cat "$tmp/counts"/* 2>/dev/null |
+		awk '{ n[$1] += $2 } END { for (f in n) if (n[f]) print f, n[f] }' | LC_ALL=C sort
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# shellcheck disable=SC2016,SC2034,SC2154 # marks of Markdown; the variables of bench/run
+#
+# The rows of bench/run, one function each: which workloads under which tools, what is taken of a
+# run, and the table of it. Sourced by bench/run.
+
+programs='jq python3 sqlite3 perl cc1plus'
+memory_workloads="loop-10 loop-30 tree-10 tree-30 threads-1 threads-4 threads-8 grow $programs"
+
+row_memory()
+{
+	title 'Memory: nanoseconds for each call of the allocator' \
+		'holdtrace records a backtrace of every call, free too; heaptrack of allocations alone,' \
+		'lttng none. heaptrack-alone is its traced process without the interpreter beside it;' \
+		'holdtrace-every records files, locks and threads as well. Programs: the whole process.'
+	classes=memory times=300000
+	gather 'untraced holdtrace holdtrace-every heaptrack-alone heaptrack lttng sp-rtrace' \
+		"$memory_workloads"
+	show_table holdtrace
+}
+
+row_pipe()
+{
+	title 'Pipe: nanoseconds for each call of the allocator' \
+		'The packets go through a pipe to `holdtrace-postproc -l`, which keeps what was never freed.'
+	classes=memory times=300000
+	gather 'untraced holdtrace-pipe heaptrack sp-rtrace' "$memory_workloads"
+	show_table holdtrace-pipe
+}
+
+row_sync()
+{
+	title 'Locks and semaphores: nanoseconds for each call' \
+		'holdtrace records every class, with backtraces; lttng (its pthread wrapper knows mutexes alone)' \
+		'and uftrace record none. condition: two threads on one processor.'
+	classes=all times=300000
+	gather 'untraced holdtrace lttng-pthread uftrace' 'mutex contended-4'
+	all=$tools tools=$(present untraced holdtrace uftrace)
+	gather_more semaphore
+	tools=$all times=30000
+	gather_more condition
+	show_table holdtrace
+}
+
+row_files()
+{
+	title 'Files: nanoseconds for each call of a storm of open, read, close' \
+		'holdtrace records every class, with backtraces, but no read; the others have reads, too, and no' \
+		'backtraces.'
+	classes=all times=100000
+	gather 'untraced holdtrace uftrace strace' files
+	show_table holdtrace
+}
+
+row_threads()
+{
+	title 'Threads: processor nanoseconds for each call of the allocator' \
+		'Of the host and of the collector or interpreter together.'
+	classes=memory times=1000000 take=processor
+	gather 'untraced holdtrace heaptrack-alone' 'threads-1 threads-4 threads-8'
+	show_table holdtrace
+}
+
+row_rss()
+{
+	title 'Memory in the host: MiB resident' \
+		'VmRSS of the traced process while its threads live. Pages of a ring count in the host and in' \
+		'the collector, which share them; holdtrace-shared is that part (RssShmem).'
+	classes=memory times=400000 take=resident
+	: >"$tmp/shared"
+	gather 'untraced holdtrace heaptrack-alone lttng' 'resident-1 resident-4 resident-8 resident-16'
+	show_table holdtrace
+	echo
+	cp "$tmp/shared" "$tmp/results"
+	base='' tools=holdtrace-shared row=none
+	show_table ''
+}
+
+# Values that stand for themselves, with no untraced run.
+begin_values()
+{
+	base='' tools=$1
+	: >"$tmp/results"
+}
+
+row_capture()
+{
+	title 'One backtrace: nanoseconds' \
+		'capture_again takes over what is as before; unw_backtrace is libunwind'\''s, with its cache. same:' \
+		'one stack; changing: its upper frames are always others; handler: in a signal handler.'
+	# shellcheck disable=SC2086 # $compile has options
+	if ! $compile -I"$src/include" -Iinclude -I"$src/preload" -o "$tmp/capture" "$src/bench/capture.c" \
+		libshim.a -pthread -ldl 2>"$tmp/errors"; then
+		leave_out capture 'bench/capture.c does not compile here'
+		return
+	fi
+	begin_values 'capture_again unw_backtrace'
+	for round in $(seq "$rounds"); do
+		"$tmp/capture" | awk '$4 ~ /^(capture_again|unw_backtrace)$/ { print $1 "-" $2, $4, $5 }' >>"$tmp/results"
+	done
+	grep -q unw_backtrace "$tmp/results" || leave_out unw_backtrace 'no libunwind.so.8'
+	show_table capture_again
+}
+
+# "CAPTURES DIFFERENT" of the trace: different, cut short or not judged.
+checked()
+{
+	./holdtrace-postproc -q -b 0 "$tmp/out/trace.htr" | awk '
+		/^[0-9]+\. .*~unwind</ { inside = 1; next }
+		inside && $1 == "$checked" { checked += $3 }
+		inside && ($1 == "$different" || $1 == "$cut" || $1 == "$unjudged") { different += $3 }
+		/^$/ { inside = 0 }
+		END { print checked + 0, different + 0 }'
+}
+
+# Short programs run again until there were a million.
+check_unwinding()
+{
+	captures=0 different=0 turn=0
+	while [ "$captures" -lt 1000000 ] && [ $turn -lt 200 ]; do
+		begin_tool holdtrace-checked
+		on "$1" trace holdtrace-checked >/dev/null 2>&1 </dev/null
+		# shellcheck disable=SC2046 # two words
+		set -- "$1" $(checked)
+		end_tool holdtrace-checked
+		[ "$2" -gt 0 ] || break
+		captures=$((captures + $2)) different=$((different + $3)) turn=$((turn + 1))
+	done
+	if [ $captures = 0 ]; then
+		leave_out "$1" 'nothing was compared, is libunwind.so.8 here?'
+	else
+		printf '%s captures %d\n%s different %d\n' "$1" $captures "$1" $different >>"$tmp/results"
+	fi
+}
+
+row_unwind()
+{
+	title 'Backtraces that are not as libunwind'\''s' \
+		'`holdtrace record --check-unwind` compares every capture; cut and unjudged count as different.' \
+		'Short programs run until there were a million.'
+	begin_values 'captures different'
+	passes=1 times=100000
+	for workload in python3 sqlite3 perl cc1plus exceptions coroutines; do
+		is_missing "$workload" || check_unwinding "$workload"
+	done
+	show_table ''
+}
+
+row_bytes()
+{
+	title 'Bytes an event in .htr' \
+		'All classes. raw: definitions, events and headers of the blocks before zstd; stored: the file.'
+	begin_values 'raw stored'
+	for workload in $programs; do
+		is_missing "$workload" && continue
+		begin_tool holdtrace-every
+		on "$workload" trace holdtrace-every >/dev/null 2>&1 </dev/null
+		"$tmp/htr-size" "$tmp/out/trace.htr" | awk -v name="$workload" '$1 > 0 {
+			printf "%s raw %.3f\n%s stored %.3f\n", name, $2 / $1, name, $3 / $1 }' >>"$tmp/results"
+		end_tool holdtrace-every
+	done
+	show_table ''
+}
+
+# The allocator's calls in the trace, FUNCTION COUNT. A realloc is one call, what it frees one line more.
+recorded_calls()
+{
+	./holdtrace-postproc -q -b 0 "$tmp/out/trace.htr" | awk '
+		match($0, /[a-z_]+</) && /^[0-9]+\. / {
+			name = substr($0, RSTART, RLENGTH - 1)
+			if (name == "free" || / = 0x/ || /<event>/)
+				n[name]++
+		}
+		END { for (name in n) print name, n[name] }' |
+		grep -E '^(malloc|calloc|realloc|free|posix_memalign|aligned_alloc|memalign) ' | LC_ALL=C sort
+}
+
+count_both()
+{
+	rm -rf "$tmp/counts"
+	mkdir "$tmp/counts"
+	begin_tool holdtrace-counted
+	on "$1" trace holdtrace-counted >/dev/null 2>&1 </dev/null
+	recorded_calls >"$tmp/recorded"
+	end_tool holdtrace-counted
+	counted_calls | awk -v name="$1" '
+		FNR == NR { recorded[$1] = $2; sum += $2; next }
+		{ made += $2; unlike += $2 > recorded[$1] ? $2 - recorded[$1] : recorded[$1] - $2; delete recorded[$1] }
+		END {
+			for (f in recorded)
+				unlike += recorded[f]
+			printf "%s made %d\n%s recorded %d\n%s unlike %d\n", name, made, name, sum, name, unlike
+		}' "$tmp/recorded" - >>"$tmp/results"
+}
+
+row_lost()
+{
+	title 'Lost events' \
+		'Calls of the allocator: made, as a counter behind the library (tests/count-calls.c) saw them in the' \
+		'same run; recorded in the trace; and the sum of the differences, function by function.'
+	begin_values 'made recorded unlike'
+	classes=all times=300000
+	for workload in threads-8 grow $programs; do
+		is_missing "$workload" || count_both "$workload"
+	done
+	show_table ''
+}

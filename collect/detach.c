@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/detach.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Ours are generous where the program's were small: they were made for the program. */
+static void raise_limits(void)
+{
+	static const int which[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
+				     RLIMIT_NOFILE };
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++) {
+		if (getrlimit((__rlimit_resource_t)which[i], &limit) < 0)
+			continue;
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit((__rlimit_resource_t)which[i], &limit);
+	}
+}
+
+/* Ctrl-C is for the program: we end when it has, and everything has been written. */
+static void ignore_signals(void)
+{
+	static const int which[] = { SIGINT,  SIGTERM, SIGHUP,	SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
+				     SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGXCPU };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
+		signal(which[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Where the program had closed some of 0, 1 and 2, no file of ours may get their numbers. */
+static void fill_standard(void)
+{
+	int null;
+
+	do
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (null >= 0 && null <= STDERR_FILENO);
+	if (null >= 0)
+		close(null);
+}
+
+/* An inherited end of a pipe would keep its other end from ever seeing the end. */
+static void close_others(const int *keep, size_t count)
+{
+	unsigned from = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] < 0 || (unsigned)keep[i] < from)
+			continue;
+		if ((unsigned)keep[i] > from)
+			syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
+		from = (unsigned)keep[i] + 1;
+	}
+	syscall(SYS_close_range, from, ~0u, 0);
+}
+
+static bool is_kept(const int *keep, size_t count, int fd)
+{
+	for (size_t i = 0; i < count; i++)
+		if (keep[i] == fd)
+			return true;
+	return false;
+}
+
+/* What 0, 1 and 2 were open for, others may wait for the end of. */
+static void occupy_standard(const int *keep, size_t count)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; null >= 0 && i < 3; i++)
+		if (i != null && !is_kept(keep, count, i))
+			dup2(null, i);
+	if (null > 2)
+		close(null);
+}
+
+void detach_begin(void)
+{
+	setsid();
+	raise_limits();
+	fill_standard();
+	ignore_signals();
+	/* a command that we start gets none of the program's descriptors */
+	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+void detach_end(int *keep, size_t count)
+{
+	qsort(keep, count, sizeof(keep[0]), compare_numbers);
+	close_others(keep, count);
+	occupy_standard(keep, count);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+/*
+ * The processor that this was compiled for, by ELF's number; and the names that uname(2) has for
+ * them, which streams carry. An emulated program (qemu-user) may have a collector of another one.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/elf-em.h>
+
+#if defined(__x86_64__)
+#define MACHINE_OWN EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE_OWN EM_AARCH64
+#elif defined(__riscv)
+#define MACHINE_OWN EM_RISCV
+#elif defined(__powerpc64__)
+#define MACHINE_OWN EM_PPC64
+#elif defined(__s390x__)
+#define MACHINE_OWN EM_S390
+#else
+#define MACHINE_OWN EM_NONE
+#endif
+
+/* NULL where uname must be asked: our own, which it may know better (ppc64le), and unknown ones. */
+static inline const char *machine_name(uint32_t machine)
+{
+	if (machine == MACHINE_OWN)
+		return NULL;
+	switch (machine) {
+	case EM_X86_64:
+		return "x86_64";
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_RISCV:
+		return "riscv64";
+	case EM_PPC64:
+		return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? "ppc64" : "ppc64le";
+	case EM_S390:
+		return "s390x";
+	default:
+		return NULL;
+	}
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/command.h"
+#include "launch/place.h"
+
+#include "base/cleanup.h"
+#include "base/terminal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_PAGER "less -FRX"
+
+/* "leaks", "leaks,peak": what is no option and no file. A file of such a name is given as ./leaks.
+ */
+static bool is_what(const char *word)
+{
+	return word && *word && *word != '-' && *word != ',' &&
+	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz-,")] == '\0';
+}
+
+/* ---- the pager ---- */
+
+/* A command for the shell, or NULL: nobody is there to read page by page, or wants to. */
+static const char *find_pager(void)
+{
+	static const char *const names[] = { "HOLDTRACE_PAGER", "PAGER" };
+	const char *terminal = getenv("TERM");
+	cleanup_free char *less = NULL;
+
+	if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *pager = getenv(names[i]);
+
+		if (pager)
+			return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+	}
+	return place_program("less", &less, NULL) ? NULL : DEFAULT_PAGER;
+}
+
+/* Starts it with the reading end as its standard input. */
+static pid_t start_pager(const char *command, const int *ends)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(STATUS_NOT_FOUND);
+}
+
+static pid_t start_program(const char *path, char **argv, const int *ends)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	dup2(ends[1], STDOUT_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	execv(path, argv);
+	_exit(STATUS_NOT_RUNNABLE);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Ctrl-C ends the program, and is the pager's to understand. */
+static int run_paged(const char *pager, const char *path, char **argv, struct error *err)
+{
+	pid_t reader, writer;
+	int ends[2], status;
+
+	if (pipe(ends)) {
+		error_system(err, errno, "pager");
+		return STATUS_OWN_FAILURE;
+	}
+	writer = start_program(path, argv, ends);
+	reader = writer > 0 ? start_pager(pager, ends) : -1;
+	signal(SIGINT, SIG_IGN);
+	close(ends[0]);
+	close(ends[1]);
+	if (writer < 0) {
+		error_system(err, errno, "cannot start %s", path);
+		return STATUS_OWN_FAILURE;
+	}
+	status = wait_for(writer);
+	if (reader > 0)
+		wait_for(reader);
+	return status;
+}
+
+/* ---- the post-processor ---- */
+
+struct words {
+	char what[256], width[32];
+	char **argv;
+	size_t count;
+};
+
+static void add(struct words *words, const char *word)
+{
+	words->argv[words->count++] = (char *)word;
+}
+
+/* What the pager stands before, the program cannot see. */
+static void add_terminal(struct words *words)
+{
+	snprintf(words->width, sizeof(words->width), "--width=%u", terminal_width(STDOUT_FILENO));
+	add(words, words->width);
+	add(words, terminal_has_colour(STDOUT_FILENO) ? "--color=always" : "--color=never");
+}
+
+/* The program's own name and what it is called with; it says "holdtrace report" by itself. */
+static int run_report(const char *what, int argc, char **argv, struct error *err)
+{
+	const char *pager = find_pager(), *slash = strrchr(program_invocation_name, '/');
+	cleanup_free char **list = calloc((size_t)argc + 8, sizeof(*list));
+	cleanup_free char *path = NULL, *name = NULL;
+	struct words words = { .argv = list };
+
+	if (!list || asprintf(&name, "%.*sholdtrace-postproc",
+			      slash ? (int)(slash - program_invocation_name) + 1 : 0,
+			      program_invocation_name) < 0) {
+		error_system(err, ENOMEM, "report");
+		return STATUS_OWN_FAILURE;
+	}
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	snprintf(words.what, sizeof(words.what), "--report=%s", what);
+	add(&words, name);
+	add(&words, words.what);
+	add(&words, "--newest");
+	if (pager)
+		add_terminal(&words);
+	for (int i = 0; i < argc; i++)
+		add(&words, argv[i]);
+	if (pager)
+		return run_paged(pager, path, list, err);
+	execv(path, list);
+	error_system(err, errno, "cannot start %s", path);
+	return STATUS_OWN_FAILURE;
+}
+
+int command_report(int argc, char **argv, struct error *err)
+{
+	bool has_what = argc > 1 && is_what(argv[1]);
+
+	return run_report(has_what ? argv[1] : "summary", argc - 1 - has_what, argv + 1 + has_what,
+			  err);
+}
+
+int command_list(int argc, char **argv, struct error *err)
+{
+	return run_report("traces", argc - 1, argv + 1, err);
+}
+
+int command_diff(int argc, char **argv, struct error *err)
+{
+	return run_report("diff", argc - 1, argv + 1, err);
+}
+
+/* Without limits the post-processor says that it needs some. */
+int command_check(int argc, char **argv, struct error *err)
+{
+	return run_report("check,summary", argc - 1, argv + 1, err);
+}
+
+int command_info(int argc, char **argv, struct error *err)
+{
+	return run_report("info", argc - 1, argv + 1, err);
+}
+
+int report_print_list(struct error *err)
+{
+	char *argv[] = { (char *)"holdtrace-postproc", (char *)"--report=list", NULL };
+	cleanup_free char *path = NULL;
+
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	puts("\nReports (their columns are in holdtrace-report(1), the options in\n"
+	     "`holdtrace-postproc --help`):");
+	fflush(stdout);
+	execv(path, argv);
+	error_system(err, errno, "cannot start %s", path);
+	return STATUS_OWN_FAILURE;
+}

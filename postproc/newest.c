@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/newest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "trace/trace.h"
+
+/* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
+static bool may_be_trace(const char *name)
+{
+	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
+}
+
+/* Reads up to the process. False: it is no trace. */
+static bool read_head(struct newest_trace *found)
+{
+	struct trace_options options = { .no_wait = true };
+	const struct event *event;
+	struct trace *trace;
+	bool is_trace;
+
+	if (trace_open(&trace, found->path, &options, NULL))
+		return false;
+	is_trace = trace_next(trace, &event, NULL) > 0;
+	for (int rc = is_trace; rc > 0 && event->kind != EVENT_PROCESS;)
+		rc = event->kind == EVENT_CALL ? 0 : trace_next(trace, &event, NULL);
+	if (is_trace) {
+		const struct trace_process *process = trace_process(trace);
+
+		found->session[0] = process->session[0];
+		found->session[1] = process->session[1];
+		found->pid = process->pid;
+		snprintf(found->name, sizeof(found->name), "%s",
+			 process->name ? process->name : "");
+	}
+	trace_close(trace);
+	return is_trace;
+}
+
+/* Returns 0 or -ENOMEM; what is no trace is left out. */
+static int look_at(struct newest *newest, const char *directory, const char *name)
+{
+	struct newest_trace found = { .path = NULL }, *place;
+	struct stat facts;
+
+	if (asprintf(&found.path, "%s%s%s", strcmp(directory, ".") ? directory : "",
+		     strcmp(directory, ".") ? "/" : "", name) < 0)
+		return -ENOMEM;
+	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found)) {
+		free(found.path);
+		return 0;
+	}
+	found.bytes = (uint64_t)facts.st_size;
+	found.modified = facts.st_mtim;
+	place = ARRAY_ADD(newest);
+	if (!place) {
+		free(found.path);
+		return -ENOMEM;
+	}
+	*place = found;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct newest_trace *one = a, *two = b;
+
+	if (one->modified.tv_sec != two->modified.tv_sec)
+		return one->modified.tv_sec > two->modified.tv_sec ? -1 : 1;
+	if (one->modified.tv_nsec != two->modified.tv_nsec)
+		return one->modified.tv_nsec > two->modified.tv_nsec ? -1 : 1;
+	return strcmp(one->path, two->path);
+}
+
+int newest_scan(struct newest *newest, const char *path, struct error *err)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+	int rc = 0;
+
+	*newest = (struct newest){ 0 };
+	if (!directory)
+		return error_system(err, errno, "%s: cannot look for traces", path);
+	while (rc == 0 && (entry = readdir(directory)) != NULL)
+		if (may_be_trace(entry->d_name))
+			rc = look_at(newest, path, entry->d_name);
+	closedir(directory);
+	if (rc)
+		return error_set(err, ENOMEM, "no memory for the list of traces");
+	if (newest->count)
+		qsort(newest->items, newest->count, sizeof(*newest->items), compare);
+	return 0;
+}
+
+static bool is_of_run(const struct newest_trace *trace, const struct newest_trace *newest)
+{
+	if (!newest->session[0] && !newest->session[1])
+		return trace == newest;
+	return trace->session[0] == newest->session[0] && trace->session[1] == newest->session[1];
+}
+
+int newest_run(const struct newest *newest, const char ***paths, size_t *count, struct error *err)
+{
+	if (!newest->count)
+		return error_set(
+			err, ENOENT,
+			"no trace here: make one with `holdtrace PROGRAM`, or name a FILE");
+	*paths = calloc(newest->count, sizeof(**paths));
+	*count = 0;
+	if (!*paths)
+		return error_set(err, ENOMEM, "no memory for the list of traces");
+	for (size_t i = 0; i < newest->count; i++)
+		if (is_of_run(&newest->items[i], &newest->items[0]))
+			(*paths)[(*count)++] = newest->items[i].path;
+	return 0;
+}
+
+void newest_free(struct newest *newest)
+{
+	for (size_t i = 0; i < newest->count; i++)
+		free(newest->items[i].path);
+	free(newest->items);
+	*newest = (struct newest){ 0 };
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NEWEST_H
+#define NEWEST_H
+
+/* The traces in a directory: which there are, and which belong to the newest run. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/error.h"
+
+/* A trace as its first bytes tell of it. */
+struct newest_trace {
+	char *path;
+	uint64_t bytes;
+	struct timespec modified;
+	uint64_t session[2]; /* 0: of no run of ours */
+	uint32_t pid;
+	char name[64]; /* of the program */
+};
+
+struct newest {
+	struct newest_trace *items; /* the newest first */
+	size_t count, capacity;
+};
+
+/*
+ * Looks at all files of the directory that may be traces by their names (holdtrace.*, *.htr*,
+ * *.rtrace*) and are by their content. Returns 0 or a negative errno.
+ */
+int newest_scan(struct newest *newest, const char *directory, struct error *err);
+
+/*
+ * The files of the newest run, all its processes: paths, to be freed as one block; they live as
+ * long as newest. Returns 0, -ENOENT (there is none) or another negative errno.
+ */
+int newest_run(const struct newest *newest, const char ***paths, size_t *count, struct error *err);
+
+void newest_free(struct newest *newest);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/plan.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/suggest.h"
+
+int plan_check_directory(const struct output *output, const struct writer *writer,
+			 struct error *err)
+{
+	struct stat facts;
+
+	/* A format that is a directory makes it itself. */
+	if (!output->directory || writer->is_directory)
+		return 0;
+	if (stat(output->directory, &facts) != 0)
+		return error_system(err, errno, "-o %s: make the directory first",
+				    output->directory);
+	if (!S_ISDIR(facts.st_mode))
+		return error_set(err, ENOTDIR, "-o %s: is no directory; use > for a file",
+				 output->directory);
+	return 0;
+}
+
+int plan_check_selection(const struct select_options *options, struct error *err)
+{
+	struct select *select;
+	int rc = select_create(&select, options, err);
+
+	if (rc == 0)
+		select_destroy(select);
+	return rc;
+}
+
+static const char *select_problem(const struct options *options, const struct writer *writer)
+{
+	if (options->sort.word && !options->compress)
+		return "-s orders the groups of -c: add -c";
+	if (writer->is_directory && (!options->directory || !strcmp(options->directory, "stdout")))
+		return "this format writes several files: add -o DIR";
+	if (!strcmp(writer->name, "summary") && options->directory &&
+	    strcmp(options->directory, "stdout") != 0)
+		return "a summary is one text of all inputs: leave -o out, and use > for a file";
+	if (writer != writer_at(0) && (options->leaks || options->compress || options->resolve))
+		return "-l, -c and -r are for text, not for other formats";
+	if (options->min_age && writer == writer_at(0) && !options->leaks)
+		return "--min-age asks how long something is held at the end: add -l";
+	if (options->merge && !writer_takes_merged(writer))
+		return "this format tells of one process: leave --merge out";
+	if (options->merge && options->resolve)
+		return "-r resolves one process at a time: leave --merge out";
+	if (options->pid.is_set && options->pid.value > UINT32_MAX)
+		return "--pid: no process has such a number";
+	return NULL;
+}
+
+void plan_selection(struct select_options *select, const struct options *options)
+{
+	*select = (struct select_options){
+		.has_resources = options->resources.is_set,
+		.resources = options->resources.value,
+		.has_contexts = options->contexts.is_set,
+		.contexts = options->contexts.value,
+		.depth = options->depth.is_set && options->depth.value <= INT32_MAX
+				 ? (int64_t)options->depth.value
+				 : -1,
+		.remove_arguments = options->remove_args,
+		.include = options->include,
+		.exclude = options->exclude,
+		.call_address = options->call_address,
+		.functions = options->functions,
+		.modules = options->modules,
+		.thread = options->thread,
+		.size = options->size,
+		.has_pid = options->pid.is_set,
+		.pid = (uint32_t)options->pid.value,
+	};
+}
+
+static int refuse_format(const char *word, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, word, strlen(word));
+	for (unsigned i = 0; writer_at(i); i++)
+		suggest_try(&suggest, writer_at(i)->name);
+	return error_set(err, EINVAL, "--format=%s: no such format%s; --format=list lists them",
+			 word, suggest_text(&suggest));
+}
+
+int plan_pass(struct pass_options *pass, struct output *output, const struct options *options,
+	      struct error *err)
+{
+	const char *problem;
+
+	pass->writer = options->format ? writer_find(options->format) : writer_at(0);
+	if (!pass->writer)
+		return refuse_format(options->format, err);
+	problem = select_problem(options, pass->writer);
+	if (problem)
+		return error_set(err, EINVAL, "%s", problem);
+	pass->order = options->sort.word ? (enum sort_order)options->sort.value : SORT_SIZE_ASC;
+	output->directory = options->directory;
+	if (options->directory && !strcmp(options->directory, "stdout"))
+		output->directory = NULL;
+	output->suffix = writer_suffix(pass->writer);
+	output->is_resolved = options->resolve;
+	output->is_quiet = options->quiet;
+	pass->is_leaks = options->leaks;
+	pass->is_compressed = options->compress;
+	pass->is_merged = options->merge;
+	pass->force = options->force;
+	pass->swap_dialect = options->swap_dialect.word;
+	pass->etrace_framing = options->etrace_framing.word;
+	pass->scaler_ids = options->scaler_ids.word;
+	pass->scaler_tree = options->scaler_tree.word;
+	pass->output = output;
+	plan_selection(&pass->select, options);
+	pass->select.is_whole = options->leaks || pass->writer != writer_at(0);
+	return options->min_age
+		       ? instant_parse_length(&pass->select.min_age_ns, options->min_age, err)
+		       : 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PLAN_H
+#define PLAN_H
+
+/* What the options mean together, for whatever is no report (report_plan.h). */
+
+#include "postproc/options.h"
+#include "postproc/output.h"
+#include "postproc/pass.h"
+#include "postproc/select.h"
+
+void plan_selection(struct select_options *select, const struct options *options);
+
+/*
+ * Fills pass but for has_found and stop; output is what it writes to. Returns 0 or -EINVAL: what
+ * the options want cannot be together.
+ */
+int plan_pass(struct pass_options *pass, struct output *output, const struct options *options,
+	      struct error *err);
+
+/* Looks for mistakes in the selection before anything is read. Returns what select_create() does.
+ */
+int plan_check_selection(const struct select_options *options, struct error *err);
+
+/* The same of where the output goes. Returns 0, -ENOTDIR or what stat(2) said. */
+int plan_check_directory(const struct output *output, const struct writer *writer,
+			 struct error *err);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/report_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+
+#define TOP_OF_TEXT 20
+
+static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
+{
+	static const struct {
+		const char *word;
+		enum sheets_format format;
+	} formats[] = { { "text", SHEETS_TEXT },
+			{ "json", SHEETS_JSON },
+			{ "csv", SHEETS_CSV },
+			{ "collapsed", SHEETS_COLLAPSED } };
+
+	if (!options->format)
+		return 0;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		if (strcmp(options->format, formats[i].word) != 0)
+			continue;
+		style->format = formats[i].format;
+		return 0;
+	}
+	return error_set(err, EINVAL,
+			 "--format=%s: a report is text, json or csv, a tree also collapsed",
+			 options->format);
+}
+
+static void plan_rows(struct reporting_options *how, const struct options *options)
+{
+	enum { TOP_DOWN, BOTTOM_UP };
+
+	how->report.top = how->style.format == SHEETS_TEXT ? TOP_OF_TEXT : 0;
+	if (options->top.is_set)
+		how->report.top = (size_t)options->top.value;
+	how->report.is_bottom_up = options->tree.value == BOTTOM_UP;
+}
+
+static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
+{
+	if (!options->fail_on)
+		return 0;
+	plan->how.report.has_limits = true;
+	plan->how.limits = &plan->limits;
+	plan->how.is_broken = &plan->is_broken;
+	return limits_parse(&plan->limits, options->fail_on, err);
+}
+
+static void plan_colour(struct sheets_style *style, const struct options *options)
+{
+	enum { AUTO, ALWAYS };
+
+	style->has_colour = options->color.value == AUTO ? terminal_has_colour(STDOUT_FILENO)
+							 : options->color.value == ALWAYS;
+	style->has_blocks = terminal_has_unicode();
+	style->width = options->width.is_set && options->width.value <= 100000
+			       ? (unsigned)options->width.value
+			       : terminal_width(STDOUT_FILENO);
+	style->is_verbose = options->verbose;
+}
+
+/* A path that a shell takes as it stands; others are left to the user. */
+static bool is_plain(const char *path)
+{
+	return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "_-./:@%+=,")] == '\0';
+}
+
+/* "holdtrace report " and nothing, where the newest trace was found; else with the one file. */
+static int plan_next(struct report_plan *plan, const struct options *options)
+{
+	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
+	bool has_file = options->inputs.count == 1 && is_plain(options->inputs.items[0]) &&
+			strcmp(options->inputs.items[0], "-") != 0;
+	int length = end && !end[9] ? (int)(end - own) : -1;
+
+	if (options->inputs.count && !has_file)
+		return 0;
+	if ((length >= 0 ? asprintf(&plan->before, "%.*s report ", length, own)
+			 : asprintf(&plan->before, "%s --report=", own)) < 0)
+		return -ENOMEM;
+	if (has_file && asprintf(&plan->behind, " %s", options->inputs.items[0]) < 0)
+		return -ENOMEM;
+	plan->how.style.before_next = plan->before;
+	plan->how.style.behind_next = plan->behind;
+	return 0;
+}
+
+/* OLD=NEW, cut at the first "=" as holdtrace-resolve does. */
+static int plan_map(struct names_files *files, const char *text, struct error *err)
+{
+	const char *equals = strchr(text, '=');
+	struct resolve_map_path *map = &files->maps[files->map_count];
+
+	if (!equals || equals == text)
+		return error_set(err, EINVAL, "--map=%s: OLD=NEW is needed", text);
+	map->old = strndup(text, (size_t)(equals - text));
+	map->new = equals + 1;
+	if (!map->old)
+		return error_set(err, ENOMEM, "no memory");
+	files->map_count++;
+	return 0;
+}
+
+/* Where the files are, if the trace is from elsewhere. */
+static int plan_files(struct names_files *files, const struct options *options, struct error *err)
+{
+	int rc = 0;
+
+	files->root = options->root;
+	files->debug_dir = options->debug_dir;
+	files->maps = calloc(options->maps.count + 1, sizeof(*files->maps));
+	if (!files->maps)
+		return error_set(err, ENOMEM, "no memory");
+	for (size_t i = 0; rc == 0 && i < options->maps.count; i++)
+		rc = plan_map(files, options->maps.items[i], err);
+	return rc;
+}
+
+/* The newest run of a directory, or the file itself. */
+static int plan_run(struct newest *newest, const char *const *path, const char ***found,
+		    const char *const **paths, size_t *count, struct error *err)
+{
+	struct stat facts;
+	int rc;
+
+	*paths = path;
+	*count = 1;
+	if (stat(*path, &facts) || !S_ISDIR(facts.st_mode))
+		return 0;
+	rc = newest_scan(newest, *path, err);
+	if (rc == 0 && !newest->count)
+		return error_set(err, ENOENT, "%s: no trace in this directory", *path);
+	if (rc == 0)
+		rc = newest_run(newest, found, count, err);
+	*paths = *found;
+	return rc;
+}
+
+/* Without a file: the newest run here, or what comes through a pipe. */
+static int plan_inputs(struct report_plan *plan, const struct options *options, struct error *err)
+{
+	static const char *const standard_input[] = { "-" }, *const here[] = { "." };
+	bool wants_directories = reporting_wants_directories(&plan->how);
+	int rc;
+
+	plan->paths = options->inputs.count ? options->inputs.items
+		      : wants_directories   ? here
+					    : standard_input;
+	plan->count = options->inputs.count ? options->inputs.count : 1;
+	if (options->inputs.count == 1 && !wants_directories)
+		return plan_run(&plan->newest, options->inputs.items, &plan->found, &plan->paths,
+				&plan->count, err);
+	if (options->inputs.count || wants_directories || !options->newest)
+		return 0;
+	rc = newest_scan(&plan->newest, ".", err);
+	if (rc == 0)
+		rc = newest_run(&plan->newest, &plan->found, &plan->count, err);
+	plan->paths = plan->found;
+	return rc;
+}
+
+/* OLD and NEW: what to compare is named, never guessed. */
+static int plan_comparison(struct report_plan *plan, const struct options *options,
+			   struct error *err)
+{
+	int rc;
+
+	if (options->inputs.count != 2)
+		return error_set(err, EINVAL,
+				 "diff needs two runs, OLD and NEW: each a trace, or a directory "
+				 "whose newest run is taken");
+	rc = plan_run(&plan->old, &options->inputs.items[0], &plan->old_found, &plan->how.base,
+		      &plan->how.base_count, err);
+	return rc ? rc
+		  : plan_run(&plan->newest, &options->inputs.items[1], &plan->found, &plan->paths,
+			     &plan->count, err);
+}
+
+int report_plan(struct report_plan *plan, const struct options *options, struct error *err)
+{
+	int rc;
+
+	*plan = (struct report_plan){
+		.how = { .reports = options->report,
+			 .report = { .within = options->within.is_set ? options->within.value : 1,
+				     .suppression_files = options->suppress.items,
+				     .suppression_count = options->suppress.count,
+				     .no_suppressions = options->no_suppress,
+				     .by = options->by },
+			 .is_newest = options->newest && !options->inputs.count },
+	};
+	if (options->leaks || options->compress || options->resolve || options->directory)
+		return error_set(err, EINVAL, "-l, -c, -r and -o are not for --report");
+	rc = plan_format(&plan->how.style, options, err);
+	plan_rows(&plan->how, options);
+	plan_colour(&plan->how.style, options);
+	if (rc == 0)
+		rc = plan_limits(plan, options, err);
+	if (rc == 0)
+		rc = plan_files(&plan->how.files, options, err);
+	if (rc == 0)
+		rc = reporting_check(&plan->how, err);
+	if (rc == 0)
+		rc = reporting_wants_base(&plan->how) ? plan_comparison(plan, options, err)
+						      : plan_inputs(plan, options, err);
+	if (rc == 0 && plan_next(plan, options))
+		rc = error_set(err, ENOMEM, "no memory");
+	return rc;
+}
+
+void report_plan_free(struct report_plan *plan)
+{
+	for (size_t i = 0; i < plan->how.files.map_count; i++)
+		free((char *)plan->how.files.maps[i].old);
+	free(plan->how.files.maps);
+	newest_free(&plan->newest);
+	newest_free(&plan->old);
+	free(plan->old_found);
+	free(plan->found);
+	free(plan->before);
+	free(plan->behind);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REPORT_PLAN_H
+#define REPORT_PLAN_H
+
+/* What the options mean for reports. */
+
+#include "postproc/newest.h"
+#include "postproc/options.h"
+#include "postproc/reporting.h"
+
+struct report_plan {
+	struct reporting_options how;
+	struct limits limits;
+	bool is_broken;		  /* after reporting(): some of them are */
+	const char *const *paths; /* of the traces */
+	size_t count;
+	/* what they are made of */
+	struct newest newest, old;
+	const char **found, **old_found;
+	char *before, *behind; /* the next command */
+};
+
+/*
+ * Fills everything but how.select, how.trace, how.stop and how.failed, which other outputs have,
+ * too. Returns 0, -EINVAL (wrong usage), or what looking for traces returned.
+ */
+int report_plan(struct report_plan *plan, const struct options *options, struct error *err);
+
+void report_plan_free(struct report_plan *plan);
+
+#endif

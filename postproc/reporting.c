@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/reporting.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "postproc/writers/names.h"
+#include "postproc/writers/overview.h"
+
+/* The fold of a run: what all reports share, and each report's own. */
+struct fold {
+	const struct reporting_options *options;
+	struct report_run run;
+	const struct report_row *rows[REPORTING_MAX];
+	void *states[REPORTING_MAX];
+	unsigned count;
+	unsigned shown; /* the first of them; limits alone need the others */
+	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
+	bool is_open;	 /* a process is being read */
+	bool is_waiting; /* a stream has begun, and nothing of it was wanted yet */
+	struct names *names;
+};
+
+/* ---- which reports ---- */
+
+static int refuse(const char *word, size_t length, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, word, length);
+	for (unsigned i = 0; report_at(i); i++)
+		suggest_try(&suggest, report_at(i)->name);
+	return error_set(err, EINVAL, "--report=%.*s: no such report%s; --report=list lists them",
+			 (int)length, word, suggest_text(&suggest));
+}
+
+static void choose_row(struct fold *fold, const struct report_row *row)
+{
+	fold->rows[fold->count++] = row;
+	fold->wants_ledger |= row->report->wants_ledger;
+	fold->wants_summary |= row->report->wants_summary;
+	fold->wants_directories |= row->report->wants_directories;
+	fold->wants_base |= row->report->wants_base;
+	fold->takes_by |= row->report->takes_by;
+}
+
+static bool is_chosen(const struct fold *fold, const struct report_row *row)
+{
+	for (unsigned i = 0; i < fold->count; i++)
+		if (fold->rows[i] == row)
+			return true;
+	return false;
+}
+
+/* Those whose sheets tell whether limits are kept. */
+static int choose_for_limits(struct fold *fold, struct error *err)
+{
+	const struct limits *limits = fold->options->limits;
+
+	fold->shown = fold->count;
+	for (size_t i = 0; limits && i < limits->count; i++) {
+		const char *name = limits_report(limits, i);
+		const struct report_row *row = report_find(name, strlen(name));
+
+		if (fold->count == REPORTING_MAX)
+			return error_set(err, EINVAL, "--report: too many at once");
+		if (!is_chosen(fold, row))
+			choose_row(fold, row);
+	}
+	return 0;
+}
+
+static int choose(struct fold *fold, const char *words, struct error *err)
+{
+	while (*words) {
+		size_t length = strcspn(words, ",");
+		const struct report_row *row = report_find(words, length);
+
+		if (!row)
+			return refuse(words, length, err);
+		if (fold->count == REPORTING_MAX)
+			return error_set(err, EINVAL, "--report: too many at once");
+		choose_row(fold, row);
+		words += length + (words[length] == ',');
+	}
+	if (!fold->count)
+		return error_set(err, EINVAL, "--report: which? --report=list lists them");
+	if (fold->wants_directories && fold->count > 1)
+		return error_set(err, EINVAL,
+				 "--report=traces is of directories: ask for it alone");
+	return choose_for_limits(fold, err);
+}
+
+int reporting_check(const struct reporting_options *options, struct error *err)
+{
+	struct fold fold = { .options = options };
+
+	return choose(&fold, options->reports, err);
+}
+
+bool reporting_wants_base(const struct reporting_options *options)
+{
+	struct fold fold = { .options = options };
+
+	return choose(&fold, options->reports, NULL) == 0 && fold.wants_base;
+}
+
+bool reporting_wants_directories(const struct reporting_options *options)
+{
+	struct fold fold = { .options = options };
+
+	return choose(&fold, options->reports, NULL) == 0 && fold.wants_directories;
+}
+
+/* ---- events ---- */
+
+/* What the process holds is still known, and its name; then it is one of the run's. */
+static int close_process(struct fold *fold, struct error *err)
+{
+	int rc = 0;
+
+	if (!fold->is_open)
+		return 0;
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		if (fold->rows[i]->report->process)
+			rc = fold->rows[i]->report->process(fold->states[i], err);
+	if (rc == 0 && fold->run.ledger)
+		rc = ledger_close(fold->run.ledger, err);
+	fold->is_open = false;
+	return rc;
+}
+
+static int on_call(struct fold *fold, const struct event *event, struct error *err)
+{
+	int rc = fold->wants_summary ? summary_event(fold->run.summary, event, err)
+				     : summary_count(fold->run.summary, event, err);
+
+	if (rc == 0 && fold->run.ledger)
+		rc = ledger_event(fold->run.ledger, event, err);
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		if (fold->rows[i]->report->event)
+			rc = fold->rows[i]->report->event(fold->states[i], event, err);
+	return rc;
+}
+
+static int on_note(struct fold *fold, const struct event *event, struct error *err)
+{
+	int rc = summary_event(fold->run.summary, event, err);
+
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		if (fold->rows[i]->report->note)
+			rc = fold->rows[i]->report->note(fold->states[i], event, err);
+	return rc;
+}
+
+/* The first that is wanted of a stream: with --pid, its beginning is not. */
+static int begin_process(struct fold *fold, const struct event *event, struct error *err)
+{
+	struct event stream = { .kind = EVENT_STREAM, .process = event->process };
+
+	fold->is_waiting = false;
+	fold->is_open = true;
+	return summary_event(fold->run.summary, &stream, err);
+}
+
+static int on_event(struct fold *fold, const struct event *event, struct error *err)
+{
+	int rc = fold->is_waiting ? begin_process(fold, event, err) : 0;
+
+	if (rc || event->kind == EVENT_STREAM)
+		return rc;
+	if (event->kind == EVENT_NOTE)
+		return on_note(fold, event, err);
+	return event->kind == EVENT_CALL ? on_call(fold, event, err)
+					 : summary_event(fold->run.summary, event, err);
+}
+
+/* The process before is over, whether or not select wants the next one. */
+static int on_stream(struct fold *fold, struct error *err)
+{
+	int rc = close_process(fold, err);
+
+	fold->is_waiting = true;
+	return rc;
+}
+
+static int fold_events(struct fold *fold, struct trace *trace, struct select *select,
+		       struct error *err)
+{
+	const volatile sig_atomic_t *stop = fold->options->stop;
+	const struct event *event;
+	int rc;
+
+	for (;;) {
+		if (stop && *stop)
+			return error_set(err, EINTR, "interrupted: the result is of a part");
+		rc = trace_next(trace, &event, err);
+		if (rc <= 0)
+			return rc;
+		rc = event->kind == EVENT_STREAM ? on_stream(fold, err) : 0;
+		if (rc == 0)
+			rc = select_event(select, &event, err);
+		if (rc > 0)
+			rc = on_event(fold, event, err);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+/* ---- traces ---- */
+
+/* What was read before an error is used. */
+static int fold_trace(struct fold *fold, const char *path, struct trace *trace, struct error *err)
+{
+	struct error closing = { 0 };
+	struct select *select;
+	int rc = select_create(&select, &fold->options->select, err);
+	int end;
+
+	if (rc)
+		return rc;
+	rc = summary_open(fold->run.summary, strcmp(path, "-") ? path : NULL, err);
+	if (rc == 0)
+		rc = fold_events(fold, trace, select, err);
+	end = close_process(fold, &closing);
+	if (end == 0)
+		end = summary_close(fold->run.summary, trace_tally(trace), &closing);
+	select_destroy(select);
+	if (rc == 0 && end) {
+		*err = closing;
+		rc = end;
+	}
+	return rc;
+}
+
+static int fold_file(struct fold *fold, const char *path, bool *is_damaged, struct error *err)
+{
+	struct trace *trace;
+	int rc = trace_open(&trace, path, &fold->options->trace, err);
+
+	if (rc)
+		return rc;
+	rc = fold_trace(fold, path, trace, err);
+	*is_damaged |= !trace_is_whole(trace);
+	if (rc == 0 && trace_is_damaged(trace) && !trace_process(trace))
+		rc = error_set(err, EIO,
+			       "ends before its first event: was the recording killed, "
+			       "or the disk full?");
+	trace_close(trace);
+	return rc;
+}
+
+/* A file that fails is told of and left out, unless all do. */
+static int fold_files(struct fold *fold, const char *const *paths, size_t count, bool *is_damaged,
+		      struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int rc = fold_file(fold, paths[i], is_damaged, err);
+
+		if (rc == 0)
+			continue;
+		if (rc == -EINTR || rc == -ENOMEM)
+			return rc;
+		if (count == 1)
+			return error_prefix(err, "%s",
+					    strcmp(paths[i], "-") ? paths[i] : "standard input");
+		*is_damaged = true;
+		if (fold->options->failed)
+			fold->options->failed(paths[i], err);
+	}
+	return 0;
+}
+
+static int fold_all(struct fold *fold, const char *const *paths, size_t count, bool *is_damaged,
+		    struct error *err)
+{
+	const struct reporting_options *options = fold->options;
+	int rc = 0;
+
+	if (fold->wants_directories)
+		return 0;
+	fold->run.is_base = true;
+	if (options->base_count)
+		rc = fold_files(fold, options->base, options->base_count, is_damaged, err);
+	fold->run.is_base = false;
+	return rc ? rc : fold_files(fold, paths, count, is_damaged, err);
+}
+
+/* ---- names ---- */
+
+static size_t look_up(void *user, const struct atlas_backtrace *backtrace,
+		      struct report_symbol *symbols, size_t max)
+{
+	struct fold *fold = user;
+	cleanup_free struct names_raw *frames = calloc(max, sizeof(*frames));
+	size_t count = frames ? names_raw(fold->names, backtrace, frames, max) : 0;
+	size_t starts;
+	bool is_main;
+
+	for (size_t i = 0; i < count; i++)
+		symbols[i] = (struct report_symbol){
+			.function = frames[i].function,
+			.file = frames[i].file,
+			.module = frames[i].module,
+			.line = frames[i].line,
+			.address = frames[i].address,
+			.offset = frames[i].offset,
+			.is_runtime = frames[i].is_runtime,
+		};
+	if (count == max)
+		return count;
+	starts = names_starts(fold->names, backtrace, &is_main);
+	if (starts >= count)
+		return count;
+	for (size_t i = count - starts; i < count; i++)
+		symbols[i].is_start = true;
+	if (is_main)
+		symbols[count - starts - 1].function = "main";
+	return count;
+}
+
+static bool find_unnamed(void *user, size_t index, struct report_unnamed *unnamed)
+{
+	struct fold *fold = user;
+	struct names_missing missing;
+
+	if (!names_missing(fold->names, index, &missing))
+		return false;
+	*unnamed = (struct report_unnamed){
+		.path = missing.path,
+		.shown = missing.shown,
+		.unnamed = missing.unnamed,
+		.text = missing.text,
+		.advice = missing.advice,
+	};
+	memcpy(unnamed->build_id, missing.build_id, sizeof(unnamed->build_id));
+	return true;
+}
+
+/* ---- printing ---- */
+
+/* The summary is a screen of its own where it is text. */
+static bool is_screen(const struct fold *fold, unsigned index)
+{
+	return fold->options->style.format == SHEETS_TEXT &&
+	       fold->rows[index]->report == &report_summary;
+}
+
+/* What is asked for fills sheets, what limits alone need fills others. */
+static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
+		       struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		if (!is_screen(fold, i))
+			rc = fold->rows[i]->report->end(fold->states[i],
+							i < fold->shown ? sheets : others, err);
+	/* Those that are matched are not shown yet. */
+	names_restart(fold->names);
+	return rc;
+}
+
+/* Before anything else: of a text by themselves, else as the first of all sheets. */
+static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others, struct out *out,
+		 struct error *err)
+{
+	const struct reporting_options *options = fold->options;
+	bool is_alone = options->style.format == SHEETS_TEXT;
+	struct sheets alone;
+	int rc;
+
+	sheets_init(&alone);
+	rc = limits_judge(options->limits, sheets, others,
+			  sheets_begin(is_alone ? &alone : sheets, SHEET_limits),
+			  options->is_broken);
+	if (rc == 0)
+		rc = sheets_finish(&alone, NULL, 0, err);
+	else
+		report_no_memory(err);
+	if (rc == 0 && is_alone) {
+		sheets_print(&alone, &fold->run, fold->names, fold->rows, 0, &options->style, out);
+		out_char(out, '\n');
+	}
+	sheets_free(&alone);
+	return rc;
+}
+
+static int print_screens(struct fold *fold, struct out *out, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < fold->shown; i++)
+		if (is_screen(fold, i))
+			rc = overview_print(fold->run.summary, &fold->options->files,
+					    fold->options->is_newest, out, err);
+	return rc;
+}
+
+static int print_sheets(struct fold *fold, struct sheets *sheets, struct out *out,
+			struct error *err)
+{
+	const struct reporting_options *options = fold->options;
+	const char *by = sheets->count && !fold->takes_by ? options->report.by : NULL;
+	int rc = sheets_finish(sheets, by, options->report.top, err);
+
+	if (rc)
+		return rc;
+	if (!sheets_fit(sheets, options->style.format))
+		return error_set(err, EINVAL,
+				 "--format=collapsed is for trees: --report=tree, calls");
+	if (sheets->count || options->style.format != SHEETS_TEXT)
+		sheets_print(sheets, &fold->run, fold->names, fold->rows, fold->shown,
+			     &options->style, out);
+	return 0;
+}
+
+static int print(struct fold *fold, struct out *out, struct error *err)
+{
+	const struct reporting_options *options = fold->options;
+	struct sheets sheets, others;
+	int rc;
+
+	sheets_init(&sheets);
+	sheets_init(&others);
+	if (options->limits && options->style.format != SHEETS_TEXT)
+		sheets_begin(&sheets, SHEET_limits);
+	rc = end_reports(fold, &sheets, &others, err);
+	if (rc == 0 && options->limits)
+		rc = judge(fold, &sheets, &others, out, err);
+	if (rc == 0)
+		rc = print_screens(fold, out, err);
+	if (rc == 0)
+		rc = print_sheets(fold, &sheets, out, err);
+	sheets_free(&sheets);
+	sheets_free(&others);
+	return rc;
+}
+
+static int finish(struct fold *fold, struct out *out, struct error *err)
+{
+	int rc = summary_end(fold->run.summary, err);
+
+	if (rc == 0)
+		rc = names_create(&fold->names, fold->run.summary, &fold->options->files, err);
+	if (rc)
+		return rc;
+	fold->run.symbols = look_up;
+	fold->run.unnamed = find_unnamed;
+	fold->run.user = fold;
+	rc = print(fold, out, err);
+	names_destroy(fold->names);
+	return rc;
+}
+
+/* ---- begin and end ---- */
+
+static int begin(struct fold *fold, struct error *err)
+{
+	int rc = summary_begin(&fold->run.summary, err);
+
+	if (rc == 0 && fold->wants_ledger)
+		rc = ledger_create(&fold->run.ledger, &fold->run.summary->atlas, err);
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		rc = fold->rows[i]->report->begin(&fold->states[i], &fold->run, err);
+	return rc;
+}
+
+/* The ledger first: its tallies are the reports'. */
+static void end(struct fold *fold)
+{
+	ledger_destroy(fold->run.ledger);
+	for (unsigned i = 0; i < fold->count; i++)
+		if (fold->rows[i]->report->destroy && fold->states[i])
+			fold->rows[i]->report->destroy(fold->states[i]);
+	summary_free(fold->run.summary);
+}
+
+int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
+	      struct out *out, bool *is_damaged, struct error *err)
+{
+	struct fold fold = {
+		.options = options,
+		.run = { .options = &options->report, .paths = paths, .path_count = count }
+	};
+	struct error later = { 0 };
+	int rc = choose(&fold, options->reports, err);
+
+	*is_damaged = false;
+	if (rc)
+		return rc;
+	rc = begin(&fold, err);
+	if (rc == 0) {
+		int printed;
+
+		rc = fold_all(&fold, paths, count, is_damaged, err);
+		if (rc == 0 && options->select.has_pid && !fold.run.summary->processes.count)
+			rc = error_set(err, ESRCH,
+				       "--pid=%" PRIu32 ": no stream is of this process",
+				       options->select.pid);
+		/* half of a comparison would tell that all came or went */
+		printed =
+			rc == 0 || rc == -EINTR ||
+					(fold.run.summary->processes.count && !options->base_count)
+				? finish(&fold, out, &later)
+				: 0;
+		if (rc == 0 && printed) {
+			*err = later;
+			rc = printed;
+		}
+	}
+	end(&fold);
+	return rc;
+}

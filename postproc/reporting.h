@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REPORTING_H
+#define REPORTING_H
+
+/*
+ * Reports of a run: the traces of its processes, each read once, folded by all reports that were
+ * asked for, and printed as text, JSON or CSV. --report=WHAT comes here.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/out.h"
+#include "postproc/limits.h"
+#include "postproc/select.h"
+#include "postproc/views/report.h"
+#include "postproc/writers/sheets.h"
+#include "trace/trace.h"
+
+#define REPORTING_MAX 32 /* reports at once */
+
+struct reporting_options {
+	const char *reports; /* WHAT[,WHAT] */
+	struct report_options report;
+	struct sheets_style style;
+	struct names_files files;
+	const char *const *base; /* traces of the run that this one is compared with */
+	size_t base_count;
+	const struct limits *limits; /* that the run must keep, or NULL */
+	bool *is_broken;	     /* set if it does not keep them all; if limits are given */
+	struct select_options select;
+	struct trace_options trace;
+	bool is_newest; /* the files are those that a command without a file reads */
+	const volatile sig_atomic_t *stop;
+	/* Called for a file that cannot be read; the others are used. */
+	void (*failed)(const char *path, const struct error *err);
+};
+
+/* Returns 0, or -EINVAL if there is no such report. */
+int reporting_check(const struct reporting_options *options, struct error *err);
+
+/* True if one compares the run with another one. */
+bool reporting_wants_base(const struct reporting_options *options);
+
+/* True if they are about the files in directories, which are the paths then. */
+bool reporting_wants_directories(const struct reporting_options *options);
+
+/*
+ * Prints the reports. *is_damaged: a trace was damaged or could not be read. Returns 0, -EINTR if
+ * it was stopped (what was read is printed), -EINVAL for a column that there is not, or another
+ * negative errno: then nothing could be read, or printed.
+ */
+int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
+	      struct out *out, bool *is_damaged, struct error *err);
+
+#endif

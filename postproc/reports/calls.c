@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which hooked function was called inside which: the calls of each thread as they are nested,
+ * folded by path, all threads together. Those that may be inside others, and those others, are
+ * brought into the order of their entry in a temporary file of 64 bytes each; memory grows with
+ * distinct paths.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "postproc/views/branches.h"
+#include "postproc/views/calltree.h"
+#include "postproc/views/paths.h"
+
+/* Some calls, and how long they took as far as that is known. */
+struct tally {
+	uint64_t count, timed, total_ns, min_ns, max_ns;
+};
+
+/* Of all calls on one path. */
+struct calls {
+	struct tally tally;
+	uint64_t threads, last_thread; /* last_thread: number of the last that was counted */
+	uint64_t id;		       /* of its row, from 1 */
+	uint32_t depth;		       /* rows above it */
+};
+
+/*
+ * Most calls are made by the program and make none: those are counted as they come, and never
+ * sorted. A call whose event is that of its return makes none if none came before it; one whose
+ * event is that of its entry waits until the thread's next one.
+ */
+struct thread {
+	uint64_t handle; /* as calltree_next_thread() has it */
+	uint64_t number;
+	uint64_t counted; /* newest call that was counted so; its parts do not matter */
+	uint64_t in_tree; /* newest call of which an event is in the tree */
+	bool has_nested;  /* calls came that may be inside the next one */
+	bool has_waiting;
+	struct event waiting;
+	struct {
+		struct tally *items; /* by number of the function */
+		size_t count, capacity;
+	} alone;
+};
+
+/* So many of the next level's calls are inside a call of that path. */
+struct wave {
+	struct branch *parent;
+	uint64_t count;
+};
+
+struct calls_state {
+	struct report_run *run;
+	struct paths paths;
+	struct branches branches;
+	int directory; /* of temporary files; -1: not open */
+	bool is_open;  /* tree is in use: a process is being read */
+	struct calltree tree;
+	struct {
+		uint32_t *
+			items; /* number of the function + 1, by its id in the trace; 0: none yet */
+		size_t count, capacity;
+	} functions;
+	struct {
+		struct wave *items;
+		size_t count, capacity, first;
+	} waves;
+	struct pool pool;     /* of struct thread */
+	struct table threads; /* of the process, by handle */
+	struct thread *last;  /* that was looked for; NULL: none */
+	uint64_t thread_count, timed;
+};
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct calls_state *state = calloc(1, sizeof(*state));
+	const char *directory = getenv("TMPDIR");
+
+	if (!state)
+		return report_no_memory(err);
+	*result = state;
+	state->run = run;
+	branches_init(&state->branches);
+	table_init(&state->threads);
+	if (!directory || !*directory)
+		directory = "/tmp";
+	state->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state->directory < 0)
+		return error_system(err, errno, "%s: calls need temporary files there ($TMPDIR)",
+				    directory);
+	return paths_init(&state->paths, run) ? report_no_memory(err) : 0;
+}
+
+/* ---- counting ---- */
+
+static void count(struct tally *tally, uint64_t ns)
+{
+	tally->count++;
+	if (!ns)
+		return;
+	if (!tally->timed || ns < tally->min_ns)
+		tally->min_ns = ns;
+	if (ns > tally->max_ns)
+		tally->max_ns = ns;
+	tally->timed++;
+	tally->total_ns += ns;
+}
+
+static void add(struct tally *to, const struct tally *from)
+{
+	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
+		to->min_ns = from->min_ns;
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	to->count += from->count;
+	to->timed += from->timed;
+	to->total_ns += from->total_ns;
+}
+
+/* Threads come one after the other. NULL: no memory. */
+static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
+				const struct tally *tally, uint64_t thread)
+{
+	struct branch *branch =
+		branches_child(&state->branches, parent, state->paths.list.items[function]);
+	struct calls *calls;
+
+	if (branch && !branch->user)
+		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
+	if (!branch || !branch->user)
+		return NULL;
+	calls = branch->user;
+	add(&calls->tally, tally);
+	calls->threads += calls->last_thread != thread;
+	calls->last_thread = thread;
+	state->timed += tally->timed;
+	branches_add(&state->branches, branch, tally->count);
+	return branch;
+}
+
+/* ---- events ---- */
+
+static uint64_t duration_of(const struct event *event)
+{
+	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
+}
+
+static bool is_thread(const void *item, const void *key)
+{
+	return ((const struct thread *)item)->handle == *(const uint64_t *)key;
+}
+
+static struct thread *thread_of(struct calls_state *state, uint64_t handle)
+{
+	uint64_t hash = hash_two(state->threads.seed, handle, 0);
+	struct thread *thread = table_find(&state->threads, hash, is_thread, &handle);
+
+	if (thread)
+		return state->last = thread;
+	thread = pool_zalloc(&state->pool, sizeof(*thread));
+	if (!thread || table_add(&state->threads, hash, thread))
+		return NULL;
+	thread->handle = handle;
+	thread->number = ++state->thread_count;
+	return state->last = thread;
+}
+
+/* The number + 1 of the function; 0: no memory. */
+static uint32_t number_of(struct calls_state *state, const struct function *function)
+{
+	const struct path_function *known;
+
+	while (state->functions.count <= function->id) {
+		uint32_t *number = ARRAY_ADD(&state->functions);
+
+		if (!number)
+			return 0;
+		*number = 0;
+	}
+	if (state->functions.items[function->id])
+		return state->functions.items[function->id];
+	known = paths_function(&state->paths, function->name);
+	return state->functions.items[function->id] = known ? known->number + 1 : 0;
+}
+
+static int count_alone(struct calls_state *state, struct thread *thread, const struct event *event)
+{
+	uint32_t number = number_of(state, event->function);
+
+	if (!number)
+		return -ENOMEM;
+	while (thread->alone.count < number) {
+		struct tally *tally = ARRAY_ADD(&thread->alone);
+
+		if (!tally)
+			return -ENOMEM;
+		*tally = (struct tally){ 0 };
+	}
+	count(&thread->alone.items[number - 1], duration_of(event));
+	thread->counted = event->call;
+	return 0;
+}
+
+static int put_in_tree(struct calls_state *state, struct thread *thread, const struct event *event,
+		       struct error *err)
+{
+	uint64_t extra[2] = { duration_of(event) };
+	uint32_t number = number_of(state, event->function);
+	int rc = 0;
+
+	if (!number)
+		return report_no_memory(err);
+	if (!state->is_open)
+		rc = calltree_init(&state->tree, state->directory, err);
+	if (rc)
+		return rc;
+	state->is_open = true;
+	thread->in_tree = event->call;
+	return calltree_add(&state->tree, event, number - 1, 0, extra, err);
+}
+
+/* Something is, or may be, inside the call that waits. */
+static int open_waiting(struct calls_state *state, struct thread *thread, struct error *err)
+{
+	if (!thread->has_waiting)
+		return 0;
+	thread->has_waiting = false;
+	return put_in_tree(state, thread, &thread->waiting, err);
+}
+
+static int on_nested(struct calls_state *state, struct thread *thread, const struct event *event,
+		     struct error *err)
+{
+	int rc = open_waiting(state, thread, err);
+
+	thread->has_nested = true;
+	return rc ? rc : put_in_tree(state, thread, event, err);
+}
+
+/* Called by the program itself, whole, and its only event. */
+static int on_outer(struct calls_state *state, struct thread *thread, const struct event *event,
+		    struct error *err)
+{
+	bool has_nested = thread->has_nested || thread->in_tree == event->call;
+
+	thread->has_nested = false;
+	if (thread->has_waiting && count_alone(state, thread, &thread->waiting))
+		return report_no_memory(err);
+	thread->has_waiting = false;
+	if (has_nested)
+		return put_in_tree(state, thread, event, err);
+	if (event->moment == MOMENT_ENTER) {
+		thread->waiting = *event;
+		thread->has_waiting = true;
+		return 0;
+	}
+	return count_alone(state, thread, event) ? report_no_memory(err) : 0;
+}
+
+static int on_event(void *user, const struct event *event, struct error *err)
+{
+	struct calls_state *state = user;
+	uint64_t handle = event->pthread ? event->pthread : event->thread;
+	struct thread *thread = state->last && state->last->handle == handle
+					? state->last
+					: thread_of(state, handle);
+	bool is_part = event->part || event->moment == MOMENT_HALF;
+
+	if (!thread)
+		return report_no_memory(err);
+	/* A trace of another tracer tells of no depth. */
+	if (!event->has_tail)
+		return count_alone(state, thread, event) ? report_no_memory(err) : 0;
+	if (is_part && thread->counted == event->call)
+		return 0;
+	if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
+		return on_nested(state, thread, event, err);
+	return on_outer(state, thread, event, err);
+}
+
+/* ---- folding ---- */
+
+/* What is through is given back when it is more than half of the queue. */
+static void tidy(struct calls_state *state)
+{
+	size_t first = state->waves.first;
+
+	if (first < 1024 || first < state->waves.count / 2)
+		return;
+	state->waves.count -= first;
+	memmove(state->waves.items, state->waves.items + first,
+		state->waves.count * sizeof(*state->waves.items));
+	state->waves.first = 0;
+}
+
+static int expect(struct calls_state *state, struct branch *parent, uint64_t children)
+{
+	size_t count = state->waves.count;
+	struct wave *wave = count > state->waves.first ? &state->waves.items[count - 1] : NULL;
+
+	if (!children)
+		return 0;
+	if (wave && wave->parent == parent) {
+		wave->count += children;
+		return 0;
+	}
+	tidy(state);
+	wave = ARRAY_ADD(&state->waves);
+	if (!wave)
+		return -ENOMEM;
+	*wave = (struct wave){ parent, children };
+	return 0;
+}
+
+/* Level by level, so the callers come in the order in which they were expected. */
+static int take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
+{
+	struct tally tally = { 0 };
+	struct branch *branch;
+	struct wave *wave;
+
+	while (state->waves.first < state->waves.count &&
+	       !state->waves.items[state->waves.first].count)
+		state->waves.first++;
+	if (state->waves.first == state->waves.count)
+		return 0;
+	wave = &state->waves.items[state->waves.first];
+	wave->count--;
+	count(&tally, node->extra[0]);
+	branch = add_calls(state, wave->parent, node->symbol, &tally, thread);
+	return branch ? expect(state, branch, node->children) : -ENOMEM;
+}
+
+/* What was counted alone, once. */
+static int fold_alone(struct calls_state *state, struct thread *thread)
+{
+	if (thread->has_waiting && count_alone(state, thread, &thread->waiting))
+		return -ENOMEM;
+	thread->has_waiting = false;
+	for (size_t i = 0; i < thread->alone.count; i++)
+		if (thread->alone.items[i].count &&
+		    !add_calls(state, NULL, (uint32_t)i, &thread->alone.items[i], thread->number))
+			return -ENOMEM;
+	thread->alone.count = 0;
+	return 0;
+}
+
+static int fold_thread(struct calls_state *state, struct thread *thread, uint64_t children,
+		       struct error *err)
+{
+	struct calltree_node node;
+	int rc;
+
+	state->waves.count = state->waves.first = 0;
+	if (!thread || fold_alone(state, thread) || expect(state, NULL, children))
+		return report_no_memory(err);
+	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
+		if (take(state, &node, thread->number))
+			return report_no_memory(err);
+	return rc;
+}
+
+static int fold_tree(struct calls_state *state, struct error *err)
+{
+	uint64_t handle, children;
+	int rc = calltree_finish(&state->tree, err);
+
+	while (rc == 0 && (rc = calltree_next_thread(&state->tree, &handle, &children, err)) > 0)
+		rc = fold_thread(state, thread_of(state, handle), children, err);
+	calltree_free(&state->tree);
+	state->is_open = false;
+	return rc;
+}
+
+/* Threads of the process; each is folded, unless it was. */
+static int forget_threads(struct calls_state *state)
+{
+	int rc = 0;
+
+	for (size_t i = 0; state->threads.slots && i <= state->threads.mask; i++) {
+		struct thread *thread = state->threads.slots[i].item;
+
+		if (!thread)
+			continue;
+		if (rc == 0)
+			rc = fold_alone(state, thread);
+		free(thread->alone.items);
+	}
+	table_free(&state->threads);
+	table_init(&state->threads);
+	pool_reset(&state->pool);
+	state->last = NULL;
+	return rc;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct calls_state *state = user;
+	int rc = state->is_open ? fold_tree(state, err) : 0;
+
+	if (forget_threads(state) && rc == 0)
+		rc = report_no_memory(err);
+	state->functions.count = 0;
+	return rc;
+}
+
+/* ---- the sheet ---- */
+
+static int put(struct sheet *sheet, struct branch *branch)
+{
+	struct calls *calls = branch->user;
+	const struct calls *parent = branch->parent->user;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row)
+		return -ENOMEM;
+	calls->id = sheet->rows.count;
+	calls->depth = parent ? parent->depth + 1 : 0;
+	sheet_number(CELL(row, calls, id), calls->id);
+	if (parent)
+		sheet_number(CELL(row, calls, parent), parent->id);
+	sheet_number(CELL(row, calls, count), calls->tally.count);
+	sheet_number(CELL(row, calls, threads), calls->threads);
+	if (calls->tally.timed) {
+		sheet_number(CELL(row, calls, total), calls->tally.total_ns);
+		sheet_number(CELL(row, calls, average), calls->tally.total_ns / calls->tally.timed);
+		sheet_number(CELL(row, calls, min), calls->tally.min_ns);
+		sheet_number(CELL(row, calls, max), calls->tally.max_ns);
+	}
+	return branches_cell(sheet, CELL(row, calls, call), branch, branch, calls->depth, false);
+}
+
+/* A recording says what it has not measured by what has no time. */
+static int put_note(const struct calls_state *state, struct sheet *sheet)
+{
+	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;
+	struct sheet_cell note = { 0 };
+	char more[64] = "";
+
+	if (left_out)
+		snprintf(more, sizeof(more), "; %" PRIu64 " rarer ones are not shown (--top=0)",
+			 left_out);
+	if (state->timed < all
+		    ? sheet_format(sheet, &note,
+				   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
+				   "--durations=all records it of those that cannot wait, too%s",
+				   all - state->timed, all, more)
+		    : sheet_format(sheet, &note, "all calls have a duration%s", more))
+		return -ENOMEM;
+	sheet->note = note.text;
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct calls_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_calls);
+	struct branch *branch = NULL;
+	int rc = branches_finish(&state->branches, state->run->options->top);
+
+	while (rc == 0 && (branch = branches_next(&state->branches, branch)) != NULL)
+		rc = put(sheet, branch);
+	if (rc == 0)
+		rc = put_note(state, sheet);
+	return rc ? report_no_memory(err) : 0;
+}
+
+static void destroy(void *user)
+{
+	struct calls_state *state = user;
+
+	if (state->is_open)
+		calltree_free(&state->tree);
+	(void)forget_threads(state);
+	pool_free(&state->pool);
+	table_free(&state->threads);
+	if (state->directory >= 0)
+		close(state->directory);
+	free(state->functions.items);
+	free(state->waves.items);
+	branches_free(&state->branches);
+	paths_free(&state->paths);
+	free(state);
+}
+
+const struct report report_calls = {
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Which limits are broken. They are judged by what other reports say: reporting.c fills the sheet.
+ */
+#include <errno.h>
+
+#include "postproc/views/report.h"
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	*state = run;
+	if (run->options->has_limits)
+		return 0;
+	return error_set(err, EINVAL, "check needs limits: --fail-on='leak>0,fd>0'");
+}
+
+static int end(void *state, struct sheets *sheets, struct error *err)
+{
+	(void)state;
+	(void)sheets;
+	(void)err;
+	return 0;
+}
+
+const struct report report_check = {
+	.begin = begin,
+	.end = end,
+};

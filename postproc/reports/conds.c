@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Who waits for which condition, who signals it, and what was in vain. */
+#include <errno.h>
+
+#include "postproc/reports/wakes_report.h"
+
+static const char *const ends[WAKES_ENDS] = {
+	[WAKES_WOKEN] = "signalled",   [WAKES_NOTHING] = "for nothing",
+	[WAKES_SPURIOUS] = "spurious", [WAKES_UNSEEN] = "unseen",
+	[WAKES_AT_ONCE] = "at once",   [WAKES_REFUSED] = "refused",
+	[WAKES_TIMEOUT] = "timed out", [WAKES_LEFT] = "left",
+	[WAKES_ASLEEP] = "asleep",
+};
+
+static int put(struct sheet *sheet, const struct wakes_place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, signals, call), place->function))
+		return -ENOMEM;
+	sheet_number(CELL(row, signals, count), place->wakes.count);
+	sheet_number(CELL(row, signals, woke), place->wakes.woke);
+	sheet_number(CELL(row, signals, vain), place->wakes.vain);
+	sheet_backtrace(CELL(row, signals, backtrace), place->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	const struct wakes_report *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_cond_waits);
+
+	if (wakes_report_waits(state, sheet, ends))
+		return report_no_memory(err);
+	sheet = sheets_begin(sheets, SHEET_signals);
+	for (size_t i = 1; i < state->places.count; i++)
+		if (state->places.items[i].wakes.count && put(sheet, &state->places.items[i]))
+			return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	return wakes_report_begin(state, run, RESOURCE_CONDITION, err);
+}
+
+const struct report report_conds = {
+	.begin = begin,
+	.event = wakes_report_event,
+	.process = wakes_report_process,
+	.end = end,
+	.destroy = wakes_report_destroy,
+};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is not as it was in an older run: places are matched by the functions and modules of their
+ * backtraces, so that neither addresses nor lines matter; frames without names by where they are in
+ * the same build of their module.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/views/measure.h"
+#include "postproc/views/paths.h"
+
+/* Places with one path, in both runs. */
+struct spot {
+	struct measure_place place; /* its backtrace: of the new run, if it has some */
+	uint32_t length;
+	const struct path_function *path[];
+};
+
+struct diff_state {
+	struct report_run *run;
+	struct measure *measure;
+	struct paths paths;
+	struct pool pool;
+	struct table table;
+	struct {
+		struct spot **items;
+		size_t count, capacity;
+	} spots;
+};
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct diff_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	*result = state;
+	state->run = run;
+	table_init(&state->table);
+	if (paths_init(&state->paths, run))
+		return report_no_memory(err);
+	return measure_begin(&state->measure, run, MEASURE_HELD, err);
+}
+
+static int on_event(void *user, const struct event *event, struct error *err)
+{
+	return measure_event(((struct diff_state *)user)->measure, event, err);
+}
+
+static int process(void *user, struct error *err)
+{
+	return measure_process(((struct diff_state *)user)->measure, err);
+}
+
+/* ---- matching ---- */
+
+struct key {
+	const struct measure_place *place;
+	struct path_function **path;
+	size_t length;
+};
+
+static bool is_spot(const void *item, const void *wanted)
+{
+	const struct spot *spot = item;
+	const struct key *key = wanted;
+
+	return spot->length == key->length && !strcmp(spot->place.class, key->place->class) &&
+	       !memcmp(spot->path, key->path, key->length * sizeof(*spot->path));
+}
+
+static struct spot *keep(struct diff_state *state, const struct key *key, uint64_t hash)
+{
+	size_t size = key->length * sizeof(struct path_function *);
+	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
+	struct spot **place = spot ? ARRAY_ADD(&state->spots) : NULL;
+
+	if (!place || table_add(&state->table, hash, spot))
+		return NULL;
+	*place = spot;
+	spot->place = *key->place;
+	memset(spot->place.amount, 0, sizeof(spot->place.amount));
+	memset(spot->place.count, 0, sizeof(spot->place.count));
+	spot->length = (uint32_t)key->length;
+	memcpy(spot->path, key->path, size);
+	return spot;
+}
+
+static int add(struct diff_state *state, const struct measure_place *place)
+{
+	struct key key = { .place = place };
+	struct spot *spot;
+	uint64_t hash;
+
+	key.length = paths_make(&state->paths, place->backtrace, place->function);
+	key.path = state->paths.path;
+	if (!key.length)
+		return -ENOMEM;
+	hash = hash_two(state->table.seed, hash_words(state->table.seed, key.path, key.length),
+			place->rank);
+	spot = table_find(&state->table, hash, is_spot, &key);
+	if (!spot)
+		spot = keep(state, &key, hash);
+	if (!spot)
+		return -ENOMEM;
+	if (place->count[0])
+		spot->place.backtrace = place->backtrace;
+	for (int i = 0; i < 2; i++) {
+		spot->place.amount[i] += place->amount[i];
+		spot->place.count[i] += place->count[i];
+	}
+	return 0;
+}
+
+/* ---- the sheet ---- */
+
+/* Of [0], now, and [1], then. */
+static const char *fate_of(const struct measure_place *place)
+{
+	if (!place->count[1])
+		return "came";
+	if (!place->count[0])
+		return "went";
+	if (place->amount[0] != place->amount[1])
+		return place->amount[0] > place->amount[1] ? "grew" : "fell";
+	return place->count[0] > place->count[1] ? "grew" : "fell";
+}
+
+/* Times are never the same twice: a wait counts if it is twice as long, or half. */
+static bool is_changed(const struct measure_place *place)
+{
+	uint64_t old = place->amount[1], new = place->amount[0];
+
+	if (place->has_ns)
+		return new / 2 > old || old / 2 > new;
+	return new != old || place->count[0] != place->count[1];
+}
+
+static void put_amount(struct sheet_cell *cell, uint64_t amount, const struct measure_place *place)
+{
+	sheet_amount(cell, amount, place->has_bytes);
+	cell->has_ns = place->has_ns;
+}
+
+static int put(struct sheet *sheet, const struct measure_place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_group(sheet, &row[0], place->class, place->rank) ||
+	    sheet_text(sheet, CELL(row, diff, fate), fate_of(place)))
+		return -ENOMEM;
+	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
+	put_amount(CELL(row, diff, old), place->amount[1], place);
+	put_amount(CELL(row, diff, new), place->amount[0], place);
+	sheet_number(CELL(row, diff, old_count), place->count[1]);
+	sheet_number(CELL(row, diff, new_count), place->count[0]);
+	sheet_backtrace(CELL(row, diff, backtrace), place->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	static const char *const notes[] = {
+		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
+		[MEASURE_COUNT] = "by count: calls that gained an object",
+		[MEASURE_HELD] = "by held: what was held at the end, in bytes or objects",
+		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
+	};
+	struct diff_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_diff);
+	struct measure_place place;
+	size_t at = 0;
+
+	sheet->note = notes[measure_kind(state->measure)];
+	while (measure_next(state->measure, &at, &place))
+		if (add(state, &place))
+			return report_no_memory(err);
+	for (size_t i = 0; i < state->spots.count; i++)
+		if (is_changed(&state->spots.items[i]->place) &&
+		    put(sheet, &state->spots.items[i]->place))
+			return report_no_memory(err);
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct diff_state *state = user;
+
+	free(state->spots.items);
+	table_free(&state->table);
+	pool_free(&state->pool);
+	paths_free(&state->paths);
+	measure_free(state->measure);
+	free(state);
+}
+
+const struct report report_diff = {
+	.wants_ledger = true,
+	.wants_base = true,
+	.takes_by = true,
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors: who opens them and how many stay, the most at one time, each that is left, what was
+ * there from the start, and those that were closed twice or used when they were closed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/views/misuses.h"
+#include "postproc/views/report.h"
+
+#define MANY 8u /* of one place at one time: told of even if all were closed again */
+
+struct entry { /* of a place */
+	const char *kind;
+	const char *example; /* of what stays, else of what was first */
+	uint64_t opened, now, most;
+	uint64_t age_ns; /* of the oldest that is open */
+	uint32_t processes;
+	bool has_open; /* the example is of one that is open */
+};
+
+/* What a process had. */
+struct total {
+	const char *program;
+	uint32_t pid;
+	uint64_t inherited, opened, most, most_ns, left;
+};
+
+/* One that is open at the end. */
+struct rest {
+	uint32_t pid;
+	uint64_t number, stream_object;
+	const char *kind, *what, *stream;
+	uint64_t opened_ns, age_ns;
+	const struct atlas_backtrace *backtrace;
+};
+
+struct inherited {
+	uint64_t number;
+	const char *kind, *what;
+	uint64_t processes, open; /* open: of them, at the end */
+};
+
+struct fds_state {
+	struct report_run *run;
+	struct ledger_tally tally;
+	struct descriptors descriptors;
+	struct pool pool;
+	uint32_t gained_site;  /* by the move of the event that is under way; 0: none */
+	uint64_t gained_index; /* of that event */
+	struct total total;    /* of the process */
+	struct {
+		struct total *items;
+		size_t count, capacity;
+	} totals;
+	struct {
+		struct rest *items;
+		size_t count, capacity;
+	} rests;
+	struct table inherited_by_name;
+	struct misuses misuses;
+	struct {
+		struct inherited **items;
+		size_t count, capacity;
+	} inherited;
+};
+
+static const char *copy(struct fds_state *state, const char *text)
+{
+	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
+}
+
+/* ---- places ---- */
+
+static bool is_descriptor(const struct fds_state *state, const struct ledger_move *move)
+{
+	return ledger_class(state->run->ledger, move->class)->known == RESOURCE_FD;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct fds_state *state = user;
+	struct entry *entry;
+
+	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
+		return 0;
+	entry = ledger_entry(&state->tally, move->site);
+	if (!entry)
+		return report_no_memory(err);
+	entry->now += (uint64_t)(int64_t)move->count;
+	if (!move->is_gain)
+		return 0;
+	entry->opened++;
+	if (entry->now > entry->most)
+		entry->most = entry->now;
+	state->gained_site = move->site;
+	state->gained_index = move->event->index;
+	return 0;
+}
+
+/* What the first one is that a place opens. */
+static void introduce(struct fds_state *state, const struct event *event)
+{
+	const struct descriptor *descriptor;
+	struct entry *entry;
+
+	if (!state->gained_site || state->gained_index != event->index)
+		return;
+	entry = ledger_entry(&state->tally, state->gained_site);
+	state->gained_site = 0;
+	if (entry->kind)
+		return;
+	descriptor = descriptors_find(&state->descriptors, event->object);
+	entry->kind = descriptor ? descriptor->kind : "other";
+	entry->example = descriptor ? copy(state, descriptor->what) : NULL;
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	const struct entry *process = of_process;
+	struct entry *run = of_run;
+
+	(void)user;
+	if (!run->kind)
+		run->kind = process->kind;
+	if (!run->example || (process->now && process->age_ns > run->age_ns))
+		run->example = process->example;
+	run->opened += process->opened;
+	run->now += process->now;
+	run->processes++;
+	if (process->most > run->most)
+		run->most = process->most;
+	if (process->age_ns > run->age_ns)
+		run->age_ns = process->age_ns;
+}
+
+/* ---- events ---- */
+
+static void watch_most(struct fds_state *state, uint64_t time_ns)
+{
+	if (state->descriptors.open <= state->total.most)
+		return;
+	state->total.most = state->descriptors.open;
+	state->total.most_ns = time_ns;
+}
+
+static int note(void *user, const struct event *event, struct error *err)
+{
+	struct fds_state *state = user;
+
+	if (descriptors_note(&state->descriptors, event))
+		return report_no_memory(err);
+	if (!state->total.opened)
+		state->total.inherited = state->descriptors.open;
+	watch_most(state, event->time_ns);
+	return 0;
+}
+
+static int event(void *user, const struct event *event, struct error *err)
+{
+	struct fds_state *state = user;
+	enum descriptor_misuse misuse;
+	struct descriptor *of;
+
+	if (descriptors_event(&state->descriptors, event, &misuse, &of))
+		return report_no_memory(err);
+	if (misuse)
+		return misuses_add(&state->misuses, event, misuse, of) ? report_no_memory(err) : 0;
+	if (event->type != CALL_TYPE_ALLOC || event->resource->known != RESOURCE_FD ||
+	    event->flags & (CALL_FAILED | CALL_OF_CHILD))
+		return 0;
+	state->total.opened++;
+	watch_most(state, event->time_ns);
+	introduce(state, event);
+	return 0;
+}
+
+/* ---- the end of a process ---- */
+
+static bool is_inherited(const void *item, const void *key)
+{
+	const struct inherited *one = item;
+	const struct descriptor *two = key;
+
+	return one->number == two->number && !strcmp(one->what, two->what ? two->what : "");
+}
+
+static int keep_inherited(struct fds_state *state, const struct descriptor *descriptor)
+{
+	const char *what = descriptor->what ? descriptor->what : "";
+	uint64_t hash =
+		hash_bytes(state->inherited_by_name.seed ^ descriptor->number, what, strlen(what));
+	struct inherited *inherited =
+		table_find(&state->inherited_by_name, hash, is_inherited, descriptor);
+	struct inherited **item;
+
+	if (!inherited) {
+		inherited = pool_zalloc(&state->pool, sizeof(*inherited));
+		item = inherited ? ARRAY_ADD(&state->inherited) : NULL;
+		if (!item)
+			return -ENOMEM;
+		*item = inherited;
+		inherited->number = descriptor->number;
+		inherited->kind = descriptor->kind;
+		inherited->what = copy(state, what);
+		if (!inherited->what || table_add(&state->inherited_by_name, hash, inherited))
+			return -ENOMEM;
+	}
+	inherited->processes++;
+	inherited->open += descriptor->is_open;
+	return 0;
+}
+
+static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
+{
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	return end_ns > opened_ns ? end_ns - opened_ns : 0;
+}
+
+static int keep_rest(struct fds_state *state, const struct descriptor *descriptor)
+{
+	struct rest *rest = ARRAY_ADD(&state->rests);
+
+	if (!rest)
+		return -ENOMEM;
+	*rest = (struct rest){
+		.pid = summary_current(state->run->summary)->pid,
+		.number = descriptor->number,
+		.stream_object = descriptor->stream_object,
+		.kind = descriptor->kind,
+		.what = copy(state, descriptor->what),
+		.stream = descriptor->stream,
+		.opened_ns = descriptor->opened.time_ns,
+		.age_ns = age_of(state, descriptor->opened.time_ns),
+		.backtrace =
+			atlas_backtrace(&state->run->summary->atlas, descriptor->opened.backtrace,
+					descriptor->opened.index),
+	};
+	return rest->backtrace ? 0 : -ENOMEM;
+}
+
+/* The oldest that a place has left stands for all of them. */
+static int look_at_places(struct fds_state *state)
+{
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(state->run->ledger, &at, &held)) {
+		const struct descriptor *descriptor;
+		struct entry *entry;
+
+		if (ledger_class(state->run->ledger, held.class)->known != RESOURCE_FD)
+			continue;
+		entry = ledger_entry(&state->tally, held.site);
+		descriptor = descriptors_find(&state->descriptors, held.object);
+		if (!entry)
+			return -ENOMEM;
+		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
+			continue;
+		entry->age_ns = age_of(state, held.item->gained_ns);
+		entry->example = copy(state, descriptor->what);
+	}
+	return 0;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct fds_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+	struct total *total = ARRAY_ADD(&state->totals);
+	int rc = total ? look_at_places(state) : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < state->descriptors.list.count; i++) {
+		const struct descriptor *descriptor = &state->descriptors.list.items[i];
+
+		if (descriptor->is_inherited)
+			rc = keep_inherited(state, descriptor);
+		else if (descriptor->is_open)
+			rc = keep_rest(state, descriptor);
+	}
+	if (rc)
+		return report_no_memory(err);
+	*total = state->total;
+	total->pid = current->pid;
+	total->program = current->name;
+	total->left = state->descriptors.open;
+	state->total = (struct total){ .pid = 0 };
+	state->gained_site = 0;
+	descriptors_clear(&state->descriptors);
+	return 0;
+}
+
+/* ---- sheets ---- */
+
+static int put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || (!entry->now && entry->most < MANY))
+		return 0;
+	row = sheet_add(sheet);
+	if (!row ||
+	    sheet_text(sheet, CELL(row, openers, kind), entry->kind ? entry->kind : "other"))
+		return -ENOMEM;
+	sheet_number(CELL(row, openers, open), entry->now);
+	sheet_number(CELL(row, openers, opened), entry->opened);
+	sheet_number(CELL(row, openers, most), entry->most);
+	if (entry->now)
+		sheet_number(CELL(row, openers, age), entry->age_ns);
+	sheet_number(CELL(row, openers, processes), entry->processes);
+	sheet_backtrace(CELL(row, openers, backtrace), place->backtrace);
+	return sheet_text(sheet, CELL(row, openers, example), entry->example);
+}
+
+static int put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
+		    const struct misuse_step *step, struct sheet_cell **row)
+{
+	if (!step->backtrace)
+		return 0;
+	*row = sheet_add(sheet);
+	if (!*row || sheet_group(sheet, CELL(*row, misuses, fault), fault, 0) ||
+	    sheet_text(sheet, CELL(*row, misuses, step), step->what))
+		return -ENOMEM;
+	sheet_number(CELL(*row, misuses, time), report_time(state->run, step->time_ns));
+	sheet_number(CELL(*row, misuses, thread), step->thread);
+	sheet_backtrace(CELL(*row, misuses, backtrace), step->backtrace);
+	return 0;
+}
+
+static int put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
+{
+	static const char *const words[] = {
+		[DESCRIPTOR_CLOSED_TWICE] = "closed twice",
+		[DESCRIPTOR_USED_CLOSED] = "used when closed",
+		[DESCRIPTOR_GONE] = "closed unseen",
+	};
+	const struct misuse *misuse = state->misuses.list.items[index];
+	struct sheet_cell *row = NULL;
+	char fault[400];
+
+	snprintf(fault, sizeof(fault), "%zu. %s: descriptor %llu%s%s", index + 1,
+		 words[misuse->kind], (unsigned long long)misuse->number, misuse->what ? " " : "",
+		 misuse->what ? misuse->what : "");
+	for (size_t i = 0; i < MISUSE_STEPS; i++) {
+		if (put_step(state, sheet, fault, &misuse->steps[i], &row))
+			return -ENOMEM;
+		if (!row)
+			continue;
+		sheet_number(CELL(row, misuses, pid), misuse->pid);
+		sheet_number(CELL(row, misuses, number), misuse->number);
+	}
+	if (row)
+		sheet_number(CELL(row, misuses, count), misuse->count);
+	return 0;
+}
+
+static int put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
+{
+	struct sheet_cell *row;
+
+	if (!total->most && !total->opened)
+		return 0;
+	row = sheet_add(sheet);
+	if (!row || sheet_text(sheet, CELL(row, fd_peaks, program), total->program))
+		return -ENOMEM;
+	sheet_number(CELL(row, fd_peaks, most), total->most);
+	sheet_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
+	/* A fork's child does not say what it has of its parent. */
+	if (total->inherited)
+		sheet_number(CELL(row, fd_peaks, inherited), total->inherited);
+	sheet_number(CELL(row, fd_peaks, opened), total->opened);
+	sheet_number(CELL(row, fd_peaks, open), total->left);
+	sheet_number(CELL(row, fd_peaks, pid), total->pid);
+	return 0;
+}
+
+static int put_rest(struct fds_state *state, struct sheet *sheet, const struct rest *rest)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, descriptors, kind), rest->kind) ||
+	    sheet_text(sheet, CELL(row, descriptors, what), rest->what) ||
+	    sheet_text(sheet, CELL(row, descriptors, stream), rest->stream))
+		return -ENOMEM;
+	sheet_number(CELL(row, descriptors, number), rest->number);
+	sheet_number(CELL(row, descriptors, pid), rest->pid);
+	sheet_number(CELL(row, descriptors, opened), report_time(state->run, rest->opened_ns));
+	sheet_number(CELL(row, descriptors, age), rest->age_ns);
+	if (rest->stream)
+		sheet_number(CELL(row, descriptors, stream_object), rest->stream_object);
+	sheet_backtrace(CELL(row, descriptors, backtrace), rest->backtrace);
+	return 0;
+}
+
+static int put_inherited(struct sheet *sheet, const struct inherited *inherited)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, inherited, kind), inherited->kind) ||
+	    sheet_text(sheet, CELL(row, inherited, what), inherited->what))
+		return -ENOMEM;
+	sheet_number(CELL(row, inherited, number), inherited->number);
+	sheet_number(CELL(row, inherited, processes), inherited->processes);
+	sheet_number(CELL(row, inherited, open), inherited->open);
+	return 0;
+}
+
+static int fill(struct fds_state *state, struct sheets *sheets)
+{
+	struct sheet *peaks = sheets_begin(sheets, SHEET_fd_peaks);
+	struct sheet *openers = sheets_begin(sheets, SHEET_openers);
+	struct sheet *misuses = sheets_begin(sheets, SHEET_misuses);
+	struct sheet *rests = sheets_begin(sheets, SHEET_descriptors);
+	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited);
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < ledger_places(state->run->ledger); i++)
+		rc = put_place(state, openers, i);
+	misuses_sort(&state->misuses);
+	for (size_t i = 0; rc == 0 && i < state->misuses.list.count; i++)
+		rc = put_misuse(state, misuses, i);
+	for (size_t i = 0; rc == 0 && i < state->totals.count; i++)
+		rc = put_total(state, peaks, &state->totals.items[i]);
+	for (size_t i = 0; rc == 0 && i < state->rests.count; i++)
+		rc = put_rest(state, rests, &state->rests.items[i]);
+	for (size_t i = 0; rc == 0 && i < state->inherited.count; i++)
+		rc = put_inherited(inherited, state->inherited.items[i]);
+	return rc;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	return fill(user, sheets) ? report_no_memory(err) : 0;
+}
+
+/* ---- begin and end ---- */
+
+static void destroy(void *user)
+{
+	struct fds_state *state = user;
+
+	descriptors_clear(&state->descriptors);
+	table_free(&state->inherited_by_name);
+	misuses_free(&state->misuses);
+	free(state->totals.items);
+	free(state->rests.items);
+	free(state->inherited.items);
+	pool_free(&state->pool);
+	free(state);
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct fds_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
+	descriptors_init(&state->descriptors);
+	table_init(&state->inherited_by_name);
+	misuses_init(&state->misuses, &run->summary->atlas);
+	ledger_tally(run->ledger, &state->tally);
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_fds = {
+	.wants_ledger = true,
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places that hold more and more: looked at from step to step of time, what they hold rose and
+ * never fell, and did so for at least half of the process's life. What only rises while a program
+ * starts is no growth. A step is looked at when the place changes for the first time after it, so
+ * that places which do not change cost nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "postproc/views/report.h"
+
+#define STEP_NS	  1000000ull /* the shortest step; doubled as the process lives on */
+#define STEPS_MAX 1024u
+#define RISES_MIN 4u
+
+struct entry {
+	uint64_t count, bytes; /* now; of the run: of the processes where it grew */
+	uint64_t at_step;      /* amount at the end of the step before the last one */
+	uint64_t step;	       /* of the last change + 1; 0: none yet */
+	uint64_t rises, falls;
+	uint64_t first_ns, last_ns; /* rise */
+};
+
+struct growth_state {
+	struct report_run *run;
+	struct ledger_tally tally;
+	uint64_t step_ns, start_ns, least_ns; /* least_ns: so long must it have risen */
+};
+
+/* Of bytes where there are, so that a block that grows in place counts, too. */
+static uint64_t amount_of(const struct entry *entry)
+{
+	return entry->bytes ? entry->bytes : entry->count;
+}
+
+static uint64_t step_of(struct growth_state *state, uint64_t ns)
+{
+	if (!state->start_ns || ns < state->start_ns)
+		state->start_ns = ns;
+	while ((ns - state->start_ns) / state->step_ns >= STEPS_MAX)
+		state->step_ns *= 2;
+	return ns / state->step_ns + 1;
+}
+
+/* A step has ended since the last change. */
+static void look(struct entry *entry)
+{
+	uint64_t amount = amount_of(entry);
+
+	entry->rises += amount > entry->at_step;
+	entry->falls += amount < entry->at_step;
+	entry->at_step = amount;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct growth_state *state = user;
+	struct entry *entry = ledger_entry(&state->tally, move->site);
+	uint64_t step;
+
+	if (!entry)
+		return report_no_memory(err);
+	step = step_of(state, move->event->time_ns);
+	if (entry->step && entry->step != step)
+		look(entry);
+	entry->step = step;
+	entry->count += (uint64_t)(int64_t)move->count;
+	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
+	if (!move->is_gain)
+		return 0;
+	if (!entry->first_ns)
+		entry->first_ns = move->event->time_ns;
+	entry->last_ns = move->event->time_ns;
+	return 0;
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	const struct growth_state *state = user;
+	struct entry process = *(const struct entry *)of_process, *run = of_run;
+
+	look(&process);
+	if (process.falls || process.rises < RISES_MIN ||
+	    process.last_ns - process.first_ns < state->least_ns)
+		return;
+	run->count += process.count;
+	run->bytes += process.bytes;
+	run->rises += process.rises;
+	if (!run->first_ns || process.first_ns < run->first_ns)
+		run->first_ns = process.first_ns;
+	if (process.last_ns > run->last_ns)
+		run->last_ns = process.last_ns;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct growth_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+
+	(void)err;
+	state->least_ns =
+		current->end_ns > current->start_ns ? (current->end_ns - current->start_ns) / 2 : 0;
+	state->step_ns = STEP_NS;
+	state->start_ns = 0;
+	return 0;
+}
+
+static int put(struct growth_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct sheet_cell *row;
+
+	if (!entry || !entry->rises || place->is_part)
+		return 0;
+	row = report_add(state->run, sheet, place->class);
+	if (!row)
+		return -ENOMEM;
+	sheet_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
+	sheet_number(CELL(row, growth, count), entry->count);
+	sheet_number(CELL(row, growth, rises), entry->rises);
+	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
+	sheet_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
+	sheet_backtrace(CELL(row, growth, backtrace), place->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct growth_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_growth);
+
+	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
+		if (put(state, sheet, i))
+			return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct growth_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->step_ns = STEP_NS;
+	state->tally = (struct ledger_tally){ .size = sizeof(struct entry),
+					      .merge = merge,
+					      .user = state };
+	ledger_tally(run->ledger, &state->tally);
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_growth = {
+	.wants_ledger = true,
+	.begin = begin,
+	.process = process,
+	.end = end,
+	.destroy = free,
+};

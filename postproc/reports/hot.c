@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Who gains most often, and most bytes, whether it is given back or not. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "postproc/views/report.h"
+
+struct entry {
+	uint64_t calls, bytes;
+};
+
+struct hot_state {
+	struct report_run *run;
+	struct ledger_tally tally;
+	uint64_t calls[LEDGER_CLASSES]; /* of all places */
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct entry *run = of_run;
+	const struct entry *process = of_process;
+
+	(void)user;
+	run->calls += process->calls;
+	run->bytes += process->bytes;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct hot_state *state = user;
+	struct entry *entry;
+
+	if (!move->is_gain)
+		return 0;
+	entry = ledger_entry(&state->tally, move->site);
+	if (!entry)
+		return report_no_memory(err);
+	entry->calls++;
+	entry->bytes += move->bytes;
+	state->calls[move->class]++;
+	return 0;
+}
+
+static int put(struct hot_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || !entry->calls)
+		return 0;
+	row = report_add(state->run, sheet, place->class);
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, hot, calls), entry->calls);
+	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
+	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
+		sheet_number(CELL(row, hot, bytes), entry->bytes);
+		sheet_number(CELL(row, hot, average), entry->bytes / entry->calls);
+	}
+	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct hot_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_hot);
+
+	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
+		if (put(state, sheet, i))
+			return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct hot_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
+	ledger_tally(run->ledger, &state->tally);
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_hot = {
+	.wants_ledger = true,
+	.begin = begin,
+	.end = end,
+	.destroy = free,
+};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* What was gained and never given back, by who gained it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "postproc/views/report.h"
+#include "postproc/views/suppress.h"
+
+/* Of one place. */
+struct leak {
+	uint64_t count, bytes;
+	uint64_t oldest_ns; /* age; 0: not known */
+	uint64_t processes;
+	const char *example; /* of the oldest; NULL: none */
+};
+
+struct leaks_state {
+	struct report_run *run;
+	struct ledger_tally tally;
+	struct pool pool; /* examples */
+	struct suppress suppress;
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct leak *run = of_run;
+	const struct leak *process = of_process;
+
+	(void)user;
+	run->count += process->count;
+	run->bytes += process->bytes;
+	run->processes += process->count != 0;
+	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
+		run->example = process->example;
+	if (process->oldest_ns > run->oldest_ns)
+		run->oldest_ns = process->oldest_ns;
+}
+
+static void destroy(void *user)
+{
+	struct leaks_state *state = user;
+
+	suppress_free(&state->suppress);
+	pool_free(&state->pool);
+	free(state);
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	const struct report_options *options = run->options;
+	struct leaks_state *state = calloc(1, sizeof(*state));
+	int rc = 0;
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->tally = (struct ledger_tally){ .size = sizeof(struct leak), .merge = merge };
+	ledger_tally(run->ledger, &state->tally);
+	if (!options->no_suppressions)
+		rc = suppress_builtin(&state->suppress, err);
+	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++)
+		rc = suppress_read(&state->suppress, options->suppression_files[i], err);
+	*result = state;
+	return rc;
+}
+
+static uint64_t age_of(const struct leaks_state *state, const struct ledger_item *item)
+{
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	return end_ns > item->gained_ns ? end_ns - item->gained_ns : 0;
+}
+
+/* The oldest one is the example. */
+static int add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item)
+{
+	uint64_t age_ns = age_of(state, item);
+	bool is_oldest = age_ns > leak->oldest_ns || leak->count == 1;
+
+	if (is_oldest)
+		leak->oldest_ns = age_ns;
+	if (!is_oldest || !item->arguments)
+		return 0;
+	leak->example = pool_text(&state->pool, item->arguments, strlen(item->arguments));
+	return leak->example ? 0 : -ENOMEM;
+}
+
+static int add(struct leaks_state *state, const struct ledger_held *held)
+{
+	struct leak *leak = ledger_entry(&state->tally, held->site);
+
+	if (!leak)
+		return -ENOMEM;
+	leak->count++;
+	leak->bytes += held->bytes;
+	return held->item ? add_item(state, leak, held->item) : 0;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct leaks_state *state = user;
+	uint64_t least_ns = state->run->options->min_age_ns;
+	struct ledger_held held;
+	size_t at = 0;
+
+	/* Who ran another program has given everything back. */
+	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
+		return 0;
+	while (ledger_held(state->run->ledger, &at, &held)) {
+		/* Of a mapping nobody knows since when. */
+		if (least_ns && (!held.item || age_of(state, held.item) < least_ns))
+			continue;
+		if (add(state, &held))
+			return report_no_memory(err);
+	}
+	return 0;
+}
+
+static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+	       const struct leak *leak)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct sheet_cell *row = report_add(state->run, sheet, place->class);
+
+	if (!row)
+		return -ENOMEM;
+	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
+	sheet_number(CELL(row, leaks, count), leak->count);
+	if (leak->oldest_ns)
+		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
+	sheet_number(CELL(row, leaks, processes), leak->processes);
+	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
+	if (sheet_text(sheet, CELL(row, leaks, call), place->function))
+		return -ENOMEM;
+	return sheet_text(sheet, CELL(row, leaks, example), leak->example);
+}
+
+static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
+{
+	const struct suppress_pattern *pattern;
+	struct sheet *sheet = NULL;
+
+	for (size_t i = 0; (pattern = suppress_at(&state->suppress, i)) != NULL; i++) {
+		struct sheet_cell *row;
+
+		if (!pattern->sites)
+			continue;
+		sheet = sheets_begin(sheets, SHEET_suppressed);
+		row = sheet_add(sheet);
+		if (!row || sheet_text(sheet, CELL(row, suppressed, pattern), pattern->text) ||
+		    sheet_text(sheet, CELL(row, suppressed, reason), pattern->about))
+			return -ENOMEM;
+		sheet_number(CELL(row, suppressed, sites), pattern->sites);
+		sheet_number(CELL(row, suppressed, count), pattern->count);
+		sheet_number(CELL(row, suppressed, bytes), pattern->bytes);
+	}
+	return 0;
+}
+
+/* Is part of another object, or nobody's fault. */
+static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	struct suppress_pattern *pattern;
+
+	if (!leak || !leak->count || place->is_part)
+		return true;
+	pattern = suppress_find(&state->suppress, state->run, place->backtrace);
+	if (!pattern)
+		return false;
+	pattern->sites++;
+	pattern->count += leak->count;
+	pattern->bytes += leak->bytes;
+	return true;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct leaks_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
+
+	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++) {
+		const struct leak *leak = ledger_entry_of_place(&state->tally, i);
+
+		if (!is_left_out(state, i, leak) && put(state, sheet, i, leak))
+			return report_no_memory(err);
+	}
+	return put_suppressed(state, sheets) ? report_no_memory(err) : 0;
+}
+
+const struct report report_leaks = {
+	.wants_ledger = true,
+	.begin = begin,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

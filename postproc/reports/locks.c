@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for which lock, who has it meanwhile, and what can deadlock. The view knows one process
+ * at a time; here the places of all of them come together.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "postproc/views/locks.h"
+#include "postproc/views/report.h"
+
+/* Whoever takes a lock there, in any process. */
+struct place {
+	const struct atlas_backtrace *backtrace;
+	uint8_t way;
+	struct locks_times times;
+	/* the longest hold */
+	uint64_t since_ns, object;
+	uint32_t pid, thread;
+	const struct atlas_backtrace *released; /* NULL: never */
+	/* locks that were first taken there, and are no more */
+	uint64_t gone;
+	bool gone_are_rwlocks;
+	struct locks_times gone_times[2];
+};
+
+struct pair {
+	uint32_t waiter, holder; /* places; holder 0: not known */
+	struct locks_pair sum;
+	uint32_t pid;
+};
+
+/* A lock that was there when its process ended. */
+struct lock {
+	uint32_t pid, born; /* place */
+	uint64_t object;
+	bool is_rwlock;
+	struct locks_times times[2];
+};
+
+struct circle {
+	struct lock_order_circle facts;
+	uint32_t pid;
+	const struct atlas_backtrace *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
+};
+
+struct locks_state {
+	struct report_run *run;
+	struct locks view;
+	struct held_table index; /* of places (by backtrace) and pairs: held.site */
+	struct {
+		struct place *items; /* from 1 */
+		size_t count, capacity;
+	} places;
+	struct {
+		struct pair *items; /* from 1 */
+		size_t count, capacity;
+	} pairs;
+	struct {
+		struct lock *items;
+		size_t count, capacity;
+	} locks;
+	struct {
+		struct circle *items;
+		size_t count, capacity;
+	} circles;
+	uint64_t circles_left_out;
+};
+
+enum { OF_PAIR = LOCKS_WAYS };
+
+static int event(void *user, const struct event *call, struct error *err)
+{
+	struct locks_state *state = user;
+
+	return locks_event(&state->view, call) ? report_no_memory(err) : 0;
+}
+
+/* ---- a process ends ---- */
+
+static const struct atlas_backtrace *backtrace_of(struct locks_state *state, uint32_t index)
+{
+	const struct site *site = sites_at(&state->view.sites, index);
+
+	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+}
+
+/* The place of a site; 0: no memory. Pointers to places from before are void. */
+static uint32_t place_of(struct locks_state *state, uint32_t site)
+{
+	const struct atlas_backtrace *backtrace = backtrace_of(state, site);
+	uint8_t way = sites_at(&state->view.sites, site)->class;
+	struct held *entry = held_find(&state->index, way, (uintptr_t)backtrace);
+	uint32_t number;
+
+	if (entry || !backtrace)
+		return entry ? entry->site : 0;
+	number = ARRAY_NUMBER(&state->places);
+	entry = number ? held_add(&state->index, way, (uintptr_t)backtrace) : NULL;
+	if (!entry)
+		return 0;
+	state->places.items[number] = (struct place){ .backtrace = backtrace, .way = way };
+	entry->site = number;
+	return number;
+}
+
+/* Of the longest hold. */
+static int keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
+{
+	place->since_ns = site->since_ns;
+	place->object = site->object;
+	place->thread = site->thread;
+	place->pid = summary_current(state->run->summary)->pid;
+	place->released = site->released ? backtrace_of(state, site->released) : NULL;
+	return site->released && !place->released ? -ENOMEM : 0;
+}
+
+static int close_site(struct locks_state *state, uint32_t index)
+{
+	const struct locks_site *site = locks_site(&state->view, index);
+	uint32_t number = site->times.taken || site->times.refused || site->times.holds
+				  ? place_of(state, index)
+				  : 0;
+	struct place *place;
+
+	if (!number)
+		return site->times.taken ? -ENOMEM : 0;
+	place = &state->places.items[number];
+	if (site->times.holds &&
+	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns) &&
+	    keep_hold(state, place, site))
+		return -ENOMEM;
+	locks_add_times(&place->times, &site->times);
+	place->gone += site->gone;
+	place->gone_are_rwlocks |= place->way == LOCKS_READ || place->way == LOCKS_WRITE;
+	for (unsigned i = 0; i < 2; i++)
+		locks_add_times(&place->gone_times[i], &site->gone_times[i]);
+	return 0;
+}
+
+static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t holder)
+{
+	uint64_t key = (uint64_t)waiter << 32 | holder;
+	struct held *entry = held_find(&state->index, OF_PAIR, key);
+	uint32_t number;
+
+	if (entry)
+		return &state->pairs.items[entry->site];
+	number = ARRAY_NUMBER(&state->pairs);
+	entry = number ? held_add(&state->index, OF_PAIR, key) : NULL;
+	if (!entry)
+		return NULL;
+	state->pairs.items[number] = (struct pair){ .waiter = waiter, .holder = holder };
+	entry->site = number;
+	return &state->pairs.items[number];
+}
+
+static int close_pair(struct locks_state *state, const struct locks_pair *of_process)
+{
+	uint32_t waiter = place_of(state, of_process->waiter);
+	uint32_t holder = of_process->holder ? place_of(state, of_process->holder) : 0;
+	struct pair *pair =
+		waiter && (holder || !of_process->holder) ? pair_of(state, waiter, holder) : NULL;
+	struct locks_pair sum = *of_process;
+
+	if (!pair)
+		return -ENOMEM;
+	sum.count += pair->sum.count;
+	sum.ns += pair->sum.ns;
+	if (!pair->sum.count || of_process->longest_ns > pair->sum.longest_ns) {
+		pair->sum = sum;
+		pair->pid = summary_current(state->run->summary)->pid;
+	}
+	pair->sum.count = sum.count;
+	pair->sum.ns = sum.ns;
+	return 0;
+}
+
+static int close_lock(struct locks_state *state, const struct locks_lock *of_process)
+{
+	uint32_t born = place_of(state, of_process->born);
+	struct lock *lock = born ? ARRAY_ADD(&state->locks) : NULL;
+
+	if (!lock)
+		return -ENOMEM;
+	*lock = (struct lock){
+		.pid = summary_current(state->run->summary)->pid,
+		.born = born,
+		.object = of_process->object,
+		.is_rwlock = of_process->is_rwlock,
+		.times = { of_process->times[0], of_process->times[1] },
+	};
+	return 0;
+}
+
+static int close_circle(struct locks_state *state, const struct lock_order_circle *of_process)
+{
+	struct circle *circle = ARRAY_ADD(&state->circles);
+
+	if (!circle)
+		return -ENOMEM;
+	*circle = (struct circle){ .facts = *of_process,
+				   .pid = summary_current(state->run->summary)->pid };
+	for (unsigned i = 0; i < of_process->count; i++) {
+		circle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
+		circle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
+		if (!circle->from[i] || !circle->to[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int close_all(struct locks_state *state)
+{
+	const struct locks *view = &state->view;
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && i < view->stats.count; i++)
+		rc = close_site(state, (uint32_t)i);
+	for (size_t i = 1; rc == 0 && i < view->pairs.count; i++)
+		rc = close_pair(state, &view->pairs.items[i]);
+	for (size_t i = 1; rc == 0 && i < view->locks.count; i++)
+		if (view->locks.items[i].serial && view->locks.items[i].born)
+			rc = close_lock(state, &view->locks.items[i]);
+	for (size_t i = 0; rc == 0 && i < view->order.circles.count; i++)
+		rc = close_circle(state, &view->order.circles.items[i]);
+	state->circles_left_out += view->order.circles_left_out;
+	return rc;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct locks_state *state = user;
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	if (locks_finish(&state->view, end_ns) || close_all(state))
+		return report_no_memory(err);
+	locks_clear(&state->view);
+	return 0;
+}
+
+/* ---- sheets ---- */
+
+static const char *way_name(unsigned way)
+{
+	static const char *const names[LOCKS_WAYS] = {
+		[LOCKS_MUTEX] = "mutex",
+		[LOCKS_READ] = "read",
+		[LOCKS_WRITE] = "write",
+		[LOCKS_SPIN] = "spin",
+	};
+
+	return names[way];
+}
+
+static int put_blocked(struct locks_state *state, struct sheets *sheets)
+{
+	const struct summary *run = state->run->summary;
+	struct sheet *sheet = NULL;
+
+	for (size_t i = 0; i < run->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->blocked.items[i];
+		struct sheet_cell *row;
+
+		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock)
+			continue;
+		sheet = sheets_begin(sheets, SHEET_blocked);
+		row = sheet_add(sheet);
+		if (!row || sheet_text(sheet, CELL(row, blocked, state),
+				       blocked->is_deadlock ? "deadlock" : "waits"))
+			return -ENOMEM;
+		sheet_number(CELL(row, blocked, pid), blocked->pid);
+		sheet_number(CELL(row, blocked, thread), blocked->thread);
+		if (blocked->threads > 1)
+			sheet_number(CELL(row, blocked, threads), blocked->threads);
+		sheet_number(CELL(row, blocked, object), blocked->object);
+		sheet_number(CELL(row, blocked, waited), blocked->longest_ns);
+		if (blocked->has_holder) {
+			sheet_number(CELL(row, blocked, holder), blocked->holder);
+			sheet_backtrace(CELL(row, blocked, holder_backtrace),
+					blocked->holder_backtrace);
+		}
+		sheet_backtrace(CELL(row, blocked, backtrace), blocked->backtrace);
+	}
+	if (sheet && run->deadlocked)
+		sheet->facts.title = "DEADLOCK: these threads wait for each other";
+	return 0;
+}
+
+static int put_circle(struct sheet *sheet, const struct circle *circle, uint32_t rank)
+{
+	const char *how = circle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
+	const char *who = circle->facts.is_one_thread ? "by one thread" : "by different threads";
+	char name[128];
+
+	snprintf(name, sizeof(name), "%u. %s %s of process %u", rank + 1, how, who, circle->pid);
+	for (unsigned i = 0; i < circle->facts.count; i++) {
+		const struct lock_order_step *step = &circle->facts.steps[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		if (!row || sheet_group(sheet, CELL(row, circles, circle), name, rank))
+			return -ENOMEM;
+		sheet_number(CELL(row, circles, thread), step->thread);
+		sheet_number(CELL(row, circles, has), step->from_object);
+		sheet_number(CELL(row, circles, takes), step->to_object);
+		sheet_number(CELL(row, circles, count), step->count);
+		sheet_backtrace(CELL(row, circles, has_backtrace), circle->from[i]);
+		sheet_backtrace(CELL(row, circles, backtrace), circle->to[i]);
+	}
+	return 0;
+}
+
+/* What two threads did comes before what one did alone, and short circles before long ones. */
+static int put_circles(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_circles) : NULL;
+	uint32_t rank = 0;
+
+	for (unsigned alone = 0; alone < 2; alone++)
+		for (unsigned length = 2; length <= LOCK_ORDER_STEPS; length++)
+			for (size_t i = 0; i < state->circles.count; i++) {
+				const struct circle *circle = &state->circles.items[i];
+
+				if (circle->facts.is_one_thread == alone &&
+				    circle->facts.count == length &&
+				    put_circle(sheet, circle, rank++))
+					return -ENOMEM;
+			}
+	if (sheet && state->circles_left_out)
+		sheet->note = "There are more, of which these are the first.";
+	return 0;
+}
+
+static int put_pair(struct locks_state *state, struct sheet *sheet, const struct pair *pair)
+{
+	const struct place *waiter = &state->places.items[pair->waiter];
+	const struct locks_pair *sum = &pair->sum;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, contention, way), way_name(waiter->way)))
+		return -ENOMEM;
+	sheet_number(CELL(row, contention, waits), sum->count);
+	sheet_number(CELL(row, contention, waited), sum->ns);
+	sheet_number(CELL(row, contention, average), sum->ns / sum->count);
+	sheet_number(CELL(row, contention, longest), sum->longest_ns);
+	sheet_number(CELL(row, contention, time), report_time(state->run, sum->since_ns));
+	sheet_number(CELL(row, contention, object), sum->object);
+	sheet_backtrace(CELL(row, contention, backtrace), waiter->backtrace);
+	if (!pair->holder)
+		return sheet_format(sheet, CELL(row, contention, threads),
+				    "thread %u; who had it was not seen", sum->waiter_thread);
+	sheet_backtrace(CELL(row, contention, holder_backtrace),
+			state->places.items[pair->holder].backtrace);
+	return sheet_format(sheet, CELL(row, contention, threads),
+			    "thread %u waited while thread %u had it", sum->waiter_thread,
+			    sum->holder_thread);
+}
+
+/* The cells of locks and lock_sites that are the same, from the column taken on. */
+static void put_times(struct sheet_cell *taken, const struct locks_times *times)
+{
+	struct sheet_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
+
+	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_taken ==
+			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_taken,
+		       "the columns of both sheets are the same");
+	sheet_number(CELL(row, locks, taken), times->taken);
+	sheet_number(CELL(row, locks, contended), times->contended);
+	if (times->refused)
+		sheet_number(CELL(row, locks, refused), times->refused);
+	sheet_number(CELL(row, locks, waited), times->waited_ns);
+	if (times->contended) {
+		sheet_number(CELL(row, locks, average_wait), times->waited_ns / times->contended);
+		sheet_number(CELL(row, locks, longest_wait), times->longest_wait_ns);
+	}
+	sheet_number(CELL(row, locks, held), times->held_ns);
+	if (times->holds) {
+		sheet_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
+		sheet_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
+	}
+}
+
+static bool was_used(const struct locks_times *times)
+{
+	return times->taken || times->refused || times->holds;
+}
+
+/* A row for readers, and one for who has it alone. NULL: no memory. */
+static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *born,
+				       bool is_rwlock, unsigned shared,
+				       const struct locks_times *times)
+{
+	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, locks, way), way_name(way)))
+		return NULL;
+	put_times(CELL(row, locks, taken), times);
+	sheet_backtrace(CELL(row, locks, backtrace), born->backtrace);
+	return row;
+}
+
+static int put_lock(struct locks_state *state, struct sheet *sheet, const struct lock *lock)
+{
+	const struct place *born = &state->places.items[lock->born];
+
+	for (unsigned shared = 0; shared < 2; shared++) {
+		struct sheet_cell *row;
+
+		if (!was_used(&lock->times[shared]))
+			continue;
+		row = put_lock_row(sheet, born, lock->is_rwlock, shared, &lock->times[shared]);
+		if (!row || sheet_format(sheet, CELL(row, locks, lock), "0x%llx of process %u",
+					 (unsigned long long)lock->object, lock->pid))
+			return -ENOMEM;
+		sheet_number(CELL(row, locks, pid), lock->pid);
+		sheet_number(CELL(row, locks, object), lock->object);
+	}
+	return 0;
+}
+
+static int put_gone(struct sheet *sheet, const struct place *born)
+{
+	for (unsigned shared = 0; born->gone && shared < 2; shared++) {
+		struct sheet_cell *row;
+
+		if (!was_used(&born->gone_times[shared]))
+			continue;
+		row = put_lock_row(sheet, born, born->gone_are_rwlocks, shared,
+				   &born->gone_times[shared]);
+		if (!row || sheet_format(sheet, CELL(row, locks, lock), "%llu that are no more",
+					 (unsigned long long)born->gone))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int put_site(struct sheet *sheet, const struct place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, lock_sites, way), way_name(place->way)))
+		return -ENOMEM;
+	put_times(CELL(row, lock_sites, taken), &place->times);
+	sheet_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
+	return 0;
+}
+
+static int put_hold(struct locks_state *state, struct sheet *sheet, const struct place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, holds, way), way_name(place->way)))
+		return -ENOMEM;
+	sheet_number(CELL(row, holds, held), place->times.longest_hold_ns);
+	sheet_number(CELL(row, holds, time), report_time(state->run, place->since_ns));
+	sheet_number(CELL(row, holds, pid), place->pid);
+	sheet_number(CELL(row, holds, thread), place->thread);
+	sheet_number(CELL(row, holds, object), place->object);
+	if (place->released)
+		sheet_backtrace(CELL(row, holds, release_backtrace), place->released);
+	sheet_backtrace(CELL(row, holds, backtrace), place->backtrace);
+	return 0;
+}
+
+/* Those where nobody waited are in the order of the time for which they were held. */
+static int compare_places(const void *left, const void *right, void *state)
+{
+	const struct place *places = ((const struct locks_state *)state)->places.items;
+	uint64_t x = places[*(const size_t *)left].times.held_ns;
+	uint64_t y = places[*(const size_t *)right].times.held_ns;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static int put_places(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
+	struct sheet *holds = sheets_begin(sheets, SHEET_holds);
+	size_t count = state->places.count ? state->places.count - 1 : 0;
+	size_t *order cleanup_free = calloc(count + 1, sizeof(*order));
+	int rc = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		order[i] = i + 1;
+	if (rc == 0 && count)
+		qsort_r(order, count, sizeof(*order), compare_places, state);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct place *place = &state->places.items[order[i]];
+
+		rc = put_site(sites, place);
+		if (rc == 0 && place->times.holds)
+			rc = put_hold(state, holds, place);
+	}
+	return rc;
+}
+
+static int put_locks(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = sheets_begin(sheets, SHEET_locks);
+
+	for (size_t i = 0; i < state->locks.count; i++)
+		if (put_lock(state, sheet, &state->locks.items[i]))
+			return -ENOMEM;
+	for (size_t i = 1; i < state->places.count; i++)
+		if (put_gone(sheet, &state->places.items[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int put_pairs(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = sheets_begin(sheets, SHEET_contention);
+
+	for (size_t i = 1; i < state->pairs.count; i++)
+		if (put_pair(state, sheet, &state->pairs.items[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int compare_locks(const void *left, const void *right)
+{
+	const struct lock *a = left, *b = right;
+	uint64_t x = a->times[0].held_ns + a->times[1].held_ns;
+	uint64_t y = b->times[0].held_ns + b->times[1].held_ns;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct locks_state *state = user;
+
+	if (state->locks.count)
+		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
+		      compare_locks);
+	if (put_blocked(state, sheets) || put_circles(state, sheets) || put_pairs(state, sheets) ||
+	    put_locks(state, sheets) || put_places(state, sheets))
+		return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct locks_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	locks_init(&state->view);
+	held_init(&state->index);
+	*result = state;
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct locks_state *state = user;
+
+	locks_free(&state->view);
+	held_free(&state->index);
+	free(state->places.items);
+	free(state->pairs.items);
+	free(state->locks.items);
+	free(state->circles.items);
+	free(state);
+}
+
+const struct report report_locks = {
+	.wants_summary = true,
+	.begin = begin,
+	.event = event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
+#include <errno.h>
+
+#include "postproc/views/report.h"
+
+#define SYMBOLS_MAX 64
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	(void)err;
+	*state = run;
+	return 0;
+}
+
+/* Every backtrace of the run is looked up, so that all modules without names are known. */
+static void look_up(const struct report_run *run)
+{
+	struct report_symbol symbols[SYMBOLS_MAX];
+
+	for (uint32_t i = 0; run->symbols && i < ledger_places(run->ledger); i++)
+		run->symbols(run->user, ledger_place(run->ledger, i)->backtrace, symbols,
+			     SYMBOLS_MAX);
+}
+
+static int put(struct sheet *sheet, const char *what, const struct summary_process *process,
+	       uint64_t count, const char *reason)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, missing, what), what) ||
+	    sheet_text(sheet, CELL(row, missing, program), process->name) ||
+	    sheet_text(sheet, CELL(row, missing, reason), reason))
+		return -ENOMEM;
+	sheet_number(CELL(row, missing, pid), process->pid);
+	if (count)
+		sheet_number(CELL(row, missing, count), count);
+	return 0;
+}
+
+static int put_process(struct sheet *sheet, const struct summary_process *process)
+{
+	int rc = 0;
+
+	if (process->lost)
+		rc = put(sheet, "lost", process, process->lost,
+			 "what seems to be held may have been given back: record with --lossless");
+	if (rc == 0 && process->is_damaged)
+		rc = put(sheet, "damaged", process, process->damages,
+			 process->damage ? process->damage : "what is good was used");
+	if (rc == 0 && report_is_incomplete(process))
+		rc = put(sheet, "incomplete", process, 0,
+			 "the trace has no end: the recording was cut off, or still goes on");
+	if (rc == 0 && report_is_untraced(process))
+		rc = put(sheet, "untraced", process, 0,
+			 "the program that it ran was not traced: LD_PRELOAD was dropped from its "
+			 "environment, or it is static or gains rights");
+	if (rc == 0 && process->late)
+		rc = put(sheet, "late", process, process->late,
+			 "came after later events had been written: their times are not exact");
+	return rc;
+}
+
+static int put_unnamed(struct sheet *sheet, const struct report_unnamed *unnamed)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, unnamed, module), unnamed->path) ||
+	    sheet_text(sheet, CELL(row, unnamed, build_id), unnamed->build_id))
+		return -ENOMEM;
+	sheet_number(CELL(row, unnamed, shown), unnamed->shown);
+	sheet_number(CELL(row, unnamed, unnamed), unnamed->unnamed);
+	return sheet_format(sheet, CELL(row, unnamed, reason), "%s%s%s",
+			    unnamed->text ? unnamed->text : "no name for these addresses",
+			    unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
+}
+
+static int end(void *state, struct sheets *sheets, struct error *err)
+{
+	const struct report_run *run = state;
+	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
+	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed);
+	struct report_unnamed unnamed;
+
+	for (size_t i = 0; i < run->summary->processes.count; i++)
+		if (put_process(missing, &run->summary->processes.items[i]))
+			return report_no_memory(err);
+	look_up(run);
+	for (size_t i = 0; run->unnamed && run->unnamed(run->user, i, &unnamed); i++)
+		if (put_unnamed(modules, &unnamed))
+			return report_no_memory(err);
+	return 0;
+}
+
+const struct report report_missing = {
+	.wants_ledger = true,
+	.begin = begin,
+	.end = end,
+};

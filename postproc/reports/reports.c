@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "postproc/views/report.h"
+
+static const struct report_row rows[] = {
+#define REPORT(name, question, next) { #name, question, next, &report_##name },
+#define SHEET(name, by, title)
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+};
+
+const struct report_row *report_at(unsigned index)
+{
+	return index < sizeof(rows) / sizeof(*rows) ? &rows[index] : NULL;
+}
+
+const struct report_row *report_find(const char *name, size_t length)
+{
+	const struct report_row *row;
+
+	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
+		if (strlen(row->name) == length && !strncmp(row->name, name, length))
+			return row;
+	return NULL;
+}
+
+struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_class *class = ledger_class(run->ledger, index);
+	struct sheet_cell *row = sheet_add(sheet);
+
+	return row && sheet_group(sheet, &row[0], class->type, class->rank) == 0 ? row : NULL;
+}
+
+int report_no_memory(struct error *err)
+{
+	return error_set(err, ENOMEM, "no memory for the report");
+}
+
+bool report_is_incomplete(const struct summary_process *process)
+{
+	return process->has_tails && !process->has_end && !process->is_damaged;
+}
+
+bool report_is_untraced(const struct summary_process *process)
+{
+	return process->end == SUMMARY_EXEC && !process->is_followed;
+}
+
+void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
+{
+	*gaps = (struct report_gaps){ .lost = run->summary->lost };
+	for (size_t i = 0; i < run->summary->processes.count; i++) {
+		const struct summary_process *process = &run->summary->processes.items[i];
+
+		gaps->incomplete += report_is_incomplete(process);
+		gaps->damaged += process->is_damaged;
+		gaps->untraced += report_is_untraced(process);
+	}
+}

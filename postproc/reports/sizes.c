@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* How large the blocks are that were gained: a histogram of powers of two. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "postproc/views/report.h"
+
+#define BUCKETS 65u /* 0, 1, 2 to 3, 4 to 7, ... */
+
+struct bucket {
+	uint64_t count, bytes, held;
+};
+
+struct sizes_state {
+	struct report_run *run;
+	struct bucket buckets[LEDGER_CLASSES][BUCKETS];
+};
+
+static unsigned bucket_of(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static uint64_t smallest_of(unsigned bucket)
+{
+	return bucket ? 1ull << (bucket - 1) : 0;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct sizes_state *state = user;
+	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->bytes)];
+
+	(void)err;
+	if (!move->is_gain)
+		return 0;
+	bucket->count++;
+	bucket->bytes += move->bytes;
+	return 0;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct sizes_state *state = user;
+	struct ledger_held held;
+	size_t at = 0;
+
+	(void)err;
+	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
+		return 0;
+	while (ledger_held(state->run->ledger, &at, &held))
+		state->buckets[held.class][bucket_of(held.bytes)].held++;
+	return 0;
+}
+
+static int put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+	       uint64_t all)
+{
+	const struct bucket *bucket = &state->buckets[class][index];
+	struct sheet_cell *row = report_add(state->run, sheet, class);
+
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, sizes, from), smallest_of(index));
+	sheet_number(CELL(row, sizes, to),
+		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
+	sheet_number(CELL(row, sizes, count), bucket->count);
+	sheet_number(CELL(row, sizes, bytes), bucket->bytes);
+	sheet_number(CELL(row, sizes, held), bucket->held);
+	sheet_percent(CELL(row, sizes, share), bucket->count, all);
+	return 0;
+}
+
+static int put_class(struct sizes_state *state, struct sheet *sheet, uint32_t class)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		all += state->buckets[class][i].count;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		if ((state->buckets[class][i].count || state->buckets[class][i].held) &&
+		    put(state, sheet, class, i, all))
+			return -ENOMEM;
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct sizes_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_sizes);
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		if (ledger_class(state->run->ledger, i)->has_bytes && put_class(state, sheet, i))
+			return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct sizes_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_sizes = {
+	.wants_ledger = true,
+	.begin = begin,
+	.process = process,
+	.end = end,
+	.destroy = free,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of the screen that a run ends with. As text they are that screen. */
+#include <errno.h>
+
+#include "postproc/views/report.h"
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	(void)err;
+	*state = run;
+	return 0;
+}
+
+static int put(struct sheet *sheet, const struct summary_class *class)
+{
+	const struct summary_peak *peak = &class->peak;
+	uint64_t threshold_ns = waits_threshold(&class->waits);
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, classes, class), class->type))
+		return -ENOMEM;
+	sheet_number(CELL(row, classes, gained), class->gained);
+	sheet_number(CELL(row, classes, lost), class->lost);
+	sheet_number(CELL(row, classes, failed), class->failed);
+	sheet_number(CELL(row, classes, most), peak->amount);
+	if (peak->amount)
+		sheet_number(CELL(row, classes, most_at), peak->time_ns);
+	sheet_number(CELL(row, classes, held), class->held);
+	if (summary_has_bytes(class))
+		sheet_number(CELL(row, classes, held_bytes), class->held_bytes);
+	if (class->waits.calls) {
+		sheet_number(CELL(row, classes, waits),
+			     waits_count(&class->waits.times, threshold_ns));
+		sheet_number(CELL(row, classes, waited),
+			     waits_ns(&class->waits.times, threshold_ns));
+	}
+	sheet_number(CELL(row, classes, strays), class->strays);
+	return 0;
+}
+
+static int end(void *state, struct sheets *sheets, struct error *err)
+{
+	const struct report_run *run = state;
+	const struct summary *summary = run->summary;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_classes);
+
+	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
+		const struct summary_class *class = summary_class_of(summary, known);
+
+		if (class && known != RESOURCE_EVENT && put(sheet, class))
+			return report_no_memory(err);
+	}
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_NONE && put(sheet, &summary->classes[i]))
+			return report_no_memory(err);
+	return 0;
+}
+
+const struct report report_summary = {
+	.wants_summary = true,
+	.begin = begin,
+	.end = end,
+};

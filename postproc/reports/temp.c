@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What is given back at once, by the thread that gained it: often it need not have been gained. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "postproc/views/report.h"
+
+struct entry {
+	uint64_t gained, temporary, bytes;
+};
+
+struct temp_state {
+	struct report_run *run;
+	struct ledger_tally tally;
+	uint64_t within; /* calls of the thread, the loss included */
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct entry *run = of_run;
+	const struct entry *process = of_process;
+
+	(void)user;
+	run->gained += process->gained;
+	run->temporary += process->temporary;
+	run->bytes += process->bytes;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct temp_state *state = user;
+	struct entry *entry = ledger_entry(&state->tally, move->site);
+
+	if (!entry)
+		return report_no_memory(err);
+	entry->gained += move->is_gain;
+	if (move->is_gain || !move->item || move->item->thread != move->thread ||
+	    move->turn - move->item->turn > state->within)
+		return 0;
+	entry->temporary++;
+	entry->bytes += move->bytes;
+	return 0;
+}
+
+/* To give a lock back at once is what locks are for, and a thread is waited for by whom it serves.
+ */
+static bool is_meant(const struct ledger_class *class)
+{
+	return class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD ||
+	       class->known == RESOURCE_PROCESS;
+}
+
+static int put(struct temp_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
+	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || !entry->temporary || is_meant(class))
+		return 0;
+	row = report_add(state->run, sheet, place->class);
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, temp, temporary), entry->temporary);
+	sheet_percent(CELL(row, temp, share), entry->temporary, entry->gained);
+	sheet_number(CELL(row, temp, gained), entry->gained);
+	if (class->has_bytes)
+		sheet_number(CELL(row, temp, bytes), entry->bytes);
+	sheet_backtrace(CELL(row, temp, backtrace), place->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct temp_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_temp);
+
+	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
+		if (put(state, sheet, i))
+			return report_no_memory(err);
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct temp_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->within = run->options->within ? run->options->within : 1;
+	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
+	ledger_tally(run->ledger, &state->tally);
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_temp = {
+	.wants_ledger = true,
+	.begin = begin,
+	.end = end,
+	.destroy = free,
+};

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads as a tree: who made whom, how long each lived and waited, and what became of it. Those of
+ * one creator that were made at one place, have one name and end alike are one line where they are
+ * many.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/views/report.h"
+#include "postproc/views/threads.h"
+
+#define ALIKE_MAX 6u  /* of these, each is told of */
+#define DEPTH_MAX 30u /* of the tree as it is shown */
+
+/* A line of the sheet: one thread, or several that are alike. */
+struct line {
+	const char *name, *fate;
+	uint32_t pid, tid, depth;
+	uint64_t count, start_ns, life_ns, events;
+	uint64_t waited_ns[THREAD_WAITS];
+	const struct atlas_backtrace *backtrace; /* NULL: who made it was not seen */
+};
+
+/* A thread in the tree of its process. */
+struct node {
+	uint32_t first, next; /* child, sibling: in the order of their birth; THREAD_NONE: none */
+	uint32_t last;	      /* child */
+	/* Siblings that are alike: the first of them, and of each the next; of the first: */
+	uint32_t alike, next_alike;
+	uint32_t last_alike, count; /* how many, itself included */
+	const struct atlas_backtrace *backtrace;
+	char fate[THREAD_CALL_SIZE + 16];
+};
+
+struct threads_state {
+	struct report_run *run;
+	struct threads threads;
+	struct pool pool;
+	struct node *nodes; /* of the process, one for each thread */
+	struct {
+		struct line *items;
+		size_t count, capacity;
+	} lines;
+	uint64_t forgotten; /* neither joined nor detached */
+};
+
+static const char *copy(struct threads_state *state, const char *text)
+{
+	return pool_text(&state->pool, text, strlen(text));
+}
+
+/* ---- one thread ---- */
+
+static bool is_forgotten(const struct thread_life *thread)
+{
+	return thread->backtrace && !thread->is_joined && !thread->is_detached;
+}
+
+static uint64_t end_of(const struct threads_state *state, const struct thread_life *thread)
+{
+	if (thread->ended_ns)
+		return thread->ended_ns;
+	if (thread->is_first || *thread->open_call)
+		return summary_current(state->run->summary)->end_ns;
+	return thread->last_ns;
+}
+
+static void describe_fate(char *text, size_t size, const struct thread_life *thread)
+{
+	if (*thread->open_call)
+		snprintf(text, size, "in %s", thread->open_call);
+	else if (thread->is_joined)
+		snprintf(text, size, "joined");
+	else if (thread->is_detached)
+		snprintf(text, size, "detached");
+	else if (is_forgotten(thread))
+		snprintf(text, size, "never joined");
+	else
+		*text = '\0';
+}
+
+/* ---- the tree of a process ---- */
+
+static bool are_alike(const struct threads_state *state, uint32_t a, uint32_t b)
+{
+	const struct node *one = &state->nodes[a], *two = &state->nodes[b];
+	const struct thread_life *lives = state->threads.list.items;
+
+	return one->first == THREAD_NONE && two->first == THREAD_NONE &&
+	       one->backtrace == two->backtrace && !strcmp(one->fate, two->fate) &&
+	       !strcmp(lives[a].name, lives[b].name);
+}
+
+struct alike_key {
+	const struct threads_state *state;
+	uint32_t parent, index;
+};
+
+/* Threads stand in the table by their index + 1. */
+static bool is_alike(const void *item, const void *key)
+{
+	const struct alike_key *wanted = key;
+	uint32_t index = (uint32_t)((uintptr_t)item - 1);
+
+	return wanted->state->threads.list.items[index].creator == wanted->parent &&
+	       are_alike(wanted->state, index, wanted->index);
+}
+
+static int find_alike(struct threads_state *state, struct table *table, uint32_t index)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	struct node *node = &state->nodes[index], *first;
+	struct alike_key key = { state, life->creator, index };
+	uint64_t hash = hash_bytes(table->seed ^ life->creator ^ (uintptr_t)node->backtrace,
+				   life->name, strlen(life->name));
+	void *found;
+
+	if (node->first != THREAD_NONE)
+		return 0;
+	found = table_find(table, hash, is_alike, &key);
+	if (!found)
+		return table_add(table, hash, (void *)((uintptr_t)index + 1));
+	node->alike = (uint32_t)((uintptr_t)found - 1);
+	first = &state->nodes[node->alike];
+	state->nodes[first->last_alike].next_alike = index;
+	first->last_alike = index;
+	first->count++;
+	return 0;
+}
+
+static void link_child(struct threads_state *state, uint32_t index)
+{
+	uint32_t creator = state->threads.list.items[index].creator;
+	struct node *parent;
+
+	if (creator == THREAD_NONE)
+		return;
+	parent = &state->nodes[creator];
+	if (parent->first == THREAD_NONE)
+		parent->first = index;
+	else
+		state->nodes[parent->last].next = index;
+	parent->last = index;
+}
+
+static int make_tree(struct threads_state *state)
+{
+	size_t count = state->threads.list.count;
+	struct table table;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct thread_life *life = &state->threads.list.items[i];
+		struct node *node = &state->nodes[i];
+
+		*node = (struct node){ .first = THREAD_NONE, .next = THREAD_NONE };
+		node->alike = node->last_alike = i;
+		node->next_alike = THREAD_NONE;
+		node->count = 1;
+		describe_fate(node->fate, sizeof(node->fate), life);
+		state->forgotten += is_forgotten(life);
+		if (!life->backtrace)
+			continue;
+		node->backtrace =
+			atlas_backtrace(&state->run->summary->atlas, life->backtrace, life->index);
+		if (!node->backtrace)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		link_child(state, i);
+	table_init(&table);
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = find_alike(state, &table, i);
+	table_free(&table);
+	return rc;
+}
+
+/* ---- lines ---- */
+
+static struct line *begin_line(struct threads_state *state, uint32_t index, uint32_t depth)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	const struct summary_process *process = summary_current(state->run->summary);
+	const char *unnamed = life->is_first ? process->name : "(no name)";
+	struct line *line = ARRAY_ADD(&state->lines);
+
+	if (!line)
+		return NULL;
+	*line = (struct line){
+		.name = copy(state, *life->name ? life->name
+				    : unnamed	? unnamed
+						: "?"),
+		.fate = copy(state, state->nodes[index].fate),
+		.pid = process->pid,
+		.tid = life->tid,
+		.depth = depth < DEPTH_MAX ? depth : DEPTH_MAX,
+		.start_ns = life->first_ns,
+		.backtrace = state->nodes[index].backtrace,
+	};
+	return line->name && line->fate ? line : NULL;
+}
+
+static void add_to_line(const struct threads_state *state, struct line *line, uint32_t index)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	uint64_t end_ns = end_of(state, life);
+
+	line->count++;
+	line->life_ns += end_ns > life->first_ns ? end_ns - life->first_ns : 0;
+	line->events += life->events;
+	for (int i = 0; i < THREAD_WAITS; i++)
+		line->waited_ns[i] += life->waited_ns[i];
+}
+
+/* Those that are alike are all in the line of the first of them. */
+static int tell(struct threads_state *state, uint32_t index, uint32_t depth)
+{
+	bool is_many = state->nodes[state->nodes[index].alike].count > ALIKE_MAX;
+	struct line *line;
+
+	if (is_many && state->nodes[index].alike != index)
+		return 0;
+	line = begin_line(state, index, depth);
+	if (!line)
+		return -ENOMEM;
+	do {
+		add_to_line(state, line, index);
+		index = state->nodes[index].next_alike;
+	} while (is_many && index != THREAD_NONE);
+	return 0;
+}
+
+/* A thread, then all that it made. As deep as the trace says, so not by recursion. */
+static int tell_tree(struct threads_state *state, uint32_t root)
+{
+	uint32_t depth = 0, index = root;
+
+	for (;;) {
+		if (tell(state, index, depth))
+			return -ENOMEM;
+		if (state->nodes[index].first != THREAD_NONE) {
+			index = state->nodes[index].first;
+			depth++;
+			continue;
+		}
+		while (index != root && state->nodes[index].next == THREAD_NONE) {
+			index = state->threads.list.items[index].creator;
+			depth--;
+		}
+		if (index == root)
+			return 0;
+		index = state->nodes[index].next;
+	}
+}
+
+static int tell_process(struct threads_state *state)
+{
+	int rc = make_tree(state);
+
+	for (uint32_t i = 0; rc == 0 && i < state->threads.list.count; i++)
+		if (state->threads.list.items[i].creator == THREAD_NONE)
+			rc = tell_tree(state, i);
+	return rc;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct threads_state *state = user;
+	size_t count = state->threads.list.count;
+	int rc = 0;
+
+	state->nodes = count ? calloc(count, sizeof(*state->nodes)) : NULL;
+	if (count)
+		rc = state->nodes ? tell_process(state) : -ENOMEM;
+	free(state->nodes);
+	state->nodes = NULL;
+	threads_clear(&state->threads);
+	return rc ? report_no_memory(err) : 0;
+}
+
+/* ---- the sheet ---- */
+
+static int put_waits(struct sheet *sheet, const struct line *line)
+{
+	struct sheet_cell *row;
+	uint64_t sum = 0;
+
+	for (int i = 0; i < THREAD_WAITS; i++)
+		sum += line->waited_ns[i];
+	if (!sum)
+		return 0;
+	row = sheet_add(sheet);
+	if (!row || sheet_text(sheet, CELL(row, thread_waits, thread), line->name))
+		return -ENOMEM;
+	if (line->count == 1 && line->tid)
+		sheet_number(CELL(row, thread_waits, tid), line->tid);
+	sheet_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
+	for (int i = 0; i < THREAD_WAITS; i++)
+		if (line->waited_ns[i])
+			sheet_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
+	return 0;
+}
+
+static int put(struct threads_state *state, struct sheet *sheet, const struct line *line)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row ||
+	    sheet_format(sheet, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
+			 line->name) ||
+	    sheet_text(sheet, CELL(row, threads, fate), line->fate))
+		return -ENOMEM;
+	if (line->count > 1)
+		sheet_number(CELL(row, threads, count), line->count);
+	else if (line->tid)
+		sheet_number(CELL(row, threads, tid), line->tid);
+	sheet_number(CELL(row, threads, pid), line->pid);
+	sheet_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
+	sheet_number(CELL(row, threads, life), line->life_ns);
+	sheet_number(CELL(row, threads, events), line->events);
+	sheet_backtrace(CELL(row, threads, backtrace), line->backtrace);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct threads_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_threads);
+	struct sheet *waits = sheets_begin(sheets, SHEET_thread_waits);
+	char note[96];
+
+	for (size_t i = 0; i < state->lines.count; i++)
+		if (put(state, sheet, &state->lines.items[i]) ||
+		    put_waits(waits, &state->lines.items[i]))
+			return report_no_memory(err);
+	if (!state->forgotten)
+		return 0;
+	snprintf(note, sizeof(note), "%llu neither joined nor detached: what they had is not freed",
+		 (unsigned long long)state->forgotten);
+	sheet->note = pool_text(sheet->pool, note, strlen(note));
+	return sheet->note ? 0 : report_no_memory(err);
+}
+
+/* ---- begin and end ---- */
+
+static int event(void *user, const struct event *event, struct error *err)
+{
+	struct threads_state *state = user;
+
+	return threads_event(&state->threads, event) ? report_no_memory(err) : 0;
+}
+
+static int note(void *user, const struct event *event, struct error *err)
+{
+	struct threads_state *state = user;
+
+	return threads_note(&state->threads, event) ? report_no_memory(err) : 0;
+}
+
+static void destroy(void *user)
+{
+	struct threads_state *state = user;
+
+	threads_clear(&state->threads);
+	free(state->lines.items);
+	pool_free(&state->pool);
+	free(state);
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct threads_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	threads_init(&state->threads);
+	*result = state;
+	return 0;
+}
+
+const struct report report_threads = {
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

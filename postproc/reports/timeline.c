@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* What was held over time: bytes, descriptors, threads and locks. As text it is a chart. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "postproc/views/report.h"
+#include "postproc/views/timeline.h"
+
+struct timeline_state {
+	struct report_run *run;
+	struct timeline process, all;
+};
+
+/* By class: which level it is, and 1; 0: none. */
+static const unsigned char levels[RESOURCE_COUNT] = {
+	[RESOURCE_MEMORY] = TIMELINE_MEMORY + 1,
+	[RESOURCE_FD] = TIMELINE_DESCRIPTORS + 1,
+	[RESOURCE_THREAD] = TIMELINE_THREADS + 1,
+	[RESOURCE_LOCK] = TIMELINE_LOCKS + 1,
+};
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct timeline_state *state = user;
+	const struct ledger_class *class = ledger_class(state->run->ledger, move->class);
+	int64_t change = move->count;
+
+	(void)err;
+	if (!levels[class->known])
+		return 0;
+	if (class->has_bytes) {
+		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
+		change = move->is_gain ? change : -change;
+	}
+	timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1), change,
+			move->event->time_ns);
+	return 0;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct timeline_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+
+	(void)err;
+	if (state->process.width_ns)
+		timeline_advance(&state->process, current->end_ns);
+	timeline_add(&state->all, &state->process);
+	memset(&state->process, 0, sizeof(state->process));
+	return 0;
+}
+
+static int put(struct timeline_state *state, struct sheet *sheet, uint32_t step)
+{
+	const struct timeline *all = &state->all;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, timeline, time),
+		     report_time(state->run, (all->first + step) * all->width_ns));
+	sheet_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
+	sheet_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
+	sheet_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
+	sheet_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct timeline_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_timeline);
+
+	for (uint32_t i = 0; i < state->all.count; i++)
+		if (put(state, sheet, i))
+			return report_no_memory(err);
+	if (state->run->summary->processes.count > 1)
+		sheet->note = "of all processes: of each the most that it had in a step of time";
+	return 0;
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct timeline_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	ledger_listen(run->ledger, on_move, state);
+	*result = state;
+	return 0;
+}
+
+const struct report report_timeline = {
+	.wants_ledger = true,
+	.begin = begin,
+	.process = process,
+	.end = end,
+	.destroy = free,
+};

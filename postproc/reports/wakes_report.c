@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/reports/wakes_report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* What numbers in the index are of: places by the class of their sites, pairs by their end. */
+enum { OF_PLACE, OF_PAIR = 2 };
+
+int wakes_report_begin(void **result, struct report_run *run, enum resource resource,
+		       struct error *err)
+{
+	struct wakes_report *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	wakes_init(&state->view, resource);
+	held_init(&state->index);
+	*result = state;
+	return 0;
+}
+
+void wakes_report_destroy(void *user)
+{
+	struct wakes_report *state = user;
+
+	wakes_free(&state->view);
+	held_free(&state->index);
+	pool_free(&state->pool);
+	free(state->places.items);
+	free(state->pairs.items);
+	free(state);
+}
+
+int wakes_report_event(void *user, const struct event *event, struct error *err)
+{
+	struct wakes_report *state = user;
+
+	return wakes_event(&state->view, event) ? report_no_memory(err) : 0;
+}
+
+/* ---- a process ends ---- */
+
+/* The place of a site; 0: no memory. Pointers to places from before are void. */
+static uint32_t place_of(struct wakes_report *state, uint32_t index)
+{
+	const struct site *site = sites_at(&state->view.sites, index);
+	const struct atlas_backtrace *backtrace =
+		atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+	uint32_t of = OF_PLACE + site->class;
+	struct held *entry = held_find(&state->index, of, (uintptr_t)backtrace);
+	struct wakes_place *place;
+	uint32_t number;
+
+	if (entry || !backtrace)
+		return entry ? entry->site : 0;
+	number = ARRAY_NUMBER(&state->places);
+	entry = number ? held_add(&state->index, of, (uintptr_t)backtrace) : NULL;
+	if (!entry)
+		return 0;
+	place = &state->places.items[number];
+	*place = (struct wakes_place){ .backtrace = backtrace,
+				       .function = pool_text(&state->pool, site->function->name,
+							     strlen(site->function->name)) };
+	entry->site = number;
+	return place->function ? number : 0;
+}
+
+static int close_site(struct wakes_report *state, uint32_t index)
+{
+	const struct wakes_site *site = wakes_site(&state->view, index);
+	uint32_t number = site->count ? place_of(state, index) : 0;
+	struct wakes_place *place;
+
+	if (!site->count)
+		return 0;
+	if (!number)
+		return -ENOMEM;
+	place = &state->places.items[number];
+	place->wakes.count += site->count;
+	place->wakes.woke += site->woke;
+	place->wakes.vain += site->vain;
+	place->wakes.never += site->never;
+	return 0;
+}
+
+/* Index; 0: no memory. */
+static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
+{
+	uint64_t key = (uint64_t)waiter << 32 | waker;
+	struct held *entry = held_find(&state->index, OF_PAIR + end, key);
+	uint32_t number;
+
+	if (entry)
+		return entry->site;
+	number = ARRAY_NUMBER(&state->pairs);
+	entry = number ? held_add(&state->index, OF_PAIR + end, key) : NULL;
+	if (!entry)
+		return 0;
+	state->pairs.items[number] =
+		(struct wakes_ends){ .waiter = waiter, .waker = waker, .end = end };
+	entry->site = number;
+	return number;
+}
+
+static int close_pair(struct wakes_report *state, const struct wakes_pair *pair)
+{
+	const struct wakes_wait *wait = &pair->longest;
+	uint32_t waiter = place_of(state, wait->waiter);
+	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
+	uint32_t index =
+		waiter && (waker || !wait->waker) ? ends_of(state, waiter, waker, wait->end) : 0;
+	struct wakes_pair *sum;
+
+	if (!index)
+		return -ENOMEM;
+	sum = &state->pairs.items[index].sum;
+	if (!sum->count || wait->ns > sum->longest.ns)
+		sum->longest = *wait;
+	sum->count += pair->count;
+	sum->ns += pair->ns;
+	return 0;
+}
+
+int wakes_report_process(void *user, struct error *err)
+{
+	struct wakes_report *state = user;
+	int rc = wakes_finish(&state->view, summary_current(state->run->summary)->end_ns);
+
+	for (size_t i = 1; rc == 0 && i < state->view.stats.count; i++)
+		rc = close_site(state, (uint32_t)i);
+	for (size_t i = 1; rc == 0 && i < state->view.pairs.count; i++)
+		rc = close_pair(state, &state->view.pairs.items[i]);
+	wakes_clear(&state->view);
+	return rc ? report_no_memory(err) : 0;
+}
+
+/* ---- sheets ---- */
+
+static int put_ends(const struct wakes_report *state, struct sheet *sheet,
+		    const struct wakes_ends *ends, const char *const *names)
+{
+	const struct wakes_pair *sum = &ends->sum;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
+			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
+		       "both sheets have the same columns");
+	if (!row || sheet_text(sheet, CELL(row, cond_waits, ended), names[ends->end]))
+		return -ENOMEM;
+	sheet_number(CELL(row, cond_waits, waits), sum->count);
+	sheet_number(CELL(row, cond_waits, waited), sum->ns);
+	sheet_number(CELL(row, cond_waits, average), sum->ns / sum->count);
+	sheet_number(CELL(row, cond_waits, longest), sum->longest.ns);
+	sheet_number(CELL(row, cond_waits, object), sum->longest.object);
+	if (ends->waker)
+		sheet_backtrace(CELL(row, cond_waits, waker_backtrace),
+				state->places.items[ends->waker].backtrace);
+	sheet_backtrace(CELL(row, cond_waits, backtrace),
+			state->places.items[ends->waiter].backtrace);
+	return 0;
+}
+
+int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet,
+		       const char *const *names)
+{
+	for (size_t i = 1; i < state->pairs.count; i++)
+		if (put_ends(state, sheet, &state->pairs.items[i], names))
+			return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WAKES_REPORT_H
+#define WAKES_REPORT_H
+
+/*
+ * What the reports of conditions and of semaphores have in common: waits and wakes of all processes
+ * of the run, by place.
+ */
+
+#include "postproc/views/report.h"
+#include "postproc/views/wakes.h"
+
+/* Where somebody waits or wakes, in any process. */
+struct wakes_place {
+	const struct atlas_backtrace *backtrace;
+	const char *function; /* of the first call */
+	struct wakes_site wakes;
+};
+
+struct wakes_ends {
+	uint32_t waiter, waker; /* places; waker 0: nobody, or not known */
+	uint8_t end;
+	struct wakes_pair sum;
+};
+
+struct wakes_report {
+	struct report_run *run;
+	struct wakes view;
+	struct pool pool;	 /* names */
+	struct held_table index; /* of places (by backtrace) and pairs: held.site */
+	struct {
+		struct wakes_place *items; /* from 1 */
+		size_t count, capacity;
+	} places;
+	struct {
+		struct wakes_ends *items; /* from 1 */
+		size_t count, capacity;
+	} pairs;
+};
+
+int wakes_report_begin(void **state, struct report_run *run, enum resource resource,
+		       struct error *err);
+
+/* Members of struct report; state is a struct wakes_report. */
+int wakes_report_event(void *state, const struct event *event, struct error *err);
+int wakes_report_process(void *state, struct error *err);
+void wakes_report_destroy(void *state);
+
+/*
+ * Fills a sheet that has the columns of cond_waits. names: of the ends. Returns 0 or -ENOMEM.
+ */
+int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet,
+		       const char *const *names);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Which function was called, and from which module. Each id is asked about once. */
+#include "postproc/select_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+
+uint8_t *answers_at(struct answers *answers, uint32_t id)
+{
+	while (answers->count <= id) {
+		uint8_t *place = ARRAY_ADD(answers);
+
+		if (!place)
+			return NULL;
+		*place = ANSWER_UNKNOWN;
+	}
+	return &answers->items[id];
+}
+
+int select_function_asks(struct select_function *part, const struct function *function)
+{
+	uint8_t *known = answers_at(&part->known, function->id);
+
+	if (!known)
+		return -ENOMEM;
+	if (*known == ANSWER_UNKNOWN)
+		*known = globs_match(&part->globs, function->name) ? ANSWER_YES : ANSWER_NO;
+	return *known == ANSWER_YES;
+}
+
+/* modules */
+
+struct module_range {
+	const struct trace_process *process;
+	uint64_t from, to;
+	bool is_wanted;
+};
+
+/* By the whole path, or by what is behind its last slash. */
+static bool is_module_wanted(const struct globs *globs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return globs_match(globs, path) || (slash && globs_match(globs, slash + 1));
+}
+
+int select_module_maps(struct select_module *part, const struct event *event)
+{
+	const struct trace_mapping *mapping = event->mapping;
+	struct module_range *range = ARRAY_ADD(&part->ranges);
+
+	if (!range)
+		return -ENOMEM;
+	range->process = event->process;
+	range->from = mapping->has_tail ? mapping->code : mapping->from;
+	range->to = mapping->to;
+	range->is_wanted = is_module_wanted(&part->globs, mapping->path);
+	/* What was known may have been of another module at the same place. */
+	part->known.count = 0;
+	return 0;
+}
+
+static bool is_in_module(const struct select_module *part, const struct event *event, uint64_t at)
+{
+	for (size_t i = part->ranges.count; i > 0; i--) {
+		const struct module_range *range = &part->ranges.items[i - 1];
+
+		if (range->process == event->process && range->from <= at && at < range->to)
+			return range->is_wanted;
+	}
+	return false;
+}
+
+/* A return address behind a call that ends its function belongs to what is before it. */
+static bool has_frame_in_module(const struct select_module *part, const struct event *event)
+{
+	const struct backtrace *backtrace = event->backtrace;
+
+	for (uint32_t i = 0; i < backtrace->count; i++)
+		if (is_in_module(part, event, backtrace->frames[i] - 1))
+			return true;
+	return false;
+}
+
+int select_module_asks(struct select_module *part, const struct event *event)
+{
+	uint8_t *known;
+
+	if (!event->backtrace)
+		return 0;
+	known = answers_at(&part->known, event->backtrace->id);
+	if (!known)
+		return -ENOMEM;
+	if (*known == ANSWER_UNKNOWN)
+		*known = has_frame_in_module(part, event) ? ANSWER_YES : ANSWER_NO;
+	return *known == ANSWER_YES;
+}

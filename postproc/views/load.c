@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define THREADS_MAX 65536u
+
+void load_init(struct load *load)
+{
+	memset(load, 0, sizeof(*load));
+	held_init(&load->held);
+}
+
+void load_free(struct load *load)
+{
+	free(load->cpus.items);
+	free(load->threads.items);
+	free(load->threads.before);
+	held_free(&load->held);
+}
+
+/* Counters only grow; one that went back began anew. */
+static uint64_t difference(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static float percent_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (float)(100.0 * (double)part / (double)whole) : 0;
+}
+
+/* Percent of one processor: ticks of a clock of so many hertz in so many ns. */
+static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
+{
+	return hertz && ns ? (float)(100e9 * (double)ticks / ((double)hertz * (double)ns)) : 0;
+}
+
+static int take_cpu(struct load *load, size_t number, const char *value)
+{
+	struct load_cpu now = { 0 };
+	uint64_t khz = 0;
+
+	while (load->cpus.count <= number) {
+		struct load_cpu *place = ARRAY_ADD(&load->cpus);
+
+		if (!place)
+			return -ENOMEM;
+		*place = now;
+	}
+	if (sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64, &khz, &now.busy, &now.total) != 3)
+		return 0;
+	now.khz = (float)khz;
+	if (load->samples)
+		now.percent = percent_of(difference(now.busy, load->cpus.items[number].busy),
+					 difference(now.total, load->cpus.items[number].total));
+	load->cpus.items[number] = now;
+	return 0;
+}
+
+static int compare_ids(const void *one, const void *two)
+{
+	uint32_t a = ((const struct load_thread *)one)->id,
+		 b = ((const struct load_thread *)two)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+static int take_thread(struct load *load, const char *value)
+{
+	struct load_thread thread = { 0 }, *place;
+
+	if (load->threads.count == THREADS_MAX ||
+	    sscanf(value, "%" SCNu32 " %" SCNu64 " %c %" SCNu32, &thread.id, &thread.ticks,
+		   &thread.state, &thread.cpu) != 4)
+		return 0;
+	place = ARRAY_ADD(&load->threads);
+	if (!place)
+		return -ENOMEM;
+	*place = thread;
+	return 0;
+}
+
+static void take_process(struct load *load, const char *value, uint64_t hertz, uint64_t ns)
+{
+	uint64_t ticks = 0;
+
+	sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &ticks,
+	       &load->virtual_bytes, &load->resident_bytes, &load->shared_bytes, &load->pss_bytes);
+	if (load->samples)
+		load->percent = percent_of_time(difference(ticks, load->ticks), hertz, ns);
+	load->ticks = ticks;
+}
+
+static void take_counters(struct load *load, enum load_counter first, int count, const char *value)
+{
+	for (int i = 0; i < count; i++) {
+		char *end;
+		uint64_t now = strtoull(value, &end, 10);
+		uint64_t *counter = &load->counters[(int)first + i];
+
+		load->differences[(int)first + i] = load->samples ? difference(now, *counter) : 0;
+		*counter = now;
+		value = end;
+	}
+}
+
+static int take_value(struct load *load, const struct wire_value *pair, uint64_t hertz, uint64_t ns)
+{
+	const char *name = pair->name;
+
+	if (!strncmp(name, "cpu", 3) && name[3] >= '0' && name[3] <= '9') {
+		unsigned long number = strtoul(name + 3, NULL, 10);
+
+		return number < LOAD_CPUS_MAX ? take_cpu(load, number, pair->value) : 0;
+	}
+	if (!strcmp(name, "thread"))
+		return take_thread(load, pair->value);
+	if (!strcmp(name, "process"))
+		take_process(load, pair->value, hertz, ns);
+	else if (!strcmp(name, "memory"))
+		load->memory_bytes = strtoull(pair->value, NULL, 10);
+	else if (!strcmp(name, "drive"))
+		load->drive_mib = strtoull(pair->value, NULL, 10);
+	else if (!strcmp(name, "disk"))
+		take_counters(load, LOAD_READS, 4, pair->value);
+	else if (!strcmp(name, "net"))
+		take_counters(load, LOAD_SENT, 2, pair->value);
+	return 0;
+}
+
+/* The threads of the last sample are those to compare with. */
+static void keep_threads(struct load *load)
+{
+	struct load_thread *items = load->threads.before;
+	size_t capacity = load->threads.before_capacity;
+
+	load->threads.before = load->threads.items;
+	load->threads.before_count = load->threads.count;
+	load->threads.before_capacity = load->threads.capacity;
+	load->threads.items = items;
+	load->threads.capacity = capacity;
+	load->threads.count = 0;
+}
+
+static void compare_threads(struct load *load, uint64_t hertz, uint64_t ns)
+{
+	if (!load->threads.count)
+		return;
+	qsort(load->threads.items, load->threads.count, sizeof(*load->threads.items), compare_ids);
+	for (size_t i = 0; load->threads.before_count && i < load->threads.count; i++) {
+		struct load_thread *thread = &load->threads.items[i];
+		const struct load_thread *before =
+			bsearch(thread, load->threads.before, load->threads.before_count,
+				sizeof(*thread), compare_ids);
+
+		if (before)
+			thread->percent = percent_of_time(difference(thread->ticks, before->ticks),
+							  hertz, ns);
+	}
+}
+
+static uint64_t number_of(const struct event *event, const char *name, uint64_t otherwise)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+int load_sample(struct load *load, const struct event *event, struct error *err)
+{
+	uint64_t hertz = number_of(event, "hertz", 0), at = number_of(event, "at", event->time_ns);
+	uint64_t ns = load->samples ? difference(at, load->time_ns) : 0;
+
+	keep_threads(load);
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		if (take_value(load, &event->arguments[i], hertz, ns))
+			return error_system(err, ENOMEM, "samples");
+	compare_threads(load, hertz, ns);
+	load->time_ns = at;
+	load->samples++;
+	return 0;
+}
+
+static void lose(struct load *load, uint64_t object)
+{
+	struct held *held = held_find(&load->held, 0, object);
+
+	if (!held)
+		return;
+	load->held_bytes -= held->size;
+	held_remove(&load->held, held);
+}
+
+int load_event(struct load *load, const struct event *event, struct error *err)
+{
+	struct held *held;
+
+	if (!load->samples || event->resource->known != RESOURCE_MEMORY)
+		return 0;
+	if (event_is_free(event) || event_is_alloc(event))
+		lose(load, event->object);
+	if (!event_is_alloc(event))
+		return 0;
+	held = held_add(&load->held, 0, event->object);
+	if (!held)
+		return error_system(err, ENOMEM, "blocks that are held");
+	held->size = event->size;
+	load->held_bytes += event->size;
+	return 0;
+}

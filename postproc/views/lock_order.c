@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/lock_order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/table.h"
+
+#define SEARCH_BUDGET	  256u	   /* edges that are looked at for each new one */
+#define SEARCH_BUDGET_ALL 4000000u /* of a process */
+
+void lock_order_init(struct lock_order *order)
+{
+	*order = (struct lock_order){ 0 };
+	held_init(&order->index);
+}
+
+void lock_order_free(struct lock_order *order)
+{
+	held_free(&order->index);
+	free(order->nodes.items);
+	free(order->edges.items);
+	free(order->ways.items);
+	free(order->circles.items);
+}
+
+void lock_order_clear(struct lock_order *order)
+{
+	held_free(&order->index);
+	order->nodes.count = order->edges.count = order->ways.count = order->circles.count = 0;
+	order->spare_edge = order->spare_way = 0;
+	order->circles_left_out = order->searched = 0;
+}
+
+/* ---- edges and ways ---- */
+
+static uint64_t key_of(uint32_t from, uint32_t to)
+{
+	return (uint64_t)from << 32 | to;
+}
+
+static uint32_t find_edge(const struct lock_order *order, uint32_t from, uint32_t to)
+{
+	const struct held *found = held_find(&order->index, 0, key_of(from, to));
+
+	return found ? found->site : 0;
+}
+
+static struct lock_order_node *node_of(struct lock_order *order, uint32_t lock)
+{
+	while (order->nodes.count <= lock) {
+		struct lock_order_node *node = ARRAY_ADD(&order->nodes);
+
+		if (!node)
+			return NULL;
+		*node = (struct lock_order_node){ 0 };
+	}
+	return &order->nodes.items[lock];
+}
+
+static uint32_t new_edge(struct lock_order *order)
+{
+	uint32_t index = order->spare_edge;
+
+	if (!index)
+		return ARRAY_NUMBER(&order->edges);
+	order->spare_edge = order->edges.items[index].out.next;
+	return index;
+}
+
+static uint32_t new_way(struct lock_order *order)
+{
+	uint32_t index = order->spare_way;
+
+	if (!index)
+		return ARRAY_NUMBER(&order->ways);
+	order->spare_way = order->ways.items[index].next;
+	return index;
+}
+
+/* Index of the edge; 0: no memory. */
+static uint32_t add_edge(struct lock_order *order, const struct lock_order_held *from,
+			 const struct lock_order_held *to)
+{
+	uint32_t index =
+		node_of(order, from->lock) && node_of(order, to->lock) ? new_edge(order) : 0;
+	struct held *entry =
+		index ? held_add(&order->index, 0, key_of(from->lock, to->lock)) : NULL;
+	struct lock_order_node *nodes = order->nodes.items;
+	struct lock_order_edge *edges = order->edges.items;
+
+	if (!entry)
+		return 0;
+	entry->site = index;
+	edges[index] = (struct lock_order_edge){
+		.from = from->lock,
+		.to = to->lock,
+		.from_object = from->object,
+		.to_object = to->object,
+		.out.next = nodes[from->lock].out,
+		.in.next = nodes[to->lock].in,
+	};
+	if (nodes[from->lock].out)
+		edges[nodes[from->lock].out].out.previous = index;
+	if (nodes[to->lock].in)
+		edges[nodes[to->lock].in].in.previous = index;
+	nodes[from->lock].out = index;
+	nodes[to->lock].in = index;
+	return index;
+}
+
+static void remove_ways(struct lock_order *order, struct lock_order_edge *edge)
+{
+	while (edge->ways) {
+		struct lock_order_way *way = &order->ways.items[edge->ways];
+		uint32_t next = way->next;
+
+		way->next = order->spare_way;
+		order->spare_way = edge->ways;
+		edge->ways = next;
+	}
+}
+
+static void remove_edge(struct lock_order *order, uint32_t index)
+{
+	struct lock_order_edge *edges = order->edges.items, *edge = &edges[index];
+	struct held *entry = held_find(&order->index, 0, key_of(edge->from, edge->to));
+
+	if (edge->out.previous)
+		edges[edge->out.previous].out.next = edge->out.next;
+	else
+		order->nodes.items[edge->from].out = edge->out.next;
+	if (edge->out.next)
+		edges[edge->out.next].out.previous = edge->out.previous;
+	if (edge->in.previous)
+		edges[edge->in.previous].in.next = edge->in.next;
+	else
+		order->nodes.items[edge->to].in = edge->in.next;
+	if (edge->in.next)
+		edges[edge->in.next].in.previous = edge->in.previous;
+	remove_ways(order, edge);
+	if (entry)
+		held_remove(&order->index, entry);
+	edge->out.next = order->spare_edge;
+	order->spare_edge = index;
+}
+
+void lock_order_forget(struct lock_order *order, uint32_t lock)
+{
+	if (lock >= order->nodes.count)
+		return;
+	while (order->nodes.items[lock].out)
+		remove_edge(order, order->nodes.items[lock].out);
+	while (order->nodes.items[lock].in)
+		remove_edge(order, order->nodes.items[lock].in);
+}
+
+/* ---- circles ---- */
+
+static bool is_gated(const struct lock_order_way *a, const struct lock_order_way *b)
+{
+	for (unsigned i = 0; i < a->gate_count; i++)
+		for (unsigned j = 0; j < b->gate_count; j++)
+			if (a->gates[i] == b->gates[j])
+				return true;
+	return false;
+}
+
+/* The one who waits and the one who has it do not both only read. */
+static bool is_blocking(const struct lock_order_way *waiter, const struct lock_order_way *holder)
+{
+	return !waiter->is_to_shared || !holder->is_from_shared;
+}
+
+static bool is_circle(const struct lock_order_way *const *ways, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_blocking(ways[i], ways[(i + 1) % count]))
+			return false;
+		for (unsigned j = i + 1; j < count; j++)
+			if (is_gated(ways[i], ways[j]))
+				return false;
+	}
+	return true;
+}
+
+/* Sites of a at b's steps from there on. */
+static bool is_turned(const struct lock_order_circle *a, const struct lock_order_circle *b,
+		      unsigned turn)
+{
+	for (unsigned i = 0; i < a->count; i++) {
+		const struct lock_order_step *x = &a->steps[i];
+		const struct lock_order_step *y = &b->steps[(i + turn) % b->count];
+
+		if (x->from_site != y->from_site || x->to_site != y->to_site)
+			return false;
+	}
+	return true;
+}
+
+static struct lock_order_circle *find_circle(const struct lock_order *order,
+					     const struct lock_order_circle *wanted)
+{
+	for (size_t i = 0; i < order->circles.count; i++) {
+		struct lock_order_circle *circle = &order->circles.items[i];
+
+		if (circle->signature != wanted->signature || circle->count != wanted->count)
+			continue;
+		for (unsigned turn = 0; turn < circle->count; turn++)
+			if (is_turned(circle, wanted, turn))
+				return circle;
+	}
+	return NULL;
+}
+
+/* The same wherever the circle begins. */
+static uint64_t signature_of(const struct lock_order_circle *circle)
+{
+	uint64_t signature = 0;
+
+	for (unsigned i = 0; i < circle->count; i++)
+		signature += hash_two(0, circle->steps[i].from_site, circle->steps[i].to_site);
+	return signature;
+}
+
+static bool is_one_thread(const struct lock_order_way *const *ways, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (ways[i]->has_more_threads || ways[i]->thread != ways[0]->thread)
+			return false;
+	return true;
+}
+
+static int note_circle(struct lock_order *order, const uint32_t *edges,
+		       const struct lock_order_way *const *ways, unsigned count)
+{
+	struct lock_order_circle circle = { .count = count }, *known;
+
+	for (unsigned i = 0; i < count; i++)
+		circle.steps[i] = (struct lock_order_step){
+			.from_object = order->edges.items[edges[i]].from_object,
+			.to_object = order->edges.items[edges[i]].to_object,
+			.from_site = ways[i]->from_site,
+			.to_site = ways[i]->to_site,
+			.thread = ways[i]->thread,
+			.count = ways[i]->count,
+		};
+	circle.signature = signature_of(&circle);
+	circle.is_one_thread = is_one_thread(ways, count);
+	known = find_circle(order, &circle);
+	if (known && known->is_one_thread && !circle.is_one_thread)
+		*known = circle;
+	if (known)
+		return 0;
+	if (order->circles.count >= LOCK_ORDER_CIRCLES) {
+		order->circles_left_out++;
+		return 0;
+	}
+	known = ARRAY_ADD(&order->circles);
+	if (!known)
+		return -ENOMEM;
+	*known = circle;
+	return 0;
+}
+
+/* All ways back. */
+static int close_two(struct lock_order *order, uint32_t index, uint32_t way)
+{
+	const struct lock_order_edge *edge = &order->edges.items[index];
+	uint32_t back = find_edge(order, edge->to, edge->from);
+	const struct lock_order_way *ways[2] = { &order->ways.items[way] };
+	int rc = 0;
+
+	if (!back)
+		return 0;
+	for (uint32_t other = order->edges.items[back].ways; rc == 0 && other;
+	     other = order->ways.items[other].next) {
+		ways[1] = &order->ways.items[other];
+		if (is_circle(ways, 2))
+			rc = note_circle(order, (uint32_t[]){ index, back }, ways, 2);
+	}
+	return rc;
+}
+
+struct search {
+	struct lock_order *order;
+	uint32_t edges[LOCK_ORDER_STEPS];
+	const struct lock_order_way *ways[LOCK_ORDER_STEPS];
+	unsigned count;
+	unsigned budget;
+};
+
+/* Is the edge's end already in the circle, but as its beginning? */
+static bool is_passed(const struct search *search, uint32_t lock)
+{
+	for (unsigned i = 1; i < search->count; i++)
+		if (search->order->edges.items[search->edges[i]].from == lock)
+			return true;
+	return false;
+}
+
+/* From the end of the last edge back to the beginning of the first, by the last way of each. */
+static int search_on(struct search *search)
+{
+	struct lock_order *order = search->order;
+	uint32_t first = order->edges.items[search->edges[0]].from;
+	uint32_t at = order->edges.items[search->edges[search->count - 1]].to;
+	int rc = 0;
+
+	for (uint32_t i = order->nodes.items[at].out; rc == 0 && i && search->budget;
+	     i = order->edges.items[i].out.next) {
+		const struct lock_order_edge *edge = &order->edges.items[i];
+
+		search->budget--;
+		search->edges[search->count] = i;
+		search->ways[search->count] = &order->ways.items[edge->ways];
+		if (is_passed(search, edge->to) || (edge->to == first && search->count == 1))
+			continue;
+		search->count++;
+		if (edge->to != first)
+			rc = search->count < LOCK_ORDER_STEPS ? search_on(search) : 0;
+		else if (is_circle(search->ways, search->count))
+			rc = note_circle(order, search->edges, search->ways, search->count);
+		search->count--;
+	}
+	return rc;
+}
+
+static int close_more(struct lock_order *order, uint32_t index, uint32_t way)
+{
+	struct search search = {
+		.order = order,
+		.edges = { index },
+		.ways = { &order->ways.items[way] },
+		.count = 1,
+		.budget = SEARCH_BUDGET,
+	};
+	int rc;
+
+	if (order->searched >= SEARCH_BUDGET_ALL)
+		return 0;
+	rc = search_on(&search);
+	order->searched += SEARCH_BUDGET - search.budget;
+	return rc;
+}
+
+/* ---- what threads do ---- */
+
+static void set_gates(struct lock_order_way *way, const struct lock_order_held *held,
+		      unsigned count, unsigned from)
+{
+	for (unsigned i = 0; i < count && way->gate_count < LOCK_ORDER_GATES; i++)
+		if (i != from)
+			way->gates[way->gate_count++] = held[i].serial;
+}
+
+static bool is_same(const struct lock_order_way *a, const struct lock_order_way *b)
+{
+	return a->from_site == b->from_site && a->to_site == b->to_site &&
+	       a->is_from_shared == b->is_from_shared && a->is_to_shared == b->is_to_shared &&
+	       a->gate_count == b->gate_count &&
+	       !memcmp(a->gates, b->gates, a->gate_count * sizeof(*a->gates));
+}
+
+/* The way of the edge that is the same, brought to the front; 0: there is none. */
+static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
+			 const struct lock_order_way *wanted)
+{
+	uint32_t before = 0;
+
+	for (uint32_t i = edge->ways; i; before = i, i = order->ways.items[i].next) {
+		struct lock_order_way *way = &order->ways.items[i];
+
+		if (!is_same(way, wanted))
+			continue;
+		if (before) {
+			order->ways.items[before].next = way->next;
+			way->next = edge->ways;
+			edge->ways = i;
+		}
+		return i;
+	}
+	return 0;
+}
+
+static int add_way(struct lock_order *order, uint32_t index, const struct lock_order_way *wanted)
+{
+	struct lock_order_edge *edge = &order->edges.items[index];
+	bool is_first = !edge->ways;
+	uint32_t way;
+	int rc;
+
+	if (edge->way_count >= LOCK_ORDER_WAYS)
+		return 0;
+	way = new_way(order);
+	if (!way)
+		return -ENOMEM;
+	order->ways.items[way] = *wanted;
+	order->ways.items[way].next = edge->ways;
+	edge->ways = way;
+	edge->way_count++;
+	rc = close_two(order, index, way);
+	return rc == 0 && is_first ? close_more(order, index, way) : rc;
+}
+
+static int pass(struct lock_order *order, uint32_t index, const struct lock_order_way *wanted)
+{
+	uint32_t i = find_way(order, &order->edges.items[index], wanted);
+	struct lock_order_way *way;
+
+	if (!i)
+		return add_way(order, index, wanted);
+	way = &order->ways.items[i];
+	way->count++;
+	if (way->has_more_threads || way->thread == wanted->thread)
+		return 0;
+	/* What one thread did alone before may be two threads' doing now. */
+	way->has_more_threads = true;
+	return close_two(order, index, i);
+}
+
+int lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
+		   const struct lock_order_held *taken, uint32_t thread)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < count; i++) {
+		struct lock_order_way way = {
+			.from_site = held[i].site,
+			.to_site = taken->site,
+			.thread = thread,
+			.is_from_shared = held[i].is_shared,
+			.is_to_shared = taken->is_shared,
+			.count = 1,
+		};
+		uint32_t edge = find_edge(order, held[i].lock, taken->lock);
+
+		set_gates(&way, held, count, i);
+		if (!edge)
+			edge = add_edge(order, &held[i], taken);
+		rc = edge ? pass(order, edge, &way) : -ENOMEM;
+	}
+	return rc;
+}

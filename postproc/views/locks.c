@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/locks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+
+#define PAGE_SHIFT    12
+#define PAGES_WALKED  16u /* of a block that is handed out; beyond, all locks are looked at */
+#define HELD_MAX      8u  /* locks that a thread has, for the order: the newest */
+#define UNSEEN_NS     100000000u /* no thread is kept from the processor for so long */
+#define PAIRS_MAX     65536u
+#define HOLDERS_MAX   1024u	 /* readers of a lock that are followed */
+#define RELEASE_CLASS LOCKS_WAYS /* of sites */
+
+/* What numbers in the index are of. */
+enum { OF_LOCK, OF_PAGE, OF_THREAD, OF_PAIR };
+
+void locks_init(struct locks *locks)
+{
+	*locks = (struct locks){ 0 };
+	held_init(&locks->index);
+	lock_order_init(&locks->order);
+}
+
+void locks_free(struct locks *locks)
+{
+	held_free(&locks->index);
+	lock_order_free(&locks->order);
+	sites_free(&locks->sites);
+	free(locks->locks.items);
+	free(locks->holds.items);
+	free(locks->threads.items);
+	free(locks->pairs.items);
+	free(locks->stats.items);
+	free(locks->ways);
+}
+
+void locks_clear(struct locks *locks)
+{
+	held_free(&locks->index);
+	lock_order_clear(&locks->order);
+	sites_clear(&locks->sites);
+	locks->locks.count = locks->holds.count = locks->threads.count = locks->pairs.count = 0;
+	locks->stats.count = 0;
+	locks->spare_lock = locks->spare_hold = locks->serials = locks->live = 0;
+	if (locks->ways)
+		memset(locks->ways, 0, locks->way_count);
+}
+
+/* ---- numbers ---- */
+
+static uint32_t find(const struct locks *locks, uint32_t of, uint64_t number)
+{
+	const struct held *found = held_find(&locks->index, of, number);
+
+	return found ? found->site : 0;
+}
+
+static int set(struct locks *locks, uint32_t of, uint64_t number, uint32_t value)
+{
+	struct held *entry = held_find(&locks->index, of, number);
+
+	if (!value) {
+		if (entry)
+			held_remove(&locks->index, entry);
+		return 0;
+	}
+	if (!entry)
+		entry = held_add(&locks->index, of, number);
+	if (!entry)
+		return -ENOMEM;
+	entry->site = value;
+	return 0;
+}
+
+/* Index of the thread; 0: no memory. */
+static uint32_t thread_of(struct locks *locks, uint32_t id)
+{
+	uint32_t index = find(locks, OF_THREAD, id);
+
+	if (index)
+		return index;
+	index = ARRAY_NUMBER(&locks->threads);
+	if (!index || set(locks, OF_THREAD, id, index))
+		return 0;
+	locks->threads.items[index].id = id;
+	return index;
+}
+
+const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
+{
+	return site < locks->stats.count ? &locks->stats.items[site] : NULL;
+}
+
+/* The numbers of a site, made if need be. NULL: no memory. */
+static struct locks_site *stats_of(struct locks *locks, uint32_t site)
+{
+	while (locks->stats.count <= site) {
+		struct locks_site *stats = ARRAY_ADD(&locks->stats);
+
+		if (!stats)
+			return NULL;
+		*stats = (struct locks_site){ 0 };
+	}
+	return &locks->stats.items[site];
+}
+
+/* ---- locks ---- */
+
+static void link_page(struct locks *locks, uint32_t index, uint32_t first)
+{
+	struct locks_lock *items = locks->locks.items;
+
+	items[index].next = first;
+	items[index].previous = 0;
+	if (first)
+		items[first].previous = index;
+}
+
+static int unlink_page(struct locks *locks, uint32_t index)
+{
+	struct locks_lock *items = locks->locks.items, *lock = &items[index];
+
+	if (lock->next)
+		items[lock->next].previous = lock->previous;
+	if (!lock->previous)
+		return set(locks, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
+	items[lock->previous].next = lock->next;
+	return 0;
+}
+
+static uint32_t new_lock(struct locks *locks)
+{
+	uint32_t index = locks->spare_lock;
+
+	if (!index)
+		return ARRAY_NUMBER(&locks->locks);
+	locks->spare_lock = locks->locks.items[index].next;
+	return index;
+}
+
+/* Index of the lock at an address; 0: no memory. */
+static uint32_t lock_of(struct locks *locks, uint64_t object)
+{
+	uint32_t index = find(locks, OF_LOCK, object), first;
+
+	if (index)
+		return index;
+	index = new_lock(locks);
+	if (!index || set(locks, OF_LOCK, object, index))
+		return 0;
+	first = find(locks, OF_PAGE, object >> PAGE_SHIFT);
+	locks->locks.items[index] =
+		(struct locks_lock){ .object = object, .serial = ++locks->serials };
+	locks->live++;
+	link_page(locks, index, first);
+	return set(locks, OF_PAGE, object >> PAGE_SHIFT, index) ? 0 : index;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void locks_add_times(struct locks_times *sum, const struct locks_times *times)
+{
+	sum->taken += times->taken;
+	sum->contended += times->contended;
+	sum->refused += times->refused;
+	sum->waited_ns += times->waited_ns;
+	sum->longest_wait_ns = most(sum->longest_wait_ns, times->longest_wait_ns);
+	sum->holds += times->holds;
+	sum->held_ns += times->held_ns;
+	sum->longest_hold_ns = most(sum->longest_hold_ns, times->longest_hold_ns);
+}
+
+/* ---- holds ---- */
+
+static struct locks_times *times_of(struct locks *locks, uint32_t lock, enum locks_way way)
+{
+	return &locks->locks.items[lock].times[way == LOCKS_READ];
+}
+
+static uint32_t find_hold(const struct locks *locks, uint32_t lock, uint32_t thread)
+{
+	uint32_t i = locks->locks.items[lock].first;
+
+	while (i && locks->holds.items[i].thread != thread)
+		i = locks->holds.items[i].of_lock.next;
+	return i;
+}
+
+static uint32_t new_hold(struct locks *locks)
+{
+	uint32_t index = locks->spare_hold;
+
+	if (!index)
+		return ARRAY_NUMBER(&locks->holds);
+	locks->spare_hold = locks->holds.items[index].of_lock.next;
+	return index;
+}
+
+static int add_hold(struct locks *locks, const struct locks_hold *wanted)
+{
+	uint32_t index = new_hold(locks);
+	struct locks_lock *lock = &locks->locks.items[wanted->lock];
+	struct locks_hold *holds = locks->holds.items, *hold;
+	uint32_t *of_lock = &lock->first;
+	uint32_t *of_thread = &locks->threads.items[wanted->thread].first;
+
+	if (!index)
+		return -ENOMEM;
+	lock->holders++;
+	hold = &holds[index];
+	*hold = *wanted;
+	hold->of_lock.next = *of_lock;
+	hold->of_thread.next = *of_thread;
+	if (*of_lock)
+		holds[*of_lock].of_lock.previous = index;
+	if (*of_thread)
+		holds[*of_thread].of_thread.previous = index;
+	*of_lock = *of_thread = index;
+	return 0;
+}
+
+static void remove_hold(struct locks *locks, uint32_t index)
+{
+	struct locks_hold *holds = locks->holds.items, *hold = &holds[index];
+
+	if (hold->of_lock.previous)
+		holds[hold->of_lock.previous].of_lock.next = hold->of_lock.next;
+	else
+		locks->locks.items[hold->lock].first = hold->of_lock.next;
+	if (hold->of_lock.next)
+		holds[hold->of_lock.next].of_lock.previous = hold->of_lock.previous;
+	if (hold->of_thread.previous)
+		holds[hold->of_thread.previous].of_thread.next = hold->of_thread.next;
+	else
+		locks->threads.items[hold->thread].first = hold->of_thread.next;
+	if (hold->of_thread.next)
+		holds[hold->of_thread.next].of_thread.previous = hold->of_thread.previous;
+	locks->locks.items[hold->lock].holders--;
+	hold->of_lock.next = locks->spare_hold;
+	locks->spare_hold = index;
+}
+
+/* Who waits for the lock next is told who had it. */
+static void remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+{
+	struct locks_lock *lock = &locks->locks.items[hold->lock];
+
+	lock->past[lock->turn++ % LOCKS_LAST] = (struct locks_past){
+		.since_ns = hold->since_ns,
+		.until_ns = until_ns,
+		.thread = hold->thread,
+		.site = hold->site,
+		.is_shared = hold->way == LOCKS_READ,
+	};
+}
+
+/* release: the call that gave it back, NULL: nobody did. */
+static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
+		    const struct event *release)
+{
+	const struct locks_hold *hold = &locks->holds.items[index];
+	uint64_t ns = until_ns > hold->since_ns ? until_ns - hold->since_ns : 0;
+	struct locks_times more = { .holds = 1, .held_ns = ns, .longest_hold_ns = ns };
+	struct locks_site *site = stats_of(locks, hold->site);
+
+	if (!site)
+		return -ENOMEM;
+	if (ns > site->times.longest_hold_ns || !site->times.holds) {
+		site->since_ns = hold->since_ns;
+		site->object = locks->locks.items[hold->lock].object;
+		site->thread = locks->threads.items[hold->thread].id;
+		site->released = release ? sites_of(&locks->sites, RELEASE_CLASS, release) : 0;
+	}
+	locks_add_times(&site->times, &more);
+	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
+	remember(locks, hold, until_ns);
+	remove_hold(locks, index);
+	return 0;
+}
+
+/* ---- waits ---- */
+
+/* For how long of the call the thread of that hold had the lock. */
+static uint64_t overlap(const struct locks_past *past, const struct event *event)
+{
+	uint64_t from = most(past->since_ns, event->enter_ns);
+	uint64_t to = past->until_ns < event->leave_ns ? past->until_ns : event->leave_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* Readers do not wait for readers. */
+static bool is_in_the_way(const struct locks_past *past, enum locks_way way, uint32_t thread)
+{
+	return past->site && past->thread != thread && !(past->is_shared && way == LOCKS_READ);
+}
+
+/* Whoever had it for most of the call. site 0: nobody. */
+static struct locks_past find_holder(const struct locks *locks, uint32_t index, enum locks_way way,
+				     uint32_t thread, const struct event *event)
+{
+	const struct locks_lock *lock = &locks->locks.items[index];
+	const struct locks_hold *hold =
+		lock->first && event->flags & CALL_FAILED ? &locks->holds.items[lock->first] : NULL;
+	struct locks_past best = { 0 };
+	uint64_t longest = 0;
+
+	for (unsigned i = 0; i < LOCKS_LAST; i++) {
+		uint64_t ns = overlap(&lock->past[i], event);
+
+		if (ns > longest && is_in_the_way(&lock->past[i], way, thread)) {
+			longest = ns;
+			best = lock->past[i];
+		}
+	}
+	if (hold) { /* it timed out: whoever has it still */
+		struct locks_past now = { hold->since_ns, event->leave_ns, hold->thread, hold->site,
+					  hold->way == LOCKS_READ };
+
+		if (overlap(&now, event) > longest && is_in_the_way(&now, way, thread))
+			best = now;
+	}
+	return best;
+}
+
+static uint32_t pair_of(struct locks *locks, uint32_t waiter, uint32_t holder)
+{
+	uint64_t key = (uint64_t)waiter << 32 | holder;
+	uint32_t index = find(locks, OF_PAIR, key);
+
+	if (index || locks->pairs.count > PAIRS_MAX)
+		return index;
+	index = ARRAY_NUMBER(&locks->pairs);
+	if (index && set(locks, OF_PAIR, key, index))
+		return 0;
+	return index;
+}
+
+static void add_pair(struct locks *locks, uint32_t site, const struct locks_past *holder,
+		     const struct event *event, uint64_t ns)
+{
+	uint32_t index = pair_of(locks, site, holder->site);
+	struct locks_pair *pair;
+
+	if (!index)
+		return;
+	pair = &locks->pairs.items[index];
+	pair->waiter = site;
+	pair->holder = holder->site;
+	pair->count++;
+	pair->ns += ns;
+	if (pair->longest_ns && ns <= pair->longest_ns)
+		return;
+	pair->longest_ns = ns;
+	pair->object = event->object;
+	pair->since_ns = event->enter_ns;
+	pair->waiter_thread = event->thread;
+	pair->holder_thread = holder->site ? locks->threads.items[holder->thread].id : 0;
+}
+
+/* What a call for a lock adds to the numbers of its site and lock; taken or not. */
+static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
+		    uint32_t thread, const struct event *event)
+{
+	uint64_t ns = event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
+	bool may_wait = event->operation == OPERATION_ACQUIRE && event->has_tail;
+	struct locks_past holder = { 0 };
+	struct locks_times more = { .taken = !(event->flags & CALL_FAILED) };
+	struct locks_site *stats = stats_of(locks, site);
+
+	if (!stats)
+		return -ENOMEM;
+	more.refused = !more.taken;
+	if (may_wait)
+		holder = find_holder(locks, lock, way, thread, event);
+	if (holder.site || (may_wait && ns >= UNSEEN_NS)) {
+		more.contended = 1;
+		more.waited_ns = more.longest_wait_ns = ns;
+		add_pair(locks, site, &holder, event, ns);
+	}
+	locks_add_times(&stats->times, &more);
+	locks_add_times(times_of(locks, lock, way), &more);
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static bool has(const struct function *function, const char *word)
+{
+	return strstr(function->name, word) != NULL;
+}
+
+static enum locks_way name_way(const struct function *function)
+{
+	if (has(function, "rdlock"))
+		return LOCKS_READ;
+	if (has(function, "wrlock"))
+		return LOCKS_WRITE;
+	return has(function, "spin") ? LOCKS_SPIN : LOCKS_MUTEX;
+}
+
+/* By the function's number; without memory by its name each time. */
+static enum locks_way way_of(struct locks *locks, const struct function *function)
+{
+	if (function->id >= locks->way_count) {
+		size_t count = ((size_t)function->id + 64) / 64 * 64;
+		uint8_t *ways = realloc(locks->ways, count);
+
+		if (!ways)
+			return name_way(function);
+		memset(ways + locks->way_count, 0, count - locks->way_count);
+		locks->ways = ways;
+		locks->way_count = count;
+	}
+	if (!locks->ways[function->id])
+		locks->ways[function->id] = (uint8_t)(name_way(function) + 1);
+	return locks->ways[function->id] - 1u;
+}
+
+static int add_order(struct locks *locks, const struct locks_hold *wanted)
+{
+	struct lock_order_held held[HELD_MAX], taken = {
+		.lock = wanted->lock,
+		.serial = locks->locks.items[wanted->lock].serial,
+		.site = wanted->site,
+		.object = locks->locks.items[wanted->lock].object,
+		.is_shared = wanted->way == LOCKS_READ,
+	};
+	const struct locks_thread *thread = &locks->threads.items[wanted->thread];
+	unsigned count = 0;
+
+	for (uint32_t i = thread->first; i && count < HELD_MAX;
+	     i = locks->holds.items[i].of_thread.next) {
+		const struct locks_hold *hold = &locks->holds.items[i];
+
+		held[count++] = (struct lock_order_held){
+			.lock = hold->lock,
+			.serial = locks->locks.items[hold->lock].serial,
+			.site = hold->site,
+			.object = locks->locks.items[hold->lock].object,
+			.is_shared = hold->way == LOCKS_READ,
+		};
+	}
+	return lock_order_add(&locks->order, held, count, &taken, thread->id);
+}
+
+/* Somebody else has it now: whoever had it and was not seen to give it back has it no more. */
+static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
+{
+	uint32_t next;
+
+	for (uint32_t i = locks->locks.items[lock].first; i; i = next) {
+		next = locks->holds.items[i].of_lock.next;
+		if (way != LOCKS_READ || locks->holds.items[i].way != LOCKS_READ)
+			remove_hold(locks, i);
+	}
+}
+
+static int take(struct locks *locks, const struct event *event)
+{
+	struct locks_hold wanted = {
+		.way = (uint8_t)way_of(locks, event->function),
+		.since_ns = event->time_ns,
+		.count = 1,
+		.lock = lock_of(locks, event->object),
+		.thread = thread_of(locks, event->thread),
+	};
+	struct locks_lock *lock;
+	uint32_t again;
+
+	wanted.site = sites_of(&locks->sites, wanted.way, event);
+	if (!wanted.lock || !wanted.thread || !wanted.site)
+		return -ENOMEM;
+	lock = &locks->locks.items[wanted.lock];
+	if (!lock->born)
+		lock->born = wanted.site;
+	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
+	/* Taken again after a wait for a condition: nobody asked for it here. */
+	if (!event->part &&
+	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event))
+		return -ENOMEM;
+	again = find_hold(locks, wanted.lock, wanted.thread);
+	if (again) {
+		locks->holds.items[again].count++;
+		return 0;
+	}
+	drop_others(locks, wanted.lock, wanted.way);
+	if (event->operation == OPERATION_ACQUIRE && add_order(locks, &wanted))
+		return -ENOMEM;
+	return lock->holders < HOLDERS_MAX ? add_hold(locks, &wanted) : 0;
+}
+
+/* Who gives back what another thread took: of a lock that one alone can have. */
+static uint32_t hold_of_other(const struct locks *locks, uint32_t lock)
+{
+	uint32_t index = locks->locks.items[lock].first;
+
+	return index && !locks->holds.items[index].of_lock.next ? index : 0;
+}
+
+static int release(struct locks *locks, const struct event *event)
+{
+	uint32_t lock = find(locks, OF_LOCK, event->object);
+	uint32_t thread = find(locks, OF_THREAD, event->thread);
+	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
+
+	if (lock && !hold)
+		hold = hold_of_other(locks, lock);
+	if (!hold)
+		return 0;
+	if (locks->holds.items[hold].count > 1) {
+		locks->holds.items[hold].count--;
+		return 0;
+	}
+	return end_hold(locks, hold, event->time_ns, event);
+}
+
+/* Busy, or timed out. */
+static int refuse(struct locks *locks, const struct event *event)
+{
+	enum locks_way way = way_of(locks, event->function);
+	uint32_t lock = lock_of(locks, event->object);
+	uint32_t thread = thread_of(locks, event->thread);
+	uint32_t site = sites_of(&locks->sites, (uint8_t)way, event);
+
+	if (!lock || !thread || !site)
+		return -ENOMEM;
+	if (!locks->locks.items[lock].born)
+		locks->locks.items[lock].born = site;
+	return add_call(locks, lock, site, way, thread, event);
+}
+
+/* ---- the end of a lock ---- */
+
+/* Its numbers go to the place that first took it. */
+static int forget(struct locks *locks, uint32_t index)
+{
+	struct locks_lock *lock = &locks->locks.items[index];
+	struct locks_site *site = lock->born ? stats_of(locks, lock->born) : NULL;
+
+	if (lock->born && !site)
+		return -ENOMEM;
+	while (lock->first)
+		remove_hold(locks, lock->first);
+	lock_order_forget(&locks->order, index);
+	if (site) {
+		site->gone++;
+		locks_add_times(&site->gone_times[0], &lock->times[0]);
+		locks_add_times(&site->gone_times[1], &lock->times[1]);
+	}
+	set(locks, OF_LOCK, lock->object, 0);
+	if (unlink_page(locks, index))
+		return -ENOMEM;
+	lock->serial = 0;
+	lock->next = locks->spare_lock;
+	locks->spare_lock = index;
+	locks->live--;
+	return 0;
+}
+
+static int forget_at(struct locks *locks, uint64_t object)
+{
+	uint32_t index = find(locks, OF_LOCK, object);
+
+	return index ? forget(locks, index) : 0;
+}
+
+static int forget_of_page(struct locks *locks, uint64_t page, uint64_t from, uint64_t to)
+{
+	uint32_t next;
+	int rc = 0;
+
+	for (uint32_t i = find(locks, OF_PAGE, page); rc == 0 && i; i = next) {
+		const struct locks_lock *lock = &locks->locks.items[i];
+
+		next = lock->next;
+		if (lock->object >= from && lock->object < to)
+			rc = forget(locks, i);
+	}
+	return rc;
+}
+
+static int forget_all(struct locks *locks, uint64_t from, uint64_t to)
+{
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && i < locks->locks.count; i++) {
+		const struct locks_lock *lock = &locks->locks.items[i];
+
+		if (lock->serial && lock->object >= from && lock->object < to)
+			rc = forget(locks, (uint32_t)i);
+	}
+	return rc;
+}
+
+/* A block was handed out: what was a lock there is one no more. */
+static int forget_in(struct locks *locks, uint64_t from, uint64_t size)
+{
+	uint64_t to = from + size;
+	int rc = 0;
+
+	if (!locks->live || to <= from)
+		return 0;
+	if ((to - 1 - from) >> PAGE_SHIFT > PAGES_WALKED + locks->live / 4)
+		return forget_all(locks, from, to);
+	for (uint64_t page = from >> PAGE_SHIFT; rc == 0 && page <= (to - 1) >> PAGE_SHIFT; page++)
+		rc = forget_of_page(locks, page, from, to);
+	return rc;
+}
+
+/* What was jumped out of neither got the lock nor was refused it. */
+static bool is_refused(const struct event *event)
+{
+	return event->flags & CALL_FAILED && !(event->flags & (CALL_UNWOUND | CALL_OPEN)) &&
+	       !event->part &&
+	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY);
+}
+
+static int lock_event(struct locks *locks, const struct event *event)
+{
+	if (event->flags & CALL_FAILED)
+		return is_refused(event) ? refuse(locks, event) : 0;
+	if (event->type == CALL_TYPE_FREE)
+		return release(locks, event);
+	return event->type == CALL_TYPE_ALLOC ? take(locks, event) : 0;
+}
+
+/* A call that failed is of no class on the wire: its hook knows. */
+static bool is_lock(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return event->resource->known == RESOURCE_LOCK ||
+	       (event->flags & CALL_FAILED && hook && hook->resource == RESOURCE_LOCK);
+}
+
+int locks_event(struct locks *locks, const struct event *event)
+{
+	enum resource known;
+
+	if (is_lock(event))
+		return lock_event(locks, event);
+	if (event->flags & CALL_FAILED)
+		return 0;
+	known = event->resource->known;
+	if (known == RESOURCE_MEMORY && event->type == CALL_TYPE_ALLOC)
+		return forget_in(locks, event->object, event->size);
+	if (known == RESOURCE_MUTEX || known == RESOURCE_RWLOCK || known == RESOURCE_SPINLOCK)
+		return forget_at(locks, event->object);
+	return 0;
+}
+
+int locks_finish(struct locks *locks, uint64_t end_ns)
+{
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && i < locks->locks.count; i++)
+		while (rc == 0 && locks->locks.items[i].serial && locks->locks.items[i].first)
+			rc = end_hold(locks, locks->locks.items[i].first, end_ns, NULL);
+	return rc;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_LOCKS_H
+#define VIEWS_LOCKS_H
+
+/*
+ * The locks of the process that is being read: who took each, how long it waited for it and how
+ * long it had it, who had it meanwhile. A wait for a condition gives its mutex back, so what it
+ * sleeps is no hold; taking the mutex again is a hold, but no taking that anybody asked for.
+ *
+ * A lock is an address until it is initialised or destroyed there, or the memory is handed out
+ * anew: then it is another one. Memory grows with locks, sites, threads and what is held, never
+ * with events.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "postproc/views/held.h"
+#include "postproc/views/lock_order.h"
+#include "postproc/views/sites.h"
+#include "trace/event.h"
+
+#define LOCKS_LAST 4u /* holds of a lock that are remembered to find whom somebody waited for */
+
+/* How it is taken: the class of a site. */
+enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
+
+struct locks_times {
+	uint64_t taken;
+	uint64_t contended; /* calls during which another thread had it, taken in the end or not */
+	uint64_t refused;   /* calls that did not get it: busy, or timed out */
+	uint64_t waited_ns, longest_wait_ns; /* of the contended */
+	uint64_t holds;
+	uint64_t held_ns, longest_hold_ns;
+};
+
+/* Of the site with the same number. */
+struct locks_site {
+	struct locks_times times;
+	/* its longest hold */
+	uint64_t since_ns, object;
+	uint32_t thread;
+	uint32_t released; /* site; 0: never given back */
+	/* locks that were first taken there, and are no more */
+	uint32_t gone;
+	struct locks_times gone_times[2];
+};
+
+struct locks_past {
+	uint64_t since_ns, until_ns;
+	uint32_t thread, site; /* that took it */
+	bool is_shared;
+};
+
+struct locks_lock {
+	uint64_t object;
+	uint32_t serial; /* never used again; 0: this entry is free */
+	uint32_t first;	 /* of its holds; 0: nobody has it */
+	uint32_t holders;
+	uint32_t born;		 /* site that first took it; 0: nobody did */
+	uint32_t next, previous; /* of the same page; of a free entry: the next one */
+	bool is_rwlock;
+	unsigned turn; /* where the next one of past goes */
+	struct locks_past past[LOCKS_LAST];
+	struct locks_times times[2]; /* alone, and shared with other readers */
+};
+
+struct locks_links {
+	uint32_t previous, next;
+};
+
+struct locks_hold {
+	uint64_t since_ns;
+	uint32_t lock, thread, site; /* thread: index */
+	uint32_t count;		     /* times that the thread has taken it */
+	uint8_t way;
+	struct locks_links of_lock, of_thread; /* of a free entry: of_lock.next is the next one */
+};
+
+struct locks_thread {
+	uint32_t id;	/* kernel's */
+	uint32_t first; /* the newest of its holds; 0: none */
+};
+
+/* Who waited at a site while another had the lock that it had taken at another one. */
+struct locks_pair {
+	uint32_t waiter, holder; /* sites; holder 0: not seen */
+	uint64_t count, ns, longest_ns;
+	/* the longest */
+	uint64_t object, since_ns;
+	uint32_t waiter_thread, holder_thread;
+};
+
+/* Items stand from 1: 0 is none. All 0 at first but for what locks_init() does. */
+struct locks {
+	struct held_table index; /* of locks, pages, threads, pairs: held.site */
+	struct {
+		struct locks_lock *items;
+		size_t count, capacity;
+	} locks;
+	struct {
+		struct locks_hold *items;
+		size_t count, capacity;
+	} holds;
+	struct {
+		struct locks_thread *items;
+		size_t count, capacity;
+	} threads;
+	struct {
+		struct locks_pair *items;
+		size_t count, capacity;
+	} pairs;
+	struct {
+		struct locks_site *items;
+		size_t count, capacity;
+	} stats;
+	uint8_t *ways; /* by number of the function: way + 1; 0: not asked yet */
+	size_t way_count;
+	struct sites sites;
+	struct lock_order order;
+	uint32_t spare_lock, spare_hold, serials;
+	uint32_t live; /* locks */
+};
+
+void locks_init(struct locks *locks);
+void locks_free(struct locks *locks);
+
+/* Another process: nothing is known of it. */
+void locks_clear(struct locks *locks);
+
+/* A call in the order of the stream, of whatever class. Returns 0 or -ENOMEM. */
+int locks_event(struct locks *locks, const struct event *event);
+
+/* The process has no more events: what is held was held until then. Returns 0 or -ENOMEM. */
+int locks_finish(struct locks *locks, uint64_t end_ns);
+
+/* The numbers of a site, or NULL: it has none. */
+const struct locks_site *locks_site(const struct locks *locks, uint32_t site);
+
+void locks_add_times(struct locks_times *sum, const struct locks_times *times);
+
+#endif

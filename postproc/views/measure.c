@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+#include "postproc/views/sites.h"
+
+static const char *const words[] = {
+	[MEASURE_BYTES] = "bytes",
+	[MEASURE_COUNT] = "count",
+	[MEASURE_HELD] = "held",
+	[MEASURE_WAIT] = "wait",
+};
+
+/* Of a place of the ledger; [1]: of what the run is compared with. */
+struct entry {
+	uint64_t amount[2], count[2];
+};
+
+/* A place where somebody waited: the ledger has none where nothing is gained. */
+struct wait {
+	enum resource class;
+	const struct atlas_backtrace *backtrace;
+	const char *function;
+	struct entry entry;
+};
+
+struct measure {
+	struct report_run *run;
+	enum measure_kind kind;
+	struct ledger_tally tally;
+	/* waits */
+	struct sites sites;
+	struct {
+		struct entry *items; /* by site of the process */
+		size_t count, capacity;
+	} of_process;
+	struct pool pool;
+	struct table table;
+	struct {
+		struct wait **items;
+		size_t count, capacity;
+	} waits;
+};
+
+enum measure_kind measure_kind(const struct measure *measure)
+{
+	return measure->kind;
+}
+
+const char *measure_word(enum measure_kind kind)
+{
+	return words[kind];
+}
+
+/* ---- gains ---- */
+
+static void add(struct entry *to, const struct entry *from)
+{
+	for (int i = 0; i < 2; i++) {
+		to->amount[i] += from->amount[i];
+		to->count[i] += from->count[i];
+	}
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	(void)user;
+	add(of_run, of_process);
+}
+
+static int count(struct measure *measure, uint32_t site, uint64_t amount, struct error *err)
+{
+	struct entry *entry = ledger_entry(&measure->tally, site);
+
+	if (!entry)
+		return report_no_memory(err);
+	entry->amount[measure->run->is_base] += amount;
+	entry->count[measure->run->is_base]++;
+	return 0;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct measure *measure = user;
+
+	if (!move->is_gain || move->is_part)
+		return 0;
+	return count(measure, move->site, measure->kind == MEASURE_COUNT ? 1 : move->bytes, err);
+}
+
+/* Who ran another program has given everything back. */
+static int count_held(struct measure *measure, struct error *err)
+{
+	const struct ledger *ledger = measure->run->ledger;
+	struct ledger_held held;
+	size_t at = 0;
+	int rc = 0;
+
+	if (summary_current(measure->run->summary)->end == SUMMARY_EXEC)
+		return 0;
+	while (rc == 0 && ledger_held(ledger, &at, &held))
+		if (!held.is_part)
+			rc = count(measure, held.site,
+				   ledger_class(ledger, held.class)->has_bytes ? held.bytes : 1,
+				   err);
+	return rc;
+}
+
+/* ---- waits ---- */
+
+/*
+ * Part of a wait for a condition, or of a join, is the lock or thread that is lost and gained; the
+ * wait itself counts once.
+ */
+static bool is_wait(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	if (event->part || event->moment == MOMENT_HALF || event->leave_ns <= event->enter_ns)
+		return false;
+	if (event->resource->known == RESOURCE_LOCK && hook && hook->operation == OPERATION_WAIT)
+		return false;
+	return event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT;
+}
+
+int measure_event(struct measure *measure, const struct event *event, struct error *err)
+{
+	uint32_t site;
+
+	if (measure->kind != MEASURE_WAIT || !is_wait(event))
+		return 0;
+	site = sites_of(&measure->sites, (uint8_t)event->resource->known, event);
+	if (!site)
+		return report_no_memory(err);
+	while (measure->of_process.count <= site) {
+		struct entry *entry = ARRAY_ADD(&measure->of_process);
+
+		if (!entry)
+			return report_no_memory(err);
+		*entry = (struct entry){ 0 };
+	}
+	measure->of_process.items[site].amount[measure->run->is_base] +=
+		event->leave_ns - event->enter_ns;
+	measure->of_process.items[site].count[measure->run->is_base]++;
+	return 0;
+}
+
+static bool is_same(const void *item, const void *key)
+{
+	const struct wait *a = item, *b = key;
+
+	return a->class == b->class && a->backtrace == b->backtrace &&
+	       (a->backtrace->count || !strcmp(a->function, b->function));
+}
+
+static struct wait *keep(struct measure *measure, const struct wait *wanted, uint64_t hash)
+{
+	struct wait *wait = pool_alloc(&measure->pool, sizeof(*wait));
+	struct wait **place = wait ? ARRAY_ADD(&measure->waits) : NULL;
+
+	if (!place)
+		return NULL;
+	*place = wait;
+	*wait = *wanted;
+	wait->function = pool_text(&measure->pool, wanted->function, strlen(wanted->function));
+	return wait->function && table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
+}
+
+static int merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
+{
+	struct wait wanted = {
+		.class = site->class,
+		.backtrace = atlas_backtrace(&measure->run->summary->atlas, site->backtrace,
+					     site->index),
+		.function = site->function->name,
+	};
+	uint64_t hash = hash_two(measure->table.seed, (uintptr_t)wanted.backtrace, site->class);
+	struct wait *wait;
+
+	if (!wanted.backtrace)
+		return -ENOMEM;
+	wait = table_find(&measure->table, hash, is_same, &wanted);
+	if (!wait)
+		wait = keep(measure, &wanted, hash);
+	if (!wait)
+		return -ENOMEM;
+	add(&wait->entry, entry);
+	return 0;
+}
+
+static int merge_waits(struct measure *measure)
+{
+	int rc = 0;
+
+	for (size_t i = 1; rc == 0 && i < measure->of_process.count; i++)
+		rc = merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
+				&measure->of_process.items[i]);
+	sites_clear(&measure->sites);
+	measure->of_process.count = 0;
+	return rc;
+}
+
+/* ---- begin and end ---- */
+
+int measure_process(struct measure *measure, struct error *err)
+{
+	if (measure->kind == MEASURE_HELD)
+		return count_held(measure, err);
+	if (measure->kind == MEASURE_WAIT && merge_waits(measure))
+		return report_no_memory(err);
+	return 0;
+}
+
+static bool next_wait(const struct measure *measure, size_t *at, struct measure_place *place)
+{
+	const struct wait *wait;
+
+	if (*at == measure->waits.count)
+		return false;
+	wait = measure->waits.items[(*at)++];
+	*place = (struct measure_place){
+		.class = wait->class == RESOURCE_NONE ? "other" : resource_table[wait->class].type,
+		.rank = wait->class,
+		.has_ns = true,
+		.backtrace = wait->backtrace,
+		.function = wait->function,
+	};
+	memcpy(place->amount, wait->entry.amount, sizeof(place->amount));
+	memcpy(place->count, wait->entry.count, sizeof(place->count));
+	return true;
+}
+
+bool measure_next(const struct measure *measure, size_t *at, struct measure_place *result)
+{
+	const struct ledger *ledger = measure->run->ledger;
+
+	if (measure->kind == MEASURE_WAIT)
+		return next_wait(measure, at, result);
+	for (; *at < ledger_places(ledger); (*at)++) {
+		const struct ledger_place *place = ledger_place(ledger, (uint32_t)*at);
+		const struct ledger_class *class = ledger_class(ledger, place->class);
+		const struct entry *entry = ledger_entry_of_place(&measure->tally, (uint32_t)*at);
+
+		if (!entry || !(entry->count[0] | entry->count[1]) ||
+		    (measure->kind == MEASURE_BYTES && !class->has_bytes))
+			continue;
+		*result = (struct measure_place){
+			.class = class->type,
+			.rank = class->rank,
+			.has_bytes = class->has_bytes && measure->kind != MEASURE_COUNT,
+			.backtrace = place->backtrace,
+			.function = place->function,
+		};
+		memcpy(result->amount, entry->amount, sizeof(result->amount));
+		memcpy(result->count, entry->count, sizeof(result->count));
+		++*at;
+		return true;
+	}
+	return false;
+}
+
+static int parse(const char *word, enum measure_kind *kind, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(words[i], word) != 0)
+			continue;
+		*kind = (enum measure_kind)i;
+		return 0;
+	}
+	return error_set(err, EINVAL, "--by=%s: expected bytes, count, held or wait", word);
+}
+
+int measure_begin(struct measure **result, struct report_run *run, enum measure_kind fallback,
+		  struct error *err)
+{
+	struct measure *measure = calloc(1, sizeof(*measure));
+	int rc = 0;
+
+	if (!measure)
+		return report_no_memory(err);
+	*result = measure;
+	measure->run = run;
+	measure->kind = fallback;
+	table_init(&measure->table);
+	if (run->options->by)
+		rc = parse(run->options->by, &measure->kind, err);
+	measure->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
+	ledger_tally(run->ledger, &measure->tally);
+	if (measure->kind == MEASURE_BYTES || measure->kind == MEASURE_COUNT)
+		ledger_listen(run->ledger, on_move, measure);
+	return rc;
+}
+
+void measure_free(struct measure *measure)
+{
+	if (!measure)
+		return;
+	sites_free(&measure->sites);
+	free(measure->of_process.items);
+	free(measure->waits.items);
+	table_free(&measure->table);
+	pool_free(&measure->pool);
+	free(measure);
+}

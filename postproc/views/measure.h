@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_MEASURE_H
+#define VIEWS_MEASURE_H
+
+/*
+ * What the places of a program amount to, by one of several measures, of which --by takes one: for
+ * reports that look at places in more than one way.
+ */
+
+#include "base/error.h"
+#include "postproc/views/report.h"
+
+enum measure_kind {
+	MEASURE_BYTES, /* that were gained, given back or not */
+	MEASURE_COUNT, /* of gains */
+	MEASURE_HELD,  /* at the end, bytes or objects */
+	MEASURE_WAIT,  /* time in calls that may wait */
+};
+
+/* A place and what it amounts to: bytes, ns or a number. */
+struct measure_place {
+	const char *class;
+	uint32_t rank; /* of the class */
+	bool has_bytes, has_ns;
+	const struct atlas_backtrace *backtrace;
+	const char *function;	      /* of its first call */
+	uint64_t amount[2], count[2]; /* [1]: of what the run is compared with */
+};
+
+struct measure;
+
+/* by: its word, or NULL for fallback. Returns 0, -EINVAL or -ENOMEM; run->ledger hears of it. */
+int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
+		  struct error *err);
+
+/* A call; a process has ended. Both return 0 or -ENOMEM. */
+int measure_event(struct measure *measure, const struct event *event, struct error *err);
+int measure_process(struct measure *measure, struct error *err);
+
+/* After the last process: the next place behind *at (0 at first); false after the last. */
+bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
+
+enum measure_kind measure_kind(const struct measure *measure);
+const char *measure_word(enum measure_kind kind);
+
+void measure_free(struct measure *measure);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* Of a backtrace, with what was inlined; what is further out is left out. */
+#define PATH_MAX_FUNCTIONS 2048u
+#define PROCESSES_MAX	   256u /* whose executables are compared */
+
+int paths_init(struct paths *paths, const struct report_run *run)
+{
+	*paths = (struct paths){ .run = run };
+	table_init(&paths->functions);
+	paths->symbols = calloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
+	paths->path = calloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
+	return paths->symbols && paths->path ? 0 : -ENOMEM;
+}
+
+void paths_free(struct paths *paths)
+{
+	free(paths->symbols);
+	free(paths->path);
+	free(paths->list.items);
+	table_free(&paths->functions);
+	pool_free(&paths->pool);
+}
+
+/* ---- functions ---- */
+
+/* Another build of a program has another path, and is the program all the same. */
+static const char *program_of(const struct paths *paths, const char *module)
+{
+	const struct summary *summary = paths->run->summary;
+	const char *slash = module ? strrchr(module, '/') : NULL;
+
+	for (size_t i = 0; module && i < summary->processes.count && i < PROCESSES_MAX; i++)
+		if (summary->processes.items[i].executable &&
+		    !strcmp(summary->processes.items[i].executable, module))
+			return "";
+	return slash && slash[1] ? slash + 1 : module ? module : "";
+}
+
+/* One without a name is known by its address: the same in the same build alone. */
+static bool is_function(const void *item, const void *key)
+{
+	const struct path_function *known = item, *wanted = key;
+	const char *name = known->frame.function;
+
+	if (!name || !wanted->frame.function)
+		return name == wanted->frame.function &&
+		       known->frame.address == wanted->frame.address;
+	return !strcmp(name, wanted->frame.function) && !strcmp(known->program, wanted->program);
+}
+
+static uint64_t hash_of(const struct paths *paths, const struct path_function *function)
+{
+	const char *name = function->frame.function;
+	uint64_t seed = paths->functions.seed;
+
+	if (!name)
+		return hash_two(seed, function->frame.address, 0);
+	return hash_two(seed, hash_bytes(seed, name, strlen(name)),
+			hash_bytes(seed, function->program, strlen(function->program)));
+}
+
+static struct path_function *keep(struct paths *paths, const struct path_function *wanted,
+				  uint64_t hash)
+{
+	struct path_function *function = pool_alloc(&paths->pool, sizeof(*function));
+	struct path_function **place = function ? ARRAY_ADD(&paths->list) : NULL;
+
+	if (!place || table_add(&paths->functions, hash, function))
+		return NULL;
+	*place = function;
+	*function = *wanted;
+	function->number = (uint32_t)paths->list.count - 1;
+	return function;
+}
+
+static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
+{
+	uint64_t hash = hash_of(paths, wanted);
+	struct path_function *function = table_find(&paths->functions, hash, is_function, wanted);
+
+	if (!function)
+		return keep(paths, wanted, hash);
+	if (function->frame.line != wanted->frame.line)
+		function->frame.line = 0;
+	return function;
+}
+
+static struct path_function *function_of(struct paths *paths, const struct report_symbol *symbol)
+{
+	struct path_function wanted = {
+		.frame = { .function = symbol->function,
+			   .file = symbol->file,
+			   .module = symbol->module,
+			   .line = symbol->line,
+			   .address = symbol->address,
+			   .offset = symbol->offset },
+		.program = program_of(paths, symbol->module),
+	};
+
+	return find_or_keep(paths, &wanted);
+}
+
+struct path_function *paths_function(struct paths *paths, const char *name)
+{
+	struct path_function wanted = { .program = "" };
+
+	wanted.frame.function = pool_text(&paths->pool, name, strlen(name));
+	return wanted.frame.function ? find_or_keep(paths, &wanted) : NULL;
+}
+
+/* ---- paths ---- */
+
+/* What the program called of its language's runtime; at least the outermost frame. */
+static size_t skip_runtime(const struct report_symbol *symbols, size_t count)
+{
+	size_t first = 0;
+
+	while (first < count && symbols[first].is_runtime)
+		first++;
+	return first ? first - 1 : 0;
+}
+
+/* Where the function stands already; count: nowhere. */
+static size_t place_in(struct path_function *const *path, size_t count,
+		       const struct path_function *function)
+{
+	size_t place = function->place;
+
+	return place < count && path[place] == function ? place : count;
+}
+
+size_t paths_make(struct paths *paths, const struct atlas_backtrace *backtrace, const char *called)
+{
+	size_t count = 0, first, symbols = 0;
+
+	if (backtrace && backtrace->count && paths->run->symbols)
+		symbols = paths->run->symbols(paths->run->user, backtrace, paths->symbols,
+					      PATH_MAX_FUNCTIONS);
+	while (symbols && paths->symbols[symbols - 1].is_start)
+		symbols--;
+	first = skip_runtime(paths->symbols, symbols);
+	for (size_t i = symbols; i > first; i--) {
+		struct path_function *function = function_of(paths, &paths->symbols[i - 1]);
+
+		if (!function)
+			return 0;
+		count = place_in(paths->path, count, function);
+		function->place = count;
+		paths->path[count++] = function;
+	}
+	if (!count && (paths->path[0] = paths_function(paths, called)) != NULL)
+		count = 1;
+	return count;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/places.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define FD_MAX (1u << 20) /* the kernel's own default of fs.nr_open */
+
+void places_clear(struct places *places)
+{
+	for (size_t i = 0; i < places->paths.count; i++)
+		free(places->paths.items[i]);
+	places->paths.count = 0;
+	free(places->directory);
+	places->directory = NULL;
+}
+
+void places_free(struct places *places)
+{
+	places_clear(places);
+	free(places->paths.items);
+	memset(places, 0, sizeof(*places));
+}
+
+static int set_text(char **place, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	if (text && !copy)
+		return -ENOMEM;
+	free(*place);
+	*place = copy;
+	return 0;
+}
+
+int places_set_directory(struct places *places, const char *path)
+{
+	return set_text(&places->directory, path);
+}
+
+int places_set_fd(struct places *places, uint64_t fd, const char *path)
+{
+	if (fd >= FD_MAX || (!path && fd >= places->paths.count))
+		return 0;
+	while (places->paths.count <= fd) {
+		char **place = ARRAY_ADD(&places->paths);
+
+		if (!place)
+			return -ENOMEM;
+		*place = NULL;
+	}
+	return set_text(&places->paths.items[fd], path);
+}
+
+const char *places_fd(const struct places *places, uint64_t fd)
+{
+	return fd < places->paths.count ? places->paths.items[fd] : NULL;
+}
+
+int places_copy(struct places *places, const struct places *from)
+{
+	int rc = places_set_directory(places, from->directory);
+
+	for (size_t i = 0; rc == 0 && i < from->paths.count; i++)
+		rc = places_set_fd(places, i, from->paths.items[i]);
+	return rc;
+}
+
+int path_append(struct path *path, const char *text, size_t length)
+{
+	while (path->capacity < path->length + length + 1) {
+		int rc = array_grow(&path->text, &path->capacity, 1);
+
+		if (rc)
+			return rc;
+	}
+	memcpy(path->text + path->length, text, length);
+	path->length += length;
+	path->text[path->length] = '\0';
+	return 0;
+}
+
+int path_set(struct path *path, const char *text, size_t length)
+{
+	path->length = 0;
+	return path_append(path, text, length);
+}
+
+int places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path)
+{
+	const char *base = dirfd == AT_FDCWD ? places->directory
+			   : dirfd < 0	     ? NULL
+					     : places_fd(places, (uint64_t)dirfd);
+	int rc;
+
+	if (*text == '/' || !base)
+		return path_set(path, text, strlen(text));
+	rc = path_set(path, base, strlen(base));
+	if (rc == 0)
+		rc = path_append(path, "/", 1);
+	return rc ? rc : path_append(path, text, strlen(text));
+}
+
+/* Where the part before to begins: behind the slash, never before the root's. */
+static char *part_before(char *start, char *to)
+{
+	if (to > start)
+		to--;
+	while (to > start && to[-1] != '/')
+		to--;
+	return to;
+}
+
+void path_clean(struct path *path)
+{
+	char *from = path->text, *to, *start;
+
+	/* Without its beginning nothing can be said of what `..` leads to. */
+	if (!path->length || *from != '/')
+		return;
+	start = to = ++from;
+	for (bool is_last = false; !is_last;) {
+		size_t length = strcspn(from, "/");
+		char *next = from + length + 1;
+
+		is_last = !from[length]; /* its NUL may be written over now */
+
+		if (length == 2 && !memcmp(from, "..", 2)) {
+			to = part_before(start, to);
+		} else if (length && !(length == 1 && *from == '.')) {
+			memmove(to, from, length);
+			to += length;
+			*to++ = '/';
+		}
+		from = next;
+	}
+	if (to > start)
+		to--;
+	*to = '\0';
+	path->length = (size_t)(to - path->text);
+}
+
+void path_free(struct path *path)
+{
+	free(path->text);
+	memset(path, 0, sizeof(*path));
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_REPORT_H
+#define VIEWS_REPORT_H
+
+/*
+ * A report: a fold over the events of all processes of a run that ends in sheets. It hears events,
+ * or, through the ledger, what they gained and lost; it never prints and looks up no name but to
+ * match one. One report is one file in postproc/reports/ and a row of reports.def.
+ */
+
+#include "base/error.h"
+#include "postproc/views/ledger.h"
+#include "postproc/views/sheet.h"
+#include "postproc/views/summary.h"
+#include "trace/trace.h"
+
+/* A function of a backtrace, as suppressions match it. */
+struct report_symbol {
+	const char *function, *file, *module; /* NULL: not known */
+	unsigned line;			      /* 0: not known */
+	uint64_t address;		      /* in the atlas */
+	uint64_t offset;		      /* in the module; else the address itself */
+	bool is_runtime;		      /* of the language's, not the program's */
+	bool is_start;			      /* leads from the start to the program's own code */
+};
+
+struct report_options {
+	uint64_t within;		      /* calls of a thread, for temp; 0: 1 */
+	uint64_t min_age_ns;		      /* for leaks: held at least so long */
+	const char *const *suppression_files; /* for leaks */
+	size_t suppression_count;
+	bool no_suppressions;
+	bool has_limits;   /* --fail-on */
+	const char *by;	   /* for reports that take it: what they measure; NULL: not said */
+	size_t top;	   /* rows to be printed; 0: all */
+	bool is_bottom_up; /* for tree */
+};
+
+/* A module whose functions were looked for in vain. */
+struct report_unnamed {
+	const char *path;
+	char build_id[17];	   /* its first digits; "": none */
+	uint64_t shown, unnamed;   /* frames */
+	const char *text, *advice; /* why, and the next step; NULL: none */
+};
+
+/* What all reports of a run share. */
+struct report_run {
+	const struct report_options *options;
+	const char *const *paths; /* traces, or directories */
+	size_t path_count;
+	bool is_base;		 /* what is read now is what the run is compared with (diff) */
+	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
+	struct ledger *ledger;
+	/* From the end of the last process on: the functions of a backtrace, innermost first. */
+	size_t (*symbols)(void *user, const struct atlas_backtrace *backtrace,
+			  struct report_symbol *symbols, size_t max);
+	/* The index-th module whose functions were looked for in vain; false after the last. */
+	bool (*unnamed)(void *user, size_t index, struct report_unnamed *unnamed);
+	void *user;
+};
+
+struct report {
+	bool wants_ledger;	/* run->ledger is fed */
+	bool wants_summary;	/* run->summary is fed with calls, too */
+	bool takes_by;		/* --by is its own: no column to be sorted by */
+	bool wants_base;	/* it compares two runs */
+	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
+	/* Before the first event. Returns 0 or a negative errno, and *state, which may be NULL. */
+	int (*begin)(void **state, struct report_run *run, struct error *err);
+	/* A call, after the ledger has taken it; NULL: none is wanted. Returns 0 or -ENOMEM. */
+	int (*event)(void *state, const struct event *event, struct error *err);
+	/* What is no hooked call (EVENT_NOTE); NULL: none is wanted. Returns 0 or -ENOMEM. */
+	int (*note)(void *state, const struct event *event, struct error *err);
+	/*
+	 * A process has no more events, summary_current() is about to be one of the run's; what it
+	 * holds is still in the ledger. NULL: of no interest. Returns 0 or -ENOMEM.
+	 */
+	int (*process)(void *state, struct error *err);
+	/* All processes are known. Fills its sheets. Returns 0 or a negative errno. */
+	int (*end)(void *state, struct sheets *sheets, struct error *err);
+	void (*destroy)(void *state); /* NULL: nothing to destroy */
+};
+
+struct report_row {
+	const char *name, *question, *next;
+	const struct report *report;
+};
+
+/* The index-th row of reports.def, or NULL. */
+const struct report_row *report_at(unsigned index);
+
+/* The row with that name, or NULL. */
+const struct report_row *report_find(const char *name, size_t length);
+
+/* A point of time as ns since the start of the run, once that is known. */
+static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
+{
+	return ns > run->summary->start_ns ? ns - run->summary->start_ns : 0;
+}
+
+/* Why numbers may be wrong: how many of each. */
+struct report_gaps {
+	uint64_t lost;	     /* events */
+	uint64_t incomplete; /* traces that do not say how their process ended */
+	uint64_t damaged;    /* traces */
+	uint64_t untraced;   /* programs that a process ran */
+};
+void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
+
+bool report_is_incomplete(const struct summary_process *process);
+bool report_is_untraced(const struct summary_process *process);
+
+/* A row of a sheet whose first column is the group of a class. NULL: no memory. */
+struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
+
+int report_no_memory(struct error *err);
+
+#define REPORT(name, question, next) extern const struct report report_##name;
+#define SHEET(name, by, title)
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+
+#endif

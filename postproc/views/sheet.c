@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/sheet.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/suggest.h"
+
+static const struct sheet_column columns[] = {
+#define REPORT(name, question, next)
+#define SHEET(name, by, title)
+#define COLUMN(sheet, name, kind, heading, meaning) { #name, SHEET_##kind, heading, meaning },
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+};
+
+static const struct {
+	const char *name, *by, *title;
+	int first;
+} table[] = {
+#define REPORT(name, question, next)
+#define SHEET(name, by, title) { #name, by, title, FIRST_##name },
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+	{ NULL, NULL, NULL, SHEET_COLUMN_COUNT },
+};
+
+struct sheet_facts sheet_facts(enum sheet_id id)
+{
+	return (struct sheet_facts){
+		.name = table[id].name,
+		.title = table[id].title,
+		.by = table[id].by,
+		.columns = &columns[table[id].first],
+		.column_count = (unsigned)(table[id + 1].first - table[id].first),
+	};
+}
+
+int sheet_column(const struct sheet_facts *facts, const char *name)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (!strcmp(facts->columns[i].name, name))
+			return (int)i;
+	return SHEET_COLUMN_NONE;
+}
+
+void sheets_init(struct sheets *sheets)
+{
+	memset(sheets, 0, sizeof(*sheets));
+}
+
+void sheets_free(struct sheets *sheets)
+{
+	for (unsigned i = 0; i < sheets->count; i++) {
+		free(sheets->list[i].rows.items);
+		free(sheets->list[i].groups.items);
+	}
+	pool_free(&sheets->pool);
+	memset(sheets, 0, sizeof(*sheets));
+}
+
+struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
+{
+	struct sheet *sheet;
+
+	for (unsigned i = 0; i < sheets->count; i++)
+		if (sheets->list[i].id == id)
+			return &sheets->list[i];
+	sheet = &sheets->list[sheets->count++];
+	sheet->id = id;
+	sheet->facts = sheet_facts(id);
+	sheet->pool = &sheets->pool;
+	return sheet;
+}
+
+struct sheet_cell *sheet_add(struct sheet *sheet)
+{
+	struct sheet_cell *row = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*row));
+	struct sheet_cell **place = row ? ARRAY_ADD(&sheet->rows) : NULL;
+
+	if (place)
+		*place = row;
+	return place ? row : NULL;
+}
+
+/* ---- cells ---- */
+
+void sheet_number(struct sheet_cell *cell, uint64_t number)
+{
+	cell->is_set = true;
+	cell->number = number;
+}
+
+void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes)
+{
+	sheet_number(cell, number);
+	cell->has_bytes = has_bytes;
+}
+
+void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole)
+{
+	if (whole)
+		sheet_number(cell, (uint64_t)((double)part * 10000 / (double)whole + 0.5));
+}
+
+void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace)
+{
+	cell->is_set = backtrace != NULL;
+	cell->backtrace = backtrace;
+}
+
+int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
+{
+	if (!text || !*text)
+		return 0;
+	cell->text = pool_text(sheet->pool, text, strlen(text));
+	cell->is_set = cell->text != NULL;
+	return cell->text ? 0 : -ENOMEM;
+}
+
+int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return sheet_text(sheet, cell, text);
+}
+
+int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank)
+{
+	cell->rank = rank;
+	return sheet_text(sheet, cell, name);
+}
+
+/* ---- order ---- */
+
+struct order {
+	bool has_groups;
+	int by; /* column; SHEET_COLUMN_NONE: as added */
+	bool is_text, is_change;
+};
+
+/* Changes by how much it was, more or less. */
+static uint64_t number_of(const struct sheet_cell *cell, bool is_change)
+{
+	return is_change && (int64_t)cell->number < 0 ? -cell->number : cell->number;
+}
+
+/* Larger numbers first, texts by the alphabet, what is not set last. */
+static int compare_cells(const struct sheet_cell *one, const struct sheet_cell *two, bool is_text,
+			 bool is_change)
+{
+	uint64_t a = number_of(one, is_change), b = number_of(two, is_change);
+
+	if (one->is_set != two->is_set)
+		return one->is_set ? -1 : 1;
+	if (!one->is_set)
+		return 0;
+	if (is_text)
+		return strcmp(one->text, two->text);
+	return (a < b) - (a > b);
+}
+
+static int compare_groups(const struct sheet_cell *one, const struct sheet_cell *two)
+{
+	if (one->rank != two->rank)
+		return one->rank < two->rank ? -1 : 1;
+	return compare_cells(one, two, true, false);
+}
+
+/* qsort_r() need not keep the order of equal rows, so their number decides. */
+struct numbered {
+	struct sheet_cell *row;
+	size_t number;
+};
+
+static int compare_rows(const void *a, const void *b, void *user)
+{
+	const struct numbered *one = a, *two = b;
+	const struct order *order = user;
+	int result = order->has_groups ? compare_groups(&one->row[0], &two->row[0]) : 0;
+
+	if (!result && order->by >= 0)
+		result = compare_cells(&one->row[order->by], &two->row[order->by], order->is_text,
+				       order->is_change);
+	if (!result)
+		result = (one->number > two->number) - (one->number < two->number);
+	return result;
+}
+
+static int sort(struct sheet *sheet, struct order *order)
+{
+	size_t count = sheet->rows.count;
+	struct numbered *rows = count ? malloc(count * sizeof(*rows)) : NULL;
+
+	if (count && !rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct numbered){ sheet->rows.items[i], i };
+	if (count)
+		qsort_r(rows, count, sizeof(*rows), compare_rows, order);
+	for (size_t i = 0; i < count; i++)
+		sheet->rows.items[i] = rows[i].row;
+	free(rows);
+	return 0;
+}
+
+/* ---- groups and sums ---- */
+
+static bool has_sum(enum sheet_kind kind)
+{
+	return kind == SHEET_COUNT || kind == SHEET_BYTES || kind == SHEET_AMOUNT ||
+	       kind == SHEET_CHANGE;
+}
+
+static void add_to_sums(const struct sheet *sheet, struct sheet_cell *sums,
+			const struct sheet_cell *row)
+{
+	for (unsigned i = 0; i < sheet->facts.column_count; i++) {
+		if (!row[i].is_set || !has_sum(sheet->facts.columns[i].kind))
+			continue;
+		sums[i].is_set = true;
+		sums[i].has_bytes = row[i].has_bytes;
+		sums[i].has_ns = row[i].has_ns;
+		sums[i].number += row[i].number;
+	}
+}
+
+static struct sheet_group *begin_group(struct sheet *sheet, const char *name, size_t first)
+{
+	struct sheet_group *group = ARRAY_ADD(&sheet->groups);
+
+	if (!group)
+		return NULL;
+	*group = (struct sheet_group){
+		.name = name,
+		.first = first,
+		.sums = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*group->sums)),
+		.rest = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*group->rest)),
+	};
+	return group->sums && group->rest ? group : NULL;
+}
+
+/* The rows are sorted. most: of a group that are shown; 0: all. */
+static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
+{
+	struct sheet_group *group = NULL;
+
+	for (size_t i = 0; i < sheet->rows.count; i++) {
+		const struct sheet_cell *row = sheet->rows.items[i];
+
+		if (!group || (has_groups && strcmp(group->name, row[0].text) != 0))
+			group = begin_group(sheet, has_groups ? row[0].text : NULL, i);
+		if (!group)
+			return -ENOMEM;
+		group->count++;
+		add_to_sums(sheet, group->sums, row);
+		if (most && group->shown == most)
+			add_to_sums(sheet, group->rest, row);
+		else
+			group->shown++;
+	}
+	return 0;
+}
+
+static bool is_text(enum sheet_kind kind)
+{
+	return kind == SHEET_TEXT || kind == SHEET_NOTE || kind == SHEET_GROUP;
+}
+
+/* Its rows stand as they do. */
+static bool is_tree(const struct sheet_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == SHEET_BRANCH)
+			return true;
+	return false;
+}
+
+/* is_known: set if the sheet has the column by. */
+static int finish(struct sheet *sheet, const char *by, size_t top, bool *is_known)
+{
+	const struct sheet_facts *facts = &sheet->facts;
+	struct order order = { .has_groups = facts->columns[0].kind == SHEET_GROUP };
+	int asked = by && !is_tree(facts) ? sheet_column(facts, by) : SHEET_COLUMN_NONE;
+	int rc;
+
+	/* A histogram stays in its order. */
+	order.by = *facts->by ? sheet_column(facts, facts->by) : SHEET_COLUMN_NONE;
+	if (asked >= 0 && facts->columns[asked].kind != SHEET_BACKTRACE) {
+		order.by = asked;
+		*is_known = true;
+	}
+	order.is_change = order.by >= 0 && facts->columns[order.by].kind == SHEET_CHANGE;
+	order.is_text = order.by >= 0 && is_text(facts->columns[order.by].kind);
+	rc = sort(sheet, &order);
+	return rc ? rc : make_groups(sheet, order.has_groups, order.by < 0 ? 0 : top);
+}
+
+static int refuse_column(const struct sheets *sheets, const char *by, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, by, strlen(by));
+	for (unsigned i = 0; i < sheets->count; i++)
+		for (unsigned c = 0; c < sheets->list[i].facts.column_count; c++)
+			suggest_try(&suggest, sheets->list[i].facts.columns[c].name);
+	return error_set(err, EINVAL,
+			 "--by=%s: no such column in this report%s; holdtrace-report(1) lists them",
+			 by, suggest_text(&suggest));
+}
+
+int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err)
+{
+	bool is_known = by == NULL;
+
+	for (unsigned i = 0; i < sheets->count; i++)
+		if (finish(&sheets->list[i], by, top, &is_known))
+			return error_set(err, ENOMEM, "no memory for the report");
+	if (is_known)
+		return 0;
+	return refuse_column(sheets, by, err);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_SHEET_H
+#define VIEWS_SHEET_H
+
+/*
+ * What a report finds out: sheets of rows and columns, for whatever writer. Which sheets there are
+ * and what their columns mean are rows of reports.def. A cell is a bare value; units, widths and
+ * names of functions are the writer's. Sorting, sums and what is left out are settled here.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "postproc/views/atlas.h"
+
+enum sheet_kind {
+	SHEET_GROUP,	 /* text: rows with the same one stand together; the first column alone */
+	SHEET_TEXT,	 /* of foreign origin: whoever prints it escapes it */
+	SHEET_NOTE,	 /* a text that is no column on a screen, but a line below the row */
+	SHEET_COUNT,	 /* a number that can be summed up */
+	SHEET_PROCESSES, /* a number of processes: of no interest in a run of one */
+	SHEET_NUMBER,	 /* one that cannot: pid */
+	SHEET_BYTES,	 /* a count of bytes */
+	SHEET_SIZE,	 /* bytes that it makes no sense to sum up: a limit, an average */
+	SHEET_AMOUNT,	 /* bytes or objects, as the row's class has it: sheet_amount() */
+	SHEET_PART,	 /* an amount that has those of other rows in it, or is in theirs */
+	SHEET_CHANGE,	 /* an amount more (or less, a negative int64_t) */
+	SHEET_NS,	 /* a length of time in ns */
+	SHEET_TIME,	 /* a point of time in ns since the start of the run */
+	SHEET_PERCENT,	 /* in hundredths of a percent */
+	SHEET_BAR,	 /* the same, drawn where there is room */
+	SHEET_CURVE,	 /* a number over the first column: a sheet that has some is a chart */
+	SHEET_CURVE_BYTES,
+	SHEET_KEY,	 /* a number by which programs find a row; not on a screen */
+	SHEET_OBJECT,	 /* an address or handle */
+	SHEET_BACKTRACE, /* frames in the atlas of the run */
+	SHEET_BRANCH,	 /* functions of a tree; rows stand in pre-order */
+};
+
+/* A function that a branch leads through. */
+struct sheet_frame {
+	const char *function, *file, *module; /* NULL: not known */
+	unsigned line;			      /* 0: not known, or several */
+	uint64_t address;		      /* in the atlas; 0: in no module */
+	uint64_t offset;		      /* in the module */
+};
+
+/* What stands in a row of a tree: functions that lead to nothing but the next. */
+struct sheet_branch {
+	uint32_t depth;	  /* rows that lead to it */
+	bool is_outwards; /* from what was called to who called it */
+	uint32_t count;
+	const struct sheet_frame *frames[];
+};
+
+enum sheet_id {
+#define REPORT(name, question, next)
+#define SHEET(name, by, title) SHEET_##name,
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+	SHEET_ID_COUNT
+};
+
+/* Columns of all sheets have one count: COLUMN_sheet_name - FIRST_sheet is the place in a row. */
+enum sheet_column_id {
+	SHEET_COLUMN_NONE = -1,
+#define REPORT(name, question, next)
+#define SHEET(name, by, title)			    FIRST_##name, BEFORE_##name = FIRST_##name - 1,
+#define COLUMN(sheet, name, kind, heading, meaning) COLUMN_##sheet##_##name,
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+	SHEET_COLUMN_COUNT
+};
+
+/* The cell of a row: CELL(row, leaks, bytes). */
+#define CELL(row, sheet, column) (&(row)[COLUMN_##sheet##_##column - FIRST_##sheet])
+
+struct sheet_column {
+	const char *name; /* in JSON, CSV and --by */
+	enum sheet_kind kind;
+	const char *heading, *meaning;
+};
+
+struct sheet_facts {
+	const char *name, *title;
+	const char *by; /* column that it is sorted by, the largest first; "": as added */
+	const struct sheet_column *columns;
+	unsigned column_count;
+};
+
+struct sheet_cell {
+	bool is_set;	/* else the value is not known, or there is none */
+	bool has_bytes; /* SHEET_AMOUNT and the like: bytes */
+	bool has_ns;	/* likewise: ns */
+	uint32_t rank;	/* SHEET_GROUP: of the group among the others */
+	union {
+		uint64_t number;
+		const char *text; /* lives as long as the sheets */
+		const struct atlas_backtrace *backtrace;
+		const struct sheet_branch *branch;
+	};
+};
+
+/* Rows that stand together. */
+struct sheet_group {
+	const char *name; /* NULL: the sheet has no groups */
+	size_t first;	  /* row */
+	size_t shown;	  /* rows from there on that are to be printed */
+	size_t count;	  /* rows that there are */
+	/* By column, of those that can be summed up: all its rows, and those not shown. */
+	struct sheet_cell *sums, *rest;
+};
+
+struct sheet {
+	enum sheet_id id;
+	struct sheet_facts facts;
+	struct pool *pool;
+	struct {
+		struct sheet_cell **items;
+		size_t count, capacity;
+	} rows;
+	struct { /* after sheets_finish() */
+		struct sheet_group *items;
+		size_t count, capacity;
+	} groups;
+	const char *note; /* a line about all of it, or NULL */
+};
+
+/* The sheets of some reports, in order. */
+struct sheets {
+	struct pool pool; /* rows and texts */
+	struct sheet list[SHEET_ID_COUNT];
+	unsigned count;
+};
+
+struct sheet_facts sheet_facts(enum sheet_id id);
+
+/* The place of the column with that name; -1: there is none. */
+int sheet_column(const struct sheet_facts *facts, const char *name);
+
+void sheets_init(struct sheets *sheets);
+void sheets_free(struct sheets *sheets);
+
+/* A sheet that is to be filled; the same one if it was begun before. Never NULL. */
+struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id);
+
+/* A new row whose cells are not set. NULL: no memory. */
+struct sheet_cell *sheet_add(struct sheet *sheet);
+
+void sheet_number(struct sheet_cell *cell, uint64_t number);
+void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes);
+void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
+void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace);
+
+/* text is copied; NULL or "": the cell is not set. Returns 0 or -ENOMEM. */
+int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);
+
+/* As sheet_text(), with printf's words. */
+int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A group's name, and its place among the groups. Returns 0 or -ENOMEM. */
+int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank);
+
+/*
+ * Sorts all sheets, by the column named by where a sheet has it (NULL: by its own), puts the rows
+ * of each group together and sums them up; of each at most top are to be printed (0: all). Returns
+ * 0, -ENOMEM, or -EINVAL if no sheet has such a column.
+ */
+int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/suppress.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "postproc/views/report.h"
+
+#define FRAMES_LOOKED_AT 64
+
+static const struct {
+	enum suppress_kind kind;
+	const char *text, *about;
+} builtin[] = {
+#define SUPPRESSION(kind, pattern, about) { SUPPRESS_##kind, pattern, about },
+#include "postproc/suppressions.def"
+#undef SUPPRESSION
+};
+
+/* ---- matching ---- */
+
+/* The pattern up to its next * stands at text. Returns behind it, or NULL. */
+static bool stands_at(const char *piece, size_t length, const char *text)
+{
+	return !strncmp(piece, text, length);
+}
+
+bool suppress_matches(const char *pattern, const char *text)
+{
+	bool is_anchored = *pattern == '^';
+
+	pattern += is_anchored;
+	while (*pattern) {
+		size_t length = strcspn(pattern, "*");
+		bool is_end = pattern[length] == '\0' && length && pattern[length - 1] == '$';
+		size_t literal = length - is_end;
+
+		/* The last piece of an ended pattern stands at the end and nowhere else. */
+		if (is_end && !is_anchored) {
+			size_t left = strlen(text);
+
+			return left >= literal &&
+			       stands_at(pattern, literal, text + left - literal);
+		}
+		while (!stands_at(pattern, literal, text)) {
+			if (is_anchored || !*text)
+				return false;
+			text++;
+		}
+		text += literal;
+		if (is_end)
+			return !*text;
+		pattern += length + strspn(pattern + length, "*");
+		is_anchored = false;
+	}
+	return true;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The module's name begins with one of the words. */
+static bool is_one_of(const char *words, const char *module)
+{
+	const char *name = module ? base_name(module) : "";
+
+	for (size_t length; *words; words += length + strspn(words + length, " ")) {
+		length = strcspn(words, " ");
+		if (length && !strncmp(words, name, length))
+			return true;
+	}
+	return false;
+}
+
+static bool matches_symbol(const char *pattern, const struct report_symbol *symbol)
+{
+	return (symbol->function && suppress_matches(pattern, symbol->function)) ||
+	       (symbol->file && suppress_matches(pattern, symbol->file)) ||
+	       (symbol->module && suppress_matches(pattern, symbol->module));
+}
+
+static bool matches(const struct suppress_pattern *pattern, const struct report_symbol *symbols,
+		    size_t count)
+{
+	size_t matched = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (pattern->kind == SUPPRESS_ANY && matches_symbol(pattern->text, &symbols[i]))
+			return true;
+		matched += pattern->kind != SUPPRESS_ANY &&
+			   is_one_of(pattern->text, symbols[i].module);
+		if (pattern->kind == SUPPRESS_INNERMOST)
+			break;
+	}
+	if (pattern->kind == SUPPRESS_ANY)
+		return false;
+	return matched && (pattern->kind == SUPPRESS_INNERMOST || matched == count);
+}
+
+struct suppress_pattern *suppress_find(struct suppress *suppress, const struct report_run *run,
+				       const struct atlas_backtrace *backtrace)
+{
+	struct report_symbol symbols[FRAMES_LOOKED_AT];
+	size_t count;
+
+	if (!suppress->patterns.count || !run->symbols)
+		return NULL;
+	count = run->symbols(run->user, backtrace, symbols, FRAMES_LOOKED_AT);
+	for (size_t i = 0; i < suppress->patterns.count; i++)
+		if (matches(&suppress->patterns.items[i], symbols, count))
+			return &suppress->patterns.items[i];
+	return NULL;
+}
+
+/* ---- patterns ---- */
+
+static int add(struct suppress *suppress, enum suppress_kind kind, const char *text,
+	       const char *about)
+{
+	struct suppress_pattern *pattern = ARRAY_ADD(&suppress->patterns);
+
+	if (!pattern)
+		return -ENOMEM;
+	*pattern = (struct suppress_pattern){
+		.kind = kind,
+		.text = pool_text(&suppress->pool, text, strlen(text)),
+		.about = pool_text(&suppress->pool, about, strlen(about)),
+	};
+	return pattern->text && pattern->about ? 0 : -ENOMEM;
+}
+
+int suppress_builtin(struct suppress *suppress, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
+		if (add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about))
+			return report_no_memory(err);
+	return 0;
+}
+
+/* "leak:pattern"; other tools' kinds (race:, deadlock:) are no business of ours. */
+static int read_line(struct suppress *suppress, const char *path, unsigned number, char *line,
+		     struct error *err)
+{
+	line += strspn(line, " \t");
+	line[strcspn(line, "\r\n")] = '\0';
+	for (size_t end = strlen(line); end && strchr(" \t", line[end - 1]);)
+		line[--end] = '\0';
+	if (!*line || *line == '#')
+		return 0;
+	if (!strchr(line, ':'))
+		return error_set(err, EBADMSG, "%s: line %u is no suppression: leak:PATTERN", path,
+				 number);
+	if (strncmp(line, "leak:", 5) != 0)
+		return 0;
+	return add(suppress, SUPPRESS_ANY, line + 5, path) ? report_no_memory(err) : 0;
+}
+
+int suppress_read(struct suppress *suppress, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+	int rc = 0;
+
+	if (!file)
+		return error_system(err, errno, "--suppress=%s: cannot open", path);
+	for (unsigned number = 1; rc == 0 && getline(&line, &room, file) >= 0; number++)
+		rc = read_line(suppress, path, number, line, err);
+	if (rc == 0 && ferror(file))
+		rc = error_system(err, EIO, "--suppress=%s: cannot read", path);
+	return rc;
+}
+
+const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index)
+{
+	return index < suppress->patterns.count ? &suppress->patterns.items[index] : NULL;
+}
+
+void suppress_free(struct suppress *suppress)
+{
+	pool_free(&suppress->pool);
+	free(suppress->patterns.items);
+	*suppress = (struct suppress){ 0 };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_SUPPRESS_H
+#define VIEWS_SUPPRESS_H
+
+/*
+ * What is held and need not be told of: patterns in LeakSanitizer's syntax, from files and built
+ * in (suppressions.def). Each counts what it leaves out, so that nothing vanishes unseen.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "postproc/views/atlas.h"
+
+struct report_run;
+
+/* Which frames of a backtrace must match. */
+enum suppress_kind {
+	SUPPRESS_ANY,	    /* the function, file or module of one: LeakSanitizer's rule */
+	SUPPRESS_INNERMOST, /* the module of the innermost */
+	SUPPRESS_ONLY,	    /* the modules of all, each one of the words of the pattern */
+};
+
+struct suppress_pattern {
+	enum suppress_kind kind;
+	const char *text, *about;
+	uint64_t sites, count, bytes; /* that it left out; its user counts */
+};
+
+struct suppress {
+	struct pool pool;
+	struct {
+		struct suppress_pattern *items;
+		size_t count, capacity;
+	} patterns;
+};
+
+/* Both return 0 or a negative errno: -ENOENT and the like, -EBADMSG (no suppression), -ENOMEM. */
+int suppress_builtin(struct suppress *suppress, struct error *err);
+int suppress_read(struct suppress *suppress, const char *path, struct error *err);
+
+/* The first pattern that matches a backtrace, or NULL. */
+struct suppress_pattern *suppress_find(struct suppress *suppress, const struct report_run *run,
+				       const struct atlas_backtrace *backtrace);
+
+/* The index-th pattern, or NULL. */
+const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index);
+
+void suppress_free(struct suppress *suppress);
+
+/*
+ * LeakSanitizer's rule: the pattern is found somewhere in the text; * stands for anything, ^ and $
+ * for begin and end.
+ */
+bool suppress_matches(const char *pattern, const char *text);
+
+#endif

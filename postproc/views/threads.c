@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/threads.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+
+/* ---- the tables ---- */
+
+/* The table's item for a key is to mean this thread from now on. */
+static int name_by(struct held_table *table, uint64_t key, uint32_t index)
+{
+	struct held *held = held_find(table, 0, key);
+
+	if (!held)
+		held = held_add(table, 0, key);
+	if (!held)
+		return -ENOMEM;
+	held->site = index;
+	return 0;
+}
+
+static uint32_t find_by(const struct held_table *table, uint64_t key)
+{
+	const struct held *held = held_find(table, 0, key);
+
+	return held ? held->site : THREAD_NONE;
+}
+
+/* Index of a new thread; THREAD_NONE: no memory. tid and pthread may be 0. */
+static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
+{
+	struct thread_life *thread = ARRAY_ADD(&threads->list);
+	uint32_t index = (uint32_t)threads->list.count - 1;
+
+	if (!thread)
+		return THREAD_NONE;
+	*thread = (struct thread_life){
+		.tid = tid,
+		.pthread = pthread,
+		.creator = THREAD_NONE,
+		.first_ns = time_ns,
+		.last_ns = time_ns,
+	};
+	if (tid && name_by(&threads->by_number, tid, index))
+		return THREAD_NONE;
+	if (pthread && name_by(&threads->by_handle, pthread, index))
+		return THREAD_NONE;
+	return index;
+}
+
+/*
+ * Whose event it is. A thread that was made and has not yet been heard of is known by its handle;
+ * its kernel's number may have been another's before.
+ */
+static uint32_t look_up(struct threads *threads, const struct event *event)
+{
+	uint32_t index = event->pthread ? find_by(&threads->by_handle, event->pthread)
+					: find_by(&threads->by_number, event->thread);
+	struct thread_life *thread;
+
+	if (index == THREAD_NONE)
+		return add(threads, event->thread, event->pthread, event->time_ns);
+	thread = &threads->list.items[index];
+	if (thread->tid == event->thread)
+		return index;
+	if (thread->tid)
+		return add(threads, event->thread, event->pthread, event->time_ns);
+	thread->tid = event->thread;
+	return name_by(&threads->by_number, event->thread, index) ? THREAD_NONE : index;
+}
+
+static uint32_t thread_of(struct threads *threads, const struct event *event)
+{
+	const struct thread_life *last =
+		threads->last != THREAD_NONE ? &threads->list.items[threads->last] : NULL;
+
+	if (!last || last->tid != event->thread || last->pthread != event->pthread)
+		threads->last = look_up(threads, event);
+	return threads->last;
+}
+
+/* ---- waits ---- */
+
+/* By the class of the hook: what is waited for in it, and 1; 0: it is no wait. */
+static const unsigned char waits[RESOURCE_COUNT] = {
+	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
+	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,
+	[RESOURCE_SEMSET] = THREAD_WAIT_SEMAPHORE + 1,
+	[RESOURCE_CONDITION] = THREAD_WAIT_CONDITION + 1,
+	[RESOURCE_THREAD] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_BARRIER] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_PROCESS] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_FD] = THREAD_WAIT_OTHER + 1,
+	[RESOURCE_FILE] = THREAD_WAIT_OTHER + 1,
+	[RESOURCE_DIRECTORY] = THREAD_WAIT_OTHER + 1,
+};
+
+/* False: it is no wait, or its time is in that of the call around it. */
+static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *wait)
+{
+	enum moment moment = hook ? hook_moment(hook) : MOMENT_DEFAULT;
+
+	if ((moment != MOMENT_WAITS && moment != MOMENT_SPLIT) || !waits[hook->resource])
+		return false;
+	*wait = (enum thread_wait)(waits[hook->resource] - 1);
+	return *wait != THREAD_WAIT_OTHER || depth == 0;
+}
+
+static void add_wait(struct thread_life *thread, const struct hook *hook, const struct event *event)
+{
+	enum thread_wait wait;
+
+	if (event->leave_ns < event->enter_ns + THREADS_WAIT_NS ||
+	    !wait_of(hook, event->depth, &wait))
+		return;
+	thread->waited_ns[wait] += event->leave_ns - event->enter_ns;
+}
+
+/* ---- what becomes of them ---- */
+
+/* Made by this call: the last user of the handle from now on. */
+static int create(struct threads *threads, uint32_t creator, const struct event *event)
+{
+	uint32_t index = add(threads, 0, event->object, event->time_ns);
+	struct thread_life *thread;
+
+	if (index == THREAD_NONE)
+		return -ENOMEM;
+	thread = &threads->list.items[index];
+	thread->creator = creator;
+	thread->backtrace = event->backtrace;
+	thread->index = event->index;
+	return 0;
+}
+
+static void join(struct thread_life *thread, const struct event *event)
+{
+	thread->is_joined = true;
+	/* Who had to wait saw its end; else it had ended before. */
+	if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
+		thread->ended_ns = event->leave_ns;
+}
+
+static void set_name(struct thread_life *thread, const struct event *event)
+{
+	const char *name = event_argument(event, "name");
+
+	if (name)
+		snprintf(thread->name, sizeof(thread->name), "%s", name);
+}
+
+/* The thread that a call is about, or NULL. */
+static struct thread_life *object_of(struct threads *threads, const struct event *event)
+{
+	uint32_t index = find_by(&threads->by_handle, event->object);
+
+	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
+}
+
+/* A successful call about a thread. */
+static int on_thread(struct threads *threads, uint32_t caller, const struct event *event)
+{
+	struct thread_life *thread = object_of(threads, event);
+	const char *function = event->function->name;
+
+	/* A join that was refused gives its thread back with a part of its own. */
+	if (event->type == CALL_TYPE_ALLOC)
+		return event->part ? 0 : create(threads, caller, event);
+	if (event->operation == OPERATION_END)
+		threads->list.items[caller].has_ended = true;
+	else if (!strcmp(function, "prctl"))
+		set_name(&threads->list.items[caller], event);
+	else if (!thread || event->moment == MOMENT_HALF)
+		return 0;
+	else if (event->operation == OPERATION_WAIT || strstr(function, "join"))
+		join(thread, event);
+	else if (event->operation == OPERATION_FREE)
+		thread->is_detached = true;
+	else
+		set_name(thread, event);
+	return 0;
+}
+
+int threads_event(struct threads *threads, const struct event *event)
+{
+	uint32_t caller = thread_of(threads, event);
+	struct thread_life *thread;
+
+	if (caller == THREAD_NONE)
+		return -ENOMEM;
+	thread = &threads->list.items[caller];
+	thread->is_first |= event->thread == event->process->pid;
+	if (event->time_ns > thread->last_ns)
+		thread->last_ns = event->time_ns;
+	if (event->leave_ns > thread->last_ns)
+		thread->last_ns = event->leave_ns;
+	if (!event->part && event->moment != MOMENT_HALF) {
+		thread->events++;
+		add_wait(thread, event->function->hook, event);
+	}
+	if (event->flags & (CALL_FAILED | CALL_OF_CHILD) || !event->function->hook ||
+	    event->function->hook->resource != RESOURCE_THREAD)
+		return 0;
+	return on_thread(threads, caller, event);
+}
+
+static const struct hook *hook_named(const char *name)
+{
+	for (unsigned i = 0; i < HOOK_COUNT; i++)
+		if (hook_table[i].name && !strcmp(hook_table[i].name, name))
+			return &hook_table[i];
+	return NULL;
+}
+
+/* ~open: a call that had not come back at the end; ~process: there is a first thread. */
+int threads_note(struct threads *threads, const struct event *event)
+{
+	const char *name = event->function->name, *call = event_argument(event, "call");
+	struct thread_life *thread;
+	uint32_t index;
+
+	if (strcmp(name, "~open") != 0 && strcmp(name, "~process") != 0)
+		return 0;
+	index = thread_of(threads, event);
+	if (index == THREAD_NONE)
+		return -ENOMEM;
+	thread = &threads->list.items[index];
+	thread->is_first |= event->thread == event->process->pid;
+	if (!call)
+		return 0;
+	snprintf(thread->open_call, sizeof(thread->open_call), "%s", call);
+	add_wait(thread, hook_named(call), event);
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+void threads_init(struct threads *threads)
+{
+	*threads = (struct threads){ .last = THREAD_NONE };
+	held_init(&threads->by_number);
+	held_init(&threads->by_handle);
+}
+
+void threads_clear(struct threads *threads)
+{
+	free(threads->list.items);
+	held_free(&threads->by_number);
+	held_free(&threads->by_handle);
+	threads_init(threads);
+}

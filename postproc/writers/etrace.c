@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * etrace (the output format document of its tracer): lines of text for what the processes of a run
+ * do with files, descriptors and each other. Every line says who, on which processor and when. What
+ * the document leaves open is decided thus: who is a thread, numbered as the tracer does; markers
+ * end in `|`; times grow with every line of the file; a call's lines stand together.
+ */
+#include "postproc/writers/etrace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/writers/writers.h"
+
+int etrace_no_memory(struct error *err)
+{
+	return error_system(err, ENOMEM, "etrace");
+}
+
+/* arguments */
+
+#define PART_LEAST 3000 /* bytes: no part but the last is shorter */
+
+/* A long text is in parts: NAME, NAME+1, NAME+2. */
+static const char *part_of(const struct event *event, const char *name, unsigned number)
+{
+	char part[64];
+
+	snprintf(part, sizeof(part), "%.40s+%u", name, number);
+	return event_argument(event, part);
+}
+
+const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name)
+{
+	const char *value = event_argument(event, name), *part;
+
+	if (!value || path_set(&etrace->value, value, strlen(value)))
+		return NULL;
+	for (unsigned i = 1; strlen(value) >= PART_LEAST; i++, value = part) {
+		part = part_of(event, name, i);
+		if (!part)
+			break;
+		if (path_append(&etrace->value, part, strlen(part)))
+			return NULL;
+	}
+	return etrace->value.text;
+}
+
+int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise)
+{
+	const char *value = event_argument(event, name);
+	char *end;
+	int64_t number;
+
+	if (!value || !*value)
+		return otherwise;
+	number = *value == '-' ? strtoll(value, &end, 0) : (int64_t)strtoull(value, &end, 0);
+	return *end ? otherwise : number;
+}
+
+/* programs */
+
+static void put_argument_list(struct etrace *etrace)
+{
+	const struct path *list = &etrace->image.arguments;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < etrace->image.count; i++) {
+		size_t length = strlen(list->text + at);
+
+		etrace_argument(&etrace->lines, i, list->text + at, length);
+		at += length + 1;
+	}
+	etrace_line(&etrace->lines, "End_of_args|");
+}
+
+/* All arguments of a program that began were told: its lines can be made. */
+static void put_image(struct etrace *etrace)
+{
+	const struct path *program = &etrace->image.program;
+	const struct path *interpreter = &etrace->image.interpreter;
+	const struct path *directory = &etrace->image.directory;
+
+	if (!etrace->image.process)
+		return;
+	etrace_block(&etrace->lines, etrace->image.process->leader, etrace->image.time_ns,
+		     etrace->image.cpu);
+	etrace_line(&etrace->lines,
+		    "New_proc|argsize=%zu,prognameisize=%zu,prognamepsize=%zu,cwdsize=%zu",
+		    etrace->image.arguments.length, interpreter->length, program->length,
+		    directory->length);
+	etrace_text(&etrace->lines, "PI", interpreter->text, interpreter->length);
+	etrace_text(&etrace->lines, "PP", program->text, program->length);
+	etrace_text(&etrace->lines, "CW", directory->text, directory->length);
+	put_argument_list(etrace);
+	etrace->image.process = NULL;
+}
+
+static int set_path(struct path *path, const char *text)
+{
+	return path_set(path, text ? text : "", text ? strlen(text) : 0);
+}
+
+/* The file that was asked for, and the one that runs: a script's interpreter. */
+static int take_program(struct etrace *etrace, const struct etrace_call *call)
+{
+	const struct event *event = call->event;
+	const char *executable = event_argument(event, "executable");
+	const char *program = event_argument(event, "program");
+	const char *interpreter = event_argument(event, "interpreter");
+	int rc;
+
+	if (!program || !*program)
+		program = executable ? executable : "";
+	rc = places_join(&call->process->places, AT_FDCWD, program, &etrace->image.program);
+	path_clean(&etrace->image.program);
+	if (rc)
+		return rc;
+	return set_path(&etrace->image.interpreter,
+			interpreter ? interpreter : etrace->image.program.text);
+}
+
+static int begin_image(struct etrace *etrace, const struct etrace_call *call)
+{
+	const char *directory = etrace_value(etrace, call->event, "directory");
+
+	places_clear(&call->process->places);
+	if (places_set_directory(&call->process->places, directory) ||
+	    set_path(&etrace->image.directory, directory) || take_program(etrace, call))
+		return -ENOMEM;
+	if (!etrace->first_directory.length && set_path(&etrace->first_directory, directory))
+		return -ENOMEM;
+	etrace->image.process = call->process;
+	etrace->image.time_ns = call->event->time_ns;
+	etrace->image.cpu = call->event->cpu;
+	etrace->image.arguments.length = 0;
+	etrace->image.count = 0;
+	return 0;
+}
+
+/* argvN, and its parts argvN+1 and so on, which come in order. */
+static int take_argument(struct etrace *etrace, const struct wire_value *value)
+{
+	struct path *list = &etrace->image.arguments;
+
+	if (strncmp(value->name, "argv", 4) != 0)
+		return 0;
+	if (strchr(value->name, '+') && list->length)
+		list->length--;
+	else
+		etrace->image.count++;
+	return path_append(list, value->value, strlen(value->value) + 1);
+}
+
+/* ~process: the first says what it is, the others go on with its arguments. */
+static int take_process(struct etrace *etrace, const struct etrace_call *call)
+{
+	const struct event *event = call->event;
+	int rc = 0;
+
+	if (event_argument(event, "executable")) {
+		put_image(etrace);
+		rc = begin_image(etrace, call);
+	}
+	for (uint32_t i = 0;
+	     rc == 0 && etrace->image.process == call->process && i < event->argument_count; i++)
+		rc = take_argument(etrace, &event->arguments[i]);
+	return rc;
+}
+
+/* events */
+
+static int take_note(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const char *name = call->event->function->name;
+	const char *value;
+	int rc = 0;
+
+	if (!strcmp(name, "~process")) {
+		rc = take_process(etrace, call);
+	} else if (!strcmp(name, "~fd")) {
+		value = etrace_value(etrace, call->event, "path");
+		rc = places_set_fd(&call->process->places,
+				   (uint64_t)etrace_number(call->event, "fd", -1), value);
+	} else if (!strcmp(name, "~end")) {
+		value = event_argument(call->event, "how");
+		etrace_end_process(etrace, call, value ? value : "");
+	}
+	return rc ? etrace_no_memory(err) : 0;
+}
+
+/* The row of the event's function, looked for once. */
+static int find_row(struct etrace *etrace, const struct function *function,
+		    const struct etrace_row **row)
+{
+	while (etrace->rows.count <= function->id) {
+		const struct etrace_row **place = ARRAY_ADD(&etrace->rows);
+		const struct function *next =
+			trace_function(etrace->trace, (uint32_t)etrace->rows.count - 1);
+
+		if (!place)
+			return -ENOMEM;
+		*place = next ? etrace_row_of(next->name) : NULL;
+	}
+	*row = etrace->rows.items[function->id];
+	return 0;
+}
+
+static int take_call(struct etrace *etrace, struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	bool is_close;
+
+	if (find_row(etrace, event->function, &call->row))
+		return etrace_no_memory(err);
+	is_close = event_is_free(event) && event->resource->known == RESOURCE_FD;
+	if (!call->row && !is_close && event->thread == 0)
+		return 0;
+	call->process = tasks_process(&etrace->tasks, event);
+	call->task = call->process ? tasks_of(&etrace->tasks, call->process, event) : NULL;
+	if (!call->task)
+		return etrace_no_memory(err);
+	if (is_close && strncmp(event->function->name, "dup", 3) != 0)
+		return etrace_close(etrace, call, err);
+	return call->row ? call->row->take(etrace, call, err) : 0;
+}
+
+int write_etrace_event(void *state, const struct event *event, struct error *err)
+{
+	struct etrace *etrace = state;
+	struct etrace_call call = { .event = event };
+
+	if (event->kind == EVENT_PROCESS)
+		return tasks_process(&etrace->tasks, event) ? 0 : etrace_no_memory(err);
+	if (!event_is_call(event))
+		return 0;
+	if (etrace->image.process && (event->process != etrace->image.process->facts ||
+				      strcmp(event->function->name, "~process") != 0))
+		put_image(etrace);
+	if (event->kind == EVENT_CALL)
+		return take_call(etrace, &call, err);
+	call.process = tasks_process(&etrace->tasks, event);
+	call.task = call.process ? call.process->leader : NULL;
+	return call.task ? take_note(etrace, &call, err) : etrace_no_memory(err);
+}
+
+/* the whole */
+
+int write_etrace_begin(void **state, const struct trace *trace,
+		       const struct writer_options *options, struct error *err)
+{
+	struct etrace *etrace = calloc(1, sizeof(*etrace));
+	int rc;
+
+	if (!etrace)
+		return etrace_no_memory(err);
+	etrace->trace = trace;
+	etrace->out = options->out;
+	etrace->is_framed = options->etrace_framing && !strcmp(options->etrace_framing, "cas");
+	tasks_init(&etrace->tasks);
+	rc = etrace_lines_init(&etrace->lines, err);
+	*state = etrace;
+	return rc;
+}
+
+/* What CAS's reader wants: a first line that it does not read, and ftrace's columns cut down. */
+static void put_framing(struct etrace *etrace)
+{
+	const struct path *directory = &etrace->first_directory;
+
+	out_text(etrace->out, "INITCWD=");
+	for (size_t i = 0; i < directory->length; i++)
+		out_char(etrace->out, directory->text[i] == '\n' ? '?' : directory->text[i]);
+	out_char(etrace->out, '\n');
+}
+
+int write_etrace_end(void *state, struct error *err)
+{
+	struct etrace *etrace = state;
+	int rc;
+
+	put_image(etrace);
+	rc = tasks_finish(&etrace->tasks, err);
+	if (rc)
+		return rc;
+	if (etrace->is_framed)
+		put_framing(etrace);
+	return etrace_lines_print(&etrace->lines, &etrace->tasks, etrace->out,
+				  etrace->is_framed ? "0: " : "", err);
+}
+
+void write_etrace_destroy(void *state)
+{
+	struct etrace *etrace = state;
+
+	tasks_free(&etrace->tasks);
+	etrace_lines_free(&etrace->lines);
+	free(etrace->rows.items);
+	path_free(&etrace->one);
+	path_free(&etrace->two);
+	path_free(&etrace->value);
+	path_free(&etrace->image.program);
+	path_free(&etrace->image.interpreter);
+	path_free(&etrace->image.directory);
+	path_free(&etrace->image.arguments);
+	path_free(&etrace->first_directory);
+	free(etrace);
+}

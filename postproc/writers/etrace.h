@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ETRACE_H
+#define ETRACE_H
+
+/* What the parts of the etrace writer share: etrace.c is the fold, etrace_calls.c knows the calls.
+ */
+
+#include "postproc/views/places.h"
+#include "postproc/views/tasks.h"
+#include "postproc/writers/etrace_lines.h"
+
+struct etrace;
+
+/* One event of a call, and who made it. */
+struct etrace_call {
+	const struct event *event;
+	struct task_process *process;
+	struct task *task;
+	const struct etrace_row *row;
+};
+
+/* What etrace says of one hooked function. */
+struct etrace_row {
+	const char *name;
+	/* Returns 0 or a negative errno. */
+	int (*take)(struct etrace *etrace, const struct etrace_call *call, struct error *err);
+	const char *before;   /* of a path that the function puts together itself, or NULL */
+	uint32_t flags, mode; /* of an open that does not say them */
+};
+
+struct etrace {
+	const struct trace *trace;
+	struct out *out;
+	bool is_framed; /* --etrace-framing=cas */
+	struct tasks tasks;
+	struct etrace_lines lines;
+	struct {
+		const struct etrace_row **items; /* by function: NULL if it says nothing */
+		size_t count, capacity;
+	} rows;
+	struct path one, two, value; /* of the call that is being looked at */
+	struct {
+		struct task_process *process; /* NULL: none */
+		uint64_t time_ns, size;
+		uint32_t cpu;
+		struct path program, interpreter, directory, arguments; /* these with their NULs */
+		unsigned count;
+	} image;		     /* a program that begins, until all its arguments were told */
+	struct path first_directory; /* where the run began */
+};
+
+/* The row of a function, or NULL: then only descriptors that it gives back are of interest. */
+const struct etrace_row *etrace_row_of(const char *function);
+
+/* A descriptor was given back, whoever did it. */
+int etrace_close(struct etrace *etrace, const struct etrace_call *call, struct error *err);
+
+/* The whole value of an argument into etrace->value; NULL if it is not there. */
+const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name);
+
+/* Its number, as C writes numbers; otherwise if it is not there. */
+int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise);
+
+/*
+ * A process is gone; how: as ~end says it. What its threads are said to end with is what the
+ * process ended with; nothing is said where nobody knows it, and of what a signal ended.
+ */
+void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how);
+
+int etrace_no_memory(struct error *err);
+
+#endif

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What etrace says of each hooked function. Only what succeeded, but for the calls that have a form
+ * of their own for failure. Paths are made absolute from what the trace says of directories; links
+ * are not resolved, since nobody asked the file system while the program ran.
+ */
+#include "postproc/writers/etrace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void begin(struct etrace *etrace, const struct etrace_call *call)
+{
+	etrace_block(&etrace->lines, call->task, call->event->time_ns, call->event->cpu);
+}
+
+static bool has_failed(const struct event *event)
+{
+	return event->flags & CALL_FAILED;
+}
+
+static bool is_descriptor(const struct event *event)
+{
+	return event->resource->known == RESOURCE_FD;
+}
+
+/* vfork's child has descriptors of its own from what the parent had; they are not followed. */
+static int set_fd(const struct etrace_call *call, uint64_t fd, const char *path, struct error *err)
+{
+	if (call->event->flags & CALL_OF_CHILD)
+		return 0;
+	return places_set_fd(&call->process->places, fd, path) ? etrace_no_memory(err) : 0;
+}
+
+/* False for NULL and for what could not be read: the first is empty in a trace, the second `*`. */
+static bool is_there(const char *text)
+{
+	return text && *text && strcmp(text, "*") != 0;
+}
+
+/* The absolute path that an argument means. False: it does not say one. */
+static int take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
+		     int64_t dirfd, struct path *path, struct error *err)
+{
+	const char *text = etrace_value(etrace, call->event, name);
+
+	path->length = 0;
+	if (!is_there(text))
+		return 0;
+	if (places_join(&call->process->places, dirfd, text, path))
+		return etrace_no_memory(err);
+	return 0;
+}
+
+/* The same, as the kernel would print it. */
+static int take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
+			   int64_t dirfd, struct path *path, struct error *err)
+{
+	int rc = take_path(etrace, call, name, dirfd, path, err);
+
+	if (rc == 0)
+		path_clean(path);
+	return rc;
+}
+
+/* open and whatever opens a file by a name */
+
+/* The flags that fopen makes of its mode (glibc, fileops.c). */
+static uint32_t flags_of_mode(const char *mode)
+{
+	uint32_t flags = *mode == 'w'	? O_WRONLY | O_CREAT | O_TRUNC
+			 : *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND
+					: O_RDONLY;
+
+	for (; *mode && *mode != ','; mode++) {
+		if (*mode == '+')
+			flags = (flags & ~(uint32_t)O_ACCMODE) | O_RDWR;
+		flags |= *mode == 'x' ? O_EXCL : *mode == 'e' ? O_CLOEXEC : 0;
+	}
+	return flags;
+}
+
+static int put_open(struct etrace *etrace, const struct etrace_call *call, uint32_t flags,
+		    uint32_t mode, struct error *err)
+{
+	const struct path *given = &etrace->one;
+	struct path *clean = &etrace->two;
+
+	if (!given->length)
+		return 0;
+	if (path_set(clean, given->text, given->length))
+		return etrace_no_memory(err);
+	path_clean(clean);
+	begin(etrace, call);
+	etrace_line(&etrace->lines,
+		    "Open|fnamesize=%zu,forigsize=%zu,flags=%" PRIu32 ",mode=%" PRIu32
+		    ",fd=%" PRIu64,
+		    clean->length, given->length, flags, mode, call->event->object);
+	etrace_text(&etrace->lines, "FN", clean->text, clean->length);
+	etrace_text(&etrace->lines, "FO", given->text, given->length);
+	return set_fd(call, call->event->object, clean->text, err);
+}
+
+static bool is_opening(const struct etrace_call *call)
+{
+	return is_descriptor(call->event) && event_is_alloc(call->event);
+}
+
+static int call_open(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	int rc = is_opening(call)
+			 ? take_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD),
+				     &etrace->one, err)
+			 : 0;
+
+	if (rc || !is_opening(call))
+		return rc;
+	return put_open(etrace, call, call->row->flags | (uint32_t)etrace_number(event, "flags", 0),
+			(uint32_t)etrace_number(event, "mode", call->row->mode), err);
+}
+
+static int call_fopen(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const char *mode;
+	int rc;
+
+	if (!is_opening(call))
+		return 0;
+	rc = take_path(etrace, call, "path", AT_FDCWD, &etrace->one, err);
+	mode = etrace_value(etrace, call->event, "mode");
+	return rc ? rc : put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666, err);
+}
+
+/* shm_open, tmpfile and the like know their directory themselves. */
+static int call_open_there(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	const char *name = etrace_value(etrace, event, "name");
+	struct path *path = &etrace->one;
+	int rc;
+
+	if (!is_opening(call))
+		return 0;
+	name = name ? name + strspn(name, "/") : "";
+	rc = path_set(path, call->row->before, strlen(call->row->before));
+	if (rc == 0)
+		rc = path_append(path, name, strlen(name));
+	if (rc)
+		return etrace_no_memory(err);
+	return put_open(
+		etrace, call,
+		call->row->flags |
+			(uint32_t)etrace_number(event, "oflag", etrace_number(event, "flags", 0)),
+		(uint32_t)etrace_number(event, "mode", call->row->mode), err);
+}
+
+/* descriptors */
+
+int etrace_close(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	begin(etrace, call);
+	etrace_line(&etrace->lines, "Close|fd=%" PRIu64, call->event->object);
+	return set_fd(call, call->event->object, NULL, err);
+}
+
+/* What dup2 closes is part of its own line. A descriptor that is its own copy is only used. */
+static int call_dup(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	uint64_t old = (uint64_t)etrace_number(event, "oldfd", (int64_t)event->object);
+	const char *path;
+
+	if (has_failed(event) || event_is_free(event))
+		return 0;
+	begin(etrace, call);
+	etrace_line(&etrace->lines, "Dup|oldfd=%" PRIu64 ",newfd=%" PRIu64 ",flags=%" PRId64, old,
+		    event->object, etrace_number(event, "flags", 0));
+	path = places_fd(&call->process->places, old);
+	return old == event->object ? 0 : set_fd(call, event->object, path, err);
+}
+
+/* Both ends are events; the first descriptor's, which is the last, knows the other. */
+static int call_pipe(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+
+	(void)err;
+	if (!is_opening(call) || event->part)
+		return 0;
+	begin(etrace, call);
+	etrace_line(&etrace->lines, "Pipe|fd1=%" PRIu64 ",fd2=%" PRId64 ",flags=%" PRId64,
+		    event->object, etrace_number(event, "peer", -1),
+		    etrace_number(event, "flags", 0));
+	return 0;
+}
+
+static int call_chdir(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	int rc;
+
+	if (has_failed(call->event) || call->event->flags & CALL_OF_CHILD)
+		return 0;
+	rc = take_clean_path(etrace, call, "path", AT_FDCWD, &etrace->one, err);
+	if (rc == 0 && etrace->one.length &&
+	    places_set_directory(&call->process->places, etrace->one.text))
+		return etrace_no_memory(err);
+	return rc;
+}
+
+static int call_fchdir(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	uint64_t fd = (uint64_t)etrace_number(call->event, "fd", (int64_t)call->event->object);
+
+	(void)etrace;
+	if (has_failed(call->event) || call->event->flags & CALL_OF_CHILD)
+		return 0;
+	if (places_set_directory(&call->process->places, places_fd(&call->process->places, fd)))
+		return etrace_no_memory(err);
+	return 0;
+}
+
+/* names of files */
+
+/* Whether the kernel had come so far as to know the first path when it failed. */
+static bool is_first_known(const struct etrace *etrace, const struct event *event)
+{
+	switch (event->error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EFAULT:
+	case EBADF:
+		return false;
+	default:
+		return etrace->one.length > 0;
+	}
+}
+
+struct name_form {
+	const char *from, *from_flags, *from_tag;
+	const char *to, *to_tag;
+	const char *failed;
+};
+
+static int put_names(struct etrace *etrace, const struct etrace_call *call,
+		     const struct name_form *form, struct error *err)
+{
+	const struct event *event = call->event;
+	struct etrace_lines *lines = &etrace->lines;
+	int64_t flags = etrace_number(event, "flags", -1);
+	int rc = take_clean_path(etrace, call, "from", etrace_number(event, "fromfd", AT_FDCWD),
+				 &etrace->one, err);
+
+	if (rc == 0)
+		rc = take_clean_path(etrace, call, "to", etrace_number(event, "tofd", AT_FDCWD),
+				     &etrace->two, err);
+	if (rc)
+		return rc;
+	begin(etrace, call);
+	if (!has_failed(event) || is_first_known(etrace, event)) {
+		if (flags < 0)
+			etrace_line(lines, "%s|fnamesize=%zu", form->from, etrace->one.length);
+		else
+			etrace_line(lines, "%s|fnamesize=%zu,flags=%" PRId64, form->from_flags,
+				    etrace->one.length, flags);
+		etrace_text(lines, form->from_tag, etrace->one.text, etrace->one.length);
+	}
+	if (has_failed(event)) {
+		etrace_line(lines, "%s|", form->failed);
+		return 0;
+	}
+	etrace_line(lines, "%s|fnamesize=%zu", form->to, etrace->two.length);
+	etrace_text(lines, form->to_tag, etrace->two.text, etrace->two.length);
+	return 0;
+}
+
+static int call_rename(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	static const struct name_form form = { "RenameFrom", "Rename2From", "RF",
+					       "RenameTo",   "RT",	    "RenameFailed" };
+
+	return put_names(etrace, call, &form, err);
+}
+
+static int call_link(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	static const struct name_form form = { "LinkFrom", "LinkatFrom", "LF",
+					       "LinkTo",   "LT",	 "LinkFailed" };
+
+	return put_names(etrace, call, &form, err);
+}
+
+/* Whether the target was there at that time the trace does not know: no resolved name. */
+static int call_symlink(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	const char *target;
+	size_t length;
+	int rc;
+
+	if (has_failed(event))
+		return 0;
+	rc = take_clean_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD),
+			     &etrace->one, err);
+	target = etrace_value(etrace, event, "target");
+	if (rc || !target)
+		return rc;
+	length = strlen(target);
+	begin(etrace, call);
+	etrace_line(&etrace->lines, "Symlink|targetnamesize=%zu,linknamesize=%zu", length,
+		    etrace->one.length);
+	etrace_text(&etrace->lines, "ST", target, length);
+	etrace_text(&etrace->lines, "SL", etrace->one.text, etrace->one.length);
+	return 0;
+}
+
+/* mounts */
+
+/* A source need not be a path: only one that is shows as such. NULL: there is none. */
+static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
+{
+	const char *text = etrace_value(etrace, call->event, "source");
+
+	if (!is_there(text) || path_set(&etrace->two, text, strlen(text)))
+		return NULL;
+	path_clean(&etrace->two);
+	return etrace->two.text;
+}
+
+static int call_mount(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	struct etrace_lines *lines = &etrace->lines;
+	const struct event *event = call->event;
+	int rc = take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one, err);
+	const char *source = rc ? NULL : take_source(etrace, call);
+	const char *type = rc ? NULL : etrace_value(etrace, event, "type");
+	char head[160];
+	int at;
+
+	if (rc)
+		return rc;
+	if (!is_there(type))
+		type = NULL;
+	at = source ? snprintf(head, sizeof(head), "sourcenamesize=%zu,", strlen(source)) : 0;
+	at += snprintf(head + at, sizeof(head) - (size_t)at, "targetnamesize=%zu,",
+		       etrace->one.length);
+	if (type)
+		at += snprintf(head + at, sizeof(head) - (size_t)at, "typenamesize=%zu,",
+			       strlen(type));
+	begin(etrace, call);
+	etrace_line(lines, "Mount|%.*sflags=%" PRId64, at, head, etrace_number(event, "flags", 0));
+	if (source)
+		etrace_text(lines, "MS", source, strlen(source));
+	etrace_text(lines, "MT", etrace->one.text, etrace->one.length);
+	if (type)
+		etrace_text(lines, "MX", type, strlen(type));
+	if (has_failed(event))
+		etrace_line(lines, "MountFailed|");
+	return 0;
+}
+
+static int call_umount(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	struct etrace_lines *lines = &etrace->lines;
+	int rc = take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one, err);
+
+	if (rc)
+		return rc;
+	begin(etrace, call);
+	if (!has_failed(call->event) || is_first_known(etrace, call->event)) {
+		etrace_line(lines, "Umount|targetnamesize=%zu,flags=%" PRId64, etrace->one.length,
+			    etrace_number(call->event, "flags", 0));
+		etrace_text(lines, "MT", etrace->one.text, etrace->one.length);
+	}
+	if (has_failed(call->event))
+		etrace_line(lines, "UmountFailed|");
+	return 0;
+}
+
+/* tasks */
+
+#define NAME_MAX_KERNEL 15 /* TASK_COMM_LEN without its NUL */
+
+static int call_name(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	const char *name = etrace_value(etrace, event, "name");
+	struct etrace_call renamed = *call;
+	size_t length;
+
+	(void)err;
+	if (has_failed(event) || !name)
+		return 0;
+	if (event->object && event->object != event->pthread)
+		renamed.task = tasks_by_handle(&etrace->tasks, call->process, event->object);
+	if (!renamed.task)
+		return 0;
+	length = strnlen(name, NAME_MAX_KERNEL);
+	begin(etrace, &renamed);
+	etrace_line(&etrace->lines, "Comm|size=%zu", length);
+	etrace_text(&etrace->lines, "CN", name, length);
+	return 0;
+}
+
+static int call_fork(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	if (has_failed(call->event) || !call->event->object)
+		return 0;
+	return tasks_forked(&etrace->tasks, call->task, call->event, err);
+}
+
+static int call_thread(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	if (!event_is_alloc(call->event) && !has_failed(call->event))
+		return 0;
+	return tasks_cloned(&etrace->tasks, call->task, call->event, err);
+}
+
+static void put_exit(struct etrace *etrace, const struct etrace_call *call, uint64_t status)
+{
+	begin(etrace, call);
+	etrace_line(&etrace->lines, "Exit|status=%" PRIu64, status & 255);
+}
+
+static int call_join(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	struct etrace_call ended = *call;
+
+	(void)err;
+	if (has_failed(call->event) || call->event->moment == MOMENT_HALF)
+		return 0;
+	ended.task = tasks_joined(&etrace->tasks, call->process, call->event->object);
+	if (ended.task)
+		put_exit(etrace, &ended, 0);
+	return 0;
+}
+
+/* How it means to end; handlers and destructors still come. vfork's child ends at once. */
+static int call_exit(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	uint64_t status = (uint64_t)etrace_number(call->event, "status", 0);
+
+	(void)err;
+	if (call->event->flags & CALL_OF_CHILD) {
+		put_exit(etrace, call, status);
+		call->task->has_ended = true;
+		return 0;
+	}
+	call->process->has_status = true;
+	call->process->status = status;
+	return 0;
+}
+
+void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how)
+{
+	const struct event *event = call->event;
+	struct task_process *process = call->process;
+	bool is_exec = !strcmp(how, "exec"), is_known = strcmp(how, "killed") != 0;
+	struct etrace_call ended = *call;
+	int64_t status =
+		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
+
+	if (is_exec)
+		status = 0; /* of the other threads, which an exec ends */
+	for (struct task *task = process->tasks; task; task = task->next) {
+		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
+			continue;
+		ended.task = task;
+		if (is_known && status >= 0)
+			put_exit(etrace, &ended, (uint64_t)status);
+		tasks_end(&etrace->tasks, task);
+	}
+}
+
+#define O_TMPFILE_EXCL 0x410082 /* O_TMPFILE, O_EXCL, O_RDWR */
+
+/* clang-format off */
+static const struct etrace_row rows[] = {
+	{ "open",		call_open,   NULL, 0, 0 },
+	{ "open64",		call_open,   NULL, 0, 0 },
+	{ "openat",		call_open,   NULL, 0, 0 },
+	{ "openat64",		call_open,   NULL, 0, 0 },
+	{ "__open_2",		call_open,   NULL, 0, 0 },
+	{ "__open64_2",		call_open,   NULL, 0, 0 },
+	{ "__openat_2",		call_open,   NULL, 0, 0 },
+	{ "__openat64_2",	call_open,   NULL, 0, 0 },
+	{ "creat",		call_open,   NULL, O_CREAT | O_WRONLY | O_TRUNC, 0 },
+	{ "creat64",		call_open,   NULL, O_CREAT | O_WRONLY | O_TRUNC, 0 },
+	{ "mkstemp",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkstemp64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkstemps",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkstemps64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkostemp",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkostemp64",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkostemps",		call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "mkostemps64",	call_open,   NULL, O_RDWR | O_CREAT | O_EXCL, 0600 },
+	{ "opendir",		call_open,   NULL, O_NONBLOCK | O_CLOEXEC | O_DIRECTORY, 0 },
+	{ "fopen",		call_fopen,  NULL, 0, 0 },
+	{ "fopen64",		call_fopen,  NULL, 0, 0 },
+	{ "freopen",		call_fopen,  NULL, 0, 0 },
+	{ "freopen64",		call_fopen,  NULL, 0, 0 },
+	{ "shm_open",		call_open_there, "/dev/shm/", O_NOFOLLOW | O_CLOEXEC, 0 },
+	{ "tmpfile",		call_open_there, "/tmp", O_TMPFILE_EXCL, 0600 },
+	{ "tmpfile64",		call_open_there, "/tmp", O_TMPFILE_EXCL, 0600 },
+	{ "posix_openpt",	call_open_there, "/dev/ptmx", 0, 0 },
+	{ "getpt",		call_open_there, "/dev/ptmx", O_RDWR, 0 },
+	{ "dup",		call_dup,    NULL, 0, 0 },
+	{ "dup2",		call_dup,    NULL, 0, 0 },
+	{ "dup3",		call_dup,    NULL, 0, 0 },
+	{ "fcntl",		call_dup,    NULL, 0, 0 },
+	{ "fcntl64",		call_dup,    NULL, 0, 0 },
+	{ "pipe",		call_pipe,   NULL, 0, 0 },
+	{ "pipe2",		call_pipe,   NULL, 0, 0 },
+	{ "chdir",		call_chdir,  NULL, 0, 0 },
+	{ "fchdir",		call_fchdir, NULL, 0, 0 },
+	{ "rename",		call_rename, NULL, 0, 0 },
+	{ "renameat",		call_rename, NULL, 0, 0 },
+	{ "renameat2",		call_rename, NULL, 0, 0 },
+	{ "link",		call_link,   NULL, 0, 0 },
+	{ "linkat",		call_link,   NULL, 0, 0 },
+	{ "symlink",		call_symlink, NULL, 0, 0 },
+	{ "symlinkat",		call_symlink, NULL, 0, 0 },
+	{ "mount",		call_mount,  NULL, 0, 0 },
+	{ "umount",		call_umount, NULL, 0, 0 },
+	{ "umount2",		call_umount, NULL, 0, 0 },
+	{ "prctl",		call_name,   NULL, 0, 0 },
+	{ "pthread_setname_np",	call_name,   NULL, 0, 0 },
+	{ "fork",		call_fork,   NULL, 0, 0 },
+	{ "_Fork",		call_fork,   NULL, 0, 0 },
+	{ "vfork",		call_fork,   NULL, 0, 0 },
+	{ "posix_spawn",	call_fork,   NULL, 0, 0 },
+	{ "posix_spawnp",	call_fork,   NULL, 0, 0 },
+	{ "pthread_create",	call_thread, NULL, 0, 0 },
+	{ "thrd_create",	call_thread, NULL, 0, 0 },
+	{ "pthread_join",	call_join,   NULL, 0, 0 },
+	{ "pthread_tryjoin_np",	call_join,   NULL, 0, 0 },
+	{ "pthread_timedjoin_np", call_join, NULL, 0, 0 },
+	{ "pthread_clockjoin_np", call_join, NULL, 0, 0 },
+	{ "thrd_join",		call_join,   NULL, 0, 0 },
+	{ "exit",		call_exit,   NULL, 0, 0 },
+	{ "_exit",		call_exit,   NULL, 0, 0 },
+	{ "_Exit",		call_exit,   NULL, 0, 0 },
+	{ "quick_exit",		call_exit,   NULL, 0, 0 },
+};
+/* clang-format on */
+
+const struct etrace_row *etrace_row_of(const char *function)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (!strcmp(rows[i].name, function))
+			return &rows[i];
+	return NULL;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/etrace_lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+#define BUFFER_MAX (1u << 20)
+#define FORMAT_MAX 300 /* bytes of a formatted line: names of keys, and numbers */
+#define PART_MAX   900 /* bytes of a text in one line; a text as long as that is in parts */
+
+int etrace_lines_init(struct etrace_lines *lines, struct error *err)
+{
+	const char *directory = getenv("TMPDIR");
+
+	memset(lines, 0, sizeof(*lines));
+	if (!directory || !*directory)
+		directory = "/tmp";
+	lines->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	spool_init(&lines->spool, lines->directory);
+	if (lines->directory < 0)
+		return error_system(err, errno, "%s: place for temporary files", directory);
+	return 0;
+}
+
+void etrace_lines_free(struct etrace_lines *lines)
+{
+	spool_close(&lines->spool);
+	if (lines->directory >= 0)
+		close(lines->directory);
+	free(lines->buffer.items);
+}
+
+/* Room for size more bytes, or NULL. */
+static char *reserve(struct etrace_lines *lines, size_t size)
+{
+	while (!lines->error && lines->buffer.capacity - lines->buffer.count < size)
+		if (array_grow(&lines->buffer.items, &lines->buffer.capacity, 1))
+			lines->error = error_system(&lines->why, ENOMEM, "lines");
+	return lines->error ? NULL : lines->buffer.items + lines->buffer.count;
+}
+
+static void add(struct etrace_lines *lines, const char *bytes, size_t size)
+{
+	char *place = reserve(lines, size);
+
+	if (!place)
+		return;
+	memcpy(place, bytes, size);
+	lines->buffer.count += size;
+}
+
+static void end_block(struct etrace_lines *lines)
+{
+	struct etrace_block block;
+	char *head;
+
+	if (lines->error || lines->buffer.count < lines->block + sizeof(block))
+		return;
+	head = lines->buffer.items + lines->block;
+	memcpy(&block, head, sizeof(block));
+	block.length = (uint32_t)(lines->buffer.count - lines->block - sizeof(block));
+	memcpy(head, &block, sizeof(block));
+	lines->block = lines->buffer.count;
+}
+
+static void spill(struct etrace_lines *lines)
+{
+	uint64_t offset;
+
+	if (!lines->error)
+		lines->error = spool_append(&lines->spool, lines->buffer.items, lines->buffer.count,
+					    &offset, &lines->why);
+	lines->buffer.count = lines->block = 0;
+}
+
+void etrace_block(struct etrace_lines *lines, const struct task *task, uint64_t time_ns,
+		  uint32_t cpu)
+{
+	struct etrace_block block = { .time_ns = time_ns, .task = task->number, .cpu = cpu };
+
+	end_block(lines);
+	if (lines->buffer.count >= BUFFER_MAX)
+		spill(lines);
+	add(lines, (const char *)&block, sizeof(block));
+}
+
+void etrace_line(struct etrace_lines *lines, const char *format, ...)
+{
+	char *place = reserve(lines, FORMAT_MAX);
+	va_list list;
+	int length;
+
+	if (!place)
+		return;
+	va_start(list, format);
+	length = vsnprintf(place, FORMAT_MAX - 1, format, list);
+	va_end(list);
+	place[length] = '\n';
+	lines->buffer.count += (size_t)length + 1;
+}
+
+/* strings */
+
+/* At the end of lines that began with a newline of the text. */
+static void end_continuation(struct etrace_lines *lines, bool *is_continued)
+{
+	if (*is_continued)
+		add(lines, "Cont_end|\n", 10);
+	*is_continued = false;
+}
+
+static void put_index(struct etrace_lines *lines, const char *tag, unsigned index)
+{
+	char head[32];
+	int length = snprintf(head, sizeof(head), "%s[%u]", tag, index);
+
+	add(lines, head, (size_t)length);
+}
+
+/* A long text line by line, each in parts; index: that of the first part, or of all. */
+static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
+		      const char *text, size_t length)
+{
+	bool is_continued = false, is_line_start = false;
+	const char *end = text + length;
+
+	do {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		size_t size = (size_t)((stop ? stop : end) - text);
+
+		if (size > PART_MAX)
+			size = PART_MAX;
+		if (is_line_start) {
+			add(lines, "Cont|", 5);
+			is_continued = true;
+		} else {
+			end_continuation(lines, &is_continued);
+			put_index(lines, tag, index);
+			index += is_counting;
+		}
+		add(lines, text, size);
+		add(lines, "\n", 1);
+		text += size;
+		is_line_start = text < end && *text == '\n';
+		text += is_line_start;
+	} while (text < end || is_line_start);
+	end_continuation(lines, &is_continued);
+}
+
+static void put_whole(struct etrace_lines *lines, const char *tag, const char *text, size_t length)
+{
+	const char *end = text + length, *stop;
+	bool is_continued = false;
+
+	add(lines, tag, strlen(tag));
+	add(lines, "|", 1);
+	while ((stop = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+		add(lines, text, (size_t)(stop - text));
+		add(lines, "\nCont|", 6);
+		text = stop + 1;
+		is_continued = true;
+	}
+	add(lines, text, (size_t)(end - text));
+	add(lines, "\n", 1);
+	end_continuation(lines, &is_continued);
+}
+
+void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, size_t length)
+{
+	if (length < PART_MAX) {
+		put_whole(lines, tag, text, length);
+		return;
+	}
+	put_parts(lines, tag, 0, true, text, length);
+	add(lines, tag, strlen(tag));
+	add(lines, "_end|\n", 6);
+}
+
+void etrace_argument(struct etrace_lines *lines, unsigned number, const char *text, size_t length)
+{
+	put_parts(lines, "A", number, false, text, length);
+}
+
+/* printing */
+
+struct printer {
+	struct tasks *tasks;
+	struct out *out;
+	const char *prefix;
+	uint64_t last_ns; /* of the line before */
+	uint64_t serial;  /* of the task that was named last */
+	uint64_t *names;  /* upids by task; 0: not named yet */
+	uint64_t head_name, head_second;
+	uint32_t head_cpu;
+	size_t head_length;
+	char head[96]; /* of the line before, up to its nanoseconds */
+};
+
+/* The tracer's own rule: a number that grows with each task, above the 22 bits of a pid. */
+static uint64_t name_of(struct printer *printer, uint32_t number)
+{
+	const struct task *task = tasks_true(printer->tasks, number);
+	uint64_t *name = &printer->names[task->number];
+
+	if (!*name)
+		*name = (++printer->serial << 22 | (task->tid & 0x3fffff)) & INT64_MAX;
+	return *name;
+}
+
+/* All before the nanoseconds, which is the same for many lines in a row. */
+static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
+{
+	printer->head_name = name;
+	printer->head_cpu = cpu;
+	printer->head_second = second;
+	printer->head_length = (size_t)snprintf(
+		printer->head, sizeof(printer->head), "%s%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",",
+		printer->prefix, name, cpu == UINT32_MAX ? 0 : cpu, second);
+}
+
+static void print_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t time_ns)
+{
+	struct out *out = printer->out;
+
+	if (time_ns <= printer->last_ns)
+		time_ns = printer->last_ns + 1;
+	printer->last_ns = time_ns;
+	if (name != printer->head_name || cpu != printer->head_cpu ||
+	    time_ns / 1000000000 != printer->head_second)
+		make_head(printer, name, cpu, time_ns / 1000000000);
+	out_bytes(out, printer->head, printer->head_length);
+	out_unsigned(out, time_ns % 1000000000);
+	out_char(out, '!');
+}
+
+static void print_block(struct printer *printer, const struct etrace_block *block, const char *text)
+{
+	uint64_t name = name_of(printer, block->task);
+
+	for (const char *end = text + block->length, *next; text < end; text = next) {
+		next = (const char *)memchr(text, '\n', (size_t)(end - text)) + 1;
+		print_head(printer, name, block->cpu, block->time_ns);
+		out_bytes(printer->out, text, (size_t)(next - text));
+	}
+}
+
+/* glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID */
+#define CLONE_FLAGS_PTHREAD "4001536"
+
+static void print_birth(struct printer *printer, const struct task_birth *birth)
+{
+	uint64_t name = name_of(printer, birth->parent);
+
+	if (birth->is_thread) {
+		print_head(printer, name, birth->cpu, birth->time_ns);
+		out_text(printer->out, "SysClone|flags=" CLONE_FLAGS_PTHREAD "\n");
+	}
+	print_head(printer, name, birth->cpu, birth->time_ns);
+	if (birth->has_failed) {
+		out_text(printer->out, "SysCloneFailed|\n");
+		return;
+	}
+	out_text(printer->out, "SchedFork|pid=");
+	out_unsigned(printer->out, name_of(printer, birth->child));
+	out_char(printer->out, '\n');
+}
+
+/* All blocks of a piece of the spool, with the births before them. */
+static void print_piece(struct printer *printer, const char *text, size_t size, size_t *births)
+{
+	const struct tasks *tasks = printer->tasks;
+	struct etrace_block block;
+
+	if (!size)
+		return;
+	for (const char *end = text + size; text < end; text += block.length) {
+		memcpy(&block, text, sizeof(block));
+		text += sizeof(block);
+		for (; *births < tasks->births.count &&
+		       tasks->births.items[*births].time_ns <= block.time_ns;
+		     ++*births)
+			print_birth(printer, &tasks->births.items[*births]);
+		print_block(printer, &block, text);
+	}
+}
+
+/* How much of a piece of the spool is whole blocks. */
+static size_t whole_blocks(const char *text, size_t size)
+{
+	struct etrace_block block;
+	size_t at = 0;
+
+	while (size - at >= sizeof(block)) {
+		memcpy(&block, text + at, sizeof(block));
+		if (block.length > size - at - sizeof(block))
+			break;
+		at += sizeof(block) + block.length;
+	}
+	return at;
+}
+
+/* Into the buffer's own memory, which is of no use any more. */
+static int print_spool(struct etrace_lines *lines, struct printer *printer, size_t *births,
+		       struct error *err)
+{
+	uint64_t left = lines->spool.size, at = 0;
+
+	while (left) {
+		size_t size = left < lines->buffer.capacity ? (size_t)left : lines->buffer.capacity;
+		int rc = spool_read(&lines->spool, at, lines->buffer.items, size, err);
+
+		if (rc)
+			return rc;
+		size = whole_blocks(lines->buffer.items, size);
+		print_piece(printer, lines->buffer.items, size, births);
+		at += size;
+		left -= size;
+	}
+	return 0;
+}
+
+/* Every piece holds at least the longest block: the buffer once had it whole. */
+static int print_all(struct etrace_lines *lines, struct printer *printer, struct error *err)
+{
+	size_t births = 0;
+	int rc = 0;
+
+	end_block(lines);
+	if (lines->spool.size) {
+		spill(lines);
+		rc = lines->error ? 0 : print_spool(lines, printer, &births, err);
+	} else {
+		print_piece(printer, lines->buffer.items, lines->buffer.count, &births);
+	}
+	for (; births < printer->tasks->births.count; births++)
+		print_birth(printer, &printer->tasks->births.items[births]);
+	return rc;
+}
+
+int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct out *out,
+		       const char *prefix, struct error *err)
+{
+	struct printer printer = {
+		.tasks = tasks,
+		.out = out,
+		.prefix = prefix,
+		.names = calloc(tasks->list.count + 1, sizeof(*printer.names)),
+	};
+	int rc;
+
+	if (!printer.names)
+		return error_system(err, ENOMEM, "names of processes");
+	rc = lines->error ? 0 : print_all(lines, &printer, err);
+	free(printer.names);
+	if (lines->error) {
+		*err = lines->why;
+		rc = lines->error;
+	}
+	return rc;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/overview.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "postproc/views/report.h"
+#include "postproc/writers/overview_parts.h"
+
+#define FRAMES_MAX  6
+#define MISSING_MAX 3
+
+/* ---- shared by the parts ---- */
+
+const struct summary_process *overview_last_image(const struct summary *summary)
+{
+	const struct summary_process *last = &summary->processes.items[0];
+
+	for (size_t i = 1; i < summary->processes.count; i++)
+		if (summary->processes.items[i].pid == last->pid)
+			last = &summary->processes.items[i];
+	return last;
+}
+
+const char *overview_name(const struct summary_process *process)
+{
+	const char *name = process->name && *process->name ? process->name : "program";
+	const char *slash = strrchr(name, '/');
+
+	return slash && slash[1] ? slash + 1 : name;
+}
+
+static void cut(struct line *line, size_t length)
+{
+	line->length = length;
+	line->text[length] = '\0';
+}
+
+void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
+		     const struct atlas_backtrace *backtrace, const char *behind)
+{
+	struct names_frame frames[FRAMES_MAX];
+	size_t count = names_frames(overview->names, backtrace, frames, FRAMES_MAX);
+
+	if (!count)
+		line_add(line, "(no backtrace)");
+	for (size_t i = 0; i < count; i++) {
+		size_t before = line->length, after;
+
+		line_add(line, "%s%s", i ? " <- " : "", frames[i].text);
+		if (frames[i].times > 1)
+			line_add(line, " (%" PRIu32 "x)", frames[i].times);
+		after = line->length;
+		line_add(line, "%s", behind);
+		if (i && line_height(line, indent) > height) {
+			cut(line, before);
+			break;
+		}
+		cut(line, after);
+	}
+	line_add(line, "%s", behind);
+}
+
+/* ---- the first line ---- */
+
+static bool all_complete(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (!overview_is_complete(&summary->processes.items[i]))
+			return false;
+	return true;
+}
+
+static void add_lost(struct line *line, const struct summary *summary)
+{
+	if (!summary->lost) {
+		if (all_complete(summary))
+			line_add(line, ", 0 lost");
+		return;
+	}
+	line_add(line, ", %s LOST", COUNT(summary->lost));
+	for (size_t i = 0; i < summary->losses.count; i++)
+		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
+			 COUNT(summary->losses.items[i].count),
+			 i + 1 == summary->losses.count ? ")" : "");
+}
+
+static void add_counts(struct line *line, const struct summary *summary)
+{
+	if (summary->pids > 1)
+		line_add(line, "%s processes", COUNT(summary->pids));
+	if (summary->processes.count > summary->pids)
+		line_add(line, summary->pids > 1 ? " (%s programs)" : "%s programs",
+			 COUNT(summary->processes.count));
+	if (summary->processes.count > 1)
+		line_add(line, ", ");
+	if (summary->threads)
+		line_add(line, "%s thread%s, ", COUNT(summary->threads), PLURAL(summary->threads));
+	line_add(line, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
+	add_lost(line, summary);
+}
+
+static void print_verdict(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *root = overview_last_image(summary);
+	uint64_t begin_ns = summary->processes.items[0].start_ns;
+	struct line line, counts;
+
+	line_begin(&line);
+	line_add(&line, "holdtrace: %s (pid %" PRIu32 "), ", overview_name(root), root->pid);
+	overview_end(summary, &line, root);
+	if (root->end_ns > begin_ns)
+		line_add(&line, " after %s", DURATION(root->end_ns - begin_ns));
+	line_begin(&counts);
+	add_counts(&counts, summary);
+	if (line.length + 2 + counts.length > SCREEN_WIDTH)
+		screen_wrap(&overview->screen, &line, 2, 2);
+	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
+	screen_wrap(&overview->screen, &line, 2, 2);
+}
+
+/* ---- what is missing ---- */
+
+/* The next step: for a stripped file the tool that knows the package. */
+static const char *advice_for(const struct names_missing *missing)
+{
+	if (missing->text && strstr(missing->text, "stripped"))
+		return "install its -dbgsym package (Debian: find-dbgsym-packages names it) or "
+		       "build it with -g";
+	return missing->advice;
+}
+
+static void print_missing(struct overview *overview)
+{
+	struct names_missing missing;
+	struct line line;
+
+	line_begin(&line);
+	for (size_t i = 0; i < overview_limit(overview, MISSING_MAX) &&
+			   names_missing(overview->names, i, &missing);
+	     i++) {
+		line_add(&line, "MISSING  %s", missing.path);
+		if (missing.text)
+			line_add(&line, " %s", missing.text);
+		line_add(&line, ": %s of %s frames without names;", COUNT(missing.unnamed),
+			 COUNT(missing.shown));
+		if (*missing.build_id)
+			line_add(&line, " build-id %s;", missing.build_id);
+		if (advice_for(&missing))
+			line_add(&line, " %s", advice_for(&missing));
+		screen_wrap(&overview->screen, &line, 9, 4);
+	}
+}
+
+static void print_lost(struct overview *overview)
+{
+	struct line line;
+
+	if (!overview->summary->lost)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "LOST  events are missing, so what seems to be held may have been given back: "
+		 "record again with --lossless");
+	screen_wrap(&overview->screen, &line, 6, 2);
+}
+
+static void print_nothing(struct overview *overview)
+{
+	struct line line;
+
+	line_begin(&line);
+	if (all_complete(overview->summary))
+		line_add(&line,
+			 "No events, though it was traced from its start to its end: it called "
+			 "nothing that holdtrace hooks, or not through the C library, or "
+			 "--events left nothing over.");
+	else
+		line_add(&line,
+			 "No events, and no word of an end: recording never began, or was cut "
+			 "off before the first one was written.");
+	screen_wrap(&overview->screen, &line, 2, 4);
+}
+
+/* ---- the last lines ---- */
+
+/* What a shell takes as it stands. */
+static bool is_plain(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') || (byte && strchr("_-./:@%+=,", byte));
+}
+
+static bool is_all(const char *text, bool (*is_so)(char))
+{
+	for (; *text; text++)
+		if (!is_so(*text))
+			return false;
+	return *text == '\0';
+}
+
+static bool is_printed(char byte)
+{
+	return byte >= ' ' && byte <= '~';
+}
+
+/*
+ * A word for the shell. What is no printable ASCII, screen_print() writes as \x.., which $'' takes.
+ */
+static void add_word(struct line *line, const char *text)
+{
+	bool is_printable = is_all(text, is_printed);
+
+	if (*text && is_all(text, is_plain)) {
+		line_add(line, "%s", text);
+		return;
+	}
+	line_add(line, is_printable ? "'" : "$'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			line_add(line, is_printable ? "'\\''" : "\\'");
+		else if (*text == '\\' && !is_printable)
+			line_add(line, "\\\\");
+		else
+			line_add(line, "%c", *text);
+	}
+	line_add(line, "'");
+}
+
+/* "holdtrace report" as the user would have to call it. */
+static void add_report(struct line *line, const char *what)
+{
+	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
+	char word[SCREEN_LINE_MAX];
+
+	if (end && !end[strlen("-postproc")])
+		snprintf(word, sizeof(word), "%.*s", (int)(end - own), own);
+	else
+		snprintf(word, sizeof(word), "%s", own);
+	add_word(line, word);
+	line_add(line, end && !end[strlen("-postproc")] ? " report %s" : " --report=%s", what);
+}
+
+/* As long as a tenth of the run, for all threads together: worth a look before what is held. */
+static bool waits_long(const struct summary *summary)
+{
+	const struct summary_class *locks = summary_class_of(summary, RESOURCE_LOCK);
+	uint64_t length_ns = summary->end_ns - summary->start_ns;
+
+	return locks &&
+	       waits_ns(&locks->waits.times, waits_threshold(&locks->waits)) > length_ns / 10;
+}
+
+/* What tells more of what matters most on this screen. */
+static const char *next_report(const struct summary *summary)
+{
+	if (summary->deadlocked || waits_long(summary))
+		return "locks";
+	if (!summary->sites.count)
+		return "hot";
+	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"
+										    : "leaks";
+}
+
+/* All in the directory where they are looked for. */
+static bool are_here(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (strchr(summary->processes.items[i].path, '/'))
+			return false;
+	return true;
+}
+
+/* Names the trace with the place that stands first among those of what is held. */
+static void print_next(struct overview *overview, const char *path)
+{
+	struct line line, file;
+
+	line_begin(&line);
+	line_add(&line, "next:  ");
+	add_report(&line, next_report(overview->summary));
+	if (!overview->is_newest || !are_here(overview->summary)) {
+		line_begin(&file);
+		add_word(&file, path);
+		/* The shell goes on behind a backslash. */
+		if (line.length + 1 + file.length > SCREEN_WIDTH) {
+			line_add(&line, " \\");
+			screen_add(&overview->screen, &line);
+			line_to(&line, 7);
+			line_add(&line, "%s", file.text);
+		} else {
+			line_add(&line, " %s", file.text);
+		}
+	}
+	screen_add(&overview->screen, &line);
+}
+
+static void print_trace(struct overview *overview, const char *path)
+{
+	const struct summary *summary = overview->summary;
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "trace: %s", path);
+	if (summary->processes.count > 1)
+		line_add(&line, " and %zu more", summary->processes.count - 1);
+	screen_wrap(&overview->screen, &line, 7, 2);
+}
+
+static void print_traces(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary_process_at(summary, overview->first);
+	bool has_held = summary->sites.count != 0 && process;
+	const char *path = has_held ? process->path : overview_last_image(summary)->path;
+
+	if (!path || !*path)
+		return;
+	if (summary->events)
+		print_next(overview, path);
+	print_trace(overview, path);
+}
+
+/* ---- all of it ---- */
+
+/* What stands below the sites is made before them: they get the room that is left. */
+static void compose(struct overview *overview)
+{
+	struct screen top, bottom;
+	size_t used;
+
+	print_verdict(overview);
+	if (!overview->summary->events)
+		print_nothing(overview);
+	if (overview->summary->deadlocked)
+		overview_blocked(overview);
+	if (overview->summary->events)
+		overview_table(overview);
+	if (!overview->summary->deadlocked)
+		overview_blocked(overview);
+	overview_waits(overview);
+	top = overview->screen;
+	overview->screen = (struct screen){ 0 };
+	overview_processes(overview);
+	print_lost(overview);
+	overview_doubts(overview);
+	overview_untraced(overview);
+	overview_cut(overview);
+	bottom = overview->screen;
+	overview->screen = top;
+	/* The last two lines, and two of those that only the sites' names tell of. */
+	used = top.count + bottom.count + 2 + 4;
+	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
+	screen_move(&overview->screen, &bottom);
+	print_missing(overview);
+	print_traces(overview);
+}
+
+int overview_print(const struct summary *summary, const struct names_files *files, bool is_newest,
+		   struct out *out, struct error *err)
+{
+	struct overview overview = {
+		.summary = summary,
+		.is_newest = is_newest,
+		.first = UINT32_MAX,
+	};
+	int rc;
+
+	if (!summary->processes.count)
+		return 0;
+	rc = names_create(&overview.names, summary, files, err);
+	if (rc)
+		return rc;
+	compose(&overview);
+	while (overview.screen.count > OVERVIEW_LINES_MAX && overview.tight < OVERVIEW_TIGHTEST) {
+		overview.tight++;
+		screen_free(&overview.screen);
+		compose(&overview);
+	}
+	screen_print(&overview.screen, out);
+	if (overview.screen.is_broken)
+		rc = error_set(err, ENOMEM, "no memory for the screen");
+	screen_free(&overview.screen);
+	names_destroy(overview.names);
+	return rc;
+}

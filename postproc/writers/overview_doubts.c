@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/overview_parts.h"
+
+/* Its calls of malloc never come to the library. */
+static void print_allocator(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary->processes.items;
+	struct line line;
+
+	if (!summary->allocators)
+		return;
+	while (!process->allocator)
+		process++;
+	line_begin(&line);
+	line_add(&line,
+		 "UNSEEN  memory of %s: it uses the malloc of %s, which is not recorded: nothing "
+		 "here counts its blocks",
+		 overview_name(process), process->allocator);
+	if (summary->allocators > 1)
+		line_add(&line, "; %s processes do so", COUNT(summary->allocators));
+	screen_wrap(&overview->screen, &line, 8, 3);
+}
+
+/* What was freed meanwhile seems to be held. */
+static void print_pauses(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	struct line line;
+
+	if (!summary->pauses)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "PAUSED  nothing was recorded for %s (%s pause%s): what was given back then "
+		 "seems to be held",
+		 DURATION(summary->pause_ns), COUNT(summary->pauses), PLURAL(summary->pauses));
+	screen_wrap(&overview->screen, &line, 8, 2);
+}
+
+static void print_unwind(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t checked = summary->unwind.checked, different = summary->unwind.different;
+	struct line line;
+
+	if (!checked)
+		return;
+	line_begin(&line);
+	line_add(&line, "CHECKED  %s backtrace%s against libunwind's: ", COUNT(checked),
+		 PLURAL(checked));
+	if (different)
+		line_add(&line, "%s differ%s", COUNT(different), different == 1 ? "s" : "");
+	else
+		line_add(&line, "all the same");
+	if (summary->unwind.cut)
+		line_add(&line, " (%s of them shorter, and marked so)", COUNT(summary->unwind.cut));
+	if (summary->unwind.unjudged)
+		line_add(&line, "; for %s more it had none", COUNT(summary->unwind.unjudged));
+	screen_wrap(&overview->screen, &line, 9, 2);
+}
+
+void overview_doubts(struct overview *overview)
+{
+	print_allocator(overview);
+	print_pauses(overview);
+	print_unwind(overview);
+}

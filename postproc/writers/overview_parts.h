@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OVERVIEW_PARTS_H
+#define OVERVIEW_PARTS_H
+
+/*
+ * The parts that the overview is put together from, and what they share. Nobody but overview*.c
+ * includes this.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "postproc/views/summary.h"
+#include "postproc/writers/human.h"
+#include "postproc/writers/names.h"
+#include "postproc/writers/screen.h"
+
+#define OVERVIEW_COLUMN 14 /* where most rows go on behind their first word */
+
+/* Steps in which everything is made shorter: the last one. */
+#define OVERVIEW_TIGHTEST 2
+
+struct overview {
+	const struct summary *summary;
+	struct names *names;
+	struct screen screen;
+	unsigned tight; /* 0: everything; each step halves the lists */
+	bool is_newest; /* the traces are those that a command without a file reads */
+	uint32_t first; /* number of the process whose site is shown first */
+};
+
+/* A number that is printed at once. */
+#define COUNT(number)  human_count(&(struct human){ { 0 } }, number)
+#define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
+#define EXACT(number)  human_exact_bytes(&(struct human){ { 0 } }, number)
+#define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
+#define MOMENT(ns)     human_moment(&(struct human){ { 0 } }, ns)
+#define PLURAL(number) ((number) == 1 ? "" : "s")
+
+/* How many of a list there is room for. */
+static inline size_t overview_limit(const struct overview *overview, size_t most)
+{
+	return most >> overview->tight ? most >> overview->tight : 1;
+}
+
+/* overview.c */
+
+/* The image that the run's first process ended as. */
+const struct summary_process *overview_last_image(const struct summary *summary);
+
+/* What a process is called: the last part of its path. */
+const char *overview_name(const struct summary_process *process);
+
+/*
+ * Adds frames, and the text behind them, while the line stays within so many lines of the screen;
+ * but one frame at least.
+ */
+void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
+		     const struct atlas_backtrace *backtrace, const char *behind);
+
+/* overview_table.c: what was used, a row for each class */
+void overview_table(struct overview *overview);
+
+/* overview_waits.c: how long calls waited, and those that wait still */
+void overview_waits(struct overview *overview);
+void overview_blocked(struct overview *overview);
+
+/* overview_sites.c: as many places of what is held as fit into so many lines, but one at least */
+void overview_sites(struct overview *overview, size_t room);
+
+/* overview_processes.c: how one ended, those that matter, and what is missing of them */
+void overview_end(const struct summary *summary, struct line *line,
+		  const struct summary_process *process);
+bool overview_is_complete(const struct summary_process *process);
+void overview_processes(struct overview *overview);
+void overview_untraced(struct overview *overview);
+void overview_cut(struct overview *overview);
+
+/* overview_doubts.c: what was not recorded at all, and how good the backtraces are */
+void overview_doubts(struct overview *overview);
+
+#endif

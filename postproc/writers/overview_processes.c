@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/overview_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define PROCESSES_MAX 6
+#define CUT_MAX	      3
+#define UNTRACED_MAX  3
+
+/* ---- how it ended ---- */
+
+/* What a process became by exec, if that was traced. */
+static const struct summary_process *next_image(const struct summary *summary,
+						const struct summary_process *process)
+{
+	const struct summary_process *end = summary->processes.items + summary->processes.count;
+
+	for (const struct summary_process *next = process + 1; next < end; next++)
+		if (next->pid == process->pid)
+			return next;
+	return NULL;
+}
+
+static void add_exec(const struct summary *summary, struct line *line,
+		     const struct summary_process *process)
+{
+	const struct summary_process *next = next_image(summary, process);
+	const char *slash = process->became ? strrchr(process->became, '/') : NULL;
+
+	if (next)
+		line_add(line, "ran %.20s", overview_name(next));
+	else if (process->became)
+		line_add(line, "ran %.20s%s", slash && slash[1] ? slash + 1 : process->became,
+			 process->is_followed ? "" : " untraced");
+	else
+		line_add(line, "ran a program not in these traces");
+}
+
+void overview_end(const struct summary *summary, struct line *line,
+		  const struct summary_process *process)
+{
+	const char *signal;
+
+	switch (process->end) {
+	case SUMMARY_EXITED:
+		line_add(line, process->has_status ? "exit %d" : "exited", process->status);
+		break;
+	case SUMMARY_KILLED:
+		signal = process->has_status ? sigabbrev_np(process->status) : NULL;
+		line_add(line, signal ? "killed by SIG%s" : "killed", signal);
+		break;
+	case SUMMARY_EXEC:
+		add_exec(summary, line, process);
+		break;
+	case SUMMARY_UNKNOWN:
+		line_add(line, process->has_end	    ? "ended, nobody saw how"
+			       : process->has_tails ? "no end recorded"
+						    : "end not known");
+		break;
+	}
+}
+
+bool overview_is_complete(const struct summary_process *process)
+{
+	return process->has_end && !process->is_damaged;
+}
+
+/* ---- which of them matter ---- */
+
+struct rank {
+	const struct summary_process *process;
+	unsigned trouble;
+	uint64_t held;
+};
+
+static unsigned trouble_of(const struct summary_process *process)
+{
+	if (process->lost || process->is_damaged)
+		return 3;
+	if (process->end == SUMMARY_KILLED)
+		return 2;
+	return process->end == SUMMARY_EXITED && process->status;
+}
+
+static uint64_t held_by(const struct summary_process *process)
+{
+	return process->end == SUMMARY_EXEC ? 0 : process->held_bytes;
+}
+
+static int compare_held(const void *left, const void *right)
+{
+	const struct rank *a = left, *b = right;
+	int order = (b->held > a->held) - (b->held < a->held);
+
+	return order ? order : (a->process > b->process) - (a->process < b->process);
+}
+
+static int compare_trouble(const void *left, const void *right)
+{
+	const struct rank *a = left, *b = right;
+	int order = (b->trouble > a->trouble) - (b->trouble < a->trouble);
+
+	return order ? order : compare_held(left, right);
+}
+
+/* Marks the first process, those that hold most, those that did not end well, and others. */
+static void choose(const struct overview *overview, struct rank *ranks, size_t count, size_t room,
+		   bool *is_chosen)
+{
+	const struct summary_process *first = overview->summary->processes.items;
+	size_t holders = room / 2, left = room - 1;
+
+	is_chosen[overview_last_image(overview->summary) - first] = true;
+	qsort(ranks, count, sizeof(*ranks), compare_held);
+	for (size_t i = 0; i < count && i < holders && left; i++) {
+		bool *mark = &is_chosen[ranks[i].process - first];
+
+		left -= !*mark;
+		*mark = true;
+	}
+	qsort(ranks, count, sizeof(*ranks), compare_trouble);
+	for (size_t i = 0; i < count && left; i++) {
+		bool *mark = &is_chosen[ranks[i].process - first];
+
+		left -= !*mark;
+		*mark = true;
+	}
+}
+
+/* ---- the list ---- */
+
+static void print_process(struct overview *overview, const struct summary_process *process)
+{
+	bool is_over = process->end == SUMMARY_EXEC;
+	uint64_t fds = process->held[RESOURCE_FD];
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "  %-7" PRIu32 " %.20s, ", process->pid, overview_name(process));
+	overview_end(overview->summary, &line, process);
+	line_add(&line, ": %s event%s", COUNT(process->events), PLURAL(process->events));
+	if (process->lost)
+		line_add(&line, ", %s LOST", COUNT(process->lost));
+	if (process->peak_bytes != process->held_bytes)
+		line_add(&line, ", peak %s", BYTES(process->peak_bytes));
+	if (process->held_bytes)
+		line_add(&line, ", %s %s",
+			 is_over			  ? "dropped"
+			 : process->end == SUMMARY_KILLED ? "held"
+							  : "holds",
+			 BYTES(process->held_bytes));
+	if (fds && !is_over)
+		line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
+}
+
+static void print_title(struct overview *overview, size_t shown)
+{
+	const struct summary *summary = overview->summary;
+	bool has_images = summary->processes.count != summary->pids;
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, has_images ? "programs" : "processes");
+	if (shown < summary->processes.count)
+		line_add(&line, " (%zu of %s)", shown, COUNT(summary->processes.count));
+	screen_add(&overview->screen, &line);
+}
+
+void overview_processes(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = summary->processes.count, room = overview_limit(overview, PROCESSES_MAX);
+	cleanup_free struct rank *ranks = calloc(count, sizeof(*ranks));
+	cleanup_free bool *is_chosen = calloc(count, sizeof(*is_chosen));
+
+	/* The first one alone, the first line tells of. */
+	room += room == 1;
+	overview->screen.is_broken |= !ranks || !is_chosen;
+	if (count < 2 || !ranks || !is_chosen)
+		return;
+	for (size_t i = 0; i < count; i++)
+		ranks[i] = (struct rank){
+			.process = &summary->processes.items[i],
+			.trouble = trouble_of(&summary->processes.items[i]),
+			.held = held_by(&summary->processes.items[i]),
+		};
+	choose(overview, ranks, count, room, is_chosen);
+	print_title(overview, count < room ? count : room);
+	for (size_t i = 0; i < count; i++)
+		if (is_chosen[i])
+			print_process(overview, &summary->processes.items[i]);
+}
+
+/* ---- what is missing ---- */
+
+static bool is_untraced(const struct summary *summary, size_t index)
+{
+	const struct summary_process *process = &summary->processes.items[index];
+
+	return process->end == SUMMARY_EXEC && !process->is_followed &&
+	       !next_image(summary, process);
+}
+
+static const char *path_of(const struct summary *summary, size_t index)
+{
+	const char *path = summary->processes.items[index].became;
+
+	return path ? path : "a program";
+}
+
+/* Each path once: how often, or 0 if it stands there already. */
+static uint64_t times_of(const struct summary *summary, size_t index)
+{
+	uint64_t times = 1;
+
+	for (size_t i = 0; i < index; i++)
+		if (is_untraced(summary, i) &&
+		    !strcmp(path_of(summary, i), path_of(summary, index)))
+			return 0;
+	for (size_t i = index + 1; i < summary->processes.count; i++)
+		times += is_untraced(summary, i) &&
+			 !strcmp(path_of(summary, i), path_of(summary, index));
+	return times;
+}
+
+void overview_untraced(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t shown = 0;
+
+	for (size_t i = 0;
+	     i < summary->processes.count && shown < overview_limit(overview, UNTRACED_MAX); i++) {
+		uint64_t times = is_untraced(summary, i) ? times_of(summary, i) : 0;
+		struct line line;
+
+		if (!times)
+			continue;
+		shown++;
+		line_begin(&line);
+		line_add(&line, "UNTRACED  %s ran untraced", path_of(summary, i));
+		if (times > 1)
+			line_add(&line, " %s times", COUNT(times));
+		line_add(&line, ": LD_PRELOAD was dropped from its environment, or it is static or "
+				"gains rights");
+		screen_wrap(&overview->screen, &line, 10, 2);
+	}
+}
+
+void overview_cut(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = 0;
+	struct line line;
+
+	for (size_t i = 0;
+	     i < summary->processes.count && count < overview_limit(overview, CUT_MAX); i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+
+		if (overview_is_complete(process) || (!process->has_tails && !process->is_damaged))
+			continue;
+		count++;
+		line_begin(&line);
+		line_add(&line, "INCOMPLETE  %s (pid %" PRIu32 "): ", overview_name(process),
+			 process->pid);
+		if (process->is_damaged)
+			line_add(&line, "the trace is damaged (%s), what is good was used",
+				 process->damage ? process->damage : "?");
+		else
+			line_add(&line, "the trace has no end: the recording was cut off, or it "
+					"still goes on; what is held may have been given back");
+		screen_wrap(&overview->screen, &line, 12, 2);
+	}
+}

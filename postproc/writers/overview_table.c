@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/overview_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hook_table.h"
+
+#define OTHERS_MAX 4 /* classes of other tracers */
+
+/* A class's words: what came to be, and what has not been given back. */
+struct words {
+	const char *used, *held;
+};
+
+static struct words words_of(enum resource resource)
+{
+	static const struct words words[RESOURCE_COUNT] = {
+		[RESOURCE_NONE] = { "gained", "held" },
+		[RESOURCE_MEMORY] = { "allocs", "block" },
+		[RESOURCE_FD] = { "opened", "open" },
+		[RESOURCE_FILE] = { "opened", "open" },
+		[RESOURCE_THREAD] = { "made", "never joined" },
+		[RESOURCE_LOCK] = { "taken", "locked" },
+		[RESOURCE_MUTEX] = { "made", "not destroyed" },
+		[RESOURCE_CONDITION] = { "made", "not destroyed" },
+		[RESOURCE_SEMAPHORE] = { "made", "not destroyed" },
+		[RESOURCE_EVENT] = { "gained", "held" },
+		[RESOURCE_DIRECTORY] = { "opened", "open" },
+		[RESOURCE_RWLOCK] = { "made", "not destroyed" },
+		[RESOURCE_SPINLOCK] = { "made", "not destroyed" },
+		[RESOURCE_BARRIER] = { "made", "not destroyed" },
+		[RESOURCE_MAPPING] = { "mapped", "range" },
+		[RESOURCE_SHM_OBJECT] = { "made", "not unlinked" },
+		[RESOURCE_SHM_FD] = { "opened", "open" },
+		[RESOURCE_SEGMENT] = { "made", "segment" },
+		[RESOURCE_ATTACHMENT] = { "attached", "attached" },
+		[RESOURCE_CONTROL] = { "made", "held" },
+		[RESOURCE_SEMSET] = { "made", "not removed" },
+		[RESOURCE_PROCESS] = { "made", "never waited for" },
+	};
+
+	return words[resource];
+}
+
+/* The cells of a row: class, used, most at a time, held at the end. */
+#define CELLS	 4
+#define ROWS_MAX (RESOURCE_COUNT + OTHERS_MAX)
+
+struct row {
+	struct line cells[CELLS];
+	uint64_t sites; /* shown where there is room */
+};
+
+static void fill_used(struct line *line, const struct summary_class *class)
+{
+	if (class->known == RESOURCE_MEMORY)
+		line_add(line, "%s alloc%s", COUNT(class->gained), PLURAL(class->gained));
+	else if (!class->gained && class->waited) /* made without a call: by its initialiser */
+		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
+	else
+		line_add(line, "%s %s", COUNT(class->gained), words_of(class->known).used);
+	/* An open that fails is everyday life, and so is a lock that is busy. */
+	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
+		line_add(line, ", %s FAILED", COUNT(class->failed));
+}
+
+/* What several processes have had at the same time is not known: they are read one by one. */
+static void fill_peak(const struct overview *overview, struct line *line,
+		      const struct summary_class *class)
+{
+	const struct summary_process *process;
+
+	if (!class->peak.amount)
+		return;
+	line_add(line, "%s",
+		 summary_has_bytes(class) ? BYTES(class->peak.amount) : COUNT(class->peak.amount));
+	/* A detached thread is held by nobody, and still there. */
+	if (class->known == RESOURCE_THREAD && class->lost)
+		line_add(line, " joinable");
+	process = summary_process_at(overview->summary, class->peak.process);
+	if (overview->summary->pids > 1 && process)
+		line_add(line, " in %" PRIu32 " %.10s", process->pid, overview_name(process));
+	else if (overview->summary->has_times)
+		line_add(line, " at %s", MOMENT(class->peak.time_ns));
+}
+
+/* What those held that were killed is no leak of theirs, perhaps. */
+static void add_killed(const struct overview *overview, struct line *line,
+		       const struct summary_class *class)
+{
+	if (!class->killed || overview->summary->pids < 2)
+		return;
+	if (summary_has_bytes(class))
+		line_add(line, ", %s by killed", BYTES(class->killed_bytes));
+	else
+		line_add(line, ", %s by killed", COUNT(class->killed));
+}
+
+/* Whose the descriptors are that nobody opened for themselves. */
+static void add_parts(struct line *line, const struct summary_class *class)
+{
+	const char *between = " by ";
+
+	if (!class->held_parts)
+		return;
+	line_add(line, ", %s", COUNT(class->held_parts));
+	for (unsigned i = 0; i < RESOURCE_COUNT; i++) {
+		if (!(class->parts_of & 1u << i))
+			continue;
+		line_add(line, "%s%s", between, resource_table[i].type);
+		between = "/";
+	}
+}
+
+static void fill_held_fds(const struct overview *overview, struct line *line,
+			  const struct summary_class *class)
+{
+	uint64_t inherited = overview_last_image(overview->summary)->inherited;
+
+	if (!class->held)
+		line_add(line, "none");
+	else
+		line_add(line, "%s %s", COUNT(class->held), words_of(class->known).held);
+	add_parts(line, class);
+	add_killed(overview, line, class);
+	if (inherited)
+		line_add(line, "; %s inherited", COUNT(inherited));
+}
+
+static void fill_threads(const struct overview *overview, struct line *line,
+			 const struct summary_class *class)
+{
+	if (class->held)
+		line_add(line, "%s never joined", COUNT(class->held));
+	else
+		line_add(line, "none");
+	add_killed(overview, line, class);
+	if (class->waited)
+		line_add(line, "; %s joined", COUNT(class->waited));
+	if (class->lost)
+		line_add(line, "%s %s detached", class->waited ? "," : ";", COUNT(class->lost));
+}
+
+/* Those of another tracer's class have a size that says something if it is more than one each. */
+static void fill_sizes(struct line *line, const struct summary_class *class)
+{
+	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
+		line_add(line, ", %s in size", COUNT(class->held_bytes));
+}
+
+static void fill_held(const struct overview *overview, struct line *line,
+		      const struct summary_class *class)
+{
+	if (class->known == RESOURCE_FD) {
+		fill_held_fds(overview, line, class);
+		return;
+	}
+	if (class->known == RESOURCE_THREAD) {
+		fill_threads(overview, line, class);
+		return;
+	}
+	if (!class->held)
+		line_add(line, "none");
+	else if (summary_has_bytes(class))
+		line_add(line, "%s in %s %s%s", BYTES(class->held_bytes), COUNT(class->held),
+			 words_of(class->known).held, PLURAL(class->held));
+	else
+		line_add(line, "%s %s", COUNT(class->held), words_of(class->known).held);
+	fill_sizes(line, class);
+	add_killed(overview, line, class);
+}
+
+static bool was_used(const struct overview *overview, const struct summary_class *class)
+{
+	/* Programs look for files that are not there, and close the streams that they began with.
+	 */
+	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
+		return class->gained || (class->known == RESOURCE_FD &&
+					 overview_last_image(overview->summary)->inherited);
+	return class->gained || class->waited || class->notified || class->failed;
+}
+
+static void fill_row(const struct overview *overview, struct row *row,
+		     const struct summary_class *class)
+{
+	row->sites = 0;
+	for (size_t i = 0; i < CELLS; i++)
+		line_begin(&row->cells[i]);
+	line_add(&row->cells[0], "  %.20s", class->type);
+	fill_used(&row->cells[1], class);
+	fill_peak(overview, &row->cells[2], class);
+	fill_held(overview, &row->cells[3], class);
+	if (class->known != RESOURCE_FD && class->known != RESOURCE_THREAD)
+		row->sites = class->sites;
+}
+
+static void fill_title(const struct overview *overview, struct row *row)
+{
+	const char *titles[CELLS] = { "", "used", "most at a time", "held at the end" };
+
+	if (overview->summary->pids > 1)
+		titles[2] = "most in one process";
+	row->sites = 0;
+	for (size_t i = 0; i < CELLS; i++) {
+		line_begin(&row->cells[i]);
+		line_add(&row->cells[i], "%s", titles[i]);
+	}
+}
+
+/* Known classes in the order of the table, then a few of those of other tracers. */
+static size_t fill_rows(const struct overview *overview, struct row *rows)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = 1, others = 0;
+
+	fill_title(overview, &rows[0]);
+	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
+		const struct summary_class *class = summary_class_of(summary, known);
+
+		if (class && known != RESOURCE_EVENT && was_used(overview, class))
+			fill_row(overview, &rows[count++], class);
+	}
+	for (uint32_t i = 0;
+	     i < summary->class_count && others < overview_limit(overview, OTHERS_MAX); i++)
+		if (summary->classes[i].known == RESOURCE_NONE && ++others)
+			fill_row(overview, &rows[count++], &summary->classes[i]);
+	return count;
+}
+
+static void print_row(struct overview *overview, const struct row *row, const size_t *columns)
+{
+	struct line line;
+	size_t length;
+
+	line_begin(&line);
+	for (size_t i = 0; i < CELLS; i++) {
+		if (i)
+			line_to(&line, columns[i]);
+		line_add(&line, "%s", row->cells[i].text);
+	}
+	length = line.length;
+	if (row->sites)
+		line_add(&line, ", %s site%s", COUNT(row->sites), PLURAL(row->sites));
+	if (line.length > SCREEN_WIDTH)
+		line.text[line.length = length] = '\0';
+	screen_wrap(&overview->screen, &line, columns[CELLS - 1], 3);
+}
+
+void overview_table(struct overview *overview)
+{
+	size_t columns[CELLS] = { 0, OVERVIEW_COLUMN };
+	struct row *rows = calloc(ROWS_MAX, sizeof(*rows));
+	size_t count = rows ? fill_rows(overview, rows) : 0;
+
+	overview->screen.is_broken |= !rows;
+	for (size_t cell = 1; cell + 1 < CELLS; cell++)
+		for (size_t i = 0; i < count; i++)
+			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
+				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
+	for (size_t i = 0; i < count; i++)
+		print_row(overview, &rows[i], columns);
+	free(rows);
+}

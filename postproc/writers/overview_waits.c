@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/overview_parts.h"
+
+#include <inttypes.h>
+
+#include "hook_table.h"
+
+#define BLOCKED_MAX 4
+
+/* ---- waits ---- */
+
+/* Classes that calls wait for most; what else one can wait for goes by its own name elsewhere. */
+static const char *waiting_words(enum resource resource)
+{
+	static const char *const words[RESOURCE_COUNT] = {
+		[RESOURCE_LOCK] = "locks",	     [RESOURCE_SEMAPHORE] = "semaphores",
+		[RESOURCE_CONDITION] = "conditions", [RESOURCE_THREAD] = "joins",
+		[RESOURCE_BARRIER] = "barriers",     [RESOURCE_SEMSET] = "semsets",
+	};
+
+	return words[resource] ? words[resource] : "others";
+}
+
+static void print_longest(struct overview *overview, const struct summary_class *class)
+{
+	struct line line;
+
+	if (!class->hot.waiter)
+		return;
+	line_begin(&line);
+	line_to(&line, OVERVIEW_COLUMN);
+	line_add(&line, "longest: ");
+	overview_frames(overview, &line, OVERVIEW_COLUMN + 9, 1, class->hot.waiter, "");
+	screen_add(&overview->screen, &line);
+	if (!class->hot.other)
+		return;
+	line_to(&line, OVERVIEW_COLUMN);
+	line_add(&line, class->known == RESOURCE_LOCK ? "held by: " : "woken by: ");
+	overview_frames(overview, &line, OVERVIEW_COLUMN + 9, 1, class->hot.other, "");
+	screen_add(&overview->screen, &line);
+}
+
+/* Worth a look: a hundredth of the run, or a tenth of a second. */
+static bool is_long(const struct summary *summary, uint64_t ns)
+{
+	return ns >= 100000000 || ns >= (summary->end_ns - summary->start_ns) / 100;
+}
+
+static void print_wait(struct overview *overview, const struct summary_class *class)
+{
+	uint64_t threshold = waits_threshold(&class->waits);
+	const struct waits_times *times = &class->waits.times;
+	uint64_t waits = waits_count(times, threshold);
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "  %s", waiting_words(class->known));
+	line_to(&line, OVERVIEW_COLUMN);
+	line_add(&line, "%s of %s waited %s in all, longest %s", COUNT(waits),
+		 COUNT(class->waits.calls), DURATION(waits_ns(times, threshold)),
+		 DURATION(times->longest_ns));
+	if (threshold)
+		line_add(&line, " (over %s)", DURATION(threshold));
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
+	/* A join waits for a thread's work, a barrier for the slowest: no news. */
+	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
+	     class->known == RESOURCE_CONDITION) &&
+	    overview->tight < OVERVIEW_TIGHTEST &&
+	    is_long(overview->summary, waits_ns(times, threshold)))
+		print_longest(overview, class);
+}
+
+void overview_waits(struct overview *overview)
+{
+	static const enum resource order[] = { RESOURCE_LOCK,	 RESOURCE_SEMAPHORE,
+					       RESOURCE_SEMSET,	 RESOURCE_CONDITION,
+					       RESOURCE_BARRIER, RESOURCE_THREAD };
+	size_t title = overview->screen.count;
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "waits");
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		const struct summary_class *class = summary_class_of(overview->summary, order[i]);
+
+		if (!class || !waits_count(&class->waits.times, waits_threshold(&class->waits)))
+			continue;
+		if (overview->screen.count == title)
+			screen_add(&overview->screen, &line);
+		print_wait(overview, class);
+	}
+}
+
+/* ---- who waits still ---- */
+
+static const char *object_word(enum resource resource)
+{
+	/* A lock that somebody waits for is a mutex, as often as not. */
+	if (resource == RESOURCE_LOCK)
+		return "mutex";
+	return resource && resource != RESOURCE_EVENT ? resource_table[resource].type : "object";
+}
+
+/* Its objects have no address. */
+static bool is_number(enum resource resource)
+{
+	return resource == RESOURCE_FD || resource == RESOURCE_SHM_FD ||
+	       resource == RESOURCE_PROCESS || resource == RESOURCE_SEMSET ||
+	       resource == RESOURCE_SEGMENT;
+}
+
+static void print_holder(struct overview *overview, const struct summary_blocked *blocked)
+{
+	struct line line;
+
+	if (!blocked->has_holder)
+		return;
+	line_begin(&line);
+	line_to(&line, 6);
+	if (blocked->holder == blocked->thread)
+		line_add(&line, "held by itself: taken at ");
+	else
+		line_add(&line, "held by thread %" PRIu32 ": taken at ", blocked->holder);
+	overview_frames(overview, &line, 8, 2, blocked->holder_backtrace, "");
+	screen_wrap(&overview->screen, &line, 8, 2);
+}
+
+static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
+{
+	struct line line;
+
+	line_begin(&line);
+	if (blocked->threads > 1)
+		line_add(&line, "  %" PRIu32 " threads (%" PRIu32 " ...)", blocked->threads,
+			 blocked->thread);
+	else
+		line_add(&line, "  thread %" PRIu32, blocked->thread);
+	line_add(&line, " in %s", blocked->function);
+	if (blocked->object)
+		line_add(&line,
+			 is_number(blocked->resource) ? " for %s %" PRIu64 : " for %s 0x%" PRIx64,
+			 object_word(blocked->resource), blocked->object);
+	line_add(&line, " for %s", DURATION(blocked->longest_ns));
+	screen_wrap(&overview->screen, &line, 6, 2);
+	line_to(&line, 6);
+	line_add(&line, "at ");
+	overview_frames(overview, &line, 8, 2, blocked->backtrace, "");
+	screen_wrap(&overview->screen, &line, 8, 2);
+	print_holder(overview, blocked);
+}
+
+void overview_blocked(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = summary->blocked.count;
+	struct line line;
+
+	if (!count)
+		return;
+	line_begin(&line);
+	if (summary->deadlocked)
+		line_add(&line, "DEADLOCK of %s thread%s; waiting when it ended",
+			 COUNT(summary->deadlocked), PLURAL(summary->deadlocked));
+	else
+		line_add(&line, "waiting when it ended");
+	if (count > overview_limit(overview, BLOCKED_MAX))
+		line_add(&line, " (%zu of %s)", overview_limit(overview, BLOCKED_MAX),
+			 COUNT(count));
+	screen_add(&overview->screen, &line);
+	for (size_t i = 0; i < count && i < overview_limit(overview, BLOCKED_MAX); i++)
+		print_blocked(overview, &summary->blocked.items[i]);
+}

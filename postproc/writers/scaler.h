@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCALER_H
+#define SCALER_H
+
+/*
+ * What the parts of the scaler writer share: scaler.c is the fold and its directories,
+ * scaler_trees.c writes the threads, scaler_names.c the two files of names, scaler_frames.c makes
+ * nodes of backtraces.
+ */
+
+#include "postproc/views/callees.h"
+#include "postproc/views/calltree.h"
+#include "postproc/views/summary.h"
+#include "postproc/writer.h"
+#include "postproc/writers/outdir.h"
+
+enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
+
+/* What a record says of its function. */
+struct function_facts {
+	int64_t file, function;
+	enum scaler_type type;
+	bool has_second; /* the second extra field is not empty */
+};
+
+/* Behind the name of a function that nobody saw called: it stands in backtraces. */
+#define SCALER_INFERRED " [inferred]"
+
+/* What is remembered of a backtrace of the trace: its number in `ways`, from 1; 0: never seen. */
+struct scaler_seen {
+	uint32_t way;
+	size_t mappings; /* so many were known then */
+};
+
+struct scaler_frames {
+	struct summary
+		around; /* names of addresses want the atlas of a summary: that alone is used */
+	struct {
+		const struct atlas_backtrace **items; /* distinct ones */
+		size_t count, capacity;
+	} ways;
+	struct {
+		struct scaler_seen *items; /* by id of the trace's backtrace */
+		size_t count, capacity;
+	} by_id;
+	struct calltree_path *paths; /* at the end: of `ways` */
+};
+
+struct scaler {
+	const struct trace *trace;
+	const struct trace_process *process;
+	bool force, has_failed;
+	bool is_by_callee;		  /* --scaler-ids=callee */
+	bool has_frames;		  /* --scaler-tree=frames */
+	const struct trace_mapping *libc; /* NULL: not mapped yet */
+	struct outdir directory;
+	struct calltree tree;
+	struct callees callees;
+	struct scaler_frames frames;
+	struct function_facts *facts; /* by symbol */
+};
+
+/* Gives files and functions their numbers, and each function what its records say of it. */
+int scaler_number_functions(struct scaler *scaler, struct error *err);
+
+/* commonFuncId.json and symbol.json. Returns 0 or a negative errno. */
+int scaler_write_names(const struct scaler *scaler, struct outdir *directory, struct error *err);
+
+/* thread_0x….bin for each thread that made calls. Returns 0 or a negative errno. */
+int scaler_write_threads(struct scaler *scaler, struct outdir *directory, struct error *err);
+
+bool scaler_is_inferred(const char *name);
+
+void scaler_frames_init(struct scaler_frames *frames);
+void scaler_frames_free(struct scaler_frames *frames);
+
+/* *way: number of the backtrace of a call, from 1; 0: it has none. Returns 0 or -ENOMEM. */
+int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way);
+
+/* All calls were seen: looks the names up, whose functions become callees. */
+int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err);
+
+int scaler_no_memory(struct error *err);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --scaler-tree=frames: backtraces as ways through the program's own functions, which become nodes
+ * between the hooked calls. Nothing timed or counted such a function: it carries SCALER_INFERRED
+ * behind its name.
+ */
+#include "postproc/writers/scaler.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/writers/names.h"
+
+#define INLINED_MAX 8 /* functions of one frame, as names_raw() has them at most */
+
+bool scaler_is_inferred(const char *name)
+{
+	size_t length = strlen(name), mark = strlen(SCALER_INFERRED);
+
+	return length > mark && !strcmp(name + length - mark, SCALER_INFERRED);
+}
+
+void scaler_frames_init(struct scaler_frames *frames)
+{
+	memset(frames, 0, sizeof(*frames));
+	atlas_init(&frames->around.atlas);
+}
+
+void scaler_frames_free(struct scaler_frames *frames)
+{
+	for (size_t i = 0; frames->paths && i < frames->ways.count; i++)
+		free(frames->paths[i].steps);
+	free(frames->paths);
+	free(frames->ways.items);
+	free(frames->by_id.items);
+	atlas_free(&frames->around.atlas);
+}
+
+/* What is remembered of the backtrace with that id. NULL: no memory. */
+static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
+{
+	while (id >= frames->by_id.count) {
+		struct scaler_seen *place = ARRAY_ADD(&frames->by_id);
+
+		if (!place)
+			return NULL;
+		*place = (struct scaler_seen){ 0 };
+	}
+	return &frames->by_id.items[id];
+}
+
+int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
+{
+	size_t mappings = frames->around.atlas.mappings.count;
+	const struct atlas_backtrace *backtrace, **place;
+	struct scaler_seen *seen;
+
+	*way = 0;
+	if (!event->backtrace || !event->backtrace->count)
+		return 0;
+	seen = seen_of(frames, event->backtrace->id);
+	if (!seen)
+		return -ENOMEM;
+	if (!seen->way || seen->mappings != mappings) {
+		backtrace = atlas_backtrace(&frames->around.atlas, event->backtrace, event->index);
+		if (!backtrace)
+			return -ENOMEM;
+		/* Most mappings that come are of no concern to it. */
+		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
+			place = ARRAY_ADD(&frames->ways);
+			if (!place)
+				return -ENOMEM;
+			*place = backtrace;
+			seen->way = (uint32_t)frames->ways.count;
+		}
+		seen->mappings = mappings;
+	}
+	*way = seen->way;
+	return 0;
+}
+
+/* Our own library stands between a hooked call and what it calls in turn. */
+static bool is_own(const struct names_raw *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return slash && !strncmp(slash + 1, "libholdtrace.so", 15);
+}
+
+/* The symbol of a function. Without a name its place in the file is one. */
+static int name_frame(struct callees *callees, const struct names_raw *frame, uint32_t *symbol)
+{
+	char *text = NULL;
+	int rc;
+
+	if (frame->function)
+		rc = asprintf(&text, "%s" SCALER_INFERRED, frame->function);
+	else
+		rc = asprintf(&text, "0x%" PRIx64 SCALER_INFERRED, frame->offset);
+	if (rc < 0)
+		return -ENOMEM;
+	rc = callees_add_path(callees, frame->module ? frame->module : "", text, symbol);
+	free(text);
+	return rc;
+}
+
+/* The steps of one way, outermost first. */
+static int find_steps(struct names *names, struct callees *callees,
+		      const struct atlas_backtrace *backtrace, struct names_raw *found,
+		      struct calltree_path *path)
+{
+	size_t count = names_raw(names, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
+	int rc = 0;
+
+	path->steps = calloc(count + 1, sizeof(*path->steps));
+	if (!path->steps)
+		return -ENOMEM;
+	while (rc == 0 && count-- > 0) {
+		struct calltree_step *step = &path->steps[path->count];
+
+		if (is_own(&found[count]))
+			continue;
+		step->address = found[count].address;
+		rc = name_frame(callees, &found[count], &step->symbol);
+		path->count++;
+	}
+	return rc;
+}
+
+static size_t most_frames(const struct scaler_frames *frames)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < frames->ways.count; i++)
+		if (most < frames->ways.items[i]->count)
+			most = frames->ways.items[i]->count;
+	return most;
+}
+
+int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err)
+{
+	struct names_raw *found = calloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
+	struct names *names = NULL;
+	int rc;
+
+	frames->paths = calloc(frames->ways.count + 1, sizeof(*frames->paths));
+	rc = found && frames->paths ? names_create(&names, &frames->around, NULL, err) : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
+		rc = find_steps(names, callees, frames->ways.items[i], found, &frames->paths[i]);
+	names_destroy(names);
+	free(found);
+	return rc ? scaler_no_memory(err) : 0;
+}

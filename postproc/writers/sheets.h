@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WRITERS_SHEETS_H
+#define WRITERS_SHEETS_H
+
+/*
+ * Prints sheets, whatever is in them: as text for people, as JSON and CSV for programs, trees as
+ * lines for flame graphs. They know kinds of columns, and no report.
+ */
+
+#include <stdbool.h>
+
+#include "base/out.h"
+#include "postproc/views/report.h"
+#include "postproc/views/sheet.h"
+#include "postproc/writers/names.h"
+
+enum sheets_format { SHEETS_TEXT, SHEETS_JSON, SHEETS_CSV, SHEETS_COLLAPSED };
+
+struct sheets_style {
+	enum sheets_format format;
+	/* of text */
+	unsigned width; /* columns of the terminal; 0: 80 */
+	bool has_colour;
+	bool has_blocks; /* the terminal shows Unicode: charts are drawn by it */
+	bool is_verbose; /* names and backtraces whole */
+	/* The next command stands around the next report: "holdtrace report ", " FILE"; or NULL. */
+	const char *before_next, *behind_next;
+};
+
+/*
+ * rows: the reports that were asked for, count of them; 0: these sheets are only a part, with no
+ * last lines. Errors are kept by out. */
+void sheets_print(const struct sheets *sheets, const struct report_run *run, struct names *names,
+		  const struct report_row *const *rows, unsigned count,
+		  const struct sheets_style *style, struct out *out);
+
+/* False: the format is for trees, and no sheet has one. */
+bool sheets_fit(const struct sheets *sheets, enum sheets_format format);
+
+/* One for each format; nobody but sheets_print() calls them. */
+struct sheets_job {
+	const struct sheets *sheets;
+	const struct report_run *run;
+	struct names *names;
+	const struct report_row *const *rows;
+	unsigned count;
+	const struct sheets_style *style;
+	struct out *out;
+};
+void sheets_print_text(const struct sheets_job *job);
+
+/* Of text: whether the sheet has curves, and its chart. It has rows, and a first column of TIME. */
+bool sheets_is_chart(const struct sheet *sheet);
+void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet);
+
+void sheets_print_json(const struct sheets_job *job);
+void sheets_print_csv(const struct sheets_job *job);
+void sheets_print_collapsed(const struct sheets_job *job);
+
+#endif

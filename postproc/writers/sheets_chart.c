@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sheet of curves as a chart: its rows go from left to right, each curve has some lines of its
+ * own, and a mark stands above its highest point. Where there are more rows than columns of the
+ * terminal, a column has the most of its rows, so that no peak is lost.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "postproc/writers/human.h"
+#include "postproc/writers/sheets.h"
+
+#define LINES_MAX   4u
+#define LABEL_WIDTH 10u
+#define POINTS_MAX  400u
+
+/* Eighths of a character cell. Where it has to be plain: three levels. */
+static const char *const blocks[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+static const char *const plain[9] = { " ", ".", ".", ".", ":", ":", ":", "#", "#" };
+
+struct curve {
+	const struct sheets_job *job;
+	const struct sheet *sheet;
+	unsigned column;
+	unsigned width; /* points */
+	unsigned lines;
+	uint64_t points[POINTS_MAX];
+	uint64_t most;
+	size_t most_row; /* the first row that has it */
+};
+
+static uint64_t value_of(const struct curve *curve, size_t row)
+{
+	const struct sheet_cell *cell = &curve->sheet->rows.items[row][curve->column];
+
+	return cell->is_set ? cell->number : 0;
+}
+
+static void measure(struct curve *curve)
+{
+	size_t count = curve->sheet->rows.count;
+
+	curve->most = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (value_of(curve, i) <= curve->most)
+			continue;
+		curve->most = value_of(curve, i);
+		curve->most_row = i;
+	}
+	for (unsigned i = 0; i < curve->width; i++) {
+		size_t row = i * count / curve->width, end = (i + 1) * count / curve->width;
+
+		curve->points[i] = 0;
+		do {
+			if (value_of(curve, row) > curve->points[i])
+				curve->points[i] = value_of(curve, row);
+		} while (++row < end);
+	}
+}
+
+static const char *number(struct human *human, const struct curve *curve, uint64_t value)
+{
+	return curve->sheet->facts.columns[curve->column].kind == SHEET_CURVE_BYTES
+		       ? human_bytes(human, value)
+		       : human_count(human, value);
+}
+
+static void print_title(const struct curve *curve)
+{
+	const struct sheet *sheet = curve->sheet;
+	struct human most, at;
+
+	out_format(curve->job->out, "%s: most %s at %s\n",
+		   sheet->facts.columns[curve->column].heading, number(&most, curve, curve->most),
+		   human_moment(&at, sheet->rows.items[curve->most_row][0].number));
+}
+
+/* Above the highest point. */
+static void print_mark(const struct curve *curve)
+{
+	size_t count = curve->sheet->rows.count;
+	size_t column = (curve->most_row * curve->width + curve->width - 1) / count;
+
+	while (column > 0 && curve->points[column] < curve->most)
+		column--;
+	out_format(curve->job->out, "%*s%s\n", (int)(LABEL_WIDTH + 2 + column), "",
+		   curve->job->style->has_blocks ? "▾" : "v");
+}
+
+static void print_line(const struct curve *curve, unsigned line)
+{
+	const char *const *cells = curve->job->style->has_blocks ? blocks : plain;
+	struct out *out = curve->job->out;
+	unsigned below = (curve->lines - 1 - line) * 8, levels = curve->lines * 8;
+	struct human label;
+
+	label.text[0] = '\0';
+	if (line == 0)
+		number(&label, curve, curve->most);
+	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
+	for (unsigned i = 0; i < curve->width; i++) {
+		unsigned level =
+			(unsigned)((double)curve->points[i] * levels / (double)curve->most);
+
+		/* What is more than nothing is to be seen. */
+		if (!level && curve->points[i])
+			level = 1;
+		level = level > below ? level - below : 0;
+		out_text(out, cells[level < 8 ? level : 8]);
+	}
+	out_char(out, '\n');
+}
+
+static void print_curve(struct curve *curve)
+{
+	measure(curve);
+	if (!curve->most)
+		return;
+	/* A line for each of a few. */
+	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
+	print_title(curve);
+	print_mark(curve);
+	for (unsigned i = 0; i < curve->lines; i++)
+		print_line(curve, i);
+	out_char(curve->job->out, '\n');
+}
+
+/* From when to when. */
+static void print_axis(const struct curve *curve)
+{
+	const struct sheet *sheet = curve->sheet;
+	struct human first, last;
+
+	human_moment(&first, sheet->rows.items[0][0].number);
+	human_moment(&last, sheet->rows.items[sheet->rows.count - 1][0].number);
+	out_format(curve->job->out, "%*s%-*s%s\n", (int)LABEL_WIDTH + 2, "",
+		   (int)(curve->width - strlen(last.text)), first.text, last.text);
+}
+
+bool sheets_is_chart(const struct sheet *sheet)
+{
+	for (unsigned i = 0; i < sheet->facts.column_count; i++)
+		if (sheet->facts.columns[i].kind == SHEET_CURVE ||
+		    sheet->facts.columns[i].kind == SHEET_CURVE_BYTES)
+			return true;
+	return false;
+}
+
+void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet)
+{
+	unsigned width = job->style->width ? job->style->width : 80;
+	struct curve curve = { .job = job, .sheet = sheet };
+
+	curve.width = width > LABEL_WIDTH + 42 ? width - LABEL_WIDTH - 2 : 40;
+	if (curve.width > POINTS_MAX)
+		curve.width = POINTS_MAX;
+	for (unsigned i = 1; i < sheet->facts.column_count; i++) {
+		curve.column = i;
+		print_curve(&curve);
+	}
+	print_axis(&curve);
+}

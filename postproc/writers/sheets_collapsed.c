@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/sheets.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/*
+ * Trees as flamegraph.pl, speedscope and others read them: a line for each branch that has
+ * something of its own, its functions from the root on, parted by semicolons, and the number. The
+ * number is the column "self"; a tree without one has "count" of each branch alone. Where rows have
+ * groups, the group is the first of the functions.
+ */
+struct walk {
+	const struct sheets_job *job;
+	int branch, value; /* columns */
+	struct {
+		const struct sheet_branch **items; /* by depth: what leads to a row */
+		size_t count, capacity;
+	} above;
+};
+
+static int branch_column(const struct sheet_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == SHEET_BRANCH)
+			return (int)i;
+	return SHEET_COLUMN_NONE;
+}
+
+bool sheets_fit(const struct sheets *sheets, enum sheets_format format)
+{
+	if (format != SHEETS_COLLAPSED)
+		return true;
+	for (unsigned i = 0; i < sheets->count; i++)
+		if (branch_column(&sheets->list[i].facts) >= 0)
+			return true;
+	return false;
+}
+
+/* A semicolon would part it, the end of the line end it. */
+static void print_name(struct out *out, const char *name)
+{
+	for (; *name; name++)
+		if (*name == ';')
+			out_char(out, ':');
+		else
+			out_name(out, name, 1, ESCAPE_LINES);
+}
+
+static void print_frame(const struct walk *walk, const struct sheet_frame *frame, bool is_first)
+{
+	struct names_raw raw = { .address = frame->address, .offset = frame->offset };
+	char text[NAMES_TEXT_MAX];
+
+	if (!is_first)
+		out_char(walk->job->out, ';');
+	if (frame->function) {
+		print_name(walk->job->out, frame->function);
+		return;
+	}
+	names_text(walk->job->names, &raw, text);
+	print_name(walk->job->out, text);
+}
+
+static void print_path(const struct walk *walk, const struct sheet_group *group, uint32_t depth)
+{
+	bool is_first = !group->name;
+
+	if (group->name)
+		print_name(walk->job->out, group->name);
+	for (uint32_t i = 0; i <= depth; i++)
+		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
+			print_frame(walk, walk->above.items[i]->frames[j], is_first);
+			is_first = false;
+		}
+}
+
+/* Pre-order: what leads to a row stands at the depths above its own. */
+static bool enter(struct walk *walk, const struct sheet_branch *branch)
+{
+	const struct sheet_branch **place;
+
+	if (branch->depth > walk->above.count)
+		return false;
+	walk->above.count = branch->depth;
+	place = ARRAY_ADD(&walk->above);
+	if (place)
+		*place = branch;
+	return place;
+}
+
+static void print_row(struct walk *walk, const struct sheet_group *group,
+		      const struct sheet_cell *row)
+{
+	const struct sheet_branch *branch = row[walk->branch].branch;
+
+	if (!row[walk->branch].is_set || !enter(walk, branch) || !row[walk->value].number)
+		return;
+	print_path(walk, group, branch->depth);
+	out_format(walk->job->out, " %" PRIu64 "\n", row[walk->value].number);
+}
+
+static void print_sheet(struct walk *walk, const struct sheet *sheet)
+{
+	walk->branch = branch_column(&sheet->facts);
+	walk->value = sheet_column(&sheet->facts, "self");
+	if (walk->value < 0)
+		walk->value = sheet_column(&sheet->facts, "count");
+	if (walk->branch < 0 || walk->value < 0)
+		return;
+	for (size_t g = 0; g < sheet->groups.count; g++) {
+		const struct sheet_group *group = &sheet->groups.items[g];
+
+		for (size_t i = group->first; i < group->first + group->shown; i++)
+			print_row(walk, group, sheet->rows.items[i]);
+	}
+}
+
+void sheets_print_collapsed(const struct sheets_job *job)
+{
+	struct walk walk = { .job = job };
+
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		print_sheet(&walk, &job->sheets->list[i]);
+	free(walk.above.items);
+}

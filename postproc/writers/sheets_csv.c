@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/sheets.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FRAMES_MAX 256
+
+/*
+ * RFC 4180: quotes around what has a comma, a quote or the end of a line; quotes doubled. Sheets
+ * follow each other, each with a line of headings and an empty line between; the first column is
+ * the sheet's name, so that lines can be told apart by grep.
+ */
+static void print_bytes(struct out *out, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '"')
+			out_char(out, '"');
+		out_name(out, &text[i], 1, ESCAPE_LINES);
+	}
+}
+
+static void print_text(struct out *out, const char *text)
+{
+	bool is_quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
+
+	if (is_quoted)
+		out_char(out, '"');
+	print_bytes(out, text, strlen(text));
+	if (is_quoted)
+		out_char(out, '"');
+}
+
+static void print_frame(struct out *out, const struct names_raw *frame)
+{
+	if (frame->function)
+		print_bytes(out, frame->function, strlen(frame->function));
+	else
+		out_format(out, "0x%" PRIx64, frame->offset);
+	if (frame->file && frame->line) {
+		out_char(out, ' ');
+		print_bytes(out, frame->file, strlen(frame->file));
+		out_format(out, ":%u", frame->line);
+	}
+	if (frame->module) {
+		out_text(out, " (");
+		print_bytes(out, frame->module, strlen(frame->module));
+		out_char(out, ')');
+	}
+}
+
+static void print_backtrace(const struct sheets_job *job, const struct atlas_backtrace *backtrace)
+{
+	struct names_raw frames[FRAMES_MAX];
+	size_t count = names_raw(job->names, backtrace, frames, FRAMES_MAX);
+
+	out_char(job->out, '"');
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			out_text(job->out, " <- ");
+		print_frame(job->out, &frames[i]);
+	}
+	out_char(job->out, '"');
+}
+
+static void print_branch(struct out *out, const struct sheet_branch *branch)
+{
+	out_char(out, '"');
+	for (uint32_t i = 0; i < branch->count; i++) {
+		const struct sheet_frame *frame = branch->frames[i];
+		struct names_raw raw = { .offset = frame->offset,
+					 .function = frame->function,
+					 .file = frame->file,
+					 .module = frame->module,
+					 .line = frame->line };
+
+		if (i)
+			out_text(out, branch->is_outwards ? " <- " : " -> ");
+		print_frame(out, &raw);
+	}
+	out_char(out, '"');
+}
+
+static void print_cell(const struct sheets_job *job, enum sheet_kind kind,
+		       const struct sheet_cell *cell)
+{
+	if (!cell->is_set)
+		return;
+	switch (kind) {
+	case SHEET_GROUP:
+	case SHEET_TEXT:
+	case SHEET_NOTE:
+		print_text(job->out, cell->text);
+		break;
+	case SHEET_BACKTRACE:
+		print_backtrace(job, cell->backtrace);
+		break;
+	case SHEET_BRANCH:
+		print_branch(job->out, cell->branch);
+		break;
+	case SHEET_CHANGE:
+		out_format(job->out, "%" PRId64, (int64_t)cell->number);
+		break;
+	case SHEET_OBJECT:
+		out_format(job->out, "0x%" PRIx64, cell->number);
+		break;
+	case SHEET_PERCENT:
+	case SHEET_BAR:
+		out_format(job->out, "%" PRIu64 ".%02" PRIu64, cell->number / 100,
+			   cell->number % 100);
+		break;
+	case SHEET_CURVE:
+	case SHEET_CURVE_BYTES:
+	case SHEET_COUNT:
+	case SHEET_PROCESSES:
+	case SHEET_NUMBER:
+	case SHEET_BYTES:
+	case SHEET_SIZE:
+	case SHEET_AMOUNT:
+	case SHEET_PART:
+	case SHEET_KEY:
+	case SHEET_NS:
+	case SHEET_TIME:
+		out_unsigned(job->out, cell->number);
+		break;
+	}
+}
+
+static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
+{
+	const struct sheet_facts *facts = &sheet->facts;
+
+	out_text(job->out, "sheet");
+	for (unsigned i = 0; i < facts->column_count; i++)
+		out_format(job->out, ",%s", facts->columns[i].name);
+	out_char(job->out, '\n');
+	for (size_t g = 0; g < sheet->groups.count; g++) {
+		const struct sheet_group *group = &sheet->groups.items[g];
+
+		for (size_t i = group->first; i < group->first + group->shown; i++) {
+			out_text(job->out, facts->name);
+			for (unsigned c = 0; c < facts->column_count; c++) {
+				out_char(job->out, ',');
+				print_cell(job, facts->columns[c].kind, &sheet->rows.items[i][c]);
+			}
+			out_char(job->out, '\n');
+		}
+	}
+}
+
+void sheets_print_csv(const struct sheets_job *job)
+{
+	for (unsigned i = 0; i < job->sheets->count; i++) {
+		if (i)
+			out_char(job->out, '\n');
+		print_sheet(job, &job->sheets->list[i]);
+	}
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last column of a sheet: it has what is left of the line and goes on in the next ones, broken
+ * only between frames or words.
+ */
+#include "postproc/writers/sheets_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FRAMES_MAX    12 /* of a backtrace on the screen */
+#define FRAMES_WHOLE  256
+#define LINES_MAX     3 /* of the last column of a row */
+#define BRANCH_INDENT 2u
+#define BRANCH_FRAMES 4u /* of a row of a tree: half from its begin, half from its end */
+
+struct flow {
+	const struct layout *layout;
+	size_t begin; /* of its lines */
+	size_t at;    /* column of the terminal */
+	unsigned lines;
+};
+
+/* A piece that is not broken. False: it has no room any more. */
+static bool flow_piece(struct flow *flow, const char *between, const char *text)
+{
+	struct out *out = flow->layout->job->out;
+	unsigned width = sheets_width(flow->layout->job);
+	bool is_first = flow->at == flow->begin;
+	size_t length = (is_first ? 0 : strlen(between)) + strlen(text);
+
+	if (!is_first && flow->at + length > width) {
+		if (++flow->lines > LINES_MAX)
+			return false;
+		out_char(out, '\n');
+		text_blanks(out, flow->begin);
+		flow->at = flow->begin;
+		while (*between == ' ')
+			between++;
+		length = strlen(between) + strlen(text);
+	} else if (is_first) {
+		between = "";
+	}
+	out_text(out, between);
+	out_name(out, text, strlen(text), ESCAPE_ALL);
+	flow->at += length;
+	return true;
+}
+
+static void flow_frames(struct flow *flow, const struct atlas_backtrace *backtrace)
+{
+	struct names_frame frames[FRAMES_MAX];
+	size_t count = names_frames(flow->layout->job->names, backtrace, frames, FRAMES_MAX);
+
+	if (!count)
+		flow_piece(flow, "", "(no backtrace)");
+	for (size_t i = 0; i < count; i++) {
+		char text[CELL_MAX];
+
+		snprintf(text, sizeof(text), "%.*s", NAMES_TEXT_MAX, frames[i].text);
+		if (frames[i].times > 1)
+			snprintf(text + strlen(text), 16, " (%" PRIu32 "x)", frames[i].times);
+		if (!flow_piece(flow, " <- ", text))
+			break;
+	}
+}
+
+static void flow_words(struct flow *flow, const char *text)
+{
+	char word[CELL_MAX];
+
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		if (!flow_piece(flow, " ", word))
+			break;
+	}
+}
+
+static void branch_text(const struct sheets_job *job, const struct sheet_frame *frame, char *text)
+{
+	struct names_raw raw = { .address = frame->address,
+				 .offset = frame->offset,
+				 .function = frame->function,
+				 .file = frame->file,
+				 .module = frame->module,
+				 .line = frame->line };
+
+	if (frame->function && (job->style->is_verbose || !frame->address))
+		snprintf(text, CELL_MAX, "%s", frame->function);
+	else
+		names_text(job->names, &raw, text);
+}
+
+/*
+ * The middle of a long one is left out: begin and end tell most. Very deep ones stand beside each
+ * other.
+ */
+static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
+{
+	bool is_cut = branch->count > BRANCH_FRAMES && !flow->layout->job->style->is_verbose;
+	size_t indent = BRANCH_INDENT * (size_t)branch->depth;
+	size_t most = (sheets_width(flow->layout->job) - flow->begin) / 2;
+
+	if (indent > most)
+		indent = most;
+	text_blanks(flow->layout->job->out, indent);
+	flow->begin += indent;
+	flow->at = flow->begin;
+	for (uint32_t i = 0; i < branch->count; i++) {
+		char text[CELL_MAX] = "...";
+
+		if (!is_cut || i < BRANCH_FRAMES / 2 || i >= branch->count - BRANCH_FRAMES / 2)
+			branch_text(flow->layout->job, branch->frames[i], text);
+		else
+			i = branch->count - BRANCH_FRAMES / 2 - 1;
+		flow->lines = 0;
+		if (!flow_piece(flow, i ? branch->is_outwards ? " <- " : " -> " : "", text))
+			break;
+	}
+}
+
+/* -v: one frame a line, whole. */
+static void print_whole(const struct layout *layout, const struct atlas_backtrace *backtrace)
+{
+	struct out *out = layout->job->out;
+	struct names_raw frames[FRAMES_WHOLE];
+	size_t count = names_raw(layout->job->names, backtrace, frames, FRAMES_WHOLE);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct names_raw *frame = &frames[i];
+
+		if (i) {
+			out_char(out, '\n');
+			text_blanks(out, layout->last_at);
+		}
+		if (frame->function)
+			out_name(out, frame->function, strlen(frame->function), ESCAPE_ALL);
+		else
+			out_format(out, "0x%" PRIx64, frame->offset);
+		if (frame->file) {
+			out_char(out, ' ');
+			out_name(out, frame->file, strlen(frame->file), ESCAPE_ALL);
+			out_format(out, ":%u", frame->line);
+		}
+		if (frame->module) {
+			out_text(out, " (");
+			out_name(out, frame->module, strlen(frame->module), ESCAPE_ALL);
+			out_char(out, ')');
+		}
+	}
+}
+
+void sheets_print_last(const struct layout *layout, size_t at, const struct sheet_cell *cell)
+{
+	struct out *out = layout->job->out;
+	enum sheet_kind kind = layout->sheet->facts.columns[layout->last].kind;
+	struct flow flow = {
+		.layout = layout, .begin = layout->last_at, .at = layout->last_at, .lines = 1
+	};
+	char text[CELL_MAX];
+
+	if (!cell->is_set)
+		return;
+	if (at > layout->last_at) {
+		out_char(out, '\n');
+		at = 0;
+	}
+	text_blanks(out, layout->last_at - at);
+	if (kind == SHEET_BACKTRACE && layout->job->style->is_verbose) {
+		print_whole(layout, cell->backtrace);
+	} else if (kind == SHEET_BACKTRACE) {
+		flow_frames(&flow, cell->backtrace);
+	} else if (kind == SHEET_BRANCH) {
+		flow_branch(&flow, cell->branch);
+	} else {
+		sheets_format_cell(text, kind, cell);
+		if (!sheets_is_left(kind) && strlen(text) < layout->widths[layout->last])
+			text_blanks(out, layout->widths[layout->last] - strlen(text));
+		flow_words(&flow, text);
+	}
+}
+
+void sheets_print_below(const struct layout *layout, const char *heading,
+			const struct atlas_backtrace *backtrace)
+{
+	struct layout below = *layout;
+	struct flow flow = { .layout = &below, .lines = 1 };
+
+	below.last_at = flow.begin = flow.at = 3 * INDENT + strlen(heading) + 2;
+	if (layout->job->style->is_verbose)
+		print_whole(&below, backtrace);
+	else
+		flow_frames(&flow, backtrace);
+	out_char(layout->job->out, '\n');
+}

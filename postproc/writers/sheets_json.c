@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/sheets.h"
+
+#include "base/json.h"
+
+#define FRAMES_MAX 256
+#define SCHEMA	   1 /* of what stands here; holdtrace-report(1) */
+
+static void print_optional(struct json *json, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	json_key(json, key);
+	json_text(json, text);
+}
+
+static void print_frame(struct json *json, const struct names_raw *frame)
+{
+	json_begin(json, '{');
+	json_key(json, "address");
+	json_hex(json, frame->offset);
+	print_optional(json, "function", frame->function);
+	print_optional(json, "file", frame->file);
+	if (frame->line) {
+		json_key(json, "line");
+		json_unsigned(json, frame->line);
+	}
+	print_optional(json, "module", frame->module);
+	if (frame->is_inlined) {
+		json_key(json, "inlined");
+		json_bool(json, true);
+	}
+	json_end(json);
+}
+
+static void print_backtrace(const struct sheets_job *job, struct json *json,
+			    const struct atlas_backtrace *backtrace)
+{
+	struct names_raw frames[FRAMES_MAX];
+	size_t count = names_raw(job->names, backtrace, frames, FRAMES_MAX);
+
+	json_begin(json, '[');
+	for (size_t i = 0; i < count; i++)
+		print_frame(json, &frames[i]);
+	json_end(json);
+}
+
+static void print_branch(struct json *json, const struct sheet_branch *branch)
+{
+	json_begin(json, '[');
+	for (uint32_t i = 0; i < branch->count; i++) {
+		const struct sheet_frame *frame = branch->frames[i];
+		struct names_raw raw = { .offset = frame->offset,
+					 .function = frame->function,
+					 .file = frame->file,
+					 .module = frame->module,
+					 .line = frame->line };
+
+		print_frame(json, &raw);
+	}
+	json_end(json);
+}
+
+static void print_cell(const struct sheets_job *job, struct json *json, enum sheet_kind kind,
+		       const struct sheet_cell *cell)
+{
+	switch (kind) {
+	case SHEET_GROUP:
+	case SHEET_TEXT:
+	case SHEET_NOTE:
+		json_text(json, cell->text);
+		break;
+	case SHEET_BACKTRACE:
+		print_backtrace(job, json, cell->backtrace);
+		break;
+	case SHEET_BRANCH:
+		print_branch(json, cell->branch);
+		break;
+	case SHEET_CHANGE:
+		json_signed(json, (int64_t)cell->number);
+		break;
+	case SHEET_OBJECT:
+		json_hex(json, cell->number);
+		break;
+	case SHEET_PERCENT:
+	case SHEET_BAR:
+		json_real(json, (double)cell->number / 100);
+		break;
+	case SHEET_CURVE:
+	case SHEET_CURVE_BYTES:
+	case SHEET_COUNT:
+	case SHEET_PROCESSES:
+	case SHEET_NUMBER:
+	case SHEET_BYTES:
+	case SHEET_SIZE:
+	case SHEET_AMOUNT:
+	case SHEET_PART:
+	case SHEET_KEY:
+	case SHEET_NS:
+	case SHEET_TIME:
+		json_unsigned(json, cell->number);
+		break;
+	}
+}
+
+static void print_row(const struct sheets_job *job, struct json *json, const struct sheet *sheet,
+		      const struct sheet_cell *row)
+{
+	json_begin(json, '{');
+	for (unsigned i = 0; i < sheet->facts.column_count; i++) {
+		json_key(json, sheet->facts.columns[i].name);
+		if (row[i].is_set)
+			print_cell(job, json, sheet->facts.columns[i].kind, &row[i]);
+		else
+			json_null(json);
+	}
+	json_end(json);
+}
+
+static void print_run(const struct sheets_job *job, struct json *json)
+{
+	const struct summary *run = job->run->summary;
+
+	if (!run->processes.count)
+		return;
+	json_key(json, "run");
+	json_begin(json, '{');
+	json_key(json, "processes");
+	json_unsigned(json, run->processes.count);
+	json_key(json, "events");
+	json_unsigned(json, run->events);
+	json_key(json, "lost");
+	json_unsigned(json, run->lost);
+	json_key(json, "length");
+	json_unsigned(json, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	json_end(json);
+}
+
+void sheets_print_json(const struct sheets_job *job)
+{
+	struct json json;
+
+	json_start(&json, job->out, true);
+	json_begin(&json, '{');
+	json_key(&json, "schema");
+	json_unsigned(&json, SCHEMA);
+	print_run(job, &json);
+	for (unsigned i = 0; i < job->sheets->count; i++) {
+		const struct sheet *sheet = &job->sheets->list[i];
+
+		json_key(&json, sheet->facts.name);
+		json_begin(&json, '[');
+		for (size_t g = 0; g < sheet->groups.count; g++)
+			for (size_t r = 0; r < sheet->groups.items[g].shown; r++)
+				print_row(job, &json, sheet,
+					  sheet->rows.items[sheet->groups.items[g].first + r]);
+		json_end(&json);
+	}
+	json_end(&json);
+	json_finish(&json);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
+#include "postproc/writers/sheets_text.h"
+
+#include "postproc/writers/human.h"
+#include "postproc/writers/screen.h"
+
+/* Adds to *at the columns of the terminal that it takes. */
+static void print_cell(const struct layout *layout, unsigned column, const char *text, size_t *at)
+{
+	const struct sheets_job *job = layout->job;
+	enum sheet_kind kind = layout->sheet->facts.columns[column].kind;
+	size_t width = layout->widths[column], length = strlen(text);
+	bool is_key = (int)column == layout->by && text[0];
+
+	if (length > width)
+		length = width;
+	if (!sheets_is_left(kind))
+		text_blanks(job->out, width - length);
+	if (is_key)
+		text_colour(job, COLOUR_KEY);
+	out_name(job->out, text, length, ESCAPE_ALL);
+	if (is_key)
+		text_colour(job, COLOUR_END);
+	if (sheets_is_left(kind))
+		text_blanks(job->out, width - length);
+	*at += width;
+}
+
+static void print_notes(const struct layout *layout, const struct sheet_cell *row)
+{
+	const struct sheets_job *job = layout->job;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+
+	for (unsigned i = 0; i < facts->column_count; i++) {
+		if (!sheets_is_below(layout, i) || !row[i].is_set)
+			continue;
+		text_blanks(job->out, 3 * INDENT);
+		out_format(job->out, "%s: ", facts->columns[i].heading);
+		if (facts->columns[i].kind == SHEET_NOTE)
+			text_line(job, COLOUR_NOTE, row[i].text);
+		else
+			sheets_print_below(layout, facts->columns[i].heading, row[i].backtrace);
+	}
+}
+
+static void print_row(const struct layout *layout, const struct sheet_cell *row)
+{
+	struct out *out = layout->job->out;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+	size_t at = INDENT;
+
+	text_blanks(out, INDENT);
+	for (unsigned i = 0; i < layout->last; i++) {
+		char text[CELL_MAX];
+
+		if (!layout->widths[i])
+			continue;
+		sheets_format_cell(text, facts->columns[i].kind, &row[i]);
+		print_cell(layout, i, text, &at);
+		if (i + 1 < layout->last) {
+			text_blanks(out, GAP);
+			at += GAP;
+		}
+	}
+	sheets_print_last(layout, at, &row[layout->last]);
+	out_char(out, '\n');
+	print_notes(layout, row);
+}
+
+/* The last one has its heading only where it stands in the same line. */
+static void print_headings(const struct layout *layout)
+{
+	const struct sheets_job *job = layout->job;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+	struct line headings;
+	size_t at = INDENT;
+
+	line_begin(&headings);
+	for (unsigned i = 0; i <= layout->last; i++) {
+		const struct sheet_column *column = &facts->columns[i];
+		size_t width = layout->widths[i];
+
+		if (!width || (i == layout->last && at > layout->last_at))
+			continue;
+		line_add(&headings, "%*s", (int)(at - headings.length), "");
+		if (sheets_is_left(column->kind))
+			line_add(&headings, "%s", column->heading);
+		else
+			line_add(&headings, "%*s", (int)width, column->heading);
+		at += width + GAP;
+	}
+	text_line(job, COLOUR_HEAD, headings.text);
+}
+
+/* ---- groups ---- */
+
+/* "held 738 B, count 4" */
+static void print_sums(const struct layout *layout, const struct sheet_cell *sums)
+{
+	struct out *out = layout->job->out;
+	const char *between = " ";
+
+	for (unsigned i = 0; i < layout->sheet->facts.column_count; i++) {
+		const struct sheet_column *column = &layout->sheet->facts.columns[i];
+		char text[CELL_MAX];
+
+		if (!sums[i].is_set)
+			continue;
+		sheets_format_cell(text, column->kind, &sums[i]);
+		out_format(out, "%s%s %s", between, column->heading, text);
+		between = ", ";
+	}
+}
+
+static void print_group(const struct layout *layout, const struct sheet_group *group)
+{
+	const struct sheets_job *job = layout->job;
+
+	if (group->name) {
+		text_colour(job, COLOUR_GROUP);
+		out_name(job->out, group->name, strlen(group->name), ESCAPE_ALL);
+		text_colour(job, COLOUR_END);
+		out_char(job->out, ':');
+		print_sums(layout, group->sums);
+		out_char(job->out, '\n');
+	}
+	for (size_t i = 0; i < group->shown; i++)
+		print_row(layout, layout->sheet->rows.items[group->first + i]);
+	if (group->shown == group->count)
+		return;
+	text_colour(job, COLOUR_NOTE);
+	out_format(job->out,
+		   "  ... and %zu more (--top=0 shows all):", group->count - group->shown);
+	print_sums(layout, group->rest);
+	text_colour(job, COLOUR_END);
+	out_char(job->out, '\n');
+}
+
+static int sorted_by(const struct sheet_facts *facts)
+{
+	return *facts->by ? sheet_column(facts, facts->by) : -1;
+}
+
+static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
+{
+	struct layout layout = { .job = job, .sheet = sheet, .by = sorted_by(&sheet->facts) };
+
+	if (!sheet->rows.count) {
+		out_format(job->out, "%s: nothing\n", sheet->facts.title);
+		return;
+	}
+	text_line(job, COLOUR_TITLE, sheet->facts.title);
+	if (sheets_is_chart(sheet)) {
+		sheets_print_chart(job, sheet);
+	} else {
+		sheets_lay_out(&layout);
+		print_headings(&layout);
+		for (size_t g = 0; g < sheet->groups.count; g++)
+			print_group(&layout, &sheet->groups.items[g]);
+	}
+	if (sheet->note)
+		text_line(job, COLOUR_NOTE, sheet->note);
+}
+
+/* ---- the last lines ---- */
+
+static void add_gap(struct line *line, uint64_t number, const char *thing, const char *what)
+{
+	struct human human;
+
+	if (number)
+		line_add(line, "%s%s %s%s %s", line->length ? "; " : "",
+			 human_count(&human, number), thing, number == 1 ? "" : "s", what);
+}
+
+static void add_unnamed(const struct sheets_job *job, struct line *line)
+{
+	struct names_missing missing;
+	size_t modules = 0;
+
+	while (names_missing(job->names, modules, &missing))
+		modules++;
+	if (!modules || !names_missing(job->names, 0, &missing))
+		return;
+	line_add(line, "%sno names in %s", line->length ? "; " : "", missing.path);
+	if (modules > 1)
+		line_add(line, " and %zu more", modules - 1);
+	if (missing.advice)
+		line_add(line, ": %s", missing.advice);
+}
+
+/* What every number above is to be doubted for, in one line. */
+static void print_gaps(const struct sheets_job *job)
+{
+	struct report_gaps gaps;
+	struct line text;
+
+	report_find_gaps(job->run, &gaps);
+	line_begin(&text);
+	add_gap(&text, gaps.lost, "event", "lost");
+	add_gap(&text, gaps.incomplete, "trace", "without end");
+	add_gap(&text, gaps.damaged, "trace", "damaged");
+	add_gap(&text, gaps.untraced, "program", "not traced");
+	add_unnamed(job, &text);
+	if (!text.length)
+		return;
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "missing:");
+	text_colour(job, COLOUR_END);
+	out_char(job->out, ' ');
+	text_line(job, "", text.text);
+}
+
+static bool is_asked(const struct sheets_job *job, const char *name)
+{
+	for (unsigned i = 0; i < job->count; i++)
+		if (!strcmp(job->rows[i]->name, name))
+			return true;
+	return false;
+}
+
+/* What tells more: of what is missing first, else what the report recommends. */
+static void print_next(const struct sheets_job *job)
+{
+	const struct sheets_style *style = job->style;
+	struct report_gaps gaps;
+	const char *next = job->rows[job->count - 1]->next;
+
+	if (!style->before_next || !*next)
+		return;
+	report_find_gaps(job->run, &gaps);
+	if ((gaps.lost || gaps.incomplete || gaps.damaged || gaps.untraced) &&
+	    !is_asked(job, "missing"))
+		next = "missing";
+	out_text(job->out, "next:  ");
+	out_name(job->out, style->before_next, strlen(style->before_next), ESCAPE_ALL);
+	out_text(job->out, next);
+	if (style->behind_next)
+		out_name(job->out, style->behind_next, strlen(style->behind_next), ESCAPE_ALL);
+	out_char(job->out, '\n');
+}
+
+void sheets_print_text(const struct sheets_job *job)
+{
+	for (unsigned i = 0; i < job->sheets->count; i++) {
+		if (i)
+			out_char(job->out, '\n');
+		print_sheet(job, &job->sheets->list[i]);
+	}
+	if (!job->count)
+		return;
+	print_gaps(job);
+	print_next(job);
+}

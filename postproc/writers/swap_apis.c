@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/swap_apis.h"
+
+/* As preload/real.h: the types of hooks.def. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "each.h"
+#include "hook_table.h"
+
+struct parameter {
+	const char *name;
+	char letter;
+};
+
+/* What a hook's row says in C, and hook_table.h leaves to the stubs. */
+struct prototype {
+	char result;
+	const char *object, *size; /* the expressions as they stand there, "" by hand */
+	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* a nameless one ends the list */
+};
+
+/* clang-format off */
+
+/* SWAP's letter for a C type: what is not listed is a pointer. */
+#define LETTER(type)                                                                              \
+	_Generic((type *)0, void *: 'v', int *: 'd', unsigned *: 'd', long *: 'x',                \
+		 unsigned long *: 'x', long long *: 'x', unsigned long long *: 'x',               \
+		 char **: 's', const char **: 's', char *restrict *: 's',                         \
+		 const char *restrict *: 's', default: 'p')
+
+/* (int, fd, const char *, path) -> { "fd", 'd' }, { "path", 's' } */
+#define LIST(list)		   EACH_JOIN(LIST_, EACH_COUNT list) list
+#define LIST_1(v)		   { NULL, 0 }
+#define LIST_2(t, n)		   { #n, LETTER(t) }
+#define LIST_4(t, n, ...)	   { #n, LETTER(t) }, LIST_2(__VA_ARGS__)
+#define LIST_6(t, n, ...)	   { #n, LETTER(t) }, LIST_4(__VA_ARGS__)
+#define LIST_8(t, n, ...)	   { #n, LETTER(t) }, LIST_6(__VA_ARGS__)
+#define LIST_10(t, n, ...)	   { #n, LETTER(t) }, LIST_8(__VA_ARGS__)
+#define LIST_12(t, n, ...)	   { #n, LETTER(t) }, LIST_10(__VA_ARGS__)
+
+#define HOOK(fn, type, parameters, res, op, object, size, ...)                                    \
+	[HOOK_##fn] = { LETTER(type), #object, #size, { LIST(parameters) } },
+#define HOOK_VOID(fn, parameters, res, op, object, size, ...)                                     \
+	[HOOK_##fn] = { 'v', #object, #size, { LIST(parameters) } },
+#define HOOK_BY_HAND(fn, type, parameters, ...)                                                   \
+	[HOOK_##fn] = { LETTER(type), "", "", { LIST(parameters) } },
+static const struct prototype prototypes[HOOK_COUNT] = {
+#include "hooks.def"
+	[HOOK_holdtrace_gained] = { 'v', "object", "size", { { "object", 'p' }, { "size", 'x' } } },
+	[HOOK_holdtrace_lost] = { 'v', "object", "", { { "object", 'p' } } },
+};
+#undef HOOK
+#undef HOOK_VOID
+#undef HOOK_BY_HAND
+
+static const struct swap_api rows[] = {
+#define API(fn, number, kind, object, first, last)                                                \
+	{ .name = #fn, .id = number, .probe = SWAP_##kind, .object_type = SWAP_OBJECT_##object,   \
+	  .start = SWAP_##first, .end = SWAP_##last },
+#define API_EACH(fn, number, kind, object, first, last)                                           \
+	{ .name = #fn, .id = number, .probe = SWAP_##kind, .object_type = SWAP_OBJECT_##object,   \
+	  .start = SWAP_##first, .end = SWAP_##last, .is_each = true },
+#define KNOWN(fn, parameter, member)
+#include "swap_apis.def"
+#undef API
+#undef API_EACH
+#undef KNOWN
+};
+
+static const struct known {
+	const char *function, *parameter;
+	enum swap_source source;
+} known[] = {
+#define API(...)
+#define API_EACH(...)
+#define KNOWN(fn, parameter, member) { #fn, #parameter, SWAP_FROM_##member },
+#include "swap_apis.def"
+#undef API
+#undef API_EACH
+#undef KNOWN
+};
+
+/* clang-format on */
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
+
+/* FNV-1a: no secret is needed where a name is only numbered. */
+uint32_t swap_api_id(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619u;
+	return 0x10000000u | (hash & 0x0fffffffu);
+}
+
+/* Where the value of a parameter is. False: the trace does not have it. */
+static bool find_value(const struct hook *hook, const struct prototype *prototype,
+		       const struct parameter *parameter, struct swap_argument *argument)
+{
+	argument->letter = parameter->letter;
+	for (uint8_t i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++) {
+		enum argument_kind kind = hook->arguments[i].kind;
+
+		if (strcmp(hook->arguments[i].name, parameter->name) != 0)
+			continue;
+		if (kind == ARGUMENT_TEXT || kind == ARGUMENT_TIME)
+			argument->letter = 's';
+		argument->source = SWAP_FROM_ARGUMENT;
+		argument->index = i;
+		argument->name = parameter->name;
+		return true;
+	}
+	for (size_t i = 0; i < COUNT_OF(known); i++)
+		if (!strcmp(known[i].function, hook->name) &&
+		    !strcmp(known[i].parameter, parameter->name)) {
+			argument->source = (uint8_t)known[i].source;
+			return true;
+		}
+	argument->source =
+		!strcmp(prototype->object, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
+	/* What points to characters and did not come as a text would have to be read. */
+	return argument->letter != 's' &&
+	       (argument->source == SWAP_FROM_OBJECT || !strcmp(prototype->size, parameter->name));
+}
+
+static void init_api(struct swap_api *api, const struct hook *hook,
+		     const struct prototype *prototype)
+{
+	*api = (struct swap_api){ .start = SWAP_NONE, .end = SWAP_NONE };
+	for (size_t i = 0; i < COUNT_OF(rows); i++)
+		if (!strcmp(rows[i].name, hook->name))
+			*api = rows[i];
+	api->name = hook->name;
+	if (!api->id)
+		api->id = swap_api_id(hook->name);
+	api->is_last = hook->operation == OPERATION_END && hook_moment(hook) == MOMENT_ENTER;
+	api->result = prototype->result == 's' ? 'p' : prototype->result;
+	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)
+		api->count += find_value(hook, prototype, &prototype->parameters[i],
+					 &api->arguments[api->count]);
+}
+
+void swap_apis_init(struct swap_apis *apis)
+{
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		init_api(&apis->hooks[i], &hook_table[i], &prototypes[i]);
+}

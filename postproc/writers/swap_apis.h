@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SWAP_APIS_H
+#define SWAP_APIS_H
+
+/*
+ * The hooked functions as SWAP sees them: number, probe, the letters of their arguments and result,
+ * and where in an event the values are. Made of hooks.def and swap_apis.def.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hooks.h"
+
+/* Types of messages of a probe; NONE: there is no such message. */
+enum swap_type {
+	SWAP_MEMORY_ALLOC = 0,
+	SWAP_MEMORY_FREE = 1,
+	SWAP_FILE_OPEN = 0,
+	SWAP_FILE_CLOSE = 1,
+	SWAP_FILE_DIRECTORY = 6,
+	SWAP_FILE_OTHER = 8,
+	SWAP_THREAD_START = 1,
+	SWAP_THREAD_STOP = 2,
+	SWAP_THREAD_EXIT = 3,
+	SWAP_THREAD_WAIT_START = 4,
+	SWAP_THREAD_WAIT_END = 5,
+	SWAP_THREAD_INTERNAL_START = 6,
+	SWAP_THREAD_OTHER = 8,
+	SWAP_SYNC_NEW = 0,
+	SWAP_SYNC_ACQUIRE_START = 1,
+	SWAP_SYNC_ACQUIRE_END = 2,
+	SWAP_SYNC_RELEASE = 3,
+	SWAP_SYNC_TRY = 4,
+	SWAP_SYNC_WAIT_START = 5,
+	SWAP_SYNC_WAIT_END = 6,
+	SWAP_SYNC_NOTIFY = 7,
+	SWAP_SYNC_NOTIFY_ALL = 8,
+	SWAP_SYNC_OTHER = 9,
+	SWAP_NETWORK_OPEN = 0,
+	SWAP_NETWORK_RECEIVE_END = 3,
+	SWAP_NETWORK_BIND = 6,
+	SWAP_NETWORK_CONNECT = 8,
+	SWAP_NETWORK_ACCEPT_START = 9,
+	SWAP_NETWORK_ACCEPT_END = 10,
+	SWAP_NONE = 255,
+};
+
+/* PROBE_SYNC's types of objects. */
+enum swap_object {
+	SWAP_OBJECT_0 = 0, /* of the other probes */
+	SWAP_OBJECT_SEMAPHORE = 2,
+	SWAP_OBJECT_MUTEX = 3,
+	SWAP_OBJECT_CONDITION = 4,
+	SWAP_OBJECT_RWLOCK = 5,
+	SWAP_OBJECT_SPINLOCK = 6,
+	SWAP_OBJECT_BARRIER = 7,
+};
+
+enum swap_probe {
+	SWAP_FUNCTION, /* none: FUNCTION_ENTRY and FUNCTION_EXIT */
+	SWAP_MEMORY,
+	SWAP_FILE,
+	SWAP_THREAD,
+	SWAP_SYNC,
+	SWAP_NETWORK,
+};
+
+/* Where a value is: in a member of the event, or among its named arguments. */
+enum swap_source { SWAP_FROM_OBJECT, SWAP_FROM_RELATED, SWAP_FROM_SIZE, SWAP_FROM_ARGUMENT };
+
+struct swap_argument {
+	char letter; /* of SWAP: d, x, p or s */
+	uint8_t source;
+	uint8_t index;	  /* of SWAP_FROM_ARGUMENT, in the row of the hook */
+	const char *name; /* of SWAP_FROM_ARGUMENT */
+};
+
+struct swap_api {
+	const char *name;
+	uint32_t id;
+	uint8_t probe, object_type, start, end; /* enums above */
+	bool is_each; /* a message for each descriptor, not for each call */
+	bool is_last; /* never returns, and is said before it happens */
+	char result;  /* letter; v: none */
+	uint8_t count;
+	struct swap_argument arguments[HOOK_ARGUMENTS_MAX];
+};
+
+struct swap_apis {
+	struct swap_api hooks[HOOK_COUNT];
+};
+
+/* Numbers of what is no function of the program's; SWAP's own. */
+#define SWAP_API_MARK	     2u	  /* da_mark */
+#define SWAP_API_THREAD_PROC 481u /* _da_ThreadProc */
+
+/* Ours, numbered by swap_api_id(). */
+#define SWAP_CONTEXT_ENTER "~context-enter"
+#define SWAP_CONTEXT_LEAVE "~context-leave"
+
+void swap_apis_init(struct swap_apis *apis);
+
+/* The number of a function that SWAP has none for: never below 0x10000000, and no row changes it.
+ */
+uint32_t swap_api_id(const char *name);
+
+#endif

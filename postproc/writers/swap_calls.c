@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The messages of calls. A call that waits has one at its entry and one at its return, others one
+ * at the moment at which they gain or lose; a hook that SWAP has no probe for has FUNCTION_ENTRY
+ * and FUNCTION_EXIT. Arguments are those whose values the trace has, in the function's order.
+ */
+#include "postproc/writers/swap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define FIXED_MOST 512 /* bytes of a message without its texts */
+
+/* One message of a call that is being written. */
+struct part {
+	const struct event *event;
+	const struct swap_api *api;
+	uint64_t fd;
+	bool is_start;	  /* nothing is known yet of result and effect */
+	const char *path; /* FILE_FUNCTION: of the file; NULL: it is none */
+};
+
+/* ---- what a message says in all probes ---- */
+
+/* Most bytes that the arguments take: texts stand there once, and a path twice. */
+static size_t most_of(const struct event *event)
+{
+	size_t most = FIXED_MOST;
+
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		most += 2 * strlen(event->arguments[i].value) + 16;
+	return most;
+}
+
+/* "0x1f", "0644", "-1"; the numbers of the trace's arguments. */
+static uint64_t number_of(const char *text)
+{
+	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
+}
+
+static void put_value(struct swap_message *message, char letter, uint64_t value)
+{
+	swap_put_char(message, letter);
+	if (letter == 'd')
+		swap_put_u32(message, (uint32_t)value);
+	else
+		swap_put_u64(message, value);
+}
+
+static uint64_t member_of(const struct event *event, enum swap_source source)
+{
+	if (source == SWAP_FROM_OBJECT)
+		return event->object;
+	return source == SWAP_FROM_RELATED ? event->related : event->size;
+}
+
+/* Where it stands in the row of the hook, unless a long text shifted it, or none at all. */
+static const char *text_of(const struct event *event, const struct swap_argument *argument)
+{
+	if (argument->index < event->argument_count &&
+	    !strcmp(event->arguments[argument->index].name, argument->name))
+		return event->arguments[argument->index].value;
+	return event_argument(event, argument->name);
+}
+
+static bool put_argument(struct swap_message *message, const struct event *event,
+			 const struct swap_argument *argument)
+{
+	const char *text;
+
+	if (argument->source != SWAP_FROM_ARGUMENT) {
+		put_value(message, argument->letter, member_of(event, argument->source));
+		return true;
+	}
+	text = text_of(event, argument);
+	if (!text)
+		return false;
+	if (argument->letter == 's') {
+		swap_put_char(message, 's');
+		swap_put_text(message, text);
+	} else {
+		put_value(message, argument->letter, number_of(text));
+	}
+	return true;
+}
+
+static void put_arguments(struct swap_message *message, const struct part *part)
+{
+	char *at = message->at, *end;
+	uint32_t count = 0;
+
+	swap_put_u32(message, 0);
+	for (uint8_t i = 0; i < part->api->count; i++)
+		count += put_argument(message, part->event, &part->api->arguments[i]);
+	end = message->at;
+	message->at = at;
+	swap_put_u32(message, count);
+	message->at = end;
+}
+
+/* The document has no letter for nothing at all; its reader could not step over one. */
+static void put_result(struct swap_message *message, const struct part *part)
+{
+	char letter = part->api->result;
+
+	if (letter == 'v' && message->dialect == SWAP_DIALECT_TIZEN)
+		swap_put_char(message, 'v');
+	else
+		put_value(message, letter == 'v' ? 'd' : letter,
+			  part->is_start || letter == 'v' ? 0 : part->event->result);
+}
+
+static uint64_t caller_of(const struct event *event)
+{
+	return event->backtrace && event->backtrace->count ? event->backtrace->frames[0] : 0;
+}
+
+/* 0: not instrumented, or not known; 1: another library; 2: the program itself. */
+static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
+			       uint64_t caller)
+{
+	const struct trace_mapping *mapping;
+
+	if (!caller)
+		return 0;
+	mapping = trace_mapping_at(swap->trace, caller - 1);
+	if (!mapping)
+		return 0;
+	return mapping == process->main ? 2 : 1;
+}
+
+static uint32_t call_type(struct swap *swap, const struct swap_process *process, uint64_t caller)
+{
+	size_t place = (caller ^ caller >> 10) % (sizeof(swap->callers) / sizeof(*swap->callers));
+
+	if (swap->callers[place].address != caller || swap->callers[place].process != process ||
+	    !caller) {
+		swap->callers[place].process = process;
+		swap->callers[place].address = caller;
+		swap->callers[place].type = find_call_type(swap, process, caller);
+	}
+	return swap->callers[place].type;
+}
+
+/* What all probes have, up to their own fields. */
+static void put_probe(struct swap *swap, const struct swap_process *process,
+		      struct swap_message *message, const struct part *part)
+{
+	uint64_t caller = caller_of(part->event);
+	uint32_t type = call_type(swap, process, caller);
+
+	swap_put_u32(message, part->api->id);
+	swap_put_u32(message, process->process->pid);
+	swap_put_u32(message, part->event->thread);
+	put_arguments(message, part);
+	put_result(message, part);
+	swap_put_u64(message, part->is_start ? 0 : part->event->error);
+	swap_put_u32(message, swap->dialect == SWAP_DIALECT_DOC ? type - 1 : type);
+	swap_put_u64(message, caller);
+	swap_put_u64(message, 0); /* reserved */
+}
+
+/* ---- what one probe has ---- */
+
+static void put_memory(struct swap_message *message, const struct part *part)
+{
+	bool is_free = part->api->end == SWAP_MEMORY_FREE;
+
+	swap_put_u64(message, is_free ? 0 : part->event->size);
+	swap_put_u32(message, part->api->end);
+	swap_put_u64(message, part->event->object);
+}
+
+/* The path that a descriptor was opened by. */
+static const char *path_of(const struct part *part)
+{
+	const char *path;
+
+	if (part->api->end != SWAP_FILE_OPEN && part->api->end != SWAP_FILE_DIRECTORY)
+		return "";
+	path = event_argument(part->event, "path");
+	if (!path)
+		path = event_argument(part->event, "name");
+	if (!path && !strncmp(part->api->name, "tmpfile", 7))
+		path = "<temp file>";
+	return path ? path : "";
+}
+
+static void put_file(struct swap_message *message, const struct part *part)
+{
+	swap_put_u64(message, 0);
+	swap_put_u64(message, part->fd);
+	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
+	swap_put_u64(message, 0);
+	swap_put_text(message, path_of(part));
+}
+
+static void put_thread(struct swap_message *message, const struct part *part)
+{
+	bool is_exit = part->api->end == SWAP_THREAD_EXIT;
+
+	swap_put_u64(message, is_exit ? part->event->pthread : part->event->object);
+	swap_put_u64(message, 0);
+	swap_put_u32(message, 0);
+	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
+	swap_put_text(message, "");
+}
+
+static void put_sync(struct swap_message *message, const struct part *part)
+{
+	swap_put_u64(message, part->event->object);
+	swap_put_u32(message, part->api->object_type);
+	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
+}
+
+/* "127.0.0.1:80" in network order and as a number; else both are 0. */
+static void put_address(struct swap_message *message, const char *text)
+{
+	uint32_t byte[5] = { 0 };
+	char rest = 0;
+	bool is_v4 = text && sscanf(text, "%3u.%3u.%3u.%3u:%5u%c", &byte[0], &byte[1], &byte[2],
+				    &byte[3], &byte[4], &rest) == 5;
+
+	for (int i = 0; i < 4; i++)
+		swap_put_char(message, is_v4 ? (char)byte[i] : 0);
+	swap_put_u32(message, is_v4 ? byte[4] : 0);
+}
+
+static void put_network(struct swap_message *message, const struct part *part)
+{
+	swap_put_u64(message, 0);
+	swap_put_u64(message, part->fd);
+	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
+	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
+	swap_put_u64(message, 0);
+}
+
+static const enum swap_id ids[] = {
+	[SWAP_MEMORY] = SWAP_PROBE_MEMORY,   [SWAP_FILE] = SWAP_PROBE_FILE,
+	[SWAP_THREAD] = SWAP_PROBE_THREAD,   [SWAP_SYNC] = SWAP_PROBE_SYNC,
+	[SWAP_NETWORK] = SWAP_PROBE_NETWORK,
+};
+
+static void put_own(struct swap_message *message, const struct part *part)
+{
+	switch ((enum swap_probe)part->api->probe) {
+	case SWAP_MEMORY:
+		put_memory(message, part);
+		break;
+	case SWAP_FILE:
+		put_file(message, part);
+		break;
+	case SWAP_THREAD:
+		put_thread(message, part);
+		break;
+	case SWAP_SYNC:
+		put_sync(message, part);
+		break;
+	case SWAP_NETWORK:
+		put_network(message, part);
+		break;
+	case SWAP_FUNCTION:
+		break;
+	}
+}
+
+static int add_probe(struct swap *swap, struct swap_process *process, const struct part *part,
+		     uint64_t time_ns, struct error *err)
+{
+	uint64_t unix_ns = swap_unix(process, time_ns);
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, ids[part->api->probe], &unix_ns,
+			  most_of(part->event), err);
+
+	if (rc)
+		return rc;
+	put_probe(swap, process, &message, part);
+	put_own(&message, part);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+/* ---- functions without a probe ---- */
+
+/*
+ * The document uses the function's address as its id. The trace does not say it, so the function's
+ * number stands there: it is below every address that code can have.
+ */
+static int add_function(struct swap *swap, struct swap_process *process, const struct part *part,
+			uint64_t time_ns, struct error *err)
+{
+	uint64_t unix_ns = swap_unix(process, time_ns);
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message,
+			  part->is_start ? SWAP_FUNCTION_ENTRY : SWAP_FUNCTION_EXIT, &unix_ns,
+			  most_of(part->event), err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, part->event->thread);
+	swap_put_u64(&message, part->api->id);
+	swap_put_u64(&message, caller_of(part->event));
+	swap_put_u32(&message, part->event->has_tail ? part->event->cpu : UINT32_MAX);
+	if (part->is_start)
+		put_arguments(&message, part);
+	else
+		put_result(&message, part);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+/* ---- files that the target uses, too ---- */
+
+static int add_file_function(struct swap *swap, struct swap_process *process,
+			     const struct part *part, uint64_t time_ns, struct error *err)
+{
+	uint64_t unix_ns = swap_unix(process, time_ns);
+	const char *given = event_argument(part->event, "path");
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message,
+			  part->is_start ? SWAP_FILE_FUNCTION_ENTRY : SWAP_FILE_FUNCTION_EXIT,
+			  &unix_ns, most_of(part->event) + strlen(part->path), err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, part->event->thread);
+	if (part->is_start) {
+		swap_put_u32(&message, (uint32_t)part->fd);
+		swap_put_u32(&message, part->api->end);
+		swap_put_text(&message, part->path);
+		swap_put_u32(&message, given ? SWAP_FILE_ARGUMENT_OPEN : SWAP_FILE_ARGUMENT_NONE);
+		if (given)
+			swap_put_text(&message, given);
+	} else {
+		put_result(&message, part);
+	}
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+/* ---- which messages a call has ---- */
+
+static struct swap_api *add_stranger(struct swap *swap, const struct function *function)
+{
+	struct swap_api **place = ARRAY_ADD(&swap->strangers), *api = calloc(1, sizeof(*api));
+
+	if (!place || !api) {
+		swap->strangers.count -= place != NULL;
+		free(api);
+		return NULL;
+	}
+	*api = (struct swap_api){ .name = function->name,
+				  .id = swap_api_id(function->name),
+				  .probe = SWAP_FUNCTION,
+				  .start = SWAP_NONE,
+				  .end = SWAP_NONE,
+				  .result = 'x' };
+	*place = api;
+	return api;
+}
+
+/* By name: a hook's row in one file of the program is not that in another. */
+static const struct swap_api *api_of(struct swap *swap, const struct function *function)
+{
+	const struct swap_api **place;
+
+	while (swap->functions.count <= function->id) {
+		place = ARRAY_ADD(&swap->functions);
+		if (!place)
+			return NULL;
+		*place = NULL;
+	}
+	place = &swap->functions.items[function->id];
+	for (size_t i = 0; !*place && i < HOOK_COUNT; i++)
+		if (!strcmp(swap->apis.hooks[i].name, function->name))
+			*place = &swap->apis.hooks[i];
+	if (!*place)
+		*place = add_stranger(swap, function);
+	return *place;
+}
+
+/* A descriptor that came as a part of the call, before the call itself. */
+static int remember_fd(struct swap_process *process, const struct event *event, struct error *err)
+{
+	struct swap_thread *thread;
+
+	if (event->resource->known != RESOURCE_FD)
+		return 0;
+	thread = swap_thread(process, event->thread);
+	if (!thread)
+		return error_system(err, ENOMEM, "threads");
+	thread->fd_call = event->call;
+	thread->fd = event->object;
+	return 0;
+}
+
+static uint64_t remembered_fd(struct swap_process *process, const struct event *event)
+{
+	const struct swap_thread *thread = swap_thread(process, event->thread);
+
+	return thread && thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
+}
+
+/* The descriptor of a call: its object, or what was said of its stream. */
+static uint64_t fd_of(struct swap_process *process, const struct event *event,
+		      const struct swap_api *api)
+{
+	bool is_new = api->end == SWAP_FILE_OPEN || api->probe == SWAP_NETWORK;
+	const char *text;
+
+	if (api->probe != SWAP_FILE && api->probe != SWAP_NETWORK)
+		return 0;
+	if (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY || !strcmp(api->name, "fclose") ||
+	    !strcmp(api->name, "pclose")) {
+		text = event_argument(event, "fd"); /* of fdopen */
+		return text ? number_of(text) : remembered_fd(process, event);
+	}
+	return is_new && event->operation == OPERATION_ALLOC && event->flags & CALL_FAILED
+		       ? SWAP_FD_UNKNOWN
+		       : event->object;
+}
+
+static bool has_returned(const struct event *event)
+{
+	if (event->flags & (CALL_UNWOUND | CALL_OPEN))
+		return false;
+	/* exit and its like are said before they happen */
+	return event->operation != OPERATION_END || event->moment != MOMENT_ENTER;
+}
+
+static int add_entry(struct swap *swap, struct swap_process *process, struct part *part,
+		     struct error *err)
+{
+	part->is_start = true;
+	if (part->path)
+		return add_file_function(swap, process, part, part->event->enter_ns, err);
+	if (part->api->probe == SWAP_FUNCTION)
+		return add_function(swap, process, part, part->event->enter_ns, err);
+	if (part->api->start == SWAP_NONE)
+		return 0;
+	return add_probe(swap, process, part, part->event->enter_ns, err);
+}
+
+static int add_return(struct swap *swap, struct swap_process *process, struct part *part,
+		      struct error *err)
+{
+	const struct event *event = part->event;
+	bool is_single = part->api->start == SWAP_NONE;
+
+	part->is_start = false;
+	if (part->path)
+		return has_returned(event)
+			       ? add_file_function(swap, process, part, event->leave_ns, err)
+			       : 0;
+	if (part->api->probe == SWAP_FUNCTION)
+		return has_returned(event)
+			       ? add_function(swap, process, part,
+					      event->has_tail ? event->leave_ns : event->time_ns,
+					      err)
+			       : 0;
+	if (is_single)
+		return add_probe(swap, process, part, event->time_ns, err);
+	return has_returned(event) ? add_probe(swap, process, part, event->leave_ns, err) : 0;
+}
+
+/* A row for each descriptor: the event itself may be none of them (close_range). */
+static struct swap_api without_probe(const struct swap_api *api)
+{
+	struct swap_api function = *api;
+
+	function.probe = SWAP_FUNCTION;
+	return function;
+}
+
+static int tell_call(struct swap *swap, struct swap_process *process, const struct event *event,
+		     uint64_t *fd, struct error *err)
+{
+	const struct swap_api *api = api_of(swap, event->function);
+	bool is_one_of_several = api && api->is_each && event->operation != OPERATION_USE;
+	struct swap_api function;
+	struct part part = { .event = event, .api = api };
+	int rc = 0;
+
+	if (!api)
+		return error_system(err, ENOMEM, "names of functions");
+	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several))
+		return remember_fd(process, event, err);
+	if (api->is_each && !is_one_of_several) {
+		function = without_probe(api);
+		part.api = &function;
+	}
+	rc = swap_process_return(
+		swap, process, caller_of(event),
+		swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns), err);
+	if (rc)
+		return rc;
+	part.fd = fd_of(process, event, part.api);
+	if (part.api->probe == SWAP_FILE)
+		*fd = part.fd;
+	if (part.api->probe == SWAP_FILE && event->has_tail)
+		rc = swap_shared_path(swap, process, event, part.fd, &part.path);
+	if (rc)
+		return error_system(err, ENOMEM, "paths");
+	if (event->has_tail)
+		rc = add_entry(swap, process, &part, err);
+	return rc ? rc : add_return(swap, process, &part, err);
+}
+
+int swap_call(struct swap *swap, struct swap_process *process, const struct event *event,
+	      struct error *err)
+{
+	uint64_t fd = SWAP_FD_UNKNOWN;
+	int rc = tell_call(swap, process, event, &fd, err);
+
+	if (rc == 0 && swap_shared_after(swap, process, event, fd))
+		rc = error_system(err, ENOMEM, "paths");
+	return rc;
+}
+
+/* Its name is among the values; what is said before it happens was an event. */
+int swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event,
+		   struct error *err)
+{
+	const char *name = event_argument(event, "call");
+	struct swap_api function;
+	struct event open = *event;
+	struct part part = { .event = &open, .fd = SWAP_FD_UNKNOWN };
+
+	for (size_t i = 0; name && i < HOOK_COUNT && !part.api; i++)
+		if (!strcmp(swap->apis.hooks[i].name, name))
+			part.api = &swap->apis.hooks[i];
+	if (!part.api || part.api->is_last)
+		return 0;
+	/* Of its arguments only those are known that are members of the event. */
+	function = *part.api;
+	function.count = 0;
+	for (uint8_t i = 0; i < part.api->count; i++)
+		if (part.api->arguments[i].source == SWAP_FROM_OBJECT ||
+		    part.api->arguments[i].source == SWAP_FROM_RELATED)
+			function.arguments[function.count++] = part.api->arguments[i];
+	part.api = &function;
+	open.argument_count = 0;
+	return add_entry(swap, process, &part, err);
+}
+
+int swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event,
+		      struct error *err)
+{
+	static const struct swap_api api = { .name = "_da_ThreadProc",
+					     .id = SWAP_API_THREAD_PROC,
+					     .probe = SWAP_THREAD,
+					     .start = SWAP_NONE,
+					     .end = SWAP_THREAD_INTERNAL_START,
+					     .result = 'p' };
+	struct event own = *event;
+	struct part part = { .event = &own, .api = &api };
+
+	own.object = event->pthread;
+	own.argument_count = 0;
+	return add_probe(swap, process, &part, event->time_ns, err);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of the format, for each stream: PID.swap has the messages; PID.apis the numbers of the
+ * functions, as SWAP's host is told them (count, then number and name); PID.json what a host
+ * learns on its control channel or not at all.
+ */
+#include "postproc/writers/swap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/json.h"
+
+/* What this run of the program has written: a process id may come twice. */
+static struct {
+	uint32_t *items;
+	size_t count, capacity;
+} written;
+
+bool swap_has_written(void)
+{
+	return written.count != 0;
+}
+
+static void put_messages(struct swap *swap, struct out *out, int *rc, struct error *err)
+{
+	struct timesort_piece piece;
+
+	*rc = timesort_finish(&swap->sort, err);
+	while (*rc == 0 && (*rc = timesort_next(&swap->sort, &piece, err)) == 1) {
+		struct swap_message message = { .at = piece.bytes + SWAP_SEQUENCE_OFFSET };
+
+		swap_put_u32(&message, (uint32_t)swap->messages++);
+		out_bytes(out, piece.bytes, piece.size);
+		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() tells */
+	}
+	if (out_error(out))
+		*rc = 0;
+}
+
+static void put_word(struct out *out, uint32_t value)
+{
+	value = htole32(value);
+	out_bytes(out, &value, 4);
+}
+
+typedef void each_api(void *user, uint32_t id, const char *name);
+
+static void for_each_api(const struct swap *swap, each_api *each, void *user)
+{
+	static const struct {
+		uint32_t id;
+		const char *name;
+	} own[] = { { SWAP_API_MARK, "da_mark" }, { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		each(user, own[i].id, own[i].name);
+	each(user, swap_api_id(SWAP_CONTEXT_ENTER), SWAP_CONTEXT_ENTER);
+	each(user, swap_api_id(SWAP_CONTEXT_LEAVE), SWAP_CONTEXT_LEAVE);
+	for (size_t i = 0; i < HOOK_COUNT; i++)
+		each(user, swap->apis.hooks[i].id, swap->apis.hooks[i].name);
+	for (size_t i = 0; i < swap->strangers.count; i++)
+		each(user, swap->strangers.items[i]->id, swap->strangers.items[i]->name);
+}
+
+static void count_api(void *user, uint32_t id, const char *name)
+{
+	(void)id;
+	(void)name;
+	++*(uint32_t *)user;
+}
+
+static void put_api(void *user, uint32_t id, const char *name)
+{
+	put_word(user, id);
+	out_bytes(user, name, strlen(name) + 1);
+}
+
+static void put_apis(struct swap *swap, struct out *out, int *rc, struct error *err)
+{
+	uint32_t count = 0;
+
+	(void)rc;
+	(void)err;
+	for_each_api(swap, count_api, &count);
+	put_word(out, count);
+	for_each_api(swap, put_api, out);
+}
+
+static void put_process(struct json *json, const struct swap_process *process)
+{
+	json_begin(json, '{');
+	json_key(json, "pid");
+	json_unsigned(json, process->process->pid);
+	json_key(json, "executable");
+	json_text(json, process->executable);
+	json_key(json, "arguments");
+	json_begin(json, '[');
+	for (size_t i = 0; i < process->arguments.count; i++)
+		json_text(json, process->arguments.items[i]);
+	json_end(json);
+	json_key(json, "processors");
+	json_unsigned(json, process->load.cpus.count);
+	json_end(json);
+}
+
+static void put_facts(struct swap *swap, struct out *out, int *rc, struct error *err)
+{
+	struct json json;
+
+	(void)rc;
+	(void)err;
+	json_start(&json, out, true);
+	json_begin(&json, '{');
+	json_key(&json, "dialect");
+	json_text(&json, swap->dialect == SWAP_DIALECT_DOC ? "doc" : "tizen");
+	json_key(&json, "messages");
+	json_unsigned(&json, swap->messages);
+	json_key(&json, "devices");
+	json_unsigned(&json, 0);
+	json_key(&json, "processes");
+	json_begin(&json, '[');
+	for (size_t i = 0; i < swap->processes.count; i++)
+		put_process(&json, swap->processes.items[i]);
+	json_end(&json);
+	json_key(&json, "missing");
+	json_begin(&json, '[');
+	for (size_t i = 0; i < swap->missing.count; i++)
+		json_text(&json, swap->missing.items[i]);
+	json_end(&json);
+	json_end(&json);
+	json_finish(&json);
+}
+
+typedef void put_file(struct swap *swap, struct out *out, int *rc, struct error *err);
+
+static int write_file(struct swap *swap, const char *stem, const char *ending, put_file *put,
+		      struct error *err)
+{
+	struct error later = { 0 };
+	struct out out;
+	char name[64];
+	int rc, end;
+
+	snprintf(name, sizeof(name), "%s.%s", stem, ending);
+	rc = outdir_create(&swap->directory, name, &out, err);
+	if (rc)
+		return rc;
+	put(swap, &out, &rc, err);
+	end = outdir_finish(&swap->directory, &out, &later);
+	if (rc == 0 && end)
+		*err = later;
+	return rc ? rc : end;
+}
+
+/* "PID", or "PID-2" for its second stream. */
+static void name_files(uint32_t pid, char *stem, size_t size)
+{
+	unsigned times = 1;
+
+	for (size_t i = 0; i + 1 < written.count; i++)
+		times += written.items[i] == pid;
+	if (times == 1)
+		snprintf(stem, size, "%" PRIu32, pid);
+	else
+		snprintf(stem, size, "%" PRIu32 "-%u", pid, times);
+}
+
+int swap_write_files(struct swap *swap, struct error *err)
+{
+	uint32_t pid = swap->processes.items[0]->process->pid;
+	uint32_t *place = ARRAY_ADD(&written);
+	char stem[48];
+	int rc;
+
+	if (!place)
+		return error_system(err, ENOMEM, "names of files");
+	*place = pid;
+	name_files(pid, stem, sizeof(stem));
+	rc = write_file(swap, stem, "swap", put_messages, err);
+	if (rc == 0)
+		rc = write_file(swap, stem, "apis", put_apis, err);
+	if (rc == 0)
+		rc = write_file(swap, stem, "json", put_facts, err);
+	if (rc == 0)
+		rc = outdir_commit(&swap->directory, err);
+	if (rc)
+		written.count--;
+	return rc;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PROBE_CUSTOM: what the program itself says of its doing. A mark is SWAP's da_mark; contexts are
+ * functions of ours, with the context's bit as the handle: entered and left as the next call of the
+ * thread shows it, for the entering itself is no event.
+ */
+#include "postproc/writers/swap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FIXED_MOST 512
+
+struct custom {
+	uint32_t api, thread, handle;
+	const char *text;
+};
+
+static int add_custom(struct swap *swap, struct swap_process *process, const struct custom *custom,
+		      uint64_t unix_ns, struct error *err)
+{
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, SWAP_PROBE_CUSTOM, &unix_ns,
+			  FIXED_MOST + 2 * strlen(custom->text), err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, custom->api);
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, custom->thread);
+	swap_put_u32(&message, 1);
+	swap_put_char(&message, 's');
+	swap_put_text(&message, custom->text);
+	swap_put_char(&message, 'd');
+	swap_put_u32(&message, 0);
+	swap_put_u64(&message, 0); /* errno */
+	swap_put_u32(&message, swap->dialect == SWAP_DIALECT_DOC ? UINT32_MAX : 0);
+	swap_put_u64(&message, 0); /* caller: not recorded */
+	swap_put_u64(&message, 0); /* reserved */
+	swap_put_u32(&message, custom->handle);
+	swap_put_u32(&message, 0); /* type: auto */
+	swap_put_text(&message, custom->text);
+	swap_put_u32(&message, 0); /* colour: auto */
+	swap_put_u64(&message, 0); /* value: 0.0 */
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+int swap_mark(struct swap *swap, struct swap_process *process, const struct event *event,
+	      const char *text, struct error *err)
+{
+	const struct custom custom = { .api = SWAP_API_MARK,
+				       .thread = event->thread,
+				       .text = text };
+
+	return add_custom(swap, process, &custom, swap_unix(process, event->time_ns), err);
+}
+
+static int add_change(struct swap *swap, struct swap_process *process, const struct event *event,
+		      uint32_t bit, struct error *err)
+{
+	struct custom custom = {
+		.api = swap_api_id(event->context & bit ? SWAP_CONTEXT_ENTER : SWAP_CONTEXT_LEAVE),
+		.thread = event->thread,
+		.handle = bit,
+		.text = "",
+	};
+	size_t number = (size_t)__builtin_ctz(bit);
+
+	if (number < process->contexts.count && process->contexts.items[number])
+		custom.text = process->contexts.items[number];
+	return add_custom(swap, process, &custom,
+			  swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns),
+			  err);
+}
+
+int swap_context_change(struct swap *swap, struct swap_process *process, const struct event *event,
+			struct error *err)
+{
+	struct swap_thread *thread = swap_thread(process, event->thread);
+	uint32_t changed;
+	int rc = 0;
+
+	if (!thread)
+		return error_system(err, ENOMEM, "threads");
+	changed = thread->context ^ event->context;
+	thread->context = event->context;
+	for (; rc == 0 && changed; changed &= changed - 1)
+		rc = add_change(swap, process, event, changed & -changed, err);
+	return rc;
+}

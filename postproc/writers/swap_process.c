@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is told of a process: PROCESS_INFO and PROCESS_STATUS_INFO when its first call comes,
+ * PROCESS_MAP where the trace names another mapping, PROCESS_UNMAP where that takes the place of an
+ * older one, TERMINATE.
+ */
+#include "postproc/writers/swap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define COMMAND_TASK 15 /* bytes that the kernel keeps of a program's name */
+#define FIXED_MOST   256
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static size_t command_size(const struct swap_process *process)
+{
+	size_t size = strlen(text_or_empty(process->process->name)) + COMMAND_TASK + 2;
+
+	for (size_t i = 0; i < process->arguments.count; i++)
+		size += strlen(process->arguments.items[i]) + 1;
+	return size;
+}
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The document wants the command line; the producers wrote the kernel's name of the task. */
+static void put_command(struct swap_message *message, const struct swap_process *process)
+{
+	const char *path =
+		process->executable ? process->executable : text_or_empty(process->process->name);
+	size_t length;
+
+	if (message->dialect == SWAP_DIALECT_TIZEN) {
+		path = last_name(path);
+		length = strnlen(path, COMMAND_TASK);
+		memcpy(message->at, path, length);
+		message->at[length] = '\0';
+		message->at += length + 1;
+		return;
+	}
+	for (size_t i = 0; i < process->arguments.count; i++) {
+		if (i)
+			message->at[-1] = ' ';
+		swap_put_text(message, process->arguments.items[i]);
+	}
+	if (!process->arguments.count)
+		swap_put_text(message, text_or_empty(process->process->name));
+}
+
+static void put_range(struct swap_message *message, const struct trace_mapping *mapping)
+{
+	swap_put_u64(message, mapping ? mapping->from : 0);
+	swap_put_u64(message, mapping ? mapping->to : 0);
+}
+
+/* The producers listed the executable among its libraries, too. */
+static bool is_listed(const struct swap *swap, const struct swap_process *process,
+		      const struct trace_mapping *mapping)
+{
+	return mapping != process->main || swap->dialect == SWAP_DIALECT_TIZEN;
+}
+
+static void put_libraries(struct swap *swap, struct swap_message *message,
+			  const struct swap_process *process)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < process->mappings.count; i++)
+		count += is_listed(swap, process, process->mappings.items[i]);
+	swap_put_u32(message, count);
+	for (size_t i = 0; i < process->mappings.count; i++) {
+		const struct trace_mapping *mapping = process->mappings.items[i];
+
+		if (!is_listed(swap, process, mapping))
+			continue;
+		put_range(message, mapping);
+		swap_put_text(message, mapping->path);
+	}
+}
+
+/* The file that the process said it executes; else the first one that was named. */
+static void find_main(struct swap_process *process)
+{
+	process->main = NULL;
+	for (size_t i = 0; process->executable && i < process->mappings.count && !process->main;
+	     i++)
+		if (!strcmp(process->mappings.items[i]->path, process->executable))
+			process->main = process->mappings.items[i];
+}
+
+static int add_info(struct swap *swap, struct swap_process *process, struct error *err)
+{
+	uint64_t unix_ns = process->start_ns;
+	size_t most = FIXED_MOST + command_size(process);
+	struct swap_message message;
+	int rc;
+
+	for (size_t i = 0; i < process->mappings.count; i++)
+		most += 20 + strlen(process->mappings.items[i]->path);
+	most += strlen(text_or_empty(process->executable));
+	rc = swap_new(swap, process, &message, SWAP_PROCESS_INFO, &unix_ns, most, err);
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	put_command(&message, process);
+	swap_put_u32(&message, process->process->parent_pid);
+	swap_put_time(&message, unix_ns);
+	put_range(&message, process->main);
+	swap_put_text(&message, text_or_empty(process->executable));
+	put_libraries(swap, &message, process);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_PROCESS, err);
+}
+
+/* Who opened what is inherited is not known: the thread is the first one. Sizes are not, either. */
+static int add_status(struct swap *swap, struct swap_process *process, struct error *err)
+{
+	uint64_t unix_ns = process->start_ns;
+	bool is_doc = swap->dialect == SWAP_DIALECT_DOC;
+	size_t most = FIXED_MOST;
+	struct swap_message message;
+	int rc;
+
+	for (size_t i = 0; i < process->fds.count; i++)
+		most += 24 + strlen(process->fds.items[i].path);
+	rc = swap_new(swap, process, &message, SWAP_PROCESS_STATUS_INFO, &unix_ns, most, err);
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, (uint32_t)process->fds.count);
+	for (size_t i = 0; i < process->fds.count; i++) {
+		swap_put_u32(&message, process->fds.items[i].fd);
+		if (is_doc)
+			swap_put_u32(&message, process->process->pid);
+		swap_put_u64(&message, 0);
+		swap_put_text(&message, process->fds.items[i].path);
+	}
+	if (!is_doc)
+		swap_put_u32(&message, 0); /* sockets */
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_STATUS, err);
+}
+
+int swap_process_info(struct swap *swap, struct swap_process *process, struct error *err)
+{
+	int rc;
+
+	process->has_started = true;
+	process->mapped = process->mappings.count;
+	find_main(process);
+	rc = add_info(swap, process, err);
+	return rc ? rc : add_status(swap, process, err);
+}
+
+static int add_unmap(struct swap *swap, struct swap_process *process,
+		     const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+{
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, SWAP_PROCESS_UNMAP, &unix_ns, FIXED_MOST, err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	put_range(&message, mapping);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+static int add_map(struct swap *swap, struct swap_process *process,
+		   const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+{
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, SWAP_PROCESS_MAP, &unix_ns,
+			  FIXED_MOST + strlen(mapping->path), err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	put_range(&message, mapping);
+	swap_put_text(&message, mapping->path);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+static void forget_mapping(struct swap_process *process, size_t number)
+{
+	memmove(&process->mappings.items[number], &process->mappings.items[number + 1],
+		(process->mappings.count - number - 1) * sizeof(*process->mappings.items));
+	process->mappings.count--;
+	process->mapped--;
+}
+
+static int no_memory(struct error *err)
+{
+	return error_system(err, ENOMEM, "mappings");
+}
+
+/* The trace does not repeat a mapping that comes again. */
+int swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event,
+		       struct error *err)
+{
+	const char *from = event_argument(event, "from"), *to = event_argument(event, "to");
+	const struct trace_mapping **place;
+
+	for (size_t i = process->mapped; from && to && i-- > 0;) {
+		const struct trace_mapping *mapping = process->mappings.items[i];
+
+		if (mapping->from != strtoull(from, NULL, 0) ||
+		    mapping->to != strtoull(to, NULL, 0) || mapping == process->main)
+			continue;
+		place = ARRAY_ADD(&process->gone);
+		if (!place)
+			return no_memory(err);
+		*place = mapping;
+		forget_mapping(process, i);
+		return add_unmap(swap, process, mapping, swap_unix(process, event->time_ns), err);
+	}
+	return 0;
+}
+
+/* Its code runs: it is there again. */
+static int add_again(struct swap *swap, struct swap_process *process, size_t number,
+		     uint64_t unix_ns, struct error *err)
+{
+	const struct trace_mapping *mapping = process->gone.items[number], **place;
+
+	process->gone.items[number] = process->gone.items[--process->gone.count];
+	place = ARRAY_ADD(&process->mappings);
+	if (!place)
+		return no_memory(err);
+	memmove(&process->mappings.items[process->mapped + 1],
+		&process->mappings.items[process->mapped],
+		(process->mappings.count - 1 - process->mapped) * sizeof(*place));
+	process->mappings.items[process->mapped++] = mapping;
+	return add_map(swap, process, mapping, unix_ns, err);
+}
+
+int swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
+			uint64_t unix_ns, struct error *err)
+{
+	const struct trace_mapping *mapping =
+		process->gone.count && caller ? trace_mapping_at(swap->trace, caller - 1) : NULL;
+
+	for (size_t i = 0; mapping && i < process->gone.count; i++)
+		if (process->gone.items[i] == mapping)
+			return add_again(swap, process, i, unix_ns, err);
+	return 0;
+}
+
+/* Whose addresses are taken anew was unmapped, though nothing else says so. */
+static int drop_overlapped(struct swap *swap, struct swap_process *process,
+			   const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = process->mapped; rc == 0 && i-- > 0;) {
+		const struct trace_mapping *old = process->mappings.items[i];
+
+		if (old->to <= mapping->from || mapping->to <= old->from)
+			continue;
+		rc = add_unmap(swap, process, old, unix_ns, err);
+		forget_mapping(process, i);
+	}
+	for (size_t i = process->gone.count; i-- > 0;)
+		if (process->gone.items[i]->to > mapping->from &&
+		    mapping->to > process->gone.items[i]->from)
+			process->gone.items[i] = process->gone.items[--process->gone.count];
+	return rc;
+}
+
+int swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		      struct error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && process->mapped < process->mappings.count) {
+		const struct trace_mapping *mapping = process->mappings.items[process->mapped];
+
+		rc = drop_overlapped(swap, process, mapping, unix_ns, err);
+		if (rc == 0)
+			rc = add_map(swap, process, mapping, unix_ns, err);
+		process->mapped++;
+	}
+	return rc;
+}
+
+int swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		   struct error *err)
+{
+	struct swap_message message;
+	int rc;
+
+	if (unix_ns < process->last_ns)
+		unix_ns = process->last_ns;
+	rc = swap_new(swap, process, &message, SWAP_TERMINATE, &unix_ns, FIXED_MOST, err);
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	process->has_ended = true;
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_END, err);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Merged processes: the first is SWAP's target, and what its descendants do with files that it has
+ * used is told as FILE_FUNCTION_ENTRY and FILE_FUNCTION_EXIT. Paths are those of what the trace
+ * says of directories and descriptors; links are not resolved.
+ */
+#include "postproc/writers/swap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static bool is_path(const void *item, const void *key)
+{
+	return !strcmp(item, key);
+}
+
+static bool has_used(const struct swap *swap, const char *path)
+{
+	return table_find(&swap->shared.paths,
+			  hash_bytes(swap->shared.paths.seed, path, strlen(path)), is_path, path);
+}
+
+static int use(struct swap *swap, const char *path)
+{
+	uint64_t hash = hash_bytes(swap->shared.paths.seed, path, strlen(path));
+	char *kept;
+
+	if (has_used(swap, path))
+		return 0;
+	kept = pool_text(&swap->shared.pool, path, strlen(path));
+	return kept ? table_add(&swap->shared.paths, hash, kept) : -ENOMEM;
+}
+
+void swap_shared_init(struct swap *swap)
+{
+	table_init(&swap->shared.paths);
+}
+
+void swap_shared_free(struct swap *swap)
+{
+	table_free(&swap->shared.paths);
+	pool_free(&swap->shared.pool);
+	path_free(&swap->shared.path);
+}
+
+/* ---- who is whose child ---- */
+
+static const struct swap_process *newest_of(const struct swap *swap, uint32_t pid)
+{
+	for (size_t i = swap->processes.count; i-- > 0;)
+		if (swap->processes.items[i]->process->pid == pid)
+			return swap->processes.items[i];
+	return NULL;
+}
+
+/* Another program in the target's process is the target, too. */
+static enum swap_kin kin_of(const struct swap *swap, const struct swap_process *process)
+{
+	uint32_t target = swap->processes.items[0]->process->pid;
+
+	if (process->process->pid == target)
+		return SWAP_KIN_TARGET;
+	/* No line of parents is longer than the processes there are. */
+	for (size_t i = 0; process && i <= swap->processes.count; i++) {
+		if (process->process->parent_pid == target)
+			return SWAP_KIN_DESCENDANT;
+		process = newest_of(swap, process->process->parent_pid);
+	}
+	return SWAP_KIN_NONE;
+}
+
+static const struct swap_process *forked_from(const struct swap *swap,
+					      const struct trace_process *facts)
+{
+	for (size_t i = 0; facts->has_tails && i < swap->processes.count; i++) {
+		const struct trace_process *other = swap->processes.items[i]->process;
+
+		if (other->has_tails && other != facts && other->stream == facts->parent_stream &&
+		    !memcmp(other->session, facts->session, sizeof(facts->session)))
+			return swap->processes.items[i];
+	}
+	return NULL;
+}
+
+static int copy_program(struct swap_process *process, const struct swap_process *from)
+{
+	process->executable = from->executable ? strdup(from->executable) : NULL;
+	if (from->executable && !process->executable)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->arguments.count; i++) {
+		char **place = ARRAY_ADD(&process->arguments);
+
+		if (place)
+			*place = strdup(from->arguments.items[i]);
+		if (!place || !*place) {
+			process->arguments.count -= place != NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* A fork's child goes on with the program, the directory and the descriptors of its parent. */
+static int begin(struct swap *swap, struct swap_process *process)
+{
+	const struct swap_process *parent = forked_from(swap, process->process);
+	int rc = 0;
+
+	process->kin = kin_of(swap, process);
+	if (parent)
+		rc = places_copy(&process->places, &parent->places);
+	if (parent && rc == 0 && !process->executable && !process->arguments.count)
+		rc = copy_program(process, parent);
+	return rc;
+}
+
+/* ---- where it is ---- */
+
+static bool is_there(const char *text)
+{
+	return text && *text && strcmp(text, "*") != 0;
+}
+
+static int64_t number_of(const struct event *event, const char *name, int64_t otherwise)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? (int64_t)strtoll(text, NULL, 0) : otherwise;
+}
+
+/* The absolute path that a call was given, in shared.path; empty: none. */
+static int take_path(struct swap *swap, const struct swap_process *process,
+		     const struct event *event)
+{
+	const char *text = event_argument(event, "path");
+	int rc;
+
+	if (!is_there(text))
+		return path_set(&swap->shared.path, "", 0);
+	rc = places_join(&process->places, number_of(event, "dirfd", AT_FDCWD), text,
+			 &swap->shared.path);
+	if (rc == 0)
+		path_clean(&swap->shared.path);
+	return rc;
+}
+
+static int change_directory(struct swap *swap, struct swap_process *process,
+			    const struct event *event)
+{
+	const char *path = places_fd(&process->places, event->object);
+	int rc;
+
+	if (!strcmp(event->function->name, "fchdir"))
+		return path ? places_set_directory(&process->places, path) : 0;
+	rc = take_path(swap, process, event);
+	if (rc || !swap->shared.path.length)
+		return rc;
+	return places_set_directory(&process->places, swap->shared.path.text);
+}
+
+static int take_fact(struct swap_process *process, const struct event *event)
+{
+	const char *text;
+
+	if (!strcmp(event->function->name, "~process")) {
+		text = event_argument(event, "directory");
+		return text ? places_set_directory(&process->places, text) : 0;
+	}
+	if (strcmp(event->function->name, "~fd") != 0)
+		return 0;
+	return places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
+			     event_argument(event, "path"));
+}
+
+int swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event)
+{
+	int rc = 0;
+
+	if (!swap->is_merged || !event->process->has_process)
+		return 0;
+	if (process->kin == SWAP_KIN_UNKNOWN)
+		rc = begin(swap, process);
+	return rc == 0 && event->kind == EVENT_NOTE ? take_fact(process, event) : rc;
+}
+
+/* ---- calls ---- */
+
+/* What the descriptor that a call made stands for. */
+static const char *made_path(const struct swap *swap, const struct swap_process *process,
+			     const struct event *event)
+{
+	int64_t old = number_of(event, "oldfd", -1);
+
+	if (old >= 0)
+		return places_fd(&process->places, (uint64_t)old);
+	return swap->shared.path.length ? swap->shared.path.text : NULL;
+}
+
+int swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
+		      uint64_t fd)
+{
+	bool is_fd = event->resource->known == RESOURCE_FD;
+	int rc;
+
+	if (!swap->is_merged || event->flags & (CALL_FAILED | CALL_OF_CHILD))
+		return 0;
+	if (!strcmp(event->function->name, "chdir") || !strcmp(event->function->name, "fchdir"))
+		return change_directory(swap, process, event);
+	/* A part comes before its call, which still wants to know the path. */
+	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
+		return 0;
+	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN))
+		return places_set_fd(&process->places, is_fd ? event->object : fd, NULL);
+	if (event->operation != OPERATION_ALLOC || (!is_fd && fd == SWAP_FD_UNKNOWN))
+		return 0;
+	rc = take_path(swap, process, event);
+	return rc ? rc
+		  : places_set_fd(&process->places, is_fd ? event->object : fd,
+				  made_path(swap, process, event));
+}
+
+int swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
+		     uint64_t fd, const char **path)
+{
+	int64_t old = number_of(event, "oldfd", -1);
+	int rc;
+
+	*path = NULL;
+	if (!swap->is_merged || event->flags & CALL_OF_CHILD)
+		return 0;
+	rc = take_path(swap, process, event);
+	if (rc)
+		return rc;
+	if (swap->shared.path.length)
+		*path = swap->shared.path.text;
+	else if (event->operation == OPERATION_ALLOC && old >= 0)
+		*path = places_fd(&process->places, (uint64_t)old);
+	else
+		*path = places_fd(&process->places, fd);
+	if (!*path || **path != '/')
+		*path = NULL;
+	if (*path && process->kin == SWAP_KIN_TARGET && !(event->flags & CALL_FAILED))
+		rc = use(swap, *path);
+	if (process->kin != SWAP_KIN_DESCENDANT || !*path || !has_used(swap, *path))
+		*path = NULL;
+	return rc;
+}

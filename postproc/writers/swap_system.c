@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MSG_SYSTEM and MSG_SAMPLE: what a ~sample says, as the view has it. What only a device of SWAP's
+ * home has (WiFi, brightness, voltage ...) is 0, and so is energy; other processes are not looked
+ * at. How many processors there are stands in the JSON file, as the message does not say it.
+ */
+#include "postproc/writers/swap.h"
+
+#define FIXED_MOST   512
+#define DEVICE_WORDS 13 /* WiFi, BT, GPS, brightness, camera ... DNet */
+
+static void put_counters(struct swap_message *message, const struct load *load)
+{
+	for (int i = 0; i < LOAD_COUNTERS; i++)
+		swap_put_u32(message, load->differences[i] < UINT32_MAX
+					      ? (uint32_t)load->differences[i]
+					      : UINT32_MAX);
+}
+
+static void put_process(struct swap_message *message, uint32_t pid, const struct load *load)
+{
+	swap_put_u32(message, pid);
+	swap_put_f32(message, load->percent);
+	swap_put_u64(message, load->virtual_bytes);
+	swap_put_u64(message, load->resident_bytes);
+	swap_put_u64(message, load->shared_bytes);
+	swap_put_u64(message, load->pss_bytes);
+	swap_put_u64(message, load->held_bytes);
+	swap_put_u32(message, (uint32_t)load->threads.count);
+	for (size_t i = 0; i < load->threads.count; i++) {
+		swap_put_u32(message, load->threads.items[i].id);
+		swap_put_f32(message, load->threads.items[i].percent);
+	}
+}
+
+static int add_system(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		      struct error *err)
+{
+	const struct load *load = &process->load;
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, SWAP_SYSTEM, &unix_ns,
+			  FIXED_MOST + 8 * (load->cpus.count + load->threads.count), err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < load->cpus.count; i++)
+		swap_put_f32(&message, load->cpus.items[i].khz);
+	for (size_t i = 0; i < load->cpus.count; i++)
+		swap_put_f32(&message, load->cpus.items[i].percent);
+	swap_put_u64(&message, load->memory_bytes);
+	swap_put_u32(&message, 1);
+	put_process(&message, process->process->pid, load);
+	swap_put_u32(&message, 0); /* other processes */
+	swap_put_u32(&message, (uint32_t)load->drive_mib);
+	put_counters(&message, load);
+	for (int i = 0; i < DEVICE_WORDS; i++)
+		swap_put_u32(&message, 0);
+	swap_put_u32(&message, 0); /* energy; no devices follow */
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+/* Where in its code it was, only a timer inside the program could tell: that is 0. */
+static int add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		      const struct load_thread *thread, struct error *err)
+{
+	struct swap_message message;
+	int rc = swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST, err);
+
+	if (rc)
+		return rc;
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u64(&message, 0);
+	swap_put_u32(&message, thread->id);
+	swap_put_u32(&message, thread->cpu);
+	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+}
+
+int swap_sample(struct swap *swap, struct swap_process *process, const struct event *event,
+		struct error *err)
+{
+	int rc = load_sample(&process->load, event, err);
+	uint64_t unix_ns = swap_unix(process, process->load.time_ns);
+
+	if (rc == 0)
+		rc = add_system(swap, process, unix_ns, err);
+	for (size_t i = 0; rc == 0 && i < process->load.threads.count; i++)
+		if (process->load.threads.items[i].state == 'R')
+			rc = add_sample(swap, process, unix_ns, &process->load.threads.items[i],
+					err);
+	return rc;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ARCH_AARCH64_H
+#define ARCH_AARCH64_H
+
+/* aarch64 behind the seam of arch.h. The numbers are those of "DWARF for the Arm 64-bit
+ * Architecture", section 4.1. */
+
+static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory", "cc");
+	return x0;
+}
+
+static inline long arch_call3(long number, long a, long b, long c)
+{
+	return arch_call6(number, a, b, c, 0, 0, 0);
+}
+
+/* A call leaves the return address in x30, which a signal saves beside the pc. */
+#define ARCH_WALKS	1
+#define DWARF_REGISTERS 33
+#define DWARF_FP	29
+#define DWARF_SP	31
+#define DWARF_RA	30
+#define DWARF_PC	32
+
+/* Its numbers are DWARF's. */
+#define ARCH_LIBUNWIND	  "aarch64"
+#define ARCH_LIBUNWIND_PC 32
+
+#define ARCH_RED_ZONE 0u
+
+static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
+{
+	uintptr_t here;
+
+	__asm__ volatile("adr %0, 0f\n0:\n\t"
+			 "stp x19, x20, [%1, 152]\n\tstp x21, x22, [%1, 168]\n\t"
+			 "stp x23, x24, [%1, 184]\n\tstp x25, x26, [%1, 200]\n\t"
+			 "stp x27, x28, [%1, 216]\n\tstp x29, x30, [%1, 232]\n\t"
+			 "mov x9, sp\n\tstr x9, [%1, 248]"
+			 : "=&r"(here)
+			 : "r"(reg)
+			 : "memory", "x9");
+	*pc = here;
+	return 0xfff80000;
+}
+
+#define ARCH_HAS_THREAD_POINTER 1
+#define ARCH_THREAD_OFFSET	0
+
+static inline uintptr_t arch_thread_pointer(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
+#define ARCH_SIGNS_ADDRESSES 1
+
+static inline uintptr_t arch_plain_address(uintptr_t address)
+{
+	/* xpaclri, in the hint space: does nothing where there is no pointer authentication. */
+	register uintptr_t x30 __asm__("x30") = address;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+}
+
+/* Where what is called keeps its return address is its own affair: nobody can say that it went. */
+static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
+{
+	(void)frame, (void)ip;
+	return true;
+}
+
+/*
+ * The kernel's return from a signal has had no unwind table since Linux 5.8, and one that knows
+ * only x29 and x30 before. It is known by its code, mov x8, #139; svc #0. At sp stand 128 bytes of
+ * siginfo_t, then ucontext_t with struct sigcontext at 176 (asm/sigcontext.h): an address, x0 to
+ * x30, sp, pc.
+ */
+#define ARCH_SIGNAL_FRAME     1
+#define ARCH_SIGNAL_CODE      0xd4000001d2801168u
+#define ARCH_SIGNAL_REGISTERS (128 + 176 + 8)
+
+#define ARCH_VFORK                                                       \
+	".text\n"                                                        \
+	".globl vfork\n"                                                 \
+	".type vfork, %function\n"                                       \
+	"vfork:\n"                                                       \
+	"	.cfi_startproc\n"                                              \
+	"	hint #34\n" /* bti c */                                  \
+	"	stp x29, x30, [sp, #-16]!\n"                                   \
+	"	.cfi_adjust_cfa_offset 16\n"                                   \
+	"	.cfi_rel_offset x29, 0\n"                                      \
+	"	.cfi_rel_offset x30, 8\n"                                      \
+	"	mov x0, x30\n"                                                 \
+	"	add x1, sp, #16\n"                                             \
+	"	mov x2, x29\n"                                                 \
+	"	bl hand_vfork_enter\n"                                         \
+	"	mov x16, x0\n"                                                 \
+	"	ldp x29, x30, [sp], #16\n"                                     \
+	"	.cfi_adjust_cfa_offset -16\n"                                  \
+	"	.cfi_restore x29\n"                                            \
+	"	.cfi_restore x30\n"                                            \
+	"	cbnz x1, 1f\n"                                                 \
+	"	br x16\n" /* From here on the return address is with the \
+			     thread: the stack is the caller's own. */   \
+	"1:	.cfi_undefined x30\n"                                        \
+	"	blr x16\n"                                                     \
+	"	mov x1, sp\n"                                                  \
+	"	mov x2, x29\n"                                                 \
+	"	str x0, [sp, #-16]!\n"                                         \
+	"	.cfi_adjust_cfa_offset 16\n"                                   \
+	"	bl hand_vfork_leave\n"                                         \
+	"	mov x30, x0\n"                                                 \
+	"	ldr x0, [sp], #16\n"                                           \
+	"	.cfi_adjust_cfa_offset -16\n"                                  \
+	"	ret\n"                                                         \
+	"	.cfi_endproc\n"                                                \
+	".size vfork, .-vfork\n"
+
+#endif

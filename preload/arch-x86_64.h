@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ARCH_X86_64_H
+#define ARCH_X86_64_H
+
+/* x86-64 behind the seam of arch.h. The numbers are those of its ABI, figure 3.36. */
+
+static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory", "cc");
+	return result;
+}
+
+static inline long arch_call3(long number, long a, long b, long c)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory", "cc");
+	return result;
+}
+
+#define ARCH_WALKS	1
+#define DWARF_REGISTERS 17
+#define DWARF_FP	6
+#define DWARF_SP	7
+#define DWARF_RA	16
+#define DWARF_PC	16
+
+/* Its numbers are DWARF's. */
+#define ARCH_LIBUNWIND	  "x86_64"
+#define ARCH_LIBUNWIND_PC 16
+
+/* ABI 3.2.2. */
+#define ARCH_RED_ZONE 128u
+
+/* Sets those that a call preserves, and returns a bit for each. */
+static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
+{
+	uintptr_t here;
+
+	__asm__ volatile("leaq 0f(%%rip), %0\n0:\n\t"
+			 "movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\t"
+			 "movq %%r12, 96(%1)\n\tmovq %%r13, 104(%1)\n\tmovq %%r14, 112(%1)\n\t"
+			 "movq %%r15, 120(%1)"
+			 : "=&a"(here)
+			 : "D"(reg)
+			 : "memory");
+	*pc = here;
+	return 0xf0c8;
+}
+
+#define ARCH_HAS_THREAD_POINTER 1
+#define ARCH_THREAD_OFFSET	0
+
+static inline uintptr_t arch_thread_pointer(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
+#define ARCH_SIGNS_ADDRESSES 0
+
+static inline uintptr_t arch_plain_address(uintptr_t address)
+{
+	return address;
+}
+
+/*
+ * Whether the stack still says that a call will return to its caller: a function that the caller
+ * has called since has written its own return address there, or something else.
+ * frame: the caller's stack pointer after the return.
+ */
+static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
+{
+	return ((const uintptr_t *)frame)[-1] == ip;
+}
+
+#define ARCH_VFORK                                                                  \
+	".text\n"                                                                   \
+	".globl vfork\n"                                                            \
+	".type vfork, @function\n"                                                  \
+	"vfork:\n"                                                                  \
+	"	.cfi_startproc\n"                                                         \
+	"	movq (%rsp), %rdi\n"                                                      \
+	"	leaq 8(%rsp), %rsi\n"                                                     \
+	"	movq %rbp, %rdx\n"                                                        \
+	"	subq $8, %rsp\n"                                                          \
+	"	.cfi_adjust_cfa_offset 8\n"                                               \
+	"	call hand_vfork_enter\n"                                                  \
+	"	addq $8, %rsp\n"                                                          \
+	"	.cfi_adjust_cfa_offset -8\n"                                              \
+	"	testq %rdx, %rdx\n"                                                       \
+	"	jnz 1f\n"                                                                 \
+	"	jmp *%rax\n" /* From here on the return address is with the thread: \
+				the stack is the caller's own. */                   \
+	"1:	addq $8, %rsp\n"                                                        \
+	"	.cfi_adjust_cfa_offset -8\n"                                              \
+	"	.cfi_undefined rip\n"                                                     \
+	"	call *%rax\n"                                                             \
+	"	movq %rsp, %rsi\n"                                                        \
+	"	movq %rbp, %rdx\n"                                                        \
+	"	pushq %rax\n"                                                             \
+	"	subq $8, %rsp\n"                                                          \
+	"	movq %rax, %rdi\n"                                                        \
+	"	call hand_vfork_leave\n"                                                  \
+	"	movq %rax, %rcx\n"                                                        \
+	"	addq $8, %rsp\n"                                                          \
+	"	popq %rax\n"                                                              \
+	"	jmp *%rcx\n"                                                              \
+	"	.cfi_endproc\n"                                                           \
+	".size vfork, .-vfork\n"
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ADVICE_H
+#define ADVICE_H
+
+/* What a user can do about a module without names. */
+
+#include "resolver/entry.h"
+
+/* The next step in words, to be freed, or NULL if there is none. */
+char *advice_for(const struct entry *entry, enum resolve_reason reason,
+		 const struct resolve_options *options);
+
+#endif

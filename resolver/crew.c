@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/crew.h"
+
+#include "base/array.h"
+#include "resolver/cache.h"
+#include "resolver/lookup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define JOBS_MAX     64
+#define RESTARTS_MAX 3
+
+static unsigned default_jobs(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count < 1 ? 1 : count > 8 ? 8 : (unsigned)count;
+}
+
+void crew_init(struct crew *crew, const struct resolve_options *options)
+{
+	*crew = (struct crew){ .options = *options };
+	if (crew->options.jobs == 0)
+		crew->options.jobs = default_jobs();
+	if (crew->options.jobs > JOBS_MAX)
+		crew->options.jobs = JOBS_MAX;
+	table_init(&crew->answers);
+}
+
+void crew_free(struct crew *crew)
+{
+	while (crew->staff.count)
+		crew_dismiss(crew, crew->staff.items[0]);
+	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++)
+		free(crew->answers.slots[i].item);
+	table_free(&crew->answers);
+	free(crew->active.items);
+	free(crew->staff.items);
+}
+
+static void get_in_line(struct crew *crew, struct entry *entry)
+{
+	entry->state = ENTRY_IN_LINE;
+	entry->next = NULL;
+	if (crew->last)
+		crew->last->next = entry;
+	else
+		crew->first = entry;
+	crew->last = entry;
+}
+
+void crew_ask(struct crew *crew, struct resolve_ask *ask)
+{
+	struct entry *entry = ask->place->entry;
+
+	ask->next = entry->asks;
+	entry->asks = ask;
+	if (entry->state == ENTRY_RESTING)
+		get_in_line(crew, entry);
+}
+
+struct answer_key {
+	const struct entry *entry;
+	uint64_t address;
+};
+
+static bool is_answer(const void *item, const void *key)
+{
+	const struct answer *answer = item;
+	const struct answer_key *wanted = key;
+
+	return answer->address == wanted->address && answer->owner == wanted->entry;
+}
+
+static struct answer *find_answer(const struct crew *crew, const struct entry *entry,
+				  uint64_t address)
+{
+	const struct answer_key key = { .entry = entry, .address = address };
+
+	return table_find(&crew->answers, hash_two(crew->answers.seed, (uintptr_t)entry, address),
+			  is_answer, &key);
+}
+
+void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer *answer)
+{
+	uint64_t hash = hash_two(crew->answers.seed, (uintptr_t)entry, answer->address);
+
+	answer->owner = entry;
+	for (unsigned i = 0; i < answer->count; i++)
+		answer->symbols[i].module = entry->path;
+	if (find_answer(crew, entry, answer->address) ||
+	    table_add(&crew->answers, hash, answer) != 0)
+		free(answer);
+}
+
+static void remove_from(struct entry **items, size_t *count, const struct entry *entry)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (items[i] == entry) {
+			items[i] = items[--*count];
+			return;
+		}
+	}
+}
+
+void crew_dismiss(struct crew *crew, struct entry *entry)
+{
+	if (entry->worker.pid)
+		worker_end(&entry->worker, NULL, 0);
+	remove_from(crew->staff.items, &crew->staff.count, entry);
+}
+
+/* Makes room for one more child: the one that has not been asked for longest goes. */
+static void dismiss_oldest(struct crew *crew)
+{
+	struct entry *oldest = NULL;
+
+	for (size_t i = 0; i < crew->staff.count; i++) {
+		struct entry *entry = crew->staff.items[i];
+
+		if (entry->state != ENTRY_OPENING && entry->state != ENTRY_ASKING &&
+		    (!oldest || entry->used < oldest->used))
+			oldest = entry;
+	}
+	if (oldest)
+		crew_dismiss(crew, oldest);
+}
+
+/* Starts the module's child, which first tells the facts. */
+static int employ(struct crew *crew, struct entry *entry)
+{
+	struct entry **place;
+
+	if (crew->staff.count >= CREW_KEPT_MAX && crew->staff.count >= crew->options.jobs)
+		dismiss_oldest(crew);
+	place = ARRAY_ADD(&crew->staff);
+	if (!place)
+		return -ENOMEM;
+	*place = entry;
+	entry->options = crew->options;
+	entry->options.symbols_only = crew->options.symbols_only || entry->is_symbols_only;
+	entry->request = (struct module_request){
+		.path = entry->file_path,
+		.machine = crew->machine,
+		.options = &entry->options,
+		.build_id = entry->build_id,
+		.build_id_size = entry->build_id_size,
+	};
+	entry->is_employed = true;
+	if (worker_start(&entry->worker, lookup_run, &entry->request) == 0)
+		return 0;
+	crew->staff.count--;
+	return -EAGAIN;
+}
+
+/* Nothing more will be learnt of this module. */
+static void give_up(struct entry *entry, const char *why)
+{
+	entry->is_given_up = true;
+	free(entry->broken);
+	entry->broken = strdup(why);
+}
+
+/* Of what is not answered: fills the batch with the file's addresses, ascending, each once. */
+static int compare(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static void make_batch(struct entry *entry)
+{
+	size_t count = 0;
+
+	entry->batch_count = entry->batch_done = 0;
+	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
+	     ask = ask->next)
+		entry->batch[count++] = ask->found;
+	qsort(entry->batch, count, sizeof(*entry->batch), compare);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || entry->batch[i] != entry->batch[i - 1])
+			entry->batch[entry->batch_count++] = entry->batch[i];
+	}
+}
+
+/* Takes out of the line what is answered or never will be. */
+static void settle(const struct crew *crew, struct entry *entry)
+{
+	struct resolve_ask **place = &entry->asks;
+
+	while (*place) {
+		struct resolve_ask *ask = *place;
+		bool is_code =
+			!entry->is_given_up && entry->facts.reason == RESOLVE_FINE &&
+			place_address(ask->place, &entry->facts.layout, ask->address, &ask->found);
+
+		if (is_code)
+			ask->answer = find_answer(crew, entry, ask->found);
+		if (is_code && !ask->answer)
+			place = &ask->next;
+		else
+			*place = ask->next;
+	}
+}
+
+static int ask_batch(struct entry *entry)
+{
+	if (!entry->batch)
+		entry->batch = malloc(WORKER_BATCH_MAX * sizeof(*entry->batch));
+	if (!entry->batch)
+		return -ENOMEM;
+	make_batch(entry);
+	return worker_ask(&entry->worker, entry->batch, entry->batch_count);
+}
+
+/* Brings the entry as far as it comes without waiting. Returns false if there is nothing to do. */
+static bool proceed(struct crew *crew, struct entry *entry)
+{
+	entry->idle = 0;
+	entry->used = ++crew->step;
+	if (!entry->is_cached)
+		cache_load(crew, entry);
+	if (entry->facts.is_known || entry->is_given_up)
+		settle(crew, entry);
+	if (!entry->asks)
+		return false;
+	if (!entry->worker.pid) {
+		if (employ(crew, entry) == 0) {
+			entry->state = ENTRY_OPENING;
+			return true;
+		}
+		give_up(entry, "no process could be started to read it");
+	} else if (ask_batch(entry) == 0) {
+		entry->state = ENTRY_ASKING;
+		return true;
+	} else if (entry->restarts++ < RESTARTS_MAX) {
+		/* Ended while it had nothing to do: no fault of the file's. */
+		crew_dismiss(crew, entry);
+		return proceed(crew, entry);
+	} else {
+		crew_dismiss(crew, entry);
+		give_up(entry, "reading it failed");
+	}
+	settle(crew, entry);
+	return false;
+}
+
+/* The child is gone, or talks nonsense. */
+static void replace(struct crew *crew, struct entry *entry)
+{
+	char why[256];
+
+	worker_end(&entry->worker, why, sizeof(why));
+	crew_dismiss(crew, entry);
+	if (entry->is_symbols_only || !entry->facts.is_known) {
+		give_up(entry, why);
+		return;
+	}
+	entry->is_symbols_only = true;
+	free(entry->broken);
+	if (asprintf(&entry->broken, "its debug information is not used: %s", why) < 0)
+		entry->broken = NULL;
+}
+
+static int take_facts(struct entry *entry, const struct message *message)
+{
+	struct facts facts;
+	int failure = message_get_facts(message, &facts);
+
+	if (failure)
+		return failure;
+	/* A module's second child has nothing new to tell. */
+	if (entry->facts.is_known)
+		facts_free(&facts);
+	else
+		entry->facts = facts;
+	entry->state = ENTRY_IN_LINE;
+	return 0;
+}
+
+static int take_answer(struct crew *crew, struct entry *entry, const struct message *message)
+{
+	struct answer *answer;
+	int failure = message_get_answer(message, &answer);
+
+	if (failure)
+		return failure;
+	if (entry->state != ENTRY_ASKING || answer->address != entry->batch[entry->batch_done]) {
+		free(answer);
+		return -EBADMSG;
+	}
+	crew_add_answer(crew, entry, answer);
+	if (++entry->batch_done == entry->batch_count)
+		entry->state = ENTRY_IN_LINE;
+	return 0;
+}
+
+static void take_progress(const struct crew *crew, const struct message *message)
+{
+	char text[1024];
+
+	if (!crew->options.progress || message->size < sizeof(uint64_t))
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)(message->size - sizeof(uint64_t)),
+		 message->body + sizeof(uint64_t));
+	crew->options.progress(crew->options.progress_context, text);
+}
+
+static int take_message(struct crew *crew, struct entry *entry, const struct message *message)
+{
+	switch (message->kind) {
+	case MESSAGE_FACTS:
+		return take_facts(entry, message);
+	case MESSAGE_ANSWER:
+		return take_answer(crew, entry, message);
+	case MESSAGE_PROGRESS:
+		take_progress(crew, message);
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+/* Hears what the child has to say. */
+static void hear(struct crew *crew, struct entry *entry)
+{
+	struct message message;
+	int found = worker_read(&entry->worker);
+
+	entry->idle = 0;
+	while (found == 0) {
+		found = worker_next(&entry->worker, &message);
+		if (found <= 0)
+			break;
+		found = take_message(crew, entry, &message);
+	}
+	if (found < 0) {
+		replace(crew, entry);
+		entry->state = ENTRY_IN_LINE;
+	}
+}
+
+/* Waits until a child says something, or a second has gone by. */
+static int wait_for_words(struct crew *crew, struct pollfd *polled)
+{
+	for (size_t i = 0; i < crew->active.count; i++)
+		polled[i] = (struct pollfd){ .fd = crew->active.items[i]->worker.socket,
+					     .events = POLLIN };
+	return poll(polled, crew->active.count, 1000);
+}
+
+/* Seconds are counted one by one: while we are stopped, so are the children. */
+static void count_second(struct crew *crew)
+{
+	for (size_t i = 0; i < crew->active.count; i++) {
+		struct entry *entry = crew->active.items[i];
+
+		if (++entry->idle < CREW_SECONDS_MAX)
+			continue;
+		replace(crew, entry);
+		entry->state = ENTRY_IN_LINE;
+	}
+}
+
+/* Fills the places that are free with modules in line. */
+static void fill(struct crew *crew)
+{
+	while (crew->first && crew->active.count < crew->options.jobs) {
+		struct entry *entry = crew->first;
+		struct entry **place = ARRAY_ADD(&crew->active);
+
+		if (!place)
+			return;
+		crew->first = entry->next;
+		if (!crew->first)
+			crew->last = NULL;
+		*place = entry;
+		if (!proceed(crew, entry)) {
+			entry->state = ENTRY_RESTING;
+			crew->active.count--;
+		}
+	}
+}
+
+/* Those that have what they waited for go on, or make room. */
+static void go_on(struct crew *crew)
+{
+	for (size_t i = crew->active.count; i > 0; i--) {
+		struct entry *entry = crew->active.items[i - 1];
+
+		if (entry->state != ENTRY_IN_LINE || proceed(crew, entry))
+			continue;
+		entry->state = ENTRY_RESTING;
+		crew->active.items[i - 1] = crew->active.items[--crew->active.count];
+	}
+}
+
+static time_t now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+void crew_wait(struct crew *crew)
+{
+	struct pollfd polled[JOBS_MAX];
+	time_t second = now_seconds();
+
+	for (fill(crew); crew->active.count; fill(crew)) {
+		int ready = wait_for_words(crew, polled);
+
+		for (size_t i = 0; ready > 0 && i < crew->active.count; i++) {
+			if (polled[i].revents)
+				hear(crew, crew->active.items[i]);
+		}
+		if (now_seconds() != second)
+			count_second(crew);
+		second = now_seconds();
+		go_on(crew);
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CREW_H
+#define CREW_H
+
+/*
+ * The children that look addresses up, one for each module, some at a time. A child that dies takes
+ * the rest of its module's debug information with it: the module is read once more for its symbol
+ * table alone, and given up if that fails, too.
+ */
+
+#include "base/table.h"
+#include "resolver/entry.h"
+
+/* Children that are kept for the next question. */
+#define CREW_KEPT_MAX 16
+/* A child that says nothing for so long, and uses no processor time either, is ended. */
+#define CREW_SECONDS_MAX 120
+
+struct crew {
+	struct resolve_options options;
+	unsigned machine;
+	struct table answers;	    /* struct answer, by entry and address */
+	struct entry *first, *last; /* in line */
+	struct {
+		struct entry **items;
+		size_t count, capacity;
+	} active;
+	struct {
+		struct entry **items; /* that have a child, active or not */
+		size_t count, capacity;
+	} staff;
+	uint64_t step;
+};
+
+void crew_init(struct crew *crew, const struct resolve_options *options);
+void crew_free(struct crew *crew);
+
+/* Puts the question in line. */
+void crew_ask(struct crew *crew, struct resolve_ask *ask);
+
+/* Answers all that is in line. What cannot be answered keeps answer NULL. */
+void crew_wait(struct crew *crew);
+
+/* Takes an answer in that came from elsewhere. Frees it if it is there or without memory. */
+void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer *answer);
+
+/* Ends the entry's child, if it has one. */
+void crew_dismiss(struct crew *crew, struct entry *entry);
+
+#endif

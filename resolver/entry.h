@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENTRY_H
+#define ENTRY_H
+
+/* One module of a trace: who it is, what its files said, and what is still to be asked of them. */
+
+#include "resolver/mappings.h"
+#include "resolver/message.h"
+#include "resolver/module.h"
+#include "resolver/worker.h"
+
+/* One address of one place. */
+struct resolve_ask {
+	const struct place *place; /* NULL: in no mapping */
+	uint64_t address;	   /* in memory; the one that is looked up */
+	uint64_t found;		   /* in the file */
+	const struct answer *answer;
+	struct resolve_ask *next; /* of those in line for the same module */
+};
+
+enum entry_state {
+	ENTRY_RESTING,
+	ENTRY_IN_LINE,
+	ENTRY_OPENING, /* waits for the facts */
+	ENTRY_ASKING,  /* waits for the answers of the batch */
+};
+
+/* The same path with another build-id is another entry. */
+struct entry {
+	char *path;	 /* as the trace has it */
+	char *file_path; /* where it is looked for */
+	uint8_t build_id[MESSAGE_BUILD_ID];
+	unsigned build_id_size; /* of the trace; 0: it had none */
+	struct facts facts;
+	char *text, *advice; /* the reason in words, the next step; made when they are asked for */
+	char *broken;	     /* what went wrong with the children, or NULL */
+	bool is_symbols_only, is_given_up;
+
+	enum entry_state state;
+	struct entry *next; /* in line */
+	struct resolve_ask *asks;
+	struct worker worker;
+	struct module_request request; /* the worker's job */
+	struct resolve_options options;
+	uint64_t *batch;
+	size_t batch_count, batch_done;
+	uint64_t used; /* when, in steps of the crew */
+	unsigned restarts;
+	unsigned idle;		    /* seconds without a word */
+	bool is_cached;		    /* the cache was looked at */
+	bool is_employed;	    /* has had a child */
+	struct message_buffer kept; /* for the cache */
+
+	uint64_t asked, unresolved, unlined, events;
+	uint64_t backtrace; /* the last one counted in events */
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LOOKUP_H
+#define LOOKUP_H
+
+/*
+ * The child's side of looking names up: opens the files of one module, tells what they are, then
+ * answers addresses until nobody asks any more.
+ */
+
+#include "resolver/module.h"
+
+/* A worker_run; job is a struct module_request. */
+void lookup_run(int socket, const void *job);
+
+/* Does path say that the file was deleted or replaced while it ran? */
+bool lookup_is_deleted(const char *path);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MAPPINGS_H
+#define MAPPINGS_H
+
+/* Which module lies where, as the trace has told so far. */
+
+#include "base/table.h"
+#include "resolver/layout.h"
+#include "resolver/resolve.h"
+
+struct entry;
+
+/* One way in which a module was mapped; the same one told twice is one place. */
+struct place {
+	struct entry *entry;
+	enum resolve_base base;
+	uint64_t start, size;			/* of the range as it was told */
+	uint64_t exec_start, exec_size, offset; /* 0: not known */
+};
+
+/* Mappings do not overlap: a later one cuts the earlier. */
+struct mapping {
+	uint64_t from, to;
+	const struct place *place;
+};
+
+struct mappings {
+	struct mapping *items; /* ascending */
+	size_t count, capacity;
+	struct table places;
+};
+
+void mappings_init(struct mappings *mappings);
+void mappings_free(struct mappings *mappings);
+
+/* Lays module over what is mapped there. Returns 0, -EINVAL for an empty range, or -ENOMEM. */
+int mappings_add(struct mappings *mappings, const struct resolve_module *module,
+		 struct entry *entry);
+
+/* The place around address, or NULL. */
+const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
+
+/* The address as the module's file counts it. Returns false if it is no code of that file. */
+bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
+		   uint64_t *found);
+
+#endif

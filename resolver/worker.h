@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WORKER_H
+#define WORKER_H
+
+/*
+ * A child process that reads the files of one module. What comes out of a file decides what libelf
+ * and libdw do; if they crash, run wild or never end, that costs this child and nothing else. It
+ * has a limit on memory and on the time for one address, and none of our descriptors.
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "resolver/message.h"
+
+/* Memory of one child, without the files it maps. */
+#define WORKER_MEMORY_MAX (UINT64_C(2) << 30)
+/* Processor time for one address or for opening the files, in seconds. */
+#define WORKER_SECONDS_MAX 30
+/* Addresses in one question: as many as fit into the socket's buffer without a reader. */
+#define WORKER_BATCH_MAX 2048
+
+struct worker {
+	pid_t pid; /* 0: none */
+	int socket;
+	struct message_buffer in;
+	size_t used; /* of in: bytes that were taken */
+};
+
+/*
+ * What the child does: reads questions from the socket, answers them there, returns at the end of
+ * input. job: as the parent had it when it started the child.
+ */
+typedef void worker_run(int socket, const void *job);
+
+/* Starts a child. Returns 0 or a negative errno value. */
+int worker_start(struct worker *worker, worker_run *run, const void *job);
+
+/* Asks for count addresses, at most WORKER_BATCH_MAX. The answers come in their order. */
+int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
+
+/* Waits for what the child says and keeps it. Returns 0, or -EPIPE once the child is gone. */
+int worker_read(struct worker *worker);
+
+/* The next message that is there whole: 1, else 0 or -EBADMSG. It is valid until worker_read(). */
+int worker_next(struct worker *worker, struct message *message);
+
+/*
+ * Ends the child if it has not ended, and frees what the worker holds. why: NULL, or filled with
+ * what it died of, in words.
+ */
+void worker_end(struct worker *worker, char *why, size_t size);
+
+/* In the child: reads the next question into addresses. Returns their count, 0 at the end. */
+size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
+
+/* In the child: sends what is in the buffer and empties it. Returns 0 or a negative errno. */
+int worker_send(int socket, struct message_buffer *buffer);
+
+/* In the child: the time for one address begins anew. */
+void worker_restart_clock(void);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace of any kind to the reports of reports.def. The first four bytes of an input are: the
+ * report (beyond the last: all of them at once), the format and other choices, and two that are not
+ * used; the trace follows, an .htr in loose form (loose.h).
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "postproc/reporting.h"
+#include "tests/fuzz/loose.h"
+
+#define HEAD 4u
+
+/* Of each report that tells of one. */
+#define LIMITS "leak>0,fd>=1,held>7,peak>1MB,wait>1ms,deadlock>0,order>0,lost>0"
+
+static const char *const names[] = {
+#define REPORT(name, question, next) #name,
+#define SHEET(name, column, title)
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+};
+
+#define NAME_COUNT (sizeof(names) / sizeof(*names))
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned seed)
+{
+	return fuzz_mutate(bytes, size, max, seed, HEAD);
+}
+
+/* Those that go together: without the ones about directories and two runs. */
+static const char *all_names(void)
+{
+	static char all[64 * NAME_COUNT];
+	static bool is_complete;
+
+	for (size_t i = 0; i < NAME_COUNT && !is_complete; i++) {
+		struct reporting_options one = { .reports = names[i] };
+
+		if (reporting_check(&one, NULL) == 0 && !reporting_wants_directories(&one) &&
+		    !reporting_wants_base(&one))
+			strcat(strcat(all, all[0] ? "," : ""), names[i]);
+	}
+	is_complete = true;
+	return all;
+}
+
+/* Text, JSON and CSV alike: nothing that a terminal would obey. */
+static void check_output(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	unsigned char *text;
+
+	if (size <= 0)
+		return;
+	text = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
+	fuzz_check(text != MAP_FAILED, "output that cannot be looked at");
+	for (off_t i = 0; i < size; i++)
+		fuzz_check(text[i] >= 0x20 ? text[i] != 0x7f : strchr("\r\n\t", text[i]) != NULL,
+			   "a control character in a report");
+	munmap(text, (size_t)size);
+}
+
+static int run(const uint8_t *head, int fd, int output, struct error *err)
+{
+	struct reporting_options how = {
+		.reports = head[0] < NAME_COUNT ? names[head[0]] : all_names(),
+		.style = { .format = (enum sheets_format)(head[1] % (SHEETS_COLLAPSED + 1)),
+			   .width = head[2] },
+		.report = { .top = head[1] & 4 ? head[3] : 0 },
+		.select = { .depth = -1 },
+		.trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true },
+	};
+	char path[40];
+	const char *const paths[] = { path, path };
+	bool is_damaged, is_broken;
+	struct limits limits;
+	struct out out;
+	int rc, closed;
+
+	how.style.is_verbose = head[1] & 8;
+	if (head[1] & 32 || head[0] >= NAME_COUNT) {
+		how.report.has_limits = true;
+		how.limits = &limits;
+		how.is_broken = &is_broken;
+		fuzz_check(limits_parse(&limits, LIMITS, err) == 0, "limits that are refused");
+	}
+	if (reporting_check(&how, err) || reporting_wants_directories(&how))
+		return 0;
+	if (reporting_wants_base(&how)) {
+		how.base = paths;
+		how.base_count = 1;
+	}
+	rc = out_open(&out, output, err);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	rc = reporting(paths, head[1] & 16 ? 2 : 1, &how, &out, &is_damaged, err);
+	closed = out_close(&out);
+	fuzz_check(closed == 0, "output that cannot be written");
+	return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static int output = -1;
+	struct error err = { 0 };
+	uint8_t *sealed;
+	int rc;
+
+	if (output < 0)
+		output = memfd_create("output", MFD_CLOEXEC);
+	if (size <= HEAD || ftruncate(output, 0) != 0 || lseek(output, 0, SEEK_SET) != 0)
+		return 0;
+	sealed = loose_seal(bytes + HEAD, size - HEAD, &size);
+	if (!sealed)
+		return 0;
+	rc = run(bytes, fuzz_open(sealed, size), output, &err);
+	fuzz_check(rc == 0 || err.text[0], "an error without words");
+	check_output(output);
+	free(sealed);
+	return 0;
+}

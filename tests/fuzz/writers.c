@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace of any kind through select and the views to each writer of writers.def. The first four
+ * bytes of an input are: the writer (beyond the last: all of them, one after the other), flags,
+ * the most frames, the classes; the trace follows, an .htr in loose form (loose.h).
+ *
+ * What is text must be clean, what is a trace must be read again without damage.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "postproc/pass.h"
+#include "postproc/summarise.h"
+#include "tests/fuzz/loose.h"
+
+#define HEAD 4u
+
+enum flag {
+	FLAG_LEAKS = 1,
+	FLAG_COMPRESS = 2,
+	FLAG_NO_ARGUMENTS = 4,
+	FLAG_DEPTH = 8,
+	FLAG_RESOURCES = 16,
+	FLAG_CONTEXTS = 32,
+	FLAG_ORDER = 64,
+};
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned seed)
+{
+	return fuzz_mutate(bytes, size, max, seed, HEAD);
+}
+
+static int printed = -1; /* what writers take for standard output */
+
+static void begin_output(void)
+{
+	if (printed < 0) {
+		printed = memfd_create("output", MFD_CLOEXEC);
+		if (printed < 0 || dup2(printed, STDOUT_FILENO) < 0)
+			exit(99);
+		signal(SIGPIPE, SIG_IGN);
+	}
+	if (ftruncate(printed, 0) != 0 || lseek(printed, 0, SEEK_SET) != 0)
+		exit(99);
+}
+
+/* The screen of a terminal must be safe. */
+static void check_text(void)
+{
+	off_t size = lseek(printed, 0, SEEK_END);
+	const unsigned char *text;
+
+	if (size <= 0)
+		return;
+	text = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, printed, 0);
+	fuzz_check(text != MAP_FAILED, "output that cannot be looked at");
+	for (off_t i = 0; i < size; i++)
+		fuzz_check((text[i] >= 0x20 && text[i] != 0x7f) || text[i] == '\n' ||
+				   text[i] == '\t',
+			   "a control character in a text");
+	munmap((void *)text, (size_t)size);
+}
+
+/* It may be empty, if nothing of the input could be read. */
+static void check_stream(bool has_failed)
+{
+	struct trace_options options = { .no_wait = true };
+	struct error err = { 0 };
+	struct trace *trace;
+	int rc;
+
+	if (has_failed || lseek(printed, 0, SEEK_END) <= 0 || lseek(printed, 0, SEEK_SET) != 0)
+		return;
+	rc = trace_open_fd(&trace, printed, &options, &err);
+	if (rc)
+		fprintf(stderr, "%s\n", err.text);
+	fuzz_check(rc == 0, "a trace was written that is none");
+	fuzz_read(trace, 0);
+	if (trace_is_damaged(trace))
+		fprintf(stderr, "%s\n", trace_tally(trace)->damage_text);
+	fuzz_check(!trace_is_damaged(trace), "a trace was written that is damaged");
+	trace_close(trace);
+}
+
+static void fill_select(struct select_options *select, const uint8_t *head)
+{
+	*select = (struct select_options){
+		.has_resources = head[1] & FLAG_RESOURCES,
+		.has_contexts = head[1] & FLAG_CONTEXTS,
+		.resources = head[3],
+		.contexts = head[3] / 16,
+		.depth = head[1] & FLAG_DEPTH ? head[2] : -1,
+		.remove_arguments = head[1] & FLAG_NO_ARGUMENTS,
+		.call_address = head[3] == 0xa5 ? "demo:100+1000" : NULL,
+	};
+}
+
+static int run_pass(int fd, const struct writer *writer, const uint8_t *head, struct error *err)
+{
+	struct trace_options how = { .memory_max = FUZZ_MEMORY_MAX,
+				     .no_wait = true,
+				     .wants_repeats = writer_is_stream(writer) };
+	struct output output = { .directory = writer->is_directory ? fuzz_directory() : NULL };
+	bool has_found = false;
+	struct pass_options pass = {
+		.writer = writer, .force = true, .output = &output, .has_found = &has_found
+	};
+	struct trace *trace;
+	int rc;
+
+	fill_select(&pass.select, head);
+	if (writer == writer_at(0)) {
+		pass.is_leaks = head[1] & FLAG_LEAKS;
+		pass.is_compressed = head[1] & FLAG_COMPRESS;
+		pass.order = head[1] & FLAG_ORDER ? (enum sort_order)(head[2] % SORT_COUNT_OF)
+						  : SORT_SIZE_ASC;
+	}
+	rc = trace_open_fd(&trace, fd, &how, err);
+	if (rc)
+		return rc;
+	rc = pass_run(trace, &pass, err);
+	trace_close(trace);
+	return rc;
+}
+
+static int run_summary(int fd, const uint8_t *head, struct error *err)
+{
+	struct summarise_options how = { .trace = { .memory_max = FUZZ_MEMORY_MAX,
+						    .no_wait = true } };
+	char path[40];
+	const char *const paths[] = { path, path };
+	bool is_damaged;
+	struct out out;
+	int rc = out_open(&out, STDOUT_FILENO, err), closed;
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fill_select(&how.select, head);
+	rc = summarise(paths, head[1] & FLAG_LEAKS ? 2 : 1, &how, &out, &is_damaged, err);
+	closed = out_close(&out);
+	return rc ? rc : closed;
+}
+
+static void write_it(const uint8_t *trace, size_t size, const struct writer *writer,
+		     const uint8_t *head)
+{
+	int fd = fuzz_open(trace, size), rc;
+	struct error err = { 0 };
+
+	begin_output();
+	if (!strcmp(writer->name, "summary"))
+		rc = run_summary(fd, head, &err);
+	else
+		rc = run_pass(fd, writer, head, &err);
+	fuzz_check(rc == 0 || err.text[0], "an error without words");
+	if (writer_is_stream(writer))
+		check_stream(rc != 0);
+	else if (!writer->is_directory)
+		check_text();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	const struct writer *writer;
+	uint8_t *sealed;
+
+	if (size <= HEAD)
+		return 0;
+	sealed = loose_seal(bytes + HEAD, size - HEAD, &size);
+	if (!sealed)
+		return 0;
+	writer = writer_at(bytes[0]);
+	for (unsigned i = 0; !writer && writer_at(i); i++)
+		write_it(sealed, size, writer_at(i), bytes);
+	if (writer)
+		write_it(sealed, size, writer, bytes);
+	free(sealed);
+	return 0;
+}

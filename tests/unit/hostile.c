@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damage of every kind to traces of every kind: twenty of them cut at every byte, five with every
+ * bit turned over. Reading must end, in bounded time and memory; what came before the damage must
+ * come out as it was; and where bytes are missing, or a checksum tells, it must be said, which is
+ * what --strict goes by. Packets and text have no checksum: there a bit can be another truth.
+ */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/cleanup.h"
+#include "postproc/pass.h"
+#include "tests/postproc-stream.h"
+#include "tests/unit/tap.h"
+
+#define CALLS_MAX 256
+
+enum kind { PACKETS, TEXT, HTR, ZSTD };
+
+/* A trace, and what is in it. */
+struct specimen {
+	char name[40];
+	enum kind kind;
+	unsigned char *bytes;
+	size_t size;
+	unsigned count;
+	uint64_t calls[CALLS_MAX]; /* a number for all that is in each call */
+	uint64_t ends[CALLS_MAX];  /* how much was consumed when it came out */
+	bool *is_between;	   /* packets, by size: a cut there leaves whole ones */
+	size_t second;		   /* where the second of two streams begins, or 0 */
+};
+
+static int memory_file;
+
+static void fill_file(const void *bytes, size_t size)
+{
+	if (ftruncate(memory_file, 0) != 0 ||
+	    pwrite(memory_file, bytes, size, 0) != (ssize_t)size ||
+	    lseek(memory_file, 0, SEEK_SET) != 0)
+		exit(99);
+}
+
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+	return (sum ^ value) * 0x9e3779b97f4a7c15u + (sum >> 29);
+}
+
+static uint64_t mix_text(uint64_t sum, const char *text)
+{
+	for (; text && *text; text++)
+		sum = mix(sum, (unsigned char)*text);
+	return mix(sum, 256);
+}
+
+static uint64_t number_of(const struct event *event)
+{
+	uint64_t sum = mix_text(event->index, event->function->name);
+
+	sum = mix(mix(mix(sum, event->object), event->size), event->time_ns);
+	sum = mix(mix(mix(sum, event->type), event->resource->ordinal), event->context);
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		sum = mix_text(mix_text(sum, event->arguments[i].name), event->arguments[i].value);
+	for (uint32_t i = 0; event->backtrace && i < event->backtrace->count; i++)
+		sum = mix(sum, event->backtrace->frames[i]);
+	return sum;
+}
+
+struct result {
+	int opened, ended;
+	unsigned events, calls, same; /* same: calls that are the specimen's, from the first on */
+	bool is_whole;
+};
+
+static struct result read_bytes(const struct specimen *specimen, const void *bytes, size_t size)
+{
+	struct trace_options options = { .memory_max = 64 << 20, .no_wait = true };
+	struct result result = { 0 };
+	const struct event *event;
+	struct trace *trace;
+
+	fill_file(bytes, size);
+	result.opened = trace_open_fd(&trace, memory_file, &options, NULL);
+	if (result.opened)
+		return result;
+	while ((result.ended = trace_next(trace, &event, NULL)) > 0) {
+		result.events++;
+		if (!event_is_call(event))
+			continue;
+		if (result.same == result.calls && result.calls < specimen->count &&
+		    specimen->calls[result.calls] == number_of(event))
+			result.same++;
+		result.calls++;
+	}
+	result.is_whole = result.ended == 0 && trace_is_whole(trace);
+	trace_close(trace);
+	return result;
+}
+
+/* ---- specimens ---- */
+
+static struct specimen specimens[20];
+static unsigned specimen_count;
+static struct stream stream;
+
+static void learn_calls(struct specimen *specimen)
+{
+	const struct event *event;
+	struct trace *trace;
+
+	fill_file(specimen->bytes, specimen->size);
+	if (trace_open_fd(&trace, memory_file, NULL, NULL))
+		exit(99);
+	while (trace_next(trace, &event, NULL) > 0) {
+		if (!event_is_call(event) || specimen->count == CALLS_MAX)
+			continue;
+		specimen->calls[specimen->count] = number_of(event);
+		specimen->ends[specimen->count++] = trace_tally(trace)->bytes;
+	}
+	if (!trace_is_whole(trace) || !specimen->count)
+		exit(99);
+	trace_close(trace);
+}
+
+/* Where a stream made by hand has packets' ends. */
+static void learn_places(struct specimen *specimen)
+{
+	size_t at = stream.bytes[1] + 2u;
+
+	specimen->is_between = calloc(stream.size + 1, sizeof(bool));
+	if (!specimen->is_between)
+		exit(99);
+	while (at <= stream.size) {
+		uint32_t size;
+
+		specimen->is_between[at] = true;
+		memcpy(&size, stream.bytes + at + (stream.is_size_first ? 0 : 4), 4);
+		if (stream.is_big)
+			size = __builtin_bswap32(size);
+		at += size + (stream.is_size_first ? 4 : 8);
+	}
+}
+
+static struct specimen *add(const char *name, enum kind kind, const void *bytes, size_t size)
+{
+	struct specimen *specimen = &specimens[specimen_count++];
+
+	snprintf(specimen->name, sizeof(specimen->name), "%s", name);
+	specimen->kind = kind;
+	specimen->bytes = malloc(size);
+	if (!specimen->bytes)
+		exit(99);
+	memcpy(specimen->bytes, bytes, size);
+	specimen->size = size;
+	learn_calls(specimen);
+	return specimen;
+}
+
+static struct specimen *add_zstd(const char *name, const void *bytes, size_t size)
+{
+	static unsigned char packed[STREAM_MAX];
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+	size = ZSTD_compress2(context, packed, sizeof(packed), bytes, size);
+	ZSTD_freeCCtx(context);
+	if (ZSTD_isError(size))
+		exit(99);
+	return add(name, ZSTD, packed, size);
+}
+
+/* What a writer makes of the bytes, as a specimen. */
+static struct specimen *add_written(const char *name, enum kind kind, const char *writer,
+				    const void *bytes, size_t size)
+{
+	struct output output = { 0 };
+	bool has_found;
+	struct pass_options pass = { .writer = writer_find(writer),
+				     .output = &output,
+				     .select = { .depth = -1 },
+				     .has_found = &has_found };
+	struct trace_options options = { .wants_repeats = writer_is_stream(pass.writer) };
+	int written = memfd_create("written", 0), kept = dup(STDOUT_FILENO);
+	struct specimen *specimen;
+	struct trace *trace;
+	void *text;
+	off_t length;
+
+	fflush(stdout);
+	fill_file(bytes, size);
+	dup2(written, STDOUT_FILENO);
+	if (trace_open_fd(&trace, memory_file, &options, NULL) || pass_run(trace, &pass, NULL))
+		exit(99);
+	trace_close(trace);
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+	length = lseek(written, 0, SEEK_END);
+	text = mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, written, 0);
+	if (text == MAP_FAILED)
+		exit(99);
+	specimen = add(name, kind, text, (size_t)length);
+	munmap(text, (size_t)length);
+	close(written);
+	return specimen;
+}
+
+/* As the library's: with tails, and a note at its end. */
+static void make_ended(void)
+{
+	struct call end = { 4, 0, 86399999, 0, "~end", 0, 0, 0 };
+
+	stream_form(&stream, "tails");
+	put_sample(&stream);
+	put_call(&stream, &end);
+	put_argument(&stream, "why", "exited");
+	put_backtrace(&stream, 0, NULL);
+}
+
+static void make_specimens(void)
+{
+	static const char *const forms[] = { "2.0",   "big",	"big-tails",  "32",
+					     "tails", "big-32", "size-first", "document" };
+	struct specimen *specimen;
+	char name[40];
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		stream_form(&stream, forms[i]);
+		put_sample(&stream);
+		snprintf(name, sizeof(name), "packets %.20s", forms[i]);
+		learn_places(add(name, PACKETS, stream.bytes, stream.size));
+		if (i % 2)
+			continue;
+		snprintf(name, sizeof(name), "zstd %s", forms[i]);
+		add_zstd(name, stream.bytes, stream.size);
+	}
+	stream_form(&stream, "2.0");
+	put_sample(&stream);
+	add_written("text", TEXT, "text", stream.bytes, stream.size);
+	put_sample(&stream);
+	add_written("text of two", TEXT, "text", stream.bytes, stream.size);
+	stream_form(&stream, "2.0");
+	put_sample(&stream);
+	add_written("htr 2.0", HTR, "htr", stream.bytes, stream.size);
+	stream_form(&stream, "big-32");
+	put_sample(&stream);
+	add_written("htr big-32", HTR, "htr", stream.bytes, stream.size);
+	make_ended();
+	learn_places(add("packets with an end", PACKETS, stream.bytes, stream.size));
+	add_written("htr with an end", HTR, "htr", stream.bytes, stream.size);
+	add_zstd("zstd with an end", stream.bytes, stream.size);
+	put_sample(&stream);
+	specimen = add_written("htr of two", HTR, "htr", stream.bytes, stream.size);
+	specimen->second = specimen->size - 8;
+	while (memcmp(specimen->bytes + specimen->second, specimen->bytes, 8) != 0)
+		specimen->second--;
+}
+
+/* ---- damage ---- */
+
+/* Calls that were whole before the damage. Of what is compressed any number may be. */
+static unsigned whole_before(const struct specimen *specimen, size_t offset)
+{
+	unsigned count = 0;
+
+	while (specimen->kind != ZSTD && count < specimen->count && specimen->ends[count] <= offset)
+		count++;
+	return count;
+}
+
+static bool must_say_cut(const struct specimen *specimen, size_t size)
+{
+	switch (specimen->kind) {
+	case PACKETS:
+		return !specimen->is_between[size];
+	case TEXT:
+		/* Where a line ends, a text may end. */
+		return specimen->bytes[size - 1] != '\n';
+	case HTR:
+	case ZSTD:
+		break;
+	}
+	return size != specimen->second;
+}
+
+static bool is_cut_well(const struct specimen *specimen, size_t size)
+{
+	struct result result = read_bytes(specimen, specimen->bytes, size);
+
+	if (result.opened)
+		return whole_before(specimen, size) == 0;
+	return result.ended == 0 && result.same >= whole_before(specimen, size) &&
+	       result.calls <= specimen->count &&
+	       (!result.is_whole || !must_say_cut(specimen, size));
+}
+
+static void cut_everywhere(const struct specimen *specimen)
+{
+	char sentence[120];
+	size_t wrong = SIZE_MAX;
+
+	for (size_t size = 1; size < specimen->size && wrong == SIZE_MAX; size++)
+		if (!is_cut_well(specimen, size))
+			wrong = size;
+	snprintf(sentence, sizeof(sentence),
+		 "%.40s (%zu bytes): cut anywhere, what is whole comes out, and it is said",
+		 specimen->name, specimen->size);
+	if (!ok(wrong == SIZE_MAX, sentence)) {
+		struct result result = read_bytes(specimen, specimen->bytes, wrong);
+
+		printf("# not so at %zu: opened %d, ended %d, %u of %u calls, %u the same, %s\n",
+		       wrong, result.opened, result.ended, result.calls,
+		       whole_before(specimen, wrong), result.same,
+		       result.is_whole ? "nothing said" : "said");
+	}
+}
+
+static bool is_turned_well(const struct specimen *specimen, size_t offset)
+{
+	struct result result = read_bytes(specimen, specimen->bytes, specimen->size);
+	bool is_same = result.same == specimen->count && result.calls == specimen->count;
+
+	if (result.opened)
+		return whole_before(specimen, offset) == 0;
+	if (result.same < whole_before(specimen, offset) || result.events > specimen->size)
+		return false;
+	return specimen->kind == PACKETS || specimen->kind == TEXT || is_same || !result.is_whole;
+}
+
+static void turn_every_bit(struct specimen *specimen)
+{
+	char sentence[160];
+	size_t wrong = SIZE_MAX;
+
+	for (size_t bit = 0; bit < specimen->size * 8 && wrong == SIZE_MAX; bit++) {
+		specimen->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		if (!is_turned_well(specimen, bit / 8))
+			wrong = bit;
+		specimen->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+	}
+	snprintf(sentence, sizeof(sentence),
+		 "%.40s: any bit turned over, what is before it comes out%s", specimen->name,
+		 specimen->kind == PACKETS || specimen->kind == TEXT ? "" : ", and it is said");
+	if (!ok(wrong == SIZE_MAX, sentence))
+		printf("# not so at byte %zu, bit %zu\n", wrong / 8, wrong % 8);
+}
+
+static bool is_one_of_five(const struct specimen *specimen)
+{
+	static const char *const five[] = { "packets tails", "packets big-32", "zstd 2.0", "text",
+					    "htr with an end" };
+
+	for (size_t i = 0; i < sizeof(five) / sizeof(*five); i++)
+		if (!strcmp(specimen->name, five[i]))
+			return true;
+	return false;
+}
+
+int main(void)
+{
+	struct rusage before, after;
+
+	memory_file = memfd_create("specimen", MFD_CLOEXEC);
+	if (memory_file < 0)
+		return 99;
+	make_specimens();
+	ok(specimen_count == 20, "twenty traces");
+	getrusage(RUSAGE_SELF, &before);
+	for (unsigned i = 0; i < specimen_count; i++)
+		cut_everywhere(&specimens[i]);
+	for (unsigned i = 0; i < specimen_count; i++)
+		if (is_one_of_five(&specimens[i]))
+			turn_every_bit(&specimens[i]);
+	getrusage(RUSAGE_SELF, &after);
+	ok(after.ru_maxrss - before.ru_maxrss < 64 << 10, "no damage takes 64 MiB");
+	for (unsigned i = 0; i < specimen_count; i++) {
+		free(specimens[i].bytes);
+		free(specimens[i].is_between);
+	}
+	return tap_end();
+}

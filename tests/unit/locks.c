@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* Who had a lock, and in which order locks are taken, from calls made by hand. */
+#include "postproc/views/locks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hook_table.h"
+#include "tests/unit/tap.h"
+
+enum { LOCK, MUTEX, MEMORY, CLASSES };
+enum { A = 0x1000, B = 0x2000, C = 0x3000 };
+
+static struct locks locks;
+static struct resource_class classes[CLASSES] = {
+	[LOCK] = { .type = "lock", .known = RESOURCE_LOCK, .flags = 1 },
+	[MUTEX] = { .type = "mutex", .known = RESOURCE_MUTEX },
+	[MEMORY] = { .type = "memory", .known = RESOURCE_MEMORY },
+};
+static struct function functions[HOOK_COUNT];
+static uint64_t frames[16];
+static struct backtrace backtraces[16];
+static uint64_t now_ns;
+
+static void begin(void)
+{
+	for (uint32_t i = 0; i < CLASSES; i++)
+		classes[i].id = classes[i].ordinal = i;
+	for (uint32_t i = 0; i < HOOK_COUNT; i++)
+		functions[i] = (struct function){ .id = i,
+						  .name = hook_table[i].name,
+						  .hook = &hook_table[i] };
+	for (uint32_t i = 0; i < 16; i++) {
+		frames[i] = i;
+		backtraces[i] = (struct backtrace){ .id = i, .count = 1, .frames = &frames[i] };
+	}
+	locks_clear(&locks);
+	now_ns = 1000;
+}
+
+/* A call of a thread at a place that began at enter and ends now. */
+static void call(enum hook_number hook, int class, enum call_type type, uint32_t thread,
+		 uint64_t object, uint32_t place, uint64_t enter_ns, uint8_t flags)
+{
+	struct event event = {
+		.kind = EVENT_CALL,
+		.function = &functions[hook],
+		.resource = &classes[class],
+		.type = type,
+		.operation = hook_table[hook].operation,
+		.object = object,
+		.size = class == MEMORY ? 64 : 1,
+		.backtrace = &backtraces[place],
+		.has_tail = true,
+		.flags = flags,
+		.error = flags & CALL_FAILED ? ETIMEDOUT : 0,
+		.thread = thread,
+		.enter_ns = enter_ns,
+		.leave_ns = now_ns,
+		.time_ns = now_ns,
+	};
+
+	if (locks_event(&locks, &event))
+		abort();
+	now_ns += 100;
+}
+
+static void take(uint32_t thread, uint64_t object, uint32_t place)
+{
+	call(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, thread, object, place, now_ns - 10, 0);
+}
+
+static void take_after(uint32_t thread, uint64_t object, uint32_t place, uint64_t enter_ns)
+{
+	call(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, thread, object, place, enter_ns, 0);
+}
+
+static void release(uint32_t thread, uint64_t object)
+{
+	call(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, thread, object, 15, now_ns, 0);
+}
+
+static void both(uint32_t thread, uint64_t first, uint64_t second, uint32_t place)
+{
+	take(thread, first, place);
+	take(thread, second, place + 1);
+	release(thread, second);
+	release(thread, first);
+}
+
+/* The numbers of a place; of all zeros if it has none. */
+static struct locks_times times_at(uint32_t place)
+{
+	for (uint32_t i = 1; i < locks.sites.list.count; i++)
+		if (sites_at(&locks.sites, i)->backtrace == &backtraces[place] &&
+		    locks_site(&locks, i))
+			return locks_site(&locks, i)->times;
+	return (struct locks_times){ 0 };
+}
+
+static uint64_t frame_of(uint32_t site)
+{
+	return sites_at(&locks.sites, site)->backtrace->frames[0];
+}
+
+static void holds(void)
+{
+	begin();
+	take(1, A, 1);
+	take(1, A, 2);
+	release(1, A);
+	release(1, A);
+	ok(times_at(1).holds == 1 && times_at(1).held_ns == 300 && times_at(2).taken == 1 &&
+		   times_at(2).holds == 0,
+	   "a lock that is taken again is held from the first to the last");
+	begin();
+	take(1, A, 1);
+	release(2, A);
+	ok(times_at(1).holds == 1, "another thread may give it back");
+	begin();
+	take(1, A, 1);
+	take(2, A, 2);
+	release(2, A);
+	ok(times_at(1).holds == 0 && times_at(2).held_ns == 100,
+	   "whoever died with a lock has held it for nobody knows how long");
+	begin();
+	take(1, A, 1);
+	locks_finish(&locks, now_ns + 900);
+	ok(times_at(1).held_ns == 1000, "what is held at the end was held until then");
+	begin();
+	release(1, A);
+	ok(locks.locks.count == 0, "what was taken before the trace began is of no interest");
+}
+
+static void waits(void)
+{
+	begin();
+	take(1, A, 1); /* from 1000 to 1100 */
+	release(1, A);
+	take_after(2, A, 2, 1150); /* nobody has it any more */
+	ok(times_at(2).contended == 0, "who comes later has not waited");
+	release(2, A);
+	begin();
+	take(1, A, 1); /* 1000 */
+	now_ns = 9000;
+	release(1, A); /* 9000 */
+	take(3, A, 3); /* 9100 */
+	release(3, A); /* 9200 */
+	take_after(2, A, 2, 1500);
+	ok(times_at(2).contended == 1 && times_at(2).waited_ns == 7800, "who came meanwhile has");
+	ok(locks.pairs.count == 2 && frame_of(locks.pairs.items[1].holder) == 1,
+	   "for the one that had it for most of the time, not the last one");
+	begin();
+	take(1, A, 1);
+	call(HOOK_pthread_mutex_timedlock, LOCK, CALL_TYPE_NONE, 2, A, 2, 1050, CALL_FAILED);
+	ok(times_at(2).refused == 1 && times_at(2).taken == 0 && times_at(2).contended == 1 &&
+		   frame_of(locks.pairs.items[1].holder) == 1,
+	   "a time-out is a wait for who has it still");
+}
+
+static void readers(void)
+{
+	begin();
+	call(HOOK_pthread_rwlock_rdlock, LOCK, CALL_TYPE_ALLOC, 1, A, 1, now_ns, 0);
+	call(HOOK_pthread_rwlock_rdlock, LOCK, CALL_TYPE_ALLOC, 2, A, 2, 1000, 0);
+	call(HOOK_pthread_rwlock_unlock, LOCK, CALL_TYPE_FREE, 1, A, 15, now_ns, 0);
+	call(HOOK_pthread_rwlock_rdlock, LOCK, CALL_TYPE_ALLOC, 3, A, 3, 1000, 0);
+	ok(times_at(2).contended + times_at(3).contended == 0 && times_at(1).held_ns == 200,
+	   "readers do not wait for readers");
+	call(HOOK_pthread_rwlock_unlock, LOCK, CALL_TYPE_FREE, 2, A, 15, now_ns, 0);
+	call(HOOK_pthread_rwlock_unlock, LOCK, CALL_TYPE_FREE, 3, A, 15, now_ns, 0);
+	call(HOOK_pthread_rwlock_wrlock, LOCK, CALL_TYPE_ALLOC, 4, A, 4, 1000, 0);
+	ok(times_at(4).contended == 1, "a writer does");
+}
+
+static void orders(void)
+{
+	begin();
+	both(1, A, B, 1);
+	both(2, B, A, 3);
+	ok(locks.order.circles.count == 1 && !locks.order.circles.items[0].is_one_thread,
+	   "both orders are a circle");
+	both(1, A, B, 1);
+	both(2, B, A, 3);
+	ok(locks.order.circles.count == 1, "that is told once");
+	begin();
+	both(1, A, B, 1);
+	both(1, B, A, 3);
+	ok(locks.order.circles.items[0].is_one_thread, "one thread may have done both");
+	both(2, B, A, 3);
+	ok(locks.order.circles.count == 1 && !locks.order.circles.items[0].is_one_thread,
+	   "until another one does it, too");
+	begin();
+	take(1, C, 5);
+	both(1, A, B, 1);
+	release(1, C);
+	take(2, C, 5);
+	both(2, B, A, 3);
+	release(2, C);
+	ok(locks.order.circles.count == 0, "a gate makes it safe");
+	both(3, B, A, 6);
+	ok(locks.order.circles.count == 1, "unless somebody goes round it");
+	begin();
+	both(1, A, B, 1);
+	both(2, B, C, 3);
+	both(3, C, A, 5);
+	ok(locks.order.circles.count == 1 && locks.order.circles.items[0].count == 3,
+	   "three locks make a circle as well");
+}
+
+static void lives(void)
+{
+	begin();
+	both(1, A, B, 1);
+	call(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, 1, A - 8, 9, now_ns, 0);
+	both(2, B, A, 3);
+	ok(locks.order.circles.count == 0, "a lock in a block that was handed out anew is another");
+	begin();
+	both(1, A, B, 1);
+	call(HOOK_pthread_mutex_init, MUTEX, CALL_TYPE_ALLOC, 1, B, 9, now_ns, 0);
+	both(2, B, A, 3);
+	ok(locks.order.circles.count == 0, "and so is one that was initialised anew");
+	ok(locks.live == 2 && locks_site(&locks, 2)->gone == 1 &&
+		   locks_site(&locks, 2)->gone_times[0].taken == 1,
+	   "what was known of the old one stays with the place that took it first");
+	begin();
+	for (uint64_t i = 0; i < 100000; i++) {
+		both(1, A, B, 1);
+		call(HOOK_pthread_mutex_destroy, MUTEX, CALL_TYPE_FREE, 1, A, 9, now_ns, 0);
+	}
+	ok(locks.locks.count < 10 && locks.holds.count < 10 && locks.order.edges.count < 10 &&
+		   locks.order.ways.count < 10,
+	   "locks that come and go take no memory");
+}
+
+int main(void)
+{
+	locks_init(&locks);
+	holds();
+	waits();
+	readers();
+	orders();
+	lives();
+	locks_free(&locks);
+	return tap_end();
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Sheets, the ledger and what reports make of it, from events made by hand. */
+#include "postproc/views/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hook_table.h"
+#include "postproc/views/suppress.h"
+#include "tests/unit/tap.h"
+
+enum { MEMORY, LOCK, MAPPING, CLASSES };
+enum { PLACES = 4 };
+
+/* A run that is not there, with the reports that listen to it. */
+static struct {
+	struct report_options options;
+	struct report_run run;
+	const struct report *report;
+	void *state;
+	struct sheets sheets;
+	struct trace_process process;
+	struct resource_class classes[CLASSES];
+	struct function functions[HOOK_COUNT];
+	uint64_t frames[PLACES];
+	struct backtrace backtraces[PLACES];
+	uint64_t index;
+} fake;
+
+static void make_world(void)
+{
+	static const struct resource_class classes[CLASSES] = {
+		[MEMORY] = { .type = "memory", .known = RESOURCE_MEMORY },
+		[LOCK] = { .type = "lock", .known = RESOURCE_LOCK, .flags = 1 },
+		[MAPPING] = { .type = "mapping", .known = RESOURCE_MAPPING },
+	};
+
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		fake.classes[i] = classes[i];
+		fake.classes[i].id = fake.classes[i].ordinal = i;
+		fake.classes[i].description = "";
+	}
+	for (uint32_t i = 0; i < HOOK_COUNT; i++)
+		fake.functions[i] = (struct function){ .id = i,
+						       .name = hook_table[i].name,
+						       .hook = &hook_table[i] };
+	for (uint32_t i = 0; i < PLACES; i++) {
+		fake.frames[i] = 0x1000 + i;
+		fake.backtraces[i] =
+			(struct backtrace){ .id = i, .count = 1, .frames = &fake.frames[i] };
+	}
+}
+
+static void must(int rc)
+{
+	if (rc)
+		abort();
+}
+
+static void begin(const struct report *report)
+{
+	make_world();
+	fake.report = report;
+	fake.run = (struct report_run){ .options = &fake.options };
+	must(summary_begin(&fake.run.summary, NULL));
+	must(ledger_create(&fake.run.ledger, &fake.run.summary->atlas, NULL));
+	must(report->begin(&fake.state, &fake.run, NULL));
+	sheets_init(&fake.sheets);
+}
+
+static void begin_process(uint32_t pid)
+{
+	struct event event = { .kind = EVENT_STREAM, .process = &fake.process };
+
+	fake.process = (struct trace_process){
+		.pid = pid, .name = "demo", .has_tails = true, .start_ns = 1000
+	};
+	fake.index = 0;
+	must(summary_open(fake.run.summary, "demo.htr", NULL));
+	must(summary_event(fake.run.summary, &event, NULL));
+	event.kind = EVENT_PROCESS;
+	must(summary_event(fake.run.summary, &event, NULL));
+}
+
+static void end_process(void)
+{
+	if (fake.report->process)
+		must(fake.report->process(fake.state, NULL));
+	must(ledger_close(fake.run.ledger, NULL));
+	must(summary_close(fake.run.summary, NULL, NULL));
+}
+
+static void end(void)
+{
+	must(summary_end(fake.run.summary, NULL));
+	must(fake.report->end(fake.state, &fake.sheets, NULL));
+	must(sheets_finish(&fake.sheets, NULL, 0, NULL));
+}
+
+static void forget(void)
+{
+	sheets_free(&fake.sheets);
+	ledger_destroy(fake.run.ledger);
+	if (fake.report->destroy)
+		fake.report->destroy(fake.state);
+	summary_free(fake.run.summary);
+}
+
+static void send(enum hook_number hook, int class, enum call_type type, uint64_t object,
+		 uint64_t size, int place)
+{
+	struct event event = {
+		.kind = EVENT_CALL,
+		.process = &fake.process,
+		.index = ++fake.index,
+		.function = &fake.functions[hook],
+		.resource = &fake.classes[class],
+		.type = type,
+		.object = object,
+		.size = size,
+		.backtrace = &fake.backtraces[place],
+		.has_tail = true,
+		.moment = MOMENT_LEAVE,
+		.thread = 100,
+		.time_ns = 1000 + fake.index * 1000,
+	};
+
+	must(summary_count(fake.run.summary, &event, NULL));
+	must(ledger_event(fake.run.ledger, &event, NULL));
+}
+
+static void gain(uint64_t object, uint64_t size, int place)
+{
+	send(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, object, size, place);
+}
+
+static void lose(uint64_t object)
+{
+	send(HOOK_free, MEMORY, CALL_TYPE_FREE, object, 0, 0);
+}
+
+/* The row of a place in a sheet, or NULL. column: where its backtrace stands. */
+static struct sheet_cell *row_of(enum sheet_id id, int place)
+{
+	const struct sheet *sheet = sheets_begin(&fake.sheets, id);
+	int column = sheet_column(&sheet->facts, "backtrace");
+
+	for (size_t i = 0; i < sheet->rows.count; i++)
+		if (sheet->rows.items[i][column].backtrace->frames[0] == fake.frames[place])
+			return sheet->rows.items[i];
+	return NULL;
+}
+
+static bool is(const struct sheet_cell *cell, uint64_t number)
+{
+	if (cell->is_set && cell->number == number)
+		return true;
+	printf("# found %llu, expected %llu\n", (unsigned long long)cell->number,
+	       (unsigned long long)number);
+	return false;
+}
+
+/* ---- the peak ---- */
+
+static void test_peak(void)
+{
+	struct sheet_cell *row;
+
+	begin(&report_peak);
+	begin_process(100);
+	gain(1, 100, 0);
+	gain(2, 50, 1); /* 150 */
+	lose(1);
+	gain(3, 30, 2);
+	lose(3);
+	gain(4, 120, 2); /* 170: the peak, without place 0 */
+	lose(2);
+	gain(5, 10, 3);
+	end_process();
+	begin_process(101);
+	gain(1, 160, 0);
+	end_process();
+	end();
+	ok(row_of(SHEET_peak, 0) == NULL, "what had been given back before the peak is not in it");
+	row = row_of(SHEET_peak, 1);
+	ok(row && is(CELL(row, peak, amount), 50), "what was given back after it is");
+	row = row_of(SHEET_peak, 2);
+	ok(row && is(CELL(row, peak, amount), 120) && is(CELL(row, peak, count), 1),
+	   "what made it is");
+	ok(row_of(SHEET_peak, 3) == NULL, "what came later is not");
+	row = sheets_begin(&fake.sheets, SHEET_peaks)->rows.items[0];
+	ok(is(CELL(row, peaks, amount), 170) && is(CELL(row, peaks, pid), 100),
+	   "the most is that of one process, and it is said which");
+	ok(is(CELL(row, peaks, time), 6000), "and when");
+	forget();
+
+	begin(&report_peak);
+	begin_process(100);
+	gain(1, 100, 0);
+	end_process();
+	begin_process(101);
+	gain(1, 30, 0);
+	gain(2, 90, 1);
+	end_process();
+	end();
+	row = row_of(SHEET_peak, 0);
+	ok(row && is(CELL(row, peak, amount), 30), "a later process with more takes its place");
+	forget();
+}
+
+/* ---- leaks ---- */
+
+static void test_leaks(void)
+{
+	struct sheet_cell *row;
+
+	fake.options.no_suppressions = true;
+	begin(&report_leaks);
+	begin_process(100);
+	gain(1, 100, 0);
+	gain(1, 40, 1); /* nobody saw the free */
+	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 2);
+	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 3);
+	send(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, 9, 0, 0);
+	send(HOOK_mmap, MAPPING, CALL_TYPE_ALLOC, 0x10000, 0x3000, 2);
+	send(HOOK_munmap, MAPPING, CALL_TYPE_FREE, 0x11000, 0x1000, 0);
+	end_process();
+	begin_process(101);
+	gain(1, 60, 1);
+	end_process();
+	end();
+	ok(row_of(SHEET_leaks, 0) == NULL, "another gain of an object replaces the first");
+	row = row_of(SHEET_leaks, 1);
+	ok(row && is(CELL(row, leaks, amount), 100) && is(CELL(row, leaks, count), 2) &&
+		   is(CELL(row, leaks, processes), 2),
+	   "the same place in two processes is one");
+	ok(row && is(CELL(row, leaks, age), 6000 - 1000), "its age is that of the oldest");
+	row = row_of(SHEET_leaks, 2);
+	ok(row && is(CELL(row, leaks, amount), 1),
+	   "a lock that was taken twice and given back once is held");
+	row = sheets_begin(&fake.sheets, SHEET_leaks)->rows.items[2];
+	ok(is(CELL(row, leaks, amount), 0x2000) && is(CELL(row, leaks, count), 2),
+	   "of a mapping, what was not given back");
+	forget();
+}
+
+/* ---- temp ---- */
+
+static void test_temp(void)
+{
+	struct sheet_cell *row;
+
+	fake.options.within = 2;
+	begin(&report_temp);
+	begin_process(100);
+	gain(1, 10, 0);
+	lose(1);
+	gain(2, 20, 0);
+	gain(3, 30, 1);
+	lose(2);
+	gain(4, 10, 2);
+	lose(3);
+	lose(4);
+	end_process();
+	end();
+	row = row_of(SHEET_temp, 0);
+	ok(row && is(CELL(row, temp, temporary), 2) && is(CELL(row, temp, bytes), 30),
+	   "what goes within two calls is temporary");
+	ok(row_of(SHEET_temp, 1) == NULL, "within three it is not");
+	forget();
+	fake.options.within = 1;
+}
+
+/* ---- sheets ---- */
+
+static void add_row(struct sheet *sheet, const char *class, uint32_t rank, uint64_t amount)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_group(sheet, CELL(row, leaks, class), class, rank))
+		abort();
+	sheet_amount(CELL(row, leaks, amount), amount, true);
+	sheet_number(CELL(row, leaks, count), 1000 - amount);
+}
+
+static void fill(struct sheets *sheets)
+{
+	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
+
+	sheets_begin(sheets, SHEET_suppressed);
+	add_row(sheet, "fd", 4, 3);
+	add_row(sheet, "memory", 1, 10);
+	add_row(sheet, "memory", 1, 30);
+	add_row(sheet, "fd", 4, 5);
+	add_row(sheet, "memory", 1, 20);
+}
+
+static bool are(const struct sheet *sheet, const uint64_t *amounts)
+{
+	for (size_t i = 0; i < sheet->rows.count; i++)
+		if (!is(CELL(sheet->rows.items[i], leaks, amount), amounts[i]))
+			return false;
+	return true;
+}
+
+static void test_sheets(void)
+{
+	struct sheets sheets;
+	struct sheet *sheet;
+	struct error err;
+
+	sheets_init(&sheets);
+	fill(&sheets);
+	must(sheets_finish(&sheets, NULL, 2, &err));
+	sheet = sheets_begin(&sheets, SHEET_leaks);
+	ok(are(sheet, (const uint64_t[]){ 30, 20, 10, 5, 3 }),
+	   "groups by rank, and rows of each by their column, the largest first");
+	ok(sheet->groups.count == 2 && sheet->groups.items[0].shown == 2 &&
+		   sheet->groups.items[0].count == 3 && sheet->groups.items[1].shown == 2,
+	   "of each group the first are shown");
+	ok(is(CELL(sheet->groups.items[0].sums, leaks, amount), 60) &&
+		   is(CELL(sheet->groups.items[0].rest, leaks, amount), 10),
+	   "sums are of all rows, and of those that are not shown");
+	sheets_free(&sheets);
+
+	fill(&sheets);
+	must(sheets_finish(&sheets, "count", 0, &err));
+	sheet = sheets_begin(&sheets, SHEET_leaks);
+	ok(are(sheet, (const uint64_t[]){ 10, 20, 30, 3, 5 }), "another column sorts otherwise");
+	sheets_free(&sheets);
+
+	fill(&sheets);
+	ok(sheets_finish(&sheets, "nonsense", 0, &err) == -EINVAL, "unless no sheet has it");
+	sheets_free(&sheets);
+}
+
+static void test_table(void)
+{
+	bool is_sorted_by_own = true, is_text_first = true;
+
+	for (int i = 0; i < SHEET_ID_COUNT; i++) {
+		struct sheet_facts facts = sheet_facts((enum sheet_id)i);
+
+		is_sorted_by_own &= !*facts.by || sheet_column(&facts, facts.by) >= 0;
+		for (unsigned j = 1; j < facts.column_count; j++)
+			is_text_first &= facts.columns[j].kind != SHEET_GROUP;
+	}
+	ok(is_sorted_by_own, "every sheet is sorted by a column of its own");
+	ok(is_text_first, "nothing but a first column is a group");
+	for (unsigned i = 0; report_at(i); i++)
+		if (!report_find(report_at(i)->next, strlen(report_at(i)->next)))
+			ok(false, report_at(i)->name);
+}
+
+/* ---- suppressions ---- */
+
+static void test_patterns(void)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool matches;
+	} cases[] = {
+		{ "foo", "a foo b", true },
+		{ "foo", "fo", false },
+		{ "^foo", "foobar", true },
+		{ "^foo", "a foo", false },
+		{ "foo$", "a foo", true },
+		{ "foo$", "foobar", false },
+		{ "foo$", "foo foo", true },
+		{ "^foo$", "foo", true },
+		{ "^foo$", "foofoo", false },
+		{ "f*o", "flamingo", true },
+		{ "^f*o$", "flamingo", true },
+		{ "^f*o$", "flamingos", false },
+		{ "*", "", true },
+		{ "", "anything", true },
+		{ "a*b*c", "xaybzc", true },
+		{ "a*b*c", "acb", false },
+		{ "^*foo", "a foo", true },
+		{ "foo*", "foo", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char sentence[64];
+
+		snprintf(sentence, sizeof(sentence), "%s %s \"%s\"", cases[i].pattern,
+			 cases[i].matches ? "is in" : "is not in", cases[i].text);
+		ok(suppress_matches(cases[i].pattern, cases[i].text) == cases[i].matches, sentence);
+	}
+}
+
+int main(void)
+{
+	test_peak();
+	test_leaks();
+	test_temp();
+	test_sheets();
+	test_table();
+	test_patterns();
+	return tap_end();
+}

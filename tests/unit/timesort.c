@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/timesort.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+#define SMALL		  (64u << 10) /* bytes in memory: many runs */
+#define SIZE_MAX_OF_PIECE 2000u
+
+/* What a piece says of itself, at its start. */
+struct mark {
+	uint64_t time;
+	uint32_t rank, number; /* number: as they came */
+};
+
+static int directory;
+static uint64_t seed = 1;
+
+static uint64_t next_random(void)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return seed >> 33;
+}
+
+static size_t size_of(uint32_t number)
+{
+	return sizeof(struct mark) + number * 7919u % SIZE_MAX_OF_PIECE;
+}
+
+static bool add(struct timesort *sort, uint64_t time, uint32_t rank, uint32_t number)
+{
+	const struct mark mark = { time, rank, number };
+	struct error err;
+	char *room = timesort_reserve(sort, sizeof(mark) + SIZE_MAX_OF_PIECE, &err);
+
+	if (!room)
+		return false;
+	memcpy(room, &mark, sizeof(mark));
+	memset(room + sizeof(mark), (int)(number & 0xff), size_of(number) - sizeof(mark));
+	return timesort_commit(sort, time, rank, size_of(number)) == 0;
+}
+
+static bool is_whole(const struct timesort_piece *piece, const struct mark *mark)
+{
+	if (piece->size != size_of(mark->number) || piece->time != mark->time)
+		return false;
+	for (size_t i = sizeof(*mark); i < piece->size; i++)
+		if ((unsigned char)piece->bytes[i] != (mark->number & 0xff))
+			return false;
+	return true;
+}
+
+static bool is_behind(const struct mark *mark, const struct mark *last)
+{
+	if (mark->time != last->time)
+		return mark->time > last->time;
+	return mark->rank != last->rank ? mark->rank > last->rank : mark->number > last->number;
+}
+
+/* All pieces come out whole, each once, by time, rank and coming. */
+static bool comes_in_order(struct timesort *sort, uint32_t count)
+{
+	unsigned char *seen = calloc(count, 1);
+	struct mark last = { 0 }, mark;
+	struct timesort_piece piece;
+	struct error err;
+	bool is_right = seen && timesort_finish(sort, &err) == 0;
+	uint32_t found = 0;
+
+	while (is_right && timesort_next(sort, &piece, &err) == 1) {
+		memcpy(&mark, piece.bytes, sizeof(mark));
+		is_right = mark.number < count && !seen[mark.number] && is_whole(&piece, &mark) &&
+			   (!found || is_behind(&mark, &last));
+		if (is_right)
+			seen[mark.number] = 1;
+		last = mark;
+		found++;
+		memset(piece.bytes, 0xee, piece.size); /* it is ours to change */
+	}
+	is_right = is_right && found == count && timesort_next(sort, &piece, &err) == 0;
+	free(seen);
+	return is_right;
+}
+
+typedef uint64_t time_of(uint32_t number, uint32_t count);
+
+static uint64_t rising(uint32_t number, uint32_t count)
+{
+	(void)count;
+	return number / 3;
+}
+
+static uint64_t falling(uint32_t number, uint32_t count)
+{
+	return count - number;
+}
+
+static uint64_t random_time(uint32_t number, uint32_t count)
+{
+	(void)number;
+	return next_random() % (count / 4 + 1);
+}
+
+/* As calls come: at their return, with the time of their entry. */
+static uint64_t nearly_rising(uint32_t number, uint32_t count)
+{
+	(void)count;
+	return 1000 + number - next_random() % 20;
+}
+
+static uint64_t one_time(uint32_t number, uint32_t count)
+{
+	(void)number;
+	(void)count;
+	return UINT64_MAX;
+}
+
+static void sort_tests(size_t limit, uint32_t count, const char *where)
+{
+	static const struct {
+		time_of *time;
+		const char *name;
+	} kinds[] = { { rising, "in order" },
+		      { falling, "backwards" },
+		      { random_time, "in no order" },
+		      { nearly_rising, "nearly in order" },
+		      { one_time, "at one time" } };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct timesort sort;
+		bool is_right = true;
+		char sentence[160];
+
+		timesort_init(&sort, directory, limit);
+		for (uint32_t number = 0; number < count; number++)
+			is_right &=
+				add(&sort, kinds[i].time(number, count),
+				    (uint32_t)(next_random() % (TIMESORT_RANK_MAX + 1)), number);
+		is_right &= (sort.runs.count > 1) == (limit == SMALL);
+		snprintf(sentence, sizeof(sentence), "%" PRIu32 " pieces %s are in order, %s",
+			 count, kinds[i].name, where);
+		ok(is_right && comes_in_order(&sort, count), sentence);
+		timesort_free(&sort);
+	}
+}
+
+static void edge_tests(void)
+{
+	struct timesort sort;
+	struct timesort_piece piece;
+	struct error err;
+	char *room;
+
+	timesort_init(&sort, directory, 0);
+	ok(timesort_finish(&sort, &err) == 0 && timesort_next(&sort, &piece, &err) == 0,
+	   "of nothing comes nothing");
+	timesort_free(&sort);
+
+	timesort_init(&sort, directory, SMALL);
+	room = timesort_reserve(&sort, 10 * SMALL, &err);
+	ok(room != NULL, "a piece may be larger than the memory");
+	memset(room, 1, 10 * SMALL);
+	ok(timesort_commit(&sort, 5, 0, 10 * SMALL) == 0, "and is taken");
+	room = timesort_reserve(&sort, 10 * SMALL, &err);
+	memset(room, 2, 10 * SMALL);
+	timesort_commit(&sort, 4, 0, 10 * SMALL);
+	ok(timesort_finish(&sort, &err) == 0 && timesort_next(&sort, &piece, &err) == 1 &&
+		   piece.size == 10 * SMALL && piece.bytes[0] == 2 &&
+		   piece.bytes[10 * SMALL - 1] == 2,
+	   "the earlier of two such comes first");
+	ok(timesort_next(&sort, &piece, &err) == 1 && piece.bytes[0] == 1 &&
+		   piece.bytes[10 * SMALL - 1] == 1 && timesort_next(&sort, &piece, &err) == 0,
+	   "and the later one behind it");
+	timesort_free(&sort);
+
+	timesort_init(&sort, directory, SMALL);
+	for (uint32_t number = 0; number < 1000; number++)
+		add(&sort, number, 0, number);
+	timesort_free(&sort);
+	ok(true, "one that was not finished can be freed");
+}
+
+/* A directory that takes no files: what does not fit memory has nowhere to go. */
+static void failure_tests(void)
+{
+	struct timesort sort;
+	struct error err = { 0 };
+	int nowhere = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool has_failed = false;
+
+	timesort_init(&sort, nowhere, SMALL);
+	for (uint32_t number = 0; number < 1000 && !has_failed; number++) {
+		has_failed = !timesort_reserve(&sort, SIZE_MAX_OF_PIECE, &err);
+		if (!has_failed)
+			timesort_commit(&sort, number, 0, SIZE_MAX_OF_PIECE);
+	}
+	ok(has_failed && *err.text, "where no temporary file can be made, that is said");
+	timesort_free(&sort);
+	close(nowhere);
+}
+
+int main(void)
+{
+	directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	sort_tests(0, 3000, "in memory");
+	sort_tests(SMALL, 3000, "through a file");
+	edge_tests();
+	failure_tests();
+	close(directory);
+	return tap_end();
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+/* What libdw might do, done on purpose: children that behave as badly as a file can make them. */
+
+static void answer_all(int socket, const void *job)
+{
+	uint64_t addresses[WORKER_BATCH_MAX];
+	struct message_buffer out = { 0 };
+	size_t count;
+
+	while ((count = worker_question(socket, addresses)) > 0) {
+		for (size_t i = 0; i < count; i++) {
+			struct symbol symbol = { .function = job, .line = (unsigned)addresses[i] };
+
+			message_put_answer(&out, addresses[i], &symbol, 1);
+		}
+		worker_send(socket, &out);
+	}
+}
+
+static void crash(int socket, const void *job)
+{
+	uint64_t addresses[WORKER_BATCH_MAX];
+
+	(void)job;
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer would make it an exit */
+	worker_question(socket, addresses);
+	raise(SIGSEGV);
+}
+
+/* The clock of worker_restart_clock(), at a hundredth of its time. */
+static void run_for_ever(int socket, const void *job)
+{
+	const struct itimerval soon = { .it_value = { .tv_usec = WORKER_SECONDS_MAX * 10000 } };
+	struct itimerval clock;
+
+	(void)socket;
+	(void)job;
+	if (getitimer(ITIMER_PROF, &clock) != 0 || clock.it_value.tv_sec < WORKER_SECONDS_MAX - 1)
+		_exit(3);
+	setitimer(ITIMER_PROF, &soon, NULL);
+	for (;;)
+		__asm__ volatile("");
+}
+
+static void sleep_for_ever(int socket, const void *job)
+{
+	(void)socket;
+	(void)job;
+	for (;;)
+		pause();
+}
+
+static void take_all_memory(int socket, const void *job)
+{
+	struct rlimit limit;
+
+	(void)job;
+	getrlimit(RLIMIT_DATA, &limit);
+	for (uint64_t bytes = 0; bytes < 2 * WORKER_MEMORY_MAX; bytes += 64 << 20) {
+		if (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			break;
+		if (bytes > WORKER_MEMORY_MAX)
+			write(socket, "too much", 8) == 8 ? _exit(0) : _exit(1);
+	}
+	abort();
+}
+
+static void talk_nonsense(int socket, const void *job)
+{
+	static const char bytes[64] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+
+	(void)job;
+	(void)!write(socket, bytes, sizeof(bytes));
+	sleep_for_ever(socket, job);
+}
+
+/* Tells which descriptors it has, but for the first four. */
+static void tell_descriptors(int socket, const void *job)
+{
+	char found = 0;
+
+	(void)job;
+	for (int fd = 4; fd < 1024; fd++)
+		found |= fcntl(fd, F_GETFD) >= 0;
+	(void)!write(socket, &found, 1);
+}
+
+/* Waits for the next message; 0 at the end. */
+static int wait_for_message(struct worker *worker, struct message *message)
+{
+	for (;;) {
+		int found = worker_next(worker, message);
+
+		if (found)
+			return found;
+		if (worker_read(worker) != 0)
+			return 0;
+	}
+}
+
+static void test_answers(void)
+{
+	const uint64_t addresses[] = { 1, 2, 3 };
+	struct message message;
+	struct worker worker;
+	bool is_right = true;
+
+	ok(worker_start(&worker, answer_all, "name") == 0, "a child starts");
+	for (int round = 0; round < 2; round++) {
+		worker_ask(&worker, addresses, 3);
+		for (unsigned i = 1; i <= 3; i++) {
+			struct answer *answer = NULL;
+
+			is_right &= wait_for_message(&worker, &message) == 1 &&
+				    message_get_answer(&message, &answer) == 0 &&
+				    answer->address == i && answer->symbols[0].line == i &&
+				    !strcmp(answer->symbols[0].function, "name");
+			free(answer);
+		}
+	}
+	ok(is_right, "it answers in order, question after question");
+	worker_end(&worker, NULL, 0);
+	ok(worker.pid == 0 && kill(worker.pid, 0) == 0, "and ends when it is told to");
+}
+
+/* Starts a child that dies; does the text say of what? */
+static void dies(worker_run *run, const char *words, const char *sentence)
+{
+	const uint64_t address = 1;
+	struct message message;
+	struct worker worker;
+	char why[256] = "";
+
+	if (worker_start(&worker, run, NULL) == 0) {
+		worker_ask(&worker, &address, 1);
+		while (wait_for_message(&worker, &message) == 1)
+			;
+		worker_end(&worker, why, sizeof(why));
+	}
+	if (!ok(strstr(why, words) != NULL, sentence))
+		printf("# %s\n", why);
+}
+
+static void test_deaths(void)
+{
+	dies(crash, "crashed (Segmentation fault)", "a child that crashes is known");
+	dies(run_for_ever, "processor time", "one that never ends is ended");
+#ifndef __SANITIZE_ADDRESS__
+	dies(take_all_memory, "crashed (Aborted)", "memory is limited");
+#endif
+	dies(talk_nonsense, "given up", "nonsense is given up");
+}
+
+static void test_silence(void)
+{
+	struct worker worker;
+	struct pollfd polled;
+
+	worker_start(&worker, sleep_for_ever, NULL);
+	polled = (struct pollfd){ .fd = worker.socket, .events = POLLIN };
+	ok(poll(&polled, 1, 50) == 0, "a silent child");
+	alarm(10);
+	worker_end(&worker, NULL, 0);
+	ok(true, "is ended without being waited for");
+	alarm(0);
+}
+
+static void test_descriptors(void)
+{
+	int extra = open("/dev/null", O_RDONLY);
+	struct worker worker;
+	char found = 1;
+
+	worker_start(&worker, tell_descriptors, NULL);
+	(void)!recv(worker.socket, &found, 1, MSG_WAITALL);
+	ok(extra >= 0 && found == 0, "a child has no descriptors of ours");
+	worker_end(&worker, NULL, 0);
+	close(extra);
+}
+
+/* Each truncation and each changed byte: refused, or read without harm. */
+static void test_messages(void)
+{
+	struct segment segments[2] = { { .vaddr = 1, .is_code = true }, { .vaddr = 2 } };
+	struct facts facts = { .text = (char *)"text",
+			       .build_id = { 1, 2 },
+			       .build_id_size = 2,
+			       .has_symbols = true,
+			       .layout = { segments, 2, false } };
+	struct symbol symbols[2] = { { .function = "f", .file = "a.c", .line = 7 },
+				     { .function = "g(int)", .has_parameters = true } };
+	struct message_buffer buffer = { 0 };
+	struct message message = { 0 };
+	unsigned taken = 0, refused = 0;
+	struct answer *answer = NULL;
+	struct facts found = { 0 };
+	size_t used = 0;
+
+	message_put_facts(&buffer, &facts);
+	message_put_answer(&buffer, 0x1234, symbols, 2);
+	ok(message_next(&buffer, &used, &message) == 1 &&
+		   message_get_facts(&message, &found) == 0 && !strcmp(found.text, "text") &&
+		   found.build_id_size == 2 && found.has_symbols && found.layout.count == 2 &&
+		   found.layout.segments[1].vaddr == 2,
+	   "facts come through");
+	facts_free(&found);
+	ok(message_next(&buffer, &used, &message) == 1 &&
+		   message_get_answer(&message, &answer) == 0 && answer->count == 2 &&
+		   answer->symbols[0].line == 7 && !answer->symbols[1].file &&
+		   answer->symbols[1].has_parameters,
+	   "an answer comes through");
+	free(answer);
+	for (size_t at = 0; at < 8 * buffer.count; at++) {
+		buffer.items[at / 8] ^= (char)(1 << at % 8);
+		for (used = 0; message_next(&buffer, &used, &message) == 1;) {
+			if (message_get_facts(&message, &found) == 0) {
+				facts_free(&found);
+				taken++;
+			} else if (message_get_answer(&message, &answer) == 0) {
+				free(answer);
+				taken++;
+			} else {
+				refused++;
+			}
+		}
+		buffer.items[at / 8] ^= (char)(1 << at % 8);
+	}
+	ok(taken > 0 && refused > 0, "with any bit changed they are taken or refused");
+	for (size_t size = buffer.count; size > 0; size--) {
+		message.size = size - 1;
+		message.body = buffer.items;
+		if (message_get_answer(&message, &answer) == 0)
+			free(answer);
+		if (message_get_facts(&message, &found) == 0)
+			facts_free(&found);
+	}
+	free(buffer.items);
+}
+
+int main(void)
+{
+	test_answers();
+	test_deaths();
+	test_silence();
+	test_descriptors();
+	test_messages();
+	return tap_end();
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where packets and handshakes stand in a stream, and how to go on behind what is none. Nothing
+ * here looks at what is in a packet.
+ */
+#include "trace/framing.h"
+
+#include <string.h>
+
+static const char tag_names[WIRE_PACKET_COUNT][5] = {
+#define PACKET(name, tag, description) #tag,
+#define FIELD(kind, name, description)
+#define TAIL(kind, name, description)
+#define PACKET_END(name)
+#include "wire.def"
+#undef PACKET
+#undef FIELD
+#undef TAIL
+#undef PACKET_END
+};
+
+static bool find_tag(const struct framing *framing, uint32_t tag, enum wire_packet *packet)
+{
+	for (unsigned i = 0; i < WIRE_PACKET_COUNT; i++) {
+		if (framing->tags[i] == tag) {
+			*packet = (enum wire_packet)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_tag_like(uint32_t tag)
+{
+	for (int i = 0; i < 4; i++, tag >>= 8)
+		if ((tag & 0xff) < 0x21 || (tag & 0xff) > 0x7e)
+			return false;
+	return true;
+}
+
+size_t framing_handshake_size(const unsigned char *bytes, size_t left)
+{
+	size_t arch;
+
+	if (left < 7 || bytes[0] != WIRE_HANDSHAKE)
+		return 0;
+	arch = bytes[4];
+	if (bytes[1] + 2u < 7 + arch || bytes[1] + 2u > left || bytes[5 + arch] > 1 ||
+	    (bytes[6 + arch] != 4 && bytes[6 + arch] != 8))
+		return 0;
+	return bytes[1] + 2u;
+}
+
+/*
+ * In the middle of a stream, where a handshake begins the next one, it must be one that could be
+ * read: anything else that looks like it is damage.
+ */
+static size_t next_handshake_size(const unsigned char *bytes, size_t left)
+{
+	size_t size = framing_handshake_size(bytes, left);
+
+	if (size == 0 || bytes[2] < 1 || bytes[2] > WIRE_MAJOR)
+		return 0;
+	for (size_t i = 0; i < bytes[4]; i++)
+		if (bytes[5 + i] <= 0x20 || bytes[5 + i] >= 0x7f)
+			return 0;
+	return size;
+}
+
+int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
+		 struct frame *frame, struct error *err)
+{
+	struct cursor cursor = framing->cursor;
+	size_t left;
+	uint32_t size;
+	int rc = source_need(&trace->source, distance + WIRE_HEADER_SIZE, err);
+
+	if (rc)
+		return rc;
+	if (source_left(&trace->source) <= distance) {
+		frame->kind = source_left(&trace->source) == distance ? FRAME_END : FRAME_CUT;
+		return 0;
+	}
+	left = source_left(&trace->source) - distance;
+	cursor.at = source_at(&trace->source) + distance;
+	cursor.end = cursor.at + left;
+	if (left >= 2 && *cursor.at == WIRE_HANDSHAKE) {
+		rc = source_need(&trace->source, distance + 2 + cursor.at[1], err);
+		if (rc)
+			return rc;
+		left = source_left(&trace->source) - distance;
+		cursor.at = source_at(&trace->source) + distance;
+		cursor.end = cursor.at + left;
+		frame->size = (uint32_t)(trace->process ? next_handshake_size(cursor.at, left)
+							: framing_handshake_size(cursor.at, left));
+		frame->kind = FRAME_HANDSHAKE;
+		if (frame->size)
+			return 0;
+	}
+	if (left < WIRE_HEADER_SIZE) {
+		frame->kind = FRAME_CUT;
+		return 0;
+	}
+	frame->tag = cursor_dword(&cursor);
+	size = cursor_dword(&cursor);
+	if (framing->is_size_first) {
+		uint32_t first = frame->tag;
+
+		frame->tag = size;
+		size = first - 4; /* wraps for 0 to 3 and is too large then */
+	}
+	frame->size = size + WIRE_HEADER_SIZE;
+	frame->kind = find_tag(framing, frame->tag, &frame->packet) ? FRAME_PACKET : FRAME_UNKNOWN;
+	if (size > WIRE_READ_MAX || size % 4 != 0 ||
+	    (frame->kind == FRAME_UNKNOWN && !is_tag_like(frame->tag)))
+		frame->kind = FRAME_DAMAGED;
+	return 0;
+}
+
+/* True if a packet could end distance bytes ahead: the end, or something known, is there. */
+static int is_boundary(struct trace *trace, const struct framing *framing, size_t distance,
+		       bool *answer, struct error *err)
+{
+	struct frame frame = { 0 };
+	int rc = framing_look(trace, framing, distance, &frame, err);
+
+	*answer = frame.kind == FRAME_END || frame.kind == FRAME_HANDSHAKE ||
+		  frame.kind == FRAME_PACKET || frame.kind == FRAME_UNKNOWN;
+	return rc;
+}
+
+/* True if a packet of a known tag that is whole, or a handshake, is there. */
+static int is_plausible(struct trace *trace, const struct framing *framing, bool *answer,
+			struct error *err)
+{
+	struct frame frame = { 0 };
+	int rc = framing_look(trace, framing, 0, &frame, err);
+
+	*answer = false;
+	if (rc || (frame.kind != FRAME_PACKET && frame.kind != FRAME_HANDSHAKE))
+		return rc;
+	return is_boundary(trace, framing, frame.size, answer, err);
+}
+
+int framing_resynchronise(struct trace *trace, const struct framing *framing, const char *what,
+			  struct error *err)
+{
+	struct source *source = &trace->source;
+	uint64_t start = source->offset;
+	bool is_found = false;
+
+	do {
+		int rc = source_need(source, 1, err);
+
+		if (rc)
+			return rc;
+		if (source_left(source) == 0)
+			break;
+		source_skip(source, 1);
+		rc = is_plausible(trace, framing, &is_found, err);
+		if (rc)
+			return rc;
+	} while (!is_found);
+	trace_add_damage(trace, start, source->offset - start, "%s", what);
+	return 0;
+}
+
+int framing_step_over_rest(struct trace *trace, const struct framing *framing, const char *what,
+			   struct error *err)
+{
+	int rc = framing_resynchronise(trace, framing, what, err);
+
+	if (rc == 0 && source_left(&trace->source) == 0)
+		trace->tally.is_truncated = true;
+	return rc;
+}
+
+static void count_unknown(struct trace *trace, const struct frame *frame)
+{
+	struct trace_tally *tally = &trace->tally;
+
+	if (tally->unknown_packets++ == 0)
+		for (int i = 0; i < 4; i++)
+			tally->unknown_tag[i] = (char)(frame->tag >> 8 * i);
+	tally->unknown_bytes += frame->size;
+}
+
+int framing_step_over(struct trace *trace, const struct framing *framing, const struct frame *frame,
+		      const char *what, struct error *err)
+{
+	bool is_next;
+	int rc = is_boundary(trace, framing, frame->size, &is_next, err);
+
+	if (rc)
+		return rc;
+	if (!is_next)
+		return framing_resynchronise(trace, framing, what, err);
+	trace_add_damage(trace, trace->source.offset, frame->size, "%s", what);
+	source_skip(&trace->source, frame->size);
+	return 0;
+}
+
+int framing_step_over_unknown(struct trace *trace, const struct framing *framing,
+			      const struct frame *frame, struct error *err)
+{
+	bool is_next;
+	int rc = is_boundary(trace, framing, frame->size, &is_next, err);
+
+	if (rc)
+		return rc;
+	if (!is_next)
+		return framing_resynchronise(trace, framing, "no packet begins there", err);
+	count_unknown(trace, frame);
+	source_skip(&trace->source, frame->size);
+	return 0;
+}
+
+/*
+ * Before 2.0 sp-rtrace wrote the size first; its document never did. So tag first in a 1.x stream
+ * means that it was written from the document, and then CALL's fields are in its order, too.
+ */
+int framing_learn(struct trace *trace, struct framing *framing, struct error *err)
+{
+	struct frame frame;
+	int rc = framing_look(trace, framing, 0, &frame, err);
+
+	if (rc)
+		return rc;
+	if (frame.kind != FRAME_PACKET) {
+		framing->is_size_first = true;
+		rc = framing_look(trace, framing, 0, &frame, err);
+		if (rc)
+			return rc;
+		framing->is_size_first = frame.kind == FRAME_PACKET;
+	}
+	framing->is_document_order = !framing->is_size_first;
+	framing->is_known = true;
+	return 0;
+}
+
+bool framing_at(const struct framing *framing, const unsigned char *bytes, size_t left,
+		struct frame *frame)
+{
+	struct cursor cursor = framing->cursor;
+	uint32_t size;
+
+	cursor.at = bytes;
+	cursor.end = bytes + left;
+	frame->tag = cursor_dword(&cursor);
+	size = cursor_dword(&cursor);
+	frame->size = size + WIRE_HEADER_SIZE;
+	frame->kind = FRAME_PACKET;
+	return !cursor.has_failed && size <= left - WIRE_HEADER_SIZE &&
+	       find_tag(framing, frame->tag, &frame->packet);
+}
+
+const char *framing_tag(const struct frame *frame)
+{
+	return frame->kind == FRAME_PACKET ? tag_names[frame->packet] : "unknown";
+}
+
+void framing_begin(struct framing *framing)
+{
+	for (unsigned i = 0; i < WIRE_PACKET_COUNT; i++)
+		framing->tags[i] = WIRE_TAG(tag_names[i]);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The blocks of an .htr: where they stand, whether they are whole, and what is in them. A block is
+ * read whole and checked before a byte of it is believed; behind damage the next one is looked for.
+ * The index only saves reading what is not wanted.
+ */
+#include "trace/htr_container.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "trace/htr_bytes.h"
+
+#define INDEX_MAX (1u << 24) /* entries of an index that are believed */
+
+static bool unpack(struct container *container, uint8_t *to, const uint8_t *bytes, size_t packed,
+		   size_t size)
+{
+	return ZSTD_decompressDCtx(container->zstd, to, size, bytes, packed) == size;
+}
+
+static bool find_columns(struct container *container)
+{
+	struct bytes bytes = { .at = container->events,
+			       .end = container->events + container->block.events_size };
+	uint64_t sizes[HTR_COLUMN_COUNT];
+
+	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
+		sizes[i] = take_number(&bytes);
+	for (int i = 0; i < HTR_COLUMN_COUNT; i++) {
+		if (bytes.has_failed || sizes[i] > (size_t)(bytes.end - bytes.at))
+			return false;
+		container->columns[i] = bytes.at;
+		bytes.at += sizes[i];
+		container->ends[i] = bytes.at;
+	}
+	return bytes.at == bytes.end && container->block.events <= sizes[HTR_COLUMN_shapes];
+}
+
+static bool is_wanted(const struct trace *trace, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns <= trace->until_ns && last_ns >= trace->since_ns;
+}
+
+/* The definitions at bytes, whole. */
+static enum got open_definitions(struct trace *trace, const uint8_t *bytes)
+{
+	struct container *container = trace->container;
+	const struct htr_block *block = &container->block;
+	enum got got = container_fill_gaps(trace);
+
+	if (got != GOT_IT || !block->definitions_size)
+		return got;
+	if (checksum(0, bytes, block->definitions_packed) != block->definitions_check ||
+	    !unpack(container, container->definitions, bytes, block->definitions_packed,
+		    block->definitions_size))
+		return GOT_DAMAGE;
+	return container_add_definitions(trace);
+}
+
+static bool open_events(struct container *container, const uint8_t *bytes)
+{
+	const struct htr_block *block = &container->block;
+
+	if (checksum(0, bytes, block->events_packed) != block->events_check ||
+	    !unpack(container, container->events, bytes, block->events_packed,
+		    block->events_size) ||
+	    !find_columns(container))
+		return false;
+	memset(container->events + block->events_size, 0, COLUMNS_SLACK);
+	container->model = NULL;
+	container->model_count = 0;
+	container->last_ns = 0;
+	container->stamp = (struct htr_stamp){ 0 };
+	return true;
+}
+
+/* The header of a block, if the bytes are one. */
+static bool get_block(const uint8_t *bytes, struct htr_block *block)
+{
+	htr_get_block(bytes, block);
+	return block->magic == HTR_MAGIC_BLOCK &&
+	       block->check == checksum(0, bytes + 8, HTR_SIZE_block - 8) &&
+	       block->definitions_packed <= HTR_PACKED_MAX &&
+	       block->definitions_size <= HTR_PART_MAX && block->events_packed <= HTR_PACKED_MAX &&
+	       block->events_size <= HTR_PART_MAX;
+}
+
+static int end_early(struct trace *trace, const char *what, struct error *err)
+{
+	uint64_t offset = trace->source.offset;
+	int rc = source_skip_far(&trace->source, UINT64_MAX, err);
+
+	trace_add_damage(trace, offset, trace->source.offset - offset, "%s", what);
+	trace->tally.is_truncated = true;
+	return rc;
+}
+
+/* The block at the source's place. */
+static int read_block(struct trace *trace, struct error *err)
+{
+	struct container *container = trace->container;
+	struct source *source = &trace->source;
+	const struct htr_block *block = &container->block;
+	bool wanted = block->events && is_wanted(trace, block->first_ns, block->last_ns);
+	size_t size = HTR_SIZE_block + block->definitions_packed;
+	size_t whole = size + (wanted ? block->events_packed : 0);
+	int rc = source_need(source, whole, err);
+	enum got got;
+
+	if (rc)
+		return rc;
+	if (source_left(source) < whole)
+		return end_early(trace, "a block is cut", err);
+	container->number++;
+	container->packets.count = container->next_packet = 0;
+	container->next_event = 0;
+	container->calls = block->first_call;
+	got = open_definitions(trace, source_at(source) + HTR_SIZE_block);
+	if (got == GOT_NO_MEMORY)
+		return trace_no_memory(trace, err);
+	if (got == GOT_DAMAGE)
+		trace_add_damage(trace, source->offset, block->definitions_packed,
+				 "definitions of a block are damaged");
+	container->has_events = wanted && open_events(container, source_at(source) + size);
+	if (wanted && !container->has_events)
+		trace_add_damage(trace, source->offset + size, block->events_packed,
+				 "events of a block are damaged");
+	source_skip(source, whole);
+	return wanted ? 0 : source_skip_far(source, block->events_packed, err);
+}
+
+/* Where the next block begins behind what cannot be read. */
+static int resynchronise(struct trace *trace, struct error *err)
+{
+	static const uint8_t magic[] = { 'H', 'T', 'R', 'B' };
+	struct source *source = &trace->source;
+	uint64_t start = source->offset;
+	struct htr_block block;
+	bool found = false;
+
+	do {
+		const uint8_t *at;
+		int rc = source_need(source, HTR_SIZE_block + 1, err);
+
+		if (rc)
+			return rc;
+		if (source_left(source) <= HTR_SIZE_block) {
+			source_skip(source, source_left(source));
+			trace->tally.is_truncated = true;
+			break;
+		}
+		source_skip(source, 1);
+		at = memchr(source_at(source), magic[0],
+			    source_left(source) - (HTR_SIZE_block - 1));
+		source_skip(source, at ? (size_t)(at - source_at(source))
+				       : source_left(source) - (HTR_SIZE_block - 1));
+		found = at && !memcmp(source_at(source), magic, sizeof(magic)) &&
+			get_block(source_at(source), &block);
+	} while (!found);
+	trace_add_damage(trace, start, source->offset - start, "no block begins there");
+	return 0;
+}
+
+static int step_over_index(struct trace *trace, struct error *err)
+{
+	struct source *source = &trace->source;
+	uint64_t start = source->offset, size = HTR_SIZE_index + HTR_SIZE_end;
+	struct htr_index index;
+	int rc = source_need(source, HTR_SIZE_index, err);
+
+	if (rc)
+		return rc;
+	if (source_left(source) < HTR_SIZE_index)
+		return end_early(trace, "the index is cut", err);
+	((struct container *)trace->container)->is_open = false;
+	htr_get_index(source_at(source), &index);
+	size += (uint64_t)index.entries * HTR_SIZE_entry;
+	rc = source_skip_far(source, size, err);
+	if (rc == 0 && source->offset - start < size) {
+		trace_add_damage(trace, start, source->offset - start, "the index is cut");
+		trace->tally.is_truncated = true;
+	}
+	return rc;
+}
+
+/* A stream ends without its index: whoever wrote it was stopped. */
+static void end_section(struct trace *trace)
+{
+	struct container *container = trace->container;
+
+	if (container->is_open && !trace->tally.is_truncated) {
+		trace_add_damage(trace, trace->source.offset, 0, "its index is missing");
+		trace->tally.is_truncated = true;
+	}
+	container->is_open = false;
+}
+
+int container_begin_section(struct trace *trace, struct error *err)
+{
+	struct container *container = trace->container;
+	struct htr_file file;
+	int rc = source_need(&trace->source, HTR_SIZE_file, err);
+
+	if (rc)
+		return rc;
+	if (source_left(&trace->source) < HTR_SIZE_file)
+		return end_early(trace, "the start of a stream is cut", err);
+	htr_get_file(source_at(&trace->source), &file);
+	if (file.version != HTR_VERSION)
+		return error_set(err, EPROTO,
+				 "is an .htr of version %u, and version %u is known: "
+				 "use the holdtrace-postproc of what wrote it",
+				 file.version, HTR_VERSION);
+	end_section(trace);
+	container->is_open = true;
+	container->section = trace->source.offset;
+	trace_forget_window(trace);
+	container->functions.count = container->threads.count = container->names.count = 0;
+	container->shapes.count = container->nodes.count = 0;
+	source_skip(&trace->source, HTR_SIZE_file);
+	return 0;
+}
+
+/* With an index, goes to the next block that is wanted. */
+static int go_on(struct trace *trace, struct error *err)
+{
+	struct container *container = trace->container;
+	uint64_t here = trace->source.offset;
+	const struct htr_entry *entry;
+
+	while (container->place < container->index.count &&
+	       container->index.items[container->place].offset < here)
+		container->place++;
+	if (container->section || container->place >= container->index.count ||
+	    container->index.items[container->place].offset != here)
+		return 0;
+	do {
+		entry = &container->index.items[container->place];
+		if (entry->definitions_size ||
+		    (entry->events && is_wanted(trace, entry->first_ns, entry->last_ns)))
+			break;
+	} while (++container->place < container->index.count);
+	return source_skip_far(&trace->source, entry->offset - here, err);
+}
+
+int container_next_block(struct trace *trace, struct error *err)
+{
+	struct container *container = trace->container;
+	struct source *source = &trace->source;
+
+	for (;;) {
+		const uint8_t *at;
+		uint64_t magic = 0;
+		int rc = go_on(trace, err);
+
+		if (rc == 0)
+			rc = source_need(source, HTR_SIZE_block, err);
+		if (rc)
+			return rc;
+		at = source_at(source);
+		if (source_left(source) == 0) {
+			end_section(trace);
+			return -ENODATA;
+		}
+		if (source_left(source) >= 8)
+			magic = htr_get_qword(&at);
+		if (magic == HTR_MAGIC)
+			rc = container_begin_section(trace, err);
+		else if ((uint32_t)magic == HTR_MAGIC_INDEX)
+			rc = step_over_index(trace, err);
+		else if (source_left(source) < HTR_SIZE_block)
+			rc = end_early(trace, "a block is cut", err);
+		else if (get_block(source_at(source), &container->block))
+			return read_block(trace, err);
+		else
+			rc = resynchronise(trace, err);
+		if (rc)
+			return rc;
+	}
+}
+
+void container_read_index(struct trace *trace)
+{
+	struct container *container = trace->container;
+	uint8_t bytes[HTR_SIZE_end], *entries;
+	struct htr_index index;
+	struct htr_end end;
+	size_t size;
+
+	if (source_peek(&trace->source, -HTR_SIZE_end, bytes, HTR_SIZE_end) != HTR_SIZE_end)
+		return;
+	htr_get_end(bytes, &end);
+	if (end.magic != HTR_MAGIC_END || end.check != checksum(0, bytes, 8) ||
+	    end.back < HTR_SIZE_index + HTR_SIZE_end ||
+	    end.back > (uint64_t)INDEX_MAX * HTR_SIZE_entry)
+		return;
+	size = (size_t)end.back - HTR_SIZE_end;
+	entries = malloc(size);
+	if (!entries)
+		return;
+	if (source_peek(&trace->source, -(int64_t)end.back, entries, size) == size) {
+		htr_get_index(entries, &index);
+		if (index.magic == HTR_MAGIC_INDEX &&
+		    index.entries * (uint64_t)HTR_SIZE_entry == size - HTR_SIZE_index &&
+		    index.check == checksum(0, entries + HTR_SIZE_index, size - HTR_SIZE_index))
+			container->index.items = calloc(index.entries, sizeof(struct htr_entry));
+		if (container->index.items)
+			container->index.count = container->index.capacity = index.entries;
+		for (size_t i = 0; i < container->index.count; i++)
+			htr_get_entry(entries + HTR_SIZE_index + i * HTR_SIZE_entry,
+				      &container->index.items[i]);
+	}
+	free(entries);
+}

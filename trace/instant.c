@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/instant.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1000000000ull
+
+/*
+ * A decimal number times unit, exactly: a double has no nanoseconds left at seconds since 1970.
+ * Returns what is behind the number, or NULL if there is none or it is too large.
+ */
+static const char *take_decimal(const char *text, uint64_t unit, uint64_t *value)
+{
+	const char *start = text;
+	uint64_t whole = 0, part = 0, weight = unit;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(whole, 10ull, &whole) ||
+		    __builtin_add_overflow(whole, (uint64_t)(*text - '0'), &whole))
+			return NULL;
+	if (text == start)
+		return NULL;
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++) {
+			weight /= 10;
+			part += (uint64_t)(*text - '0') * weight;
+		}
+	if (__builtin_mul_overflow(whole, unit, value) ||
+	    __builtin_add_overflow(*value, part, value))
+		return NULL;
+	return text;
+}
+
+static bool parse_length(uint64_t *ns, const char *text)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "", SECOND }, { "s", SECOND },	{ "ms", 1000000 },	{ "us", 1000 },
+		{ "ns", 1 },	{ "min", 60 * SECOND }, { "h", 3600 * SECOND },
+	};
+	const char *unit = text + strspn(text, "0123456789.");
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strcmp(unit, units[i].name))
+			return take_decimal(text, units[i].ns, ns) == unit;
+	return false;
+}
+
+int instant_parse_length(uint64_t *ns, const char *text, struct error *err)
+{
+	if (parse_length(ns, text))
+		return 0;
+	return error_set(err, EINVAL,
+			 "%s: expected a length of time: seconds, or 250ms, 10us, 5ns, 2min, 1h",
+			 text);
+}
+
+/* "19:20", "19:20:31", "19:20:31.5": ns since midnight. */
+static bool parse_clock(uint64_t *ns, const char *text)
+{
+	uint64_t hours, minutes, seconds = 0;
+
+	text = take_decimal(text, 1, &hours);
+	if (!text || *text++ != ':' || hours > 23)
+		return false;
+	text = take_decimal(text, 1, &minutes);
+	if (!text || minutes > 59)
+		return false;
+	if (*text == ':')
+		text = take_decimal(text + 1, SECOND, &seconds);
+	*ns = (hours * 60 + minutes) * 60 * SECOND + seconds;
+	return text && !*text && seconds < 61 * SECOND;
+}
+
+/* "2026-11-21" and a clock behind a blank or a T. */
+static bool parse_date(uint64_t *ns, const char *text)
+{
+	struct tm day = { .tm_isdst = -1 };
+	uint64_t clock = 0;
+	int length = 0;
+	time_t midnight;
+
+	if (sscanf(text, "%4d-%2d-%2d%n", &day.tm_year, &day.tm_mon, &day.tm_mday, &length) < 3)
+		return false;
+	text += length;
+	if (*text && ((*text != ' ' && *text != 'T') || !parse_clock(&clock, text + 1)))
+		return false;
+	day.tm_year -= 1900;
+	day.tm_mon--;
+	/* The clock goes through mktime, too: a day may have 23 hours. */
+	day.tm_hour = (int)(clock / SECOND / 3600);
+	day.tm_min = (int)(clock / SECOND / 60 % 60);
+	day.tm_sec = (int)(clock / SECOND % 60);
+	midnight = mktime(&day);
+	*ns = (uint64_t)midnight * SECOND + clock % SECOND;
+	return midnight >= 0;
+}
+
+int instant_parse(struct instant *instant, const char *text, struct error *err)
+{
+	const char *end;
+
+	instant->kind = INSTANT_OF_TIME;
+	if (*text == '@') {
+		end = take_decimal(text + 1, SECOND, &instant->ns);
+		if (end && !*end)
+			return 0;
+	} else if (parse_date(&instant->ns, text)) {
+		return 0;
+	}
+	instant->kind = INSTANT_OF_DAY;
+	if (parse_clock(&instant->ns, text))
+		return 0;
+	instant->kind = INSTANT_OF_RUN;
+	if (parse_length(&instant->ns, text))
+		return 0;
+	return error_set(err, EINVAL,
+			 "%s: expected seconds since the start, 250ms, @SECONDS since 1970, "
+			 "19:20:31 or \"2026-11-21 19:20:31\"",
+			 text);
+}
+
+/* Local midnight before the start, in ns since 1970. */
+static uint64_t midnight_of(const struct instant_base *base)
+{
+	time_t start = (time_t)((base->start_ns + base->realtime_ns) / SECOND);
+	struct tm tm;
+
+	if (!localtime_r(&start, &tm))
+		return 0;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (uint64_t)mktime(&tm) * SECOND;
+}
+
+uint64_t instant_at(const struct instant *instant, const struct instant_base *base)
+{
+	uint64_t at = instant->ns;
+
+	if (instant->kind == INSTANT_OF_RUN)
+		return __builtin_add_overflow(at, base->start_ns, &at) ? UINT64_MAX : at;
+	if (instant->kind == INSTANT_OF_DAY)
+		at += midnight_of(base);
+	return at > base->realtime_ns ? at - base->realtime_ns : 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INSTANT_H
+#define INSTANT_H
+
+/*
+ * An instant as a user writes it, and where it is in a stream: since the start of the run, since
+ * 1970, or a time of day.
+ */
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum instant_kind {
+	INSTANT_NONE,
+	INSTANT_OF_RUN,	 /* ns since its start */
+	INSTANT_OF_TIME, /* ns since 1970 */
+	INSTANT_OF_DAY,	 /* ns since midnight, local time, of the day on which the run began */
+};
+
+struct instant {
+	enum instant_kind kind;
+	uint64_t ns;
+};
+
+/* Where a run lies: its start in the time of its streams, and what to add to get ns since 1970. */
+struct instant_base {
+	uint64_t start_ns, realtime_ns;
+};
+
+/*
+ * "1.5", "250ms" (since the start), "@1700000000.25" (since 1970), "19:20:31.5" or
+ * "2026-11-21 19:20:31" (local time). Returns 0 or -EINVAL.
+ */
+int instant_parse(struct instant *instant, const char *text, struct error *err);
+
+/* A length of time: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns as above. */
+int instant_parse_length(uint64_t *ns, const char *text, struct error *err);
+
+/* The instant in the time of the streams; 0 if it is before them. */
+uint64_t instant_at(const struct instant *instant, const struct instant_base *base);
+
+#endif

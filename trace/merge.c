@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/merge.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "trace/merge_ids.h"
+
+#define SAME_CLOCK_NS 1000000000ull /* realtime offsets this near are of one boot */
+
+struct part {
+	char *path;
+	struct trace *trace;
+	bool is_open, is_live;
+	uint64_t start; /* of its process, ns since 1970; 0: not known, or cannot be read twice */
+	uint64_t clock; /* what makes its times those since 1970 */
+	bool has_clock;
+	const struct event *event; /* the next one */
+	uint64_t key;		   /* its time since 1970, never less than the last one's */
+	size_t number;		   /* decides among equals */
+	struct merge_ids ids;
+};
+
+struct merge {
+	struct trace_options options;
+	struct {
+		struct part **items;
+		size_t count, capacity;
+	} parts;	/* by start */
+	size_t waiting; /* the first that has not begun */
+	struct {
+		struct part **items;
+		size_t count, capacity;
+	} live;		      /* a heap: the earliest event first */
+	struct part *last;    /* whose event was handed out and is still there */
+	struct part *current; /* the same, to the end */
+	struct merge_classes classes;
+	uint64_t index, run_start;
+	uint64_t session[2], clock; /* the first clock that was seen */
+	bool has_clock;
+};
+
+/* inputs */
+
+/* A number, as behind the names of more processes, or images of one: x.htr.1, x.htr.sh.4711. */
+static bool ends_in_number(const char *text)
+{
+	const char *last = strrchr(text, '.');
+
+	return last && last[1] && !last[1 + strspn(last + 1, "0123456789")];
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+	size_t length = strlen(name), size = strlen(ending);
+
+	return length > size && !strcmp(name + length - size, ending);
+}
+
+static bool is_trace_name(const char *name)
+{
+	if (ends_in(name, ".htr") || ends_in(name, ".rtrace") || ends_in(name, ".rtrace.zst"))
+		return true;
+	return (strstr(name, ".htr.") || strstr(name, ".rtrace.")) && ends_in_number(name);
+}
+
+static int add_part(struct merge *merge, const char *path, struct error *err)
+{
+	struct part *part = calloc(1, sizeof(*part)), **place;
+
+	if (part)
+		part->path = strdup(path);
+	place = part && part->path ? ARRAY_ADD(&merge->parts) : NULL;
+	if (place) {
+		*place = part;
+		return 0;
+	}
+	if (part)
+		free(part->path);
+	free(part);
+	return error_system(err, ENOMEM, "merge");
+}
+
+static int add_directory(struct merge *merge, const char *path, struct error *err)
+{
+	struct dirent **names;
+	int count = scandir(path, &names, NULL, alphasort), rc = 0;
+	size_t before = merge->parts.count;
+
+	if (count < 0)
+		return error_system(err, errno, "%s", path);
+	for (int i = 0; i < count; i++) {
+		char *file = NULL;
+
+		if (rc == 0 && is_trace_name(names[i]->d_name)) {
+			rc = asprintf(&file, "%s/%s", path, names[i]->d_name) < 0 ? -ENOMEM : 0;
+			rc = rc ? error_system(err, ENOMEM, "merge") : add_part(merge, file, err);
+			free(file);
+		}
+		free(names[i]);
+	}
+	free(names);
+	if (rc == 0 && merge->parts.count == before)
+		rc = error_set(err, ENOENT, "%s: no traces are in this directory", path);
+	return rc;
+}
+
+static int add_inputs(struct merge *merge, const char *const *paths, size_t count,
+		      struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct stat facts;
+
+		if (stat(paths[i], &facts) == 0 && S_ISDIR(facts.st_mode))
+			rc = add_directory(merge, paths[i], err);
+		else
+			rc = add_part(merge, paths[i], err);
+	}
+	return rc;
+}
+
+/* one part */
+
+/* Clocks of one session, or near each other, are one clock: a step of it must not part them. */
+static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
+{
+	const uint64_t *session = part->trace->process->session;
+	uint64_t away = clock > merge->clock ? clock - merge->clock : merge->clock - clock;
+
+	if (!merge->has_clock) {
+		merge->has_clock = true;
+		merge->clock = clock;
+		memcpy(merge->session, session, sizeof(merge->session));
+	}
+	part->clock =
+		away < SAME_CLOCK_NS || (part->trace->process->has_tails &&
+					 !memcmp(session, merge->session, sizeof(merge->session)))
+			? merge->clock
+			: clock;
+	part->has_clock = true;
+}
+
+static void set_key(struct merge *merge, struct part *part)
+{
+	const struct event *event = part->event;
+	struct instant_base base;
+	uint64_t key;
+
+	if (event->kind == EVENT_STREAM)
+		part->has_clock = false;
+	if (!part->has_clock && part->trace->process->has_process &&
+	    trace_base(part->trace, event, &base))
+		learn_clock(merge, part, base.realtime_ns);
+	if (!part->has_clock || !event_is_call(event))
+		return;
+	key = event->time_ns + part->clock;
+	if (key > part->key)
+		part->key = key;
+}
+
+/* Reads the part's next event. Returns 1, 0 at its end, or a negative errno. */
+static int advance(struct merge *merge, struct part *part, struct error *err)
+{
+	int rc = trace_next(part->trace, &part->event, err);
+
+	if (rc > 0)
+		set_key(merge, part);
+	return rc;
+}
+
+static int open_part(struct merge *merge, struct part *part, struct error *err)
+{
+	int rc = trace_open(&part->trace, part->path, &merge->options, err);
+
+	part->is_open = rc == 0;
+	if (rc == 0)
+		part->trace->window.run_start = merge->run_start;
+	return rc;
+}
+
+static uint64_t start_of(const struct trace_process *process)
+{
+	if (process->has_tails)
+		return process->start_ns + process->realtime_ns;
+	return process->seconds * 1000000000ull + process->microseconds * 1000ull;
+}
+
+/* What can be read again is looked at now and opened when its time has come. */
+static int look_at(struct merge *merge, struct part *part, struct error *err)
+{
+	const struct event *event;
+	struct stat facts;
+	int rc = open_part(merge, part, err);
+
+	if (rc || fstat(part->trace->fd, &facts) != 0 || !S_ISREG(facts.st_mode) ||
+	    !strcmp(part->path, "-"))
+		return rc;
+	do
+		rc = trace_next(part->trace, &event, err);
+	while (rc > 0 && !part->trace->process->has_process && !event_is_call(event));
+	if (rc > 0)
+		part->start = start_of(part->trace->process);
+	trace_close(part->trace);
+	part->trace = NULL;
+	part->is_open = false;
+	return rc < 0 ? rc : 0;
+}
+
+/* All are looked at; those that fail are left out. */
+static int look_at_all(struct merge *merge, struct error *err)
+{
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < merge->parts.count; i++) {
+		struct part *part = merge->parts.items[i];
+
+		rc = rc ? rc : look_at(merge, part, err);
+		if (rc && merge->options.failed && rc != -EINTR && rc != -ENOMEM) {
+			merge->options.failed(merge->options.user, part->path, err);
+			rc = 0;
+		} else {
+			merge->parts.items[kept++] = part;
+			if (rc && err)
+				error_prefix(err, "%s", part->path);
+			continue;
+		}
+		trace_close(part->trace);
+		free(part->path);
+		free(part);
+	}
+	merge->parts.count = kept;
+	if (rc == 0 && kept == 0)
+		return error_set(err, ENODATA, "none of the inputs could be read");
+	return rc;
+}
+
+static int by_start(const void *one, const void *two)
+{
+	const struct part *a = *(struct part *const *)one, *b = *(struct part *const *)two;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static void sort_parts(struct merge *merge)
+{
+	for (size_t i = 0; i < merge->parts.count; i++)
+		merge->parts.items[i]->number = i;
+	qsort(merge->parts.items, merge->parts.count, sizeof(*merge->parts.items), by_start);
+	for (size_t i = 0; i < merge->parts.count; i++) {
+		struct part *part = merge->parts.items[i];
+
+		part->number = i;
+		part->key = part->start;
+		if (!merge->run_start)
+			merge->run_start = part->start;
+		if (part->is_open)
+			part->trace->window.run_start = merge->run_start;
+	}
+}
+
+/* the heap */
+
+static bool is_before(const struct part *one, const struct part *two)
+{
+	return one->key != two->key ? one->key < two->key : one->number < two->number;
+}
+
+static void swap(struct part **one, struct part **two)
+{
+	struct part *kept = *one;
+
+	*one = *two;
+	*two = kept;
+}
+
+static void sink(struct merge *merge, size_t i)
+{
+	struct part **heap = merge->live.items;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < merge->live.count && is_before(heap[child + 1], heap[child]))
+			child++;
+		if (child >= merge->live.count || is_before(heap[i], heap[child]))
+			return;
+		swap(&heap[i], &heap[child]);
+		i = child;
+	}
+}
+
+static int put_live(struct merge *merge, struct part *part, struct error *err)
+{
+	struct part **place = ARRAY_ADD(&merge->live);
+
+	if (!place)
+		return error_system(err, ENOMEM, "merge");
+	*place = part;
+	for (size_t i = merge->live.count - 1;
+	     i && is_before(merge->live.items[i], merge->live.items[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&merge->live.items[i], &merge->live.items[(i - 1) / 2]);
+	return 0;
+}
+
+/* the merged trace */
+
+static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
+{
+	if (!sum->damages && tally->damages) {
+		sum->damage_offset = tally->damage_offset;
+		memcpy(sum->damage_text, tally->damage_text, sizeof(sum->damage_text));
+	}
+	if (!sum->unknown_packets)
+		memcpy(sum->unknown_tag, tally->unknown_tag, sizeof(sum->unknown_tag));
+	sum->bytes += tally->bytes;
+	sum->packets += tally->packets;
+	sum->calls += tally->calls;
+	sum->notes += tally->notes;
+	sum->unknown_packets += tally->unknown_packets;
+	sum->unknown_bytes += tally->unknown_bytes;
+	sum->misplaced += tally->misplaced;
+	sum->damages += tally->damages;
+	sum->damaged_bytes += tally->damaged_bytes;
+	sum->is_truncated |= tally->is_truncated;
+	sum->lost += tally->lost;
+	sum->has_ended = tally->has_ended;
+}
+
+/* The part has no more events: what it handed out stays, what it took to read goes. */
+static void end_part(struct trace *trace, struct part *part)
+{
+	struct merge *merge = trace->reader;
+
+	add_tally(&trace->tally, trace_tally(part->trace));
+	trace_shed(part->trace);
+	merge->live.items[0] = merge->live.items[--merge->live.count];
+	sink(merge, 0);
+}
+
+/* A part that fails is told of, and ends. Returns 0 or a negative errno. */
+static int go_on_with(struct trace *trace, struct part *part, struct error *err)
+{
+	struct merge *merge = trace->reader;
+	int rc = advance(merge, part, err);
+
+	if (rc > 0) {
+		sink(merge, 0);
+		return 0;
+	}
+	if (rc == -EINTR || rc == -ENOMEM || (rc && !merge->options.failed))
+		return err ? error_prefix(err, "%s", part->path) : rc;
+	if (rc)
+		merge->options.failed(merge->options.user, part->path, err);
+	end_part(trace, part);
+	return 0;
+}
+
+/* Those whose process began before the earliest event that is there. */
+static int begin_parts(struct trace *trace, struct error *err)
+{
+	struct merge *merge = trace->reader;
+
+	while (merge->waiting < merge->parts.count &&
+	       (!merge->live.count ||
+		merge->parts.items[merge->waiting]->start <= merge->live.items[0]->key)) {
+		struct part *part = merge->parts.items[merge->waiting++];
+		int rc = part->is_open ? 0 : open_part(merge, part, err);
+
+		if (rc == 0)
+			rc = advance(merge, part, err);
+		if (rc > 0)
+			rc = put_live(merge, part, err);
+		else if (rc < 0 && merge->options.failed && rc != -EINTR && rc != -ENOMEM) {
+			merge->options.failed(merge->options.user, part->path, err);
+			rc = 0;
+		}
+		if (rc < 0)
+			return err ? error_prefix(err, "%s", part->path) : rc;
+	}
+	return 0;
+}
+
+const struct trace_mapping *merge_mapping(const struct trace *trace,
+					  const struct trace_mapping *mapping)
+{
+	const struct merge *merge = trace->reader;
+
+	return merge_find_mapping(&merge->current->ids, mapping);
+}
+
+/* By files: those that are done, and how far the others are. */
+int merge_progress(const struct trace *trace)
+{
+	const struct merge *merge = trace->reader;
+	int64_t sum = (int64_t)(merge->waiting - merge->live.count) * 1000;
+
+	for (size_t i = 0; i < merge->live.count; i++) {
+		int part = trace_progress(merge->live.items[i]->trace);
+
+		sum += part > 0 ? part : 0;
+	}
+	return (int)(sum / (int64_t)merge->parts.count);
+}
+
+/* Fills what a call refers to. Returns false for no memory. */
+static bool translate_call(struct trace *trace, struct part *part)
+{
+	struct merge *merge = trace->reader;
+	struct registry *registry = &trace->registry;
+	struct event *event = &trace->event;
+	bool is_new;
+
+	event->function = merge_function(&part->ids, registry, event->function);
+	event->resource =
+		merge_resource(&part->ids, &merge->classes, registry, event->resource, &is_new);
+	if (event->backtrace)
+		event->backtrace = merge_backtrace(&part->ids, registry, event->backtrace);
+	event->index = ++merge->index;
+	return event->function && event->resource && (event->backtrace || !part->event->backtrace);
+}
+
+/* Returns 1: the trace's event is ready; 0: it is nothing new; or a negative errno. */
+static int translate(struct trace *trace, struct part *part, struct error *err)
+{
+	struct merge *merge = trace->reader;
+	struct event *event = &trace->event;
+	bool is_new = true, is_good = true;
+
+	*event = *part->event;
+	if (event_is_call(event)) {
+		is_good = translate_call(trace, part);
+	} else if (event->kind == EVENT_STREAM) {
+		is_good = trace_add_section(trace, part->trace->process) == 0;
+	} else if (event->kind == EVENT_RESOURCE) {
+		event->resource = merge_resource(&part->ids, &merge->classes, &trace->registry,
+						 event->resource, &is_new);
+		is_good = event->resource;
+	} else if (event->kind == EVENT_MAPPING) {
+		event->mapping = merge_add_mapping(&part->ids, &trace->registry, event->mapping,
+						   merge->index);
+		is_good = event->mapping;
+	}
+	trace->part = part->trace;
+	merge->last = merge->current = part;
+	return is_good ? is_new || trace->wants_repeats : trace_no_memory(trace, err);
+}
+
+static int next_merged(struct trace *trace, const struct event **event, struct error *err)
+{
+	struct merge *merge = trace->reader;
+	int rc = 0;
+
+	*event = &trace->event;
+	while (rc == 0) {
+		if (merge->last && merge->live.count && merge->live.items[0] == merge->last)
+			rc = go_on_with(trace, merge->last, err);
+		merge->last = NULL;
+		if (rc == 0)
+			rc = begin_parts(trace, err);
+		if (rc)
+			return rc;
+		if (!merge->live.count)
+			return 0;
+		rc = translate(trace, merge->live.items[0], err);
+	}
+	return rc;
+}
+
+static void close_merged(struct trace *trace)
+{
+	struct merge *merge = trace->reader;
+
+	if (!merge)
+		return;
+	for (size_t i = 0; i < merge->parts.count; i++) {
+		struct part *part = merge->parts.items[i];
+
+		trace_close(part->trace);
+		merge_ids_free(&part->ids);
+		free(part->path);
+		free(part);
+	}
+	free(merge->parts.items);
+	free(merge->live.items);
+	free(merge->classes.items);
+	free(merge);
+}
+
+int trace_merge_open(struct trace **result, const char *const *paths, size_t count,
+		     const struct trace_options *options, struct error *err)
+{
+	static const struct trace_options no_options;
+	struct trace *trace = trace_create(options ? options : &no_options);
+	struct merge *merge = trace ? calloc(1, sizeof(*merge)) : NULL;
+	int rc;
+
+	if (!merge) {
+		free(trace);
+		return error_system(err, ENOMEM, "merge");
+	}
+	merge->options = options ? *options : no_options;
+	merge->options.progress = NULL;
+	trace->reader = merge;
+	trace->next = next_merged;
+	trace->close = close_merged;
+	rc = add_inputs(merge, paths, count, err);
+	if (rc == 0)
+		rc = look_at_all(merge, err);
+	if (rc) {
+		trace_close(trace);
+		return rc;
+	}
+	sort_parts(merge);
+	*result = trace;
+	return 0;
+}
+
+const struct trace *trace_merge_part(const struct trace *trace, size_t i, const char **path)
+{
+	const struct merge *merge = trace->reader;
+
+	if (i >= merge->parts.count)
+		return NULL;
+	*path = merge->parts.items[i]->path;
+	return merge->parts.items[i]->trace;
+}
