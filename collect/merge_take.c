@@ -116,13 +116,14 @@ static inline bool is_before(const struct entry *a, uint64_t time, uint64_t rank
 	return a->time < time || (a->time == time && a->rank <= rank);
 }
 
+/* For two entries: no record has more. False if there is no memory. */
 static bool make_room(struct reader *reader)
 {
 	uint32_t count = reader->end - reader->begin;
 	uint32_t room = reader->room ? reader->room * 2 : 256;
 	struct entry *entries;
 
-	if (reader->end < reader->room)
+	if (reader->end + 2 <= reader->room)
 		return true;
 	if (reader->begin > reader->room / 2) {
 		memmove(reader->entries, reader->entries + reader->begin,
@@ -139,30 +140,24 @@ static bool make_room(struct reader *reader)
 	return true;
 }
 
-/* Puts an entry where its time belongs: nearly always last. False if there is no memory. */
-static bool insert(struct merge *merge, struct reader *reader, const struct entry *entry)
+/* Puts an entry where its time belongs: nearly always last. There is room for it. */
+static void insert(struct merge *merge, struct reader *reader, const struct entry *entry)
 {
-	uint32_t at;
+	uint32_t at = reader->end++;
+	struct entry moved;
 
-	if (!make_room(reader))
-		return false;
-	at = reader->end;
-	reader->entries[reader->end++] = *entry;
+	reader->entries[at] = *entry;
 	reader->resident++;
 	merge->held++;
-	if (at > reader->begin && !is_before(&reader->entries[at - 1], entry->time, entry->rank)) {
-		struct entry moved;
-
-		if (!settle(merge, reader))
-			return true; /* no memory: it stays behind, and is handed out late */
-		moved = reader->entries[at];
-		for (; at > reader->begin &&
-		       !is_before(&reader->entries[at - 1], moved.time, moved.rank);
-		     at--)
-			reader->entries[at] = reader->entries[at - 1];
-		reader->entries[at] = moved;
-	}
-	return true;
+	if (at == reader->begin || is_before(&reader->entries[at - 1], entry->time, entry->rank))
+		return;
+	if (!settle(merge, reader))
+		return; /* no memory: it stays behind, and is handed out late */
+	moved = reader->entries[at];
+	for (; at > reader->begin && !is_before(&reader->entries[at - 1], moved.time, moved.rank);
+	     at--)
+		reader->entries[at] = reader->entries[at - 1];
+	reader->entries[at] = moved;
 }
 
 static uint32_t add_thread(struct merge *merge, uint32_t index, int32_t thread, uint64_t pthread)
@@ -239,18 +234,17 @@ static struct merge_counts *counts_of(struct merge *merge, const struct reader *
 }
 
 /* The first event of a record with two. Its frames are walked on twice, to the same ones. */
-static bool take_moved_part(struct merge *merge, struct reader *reader, const struct record *record)
+static void take_moved_part(struct merge *merge, struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
 
-	if (record->kind != RECORD_CALL || call->moment != MOMENT_SPLIT)
-		return true;
-	return insert(merge, reader,
-		      &(struct entry){ .time = call->enter,
-				       .record = record,
-				       .end = reader->scanned,
-				       .thread = reader->thread,
-				       .is_moved_part = true });
+	if (record->kind == RECORD_CALL && call->moment == MOMENT_SPLIT)
+		insert(merge, reader,
+		       &(struct entry){ .time = call->enter,
+					.record = record,
+					.end = reader->scanned,
+					.thread = reader->thread,
+					.is_moved_part = true });
 }
 
 /* One finished record. False if there is no memory to take it: it stays in the ring. */
@@ -265,14 +259,16 @@ static bool take_record(struct merge *merge, struct reader *reader, const struct
 		return take_thread(merge, reader, (const struct record_thread *)record);
 	if (reader->process == MERGE_NO_PROCESS && !adopt(merge, reader))
 		return true;
-	if (!merge_process(merge, reader->process) || !take_moved_part(merge, reader, record))
+	if (!merge_process(merge, reader->process) || !make_room(reader))
 		return false;
-	return insert(merge, reader,
-		      &(struct entry){ .time = record->time,
-				       .rank = record_rank(record),
-				       .record = record,
-				       .end = end,
-				       .thread = reader->thread });
+	take_moved_part(merge, reader, record);
+	insert(merge, reader,
+	       &(struct entry){ .time = record->time,
+				.rank = record_rank(record),
+				.record = record,
+				.end = end,
+				.thread = reader->thread });
+	return true;
 }
 
 static void count_abandoned(struct merge *merge, struct reader *reader)

@@ -260,8 +260,8 @@ struct record_call {
 #define RECORD_ASIDE 0x80u
 
 /*
- * A record with MOMENT_SPLIT is two events, which nothing of its thread comes between: related was
- * given back at entry, as this part of the call, and object gained at return. So realloc costs one.
+ * A record with MOMENT_SPLIT is two events: related was given back at entry, as this part of the
+ * call, and object gained at return. So realloc costs one record.
  */
 #define RECORD_MOVED_PART 1u
 

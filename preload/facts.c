@@ -16,19 +16,20 @@
 #include "thread.h"
 #include "unwind.h"
 
-#define NOTE_MAX 8192 /* bytes of texts in one note */
+#define NOTE_MAX 8192 /* bytes of texts in one note of the start, on the first thread's stack */
+#define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */
 #define PART_MAX 3000 /* of one value: it must fit a packet */
 
-/* A note that is being put together. */
+/* A note that is being put together, in somebody's bytes. */
 struct note {
-	uint32_t pairs, used;
-	char text[NOTE_MAX];
+	uint32_t pairs, used, room;
+	char *text;
 };
 
 static void note_begin(struct note *note, const char *name)
 {
 	note->pairs = 0;
-	note->used = (uint32_t)plain_copy(note->text, name, NOTE_MAX);
+	note->used = (uint32_t)plain_copy(note->text, name, note->room);
 }
 
 /* Adds a pair; false where there is no room for it. value is cut at PART_MAX bytes. */
@@ -39,7 +40,7 @@ static bool note_add(struct note *note, const char *name, const char *value)
 
 	if (length > PART_MAX)
 		length = PART_MAX;
-	if (at + plain_length(name) + length + 2 > NOTE_MAX)
+	if (at + plain_length(name) + length + 2 > note->room)
 		return false;
 	at += (uint32_t)plain_copy(note->text + at, name, 64);
 	at += (uint32_t)plain_copy(note->text + at, value, length + 1);
@@ -224,7 +225,8 @@ static void tell_descriptors(struct note *note)
 
 void facts_tell_process(int argc, char **argv)
 {
-	struct note note;
+	char text[NOTE_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
 
 	__atomic_store_n(&thread_self->slot.floor, thread_self->last, __ATOMIC_RELAXED);
 	tell_identity(&note, argc, argv);
@@ -264,7 +266,8 @@ void facts_tell_gone(void)
 	const struct module *module;
 
 	while ((module = maps_take_gone()) != NULL) {
-		struct note note;
+		char text[SHORT_MAX];
+		struct note note = { .room = sizeof(text), .text = text };
 		char number[24] = "0x";
 
 		note_begin(&note, "~unmap");
@@ -320,7 +323,8 @@ static void note_add_count(struct note *note, const char *name, const uint64_t *
 void facts_tell_walker(bool is_there)
 {
 	struct thread *thread = thread_self;
-	struct note note;
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
 
 	if (!thread)
 		return;
@@ -335,7 +339,8 @@ void facts_tell_walker(bool is_there)
 void facts_tell_unwind(void)
 {
 	struct thread *thread = thread_self;
-	struct note note;
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
 
 	if (!thread)
 		return;

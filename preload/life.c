@@ -78,8 +78,9 @@ void life_tell_end(int32_t pid, int status)
 	for (uint32_t i = 0; i < used && i < ARENA_PROCESSES; i++) {
 		struct arena_process *process = &arena->processes[i];
 
+		/* Another one may have the same number, in a pid namespace of its own. */
 		if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ALIVE ||
-		    process->pid != pid)
+		    process->pid != pid || process->parent_pid != life.pid)
 			continue;
 		process->told_status = status;
 		__atomic_fetch_or(&process->flags, PROCESS_TOLD, __ATOMIC_RELEASE);

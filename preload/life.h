@@ -57,8 +57,8 @@ void life_seal(bool on);
 void life_forked(void);
 
 /*
- * A child has ended, as wait(2) says with this status. Whoever collects may have come too late to
- * see it itself, since the parent has taken the child away.
+ * A child of this process has ended, as wait(2) says with this status. Whoever collects may have
+ * come too late to see it itself, since the parent has taken the child away.
  */
 void life_tell_end(int32_t pid, int status);
 

@@ -4,7 +4,8 @@
 
 /*
  * A thread as the library knows it: its slot of the arena with what is private to the library
- * behind it. thread_self is the only thread-local variable there is.
+ * behind it. Few things are thread-local: thread_self, the contexts that a thread is in (names.c)
+ * and where its vfork returns to (hand_process.c).
  */
 
 #include <stdbool.h>
