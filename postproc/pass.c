@@ -132,17 +132,25 @@ static int fold_close(struct fold *fold, int rc, struct error *err)
 	return rc;
 }
 
+static int fold_write(struct fold *fold, const struct event *event, struct error *err)
+{
+	int rc = fold->options->writer->event(fold->writer_state, event, err);
+
+	return rc || fold->options->writer->is_directory ? rc
+							 : output_error(fold->options->output, err);
+}
+
 /* An event that select has left. */
-static int fold_event(struct fold *fold, const struct event *event, struct error *err)
+static inline int fold_event(struct fold *fold, const struct event *event, struct error *err)
 {
 	if (!event_is_call(event))
-		return fold->options->writer->event(fold->writer_state, event, err);
+		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
 	if (fold->leaks)
 		return leaks_event(fold->leaks, event, err);
 	if (fold->compress)
 		return compress_event(fold->compress, event, err);
-	return fold->options->writer->event(fold->writer_state, event, err);
+	return fold_write(fold, event, err);
 }
 
 static int fold_next(struct fold *fold, const struct event *event, struct error *err)
@@ -167,24 +175,26 @@ static int fold_next(struct fold *fold, const struct event *event, struct error 
 	return rc || !wanted ? rc : fold_event(fold, event, err);
 }
 
+/* Nearly all events are calls of which nothing is asked. */
 static int fold_all(struct fold *fold, struct error *err)
 {
 	const struct pass_options *options = fold->options;
+	bool keeps_calls = select_keeps_calls(fold->select);
 	const struct event *event;
-	int rc;
+	int rc = 0;
 
-	for (;;) {
+	while (rc == 0) {
 		if (options->stop && *options->stop)
 			return error_set(err, EINTR, "interrupted: the result is of a part");
 		rc = trace_next(fold->trace, &event, err);
 		if (rc <= 0)
 			return rc;
-		rc = fold_next(fold, event, err);
-		if (rc == 0 && !options->writer->is_directory)
-			rc = output_error(options->output, err);
-		if (rc)
-			return rc;
+		if (keeps_calls && fold->is_open && event_is_call(event))
+			rc = fold_event(fold, event, err);
+		else
+			rc = fold_next(fold, event, err);
 	}
+	return rc;
 }
 
 int pass_run(struct trace *trace, const struct pass_options *options, struct error *err)

@@ -371,6 +371,11 @@ int select_event(struct select *select, const struct event **event, struct error
 	return 1;
 }
 
+bool select_keeps_calls(const struct select *select)
+{
+	return select->keeps_calls;
+}
+
 bool select_has_process(const struct select *select)
 {
 	return !select->is_other;

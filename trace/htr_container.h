@@ -32,11 +32,10 @@ struct thread {
 	uint32_t model;
 };
 
-/* What the events of a shape have in common. */
+/* What the events of a shape have in common; event is its last one, which the trace handed out. */
 struct shape {
-	bool is_known;
+	bool is_known, is_entry;
 	uint32_t resource, values, rules, depth;
-	bool is_entry;
 	struct event event;
 };
 
@@ -77,6 +76,7 @@ struct container {
 	size_t next_packet;
 	uint32_t next_event;
 	bool has_events; /* and they are wanted */
+	uint32_t stop;	 /* the first event that something else comes before */
 	uint64_t calls;	 /* that stood before */
 	uint8_t *definitions, *events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];

@@ -97,8 +97,8 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	shape->depth = (uint32_t)fields->depth;
 	shape->is_entry = fields->moment == MOMENT_ENTER || fields->moment == MOMENT_HALF;
 	event = &shape->event;
-	event->kind = EVENT_CALL;
 	event->function = container->functions.items[fields->function];
+	event->kind = event->function->name[0] == WIRE_NOTE_PREFIX ? EVENT_NOTE : EVENT_CALL;
 	event->context = (uint32_t)fields->context;
 	event->type =
 		fields->type <= CALL_TYPE_ALLOC ? (enum call_type)fields->type : CALL_TYPE_NONE;

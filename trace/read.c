@@ -70,6 +70,7 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 	window->until = options->until;
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
+	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
 }
 
 struct trace *trace_create(const struct trace_options *options)
@@ -195,10 +196,36 @@ static void find_window(struct trace *trace, const struct event *event)
 	trace_place_window(trace, &base);
 }
 
-static bool is_in_time(const struct trace *trace, const struct event *event)
+/* True if the options' time, where it is known, has the event. */
+static bool is_in_time(struct trace *trace, const struct event *event)
 {
+	if (trace->window.is_wanted && trace->window.process != trace->process)
+		find_window(trace, event);
 	return event->kind != EVENT_CALL ||
 	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
+}
+
+static void note_progress(struct trace *trace)
+{
+	if (++trace->until_progress == TRACE_PROGRESS_EVENTS) {
+		trace->until_progress = 0;
+		trace->progress(trace->user, trace);
+	}
+}
+
+/* The trace has no more events, or fails. Returns rc. */
+static int end_trace(struct trace *trace, int rc)
+{
+	trace->tally.bytes = trace->part ? trace->tally.bytes : trace->source.offset;
+	if (rc == 0 && trace->source.damage) {
+		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
+		trace->tally.is_truncated = true;
+	}
+	trace->has_ended = true;
+	trace->result = rc;
+	if (trace->progress)
+		trace->progress(trace->user, NULL);
+	return rc;
 }
 
 int trace_next(struct trace *trace, const struct event **event, struct error *err)
@@ -209,26 +236,16 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
 	do {
 		rc = trace->next(trace, event, err);
-		if (trace->progress && ++trace->until_progress == TRACE_PROGRESS_EVENTS) {
-			trace->until_progress = 0;
-			trace->progress(trace->user, trace);
-		}
-		if (rc > 0 && trace->window.is_wanted && trace->window.process != trace->process)
-			find_window(trace, *event);
-	} while (rc > 0 && !is_in_time(trace, *event));
+		if (trace->progress)
+			note_progress(trace);
+		if (rc <= 0)
+			return end_trace(trace, rc);
+	} while (trace->has_window && !is_in_time(trace, *event));
 	if (trace->part)
 		trace->process = (struct trace_process *)trace->event.process;
 	else
 		trace->tally.bytes = trace->source.offset;
-	if (rc == 0 && trace->source.damage) {
-		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
-		trace->tally.is_truncated = true;
-	}
-	trace->has_ended = rc <= 0;
-	if (rc <= 0 && trace->progress)
-		trace->progress(trace->user, NULL);
-	trace->result = rc;
-	return rc;
+	return 1;
 }
 
 int trace_progress(const struct trace *trace)
@@ -399,7 +416,7 @@ static enum operation operation_of(const struct event *event)
 }
 
 /* ~lost says how many events its thread lost for one reason. */
-static void count_note(struct trace *trace, const struct event *event)
+void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *count;
 
@@ -424,7 +441,7 @@ void trace_finish_call(struct trace *trace, struct event *event)
 	}
 	if (event->function->name[0] == WIRE_NOTE_PREFIX) {
 		event->kind = EVENT_NOTE;
-		count_note(trace, event);
+		trace_count_note(trace, event);
 		return;
 	}
 	trace->tally.calls++;

@@ -6,31 +6,69 @@
  */
 #include "trace/htr_container.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trace/htr_bytes.h"
 
-static inline uint64_t column_number(const uint8_t **at)
-{
-	const uint8_t *from = *at;
-	uint64_t value = *from++;
+/* What a block's columns give for one event. The sign of left tells that one ran over its end. */
+struct columns {
+	const uint8_t **at;
+	const uint8_t *const *ends;
+	int64_t left;
+};
 
-	if (__builtin_expect(value >= 0x80, 0)) {
+/* Each further byte takes back the bit by which the one before it said that there is more. */
+static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
+{
+	*value = *at++;
+	if (__builtin_expect(*value >= 0x80, 0)) {
 		unsigned shift = 7;
 
-		value &= 0x7f;
-		do
-			value |= (uint64_t)(*from & 0x7f) << shift;
-		while (*from++ >= 0x80 && (shift += 7) < 70);
+		do {
+			*value += ((uint64_t)*at - 1) << shift;
+			shift += 7;
+		} while (*at++ >= 0x80 && shift < 70);
 	}
-	*at = from;
+	return at;
+}
+
+/*
+ * The same without branches up to eight bytes: times are as often one byte as two, and a wrong
+ * guess costs more than all of this. Pairs of 7 bits become 14, those 28, those 56.
+ */
+static inline const uint8_t *jump_number(const uint8_t *at, uint64_t *value)
+{
+	uint64_t bytes, ends;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	bytes = le64toh(bytes);
+	ends = ~bytes & 0x8080808080808080u;
+	if (__builtin_expect(!ends, 0))
+		return step_number(at, value);
+	bytes &= (ends ^ (ends - 1)) & 0x7f7f7f7f7f7f7f7fu;
+	bytes = (bytes & 0x007f007f007f007fu) | (bytes & 0x7f007f007f007f00u) >> 1;
+	bytes = (bytes & 0x00003fff00003fffu) | (bytes & 0x3fff00003fff0000u) >> 2;
+	*value = (uint32_t)bytes | bytes >> 32 << 28;
+	return at + __builtin_ctzll(ends) / 8 + 1;
+}
+
+static inline uint64_t column_number(struct columns *columns, enum htr_column column)
+{
+	const uint8_t *at = columns->at[column];
+	uint64_t value;
+
+	at = column == HTR_COLUMN_times ? jump_number(at, &value) : step_number(at, &value);
+	columns->at[column] = at;
+	columns->left |= columns->ends[column] - at;
 	return value;
 }
 
-static inline uint64_t column_difference(const uint8_t **at)
+static inline uint64_t column_difference(struct columns *columns, enum htr_column column)
 {
-	return htr_unzigzag(column_number(at));
+	return htr_unzigzag(column_number(columns, column));
 }
 
 static const struct backtrace *make_backtrace(struct trace *trace, uint32_t number)
@@ -67,9 +105,9 @@ static struct htr_model *begin_model(struct container *container, struct thread 
 	return *model;
 }
 
-static bool change_thread(struct container *container)
+static bool change_thread(struct container *container, struct columns *columns)
 {
-	uint64_t number = column_number(&container->columns[HTR_COLUMN_shapes]);
+	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
 	struct thread *thread;
 
 	if (number >= container->threads.count)
@@ -87,6 +125,7 @@ static bool take_arguments(struct container *container, struct event *event)
 			       .end = container->ends[HTR_COLUMN_others] };
 	uint64_t name;
 
+	event->argument_count = 0;
 	while (bytes.at < bytes.end && (name = take_number(&bytes)) != 0) {
 		struct wire_value *value = &container->arguments[event->argument_count];
 
@@ -106,7 +145,7 @@ static inline void set_times(struct container *container, const struct shape *sh
 	uint64_t time =
 		container->last_ns + (shape->rules & HTR_BACK ? 0 - values->time : values->time);
 
-	container->last_ns = time;
+	container->last_ns = event->time_ns = time;
 	event->enter_ns = shape->is_entry ? time : time - values->lasted;
 	event->leave_ns = shape->is_entry ? time + values->lasted : time;
 	event->time_ms = (uint32_t)(htr_stamp_at(&container->stamp, time) + values->stamp);
@@ -134,15 +173,14 @@ static inline void set_objects(struct htr_model *model, struct htr_site *site,
 	event->result = values->result + (shape->rules & HTR_RESULT_NEAR ? event->object : 0);
 }
 
-/* Fills the trace's event but for its backtrace. */
-static inline void set_event(struct trace *trace, struct htr_site *site, const struct shape *shape,
+/* Sets what the shape's events do not have in common, but for the backtrace. */
+static inline void set_event(struct trace *trace, struct htr_site *site, struct shape *shape,
 			     const struct htr_values *values)
 {
 	struct container *container = trace->container;
 	struct htr_model *model = container->model;
-	struct event *event = &trace->event;
+	struct event *event = &shape->event;
 
-	*event = shape->event;
 	event->process = trace->process;
 	set_times(container, shape, values, event);
 	set_objects(model, site, shape, values, event);
@@ -156,49 +194,71 @@ static inline void set_event(struct trace *trace, struct htr_site *site, const s
 	event->pthread = container->thread->pthread;
 }
 
-static bool is_inside(const struct container *container)
+/* The shape of the next event, which may be another thread's. NULL: damage. */
+static inline struct shape *take_shape_of(struct container *container, struct columns *columns)
 {
-	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
-		if (container->columns[i] > container->ends[i])
-			return false;
-	return true;
-}
-
-static enum got take_event(struct trace *trace)
-{
-	struct container *container = trace->container;
-	const uint8_t **columns = container->columns;
-	struct htr_values values = { 0 };
-	struct event *event = &trace->event;
-	struct htr_site *before, *site;
-	const struct shape *shape;
-	uint64_t number = column_number(&columns[HTR_COLUMN_shapes]);
-	uint32_t node;
+	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
 
 	if (number == 0) {
-		if (!change_thread(container))
-			return GOT_DAMAGE;
-		number = column_number(&columns[HTR_COLUMN_shapes]);
+		if (!change_thread(container, columns))
+			return NULL;
+		number = column_number(columns, HTR_COLUMN_shapes);
 	}
-	if (number - 1 >= container->shapes.count || !container->model)
-		return GOT_DAMAGE;
-	shape = &container->shapes.items[number - 1];
-	if (!shape->is_known)
+	if (number - 1 >= container->shapes.count || !container->model ||
+	    !container->shapes.items[number - 1].is_known)
+		return NULL;
+	return &container->shapes.items[number - 1];
+}
+
+static inline enum got take_values(struct container *container, struct shape **shape,
+				   struct htr_values *values)
+{
+	struct columns columns = { container->columns, container->ends, 0 };
+
+	*shape = take_shape_of(container, &columns);
+	if (!*shape)
 		return GOT_DAMAGE;
 #define VALUE(column, sign, name, description) \
-	if (shape->values & HTR_HAS_##name)    \
-		values.name = column_##sign(&columns[HTR_COLUMN_##column]);
+	if ((*shape)->values & HTR_HAS_##name) \
+		values->name = column_##sign(&columns, HTR_COLUMN_##column);
 #include "htr.def"
-	if (!is_inside(container))
+	return columns.left < 0 || values->node > container->nodes.count ? GOT_DAMAGE : GOT_IT;
+}
+
+/* What is not said is the node that followed the last one when that last came up. */
+static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
+{
+	struct htr_site *before = &model->sites[model->last];
+
+	if (shape->values & HTR_HAS_node)
+		before->next = (uint32_t)node;
+	model->last = before->next % HTR_SITES;
+	return before->next;
+}
+
+static void count_event(struct trace *trace, const struct event *event)
+{
+	trace->tally.packets++;
+	if (event->kind == EVENT_NOTE)
+		trace_count_note(trace, event);
+	else
+		trace->tally.calls++;
+}
+
+/* The event is the shape's own: what its events have in common stands in it already. */
+static enum got take_event(struct trace *trace, const struct event **result)
+{
+	struct container *container = trace->container;
+	struct htr_values values = { 0 };
+	struct shape *shape;
+	struct event *event;
+	uint32_t node;
+
+	if (take_values(container, &shape, &values) != GOT_IT)
 		return GOT_DAMAGE;
-	before = &container->model->sites[container->model->last];
-	node = shape->values & HTR_HAS_node ? (uint32_t)values.node : before->next;
-	if (values.node > container->nodes.count)
-		return GOT_DAMAGE;
-	before->next = node;
-	container->model->last = node % HTR_SITES;
-	site = htr_model_site(container->model, node);
-	set_event(trace, site, shape, &values);
+	node = follow(container->model, shape, values.node);
+	set_event(trace, htr_model_site(container->model, node), shape, &values);
+	event = &shape->event;
 	if (shape->rules & HTR_ARGUMENTS && !take_arguments(container, event))
 		return GOT_DAMAGE;
 	event->resource = registry_resource(&trace->registry, shape->resource);
@@ -209,8 +269,8 @@ static enum got take_event(struct trace *trace)
 		return GOT_NO_MEMORY;
 	event->index = ++container->calls;
 	container->next_event++;
-	trace->tally.packets++;
-	trace_finish_call(trace, event);
+	count_event(trace, event);
+	*result = event;
 	return GOT_IT;
 }
 
@@ -231,37 +291,69 @@ static int next_packets(struct trace *trace, struct error *err)
 	return rc;
 }
 
+/* How many of the block's events can be read before something else has to be done. */
+static void set_stop(struct trace *trace)
+{
+	struct container *container = trace->container;
+
+	container->stop = container->has_events && trace->process ? container->block.events : 0;
+	if (container->next_packet < container->packets.count &&
+	    container->packets.items[container->next_packet].place < container->stop)
+		container->stop = (uint32_t)container->packets.items[container->next_packet].place;
+}
+
+static int lose_events(struct trace *trace)
+{
+	struct container *container = trace->container;
+
+	container->has_events = false;
+	trace_add_damage(trace, trace->source.offset - container->block.events_packed,
+			 container->block.events_packed, "an event of a block makes no sense");
+	return 0;
+}
+
+/* What is no event: the packets that stand here, the next block. As next_packets(). */
+static int go_on(struct trace *trace, struct error *err)
+{
+	struct container *container = trace->container;
+	bool is_done = !container->has_events || container->next_event >= container->block.events;
+	int rc = 0;
+
+	if (container->next_packet < container->packets.count &&
+	    (!container->has_events ||
+	     container->packets.items[container->next_packet].place <= container->next_event)) {
+		rc = next_packets(trace, err);
+	} else if (!is_done) {
+		rc = lose_events(trace); /* of nobody: no process has come before them */
+	} else {
+		container->has_events = false;
+		if (container->next_packet == container->packets.count)
+			rc = container_next_block(trace, err);
+	}
+	set_stop(trace);
+	return rc;
+}
+
 static int next_htr(struct trace *trace, const struct event **result, struct error *err)
 {
 	struct container *container = trace->container;
 	int rc = 0;
 
-	*result = &trace->event;
 	while (rc == 0) {
-		enum got got;
+		enum got got = GOT_IT;
 
-		if (container->next_packet < container->packets.count &&
-		    (!container->has_events ||
-		     container->packets.items[container->next_packet].place <=
-			     container->next_event)) {
-			rc = next_packets(trace, err);
+		if (container->next_event >= container->stop) {
+			*result = &trace->event;
+			rc = go_on(trace, err);
 			continue;
 		}
-		if (!container->has_events || container->next_event >= container->block.events) {
-			container->has_events = false;
-			if (container->next_packet == container->packets.count)
-				rc = container_next_block(trace, err);
-			continue;
-		}
-		got = trace->process ? take_event(trace) : GOT_DAMAGE;
+		got = take_event(trace, result);
 		if (got == GOT_IT)
 			return 1;
 		if (got == GOT_NO_MEMORY)
 			return trace_no_memory(trace, err);
-		container->has_events = false;
-		trace_add_damage(trace, trace->source.offset - container->block.events_packed,
-				 container->block.events_packed,
-				 "an event of a block makes no sense");
+		rc = lose_events(trace);
+		set_stop(trace);
 	}
 	return rc == -ENODATA ? 0 : rc;
 }
@@ -314,7 +406,7 @@ int read_htr_open(struct trace *trace, struct error *err)
 	}
 	if (rc || !container || !container->zstd || !container->definitions || !container->events)
 		return error_system(err, ENOMEM, "reader of .htr");
-	if (trace->window.is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX)
+	if (trace->has_window)
 		container_read_index(trace);
 	rc = source_need(&trace->source, HTR_SIZE_file + HTR_SIZE_block, err);
 	if (rc == 0)

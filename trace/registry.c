@@ -199,7 +199,7 @@ static bool resource_equal(const void *item, const void *key)
 
 static struct resource_class *resource_find(const struct registry *registry, uint32_t ordinal)
 {
-	if (ordinal < sizeof(registry->small) / sizeof(*registry->small))
+	if (ordinal < REGISTRY_SMALL)
 		return registry->small[ordinal];
 	return table_find(&registry->resources, hash_two(registry->resources.seed, ordinal, 0),
 			  resource_equal, &ordinal);
@@ -219,7 +219,7 @@ static int resource_put(struct registry *registry, struct resource_class *resour
 	struct resource_class *old = resource_find(registry, resource->ordinal);
 
 	resource->id = registry->resource_count++;
-	if (resource->ordinal < sizeof(registry->small) / sizeof(*registry->small)) {
+	if (resource->ordinal < REGISTRY_SMALL) {
 		registry->small[resource->ordinal] = resource;
 		return 0;
 	}
@@ -228,7 +228,7 @@ static int resource_put(struct registry *registry, struct resource_class *resour
 	return table_add(&registry->resources, hash, resource);
 }
 
-const struct resource_class *registry_resource(struct registry *registry, uint32_t ordinal)
+const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal)
 {
 	struct resource_class *resource = resource_find(registry, ordinal);
 

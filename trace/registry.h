@@ -15,6 +15,8 @@
 #include "base/table.h"
 #include "trace/event.h"
 
+#define REGISTRY_SMALL 33u /* the ordinals of good streams are below it */
+
 struct mapping_range {
 	uint64_t from, to;
 	const struct trace_mapping *mapping;
@@ -38,8 +40,8 @@ struct registry {
 	uint32_t resource_count; /* for ids */
 
 	/* of the stream that is being read */
-	struct table resources;		  /* by ordinal */
-	struct resource_class *small[33]; /* the same for ordinals to 32, without a search */
+	struct table resources;			      /* by ordinal */
+	struct resource_class *small[REGISTRY_SMALL]; /* small ordinals', without a search */
 	struct {
 		struct mapping_range *items; /* by address, without overlaps */
 		size_t count, capacity;
@@ -70,8 +72,17 @@ const struct backtrace *registry_adopt_backtrace(struct registry *registry,
 struct trace_mapping *registry_adopt_mapping(struct registry *registry,
 					     const struct trace_mapping *other);
 
-/* The class with that ordinal; an unregistered one is made if there is none. */
-const struct resource_class *registry_resource(struct registry *registry, uint32_t ordinal);
+/* registry_resource() where the ordinal is unusual or new. */
+const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal);
+
+/* The class with that ordinal; an unregistered one is made if there is none. Of each call. */
+static inline const struct resource_class *registry_resource(struct registry *registry,
+							     uint32_t ordinal)
+{
+	if (ordinal < REGISTRY_SMALL && registry->small[ordinal])
+		return registry->small[ordinal];
+	return registry_search_resource(registry, ordinal);
+}
 
 /* Registers a class. *is_new: it is not the one that was known before. */
 const struct resource_class *

@@ -45,6 +45,7 @@ struct trace {
 	void *reader;	 /* of the two functions */
 	void *container; /* what the packets lie in, if they do */
 	bool wants_repeats;
+	bool has_window;	     /* not the whole trace is asked for: */
 	uint64_t since_ns, until_ns; /* calls outside are not handed out */
 	struct trace_window window;
 	bool has_ended;
@@ -74,10 +75,13 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 struct event *trace_new_event(struct trace *trace, enum event_kind kind);
 
 /*
- * Fills what follows from function, type, time_ms and the tail of a call, and counts it: kind,
- * operation, time_ns, tallies.
+ * Fills what follows from function, type, time_ms and the tail of a call that was a packet or a
+ * line, and counts it: kind, operation, time_ns, tallies.
  */
 void trace_finish_call(struct trace *trace, struct event *event);
+
+/* Counts a note, and what it says was lost. */
+void trace_count_note(struct trace *trace, const struct event *event);
 
 /* Where the run of the current stream lies, if that is known at this event. */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);

@@ -12,7 +12,8 @@
 struct kind {
 	const struct function *function;
 	const struct resource_class *resource;
-	uint32_t context, section, number;
+	uint32_t context, number;
+	uint64_t domain; /* objects of another one are others, though they have one name */
 };
 
 #define KINDS_MAX    (1u << 20)
@@ -40,14 +41,8 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct held) == 64, "as large as a 
 #define QUEUE_LENGTH 8u
 
 struct waiting {
-	struct key {
-		const struct leaks *leaks;
-		uint64_t object;
-		uint32_t ordinal, section;
-	} key;
-	uint64_t hash;
-	bool is_gain;	  /* then what is kept of it is here: */
-	struct held held; /* not set for what is lost */
+	uint64_t object, domain, hash;
+	struct held *held; /* what is gained, not yet in the table; NULL: a loss */
 };
 
 struct leaks {
@@ -107,17 +102,25 @@ static const struct kind *kind_of(const struct leaks *leaks, const struct held *
 	return leaks->kinds.items[held->kind];
 }
 
+/* The stream and the class in it. */
+static uint64_t domain_of(const struct event *event)
+{
+	return (uint64_t)event->process->section << 32 | event->resource->ordinal;
+}
+
 static bool kind_equal(const void *item, const void *key)
 {
 	const struct kind *one = item, *other = key;
 
 	return one->function == other->function && one->resource == other->resource &&
-	       one->context == other->context && one->section == other->section;
+	       one->context == other->context && one->domain == other->domain;
 }
 
 /* Returns NULL if there is no memory, or there are too many. */
-static struct kind *add_kind(struct leaks *leaks, const struct kind *like, uint64_t hash)
+static struct kind *add_kind(struct leaks *leaks, const struct kind *like)
 {
+	uint64_t hash = hash_two(leaks->kinds_table.seed, (uintptr_t)like->function,
+				 like->domain << 32 ^ like->domain >> 32 ^ like->context);
 	struct kind *kind = table_find(&leaks->kinds_table, hash, kind_equal, like);
 	struct kind **place;
 
@@ -138,61 +141,59 @@ static struct kind *add_kind(struct leaks *leaks, const struct kind *like, uint6
 /* Most calls are of a kind that was just there. */
 static const struct kind *find_kind(struct leaks *leaks, const struct event *event)
 {
-	struct kind like = { event->function, event->resource, event->context,
-			     event->process->section, 0 };
-	uint64_t hash = hash_two(leaks->kinds_table.seed, (uintptr_t)event->function,
-				 (uint64_t)like.section << 32 | event->context);
-	struct kind **recent = &leaks->recent[hash % KINDS_RECENT];
+	struct kind like = { event->function, event->resource, event->context, 0,
+			     domain_of(event) };
+	struct kind **recent = &leaks->recent[event->function->id % KINDS_RECENT];
 
 	if (!*recent || !kind_equal(*recent, &like))
-		*recent = add_kind(leaks, &like, hash);
+		*recent = add_kind(leaks, &like);
 	return *recent;
 }
 
-static bool held_equal(const void *item, const void *key)
+static struct held *take_spare(struct leaks *leaks)
 {
-	const struct held *held = item;
-	const struct key *wanted = key;
-	const struct kind *kind = kind_of(wanted->leaks, held);
+	struct held *held = leaks->spare;
 
-	return held->object == wanted->object && kind->resource->ordinal == wanted->ordinal &&
-	       kind->section == wanted->section;
+	if (!held)
+		return pool_alloc(&leaks->pool, sizeof(*held));
+	leaks->spare = held->next;
+	return held;
+}
+
+static void give_back(struct leaks *leaks, struct held *held)
+{
+	free(held->arguments);
+	held->next = leaks->spare;
+	leaks->spare = held;
 }
 
 static int add(struct leaks *leaks, struct waiting *call, struct error *err)
 {
-	struct held *held = leaks->spare;
-
-	if (held)
-		leaks->spare = held->next;
-	else
-		held = pool_alloc(&leaks->pool, sizeof(*held));
-	if (!held || table_add(&leaks->table, call->hash, held)) {
-		free(call->held.arguments);
-		return no_memory(err);
-	}
-	*held = call->held;
-	return 0;
+	if (table_add(&leaks->table, call->hash, call->held) == 0)
+		return 0;
+	give_back(leaks, call->held);
+	return no_memory(err);
 }
 
-static int gain(struct leaks *leaks, struct waiting *call, struct held *held, struct error *err)
+/* before: what has the same name already, or NULL. */
+static int gain(struct leaks *leaks, struct waiting *call, struct held *before, struct error *err)
 {
 	struct held **place;
 
-	if (!held)
+	if (!before)
 		return add(leaks, call, err);
-	if (kind_of(leaks, &call->held)->resource->flags & 1) {
-		held->count++;
-		free(call->held.arguments);
+	if (kind_of(leaks, call->held)->resource->flags & 1) {
+		before->count++;
+		give_back(leaks, call->held);
 		return 0;
 	}
 	place = ARRAY_ADD(&leaks->replaced);
 	if (!place) {
-		free(call->held.arguments);
+		give_back(leaks, call->held);
 		return no_memory(err);
 	}
-	table_remove(&leaks->table, call->hash, held);
-	*place = held;
+	table_remove(&leaks->table, call->hash, before);
+	*place = before;
 	return add(leaks, call, err);
 }
 
@@ -201,19 +202,32 @@ static void lose(struct leaks *leaks, uint64_t hash, struct held *held)
 	if (!held || --held->count)
 		return;
 	table_remove(&leaks->table, hash, held);
-	free(held->arguments);
-	held->next = leaks->spare;
-	leaks->spare = held;
+	give_back(leaks, held);
 }
 
-static int take_oldest(struct leaks *leaks, struct error *err)
+struct key {
+	const struct leaks *leaks;
+	uint64_t object, domain;
+};
+
+static bool held_equal(const void *item, const void *key)
+{
+	const struct held *held = item;
+	const struct key *wanted = key;
+
+	return held->object == wanted->object &&
+	       kind_of(wanted->leaks, held)->domain == wanted->domain;
+}
+
+static inline int take_oldest(struct leaks *leaks, struct error *err)
 {
 	struct waiting *call = &leaks->queue[leaks->oldest];
-	struct held *held = table_find(&leaks->table, call->hash, held_equal, &call->key);
+	struct key key = { leaks, call->object, call->domain };
+	struct held *held = table_find(&leaks->table, call->hash, held_equal, &key);
 
 	leaks->oldest = (leaks->oldest + 1) % QUEUE_LENGTH;
 	leaks->queued--;
-	if (call->is_gain)
+	if (call->held)
 		return gain(leaks, call, held, err);
 	lose(leaks, call->hash, held);
 	return 0;
@@ -230,31 +244,51 @@ static void fetch(const struct leaks *leaks)
 		table_fetch_item(&leaks->table, leaks->queue[before].hash);
 }
 
-static int keep(struct leaks *leaks, struct held *held, const struct event *event)
+/* NULL: no memory. */
+static struct held *keep(struct leaks *leaks, const struct event *event)
 {
 	const struct kind *kind = find_kind(leaks, event);
+	struct held *held = kind ? take_spare(leaks) : NULL;
 	bool has_arguments = leaks->with_arguments && event->argument_count;
 
-	if (!kind)
-		return -ENOMEM;
+	if (!held)
+		return NULL;
 	*held = (struct held){ .index = event->index,
 			       .object = event->object,
 			       .size = event->size,
 			       .time_ns = event->time_ns,
 			       .backtrace = event->backtrace,
-			       .arguments = has_arguments ? keep_arguments(event) : NULL,
 			       .kind = kind->number,
 			       .time_ms = event->time_ms,
 			       .thread = event->thread,
 			       .count = 1 };
-	return has_arguments && !held->arguments ? -ENOMEM : 0;
+	if (has_arguments)
+		held->arguments = keep_arguments(event);
+	if (!has_arguments || held->arguments)
+		return held;
+	give_back(leaks, held);
+	return NULL;
+}
+
+/* Puts the call behind those that wait. */
+static int queue_call(struct leaks *leaks, const struct event *event, struct error *err)
+{
+	struct waiting *call = &leaks->queue[(leaks->oldest + leaks->queued) % QUEUE_LENGTH];
+	bool is_gain = event->type == CALL_TYPE_ALLOC;
+
+	call->held = is_gain ? keep(leaks, event) : NULL;
+	if (is_gain && !call->held)
+		return no_memory(err);
+	call->object = event->object;
+	call->domain = domain_of(event);
+	call->hash = hash_two(leaks->table.seed, call->object, call->domain);
+	leaks->queued++;
+	fetch(leaks);
+	return 0;
 }
 
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
 {
-	struct waiting *call;
-	bool is_alloc = event->type == CALL_TYPE_ALLOC;
-
 	if (event->time_ns > leaks->last_ns)
 		leaks->last_ns = event->time_ns;
 	if (event->kind != EVENT_CALL || event->type == CALL_TYPE_NONE ||
@@ -266,17 +300,7 @@ int leaks_event(struct leaks *leaks, const struct event *event, struct error *er
 		if (rc)
 			return rc;
 	}
-	call = &leaks->queue[(leaks->oldest + leaks->queued) % QUEUE_LENGTH];
-	if (is_alloc && keep(leaks, &call->held, event))
-		return no_memory(err);
-	call->is_gain = is_alloc;
-	call->key = (struct key){ leaks, event->object, event->resource->ordinal,
-				  event->process->section };
-	call->hash = hash_two(leaks->table.seed, event->object,
-			      (uint64_t)event->process->section << 32 | event->resource->ordinal);
-	leaks->queued++;
-	fetch(leaks);
-	return 0;
+	return queue_call(leaks, event, err);
 }
 
 static int by_index(const void *one, const void *two)
@@ -394,7 +418,7 @@ void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
 			       .context = kind->context,
 			       .time_ms = held->time_ms,
 			       .thread = held->thread,
-			       .section = kind->section,
+			       .section = (uint32_t)(kind->domain >> 32),
 			       .count = held->count,
 			       .type = CALL_TYPE_ALLOC };
 	while (held->arguments && held->arguments[kept->argument_count].name)
@@ -419,8 +443,8 @@ static void free_arguments(struct leaks *leaks)
 	for (; leaks->queued; leaks->queued--) {
 		unsigned newest = (leaks->oldest + leaks->queued - 1) % QUEUE_LENGTH;
 
-		if (leaks->queue[newest].is_gain)
-			free(leaks->queue[newest].held.arguments);
+		if (leaks->queue[newest].held)
+			free(leaks->queue[newest].held->arguments);
 	}
 	for (size_t i = 0; i < leaks->replaced.count; i++)
 		free(leaks->replaced.items[i]->arguments);
