@@ -5,22 +5,30 @@
 #include <string.h>
 
 #define POOL_CHUNK (64u << 10)
-#define POOL_ALIGN 16u
 
 struct pool_chunk {
 	struct pool_chunk *next;
-	size_t size; /* of bytes */
+	size_t size; /* of bytes, a multiple of POOL_ALIGN */
 	_Alignas(POOL_ALIGN) unsigned char bytes[];
 };
 
-static struct pool_chunk *pool_grow(struct pool *pool, size_t size)
+static void pool_begin(struct pool *pool)
+{
+	pool->at = pool->chunks->bytes;
+	pool->left = pool->chunks->size;
+}
+
+void *pool_extend(struct pool *pool, size_t size)
 {
 	size_t wanted = size > POOL_CHUNK ? size : POOL_CHUNK;
 	struct pool_chunk *chunk;
 
+	if (size > PTRDIFF_MAX - POOL_CHUNK)
+		return NULL;
 	/* Large pools take large chunks, so that their number stays small. */
 	if (wanted < pool->total / 16 && pool->total < (256u << 20))
 		wanted = pool->total / 16;
+	wanted = (wanted + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
 	if (pool->limit && (wanted > pool->limit || pool->total > pool->limit - wanted))
 		return NULL;
 	chunk = malloc(sizeof(*chunk) + wanted);
@@ -29,27 +37,9 @@ static struct pool_chunk *pool_grow(struct pool *pool, size_t size)
 	chunk->size = wanted;
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	pool->used = 0;
 	pool->total += wanted;
-	return chunk;
-}
-
-void *pool_alloc(struct pool *pool, size_t size)
-{
-	struct pool_chunk *chunk = pool->chunks;
-	void *piece;
-
-	if (size > PTRDIFF_MAX - POOL_CHUNK)
-		return NULL;
-	size = (size + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
-	if (!chunk || chunk->size - pool->used < size) {
-		chunk = pool_grow(pool, size);
-		if (!chunk)
-			return NULL;
-	}
-	piece = chunk->bytes + pool->used;
-	pool->used += size;
-	return piece;
+	pool_begin(pool);
+	return pool_alloc(pool, size);
 }
 
 void *pool_zalloc(struct pool *pool, size_t size)
@@ -80,8 +70,8 @@ void pool_reset(struct pool *pool)
 	kept->next = NULL;
 	pool_free(pool);
 	pool->chunks = kept;
-	pool->used = 0;
 	pool->total = kept->size;
+	pool_begin(pool);
 }
 
 void pool_free(struct pool *pool)
@@ -95,6 +85,7 @@ void pool_free(struct pool *pool)
 		chunk = next;
 	}
 	pool->chunks = NULL;
-	pool->used = 0;
+	pool->at = NULL;
+	pool->left = 0;
 	pool->total = 0;
 }

@@ -10,17 +10,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define POOL_ALIGN 16u
+
 struct pool_chunk;
 
 struct pool {
 	struct pool_chunk *chunks; /* newest first */
-	size_t used;		   /* bytes of the newest one */
+	unsigned char *at;	   /* what is free of the newest one: */
+	size_t left;		   /* a multiple of POOL_ALIGN */
 	uint64_t total;		   /* bytes got from the system */
 	uint64_t limit;		   /* most of them; 0: none */
 };
 
+/* pool_alloc() where the newest chunk has no room. */
+void *pool_extend(struct pool *pool, size_t size);
+
 /* size bytes aligned for any type, not set; NULL: no memory, or over the limit. */
-void *pool_alloc(struct pool *pool, size_t size);
+static inline void *pool_alloc(struct pool *pool, size_t size)
+{
+	unsigned char *piece = pool->at;
+
+	if (size > pool->left || !piece)
+		return pool_extend(pool, size);
+	size = (size + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
+	pool->at += size;
+	pool->left -= size;
+	return piece;
+}
 
 /* As pool_alloc(), all zero. */
 void *pool_zalloc(struct pool *pool, size_t size);

@@ -40,10 +40,10 @@ enum decoded {
 
 /*
  * decode_call(&cursor, absent, wants_tail, &packet) and so on, one for each PACKET of wire.def.
- * What stands behind the known fields is ignored.
+ * What stands behind the known fields is ignored; the cursor stays.
  */
-#define PACKET(name, tag, description)                                                      \
-	enum decoded decode_##name(struct cursor *cursor, unsigned absent, bool wants_tail, \
+#define PACKET(name, tag, description)                                                            \
+	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
 				   struct wire_##name *packet);
 #define FIELD(kind, name, description)
 #define TAIL(kind, name, description)

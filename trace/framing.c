@@ -19,8 +19,12 @@ static const char tag_names[WIRE_PACKET_COUNT][5] = {
 #undef PACKET_END
 };
 
-static bool find_tag(const struct framing *framing, uint32_t tag, enum wire_packet *packet)
+static inline bool find_tag(const struct framing *framing, uint32_t tag, enum wire_packet *packet)
 {
+	/* Most packets are one of two. */
+	*packet = tag == framing->tags[WIRE_PACKET_CALL] ? WIRE_PACKET_CALL : WIRE_PACKET_BTRC;
+	if (framing->tags[*packet] == tag)
+		return true;
 	for (unsigned i = 0; i < WIRE_PACKET_COUNT; i++) {
 		if (framing->tags[i] == tag) {
 			*packet = (enum wire_packet)i;
@@ -67,42 +71,21 @@ static size_t next_handshake_size(const unsigned char *bytes, size_t left)
 	return size;
 }
 
-int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
-		 struct frame *frame, struct error *err)
+static uint32_t get_dword(const struct framing *framing, const unsigned char *at)
 {
-	struct cursor cursor = framing->cursor;
-	size_t left;
-	uint32_t size;
-	int rc = source_need(&trace->source, distance + WIRE_HEADER_SIZE, err);
+	uint32_t value;
 
-	if (rc)
-		return rc;
-	if (source_left(&trace->source) <= distance) {
-		frame->kind = source_left(&trace->source) == distance ? FRAME_END : FRAME_CUT;
-		return 0;
-	}
-	left = source_left(&trace->source) - distance;
-	cursor.at = source_at(&trace->source) + distance;
-	cursor.end = cursor.at + left;
-	if (left >= 2 && *cursor.at == WIRE_HANDSHAKE) {
-		rc = source_need(&trace->source, distance + 2 + cursor.at[1], err);
-		if (rc)
-			return rc;
-		left = source_left(&trace->source) - distance;
-		cursor.at = source_at(&trace->source) + distance;
-		cursor.end = cursor.at + left;
-		frame->size = (uint32_t)(trace->process ? next_handshake_size(cursor.at, left)
-							: framing_handshake_size(cursor.at, left));
-		frame->kind = FRAME_HANDSHAKE;
-		if (frame->size)
-			return 0;
-	}
-	if (left < WIRE_HEADER_SIZE) {
-		frame->kind = FRAME_CUT;
-		return 0;
-	}
-	frame->tag = cursor_dword(&cursor);
-	size = cursor_dword(&cursor);
+	memcpy(&value, at, sizeof(value));
+	return framing->cursor.is_swapped ? __builtin_bswap32(value) : value;
+}
+
+/* A packet's header; its bytes are there. */
+static inline void look_at_header(const struct framing *framing, const unsigned char *at,
+				  struct frame *frame)
+{
+	uint32_t size = get_dword(framing, at + 4);
+
+	frame->tag = get_dword(framing, at);
 	if (framing->is_size_first) {
 		uint32_t first = frame->tag;
 
@@ -114,6 +97,48 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 	if (size > WIRE_READ_MAX || size % 4 != 0 ||
 	    (frame->kind == FRAME_UNKNOWN && !is_tag_like(frame->tag)))
 		frame->kind = FRAME_DAMAGED;
+}
+
+/* What begins like a handshake may be one. Returns 1 if it is. */
+static int look_at_handshake(struct trace *trace, size_t distance, struct frame *frame,
+			     struct error *err)
+{
+	const struct source *source = &trace->source;
+	const unsigned char *at = source_at(source) + distance;
+	size_t left = source_left(source) - distance;
+	int rc = left < 2 ? 0 : source_need(&trace->source, distance + 2 + at[1], err);
+
+	if (left < 2 || rc)
+		return rc;
+	left = source_left(source) - distance;
+	at = source_at(source) + distance;
+	frame->size = (uint32_t)(trace->process ? next_handshake_size(at, left)
+						: framing_handshake_size(at, left));
+	frame->kind = FRAME_HANDSHAKE;
+	return frame->size != 0;
+}
+
+int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
+		 struct frame *frame, struct error *err)
+{
+	const struct source *source = &trace->source;
+	int rc = source_need(&trace->source, distance + WIRE_HEADER_SIZE, err);
+
+	if (rc)
+		return rc;
+	if (source_left(source) <= distance) {
+		frame->kind = source_left(source) == distance ? FRAME_END : FRAME_CUT;
+		return 0;
+	}
+	if (source_at(source)[distance] == WIRE_HANDSHAKE) {
+		rc = look_at_handshake(trace, distance, frame, err);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
+	if (source_left(source) - distance < WIRE_HEADER_SIZE)
+		frame->kind = FRAME_CUT;
+	else
+		look_at_header(framing, source_at(source) + distance, frame);
 	return 0;
 }
 
