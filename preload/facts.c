@@ -16,9 +16,9 @@
 #include "thread.h"
 #include "unwind.h"
 
-#define NOTE_MAX 8192 /* bytes of texts in one note of the start, on the first thread's stack */
+#define NOTE_MAX  8192 /* bytes of texts in one note of the start, on the first thread's stack */
 #define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */
-#define PART_MAX 3000 /* of one value: it must fit a packet */
+#define PART_MAX  3000 /* of one value: it must fit a packet */
 
 /* A note that is being put together, in somebody's bytes. */
 struct note {
