@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tables made by hand and our own; walks that must stop; tables that lie. For preload/cfi.c,
- * dwarf.c, maps.c, capture.c.
+ * dwarf_*.c, maps.c, capture_*.c.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

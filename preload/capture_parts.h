@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CAPTURE_PARTS_H
+#define CAPTURE_PARTS_H
+
+/*
+ * Between the two walks of capture.h, the plain one (capture_walk.c) and the one that remembers
+ * (capture_again.c): what of the stack may be read, a step by a rule, the next rule. What both do
+ * for each frame is inlined, what is rare is in capture_walk.c. Nobody else includes this.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "capture.h"
+#include "cfi.h"
+#include "dwarf.h"
+
+#define UNKNOWN_STACK_MAX ((uintptr_t)1 << 20)
+
+/*
+ * What may be read. Words at low up to low + span: on a known stack all of it, on an unknown one
+ * the page that was asked for last.
+ */
+struct window {
+	struct dwarf_memory memory; /* first: dwarf_step() hands it back to us */
+	uintptr_t low, span;
+	uintptr_t ask_low, ask_high; /* where one may ask for another page; 0, 0 on a known stack */
+};
+
+/* The frame that a walk has reached. */
+struct position {
+	uintptr_t ip, sp, fp;
+};
+
+struct walk {
+	uintptr_t *next, *end; /* room for the frames to come */
+	struct position at;
+	uintptr_t key; /* of the rule for at: at.ip, marked where it is exact (cfi.h) */
+	struct window window;
+};
+
+/* Opens the page of address, if it is one of an unknown stack and can be read. */
+bool capture_move_window(struct window *window, uintptr_t address);
+
+/* The window as the memory of dwarf_step(). */
+bool capture_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
+
+static inline bool window_is_open(const struct window *window, uintptr_t address)
+{
+	return address - window->low <= window->span;
+}
+
+static inline bool window_read(struct window *window, uintptr_t address, uintptr_t *value)
+{
+	if (__builtin_expect(!window_is_open(window, address), 0) &&
+	    !capture_move_window(window, address))
+		return false;
+	*value = *(const uintptr_t *)address;
+	return true;
+}
+
+/* Sets the window for a walk that starts at sp: below from nothing is ever read. */
+static inline void window_open(struct window *window, uintptr_t sp, uintptr_t from,
+			       const struct stack_bounds *stack)
+{
+	/* On an unknown stack nothing is open yet; this word only because something must be. */
+	static const uintptr_t open_word;
+	bool is_known = from >= stack->low && sp < stack->high && stack->high - sp >= 8;
+
+	window->memory.read = capture_read_memory;
+	window->low = is_known ? from : (uintptr_t)&open_word;
+	window->span = is_known ? stack->high - 8 - from : 0;
+	window->ask_low = is_known ? 0 : from;
+	window->ask_high = is_known ? 0 : sp + UNKNOWN_STACK_MAX;
+	if (window->ask_high < window->ask_low)
+		window->ask_high = ~(uintptr_t)0;
+}
+
+enum walk_state { WALK_ON, WALK_SIGNAL, WALK_FULL, WALK_DONE };
+
+static inline enum walk_state stop(enum capture_end why, enum capture_end *end)
+{
+	*end = why;
+	return WALK_DONE;
+}
+
+/* The CFA of a rule that is not the plain one: sp + cfa. */
+enum walk_state capture_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
+				 uintptr_t *cfa, enum capture_end *end);
+
+/* The rule where it is not at its own place, or the last one's hints have to be set. */
+struct cfi_rule *capture_search(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
+				struct cfi_rule *scratch);
+
+/* From a signal frame to what the signal interrupted, which may lie on another stack. */
+bool capture_read_signal(struct walk *walk, const struct stack_bounds *stack);
+
+/* One frame outwards by a rule of the table. Inlined: this is the whole cost of a backtrace. */
+static inline __attribute__((always_inline)) enum walk_state
+step(struct window *window, const struct cfi_rule *rule, struct position *at, enum capture_end *end)
+{
+	uintptr_t fp = at->fp;
+	uintptr_t cfa;
+
+	if (__builtin_expect(rule->form == CFI_SP, 1)) {
+		cfa = at->sp + (uintptr_t)rule->cfa;
+	} else if (rule->form == CFI_FP) {
+		cfa = fp + (uintptr_t)rule->cfa;
+	} else {
+		enum walk_state state = capture_find_cfa(window, rule, fp, &cfa, end);
+
+		if (state != WALK_ON)
+			return state;
+	}
+	if (__builtin_expect(cfa <= at->sp, 0))
+		return stop(CAPTURE_NOT_RISING, end);
+	if (rule->fp_form != CFI_FP_SAME) {
+		fp = (rule->fp_form == CFI_FP_AT_CFA ? cfa : fp) + (uintptr_t)rule->fp;
+		if (!window_read(window, fp, &at->fp))
+			return stop(CAPTURE_LEFT_STACK, end);
+	}
+	if (!window_read(window, cfa + (uintptr_t)rule->ra, &at->ip))
+		return stop(CAPTURE_LEFT_STACK, end);
+	at->ip = arch_plain_address(at->ip);
+	at->sp = cfa;
+	return WALK_ON;
+}
+
+static inline bool is_for(const struct cfi_rule *rule, uintptr_t ip)
+{
+	return __atomic_load_n(&rule->ip, __ATOMIC_ACQUIRE) == ip;
+}
+
+/* The rule at a place that a hint tells. */
+static inline struct cfi_rule *hinted(const struct cfi_table *table, const uint32_t *hint)
+{
+	return (struct cfi_rule *)(void *)((char *)table->rules +
+					   __atomic_load_n(hint, __ATOMIC_RELAXED));
+}
+
+/*
+ * The rule of ip, which came after last's frame. last knows whose rules came next before: with
+ * them the processor need not wait for the return address to go on. Where it is another, its place
+ * in the table is computed. The first hint is for ever, the second follows what comes; a recursion
+ * has two callers. It is replaced once in 16 times (sp is as good as random), or threads with
+ * several callers would pass its cache line to and fro.
+ */
+static inline __attribute__((always_inline)) struct cfi_rule *find_next(struct cfi_table *table,
+									uintptr_t ip, uintptr_t sp,
+									struct cfi_rule *last,
+									struct cfi_rule *scratch)
+{
+	struct cfi_rule *rule = hinted(table, &last->hint[0]);
+
+	if (__builtin_expect(is_for(rule, ip), 1))
+		return rule;
+	rule = hinted(table, &last->hint[1]);
+	if (is_for(rule, ip))
+		return rule;
+	rule = cfi_guess(table, ip);
+	if (__builtin_expect(!is_for(rule, ip) || (sp & 0xf0) == 0, 0))
+		return capture_search(table, ip, last, scratch);
+	return rule;
+}
+
+#endif
