@@ -1,148 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/htr.h"
+#include "collect/htr_parts.h"
 
 #include <stdlib.h>
 
-#include "base/table.h"
-
-#define EVENTS_MAX	24576u	     /* in a block: about 256 KiB */
-#define OTHERS_FULL	(192u << 10) /* bytes of others or of definitions that end a block early */
-#define EVENT_MOST	(320u << 10) /* what one event, or one piece of packets, adds at most */
-#define PATH_MAX_FRAMES WIRE_FRAMES_MAX
-
-/* A frame under a backtrace, and the backtrace of both. */
-struct node {
-	uint64_t address;
-	uint32_t parent;
-	uint32_t id; /* 0: free */
-};
-
-struct name {
-	const char *text;
-	size_t length;
-	uint32_t id;
-};
-
-struct names {
-	struct table table;
-	uint32_t count;
-};
-
-struct thread {
-	uint32_t id;
-	uint32_t number;
-	uint64_t pthread;
-	uint32_t block; /* the block in which model is its own */
-	uint32_t model;
-};
-
-/* All fields of struct htr_shape, packed to be compared at once. */
-struct shape_key {
-	uint64_t words[3];
-};
-
-struct shape {
-	struct shape_key key;
-	uint32_t id; /* 0: free */
-};
-
-/*
- * What was sent of a thread in this block, and its last backtrace: addresses and nodes, outermost
- * at the end, as merge has its frames.
- */
-struct model {
-	struct htr_model model;
-	uint32_t path_count;
-	uint64_t addresses[PATH_MAX_FRAMES];
-	uint32_t nodes[PATH_MAX_FRAMES];
-};
-
-struct column {
-	uint8_t *start, *at;
-};
-
-struct htr {
-	struct column columns[HTR_COLUMN_COUNT];
-	struct column definitions;
-	struct htr_block header; /* of the block that is being filled */
-	uint64_t last_ns;	 /* time of its last event */
-	uint64_t node_address;	 /* of the last node defined in it */
-	struct htr_stamp stamp;
-	uint32_t block; /* its number, from 1 */
-	bool has_failed;
-	struct names functions, argument_names;
-
-	struct node *nodes; /* a table, by parent and address */
-	uint64_t node_mask;
-	uint32_t node_count;
-
-	struct shape *shapes;
-	uint32_t shape_mask, shape_count;
-	struct shape *recent[256];
-
-	struct thread *thread_table; /* by number and pthread_t */
-	uint32_t thread_mask, thread_count;
-	struct thread *thread; /* of the last event; NULL: the block has none */
-	struct model *models[HTR_MODELS];
-	uint32_t model_count; /* that are in use in this block */
-};
-
-/* ---- bytes ---- */
-
-inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)
-{
-	while (value >= 0x80) {
-		*at++ = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	*at++ = (uint8_t)value;
-	return at;
-}
-
-static void put_number(struct column *to, uint64_t value)
-{
-	to->at = put_varint(to->at, value);
-}
-
-static void put_difference(struct column *to, uint64_t value)
-{
-	to->at = put_varint(to->at, htr_zigzag(value));
-}
-
-static void put_text_bytes(struct column *to, const char *text, size_t length)
-{
-	memcpy(to->at, text, length);
-	to->at += length;
-	*to->at++ = 0;
-}
-
-static void put_text(struct column *to, const char *text)
-{
-	put_text_bytes(to, text, strlen(text));
-}
-
-static void put_bytes(struct column *to, struct htr_bytes bytes)
-{
-	put_number(to, bytes.size);
-	memcpy(to->at, bytes.at, bytes.size);
-	to->at += bytes.size;
-}
-
-#define DEFINITION(name, description)                                               \
-	static void define_##name(struct htr *htr, const struct htr_##name *fields) \
-	{                                                                           \
-		struct column *to = &htr->definitions;                              \
-		*to->at++ = HTR_DEFINITION_##name;
-#define FIELD(kind, name, description) put_##kind(to, fields->name);
-#define DEFINITION_END(name)	       }
-#include "htr.def"
+#define OTHERS_FULL (192u << 10) /* bytes of others or of definitions that end a block early */
+#define EVENTS_MAX  24576u	 /* in a block: about 256 KiB */
+#define EVENT_MOST  (320u << 10) /* what one event, or one piece of packets, adds at most */
 
 /* ---- making ---- */
-
-static size_t column_size(const struct column *column)
-{
-	return (size_t)(column->at - column->start);
-}
 
 static bool make_column(struct column *column, size_t room)
 {
@@ -206,13 +71,6 @@ struct htr *htr_create(void)
 	return htr;
 }
 
-static void free_names(struct names *names)
-{
-	for (size_t i = 0; names->table.slots && i <= names->table.mask; i++)
-		free(names->table.slots[i].item);
-	table_free(&names->table);
-}
-
 void htr_destroy(struct htr *htr)
 {
 	if (!htr)
@@ -222,360 +80,13 @@ void htr_destroy(struct htr *htr)
 	free(htr->definitions.start);
 	for (uint32_t i = 0; i < HTR_MODELS; i++)
 		free(htr->models[i]);
-	free_names(&htr->functions);
-	free_names(&htr->argument_names);
+	htr_free_names(&htr->functions);
+	htr_free_names(&htr->argument_names);
 	free(htr->nodes);
 	free(htr->shapes);
 	free(htr->thread_table);
 	free(htr);
 }
-
-/* ---- names ---- */
-
-static bool name_equal(const void *item, const void *key)
-{
-	const struct name *one = item, *two = key;
-
-	return one->length == two->length && !memcmp(one->text, two->text, two->length);
-}
-
-/* The name as it is known. *is_new: it has just become so. NULL: no memory. */
-static const struct name *find_name(struct names *names, const char *text, size_t length,
-				    bool *is_new)
-{
-	struct name key = { text, length, 0 };
-	uint64_t hash = hash_bytes(names->table.seed, text, length);
-	struct name *found = table_find(&names->table, hash, name_equal, &key);
-
-	*is_new = false;
-	if (found)
-		return found;
-	found = malloc(sizeof(*found) + length + 1);
-	if (!found || table_add(&names->table, hash, found)) {
-		free(found);
-		return NULL;
-	}
-	memcpy(found + 1, text, length);
-	((char *)(found + 1))[length] = 0;
-	*found = (struct name){ (const char *)(found + 1), length, names->count++ };
-	*is_new = true;
-	return found;
-}
-
-uint32_t htr_function(struct htr *htr, const char *text, size_t length)
-{
-	bool is_new;
-	const struct name *name = find_name(&htr->functions, text, length, &is_new);
-
-	if (!name) {
-		htr->has_failed = true;
-		return 0;
-	}
-	if (is_new)
-		define_function(htr, &(struct htr_function){ .name = name->text });
-	return name->id;
-}
-
-/* ---- threads ---- */
-
-static uint64_t hash_thread(uint32_t number, uint64_t pthread)
-{
-	return hash_two(0, number, pthread);
-}
-
-static struct thread *thread_place(struct thread *table, uint64_t mask, uint32_t number,
-				   uint64_t pthread)
-{
-	uint64_t i = hash_thread(number, pthread) & mask;
-
-	while (table[i].block && (table[i].number != number || table[i].pthread != pthread))
-		i = (i + 1) & mask;
-	return &table[i];
-}
-
-static bool grow_threads(struct htr *htr)
-{
-	uint32_t mask = htr->thread_mask * 2 + 1;
-	struct thread *table = calloc(mask + 1ull, sizeof(*table));
-
-	if (!table)
-		return false;
-	for (uint32_t i = 0; i <= htr->thread_mask; i++) {
-		const struct thread *old = &htr->thread_table[i];
-
-		if (old->block)
-			*thread_place(table, mask, old->number, old->pthread) = *old;
-	}
-	free(htr->thread_table);
-	htr->thread_table = table;
-	htr->thread_mask = mask;
-	return true;
-}
-
-static struct thread *find_thread(struct htr *htr, uint32_t number, uint64_t pthread)
-{
-	struct thread *thread = thread_place(htr->thread_table, htr->thread_mask, number, pthread);
-
-	if (thread->block)
-		return thread;
-	if (htr->thread_count >= htr->thread_mask / 2) {
-		if (!grow_threads(htr))
-			return NULL;
-		thread = thread_place(htr->thread_table, htr->thread_mask, number, pthread);
-	}
-	*thread = (struct thread){ .id = htr->thread_count++,
-				   .number = number,
-				   .pthread = pthread,
-				   .block = htr->block,
-				   .model = HTR_MODELS };
-	define_thread(htr, &(struct htr_thread){ .id = number, .pthread = pthread });
-	return thread;
-}
-
-/* The thread's place in this block. NULL: no memory. */
-static struct model *take_model(struct htr *htr, struct thread *thread)
-{
-	struct model *model;
-
-	if (thread->block == htr->block && thread->model < HTR_MODELS)
-		return htr->models[thread->model];
-	model = htr->models[htr->model_count];
-	if (!model)
-		model = htr->models[htr->model_count] = malloc(sizeof(*model));
-	if (!model)
-		return NULL;
-	thread->block = htr->block;
-	thread->model = htr->model_count++;
-	htr_model_begin(&model->model);
-	model->path_count = 0;
-	return model;
-}
-
-static struct model *change_thread(struct htr *htr, uint32_t number, uint64_t pthread)
-{
-	struct thread *thread = find_thread(htr, number, pthread);
-	struct model *model = thread ? take_model(htr, thread) : NULL;
-
-	if (!model) {
-		htr->has_failed = true;
-		return NULL;
-	}
-	htr->thread = thread;
-	put_number(&htr->columns[HTR_COLUMN_shapes], 0);
-	put_number(&htr->columns[HTR_COLUMN_shapes], thread->id);
-	return model;
-}
-
-/* ---- backtraces ---- */
-
-inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
-{
-	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
-}
-
-static bool grow_nodes(struct htr *htr)
-{
-	uint64_t mask = htr->node_mask * 2 + 1;
-	struct node *table = calloc(mask + 1, sizeof(*table));
-
-	if (!table)
-		return false;
-	for (uint64_t i = 0; i <= htr->node_mask; i++) {
-		const struct node *old = &htr->nodes[i];
-		uint64_t at = hash_node(old->parent, old->address) & mask;
-
-		if (!old->id)
-			continue;
-		while (table[at].id)
-			at = (at + 1) & mask;
-		table[at] = *old;
-	}
-	free(htr->nodes);
-	htr->nodes = table;
-	htr->node_mask = mask;
-	return true;
-}
-
-static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
-{
-	uint64_t at;
-
-	if (htr->node_count >= htr->node_mask / 2 && !grow_nodes(htr)) {
-		htr->has_failed = true;
-		return 0;
-	}
-	at = hash_node(parent, address) & htr->node_mask;
-	while (htr->nodes[at].id)
-		at = (at + 1) & htr->node_mask;
-	htr->nodes[at] = (struct node){ address, parent, ++htr->node_count };
-	define_node(htr, &(struct htr_node){ parent, address - htr->node_address });
-	htr->node_address = address;
-	return htr->node_count;
-}
-
-inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
-{
-	for (uint64_t i = hash_node(parent, address) & htr->node_mask;;
-	     i = (i + 1) & htr->node_mask) {
-		const struct node *node = &htr->nodes[i];
-
-		if (!node->id)
-			return new_node(htr, parent, address);
-		if (node->address == address && node->parent == parent)
-			return node->id;
-	}
-}
-
-/* How many outer frames are as in the thread's last event. */
-inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
-{
-	uint32_t most = count < model->path_count ? count : model->path_count;
-	const uint64_t *one = model->addresses + PATH_MAX_FRAMES, *two = frames + count;
-	uint32_t same = 0;
-
-	while (same + 4 <= most) {
-		if ((one[-1] ^ two[-1]) | (one[-2] ^ two[-2]) | (one[-3] ^ two[-3]) |
-		    (one[-4] ^ two[-4]))
-			break;
-		one -= 4;
-		two -= 4;
-		same += 4;
-	}
-	while (same < most && *--one == *--two)
-		same++;
-	return same;
-}
-
-/* The backtrace as a node; asks the table for the changed frames only. */
-inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
-			   uint32_t count)
-{
-	uint32_t same, node;
-
-	if (count > PATH_MAX_FRAMES)
-		count = PATH_MAX_FRAMES;
-	same = common_frames(model, frames, count);
-	node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
-	for (uint32_t i = same; i < count; i++) {
-		uint64_t address = frames[count - 1 - i];
-
-		node = find_node(htr, node, address);
-		model->addresses[PATH_MAX_FRAMES - 1 - i] = address;
-		model->nodes[PATH_MAX_FRAMES - 1 - i] = node;
-	}
-	model->path_count = count;
-	return node;
-}
-
-/* ---- shapes ---- */
-
-/* One event on its way into the columns. */
-struct draft {
-	uint32_t has, rules, depth;
-	struct htr_values values;
-};
-
-inline_ uint64_t hash_shape(const struct shape_key *key)
-{
-	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
-			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
-}
-
-inline_ bool same_shape(const struct shape_key *one, const struct shape_key *two)
-{
-	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
-	       one->words[2] == two->words[2];
-}
-
-static struct shape *shape_place(struct shape *table, uint64_t mask, const struct shape_key *key)
-{
-	uint64_t i = hash_shape(key) & mask;
-
-	while (table[i].id && !same_shape(&table[i].key, key))
-		i = (i + 1) & mask;
-	return &table[i];
-}
-
-static bool grow_shapes(struct htr *htr)
-{
-	uint32_t mask = htr->shape_mask * 2 + 1;
-	struct shape *table = calloc(mask + 1ull, sizeof(*table));
-
-	if (!table)
-		return false;
-	for (uint32_t i = 0; i <= htr->shape_mask; i++)
-		if (htr->shapes[i].id)
-			*shape_place(table, mask, &htr->shapes[i].key) = htr->shapes[i];
-	free(htr->shapes);
-	htr->shapes = table;
-	htr->shape_mask = mask;
-	memset(htr->recent, 0, sizeof(htr->recent));
-	return true;
-}
-
-static void define(struct htr *htr, const struct draft *draft,
-		   const struct encode_packet_call *call, uint32_t function)
-{
-	define_shape(htr, &(struct htr_shape){
-				  .function = function,
-				  .resource = call->resource,
-				  .context = call->context,
-				  .type = call->type,
-				  .operation = call->what.operation,
-				  .moment = call->what.moment,
-				  .part = call->what.part,
-				  .bits = call->what.bits,
-				  .depth = draft->depth,
-				  .error = call->error,
-				  .values = draft->has,
-				  .rules = draft->rules,
-			  });
-}
-
-/* A shape that the table of the recent ones does not have. */
-static struct shape *find_shape(struct htr *htr, const struct shape_key *key, bool *is_new)
-{
-	struct shape *shape = shape_place(htr->shapes, htr->shape_mask, key);
-
-	*is_new = !shape->id;
-	if (shape->id)
-		return shape;
-	if (htr->shape_count >= htr->shape_mask / 2) {
-		if (!grow_shapes(htr)) {
-			htr->has_failed = true;
-			return shape;
-		}
-		shape = shape_place(htr->shapes, htr->shape_mask, key);
-	}
-	shape->key = *key;
-	shape->id = ++htr->shape_count;
-	return shape;
-}
-
-inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft,
-			      const struct encode_packet_call *call, uint32_t function)
-{
-	struct shape_key key = { {
-		function | (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
-			(uint64_t)draft->depth << 48 | (uint64_t)call->resource << 56,
-		call->error | (uint64_t)call->context << 32,
-		call->what.operation | (uint64_t)call->what.moment << 8 |
-			(uint64_t)call->what.part << 16 | (uint64_t)call->what.bits << 24 |
-			(uint64_t)call->type << 32,
-	} };
-	struct shape **recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
-	bool is_new;
-
-	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
-		return (*recent)->id;
-	/* its place may be another after this: grow_shapes() empties the table of the recent */
-	*recent = find_shape(htr, &key, &is_new);
-	if (is_new)
-		define(htr, draft, call, function);
-	return (*recent)->id;
-}
-
-_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct shape_key has room");
 
 /* ---- events ---- */
 
@@ -709,10 +220,10 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	    htr->thread->pthread == call->pthread)
 		model = htr->models[htr->thread->model];
 	else
-		model = change_thread(htr, call->thread, call->pthread);
+		model = htr_change_thread(htr, call->thread, call->pthread);
 	if (!model)
 		return false;
-	node = find_path(htr, model, event->frames, event->frame_count);
+	node = htr_find_path(htr, model, event->frames, event->frame_count);
 	before = &model->model.sites[model->model.last];
 	if (node != before->next) {
 		draft.values.node = node;
@@ -725,7 +236,7 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	draft_object(&draft, &model->model, site, call);
 	draft_site(&draft, &model->model, site, call);
 	draft_others(&draft, &model->model, call);
-	put_event(htr, shape_number(htr, &draft, call, event->function), &draft);
+	put_event(htr, htr_shape_number(htr, &draft, call, event->function), &draft);
 	return true;
 }
 
@@ -739,7 +250,7 @@ void htr_argument(struct htr *htr, const char *name, size_t name_length, const c
 	/* hosts' arguments are far below; those of a strange stream need not be */
 	if (column_size(to) + name_length + length > OTHERS_FULL + EVENT_MOST)
 		return;
-	known = find_name(&htr->argument_names, name, name_length, &is_new);
+	known = htr_find_name(&htr->argument_names, name, name_length, &is_new);
 	if (!known) {
 		htr->has_failed = true;
 		return;

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* What events have in common, each with a number: names, threads, backtraces, shapes. */
+#include "collect/htr_parts.h"
+
+#include <stdlib.h>
+
+/* ---- names ---- */
+
+static bool name_equal(const void *item, const void *key)
+{
+	const struct name *one = item, *two = key;
+
+	return one->length == two->length && !memcmp(one->text, two->text, two->length);
+}
+
+const struct name *htr_find_name(struct names *names, const char *text, size_t length, bool *is_new)
+{
+	struct name key = { text, length, 0 };
+	uint64_t hash = hash_bytes(names->table.seed, text, length);
+	struct name *found = table_find(&names->table, hash, name_equal, &key);
+
+	*is_new = false;
+	if (found)
+		return found;
+	found = malloc(sizeof(*found) + length + 1);
+	if (!found || table_add(&names->table, hash, found)) {
+		free(found);
+		return NULL;
+	}
+	memcpy(found + 1, text, length);
+	((char *)(found + 1))[length] = 0;
+	*found = (struct name){ (const char *)(found + 1), length, names->count++ };
+	*is_new = true;
+	return found;
+}
+
+uint32_t htr_function(struct htr *htr, const char *text, size_t length)
+{
+	bool is_new;
+	const struct name *name = htr_find_name(&htr->functions, text, length, &is_new);
+
+	if (!name) {
+		htr->has_failed = true;
+		return 0;
+	}
+	if (is_new)
+		define_function(htr, &(struct htr_function){ .name = name->text });
+	return name->id;
+}
+
+void htr_free_names(struct names *names)
+{
+	for (size_t i = 0; names->table.slots && i <= names->table.mask; i++)
+		free(names->table.slots[i].item);
+	table_free(&names->table);
+}
+
+/* ---- threads ---- */
+
+static uint64_t hash_thread(uint32_t number, uint64_t pthread)
+{
+	return hash_two(0, number, pthread);
+}
+
+static struct thread *thread_place(struct thread *table, uint64_t mask, uint32_t number,
+				   uint64_t pthread)
+{
+	uint64_t i = hash_thread(number, pthread) & mask;
+
+	while (table[i].block && (table[i].number != number || table[i].pthread != pthread))
+		i = (i + 1) & mask;
+	return &table[i];
+}
+
+static bool grow_threads(struct htr *htr)
+{
+	uint32_t mask = htr->thread_mask * 2 + 1;
+	struct thread *table = calloc(mask + 1ull, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint32_t i = 0; i <= htr->thread_mask; i++) {
+		const struct thread *old = &htr->thread_table[i];
+
+		if (old->block)
+			*thread_place(table, mask, old->number, old->pthread) = *old;
+	}
+	free(htr->thread_table);
+	htr->thread_table = table;
+	htr->thread_mask = mask;
+	return true;
+}
+
+static struct thread *find_thread(struct htr *htr, uint32_t number, uint64_t pthread)
+{
+	struct thread *thread = thread_place(htr->thread_table, htr->thread_mask, number, pthread);
+
+	if (thread->block)
+		return thread;
+	if (htr->thread_count >= htr->thread_mask / 2) {
+		if (!grow_threads(htr))
+			return NULL;
+		thread = thread_place(htr->thread_table, htr->thread_mask, number, pthread);
+	}
+	*thread = (struct thread){ .id = htr->thread_count++,
+				   .number = number,
+				   .pthread = pthread,
+				   .block = htr->block,
+				   .model = HTR_MODELS };
+	define_thread(htr, &(struct htr_thread){ .id = number, .pthread = pthread });
+	return thread;
+}
+
+/* The thread's place in this block. NULL: no memory. */
+static struct model *take_model(struct htr *htr, struct thread *thread)
+{
+	struct model *model;
+
+	if (thread->block == htr->block && thread->model < HTR_MODELS)
+		return htr->models[thread->model];
+	model = htr->models[htr->model_count];
+	if (!model)
+		model = htr->models[htr->model_count] = malloc(sizeof(*model));
+	if (!model)
+		return NULL;
+	thread->block = htr->block;
+	thread->model = htr->model_count++;
+	htr_model_begin(&model->model);
+	model->path_count = 0;
+	return model;
+}
+
+struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread)
+{
+	struct thread *thread = find_thread(htr, number, pthread);
+	struct model *model = thread ? take_model(htr, thread) : NULL;
+
+	if (!model) {
+		htr->has_failed = true;
+		return NULL;
+	}
+	htr->thread = thread;
+	put_number(&htr->columns[HTR_COLUMN_shapes], 0);
+	put_number(&htr->columns[HTR_COLUMN_shapes], thread->id);
+	return model;
+}
+
+/* ---- backtraces ---- */
+
+inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
+{
+	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
+}
+
+static bool grow_nodes(struct htr *htr)
+{
+	uint64_t mask = htr->node_mask * 2 + 1;
+	struct node *table = calloc(mask + 1, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint64_t i = 0; i <= htr->node_mask; i++) {
+		const struct node *old = &htr->nodes[i];
+		uint64_t at = hash_node(old->parent, old->address) & mask;
+
+		if (!old->id)
+			continue;
+		while (table[at].id)
+			at = (at + 1) & mask;
+		table[at] = *old;
+	}
+	free(htr->nodes);
+	htr->nodes = table;
+	htr->node_mask = mask;
+	return true;
+}
+
+static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
+{
+	uint64_t at;
+
+	if (htr->node_count >= htr->node_mask / 2 && !grow_nodes(htr)) {
+		htr->has_failed = true;
+		return 0;
+	}
+	at = hash_node(parent, address) & htr->node_mask;
+	while (htr->nodes[at].id)
+		at = (at + 1) & htr->node_mask;
+	htr->nodes[at] = (struct node){ address, parent, ++htr->node_count };
+	define_node(htr, &(struct htr_node){ parent, address - htr->node_address });
+	htr->node_address = address;
+	return htr->node_count;
+}
+
+inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
+{
+	for (uint64_t i = hash_node(parent, address) & htr->node_mask;;
+	     i = (i + 1) & htr->node_mask) {
+		const struct node *node = &htr->nodes[i];
+
+		if (!node->id)
+			return new_node(htr, parent, address);
+		if (node->address == address && node->parent == parent)
+			return node->id;
+	}
+}
+
+/* How many outer frames are as in the thread's last event. */
+inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
+{
+	uint32_t most = count < model->path_count ? count : model->path_count;
+	const uint64_t *one = model->addresses + PATH_MAX_FRAMES, *two = frames + count;
+	uint32_t same = 0;
+
+	while (same + 4 <= most) {
+		if ((one[-1] ^ two[-1]) | (one[-2] ^ two[-2]) | (one[-3] ^ two[-3]) |
+		    (one[-4] ^ two[-4]))
+			break;
+		one -= 4;
+		two -= 4;
+		same += 4;
+	}
+	while (same < most && *--one == *--two)
+		same++;
+	return same;
+}
+
+uint32_t htr_find_path(struct htr *htr, struct model *model, const uint64_t *frames, uint32_t count)
+{
+	uint32_t same, node;
+
+	if (count > PATH_MAX_FRAMES)
+		count = PATH_MAX_FRAMES;
+	same = common_frames(model, frames, count);
+	node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
+	for (uint32_t i = same; i < count; i++) {
+		uint64_t address = frames[count - 1 - i];
+
+		node = find_node(htr, node, address);
+		model->addresses[PATH_MAX_FRAMES - 1 - i] = address;
+		model->nodes[PATH_MAX_FRAMES - 1 - i] = node;
+	}
+	model->path_count = count;
+	return node;
+}
+
+/* ---- shapes ---- */
+
+inline_ uint64_t hash_shape(const struct shape_key *key)
+{
+	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
+			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
+}
+
+inline_ bool same_shape(const struct shape_key *one, const struct shape_key *two)
+{
+	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
+	       one->words[2] == two->words[2];
+}
+
+static struct shape *shape_place(struct shape *table, uint64_t mask, const struct shape_key *key)
+{
+	uint64_t i = hash_shape(key) & mask;
+
+	while (table[i].id && !same_shape(&table[i].key, key))
+		i = (i + 1) & mask;
+	return &table[i];
+}
+
+static bool grow_shapes(struct htr *htr)
+{
+	uint32_t mask = htr->shape_mask * 2 + 1;
+	struct shape *table = calloc(mask + 1ull, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint32_t i = 0; i <= htr->shape_mask; i++)
+		if (htr->shapes[i].id)
+			*shape_place(table, mask, &htr->shapes[i].key) = htr->shapes[i];
+	free(htr->shapes);
+	htr->shapes = table;
+	htr->shape_mask = mask;
+	memset(htr->recent, 0, sizeof(htr->recent));
+	return true;
+}
+
+static void define(struct htr *htr, const struct draft *draft,
+		   const struct encode_packet_call *call, uint32_t function)
+{
+	define_shape(htr, &(struct htr_shape){
+				  .function = function,
+				  .resource = call->resource,
+				  .context = call->context,
+				  .type = call->type,
+				  .operation = call->what.operation,
+				  .moment = call->what.moment,
+				  .part = call->what.part,
+				  .bits = call->what.bits,
+				  .depth = draft->depth,
+				  .error = call->error,
+				  .values = draft->has,
+				  .rules = draft->rules,
+			  });
+}
+
+/* A shape that the table of the recent ones does not have. */
+static struct shape *find_shape(struct htr *htr, const struct shape_key *key, bool *is_new)
+{
+	struct shape *shape = shape_place(htr->shapes, htr->shape_mask, key);
+
+	*is_new = !shape->id;
+	if (shape->id)
+		return shape;
+	if (htr->shape_count >= htr->shape_mask / 2) {
+		if (!grow_shapes(htr)) {
+			htr->has_failed = true;
+			return shape;
+		}
+		shape = shape_place(htr->shapes, htr->shape_mask, key);
+	}
+	shape->key = *key;
+	shape->id = ++htr->shape_count;
+	return shape;
+}
+
+uint32_t htr_shape_number(struct htr *htr, const struct draft *draft,
+			  const struct encode_packet_call *call, uint32_t function)
+{
+	struct shape_key key = { {
+		function | (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
+			(uint64_t)draft->depth << 48 | (uint64_t)call->resource << 56,
+		call->error | (uint64_t)call->context << 32,
+		call->what.operation | (uint64_t)call->what.moment << 8 |
+			(uint64_t)call->what.part << 16 | (uint64_t)call->what.bits << 24 |
+			(uint64_t)call->type << 32,
+	} };
+	struct shape **recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
+	bool is_new;
+
+	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
+		return (*recent)->id;
+	/* its place may be another after this: grow_shapes() empties the table of the recent */
+	*recent = find_shape(htr, &key, &is_new);
+	if (is_new)
+		define(htr, draft, call, function);
+	return (*recent)->id;
+}
+
+_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct shape_key has room");

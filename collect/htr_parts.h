@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HTR_PARTS_H
+#define HTR_PARTS_H
+
+/*
+ * Between the parts of htr.h: htr.c puts events into the columns of a block, htr_known.c gives
+ * numbers to what they have in common and defines it. Nobody else includes this.
+ */
+
+#include "base/table.h"
+#include "collect/htr.h"
+
+#define PATH_MAX_FRAMES WIRE_FRAMES_MAX
+
+/* A frame under a backtrace, and the backtrace of both. */
+struct node {
+	uint64_t address;
+	uint32_t parent;
+	uint32_t id; /* 0: free */
+};
+
+struct name {
+	const char *text;
+	size_t length;
+	uint32_t id;
+};
+
+struct names {
+	struct table table;
+	uint32_t count;
+};
+
+struct thread {
+	uint32_t id;
+	uint32_t number;
+	uint64_t pthread;
+	uint32_t block; /* the block in which model is its own */
+	uint32_t model;
+};
+
+/* All fields of struct htr_shape, packed to be compared at once. */
+struct shape_key {
+	uint64_t words[3];
+};
+
+struct shape {
+	struct shape_key key;
+	uint32_t id; /* 0: free */
+};
+
+/*
+ * What was sent of a thread in this block, and its last backtrace: addresses and nodes, outermost
+ * at the end, as merge has its frames.
+ */
+struct model {
+	struct htr_model model;
+	uint32_t path_count;
+	uint64_t addresses[PATH_MAX_FRAMES];
+	uint32_t nodes[PATH_MAX_FRAMES];
+};
+
+struct column {
+	uint8_t *start, *at;
+};
+
+struct htr {
+	struct column columns[HTR_COLUMN_COUNT];
+	struct column definitions;
+	struct htr_block header; /* of the block that is being filled */
+	uint64_t last_ns;	 /* time of its last event */
+	uint64_t node_address;	 /* of the last node defined in it */
+	struct htr_stamp stamp;
+	uint32_t block; /* its number, from 1 */
+	bool has_failed;
+	struct names functions, argument_names;
+
+	struct node *nodes; /* a table, by parent and address */
+	uint64_t node_mask;
+	uint32_t node_count;
+
+	struct shape *shapes;
+	uint32_t shape_mask, shape_count;
+	struct shape *recent[256];
+
+	struct thread *thread_table; /* by number and pthread_t */
+	uint32_t thread_mask, thread_count;
+	struct thread *thread; /* of the last event; NULL: the block has none */
+	struct model *models[HTR_MODELS];
+	uint32_t model_count; /* that are in use in this block */
+};
+
+/* One event on its way into the columns. */
+struct draft {
+	uint32_t has, rules, depth;
+	struct htr_values values;
+};
+
+inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+	while (value >= 0x80) {
+		*at++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+inline_ void put_number(struct column *to, uint64_t value)
+{
+	to->at = put_varint(to->at, value);
+}
+
+inline_ void put_difference(struct column *to, uint64_t value)
+{
+	to->at = put_varint(to->at, htr_zigzag(value));
+}
+
+inline_ void put_text_bytes(struct column *to, const char *text, size_t length)
+{
+	memcpy(to->at, text, length);
+	to->at += length;
+	*to->at++ = 0;
+}
+
+inline_ void put_text(struct column *to, const char *text)
+{
+	put_text_bytes(to, text, strlen(text));
+}
+
+inline_ void put_bytes(struct column *to, struct htr_bytes bytes)
+{
+	put_number(to, bytes.size);
+	memcpy(to->at, bytes.at, bytes.size);
+	to->at += bytes.size;
+}
+
+#define DEFINITION(name, description)                                                \
+	inline_ void define_##name(struct htr *htr, const struct htr_##name *fields) \
+	{                                                                            \
+		struct column *to = &htr->definitions;                               \
+		*to->at++ = HTR_DEFINITION_##name;
+#define FIELD(kind, name, description) put_##kind(to, fields->name);
+#define DEFINITION_END(name)	       }
+#include "htr.def"
+
+inline_ size_t column_size(const struct column *column)
+{
+	return (size_t)(column->at - column->start);
+}
+
+/* The name as it is known. *is_new: it has just become so. NULL: no memory. */
+const struct name *htr_find_name(struct names *names, const char *text, size_t length,
+				 bool *is_new);
+
+void htr_free_names(struct names *names);
+
+/* The next event is of that thread. NULL: no memory. */
+struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
+
+/* The backtrace as a node; asks the table for the changed frames only. */
+uint32_t htr_find_path(struct htr *htr, struct model *model, const uint64_t *frames,
+		       uint32_t count);
+
+/* The shape of the event, which is defined if it is new. */
+uint32_t htr_shape_number(struct htr *htr, const struct draft *draft,
+			  const struct encode_packet_call *call, uint32_t function);
+
+#endif
