@@ -88,6 +88,112 @@ void htr_destroy(struct htr *htr)
 	free(htr);
 }
 
+/* ---- what is known of an event ---- */
+
+inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
+{
+	for (uint64_t i = hash_node(parent, address) & htr->node_mask;;
+	     i = (i + 1) & htr->node_mask) {
+		const struct node *node = &htr->nodes[i];
+
+		if (!node->id)
+			return htr_new_node(htr, parent, address);
+		if (node->address == address && node->parent == parent)
+			return node->id;
+	}
+}
+
+/* How many outer frames are as in the thread's last event. */
+inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
+{
+	uint32_t most = count < model->path_count ? count : model->path_count;
+	const uint64_t *one = model->addresses + PATH_MAX_FRAMES, *two = frames + count;
+	uint32_t same = 0;
+
+	while (same + 4 <= most) {
+		if ((one[-1] ^ two[-1]) | (one[-2] ^ two[-2]) | (one[-3] ^ two[-3]) |
+		    (one[-4] ^ two[-4]))
+			break;
+		one -= 4;
+		two -= 4;
+		same += 4;
+	}
+	while (same < most && *--one == *--two)
+		same++;
+	return same;
+}
+
+/* The backtrace as a node; asks the table for the changed frames only. */
+inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
+			   uint32_t count)
+{
+	uint32_t same, node;
+
+	if (count > PATH_MAX_FRAMES)
+		count = PATH_MAX_FRAMES;
+	same = common_frames(model, frames, count);
+	node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
+	for (uint32_t i = same; i < count; i++) {
+		uint64_t address = frames[count - 1 - i];
+
+		node = find_node(htr, node, address);
+		model->addresses[PATH_MAX_FRAMES - 1 - i] = address;
+		model->nodes[PATH_MAX_FRAMES - 1 - i] = node;
+	}
+	model->path_count = count;
+	return node;
+}
+
+/* One event on its way into the columns. */
+struct draft {
+	uint32_t has, rules, depth;
+	struct htr_values values;
+};
+
+static void define(struct htr *htr, const struct draft *draft,
+		   const struct encode_packet_call *call, uint32_t function)
+{
+	define_shape(htr, &(struct htr_shape){
+				  .function = function,
+				  .resource = call->resource,
+				  .context = call->context,
+				  .type = call->type,
+				  .operation = call->what.operation,
+				  .moment = call->what.moment,
+				  .part = call->what.part,
+				  .bits = call->what.bits,
+				  .depth = draft->depth,
+				  .error = call->error,
+				  .values = draft->has,
+				  .rules = draft->rules,
+			  });
+}
+
+inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft,
+			      const struct encode_packet_call *call, uint32_t function)
+{
+	struct shape_key key = { {
+		function | (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
+			(uint64_t)draft->depth << 48 | (uint64_t)call->resource << 56,
+		call->error | (uint64_t)call->context << 32,
+		call->what.operation | (uint64_t)call->what.moment << 8 |
+			(uint64_t)call->what.part << 16 | (uint64_t)call->what.bits << 24 |
+			(uint64_t)call->type << 32,
+	} };
+	struct shape **recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
+	bool is_new;
+
+	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
+		return (*recent)->id;
+	/* its place may be another after this: grow_shapes() empties the table of the recent */
+	*recent = htr_find_shape(htr, &key, &is_new);
+	if (is_new)
+		define(htr, draft, call, function);
+	return (*recent)->id;
+}
+
+_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct shape_key has room");
+
 /* ---- events ---- */
 
 /* Sets a value that is there unless it is 0. */
@@ -223,7 +329,7 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 		model = htr_change_thread(htr, call->thread, call->pthread);
 	if (!model)
 		return false;
-	node = htr_find_path(htr, model, event->frames, event->frame_count);
+	node = find_path(htr, model, event->frames, event->frame_count);
 	before = &model->model.sites[model->model.last];
 	if (node != before->next) {
 		draft.values.node = node;
@@ -236,7 +342,7 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	draft_object(&draft, &model->model, site, call);
 	draft_site(&draft, &model->model, site, call);
 	draft_others(&draft, &model->model, call);
-	put_event(htr, htr_shape_number(htr, &draft, call, event->function), &draft);
+	put_event(htr, shape_number(htr, &draft, call, event->function), &draft);
 	return true;
 }
 

@@ -147,11 +147,6 @@ struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthre
 
 /* ---- backtraces ---- */
 
-inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
-{
-	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
-}
-
 static bool grow_nodes(struct htr *htr)
 {
 	uint64_t mask = htr->node_mask * 2 + 1;
@@ -175,7 +170,7 @@ static bool grow_nodes(struct htr *htr)
 	return true;
 }
 
-static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
+uint32_t htr_new_node(struct htr *htr, uint32_t parent, uint64_t address)
 {
 	uint64_t at;
 
@@ -192,71 +187,7 @@ static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
 	return htr->node_count;
 }
 
-inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
-{
-	for (uint64_t i = hash_node(parent, address) & htr->node_mask;;
-	     i = (i + 1) & htr->node_mask) {
-		const struct node *node = &htr->nodes[i];
-
-		if (!node->id)
-			return new_node(htr, parent, address);
-		if (node->address == address && node->parent == parent)
-			return node->id;
-	}
-}
-
-/* How many outer frames are as in the thread's last event. */
-inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
-{
-	uint32_t most = count < model->path_count ? count : model->path_count;
-	const uint64_t *one = model->addresses + PATH_MAX_FRAMES, *two = frames + count;
-	uint32_t same = 0;
-
-	while (same + 4 <= most) {
-		if ((one[-1] ^ two[-1]) | (one[-2] ^ two[-2]) | (one[-3] ^ two[-3]) |
-		    (one[-4] ^ two[-4]))
-			break;
-		one -= 4;
-		two -= 4;
-		same += 4;
-	}
-	while (same < most && *--one == *--two)
-		same++;
-	return same;
-}
-
-uint32_t htr_find_path(struct htr *htr, struct model *model, const uint64_t *frames, uint32_t count)
-{
-	uint32_t same, node;
-
-	if (count > PATH_MAX_FRAMES)
-		count = PATH_MAX_FRAMES;
-	same = common_frames(model, frames, count);
-	node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
-	for (uint32_t i = same; i < count; i++) {
-		uint64_t address = frames[count - 1 - i];
-
-		node = find_node(htr, node, address);
-		model->addresses[PATH_MAX_FRAMES - 1 - i] = address;
-		model->nodes[PATH_MAX_FRAMES - 1 - i] = node;
-	}
-	model->path_count = count;
-	return node;
-}
-
 /* ---- shapes ---- */
-
-inline_ uint64_t hash_shape(const struct shape_key *key)
-{
-	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
-			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
-}
-
-inline_ bool same_shape(const struct shape_key *one, const struct shape_key *two)
-{
-	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
-	       one->words[2] == two->words[2];
-}
 
 static struct shape *shape_place(struct shape *table, uint64_t mask, const struct shape_key *key)
 {
@@ -284,27 +215,7 @@ static bool grow_shapes(struct htr *htr)
 	return true;
 }
 
-static void define(struct htr *htr, const struct draft *draft,
-		   const struct encode_packet_call *call, uint32_t function)
-{
-	define_shape(htr, &(struct htr_shape){
-				  .function = function,
-				  .resource = call->resource,
-				  .context = call->context,
-				  .type = call->type,
-				  .operation = call->what.operation,
-				  .moment = call->what.moment,
-				  .part = call->what.part,
-				  .bits = call->what.bits,
-				  .depth = draft->depth,
-				  .error = call->error,
-				  .values = draft->has,
-				  .rules = draft->rules,
-			  });
-}
-
-/* A shape that the table of the recent ones does not have. */
-static struct shape *find_shape(struct htr *htr, const struct shape_key *key, bool *is_new)
+struct shape *htr_find_shape(struct htr *htr, const struct shape_key *key, bool *is_new)
 {
 	struct shape *shape = shape_place(htr->shapes, htr->shape_mask, key);
 
@@ -322,28 +233,3 @@ static struct shape *find_shape(struct htr *htr, const struct shape_key *key, bo
 	shape->id = ++htr->shape_count;
 	return shape;
 }
-
-uint32_t htr_shape_number(struct htr *htr, const struct draft *draft,
-			  const struct encode_packet_call *call, uint32_t function)
-{
-	struct shape_key key = { {
-		function | (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
-			(uint64_t)draft->depth << 48 | (uint64_t)call->resource << 56,
-		call->error | (uint64_t)call->context << 32,
-		call->what.operation | (uint64_t)call->what.moment << 8 |
-			(uint64_t)call->what.part << 16 | (uint64_t)call->what.bits << 24 |
-			(uint64_t)call->type << 32,
-	} };
-	struct shape **recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
-	bool is_new;
-
-	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
-		return (*recent)->id;
-	/* its place may be another after this: grow_shapes() empties the table of the recent */
-	*recent = find_shape(htr, &key, &is_new);
-	if (is_new)
-		define(htr, draft, call, function);
-	return (*recent)->id;
-}
-
-_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct shape_key has room");

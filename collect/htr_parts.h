@@ -89,12 +89,6 @@ struct htr {
 	uint32_t model_count; /* that are in use in this block */
 };
 
-/* One event on its way into the columns. */
-struct draft {
-	uint32_t has, rules, depth;
-	struct htr_values values;
-};
-
 inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)
 {
 	while (value >= 0x80) {
@@ -157,12 +151,27 @@ void htr_free_names(struct names *names);
 /* The next event is of that thread. NULL: no memory. */
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
 
-/* The backtrace as a node; asks the table for the changed frames only. */
-uint32_t htr_find_path(struct htr *htr, struct model *model, const uint64_t *frames,
-		       uint32_t count);
+/* A backtrace that the table does not have yet; 0: no memory. */
+uint32_t htr_new_node(struct htr *htr, uint32_t parent, uint64_t address);
 
-/* The shape of the event, which is defined if it is new. */
-uint32_t htr_shape_number(struct htr *htr, const struct draft *draft,
-			  const struct encode_packet_call *call, uint32_t function);
+/* A shape that the table of the recent ones does not have. */
+struct shape *htr_find_shape(struct htr *htr, const struct shape_key *key, bool *is_new);
+
+inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
+{
+	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
+}
+
+inline_ uint64_t hash_shape(const struct shape_key *key)
+{
+	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
+			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
+}
+
+inline_ bool same_shape(const struct shape_key *one, const struct shape_key *two)
+{
+	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
+	       one->words[2] == two->words[2];
+}
 
 #endif
