@@ -116,7 +116,7 @@ function read_options(set, file,    i, rows, row_of, of)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		if (macro[i] == "OPTION") {
+		if (is_option(i)) {
 			add(set, option_letter(i), option_word(i), option_argument(i), \
 				kind_of(option_word(i), option_argument(i)), option_text(i))
 			row_of[field(i, 2)] = i

@@ -319,7 +319,7 @@ function options(file,    i, alias, count)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (macro[i] != "OPTION")
+		if (!is_option(i))
 			continue
 		option(option_letter(i), option_word(i), option_argument(i))
 		print sentence(option_text(i))

@@ -122,23 +122,41 @@ function bracketed(s, parts)
 # A row of a program's options has its long word, its letter before or behind that, and, last, its
 # argument and what it does:
 #   OPTION(letter, "word", takes, "ARGUMENT", "text")
-#   OPTION(kind, name, "word", letter, "ARGUMENT", "text"), and ALIAS(name, "other word")
+#   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text"), FILTER likewise, and
+#   ALIAS(name, "other word")
+# "with" is what the option is of use with, "report=tree|compress", or "!" and what it is not.
+function is_option(i)
+{
+	return macro[i] == "OPTION" || macro[i] == "FILTER"
+}
 function option_letter(i)
 {
-	return letter(field(i, fields[i] == 6 ? 4 : 1))
+	return letter(field(i, fields[i] == 7 ? 4 : 1))
 }
 
 function option_word(i)
 {
-	return text(field(i, fields[i] == 6 ? 3 : 2))
+	return text(field(i, fields[i] == 7 ? 3 : 2))
 }
 
 function option_argument(i)
 {
-	return text(field(i, fields[i] - 1))
+	return text(field(i, fields[i] == 7 ? 5 : fields[i] - 1))
 }
 
 function option_text(i)
 {
-	return text(field(i, fields[i]))
+	return option_with(i) text(field(i, fields[i]))
+}
+
+# "with --report=tree: "
+function option_with(i,    with, word, count, n, list)
+{
+	with = fields[i] == 7 ? text(field(i, 6)) : ""
+	if (with == "" || with ~ /^!/)
+		return ""
+	count = split(with, word, "|")
+	for (n = 1; n <= count; n++)
+		list = list (n == 1 ? "" : n == count ? " or " : ", ") "--" word[n]
+	return "with " list ": "
 }

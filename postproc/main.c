@@ -394,10 +394,6 @@ static int run(const struct options *options, struct error *err)
 		return print_version();
 	if (options->report)
 		return run_reports(options, err);
-	if (options->fail_on) {
-		error_set(err, EINVAL, "--fail-on is for --report: add --report=check");
-		return usage(err);
-	}
 	if (options->format &&
 	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
 		return print_formats();

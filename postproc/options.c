@@ -13,7 +13,7 @@
 /* Every option has a number behind all letters; getopt gives it for the letter and the word. */
 enum option_value {
 	OPTION_FIRST = 256,
-#define OPTION(kind, name, word, letter, argument, description) OPTION_##name,
+#define OPTION(kind, name, word, letter, argument, with, description) OPTION_##name,
 #define ALIAS(name, word)
 #include "postproc/options.def"
 #undef OPTION
@@ -22,7 +22,7 @@ enum option_value {
 };
 
 static const struct option long_options[] = {
-#define OPTION(kind, name, word, letter, argument, description) \
+#define OPTION(kind, name, word, letter, argument, with, description) \
 	{ word, sizeof(#argument) > 2 ? required_argument : no_argument, NULL, OPTION_##name },
 #define ALIAS(name, word)
 #include "postproc/options.def"
@@ -35,7 +35,7 @@ static const struct alias {
 	const char *word;
 	int value;
 } aliases[] = {
-#define OPTION(kind, name, word, letter, argument, description)
+#define OPTION(kind, name, word, letter, argument, with, description)
 #define ALIAS(name, word) { word, OPTION_##name },
 #include "postproc/options.def"
 #undef OPTION
@@ -43,16 +43,23 @@ static const struct alias {
 };
 
 static const struct row {
-	const char *word, *argument, *description;
+	const char *word, *argument, *with, *description;
 	int letter;
+	bool is_filter;
 } rows[] = {
-#define OPTION(kind, name, word, letter, argument, description) \
-	{ word, argument, description, letter },
+#define OPTION(kind, name, word, letter, argument, with, description) \
+	{ word, argument, with, description, letter, false },
+#define FILTER(kind, name, word, letter, argument, with, description) \
+	{ word, argument, with, description, letter, true },
 #define ALIAS(name, word)
 #include "postproc/options.def"
 #undef OPTION
 #undef ALIAS
 };
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+_Static_assert(ROWS <= OPTIONS_MAX, "given[] has a place for each row");
 
 static int set_flag(option_flag *flag, const struct row *row, const char *text, struct error *err)
 {
@@ -71,8 +78,8 @@ static int set_text(option_text *option, const struct row *row, const char *text
 	return 0;
 }
 
-/* "one, two or three" of "one|two|three". */
-static void say_words(char *text, size_t size, const char *words)
+/* "one, two or three" of "one|two|three", each with the prefix. */
+static void say_words(char *text, size_t size, const char *prefix, const char *words)
 {
 	size_t used = 0;
 
@@ -81,8 +88,8 @@ static void say_words(char *text, size_t size, const char *words)
 		const char *rest = words + length + (words[length] == '|');
 		const char *gap = !*rest ? "" : strchr(rest, '|') ? ", " : " or ";
 
-		used += (size_t)snprintf(text + used, size - used, "%.*s%s", (int)length, words,
-					 gap);
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s%s", prefix, (int)length,
+					 words, gap);
 		words = rest;
 	}
 }
@@ -102,7 +109,7 @@ static int set_word(option_word *option, const struct row *row, const char *text
 		}
 		words += length + (words[length] == '|');
 	}
-	say_words(expected, sizeof(expected), row->argument);
+	say_words(expected, sizeof(expected), "", row->argument);
 	return error_set(err, EINVAL, "--%s=%s: expected %s", row->word, text, expected);
 }
 
@@ -137,6 +144,16 @@ static int set_number(option_number *option, const struct row *row, const char *
 	return set_digits(option, row, text, 10, err);
 }
 
+static int set_count(option_count *option, const struct row *row, const char *text,
+		     struct error *err)
+{
+	int rc = set_number(option, row, text, err);
+
+	return rc || option->value
+		       ? rc
+		       : error_set(err, EINVAL, "--%s=%s: expected 1 or more", row->word, text);
+}
+
 static int set_mask(option_mask *option, const struct row *row, const char *text, struct error *err)
 {
 	return set_digits(option, row, text, 16, err);
@@ -144,9 +161,11 @@ static int set_mask(option_mask *option, const struct row *row, const char *text
 
 static int set_option(struct options *options, int value, const char *text, struct error *err)
 {
+	if (value > OPTION_FIRST && value < OPTION_LAST)
+		options->given[value - OPTION_FIRST - 1] = text ? text : "";
 	switch (value) {
-#define OPTION(kind, name, word, letter, argument, description) \
-	case OPTION_##name:                                     \
+#define OPTION(kind, name, word, letter, argument, with, description) \
+	case OPTION_##name:                                           \
 		return set_##kind(&options->name, &rows[value - OPTION_FIRST - 1], text, err);
 #define ALIAS(name, word)
 #include "postproc/options.def"
@@ -161,7 +180,7 @@ static int set_option(struct options *options, int value, const char *text, stru
 static void make_letters(char *letters)
 {
 	*letters++ = ':';
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		if (!rows[i].letter)
 			continue;
 		*letters++ = (char)rows[i].letter;
@@ -188,7 +207,7 @@ static void make_words(struct option *words)
 
 static int value_of_letter(int letter)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].letter == letter)
 			return OPTION_FIRST + 1 + (int)i;
 	return letter;
@@ -209,9 +228,98 @@ static int refuse(const struct option *words, const char *typed, struct error *e
 			 suggest_text(&suggest));
 }
 
+/* ---- what goes with what ---- */
+
+static bool is_word(const char *word, const char *text, size_t length)
+{
+	return strlen(word) == length && !memcmp(word, text, length);
+}
+
+/* The argument of the option with that word; NULL: it was not given. */
+static const char *given(const struct options *options, const char *word, size_t length)
+{
+	if (is_word("format", word, length) && !options->format && !options->report)
+		return "text";
+	/* A report's format is no stream's. */
+	if (is_word("format", word, length) && options->report)
+		return NULL;
+	for (size_t i = 0; i < ROWS; i++)
+		if (is_word(rows[i].word, word, length))
+			return options->given[i];
+	return NULL;
+}
+
+/* need: "report" or "report=tree", up to a bar. The argument may be a list. */
+static bool is_met(const struct options *options, const char *need)
+{
+	size_t length = strcspn(need, "|"), word = strcspn(need, "=|");
+	const char *list = given(options, need, word);
+
+	if (word == length)
+		return list != NULL;
+	while (list && *list) {
+		size_t item = strcspn(list, ",");
+
+		if (item == length - word - 1 && !memcmp(list, need + word + 1, item))
+			return true;
+		list += item + (list[item] == ',');
+	}
+	return false;
+}
+
+static bool is_of_use(const struct options *options, const char *with)
+{
+	if (*with == '!')
+		return !is_met(options, with + 1);
+	while (*with) {
+		size_t length = strcspn(with, "|");
+
+		if (is_met(options, with))
+			return true;
+		with += length + (with[length] == '|');
+	}
+	return false;
+}
+
+static int refuse_use(const struct row *row, struct error *err)
+{
+	char name[32], with[120] = "";
+	bool is_not = *row->with == '!';
+
+	if (row->letter)
+		snprintf(name, sizeof(name), "-%c", row->letter);
+	else
+		snprintf(name, sizeof(name), "--%s", row->word);
+	say_words(with, sizeof(with), "--", row->with + is_not);
+	return error_set(err, EINVAL, "%s %s %s", name, is_not ? "does not go with" : "goes with",
+			 with);
+}
+
+static int check_use(const struct options *options, struct error *err)
+{
+	for (size_t i = 0; i < ROWS && !options->help && !options->version; i++)
+		if (options->given[i] && rows[i].with && !is_of_use(options, rows[i].with))
+			return refuse_use(&rows[i], err);
+	return 0;
+}
+
+bool options_filters(const struct options *options, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < ROWS && used < size; i++)
+		if (options->given[i] && rows[i].is_filter)
+			used += (size_t)snprintf(text + used, size - used, "%s--%s=%s",
+						 used ? " " : "", rows[i].word, options->given[i]);
+	return used > 0;
+}
+
+/* ---- the command line ---- */
+
 int options_parse(struct options *options, int argc, char **argv, struct error *err)
 {
-	char letters[3 * sizeof(rows) / sizeof(*rows) + 2];
+	char letters[3 * ROWS + 2];
 	struct option words[LONG_COUNT + ALIAS_COUNT + 1];
 	int value, rc = 0;
 
@@ -235,15 +343,20 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 	}
 	for (; rc == 0 && optind < argc; optind++)
 		rc = set_list(&options->inputs, NULL, argv[optind], err);
-	return rc;
+	return rc ? rc : check_use(options, err);
 }
 
 void options_print_help(FILE *file)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		const struct row *row = &rows[i];
+		char with[120] = "", text[600];
 
-		usage_option(file, row->letter, row->word, row->argument, row->description);
+		if (row->with && *row->with != '!')
+			say_words(with, sizeof(with), "--", row->with);
+		snprintf(text, sizeof(text), "%s%s%s%s", *with ? "with " : "", with,
+			 *with ? ": " : "", row->description);
+		usage_option(file, row->letter, row->word, row->argument, text);
 	}
 }
 

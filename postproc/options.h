@@ -22,15 +22,19 @@ typedef struct {
 typedef struct {
 	bool is_set;
 	uint64_t value;
-} option_number, option_mask;
+} option_number, option_count, option_mask;
 
 typedef struct {
 	const char **items;
 	size_t count, capacity;
 } option_list;
 
+#define OPTIONS_MAX 64
+
 struct options {
-#define OPTION(kind, name, word, letter, argument, description) option_##kind name;
+	const char
+		*given[OPTIONS_MAX]; /* by row: its last argument, "" of a flag; NULL: not given */
+#define OPTION(kind, name, word, letter, argument, with, description) option_##kind name;
 #define ALIAS(name, word)
 #include "postproc/options.def"
 #undef OPTION
@@ -39,12 +43,18 @@ struct options {
 
 /*
  * Fills options from the command line; what is left over are inputs, too. Returns 0, -EINVAL
- * (wrong usage) or -ENOMEM. Texts are argv's.
+ * (wrong usage, also of an option that is of no use with the others) or -ENOMEM. Texts are argv's.
  */
 int options_parse(struct options *options, int argc, char **argv, struct error *err);
 
 /* The list of options, as --help prints it. */
 void options_print_help(FILE *file);
+
+/*
+ * The filters that were given, as "--func=f --since=1". Returns false if there are none; a text
+ * that does not fit is cut.
+ */
+bool options_filters(const struct options *options, char *text, size_t size);
 
 void options_free(struct options *options);
 

@@ -36,17 +36,11 @@ int plan_check_selection(const struct select_options *options, struct error *err
 
 static const char *select_problem(const struct options *options, const struct writer *writer)
 {
-	if (options->sort.word && !options->compress)
-		return "-s orders the groups of -c: add -c";
 	if (writer->is_directory && (!options->directory || !strcmp(options->directory, "stdout")))
 		return "this format writes several files: add -o DIR";
 	if (!strcmp(writer->name, "summary") && options->directory &&
 	    strcmp(options->directory, "stdout") != 0)
 		return "a summary is one text of all inputs: leave -o out, and use > for a file";
-	if (writer != writer_at(0) && (options->leaks || options->compress || options->resolve))
-		return "-l, -c and -r are for text, not for other formats";
-	if (options->min_age && writer == writer_at(0) && !options->leaks)
-		return "--min-age asks how long something is held at the end: add -l";
 	if (options->merge && !writer_takes_merged(writer))
 		return "this format tells of one process: leave --merge out";
 	if (options->merge && options->resolve)

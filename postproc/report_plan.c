@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 
 #define TOP_OF_TEXT 20
+#define WIDTH_MAX   100000u
 
 static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
 {
@@ -61,8 +62,9 @@ static void plan_colour(struct sheets_style *style, const struct options *option
 	style->has_colour = options->color.value == AUTO ? terminal_has_colour(STDOUT_FILENO)
 							 : options->color.value == ALWAYS;
 	style->has_blocks = terminal_has_unicode();
-	style->width = options->width.is_set && options->width.value <= 100000
-			       ? (unsigned)options->width.value
+	style->width = options->width.is_set
+			       ? (unsigned)(options->width.value < WIDTH_MAX ? options->width.value
+									     : WIDTH_MAX)
 			       : terminal_width(STDOUT_FILENO);
 	style->is_verbose = options->verbose;
 }
@@ -198,8 +200,6 @@ int report_plan(struct report_plan *plan, const struct options *options, struct 
 				     .by = options->by },
 			 .is_newest = options->newest && !options->inputs.count },
 	};
-	if (options->leaks || options->compress || options->resolve || options->directory)
-		return error_set(err, EINVAL, "-l, -c, -r and -o are not for --report");
 	rc = plan_format(&plan->how.style, options, err);
 	plan_rows(&plan->how, options);
 	plan_colour(&plan->how.style, options);
