@@ -127,17 +127,28 @@ static void print_error(const char *path, const struct error *err)
 	fprintf(stderr, PROGRAM ": %s%s%s\n", path ? path : "", path ? ": " : "", err->text);
 }
 
+/* Where no other word of it is printed. */
+static void warn_empty(const struct options *options, const struct select_tally *tally)
+{
+	if (options->quiet || !tally->filters || tally->kept)
+		return;
+	if (tally->seen)
+		fprintf(stderr, PROGRAM ": %s left none of %" PRIu64 " events\n", tally->filters,
+			tally->seen);
+	else
+		fprintf(stderr, PROGRAM ": %s left no event\n", tally->filters);
+}
+
 /* The parts of a merged trace warn each by its name. Returns true if all are whole. */
-static bool warn_parts(const struct trace *trace, bool is_quiet)
+static bool warn_parts(const struct warnings *warnings, const struct trace *trace, bool is_quiet)
 {
 	bool is_whole = true;
-	struct warnings warnings = { stderr, PROGRAM };
 	const struct trace *part;
 	const char *path;
 
 	for (size_t i = 0; (part = trace_merge_part(trace, i, &path)) != NULL; i++) {
 		if (!is_quiet)
-			warnings_print(&warnings, strcmp(path, "-") ? path : STANDARD_INPUT, part);
+			warnings_print(warnings, strcmp(path, "-") ? path : STANDARD_INPUT, part);
 		is_whole &= trace_is_whole(part);
 	}
 	return is_whole;
@@ -149,7 +160,7 @@ static int print_trace(struct trace *trace, const char *name, const struct pass_
 {
 	int rc = pass_run(trace, pass, err);
 	bool is_silent = options->quiet || rc == -EPIPE;
-	struct warnings warnings = { stderr, PROGRAM };
+	struct warnings warnings = { stderr, PROGRAM, *options->filters != 0 };
 	bool is_whole = true;
 
 	if (rc && rc != -EINTR && rc != -EPIPE) {
@@ -157,7 +168,7 @@ static int print_trace(struct trace *trace, const char *name, const struct pass_
 		return STATUS_FAILED;
 	}
 	if (!name)
-		is_whole = warn_parts(trace, is_silent);
+		is_whole = warn_parts(&warnings, trace, is_silent);
 	else if (!is_silent)
 		warnings_print(&warnings, name, trace);
 	if (name && !is_silent)
@@ -248,7 +259,11 @@ static int print_all(const struct pass_options *pass, const struct trace_options
 	int status = options->merge ? print_merged(paths, count, pass, reading, options, err)
 				    : print_files(paths, count, pass, reading, options, err);
 
-	return status == STATUS_OK ? check_found(pass, options, err) : status;
+	if (status == STATUS_OK)
+		status = check_found(pass, options, err);
+	if (status == STATUS_OK)
+		warn_empty(options, pass->select.tally);
+	return status;
 }
 
 /* All inputs on one screen, with what would else be warnings. */
@@ -336,6 +351,9 @@ static int print_reports(struct report_plan *plan, const struct options *options
 		print_error(NULL, err);
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, is_damaged);
 	}
+	/* A text has a line for it. */
+	if (plan->how.style.format != SHEETS_TEXT)
+		warn_empty(options, plan->how.select.tally);
 	/* Of a trace that is damaged nothing can be said for sure. */
 	if ((options->strict || options->fail_on) && is_damaged)
 		return STATUS_DAMAGED;
@@ -346,6 +364,7 @@ static int run_reports(const struct options *options, struct error *err)
 {
 	struct listener listener = { 0 };
 	struct report_plan plan = { 0 };
+	struct select_tally tally;
 	int status, rc;
 
 	if (!strcmp(options->report, "list"))
@@ -354,7 +373,7 @@ static int run_reports(const struct options *options, struct error *err)
 			       : print_report_list();
 	rc = report_plan(&plan, options, err);
 	if (rc == 0) {
-		plan_selection(&plan.how.select, options);
+		plan_selection(&plan.how.select, &tally, options);
 		plan.how.select.is_whole = true;
 		plan.how.stop = &stop;
 		plan.how.failed = print_error;
@@ -385,6 +404,7 @@ static int run(const struct options *options, struct error *err)
 	struct pass_options pass = { .has_found = &has_found, .stop = &stop };
 	struct listener listener = { 0 };
 	struct trace_options reading;
+	struct select_tally tally;
 	struct output output = { 0 };
 	int rc;
 
@@ -397,7 +417,7 @@ static int run(const struct options *options, struct error *err)
 	if (options->format &&
 	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
 		return print_formats();
-	if (plan_pass(&pass, &output, options, err) ||
+	if (plan_pass(&pass, &output, &tally, options, err) ||
 	    plan_reading(&reading, &listener, options, pass.writer, err))
 		return usage(err);
 	if (options->inputs.count == 0 && isatty(STDIN_FILENO)) {

@@ -303,16 +303,14 @@ static int check_use(const struct options *options, struct error *err)
 	return 0;
 }
 
-bool options_filters(const struct options *options, char *text, size_t size)
+static void say_filters(struct options *options)
 {
-	size_t used = 0;
+	size_t used = 0, size = sizeof(options->filters);
 
-	*text = '\0';
 	for (size_t i = 0; i < ROWS && used < size; i++)
 		if (options->given[i] && rows[i].is_filter)
-			used += (size_t)snprintf(text + used, size - used, "%s--%s=%s",
+			used += (size_t)snprintf(options->filters + used, size - used, "%s--%s=%s",
 						 used ? " " : "", rows[i].word, options->given[i]);
-	return used > 0;
 }
 
 /* ---- the command line ---- */
@@ -343,6 +341,7 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 	}
 	for (; rc == 0 && optind < argc; optind++)
 		rc = set_list(&options->inputs, NULL, argv[optind], err);
+	say_filters(options);
 	return rc ? rc : check_use(options, err);
 }
 

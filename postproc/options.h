@@ -32,8 +32,9 @@ typedef struct {
 #define OPTIONS_MAX 64
 
 struct options {
-	const char
-		*given[OPTIONS_MAX]; /* by row: its last argument, "" of a flag; NULL: not given */
+	/* By row: its last argument, "" of a flag; NULL: not given. */
+	const char *given[OPTIONS_MAX];
+	char filters[240]; /* those that were given, "--func=f --since=1", perhaps cut */
 #define OPTION(kind, name, word, letter, argument, with, description) option_##kind name;
 #define ALIAS(name, word)
 #include "postproc/options.def"
@@ -49,12 +50,6 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 
 /* The list of options, as --help prints it. */
 void options_print_help(FILE *file);
-
-/*
- * The filters that were given, as "--func=f --since=1". Returns false if there are none; a text
- * that does not fit is cut.
- */
-bool options_filters(const struct options *options, char *text, size_t size);
 
 void options_free(struct options *options);
 

@@ -50,9 +50,12 @@ static const char *select_problem(const struct options *options, const struct wr
 	return NULL;
 }
 
-void plan_selection(struct select_options *select, const struct options *options)
+void plan_selection(struct select_options *select, struct select_tally *tally,
+		    const struct options *options)
 {
+	*tally = (struct select_tally){ .filters = *options->filters ? options->filters : NULL };
 	*select = (struct select_options){
+		.tally = tally,
 		.has_resources = options->resources.is_set,
 		.resources = options->resources.value,
 		.has_contexts = options->contexts.is_set,
@@ -84,8 +87,8 @@ static int refuse_format(const char *word, struct error *err)
 			 word, suggest_text(&suggest));
 }
 
-int plan_pass(struct pass_options *pass, struct output *output, const struct options *options,
-	      struct error *err)
+int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	      const struct options *options, struct error *err)
 {
 	const char *problem;
 
@@ -111,7 +114,7 @@ int plan_pass(struct pass_options *pass, struct output *output, const struct opt
 	pass->scaler_ids = options->scaler_ids.word;
 	pass->scaler_tree = options->scaler_tree.word;
 	pass->output = output;
-	plan_selection(&pass->select, options);
+	plan_selection(&pass->select, tally, options);
 	pass->select.is_whole = options->leaks || pass->writer != writer_at(0);
 	return options->min_age
 		       ? instant_parse_length(&pass->select.min_age_ns, options->min_age, err)

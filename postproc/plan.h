@@ -9,14 +9,16 @@
 #include "postproc/pass.h"
 #include "postproc/select.h"
 
-void plan_selection(struct select_options *select, const struct options *options);
+/* tally: counts what is selected from; the caller's. */
+void plan_selection(struct select_options *select, struct select_tally *tally,
+		    const struct options *options);
 
 /*
- * Fills pass but for has_found and stop; output is what it writes to. Returns 0 or -EINVAL: what
- * the options want cannot be together.
+ * Fills pass but for has_found and stop; output is what it writes to, tally as above. Returns 0 or
+ * -EINVAL: what the options want cannot be together.
  */
-int plan_pass(struct pass_options *pass, struct output *output, const struct options *options,
-	      struct error *err);
+int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	      const struct options *options, struct error *err);
 
 /* Looks for mistakes in the selection before anything is read. Returns what select_create() does.
  */

@@ -463,6 +463,8 @@ static int begin(struct fold *fold, struct error *err)
 {
 	int rc = summary_begin(&fold->run.summary, err);
 
+	if (rc == 0)
+		fold->run.summary->selection = fold->options->select.tally;
 	if (rc == 0 && fold->wants_ledger)
 		rc = ledger_create(&fold->run.ledger, &fold->run.summary->atlas, err);
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)

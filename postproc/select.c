@@ -35,12 +35,13 @@ struct select {
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
-	bool is_paired;	    /* losses follow their gains */
-	bool is_other;	    /* the stream's process is not wanted */
-	bool keeps_calls;   /* all of them, as they are */
-	struct event event; /* a changed copy */
-	struct pool pool;   /* cut backtraces */
-	struct table cut;   /* the same by frames */
+	uint64_t seen, kept; /* calls */
+	bool is_paired;	     /* losses follow their gains */
+	bool is_other;	     /* the stream's process is not wanted */
+	bool keeps_calls;    /* all of them, as they are */
+	struct event event;  /* a changed copy */
+	struct pool pool;    /* cut backtraces */
+	struct table cut;    /* the same by frames */
 	struct {
 		const struct backtrace **items;
 		size_t count, capacity;
@@ -308,6 +309,12 @@ static int cut_call(struct select *select, const struct event **event)
 	return 0;
 }
 
+static void count_call(struct select *select, const struct event *event, bool is_kept)
+{
+	select->seen += event->kind == EVENT_CALL;
+	select->kept += event->kind == EVENT_CALL && is_kept;
+}
+
 static int select_call(struct select *select, const struct event **event, struct error *err)
 {
 	int answer = 0;
@@ -319,6 +326,7 @@ static int select_call(struct select *select, const struct event **event, struct
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
 		answer = select->is_paired ? matches_by_object(select, *event)
 					   : matches(select, *event);
+	count_call(select, *event, answer > 0);
 	return answer < 0 ? no_memory(err) : answer;
 }
 
@@ -341,8 +349,10 @@ static void select_process(struct select *select, const struct event *event)
 
 int select_event(struct select *select, const struct event **event, struct error *err)
 {
-	if (select->keeps_calls && event_is_call(*event))
+	if (select->keeps_calls && event_is_call(*event)) {
+		count_call(select, *event, true);
 		return 1;
+	}
 	if (select->options.has_pid)
 		select_process(select, *event);
 	if (select->is_other)
@@ -385,6 +395,10 @@ void select_destroy(struct select *select)
 {
 	if (!select)
 		return;
+	if (select->options.tally) {
+		select->options.tally->seen += select->seen;
+		select->options.tally->kept += select->kept;
+	}
 	free(select->include.items);
 	free(select->exclude.items);
 	free(select->module);

@@ -22,7 +22,14 @@
 
 struct select;
 
+/* What became of the calls of one or several streams. */
+struct select_tally {
+	const char *filters; /* as the user said them, for whoever tells of the rest; NULL: none */
+	uint64_t seen, kept;
+};
+
 struct select_options {
+	struct select_tally *tally; /* is added to by select_destroy(); may be NULL */
 	bool has_resources, has_contexts;
 	uint64_t resources; /* bit 0 is class 1 */
 	uint64_t contexts;

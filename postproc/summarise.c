@@ -95,6 +95,7 @@ int summarise(const char *const *paths, size_t count, const struct summarise_opt
 	*is_damaged = false;
 	if (rc)
 		return rc;
+	summary->selection = options->select.tally;
 	rc = fold_files(summary, paths, count, options, is_damaged, err);
 	end = summary_end(summary, &later);
 	if (end == 0)

@@ -64,7 +64,7 @@ void warnings_print(const struct warnings *warnings, const char *path, const str
 		    tally->lost);
 	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
 		say(warnings, path, "has no end: the recording was killed, or is still going on");
-	if (tally->calls == 0 && !trace_is_damaged(trace))
+	if (tally->calls == 0 && !trace_is_damaged(trace) && !warnings->has_filters)
 		say(warnings, path,
 		    "no events: the program called nothing that is hooked, or tracing never began");
 }

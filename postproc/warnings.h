@@ -12,6 +12,7 @@
 struct warnings {
 	FILE *to;
 	const char *program; /* its name, put before each line */
+	bool has_filters;    /* so that no event need not mean that there was none */
 };
 
 /* A line for each. path: as it is to be called. */

@@ -132,6 +132,7 @@ struct summary_loss {
 };
 
 struct summary_fold;
+struct select_tally;
 
 struct summary {
 	struct atlas atlas;
@@ -162,11 +163,12 @@ struct summary {
 	uint64_t deadlocked; /* threads */
 	struct {
 		uint64_t checked, different, cut, unjudged;
-	} unwind;	     /* backtraces, with --check-unwind */
-	uint64_t allocators; /* processes with a malloc of their own */
-	uint64_t pauses;     /* most that one process had */
-	uint64_t pause_ns;   /* longest time for which one was not recorded */
-	bool has_times;	     /* in ns: waits and peaks have their times */
+	} unwind;			      /* backtraces, with --check-unwind */
+	uint64_t allocators;		      /* processes with a malloc of their own */
+	uint64_t pauses;		      /* most that one process had */
+	uint64_t pause_ns;		      /* longest time for which one was not recorded */
+	bool has_times;			      /* in ns: waits and peaks have their times */
+	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct table sites_by_place;
 	struct summary_fold *fold;
 };

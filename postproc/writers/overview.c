@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "postproc/select.h"
 #include "postproc/views/report.h"
 #include "postproc/writers/overview_parts.h"
 
@@ -168,12 +169,31 @@ static void print_lost(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 6, 2);
 }
 
+static bool has_filters(const struct overview *overview)
+{
+	return overview->summary->selection && overview->summary->selection->filters;
+}
+
+static void print_selection(struct overview *overview)
+{
+	struct line line;
+
+	if (!has_filters(overview))
+		return;
+	line_begin(&line);
+	line_add(&line, "  only  ");
+	line_add_selection(&line, overview->summary->selection);
+	screen_wrap(&overview->screen, &line, 8, 4);
+}
+
 static void print_nothing(struct overview *overview)
 {
 	struct line line;
 
 	line_begin(&line);
-	if (all_complete(overview->summary))
+	if (has_filters(overview))
+		line_add(&line, "The filters left nothing over.");
+	else if (all_complete(overview->summary))
 		line_add(&line,
 			 "No events, though it was traced from its start to its end: it called "
 			 "nothing that holdtrace hooks, or not through the C library, or "
@@ -333,6 +353,7 @@ static void compose(struct overview *overview)
 	size_t used;
 
 	print_verdict(overview);
+	print_selection(overview);
 	if (!overview->summary->events)
 		print_nothing(overview);
 	if (overview->summary->deadlocked)

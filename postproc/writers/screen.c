@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "postproc/select.h"
+#include "postproc/writers/human.h"
 
 /* So near to the end of a line, a comma or bracket is a good place to break it. */
 #define COMMA_NEAR 24
@@ -37,6 +39,21 @@ void line_add(struct line *line, const char *format, ...)
 	va_end(args);
 	if (length > 0)
 		line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void line_add_selection(struct line *line, const struct select_tally *selection)
+{
+	struct human kept, seen;
+
+	if (!selection || !selection->filters)
+		return;
+	if (selection->kept)
+		line_add(line, "%s", human_count(&kept, selection->kept));
+	else
+		line_add(line, selection->seen ? "none" : "no");
+	if (selection->seen > selection->kept)
+		line_add(line, " of %s", human_count(&seen, selection->seen));
+	line_add(line, " event%s (%s)", selection->seen == 1 ? "" : "s", selection->filters);
 }
 
 void line_to(struct line *line, size_t column)

@@ -35,6 +35,11 @@ void line_add(struct line *line, const char *format, ...) __attribute__((format(
 /* Blanks up to the column; at least two where text stands there already. */
 void line_to(struct line *line, size_t column);
 
+struct select_tally;
+
+/* "12 of 31 events (--func=malloc)"; nothing where there were no filters. */
+void line_add_selection(struct line *line, const struct select_tally *selection);
+
 /* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long all the same. */
 size_t line_height(const struct line *line, size_t indent);
 

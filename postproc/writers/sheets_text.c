@@ -212,6 +212,19 @@ static void print_gaps(const struct sheets_job *job)
 	text_line(job, "", text.text);
 }
 
+/* What of the trace is in the numbers above, if not all. */
+static void print_selection(const struct sheets_job *job)
+{
+	struct line text;
+
+	line_begin(&text);
+	line_add_selection(&text, job->run->summary->selection);
+	if (!text.length)
+		return;
+	out_text(job->out, "only:  ");
+	text_line(job, "", text.text);
+}
+
 static bool is_asked(const struct sheets_job *job, const char *name)
 {
 	for (unsigned i = 0; i < job->count; i++)
@@ -250,6 +263,7 @@ void sheets_print_text(const struct sheets_job *job)
 	}
 	if (!job->count)
 		return;
+	print_selection(job);
 	print_gaps(job);
 	print_next(job);
 }
