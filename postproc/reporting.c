@@ -350,6 +350,14 @@ static bool is_screen(const struct fold *fold, unsigned index)
 	       fold->rows[index]->report == &report_summary;
 }
 
+static bool has_screen(const struct fold *fold)
+{
+	for (unsigned i = 0; i < fold->shown; i++)
+		if (is_screen(fold, i))
+			return true;
+	return false;
+}
+
 /* What is asked for fills sheets, what limits alone need fills others. */
 static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
 		       struct error *err)
@@ -401,22 +409,25 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 	return rc;
 }
 
-static int print_sheets(struct fold *fold, struct sheets *sheets, struct out *out,
-			struct error *err)
+/* Sorted and summed up, as far as it can be printed so. */
+static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	const char *by = sheets->count && !fold->takes_by ? options->report.by : NULL;
+	const char *by = fold->takes_by ? NULL : options->report.by;
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
-	if (rc)
-		return rc;
-	if (!sheets_fit(sheets, options->style.format))
-		return error_set(err, EINVAL,
-				 "--format=collapsed is for trees: --report=tree, calls");
-	if (sheets->count || options->style.format != SHEETS_TEXT)
+	if (rc == 0 && !sheets_fit(sheets, options->style.format))
+		rc = error_set(err, EINVAL,
+			       "--format=collapsed is for trees: --report=tree, calls");
+	return rc;
+}
+
+/* A screen tells by itself what is missing. */
+static void print_sheets(struct fold *fold, struct sheets *sheets, struct out *out)
+{
+	if (sheets->count || !has_screen(fold))
 		sheets_print(sheets, &fold->run, fold->names, fold->rows, fold->shown,
-			     &options->style, out);
-	return 0;
+			     &fold->options->style, out);
 }
 
 static int print(struct fold *fold, struct out *out, struct error *err)
@@ -433,9 +444,11 @@ static int print(struct fold *fold, struct out *out, struct error *err)
 	if (rc == 0 && options->limits)
 		rc = judge(fold, &sheets, &others, out, err);
 	if (rc == 0)
+		rc = finish_sheets(fold, &sheets, err);
+	if (rc == 0)
 		rc = print_screens(fold, out, err);
 	if (rc == 0)
-		rc = print_sheets(fold, &sheets, out, err);
+		print_sheets(fold, &sheets, out);
 	sheets_free(&sheets);
 	sheets_free(&others);
 	return rc;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "postproc/select.h"
 #include "postproc/views/report.h"
 
 static const struct report_row rows[] = {
@@ -54,7 +55,14 @@ bool report_is_untraced(const struct summary_process *process)
 
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 {
-	*gaps = (struct report_gaps){ .lost = run->summary->lost };
+	const struct summary *summary = run->summary;
+	const struct select_tally *selection = summary->selection;
+
+	*gaps = (struct report_gaps){
+		.events = (selection ? selection->seen : summary->events) + summary->lost,
+		.traces = summary->processes.count,
+		.lost = summary->lost,
+	};
 	for (size_t i = 0; i < run->summary->processes.count; i++) {
 		const struct summary_process *process = &run->summary->processes.items[i];
 

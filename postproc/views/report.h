@@ -99,8 +99,10 @@ static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 	return ns > run->summary->start_ns ? ns - run->summary->start_ns : 0;
 }
 
-/* Why numbers may be wrong: how many of each. */
+/* Why numbers may be wrong: how many of each, and of how many. */
 struct report_gaps {
+	uint64_t events; /* that there were: recorded, or lost */
+	uint64_t traces;
 	uint64_t lost;	     /* events */
 	uint64_t incomplete; /* traces that do not say how their process ended */
 	uint64_t damaged;    /* traces */

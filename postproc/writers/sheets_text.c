@@ -165,13 +165,32 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 
 /* ---- the last lines ---- */
 
-static void add_gap(struct line *line, uint64_t number, const char *thing, const char *what)
+/* "1 trace damaged", "2 of 5 traces damaged" */
+static void add_gap(struct line *line, uint64_t number, uint64_t all, const char *thing,
+		    const char *what)
 {
 	struct human human;
 
-	if (number)
-		line_add(line, "%s%s %s%s %s", line->length ? "; " : "",
-			 human_count(&human, number), thing, number == 1 ? "" : "s", what);
+	if (!number)
+		return;
+	line_add(line, "%s%s", line->length ? "; " : "", human_count(&human, number));
+	if (all > number)
+		line_add(line, " of %s", human_count(&human, all));
+	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
+}
+
+/* An event in a thousand is another matter than every second one. */
+static void add_lost(struct line *line, const struct report_gaps *gaps)
+{
+	struct sheet_cell cell = { 0 };
+	char text[CELL_MAX];
+
+	add_gap(line, gaps->lost, gaps->events, "event", "lost");
+	if (!gaps->lost)
+		return;
+	sheet_percent(&cell, gaps->lost, gaps->events);
+	sheets_format_cell(text, SHEET_PERCENT, &cell);
+	line_add(line, " (%s)", text);
 }
 
 static void add_unnamed(const struct sheets_job *job, struct line *line)
@@ -198,10 +217,10 @@ static void print_gaps(const struct sheets_job *job)
 
 	report_find_gaps(job->run, &gaps);
 	line_begin(&text);
-	add_gap(&text, gaps.lost, "event", "lost");
-	add_gap(&text, gaps.incomplete, "trace", "without end");
-	add_gap(&text, gaps.damaged, "trace", "damaged");
-	add_gap(&text, gaps.untraced, "program", "not traced");
+	add_lost(&text, &gaps);
+	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
+	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
+	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
 	add_unnamed(job, &text);
 	if (!text.length)
 		return;
