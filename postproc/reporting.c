@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/suggest.h"
 #include "postproc/writers/names.h"
 #include "postproc/writers/overview.h"
+#include "postproc/writers/symbols.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
 struct fold {
@@ -290,57 +290,6 @@ static int fold_all(struct fold *fold, const char *const *paths, size_t count, b
 	return rc ? rc : fold_files(fold, paths, count, is_damaged, err);
 }
 
-/* ---- names ---- */
-
-static size_t look_up(void *user, const struct atlas_backtrace *backtrace,
-		      struct report_symbol *symbols, size_t max)
-{
-	struct fold *fold = user;
-	cleanup_free struct names_raw *frames = calloc(max, sizeof(*frames));
-	size_t count = frames ? names_raw(fold->names, backtrace, frames, max) : 0;
-	size_t starts;
-	bool is_main;
-
-	for (size_t i = 0; i < count; i++)
-		symbols[i] = (struct report_symbol){
-			.function = frames[i].function,
-			.file = frames[i].file,
-			.module = frames[i].module,
-			.line = frames[i].line,
-			.address = frames[i].address,
-			.offset = frames[i].offset,
-			.is_runtime = frames[i].is_runtime,
-		};
-	if (count == max)
-		return count;
-	starts = names_starts(fold->names, backtrace, &is_main);
-	if (starts >= count)
-		return count;
-	for (size_t i = count - starts; i < count; i++)
-		symbols[i].is_start = true;
-	if (is_main)
-		symbols[count - starts - 1].function = "main";
-	return count;
-}
-
-static bool find_unnamed(void *user, size_t index, struct report_unnamed *unnamed)
-{
-	struct fold *fold = user;
-	struct names_missing missing;
-
-	if (!names_missing(fold->names, index, &missing))
-		return false;
-	*unnamed = (struct report_unnamed){
-		.path = missing.path,
-		.shown = missing.shown,
-		.unnamed = missing.unnamed,
-		.text = missing.text,
-		.advice = missing.advice,
-	};
-	memcpy(unnamed->build_id, missing.build_id, sizeof(unnamed->build_id));
-	return true;
-}
-
 /* ---- printing ---- */
 
 /* The summary is a screen of its own where it is text. */
@@ -405,7 +354,8 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 	for (unsigned i = 0; rc == 0 && i < fold->shown; i++)
 		if (is_screen(fold, i))
 			rc = overview_print(fold->run.summary, &fold->options->files,
-					    fold->options->is_newest, out, err);
+					    &fold->options->report, fold->options->is_newest, out,
+					    err);
 	return rc;
 }
 
@@ -462,9 +412,9 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 		rc = names_create(&fold->names, fold->run.summary, &fold->options->files, err);
 	if (rc)
 		return rc;
-	fold->run.symbols = look_up;
-	fold->run.unnamed = find_unnamed;
-	fold->run.user = fold;
+	fold->run.symbols = symbols_find;
+	fold->run.unnamed = symbols_unnamed;
+	fold->run.user = fold->names;
 	rc = print(fold, out, err);
 	names_destroy(fold->names);
 	return rc;

@@ -99,7 +99,7 @@ int summarise(const char *const *paths, size_t count, const struct summarise_opt
 	rc = fold_files(summary, paths, count, options, is_damaged, err);
 	end = summary_end(summary, &later);
 	if (end == 0)
-		end = overview_print(summary, NULL, options->is_newest, out, &later);
+		end = overview_print(summary, NULL, NULL, options->is_newest, out, &later);
 	summary_free(summary);
 	if (rc == 0 && end) {
 		*err = later;

@@ -48,21 +48,15 @@ static void destroy(void *user)
 
 static int begin(void **result, struct report_run *run, struct error *err)
 {
-	const struct report_options *options = run->options;
 	struct leaks_state *state = calloc(1, sizeof(*state));
-	int rc = 0;
 
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
 	state->tally = (struct ledger_tally){ .size = sizeof(struct leak), .merge = merge };
 	ledger_tally(run->ledger, &state->tally);
-	if (!options->no_suppressions)
-		rc = suppress_builtin(&state->suppress, err);
-	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++)
-		rc = suppress_read(&state->suppress, options->suppression_files[i], err);
 	*result = state;
-	return rc;
+	return suppress_fill(&state->suppress, run->options, err);
 }
 
 static uint64_t age_of(const struct leaks_state *state, const struct ledger_item *item)

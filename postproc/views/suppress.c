@@ -135,7 +135,7 @@ static int add(struct suppress *suppress, enum suppress_kind kind, const char *t
 	return pattern->text && pattern->about ? 0 : -ENOMEM;
 }
 
-int suppress_builtin(struct suppress *suppress, struct error *err)
+static int add_builtin(struct suppress *suppress, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
 		if (add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about))
@@ -161,7 +161,7 @@ static int read_line(struct suppress *suppress, const char *path, unsigned numbe
 	return add(suppress, SUPPRESS_ANY, line + 5, path) ? report_no_memory(err) : 0;
 }
 
-int suppress_read(struct suppress *suppress, const char *path, struct error *err)
+static int read_file(struct suppress *suppress, const char *path, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
 	cleanup_free char *line = NULL;
@@ -174,6 +174,16 @@ int suppress_read(struct suppress *suppress, const char *path, struct error *err
 		rc = read_line(suppress, path, number, line, err);
 	if (rc == 0 && ferror(file))
 		rc = error_system(err, EIO, "--suppress=%s: cannot read", path);
+	return rc;
+}
+
+int suppress_fill(struct suppress *suppress, const struct report_options *options,
+		  struct error *err)
+{
+	int rc = options->no_suppressions ? 0 : add_builtin(suppress, err);
+
+	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++)
+		rc = read_file(suppress, options->suppression_files[i], err);
 	return rc;
 }
 

@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "postproc/views/atlas.h"
 
+struct report_options;
 struct report_run;
 
 /* Which frames of a backtrace must match. */
@@ -37,9 +38,12 @@ struct suppress {
 	} patterns;
 };
 
-/* Both return 0 or a negative errno: -ENOENT and the like, -EBADMSG (no suppression), -ENOMEM. */
-int suppress_builtin(struct suppress *suppress, struct error *err);
-int suppress_read(struct suppress *suppress, const char *path, struct error *err);
+/*
+ * Fills a zeroed one with what options want: what is built in, unless they want nothing, and files.
+ * Returns 0 or a negative errno: -ENOENT and the like, -EBADMSG (no suppression), -ENOMEM.
+ */
+int suppress_fill(struct suppress *suppress, const struct report_options *options,
+		  struct error *err);
 
 /* The first pattern that matches a backtrace, or NULL. */
 struct suppress_pattern *suppress_find(struct suppress *suppress, const struct report_run *run,

@@ -366,6 +366,7 @@ static void compose(struct overview *overview)
 	top = overview->screen;
 	overview->screen = (struct screen){ 0 };
 	overview_processes(overview);
+	overview_left_out(overview);
 	print_lost(overview);
 	overview_doubts(overview);
 	overview_untraced(overview);
@@ -380,8 +381,26 @@ static void compose(struct overview *overview)
 	print_traces(overview);
 }
 
-int overview_print(const struct summary *summary, const struct names_files *files, bool is_newest,
-		   struct out *out, struct error *err)
+static int print(struct overview *overview, struct out *out, struct error *err)
+{
+	int rc = 0;
+
+	compose(overview);
+	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
+		overview->tight++;
+		screen_free(&overview->screen);
+		compose(overview);
+	}
+	screen_print(&overview->screen, out);
+	if (overview->screen.is_broken)
+		rc = error_set(err, ENOMEM, "no memory for the screen");
+	screen_free(&overview->screen);
+	return rc;
+}
+
+int overview_print(const struct summary *summary, const struct names_files *files,
+		   const struct report_options *options, bool is_newest, struct out *out,
+		   struct error *err)
 {
 	struct overview overview = {
 		.summary = summary,
@@ -395,16 +414,11 @@ int overview_print(const struct summary *summary, const struct names_files *file
 	rc = names_create(&overview.names, summary, files, err);
 	if (rc)
 		return rc;
-	compose(&overview);
-	while (overview.screen.count > OVERVIEW_LINES_MAX && overview.tight < OVERVIEW_TIGHTEST) {
-		overview.tight++;
-		screen_free(&overview.screen);
-		compose(&overview);
-	}
-	screen_print(&overview.screen, out);
-	if (overview.screen.is_broken)
-		rc = error_set(err, ENOMEM, "no memory for the screen");
-	screen_free(&overview.screen);
+	rc = suppress_fill(&overview.suppress, options ? options : &(struct report_options){ 0 },
+			   err);
+	if (rc == 0)
+		rc = print(&overview, out, err);
+	suppress_free(&overview.suppress);
 	names_destroy(overview.names);
 	return rc;
 }

@@ -11,11 +11,15 @@
 
 #define OVERVIEW_LINES_MAX 40
 
+struct report_options;
+
 /*
  * Looks up the names of what is shown, and prints. is_newest: the traces are those that a command
- * without a file reads. files: as for names_create(). Returns 0 or -ENOMEM.
+ * without a file reads. files: as for names_create(). options: what leaks leaves out; NULL: what is
+ * built in. Returns 0 or a negative errno, as suppress_fill().
  */
-int overview_print(const struct summary *summary, const struct names_files *files, bool is_newest,
-		   struct out *out, struct error *err);
+int overview_print(const struct summary *summary, const struct names_files *files,
+		   const struct report_options *options, bool is_newest, struct out *out,
+		   struct error *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "postproc/views/summary.h"
+#include "postproc/views/suppress.h"
 #include "postproc/writers/human.h"
 #include "postproc/writers/names.h"
 #include "postproc/writers/screen.h"
@@ -25,9 +26,10 @@ struct overview {
 	const struct summary *summary;
 	struct names *names;
 	struct screen screen;
-	unsigned tight; /* 0: everything; each step halves the lists */
-	bool is_newest; /* the traces are those that a command without a file reads */
-	uint32_t first; /* number of the process whose site is shown first */
+	unsigned tight;		  /* 0: everything; each step halves the lists */
+	bool is_newest;		  /* the traces are those that a command without a file reads */
+	struct suppress suppress; /* what the report leaks leaves out */
+	uint32_t first;		  /* number of the process whose site is shown first */
 };
 
 /* A number that is printed at once. */
@@ -68,6 +70,9 @@ void overview_blocked(struct overview *overview);
 
 /* overview_sites.c: as many places of what is held as fit into so many lines, but one at least */
 void overview_sites(struct overview *overview, size_t room);
+
+/* overview_left_out.c: how much of what is held the report leaks leaves out */
+void overview_left_out(struct overview *overview);
 
 /* overview_processes.c: how one ended, those that matter, and what is missing of them */
 void overview_end(const struct summary *summary, struct line *line,

@@ -41,7 +41,7 @@ int write_summary_end(void *result, struct error *err)
 	struct state *state = result;
 	int rc = summary_end(state->summary, err);
 
-	return rc ? rc : overview_print(state->summary, NULL, false, state->out, err);
+	return rc ? rc : overview_print(state->summary, NULL, NULL, false, state->out, err);
 }
 
 void write_summary_destroy(void *result)
