@@ -405,9 +405,9 @@ function unit(kind)
 		return "bytes"
 	if (kind == "AMOUNT" || kind == "PART" || kind == "CHANGE")
 		return "bytes, ns or number"
-	if (kind == "NS" || kind == "TIME")
+	if (kind == "NS" || kind == "LONGEST" || kind == "TIME")
 		return "ns"
-	if (kind == "PERCENT" || kind == "BAR")
+	if (kind == "PERCENT" || kind == "SHARE" || kind == "BAR")
 		return "percent"
 	if (kind == "OBJECT")
 		return "hexadecimal"

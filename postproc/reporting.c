@@ -364,11 +364,16 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 {
 	const struct reporting_options *options = fold->options;
 	const char *by = fold->takes_by ? NULL : options->report.by;
+	struct sheets_job job = { .run = &fold->run,
+				  .names = fold->names,
+				  .style = &options->style };
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
 		rc = error_set(err, EINVAL,
 			       "--format=collapsed is for trees: --report=tree, calls");
+	if (rc == 0 && options->style.format == SHEETS_TEXT && !options->style.is_verbose)
+		rc = sheets_fold_same(sheets, &job, by, options->report.top, err);
 	return rc;
 }
 

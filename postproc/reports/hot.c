@@ -56,7 +56,7 @@ static int put(struct hot_state *state, struct sheet *sheet, uint32_t index)
 	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
 		sheet_number(CELL(row, hot, bytes), entry->bytes);
-		sheet_number(CELL(row, hot, average), entry->bytes / entry->calls);
+		sheet_average(CELL(row, hot, average), entry->bytes, entry->calls);
 	}
 	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);
 	return 0;

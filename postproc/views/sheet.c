@@ -108,14 +108,25 @@ void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes)
 
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole)
 {
-	if (whole)
-		sheet_number(cell, (uint64_t)((double)part * 10000 / (double)whole + 0.5));
+	if (!whole)
+		return;
+	sheet_number(cell, (uint64_t)((double)part * 10000 / (double)whole + 0.5));
+	cell->weight = whole;
+}
+
+void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count)
+{
+	if (!count)
+		return;
+	sheet_number(cell, total / count);
+	cell->weight = count;
 }
 
 void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace)
 {
 	cell->is_set = backtrace != NULL;
 	cell->backtrace = backtrace;
+	cell->weight = 1;
 }
 
 int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
@@ -258,6 +269,7 @@ static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
 {
 	struct sheet_group *group = NULL;
 
+	sheet->groups.count = 0;
 	for (size_t i = 0; i < sheet->rows.count; i++) {
 		const struct sheet_cell *row = sheet->rows.items[i];
 

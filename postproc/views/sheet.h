@@ -29,8 +29,10 @@ enum sheet_kind {
 	SHEET_PART,	 /* an amount that has those of other rows in it, or is in theirs */
 	SHEET_CHANGE,	 /* an amount more (or less, a negative int64_t) */
 	SHEET_NS,	 /* a length of time in ns */
+	SHEET_LONGEST,	 /* the longest of several */
 	SHEET_TIME,	 /* a point of time in ns since the start of the run */
 	SHEET_PERCENT,	 /* in hundredths of a percent */
+	SHEET_SHARE,	 /* the same, of all of the group: rows add up to it */
 	SHEET_BAR,	 /* the same, drawn where there is room */
 	SHEET_CURVE,	 /* a number over the first column: a sheet that has some is a chart */
 	SHEET_CURVE_BYTES,
@@ -97,10 +99,12 @@ struct sheet_facts {
 };
 
 struct sheet_cell {
-	bool is_set;	/* else the value is not known, or there is none */
-	bool has_bytes; /* SHEET_AMOUNT and the like: bytes */
-	bool has_ns;	/* likewise: ns */
-	uint32_t rank;	/* SHEET_GROUP: of the group among the others */
+	bool is_set;	 /* else the value is not known, or there is none */
+	bool has_bytes;	 /* SHEET_AMOUNT and the like: bytes */
+	bool has_ns;	 /* likewise: ns */
+	uint32_t rank;	 /* SHEET_GROUP: of the group among the others */
+	uint64_t weight; /* of an average or a percentage: what it was divided by; SHEET_BACKTRACE:
+			    rows */
 	union {
 		uint64_t number;
 		const char *text; /* lives as long as the sheets */
@@ -157,6 +161,8 @@ struct sheet_cell *sheet_add(struct sheet *sheet);
 
 void sheet_number(struct sheet_cell *cell, uint64_t number);
 void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes);
+/* An average: total / count, if there is one. */
+void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count);
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
 void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace);
 
@@ -176,5 +182,21 @@ int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, 
  * 0, -ENOMEM, or -EINVAL if no sheet has such a column.
  */
 int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
+
+/*
+ * What a row will read as where its numbers are left away, or NULL if it is no row to be folded.
+ * The text is needed until the next call.
+ */
+typedef const char *sheet_reading(void *user, const struct sheet *sheet,
+				  const struct sheet_cell *row);
+
+/*
+ * After sheets_finish(), for readers who see no addresses: rows of a group that read the same
+ * become one, with sums, the longest time and the average of all; its weight says how many they
+ * were. Of a group so many are looked at that some times top are left (0: all). Sheets some of
+ * whose columns cannot be put together so stay as they are. Returns 0 or -ENOMEM.
+ */
+int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading *reading,
+		void *user, struct error *err);
 
 #endif

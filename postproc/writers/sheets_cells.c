@@ -85,12 +85,14 @@ void sheets_format_cell(char *text, enum sheet_kind kind, const struct sheet_cel
 		human_bytes(&human, cell->number);
 		break;
 	case SHEET_NS:
+	case SHEET_LONGEST:
 		human_time(&human, cell->number);
 		break;
 	case SHEET_TIME:
 		human_moment(&human, cell->number);
 		break;
 	case SHEET_PERCENT:
+	case SHEET_SHARE:
 		snprintf(human.text, sizeof(human.text), "%.1f %%", (double)cell->number / 100);
 		break;
 	case SHEET_BAR:

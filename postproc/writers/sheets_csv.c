@@ -105,6 +105,7 @@ static void print_cell(const struct sheets_job *job, enum sheet_kind kind,
 		out_format(job->out, "0x%" PRIx64, cell->number);
 		break;
 	case SHEET_PERCENT:
+	case SHEET_SHARE:
 	case SHEET_BAR:
 		out_format(job->out, "%" PRIu64 ".%02" PRIu64, cell->number / 100,
 			   cell->number % 100);
@@ -120,6 +121,7 @@ static void print_cell(const struct sheets_job *job, enum sheet_kind kind,
 	case SHEET_PART:
 	case SHEET_KEY:
 	case SHEET_NS:
+	case SHEET_LONGEST:
 	case SHEET_TIME:
 		out_unsigned(job->out, cell->number);
 		break;

@@ -5,6 +5,8 @@
  */
 #include "postproc/writers/sheets_text.h"
 
+#include "postproc/writers/human.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -19,12 +21,29 @@ struct flow {
 	size_t begin; /* of its lines */
 	size_t at;    /* column of the terminal */
 	unsigned lines;
+	struct line *text; /* takes it instead of the output; or NULL */
 };
+
+static void flow_break(struct flow *flow)
+{
+	flow->at = flow->begin;
+	if (flow->text)
+		return;
+	out_char(flow->layout->job->out, '\n');
+	text_blanks(flow->layout->job->out, flow->begin);
+}
+
+static void flow_put(struct flow *flow, const char *text)
+{
+	if (flow->text)
+		line_add(flow->text, "%s", text);
+	else
+		out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
+}
 
 /* A piece that is not broken. False: it has no room any more. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
-	struct out *out = flow->layout->job->out;
 	unsigned width = sheets_width(flow->layout->job);
 	bool is_first = flow->at == flow->begin;
 	size_t length = (is_first ? 0 : strlen(between)) + strlen(text);
@@ -32,17 +51,15 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 	if (!is_first && flow->at + length > width) {
 		if (++flow->lines > LINES_MAX)
 			return false;
-		out_char(out, '\n');
-		text_blanks(out, flow->begin);
-		flow->at = flow->begin;
+		flow_break(flow);
 		while (*between == ' ')
 			between++;
 		length = strlen(between) + strlen(text);
 	} else if (is_first) {
 		between = "";
 	}
-	out_text(out, between);
-	out_name(out, text, strlen(text), ESCAPE_ALL);
+	flow_put(flow, between);
+	flow_put(flow, text);
 	flow->at += length;
 	return true;
 }
@@ -151,6 +168,31 @@ static void print_whole(const struct layout *layout, const struct atlas_backtrac
 	}
 }
 
+void sheets_read_backtrace(const struct layout *layout, const struct atlas_backtrace *backtrace,
+			   struct line *text)
+{
+	struct flow flow = { .layout = layout,
+			     .begin = layout->last_at,
+			     .at = layout->last_at,
+			     .lines = 1,
+			     .text = text };
+
+	flow_frames(&flow, backtrace);
+}
+
+/* Several that read the same. */
+static void flow_count(struct flow *flow, uint64_t rows)
+{
+	struct human human;
+	char text[64];
+
+	if (rows < 2)
+		return;
+	snprintf(text, sizeof(text), "(%s sites)", human_count(&human, rows));
+	flow->lines = 0;
+	flow_piece(flow, " ", text);
+}
+
 void sheets_print_last(const struct layout *layout, size_t at, const struct sheet_cell *cell)
 {
 	struct out *out = layout->job->out;
@@ -171,6 +213,7 @@ void sheets_print_last(const struct layout *layout, size_t at, const struct shee
 		print_whole(layout, cell->backtrace);
 	} else if (kind == SHEET_BACKTRACE) {
 		flow_frames(&flow, cell->backtrace);
+		flow_count(&flow, cell->weight);
 	} else if (kind == SHEET_BRANCH) {
 		flow_branch(&flow, cell->branch);
 	} else {

@@ -83,6 +83,7 @@ static void print_cell(const struct sheets_job *job, struct json *json, enum she
 		json_hex(json, cell->number);
 		break;
 	case SHEET_PERCENT:
+	case SHEET_SHARE:
 	case SHEET_BAR:
 		json_real(json, (double)cell->number / 100);
 		break;
@@ -97,6 +98,7 @@ static void print_cell(const struct sheets_job *job, struct json *json, enum she
 	case SHEET_PART:
 	case SHEET_KEY:
 	case SHEET_NS:
+	case SHEET_LONGEST:
 	case SHEET_TIME:
 		json_unsigned(json, cell->number);
 		break;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "postproc/writers/screen.h"
 #include "postproc/writers/sheets.h"
 
 #define COLUMNS_MAX 32
@@ -79,6 +80,10 @@ void sheets_lay_out(struct layout *layout);
 
 /* The last column of a row. at: columns of the terminal that its line has so far. */
 void sheets_print_last(const struct layout *layout, size_t at, const struct sheet_cell *cell);
+
+/* What sheets_print_last() prints of it, in one line. */
+void sheets_read_backtrace(const struct layout *layout, const struct atlas_backtrace *backtrace,
+			   struct line *text);
 
 /* A backtrace below its row: behind its heading, and on in the same column. */
 void sheets_print_below(const struct layout *layout, const char *heading,

@@ -334,6 +334,58 @@ static void test_sheets(void)
 	sheets_free(&sheets);
 }
 
+/* Two calls; one of them reads the same wherever it was made. */
+static const char *read_call(void *user, const struct sheet *sheet, const struct sheet_cell *row)
+{
+	(void)user;
+	(void)sheet;
+	return CELL(row, hot, bytes)->number % 2 ? "odd" : "even";
+}
+
+static struct sheet_cell *add_hot(struct sheet *sheet, const char *class, uint64_t calls,
+				  uint64_t bytes)
+{
+	static const struct atlas_backtrace backtrace = { 0 };
+	struct sheet_cell *row = sheet_add(sheet);
+
+	must(!row || sheet_group(sheet, CELL(row, hot, class), class, *class == 'f'));
+	sheet_number(CELL(row, hot, calls), calls);
+	sheet_percent(CELL(row, hot, share), calls, 10);
+	sheet_number(CELL(row, hot, bytes), bytes);
+	sheet_average(CELL(row, hot, average), bytes, calls);
+	sheet_backtrace(CELL(row, hot, backtrace), &backtrace);
+	return row;
+}
+
+static void test_fold(void)
+{
+	struct sheets sheets;
+	struct sheet *sheet;
+	struct sheet_cell *first;
+	struct error err;
+
+	sheets_init(&sheets);
+	sheet = sheets_begin(&sheets, SHEET_hot);
+	add_hot(sheet, "memory", 3, 30);
+	first = add_hot(sheet, "memory", 2, 21);
+	add_hot(sheet, "memory", 2, 99);
+	add_hot(sheet, "fd", 3, 3);
+	must(sheets_finish(&sheets, NULL, 1, &err));
+	must(sheets_fold(&sheets, NULL, 1, read_call, NULL, &err));
+	ok(sheet->rows.count == 3 && sheet->rows.items[0] == first,
+	   "rows of a group that read the same are one, which stands where it belongs");
+	ok(is(CELL(first, hot, calls), 4) && is(CELL(first, hot, bytes), 120) &&
+		   is(CELL(first, hot, share), 4000),
+	   "it has their sums");
+	ok(is(CELL(first, hot, average), 29), "the average of all");
+	ok(CELL(first, hot, backtrace)->weight == 2, "and how many they were");
+	ok(sheet->groups.count == 2 && sheet->groups.items[0].count == 2 &&
+		   is(CELL(sheet->groups.items[0].sums, hot, bytes), 150) &&
+		   is(CELL(sheet->groups.items[0].rest, hot, bytes), 30),
+	   "the group's sums are as before, and what is not shown is less");
+	sheets_free(&sheets);
+}
+
 static void test_table(void)
 {
 	bool is_sorted_by_own = true, is_text_first = true;
@@ -395,6 +447,7 @@ int main(void)
 	test_leaks();
 	test_temp();
 	test_sheets();
+	test_fold();
 	test_table();
 	test_patterns();
 	return tap_end();
