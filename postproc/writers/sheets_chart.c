@@ -87,27 +87,34 @@ static void print_mark(const struct curve *curve)
 		   curve->job->style->has_blocks ? "▾" : "v");
 }
 
+/* How many eighths of a line that begins so many below are full. */
+static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
+{
+	unsigned levels = curve->lines * 8;
+	unsigned level = (unsigned)((double)curve->points[point] * levels / (double)curve->most);
+
+	/* What is more than nothing is to be seen. */
+	if (!level && curve->points[point])
+		level = 1;
+	level = level > below ? level - below : 0;
+	return level < 8 ? level : 8;
+}
+
 static void print_line(const struct curve *curve, unsigned line)
 {
 	const char *const *cells = curve->job->style->has_blocks ? blocks : plain;
 	struct out *out = curve->job->out;
-	unsigned below = (curve->lines - 1 - line) * 8, levels = curve->lines * 8;
+	unsigned below = (curve->lines - 1 - line) * 8, width = curve->width;
 	struct human label;
 
 	label.text[0] = '\0';
 	if (line == 0)
 		number(&label, curve, curve->most);
 	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
-	for (unsigned i = 0; i < curve->width; i++) {
-		unsigned level =
-			(unsigned)((double)curve->points[i] * levels / (double)curve->most);
-
-		/* What is more than nothing is to be seen. */
-		if (!level && curve->points[i])
-			level = 1;
-		level = level > below ? level - below : 0;
-		out_text(out, cells[level < 8 ? level : 8]);
-	}
+	while (width && !level_of(curve, width - 1, below))
+		width--;
+	for (unsigned i = 0; i < width; i++)
+		out_text(out, cells[level_of(curve, i, below)]);
 	out_char(out, '\n');
 }
 

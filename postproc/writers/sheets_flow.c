@@ -193,22 +193,26 @@ static void flow_count(struct flow *flow, uint64_t rows)
 	flow_piece(flow, " ", text);
 }
 
-void sheets_print_last(const struct layout *layout, size_t at, const struct sheet_cell *cell)
+void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
+		       const struct sheet_cell *cell)
 {
 	struct out *out = layout->job->out;
 	enum sheet_kind kind = layout->sheet->facts.columns[layout->last].kind;
 	struct flow flow = {
 		.layout = layout, .begin = layout->last_at, .at = layout->last_at, .lines = 1
 	};
+	bool has_text = kind != SHEET_BACKTRACE && kind != SHEET_BRANCH;
 	char text[CELL_MAX];
 
-	if (!cell->is_set)
+	if (cell->is_set && has_text)
+		sheets_format_cell(text, kind, cell);
+	if (!cell->is_set || (has_text && !*text))
 		return;
 	if (at > layout->last_at) {
 		out_char(out, '\n');
-		at = 0;
+		at = gap = 0;
 	}
-	text_blanks(out, layout->last_at - at);
+	text_blanks(out, gap + layout->last_at - at);
 	if (kind == SHEET_BACKTRACE && layout->job->style->is_verbose) {
 		print_whole(layout, cell->backtrace);
 	} else if (kind == SHEET_BACKTRACE) {
@@ -217,7 +221,6 @@ void sheets_print_last(const struct layout *layout, size_t at, const struct shee
 	} else if (kind == SHEET_BRANCH) {
 		flow_branch(&flow, cell->branch);
 	} else {
-		sheets_format_cell(text, kind, cell);
 		if (!sheets_is_left(kind) && strlen(text) < layout->widths[layout->last])
 			text_blanks(out, layout->widths[layout->last] - strlen(text));
 		flow_words(&flow, text);

@@ -5,8 +5,9 @@
 #include "postproc/writers/human.h"
 #include "postproc/writers/screen.h"
 
-/* Adds to *at the columns of the terminal that it takes. */
-static void print_cell(const struct layout *layout, unsigned column, const char *text, size_t *at)
+/* Adds to *at the columns of the terminal that it takes; *gap: blanks before what comes next. */
+static void print_cell(const struct layout *layout, unsigned column, const char *text, size_t *at,
+		       size_t *gap)
 {
 	const struct sheets_job *job = layout->job;
 	enum sheet_kind kind = layout->sheet->facts.columns[column].kind;
@@ -16,14 +17,18 @@ static void print_cell(const struct layout *layout, unsigned column, const char 
 	if (length > width)
 		length = width;
 	if (!sheets_is_left(kind))
-		text_blanks(job->out, width - length);
+		*gap += width - length;
+	if (length) {
+		text_blanks(job->out, *gap);
+		*gap = 0;
+	}
 	if (is_key)
 		text_colour(job, COLOUR_KEY);
 	out_name(job->out, text, length, ESCAPE_ALL);
 	if (is_key)
 		text_colour(job, COLOUR_END);
 	if (sheets_is_left(kind))
-		text_blanks(job->out, width - length);
+		*gap += width - length;
 	*at += width;
 }
 
@@ -48,22 +53,21 @@ static void print_row(const struct layout *layout, const struct sheet_cell *row)
 {
 	struct out *out = layout->job->out;
 	const struct sheet_facts *facts = &layout->sheet->facts;
-	size_t at = INDENT;
+	size_t at = INDENT, gap = INDENT;
 
-	text_blanks(out, INDENT);
 	for (unsigned i = 0; i < layout->last; i++) {
 		char text[CELL_MAX];
 
 		if (!layout->widths[i])
 			continue;
 		sheets_format_cell(text, facts->columns[i].kind, &row[i]);
-		print_cell(layout, i, text, &at);
+		print_cell(layout, i, text, &at, &gap);
 		if (i + 1 < layout->last) {
-			text_blanks(out, GAP);
+			gap += GAP;
 			at += GAP;
 		}
 	}
-	sheets_print_last(layout, at, &row[layout->last]);
+	sheets_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
 	print_notes(layout, row);
 }
@@ -90,7 +94,31 @@ static void print_headings(const struct layout *layout)
 			line_add(&headings, "%*s", (int)width, column->heading);
 		at += width + GAP;
 	}
+	while (headings.length && headings.text[headings.length - 1] == ' ')
+		headings.text[--headings.length] = '\0';
 	text_line(job, COLOUR_HEAD, headings.text);
+}
+
+/* Words that go on in the next line, further in. at: where the first one stands. */
+static void print_words(const struct sheets_job *job, const char *colour, size_t at,
+			const char *text)
+{
+	text_colour(job, colour);
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		if (at > INDENT && at + 1 + length > sheets_width(job)) {
+			out_char(job->out, '\n');
+			text_blanks(job->out, INDENT);
+			at = INDENT;
+		} else if (at) {
+			out_char(job->out, ' ');
+			at++;
+		}
+		out_name(job->out, text, length, ESCAPE_ALL);
+		at += length;
+	}
+	text_colour(job, COLOUR_END);
+	out_char(job->out, '\n');
 }
 
 /* ---- groups ---- */
@@ -116,6 +144,7 @@ static void print_sums(const struct layout *layout, const struct sheet_cell *sum
 static void print_group(const struct layout *layout, const struct sheet_group *group)
 {
 	const struct sheets_job *job = layout->job;
+	struct human more;
 
 	if (group->name) {
 		text_colour(job, COLOUR_GROUP);
@@ -130,8 +159,8 @@ static void print_group(const struct layout *layout, const struct sheet_group *g
 	if (group->shown == group->count)
 		return;
 	text_colour(job, COLOUR_NOTE);
-	out_format(job->out,
-		   "  ... and %zu more (--top=0 shows all):", group->count - group->shown);
+	out_format(job->out, "  ... and %s more (--top=0 shows all):",
+		   human_count(&more, group->count - group->shown));
 	print_sums(layout, group->rest);
 	text_colour(job, COLOUR_END);
 	out_char(job->out, '\n');
@@ -160,7 +189,7 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 			print_group(&layout, &sheet->groups.items[g]);
 	}
 	if (sheet->note)
-		text_line(job, COLOUR_NOTE, sheet->note);
+		print_words(job, COLOUR_NOTE, 0, sheet->note);
 }
 
 /* ---- the last lines ---- */
@@ -227,8 +256,7 @@ static void print_gaps(const struct sheets_job *job)
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "missing:");
 	text_colour(job, COLOUR_END);
-	out_char(job->out, ' ');
-	text_line(job, "", text.text);
+	print_words(job, "", strlen("missing:"), text.text);
 }
 
 /* What of the trace is in the numbers above, if not all. */
@@ -240,8 +268,8 @@ static void print_selection(const struct sheets_job *job)
 	line_add_selection(&text, job->run->summary->selection);
 	if (!text.length)
 		return;
-	out_text(job->out, "only:  ");
-	text_line(job, "", text.text);
+	out_text(job->out, "only: ");
+	print_words(job, "", strlen("only: "), text.text);
 }
 
 static bool is_asked(const struct sheets_job *job, const char *name)

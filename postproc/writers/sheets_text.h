@@ -78,8 +78,10 @@ bool sheets_is_below(const struct layout *layout, unsigned column);
 /* Fills widths, last and last_at for the rows that are shown. */
 void sheets_lay_out(struct layout *layout);
 
-/* The last column of a row. at: columns of the terminal that its line has so far. */
-void sheets_print_last(const struct layout *layout, size_t at, const struct sheet_cell *cell);
+/* The last column of a row. at: columns of the terminal that its line has so far, with the gap, the
+ * blanks at its end that are not printed yet. */
+void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
+		       const struct sheet_cell *cell);
 
 /* What sheets_print_last() prints of it, in one line. */
 void sheets_read_backtrace(const struct layout *layout, const struct atlas_backtrace *backtrace,
