@@ -266,6 +266,14 @@ static int print_all(const struct pass_options *pass, const struct trace_options
 	return status;
 }
 
+/* rc: what has happened so far; the first error counts. */
+static int close_output(struct out *out, int rc, struct error *err)
+{
+	int closed = out_close(out);
+
+	return rc == 0 && closed ? error_system(err, -closed, "standard output") : rc;
+}
+
 /* All inputs on one screen, with what would else be warnings. */
 static int print_summary(const struct pass_options *pass, const struct trace_options *reading,
 			 const struct options *options, struct error *err)
@@ -285,13 +293,9 @@ static int print_summary(const struct pass_options *pass, const struct trace_opt
 	int rc = out_open(&out, STDOUT_FILENO, err);
 
 	if (rc == 0) {
-		int closed;
-
 		rc = summarise(paths, options->inputs.count ? options->inputs.count : 1, &how, &out,
 			       &is_damaged, err);
-		closed = out_close(&out);
-		if (rc == 0 && closed)
-			rc = error_system(err, -closed, "standard output");
+		rc = close_output(&out, rc, err);
 	}
 	if (rc == -EINTR)
 		return STATUS_INTERRUPTED;
@@ -336,12 +340,8 @@ static int print_reports(struct report_plan *plan, const struct options *options
 	int rc = out_open(&out, STDOUT_FILENO, err);
 
 	if (rc == 0) {
-		int closed;
-
 		rc = reporting(plan->paths, plan->count, &plan->how, &out, &is_damaged, err);
-		closed = out_close(&out);
-		if (rc == 0 && closed)
-			rc = error_system(err, -closed, "standard output");
+		rc = close_output(&out, rc, err);
 	}
 	if (rc == -EINTR)
 		return STATUS_INTERRUPTED;

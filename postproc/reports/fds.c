@@ -463,12 +463,10 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
 	descriptors_init(&state->descriptors);
 	table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->atlas);
-	ledger_tally(run->ledger, &state->tally);
-	ledger_listen(run->ledger, on_move, state);
+	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

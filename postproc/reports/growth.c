@@ -106,8 +106,9 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put(struct growth_state *state, struct sheet *sheet, uint32_t index)
+static int put(void *user, struct sheet *sheet, uint32_t index)
 {
+	struct growth_state *state = user;
 	const struct ledger_place *place = ledger_place(state->run->ledger, index);
 	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
@@ -130,12 +131,8 @@ static int put(struct growth_state *state, struct sheet *sheet, uint32_t index)
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct growth_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_growth);
 
-	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
-		if (put(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+	return report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state, err);
 }
 
 static int begin(void **result, struct report_run *run, struct error *err)
@@ -146,11 +143,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->step_ns = STEP_NS;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct entry),
-					      .merge = merge,
-					      .user = state };
-	ledger_tally(run->ledger, &state->tally);
-	ledger_listen(run->ledger, on_move, state);
+	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -41,8 +41,9 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return 0;
 }
 
-static int put(struct hot_state *state, struct sheet *sheet, uint32_t index)
+static int put(void *user, struct sheet *sheet, uint32_t index)
 {
+	struct hot_state *state = user;
 	const struct ledger_place *place = ledger_place(state->run->ledger, index);
 	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
 	struct sheet_cell *row;
@@ -65,12 +66,8 @@ static int put(struct hot_state *state, struct sheet *sheet, uint32_t index)
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct hot_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_hot);
 
-	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
-		if (put(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+	return report_places(state->run, sheets_begin(sheets, SHEET_hot), put, state, err);
 }
 
 static int begin(void **result, struct report_run *run, struct error *err)
@@ -80,9 +77,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
-	ledger_tally(run->ledger, &state->tally);
-	ledger_listen(run->ledger, on_move, state);
+	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

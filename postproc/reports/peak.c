@@ -161,8 +161,9 @@ static int put_class(struct peak_state *state, struct sheet *sheet, uint32_t ind
 	return sheet_text(sheet, CELL(row, peaks, program), class->run.program);
 }
 
-static int put_place(struct peak_state *state, struct sheet *sheet, uint32_t index)
+static int put_place(void *user, struct sheet *sheet, uint32_t index)
 {
+	struct peak_state *state = user;
 	const struct ledger_place *place = ledger_place(state->run->ledger, index);
 	const struct class_peak *class = &state->classes[place->class];
 	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
@@ -186,15 +187,11 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct peak_state *state = user;
 	struct sheet *peaks = sheets_begin(sheets, SHEET_peaks);
-	struct sheet *sites = sheets_begin(sheets, SHEET_peak);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		if (put_class(state, peaks, i))
 			return report_no_memory(err);
-	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
-		if (put_place(state, sites, i))
-			return report_no_memory(err);
-	return 0;
+	return report_places(state->run, sheets_begin(sheets, SHEET_peak), put_place, state, err);
 }
 
 static int begin(void **result, struct report_run *run, struct error *err)
@@ -205,11 +202,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->is_over = true;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct entry),
-					      .merge = merge,
-					      .user = state };
-	ledger_tally(run->ledger, &state->tally);
-	ledger_listen(run->ledger, on_move, state);
+	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -50,8 +50,9 @@ static bool is_meant(const struct ledger_class *class)
 	       class->known == RESOURCE_PROCESS;
 }
 
-static int put(struct temp_state *state, struct sheet *sheet, uint32_t index)
+static int put(void *user, struct sheet *sheet, uint32_t index)
 {
+	struct temp_state *state = user;
 	const struct ledger_place *place = ledger_place(state->run->ledger, index);
 	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
 	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
@@ -74,12 +75,8 @@ static int put(struct temp_state *state, struct sheet *sheet, uint32_t index)
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct temp_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_temp);
 
-	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++)
-		if (put(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+	return report_places(state->run, sheets_begin(sheets, SHEET_temp), put, state, err);
 }
 
 static int begin(void **result, struct report_run *run, struct error *err)
@@ -90,9 +87,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->within = run->options->within ? run->options->within : 1;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
-	ledger_tally(run->ledger, &state->tally);
-	ledger_listen(run->ledger, on_move, state);
+	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -116,6 +116,19 @@ bool report_is_untraced(const struct summary_process *process);
 /* A row of a sheet whose first column is the group of a class. NULL: no memory. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 
+/*
+ * For begin(): the tally of entries of that size is kept, and on_move hears of each move. merge and
+ * on_move get state as their user.
+ */
+void report_listen(struct report_run *run, struct ledger_tally *tally, size_t size,
+		   void (*merge)(void *state, void *run, const void *process),
+		   ledger_listener *on_move, void *state);
+
+/* For end(): calls put for every place of the run, which returns 0 or -ENOMEM. */
+int report_places(const struct report_run *run, struct sheet *sheet,
+		  int (*put)(void *state, struct sheet *sheet, uint32_t place), void *state,
+		  struct error *err);
+
 int report_no_memory(struct error *err);
 
 #define REPORT(name, question, next) extern const struct report report_##name;
