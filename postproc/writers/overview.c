@@ -275,11 +275,13 @@ static bool waits_long(const struct summary *summary)
 }
 
 /* What tells more of what matters most on this screen. */
-static const char *next_report(const struct summary *summary)
+static const char *next_report(const struct overview *overview)
 {
+	const struct summary *summary = overview->summary;
+
 	if (summary->deadlocked || waits_long(summary))
 		return "locks";
-	if (!summary->sites.count)
+	if (overview->has_no_leaks)
 		return "hot";
 	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"
 										    : "leaks";
@@ -301,7 +303,7 @@ static void print_next(struct overview *overview, const char *path)
 
 	line_begin(&line);
 	line_add(&line, "next:  ");
-	add_report(&line, next_report(overview->summary));
+	add_report(&line, next_report(overview));
 	if (!overview->is_newest || !are_here(overview->summary)) {
 		line_begin(&file);
 		add_word(&file, path);

@@ -8,18 +8,22 @@ void overview_left_out(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	struct report_run run = { .symbols = symbols_find, .user = overview->names };
-	uint64_t sites = 0, bytes = 0;
+	uint64_t sites = 0, bytes = 0, all = 0;
 	struct line line;
 
 	for (size_t i = 0; i < summary->sites.count; i++) {
 		const struct summary_site *site = &summary->sites.items[i];
 
-		if (site->is_part || !suppress_find(&overview->suppress, &run, site->backtrace))
+		if (site->is_part)
+			continue;
+		all++;
+		if (!suppress_find(&overview->suppress, &run, site->backtrace))
 			continue;
 		sites++;
 		if (summary_has_bytes(&summary->classes[site->class]))
 			bytes += site->bytes;
 	}
+	overview->has_no_leaks = sites == all;
 	if (!sites)
 		return;
 	line_begin(&line);

@@ -29,6 +29,7 @@ struct overview {
 	unsigned tight;		  /* 0: everything; each step halves the lists */
 	bool is_newest;		  /* the traces are those that a command without a file reads */
 	struct suppress suppress; /* what the report leaks leaves out */
+	bool has_no_leaks;	  /* it leaves out all that is held */
 	uint32_t first;		  /* number of the process whose site is shown first */
 };
 

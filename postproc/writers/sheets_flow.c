@@ -202,7 +202,7 @@ void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
 		.layout = layout, .begin = layout->last_at, .at = layout->last_at, .lines = 1
 	};
 	bool has_text = kind != SHEET_BACKTRACE && kind != SHEET_BRANCH;
-	char text[CELL_MAX];
+	char text[CELL_MAX] = "";
 
 	if (cell->is_set && has_text)
 		sheets_format_cell(text, kind, cell);
