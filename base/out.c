@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/out.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OUT_SIZE (64u << 10)
 
 int out_open(struct out *out, int fd, struct error *err)
 {
@@ -53,29 +52,20 @@ int out_close(struct out *out)
 	return out->error;
 }
 
-void out_bytes(struct out *out, const void *bytes, size_t size)
+void out_many_bytes(struct out *out, const void *bytes, size_t size)
 {
-	if (size > OUT_SIZE - out->used) {
-		out_flush(out);
-		if (size > OUT_SIZE) {
-			out_write(out, bytes, size);
-			return;
-		}
+	out_flush(out);
+	if (size > OUT_SIZE) {
+		out_write(out, bytes, size);
+		return;
 	}
-	memcpy(out->buffer + out->used, bytes, size);
-	out->used += size;
+	memcpy(out->buffer, bytes, size);
+	out->used = size;
 }
 
 void out_text(struct out *out, const char *text)
 {
 	out_bytes(out, text, strlen(text));
-}
-
-void out_char(struct out *out, char character)
-{
-	if (out->used == OUT_SIZE)
-		out_flush(out);
-	out->buffer[out->used++] = character;
 }
 
 void out_padded(struct out *out, uint64_t number, unsigned digits)
@@ -102,16 +92,31 @@ void out_signed(struct out *out, int64_t number)
 	out_unsigned(out, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
+/* The digits of 32 bits, the highest first in memory: each nibble in a byte, then all at once. */
+static void hex_digits(char *text, uint32_t number)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t digits = number, letters;
+
+	digits = (digits | digits << 16) & 0x0000ffff0000ffff;
+	digits = (digits | digits << 8) & 0x00ff00ff00ff00ff;
+	digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0f;
+	letters = (digits + 6 * ones) >> 4 & ones;
+	digits = htobe64(digits + '0' * ones + letters * ('a' - '0' - 10));
+	memcpy(text, &digits, sizeof(digits));
+}
+
+/* Most of a text trace is addresses, so all digits are written and those that count are kept. */
 void out_hex(struct out *out, uint64_t number)
 {
-	char text[16];
-	char *at = text + sizeof(text);
+	unsigned digits = (67 - (unsigned)__builtin_clzll(number | 1)) / 4;
+	uint64_t left = number << (64 - 4 * digits);
 
-	do {
-		*--at = "0123456789abcdef"[number & 15];
-		number >>= 4;
-	} while (number);
-	out_bytes(out, at, (size_t)(text + sizeof(text) - at));
+	if (out->used > OUT_SIZE - 16)
+		out_flush(out);
+	hex_digits(out->buffer + out->used, (uint32_t)(left >> 32));
+	hex_digits(out->buffer + out->used + 8, (uint32_t)left);
+	out->used += digits;
 }
 
 void out_format(struct out *out, const char *format, ...)

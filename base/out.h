@@ -11,8 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
+
+#define OUT_SIZE (64u << 10) /* of the buffer */
 
 struct out {
 	int fd;
@@ -38,9 +41,27 @@ int out_error(const struct out *out);
 /* Flushes and frees the buffer. Returns out_error(). */
 int out_close(struct out *out);
 
-void out_bytes(struct out *out, const void *bytes, size_t size);
+/* out_bytes() of what the buffer has no room for. */
+void out_many_bytes(struct out *out, const void *bytes, size_t size);
+
+static inline void out_bytes(struct out *out, const void *bytes, size_t size)
+{
+	if (size > OUT_SIZE - out->used) {
+		out_many_bytes(out, bytes, size);
+		return;
+	}
+	memcpy(out->buffer + out->used, bytes, size);
+	out->used += size;
+}
+
+static inline void out_char(struct out *out, char character)
+{
+	if (out->used == OUT_SIZE)
+		out_flush(out);
+	out->buffer[out->used++] = character;
+}
+
 void out_text(struct out *out, const char *text);
-void out_char(struct out *out, char character);
 void out_unsigned(struct out *out, uint64_t number);
 void out_signed(struct out *out, int64_t number);
 void out_hex(struct out *out, uint64_t number); /* without 0x */

@@ -103,6 +103,30 @@ static void large_test(void)
 	close(file);
 }
 
+/* Numbers of all lengths, across the ends of the buffer, against those of printf. */
+static void hex_tests(void)
+{
+	static char wanted[400000], got[400000];
+	FILE *file = tmpfile();
+	uint64_t number = 0x9abcdef012345678;
+	size_t length = 0;
+
+	if (!file || out_open(&out, fileno(file), NULL) != 0)
+		exit(99);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t shown = number >> i % 64;
+
+		out_hex(&out, shown);
+		out_char(&out, '\n');
+		length += (size_t)sprintf(wanted + length, "%" PRIx64 "\n", shown);
+		number = number << 7 ^ number >> 3 ^ i;
+	}
+	ok(out_close(&out) == 0 && pread(fileno(file), got, sizeof(got), 0) == (ssize_t)length &&
+		   !memcmp(got, wanted, length),
+	   "hexadecimal numbers of every length are those of printf");
+	fclose(file);
+}
+
 static void error_tests(void)
 {
 	int full = open("/dev/full", O_WRONLY);
@@ -176,6 +200,7 @@ int main(void)
 	number_tests();
 	name_tests();
 	large_test();
+	hex_tests();
 	error_tests();
 	json_tests();
 	return tap_end();
