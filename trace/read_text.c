@@ -381,6 +381,8 @@ static int add_header(struct trace *trace, const struct text_header *header, str
 		if (rc)
 			return rc;
 	}
+	/* Another header right behind it is that of the next stream: this one is empty. */
+	reader->has_content = true;
 	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
 		return trace_no_memory(trace, err);
 	return 0;
