@@ -427,6 +427,13 @@ static int note_exec(struct summary *summary, const struct event *event, struct 
 	return path && !summary->fold->process.became ? summary_no_memory(err) : 0;
 }
 
+/* Without tails no packet says when a process began: what it is told of first does. */
+static void note_start(struct summary_process *process, const struct event *event)
+{
+	if (!process->start_ns)
+		process->start_ns = event->time_ns;
+}
+
 int summary_count(struct summary *summary, const struct event *event, struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
@@ -436,8 +443,7 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	process->late += (event->flags & CALL_LATE) != 0;
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
-	if (!process->start_ns)
-		process->start_ns = event->time_ns;
+	note_start(process, event);
 	if (event->has_tail &&
 	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread &&
 	    add_thread(fold, event->thread, err))
@@ -634,6 +640,7 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 {
 	const char *name = event->function->name;
 
+	note_start(&summary->fold->process, event);
 	if (!strcmp(name, "~process"))
 		note_process(summary, event);
 	else if (!strcmp(name, "~fd"))
