@@ -179,6 +179,9 @@ static bool keep_header(struct trace *trace, const struct text_header *header)
 	value = text_header_value(header, "pid");
 	if (value)
 		process->pid = (uint32_t)number_of(*value);
+	value = text_header_value(header, "timestamp");
+	if (value)
+		process->seconds = text_parse_date(*value);
 	value = text_header_value(header, "backtrace depth");
 	if (value && value->length && value->at[0] != '-')
 		process->depth = (int64_t)number_of(*value);

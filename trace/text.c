@@ -2,6 +2,7 @@
 #include "trace/text.h"
 
 #include <string.h>
+#include <time.h>
 
 /* Longer ones are made by nobody. */
 #define BUILD_ID_DIGITS 128
@@ -170,6 +171,39 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 		if (slice_is(header->pairs[i].key, key))
 			return &header->pairs[i].value;
 	return NULL;
+}
+
+/* The six numbers of a date, whatever comes first. */
+static bool take_date(struct slice line, uint64_t numbers[6])
+{
+	static const char *const behind[6] = { ".", ".", " ", ":", ":", "" };
+
+	for (int i = 0; i < 6; i++)
+		if (!take_decimal(&line, &numbers[i]) || numbers[i] > 9999 ||
+		    !take(&line, behind[i]))
+			return false;
+	return line.length == 0;
+}
+
+uint32_t text_parse_date(struct slice value)
+{
+	uint64_t numbers[6];
+	struct tm tm = { .tm_isdst = -1 };
+	bool is_day_first;
+	time_t seconds;
+
+	if (!take_date(value, numbers) || numbers[1] < 1 || numbers[1] > 12 || numbers[3] > 23 ||
+	    numbers[4] > 59 || numbers[5] > 60)
+		return 0;
+	is_day_first = numbers[0] < numbers[2];
+	tm.tm_year = (int)numbers[is_day_first ? 2 : 0] - 1900;
+	tm.tm_mon = (int)numbers[1] - 1;
+	tm.tm_mday = (int)numbers[is_day_first ? 0 : 2];
+	tm.tm_hour = (int)numbers[3];
+	tm.tm_min = (int)numbers[4];
+	tm.tm_sec = (int)numbers[5];
+	seconds = tm.tm_mday >= 1 && tm.tm_mday <= 31 ? mktime(&tm) : 0;
+	return seconds > 0 && seconds <= UINT32_MAX ? (uint32_t)seconds : 0;
 }
 
 /* mapping */

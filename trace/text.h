@@ -48,6 +48,12 @@ void text_print_header(struct out *out, const struct text_header *header);
 const struct slice *text_header_value(const struct text_header *header, const char *key);
 
 /*
+ * The value of `timestamp`: `2023.1.2 03:04:05` or, as sp-rtrace's library has it, `02.01.2023
+ * 03:04:05`, in local time. Returns seconds since 1970, 0 if it is neither.
+ */
+uint32_t text_parse_date(struct slice value);
+
+/*
  * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`; the build-id is ours, sp-rtrace reads
  * up to the second address. It is empty where there is none.
  */

@@ -67,6 +67,29 @@ static void header_tests(void)
 	becomes(print_header, "version", "");
 }
 
+static void date_is(const char *text, uint32_t seconds)
+{
+	char sentence[100];
+
+	snprintf(sentence, sizeof(sentence), "%s is %s", text, seconds ? "a date" : "none");
+	ok(text_parse_date(slice_of(text)) == seconds, sentence);
+}
+
+static void date_tests(void)
+{
+	setenv("TZ", "EET-2EEST,M3.5.0/3,M10.5.0/4", 1);
+	date_is("2023.1.2 03:04:05", 1672621445);
+	date_is("02.01.2023 03:04:05", 1672621445);
+	date_is("2023.7.2 03:04:05", 1688256245);
+	date_is("2023.13.2 03:04:05", 0);
+	date_is("2023.1.2 24:00:00", 0);
+	date_is("2023.1.0 00:00:00", 0);
+	date_is("2023.1.2 03:04:05 ", 0);
+	date_is("2023-01-02 03:04:05", 0);
+	date_is("99999999999999999999.1.2 03:04:05", 0);
+	date_is("", 0);
+}
+
 static void surrounding_tests(void)
 {
 	same(print_mapping, ": /usr/lib/libc.so.6 => 0x7f0000000000-0xffffffffffffffff");
@@ -129,6 +152,7 @@ static void rest_tests(void)
 int main(void)
 {
 	header_tests();
+	date_tests();
 	surrounding_tests();
 	call_tests();
 	rest_tests();
