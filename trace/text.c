@@ -44,28 +44,35 @@ static bool take_decimal(struct slice *line, uint64_t *number)
 	return i > 0;
 }
 
+/* One more than each digit's value: a branch could not learn in which order they come. */
+static const unsigned char hex_digits[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* -1: it is none. */
 static int hex_digit(char character)
 {
-	if (character >= '0' && character <= '9')
-		return character - '0';
-	if (character >= 'a' && character <= 'f')
-		return character - 'a' + 10;
-	return character >= 'A' && character <= 'F' ? character - 'A' + 10 : -1;
+	return hex_digits[(unsigned char)character] - 1;
 }
 
 static bool take_hex(struct slice *line, uint64_t *number)
 {
-	size_t i = 0;
+	const char *at = line->at, *end = at + line->length;
+	size_t before = line->length;
+	uint64_t sum = 0;
 
-	*number = 0;
-	for (; i < line->length && hex_digit(line->at[i]) >= 0; i++) {
-		if (*number >> 60)
+	/* What no pointer leads to stays in registers: most of a text is addresses. */
+	for (; at < end && hex_digit(*at) >= 0; at++) {
+		if (sum >> 60)
 			return false;
-		*number = *number << 4 | (unsigned)hex_digit(line->at[i]);
+		sum = sum << 4 | (unsigned)hex_digit(*at);
 	}
-	line->at += i;
-	line->length -= i;
-	return i > 0;
+	*number = sum;
+	*line = slice(at, (size_t)(end - at));
+	return line->length < before;
 }
 
 /* Cuts line at the first (or last) place of text: *before is what stood there, line the rest. */
