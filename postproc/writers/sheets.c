@@ -15,3 +15,48 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 
 	printers[style->format](&job);
 }
+
+enum sheets_shape sheets_shape(enum sheet_kind kind)
+{
+	switch (kind) {
+	case SHEET_GROUP:
+	case SHEET_TEXT:
+	case SHEET_NOTE:
+		return SHAPE_TEXT;
+	case SHEET_BACKTRACE:
+		return SHAPE_BACKTRACE;
+	case SHEET_BRANCH:
+		return SHAPE_BRANCH;
+	case SHEET_CHANGE:
+		return SHAPE_SIGNED;
+	case SHEET_OBJECT:
+		return SHAPE_HEX;
+	case SHEET_PERCENT:
+	case SHEET_BAR:
+		return SHAPE_HUNDREDTHS;
+	case SHEET_CURVE:
+	case SHEET_CURVE_BYTES:
+	case SHEET_COUNT:
+	case SHEET_PROCESSES:
+	case SHEET_NUMBER:
+	case SHEET_BYTES:
+	case SHEET_SIZE:
+	case SHEET_AMOUNT:
+	case SHEET_PART:
+	case SHEET_KEY:
+	case SHEET_NS:
+	case SHEET_LONGEST:
+	case SHEET_TIME:
+		break;
+	}
+	return SHAPE_UNSIGNED;
+}
+
+struct names_raw sheets_raw(const struct sheet_frame *frame)
+{
+	return (struct names_raw){ .offset = frame->offset,
+				   .function = frame->function,
+				   .file = frame->file,
+				   .module = frame->module,
+				   .line = frame->line };
+}

@@ -60,6 +60,19 @@ int sheets_fold_same(struct sheets *sheets, const struct sheets_job *job, const 
 bool sheets_is_chart(const struct sheet *sheet);
 void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet);
 
+/* Of JSON and CSV: what a program reads in a cell of that kind. */
+enum sheets_shape {
+	SHAPE_TEXT,
+	SHAPE_BACKTRACE,
+	SHAPE_BRANCH,
+	SHAPE_SIGNED,
+	SHAPE_HEX,
+	SHAPE_HUNDREDTHS, /* of what is meant: 12.34 */
+	SHAPE_UNSIGNED,
+};
+enum sheets_shape sheets_shape(enum sheet_kind kind);
+struct names_raw sheets_raw(const struct sheet_frame *frame);
+
 void sheets_print_json(const struct sheets_job *job);
 void sheets_print_csv(const struct sheets_job *job);
 void sheets_print_collapsed(const struct sheets_job *job);

@@ -67,12 +67,7 @@ static void print_branch(struct out *out, const struct sheet_branch *branch)
 {
 	out_char(out, '"');
 	for (uint32_t i = 0; i < branch->count; i++) {
-		const struct sheet_frame *frame = branch->frames[i];
-		struct names_raw raw = { .offset = frame->offset,
-					 .function = frame->function,
-					 .file = frame->file,
-					 .module = frame->module,
-					 .line = frame->line };
+		struct names_raw raw = sheets_raw(branch->frames[i]);
 
 		if (i)
 			out_text(out, branch->is_outwards ? " <- " : " -> ");
@@ -86,43 +81,27 @@ static void print_cell(const struct sheets_job *job, enum sheet_kind kind,
 {
 	if (!cell->is_set)
 		return;
-	switch (kind) {
-	case SHEET_GROUP:
-	case SHEET_TEXT:
-	case SHEET_NOTE:
+	switch (sheets_shape(kind)) {
+	case SHAPE_TEXT:
 		print_text(job->out, cell->text);
 		break;
-	case SHEET_BACKTRACE:
+	case SHAPE_BACKTRACE:
 		print_backtrace(job, cell->backtrace);
 		break;
-	case SHEET_BRANCH:
+	case SHAPE_BRANCH:
 		print_branch(job->out, cell->branch);
 		break;
-	case SHEET_CHANGE:
+	case SHAPE_SIGNED:
 		out_format(job->out, "%" PRId64, (int64_t)cell->number);
 		break;
-	case SHEET_OBJECT:
+	case SHAPE_HEX:
 		out_format(job->out, "0x%" PRIx64, cell->number);
 		break;
-	case SHEET_PERCENT:
-	case SHEET_SHARE:
-	case SHEET_BAR:
+	case SHAPE_HUNDREDTHS:
 		out_format(job->out, "%" PRIu64 ".%02" PRIu64, cell->number / 100,
 			   cell->number % 100);
 		break;
-	case SHEET_CURVE:
-	case SHEET_CURVE_BYTES:
-	case SHEET_COUNT:
-	case SHEET_PROCESSES:
-	case SHEET_NUMBER:
-	case SHEET_BYTES:
-	case SHEET_SIZE:
-	case SHEET_AMOUNT:
-	case SHEET_PART:
-	case SHEET_KEY:
-	case SHEET_NS:
-	case SHEET_LONGEST:
-	case SHEET_TIME:
+	case SHAPE_UNSIGNED:
 		out_unsigned(job->out, cell->number);
 		break;
 	}

@@ -49,12 +49,7 @@ static void print_branch(struct json *json, const struct sheet_branch *branch)
 {
 	json_begin(json, '[');
 	for (uint32_t i = 0; i < branch->count; i++) {
-		const struct sheet_frame *frame = branch->frames[i];
-		struct names_raw raw = { .offset = frame->offset,
-					 .function = frame->function,
-					 .file = frame->file,
-					 .module = frame->module,
-					 .line = frame->line };
+		struct names_raw raw = sheets_raw(branch->frames[i]);
 
 		print_frame(json, &raw);
 	}
@@ -64,42 +59,26 @@ static void print_branch(struct json *json, const struct sheet_branch *branch)
 static void print_cell(const struct sheets_job *job, struct json *json, enum sheet_kind kind,
 		       const struct sheet_cell *cell)
 {
-	switch (kind) {
-	case SHEET_GROUP:
-	case SHEET_TEXT:
-	case SHEET_NOTE:
+	switch (sheets_shape(kind)) {
+	case SHAPE_TEXT:
 		json_text(json, cell->text);
 		break;
-	case SHEET_BACKTRACE:
+	case SHAPE_BACKTRACE:
 		print_backtrace(job, json, cell->backtrace);
 		break;
-	case SHEET_BRANCH:
+	case SHAPE_BRANCH:
 		print_branch(json, cell->branch);
 		break;
-	case SHEET_CHANGE:
+	case SHAPE_SIGNED:
 		json_signed(json, (int64_t)cell->number);
 		break;
-	case SHEET_OBJECT:
+	case SHAPE_HEX:
 		json_hex(json, cell->number);
 		break;
-	case SHEET_PERCENT:
-	case SHEET_SHARE:
-	case SHEET_BAR:
+	case SHAPE_HUNDREDTHS:
 		json_real(json, (double)cell->number / 100);
 		break;
-	case SHEET_CURVE:
-	case SHEET_CURVE_BYTES:
-	case SHEET_COUNT:
-	case SHEET_PROCESSES:
-	case SHEET_NUMBER:
-	case SHEET_BYTES:
-	case SHEET_SIZE:
-	case SHEET_AMOUNT:
-	case SHEET_PART:
-	case SHEET_KEY:
-	case SHEET_NS:
-	case SHEET_LONGEST:
-	case SHEET_TIME:
+	case SHAPE_UNSIGNED:
 		json_unsigned(json, cell->number);
 		break;
 	}
