@@ -32,6 +32,7 @@ enum sheets_shape sheets_shape(enum sheet_kind kind)
 	case SHEET_OBJECT:
 		return SHAPE_HEX;
 	case SHEET_PERCENT:
+	case SHEET_SHARE:
 	case SHEET_BAR:
 		return SHAPE_HUNDREDTHS;
 	case SHEET_CURVE:
