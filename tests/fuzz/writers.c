@@ -4,7 +4,8 @@
  * bytes of an input are: the writer (beyond the last: all of them, one after the other), flags,
  * the most frames, the classes; the trace follows, an .htr in loose form (loose.h).
  *
- * What is text must be clean, what is a trace must be read again without damage.
+ * What is text must be clean (etrace has no escapes: its strings are what they were), what is a
+ * trace must be read again without damage.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -164,7 +165,7 @@ static void write_it(const uint8_t *trace, size_t size, const struct writer *wri
 	fuzz_check(rc == 0 || err.text[0], "an error without words");
 	if (writer_is_stream(writer))
 		check_stream(rc != 0);
-	else if (!writer->is_directory)
+	else if (!writer->is_directory && strcmp(writer->name, "etrace") != 0)
 		check_text();
 }
 
