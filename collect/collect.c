@@ -409,6 +409,10 @@ static int open_first(struct collector *collector, struct error *err)
 		collector->inherited = -1;
 		return sink_check(wish.out, err);
 	}
+	/* nobody gave it to us open, or our own file had not got its number */
+	if (wish.inherited >= 0 &&
+	    (wish.inherited == collector->shared.fd || wish.inherited == collector->reports))
+		return error_set(err, EBADF, "cannot write to %s: it is not open", wish.out);
 	ret = sink_check(wish.out, err);
 	if (ret == 0)
 		ret = sink_open(&collector->first, &wish, err);
@@ -468,11 +472,11 @@ static int start_parts(struct collector *collector, struct error *err)
 
 static void keep_own(const struct collector *collector)
 {
-	int keep[8] = { collector->shared.fd, collector->shared.lock, collector->first.fd,
+	int keep[9] = { collector->shared.fd, collector->shared.lock, collector->first.fd,
 			collector->inherited, collector->starter,     collector->reports };
 
 	door_descriptors(collector->door, keep + 6);
-	detach_end(keep, 8);
+	detach_end(keep, 9);
 }
 
 struct collector *collect_start(const struct collect_fds *fds, struct error *err)

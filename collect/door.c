@@ -2,6 +2,7 @@
 #include "collect/door.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@ struct door {
 	struct shared *shared;
 	int epoll;
 	int socket;
+	int reserve; /* given up for a moment when no other descriptor is left */
 	uint32_t noticed;
 };
 
@@ -54,16 +56,18 @@ struct door *door_open(struct shared *shared, struct error *err)
 	door->shared = shared;
 	door->socket = listen_on(shared->session, err);
 	door->epoll = epoll_create1(EPOLL_CLOEXEC);
+	door->reserve = open("/dev/null", O_RDWR | O_CLOEXEC);
 	event.data.fd = door->socket;
 	if (door->epoll >= 0 && door->socket >= 0)
 		epoll_ctl(door->epoll, EPOLL_CTL_ADD, door->socket, &event);
 	return door;
 }
 
-void door_descriptors(const struct door *door, int descriptors[2])
+void door_descriptors(const struct door *door, int descriptors[3])
 {
 	descriptors[0] = door->epoll;
 	descriptors[1] = door->socket;
+	descriptors[2] = door->reserve;
 }
 
 /* One of ours under another user id: it changed it after it had attached. */
@@ -103,15 +107,28 @@ static void hand_over(int connection, int fd)
 	sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void answer(struct door *door)
+/* Whoever asks waits for the answer: there must be one when all descriptors are in use, too. */
+static int take_connection(struct door *door)
 {
 	int connection = accept4(door->socket, NULL, NULL, SOCK_CLOEXEC);
 
-	if (connection < 0)
-		return;
-	if (may_enter(door, connection))
+	if (connection >= 0 || errno != EMFILE || door->reserve < 0)
+		return connection;
+	close(door->reserve);
+	door->reserve = -1;
+	return accept4(door->socket, NULL, NULL, SOCK_CLOEXEC);
+}
+
+static void answer(struct door *door)
+{
+	int connection = take_connection(door);
+
+	if (connection >= 0 && may_enter(door, connection))
 		hand_over(connection, door->shared->fd);
-	close(connection);
+	if (connection >= 0)
+		close(connection);
+	if (door->reserve < 0)
+		door->reserve = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 static void notice(struct door *door)

@@ -19,7 +19,7 @@ struct door;
 struct door *door_open(struct shared *shared, struct error *err);
 
 /* Its descriptors, for those who close all others. */
-void door_descriptors(const struct door *door, int descriptors[2]);
+void door_descriptors(const struct door *door, int descriptors[3]);
 
 /* Starts the thread. Without it (on failure) the door stays shut and everything else works. */
 int door_start(struct door *door, struct error *err);

@@ -12,6 +12,7 @@
  * newest record. floor: see struct slot.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "settings.h"
@@ -28,6 +29,10 @@
 #define ARENA_MEMORY_MAX    640u /* kept and fresh frames of a record together, cut included */
 #define ARENA_OPEN_MAX	    64u
 #define ARENA_WAKE_STEP	    (64u << 10) /* a producer looks for a sleeper once in so many bytes */
+
+/* Numbers of slots to try: where RLIMIT_AS is small there are fewer rather than none. */
+#define ARENA_SLOT_COUNTS ARENA_SLOTS, 256, 32, ARENA_SLOTS_LEAST
+#define ARENA_SLOTS_LEAST 4u
 
 enum arena_state {
 	ARENA_STARTING, /* the collector has not said anything yet */
@@ -321,6 +326,12 @@ struct record_name {
 
 _Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
 _Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
+
+/* Whether so many bytes leave a process with this RLIMIT_AS most of its address space. */
+static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
+{
+	return size <= limit / 4;
+}
 
 /* The geometry of an arena with so many slots. */
 static inline void arena_lay_out(struct arena *arena, uint32_t slots)

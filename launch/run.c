@@ -209,7 +209,8 @@ static int check_output(const char *out, struct error *err)
 	fd = strtol(out + 3, &end, 10);
 	if (end == out + 3 || *end || fd < 0)
 		return error_set(err, EINVAL, "--output=%s: not the number of a descriptor", out);
-	if (fcntl((int)fd, F_GETFD) < 0)
+	/* what is closed on exec was opened by us */
+	if (fcntl((int)fd, F_GETFD) != 0)
 		return error_set(err, EBADF, "--output=%s: descriptor %ld is not open", out, fd);
 	return 0;
 }

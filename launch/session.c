@@ -16,10 +16,18 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Descriptor of the memfd in the collector, and of its reports: free in every child of ours. */
-#define COLLECTOR_ARENA_FD  3
-#define COLLECTOR_SINK_FD   4
-#define COLLECTOR_REPORT_FD 5
+/* Where the program had closed some of 0, 1 and 2, no file of ours may keep their numbers. */
+static int move_above_standard(int *fd, struct error *err)
+{
+	int moved = *fd > STDERR_FILENO ? *fd : fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (moved < 0)
+		return error_system(err, errno, "cannot keep the shared memory");
+	if (moved != *fd)
+		close(*fd);
+	*fd = moved;
+	return 0;
+}
 
 int session_create(struct session *session, struct error *err)
 {
@@ -28,7 +36,9 @@ int session_create(struct session *session, struct error *err)
 	memset(session, 0, sizeof(*session));
 	session->fd = session->reports = -1;
 	status = place_find(PART_LIBRARY, &session->library, err);
-	return status ? status : make_arena(&session->arena, &session->fd, err);
+	if (!status)
+		status = make_arena(&session->arena, &session->fd, err);
+	return status ? status : move_above_standard(&session->fd, err);
 }
 
 /* The descriptor of ours that the settings send the stream to, -1 if it goes elsewhere. */
@@ -41,23 +51,17 @@ static int sink_descriptor_of(const struct settings *settings)
 	return -1;
 }
 
-/* In the child: descriptors to their places, then the collector. Never returns. */
+/* In the child: the collector gets descriptors under the numbers that they have here. Never
+ * returns. */
 static void become_collector(const char *path, int arena, int sink, int report)
 {
 	char arena_text[16], sink_text[16], report_text[16];
-	/* First above all places, so that no copy lands on one that is still needed. */
-	int high_arena = fcntl(arena, F_DUPFD, 64), high_report = fcntl(report, F_DUPFD, 64);
-	int high_sink = sink < 0 ? -1 : fcntl(sink, F_DUPFD, 64);
 
-	if (high_arena < 0 || high_report < 0 || (sink >= 0 && high_sink < 0))
-		_exit(127);
-	dup2(high_arena, COLLECTOR_ARENA_FD);
-	dup2(high_report, COLLECTOR_REPORT_FD);
-	if (high_sink >= 0)
-		dup2(high_sink, COLLECTOR_SINK_FD);
-	snprintf(arena_text, sizeof(arena_text), "%d", COLLECTOR_ARENA_FD);
-	snprintf(sink_text, sizeof(sink_text), "%d", high_sink < 0 ? -1 : COLLECTOR_SINK_FD);
-	snprintf(report_text, sizeof(report_text), "%d", COLLECTOR_REPORT_FD);
+	fcntl(arena, F_SETFD, 0);
+	fcntl(report, F_SETFD, 0);
+	snprintf(arena_text, sizeof(arena_text), "%d", arena);
+	snprintf(sink_text, sizeof(sink_text), "%d", sink);
+	snprintf(report_text, sizeof(report_text), "%d", report);
 	execl(path, "holdtrace-collect", arena_text, sink_text, report_text, (char *)NULL);
 	_exit(127);
 }
@@ -94,6 +98,9 @@ int session_collect(struct session *session, struct error *err)
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
 		return error_system(err, errno, "cannot make the list of traces");
+	status = move_above_standard(&session->reports, err);
+	if (status)
+		return status;
 	session->collector = fork();
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
@@ -112,7 +119,7 @@ static int set_environment(const struct session *session, struct error *err)
 	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
 		     others ? others : "") < 0 ||
 	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 ":%d:%d", session->arena->session[1],
-		     session->arena->session[0], (int)session->collector, COLLECTOR_ARENA_FD) < 0)
+		     session->arena->session[0], (int)session->collector, session->fd) < 0)
 		return error_system(err, ENOMEM, "no memory for the environment");
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(ARENA_ENVIRONMENT, run, 1);
@@ -132,7 +139,9 @@ static void become_program(const struct session *session, const char *path, char
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
-	execv(path, argv);
+	/* execvp runs what has no #! line by the shell; the path has a slash, so none is searched
+	 */
+	execvp(path, argv);
 	number = errno;
 	if (write(tell, &number, sizeof(number)) < 0)
 		_exit(126);

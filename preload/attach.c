@@ -16,6 +16,8 @@
 #include "plain.h"
 #include "sys.h"
 
+#define ANSWER_SECONDS 5
+
 /* What the environment says of a run: "ID:PID:FD". */
 struct run {
 	char id[33];
@@ -67,6 +69,17 @@ static int receive_descriptor(int socket)
 	return *(int *)(void *)CMSG_DATA(&control.header);
 }
 
+/* A collector that is stopped answers nobody, and the host must go on. */
+static void limit_patience(int socket)
+{
+	const struct timeval patience = { .tv_sec = ANSWER_SECONDS };
+
+	sys_call5(__NR_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, (long)&patience,
+		  sizeof(patience));
+	sys_call5(__NR_setsockopt, socket, SOL_SOCKET, SO_SNDTIMEO, (long)&patience,
+		  sizeof(patience));
+}
+
 /* Works after chroot, setuid, and in another pid namespace. */
 static int ask_socket(const struct run *run)
 {
@@ -77,6 +90,7 @@ static int ask_socket(const struct run *run)
 
 	if (socket < 0)
 		return socket;
+	limit_patience(socket);
 	name += plain_copy(name, ARENA_SOCKET_PREFIX, 32) - 1;
 	name += plain_copy(name, run->id, 33) - 1;
 	fd = sys_connect(socket, (struct sockaddr *)&address,

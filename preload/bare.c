@@ -24,8 +24,7 @@
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
 
-/* Sizes to try: a host with a small RLIMIT_AS gets fewer slots rather than nothing. */
-static const uint32_t slot_counts[] = { ARENA_SLOTS, 256, 32, 4 };
+static const uint32_t slot_counts[] = { ARENA_SLOT_COUNTS };
 
 static void fill_header(struct arena *arena)
 {
@@ -52,6 +51,14 @@ static bool set_size(int fd, uint64_t size)
 	return done;
 }
 
+static uint64_t address_space(void)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+	sys_call4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
+	return limit.rlim_cur;
+}
+
 /* A new arena in *fd, mapped; NULL where the system has no room for it. */
 static struct arena *make_arena(int *fd)
 {
@@ -62,6 +69,9 @@ static struct arena *make_arena(int *fd)
 		struct arena shape, *arena;
 
 		arena_lay_out(&shape, slot_counts[i]);
+		if (slot_counts[i] > ARENA_SLOTS_LEAST &&
+		    !arena_leaves_room(shape.size, address_space()))
+			continue;
 		if (!set_size(*fd, shape.size))
 			continue;
 		arena = attach_map(*fd, shape.size);
