@@ -67,7 +67,11 @@ static uint32_t open_frames(const struct slot *slot, const struct arena_open *op
 	return count;
 }
 
-static void say_open(struct collector *collector, struct member *member, uint32_t index,
+/* A call that was under way when its process ended. Returns whether it is what was looked for. */
+typedef bool open_visitor(struct collector *collector, struct member *member, uint32_t slot,
+			  const struct arena_open *open);
+
+static bool say_open(struct collector *collector, struct member *member, uint32_t index,
 		     const struct arena_open *open)
 {
 	const struct slot *slot = arena_slot(collector->shared.arena, index);
@@ -83,16 +87,18 @@ static void say_open(struct collector *collector, struct member *member, uint32_
 
 	/* exit() never returns, and that is no news */
 	if (open->hook >= HOOK_COUNT || open->hook == HOOK_exit)
-		return;
+		return false;
 	add_text(&facts, "call", hook_table[open->hook].name);
 	add_address(&facts, "object", open->object);
 	if (open->related)
 		add_address(&facts, "related", open->related);
 	add_time(&facts, "since", ticks_ns(&collector->ticks, open->enter));
 	say(collector, member, &note, &facts);
+	return false;
 }
 
-static void say_all_open(struct collector *collector, struct member *member)
+/* Visits the open calls of a process, up to one that is what was looked for. */
+static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
 	struct arena *arena = collector->shared.arena;
 
@@ -102,8 +108,10 @@ static void say_all_open(struct collector *collector, struct member *member)
 		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
 			continue;
 		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
-			say_open(collector, member, i, &slot->open[j]);
+			if (visit(collector, member, i, &slot->open[j]))
+				return true;
 	}
+	return false;
 }
 
 static uint64_t say_lost(struct collector *collector, struct member *member,
@@ -141,31 +149,19 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 			      collector->shared.arena->processes[member->index].lost);
 }
 
-static bool is_exec(uint16_t hook)
-{
-	const char *name = hook < HOOK_COUNT ? hook_table[hook].name : "";
-
-	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
-}
-
 /*
- * Whether it was in the middle of an exec when it ended. That call returns only if it fails, so
- * what ended was another image, which did not attach.
+ * One that is in the middle of an exec when it ends was replaced: that call returns only if it
+ * fails, so what ended was another image, which did not attach.
  */
-static bool was_replaced(struct collector *collector, const struct member *member)
+static bool is_exec(struct collector *collector, struct member *member, uint32_t slot,
+		    const struct arena_open *open)
 {
-	struct arena *arena = collector->shared.arena;
+	const char *name = open->hook < HOOK_COUNT ? hook_table[open->hook].name : "";
 
-	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
-		const struct slot *slot = arena_slot(arena, i);
-
-		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
-			continue;
-		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
-			if (is_exec(slot->open[j].hook))
-				return true;
-	}
-	return false;
+	(void)collector;
+	(void)member;
+	(void)slot;
+	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
 }
 
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
@@ -180,7 +176,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	if (end != WATCH_EXEC && was_replaced(collector, member)) {
+	if (end != WATCH_EXEC && visit_open(collector, member, is_exec)) {
 		end = WATCH_EXEC;
 		member->watch.status = 1;
 	}
@@ -223,7 +219,7 @@ void collect_finish(struct collector *collector, struct member *member)
 		    member->watch.pid)
 		watch_learn(&member->watch, collector->shared.arena->told_status);
 	ask_parent(collector, member);
-	say_all_open(collector, member);
+	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_end(collector, member, lost);
 	merge_free_slots(collector->merge, member->index);
