@@ -23,13 +23,23 @@
 
 /* ---- members ---- */
 
-/* Says why a stream is not complete, where the launcher and the library look. */
+/* Events that no stream could take. */
+static uint64_t all_unwritten(const struct collector *collector)
+{
+	uint64_t sum = collector->unwritten;
+
+	for (uint32_t i = 0; i < collector->count; i++)
+		sum += collector->active[i]->stream->unwritten;
+	return sum;
+}
+
+/* Says why streams are not complete, where the launcher looks. */
 static void tell_failure(struct collector *collector, const struct stream *stream)
 {
 	char sentence[ERROR_TEXT_MAX + 64];
 
 	snprintf(sentence, sizeof(sentence), "%.400s: %" PRIu64 " events lost",
-		 stream->failure.text, stream->unwritten);
+		 stream->failure.text, all_unwritten(collector));
 	shared_fail(&collector->shared, sentence);
 }
 
@@ -261,6 +271,7 @@ static void leave(struct collector *collector, uint32_t place)
 	shared_futex_wake(&arena->detached);
 	collector->active[place] = collector->active[--collector->count];
 	collector->gone_ns = ticks_clock_ns();
+	collector->unwritten += member->stream->unwritten;
 	stream_free(member->stream);
 	free(member);
 }
@@ -472,11 +483,17 @@ static int start_parts(struct collector *collector, struct error *err)
 
 static void keep_own(const struct collector *collector)
 {
-	int keep[9] = { collector->shared.fd, collector->shared.lock, collector->first.fd,
-			collector->inherited, collector->starter,     collector->reports };
+	int keep[10] = { detach_error_file(), collector->shared.fd, collector->shared.lock,
+			 collector->first.fd, collector->inherited, collector->starter,
+			 collector->reports };
 
-	door_descriptors(collector->door, keep + 6);
-	detach_end(keep, 9);
+	door_descriptors(collector->door, keep + 7);
+	detach_end(keep, 10);
+}
+
+const char *collect_failure(const struct collector *collector)
+{
+	return collector->shared.arena->failure;
 }
 
 struct collector *collect_start(const struct collect_fds *fds, struct error *err)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,6 +100,13 @@ void detach_begin(void)
 	ignore_signals();
 	/* a command that we start gets none of the program's descriptors */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+int detach_error_file(void)
+{
+	struct stat st;
+
+	return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) ? STDERR_FILENO : -1;
 }
 
 void detach_end(int *keep, size_t count)

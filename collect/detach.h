@@ -12,6 +12,9 @@
 /* First of all: before anything is opened. */
 void detach_begin(void);
 
+/* Standard error if it is a file, which nobody waits for the end of; else -1. */
+int detach_error_file(void);
+
 /*
  * When all is open: closes every descriptor but these (-1: none) and has /dev/null stand where 0, 1
  * and 2 are none of them. Sorts them.

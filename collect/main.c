@@ -2,11 +2,13 @@
 #include "collect/collect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unknown"
@@ -48,12 +50,27 @@ static int say_what_is_asked(const char *text)
 	return fflush(stdout) ? 1 : 0;
 }
 
+/*
+ * Used bare nobody else says what went wrong after the start. What standard error was is kept open
+ * only where it is a file; a terminal is opened again.
+ */
+static void say_failure(const char *failure, const char *terminal)
+{
+	int fd = *failure && *terminal ? open(terminal, O_WRONLY | O_NOCTTY) : -1;
+
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO);
+	if (*failure)
+		fprintf(stderr, "holdtrace-collect: %s\n", failure);
+}
+
 int main(int argc, char **argv)
 {
 	struct collect_fds fds = { .arena = -1, .sink = -1, .reports = -1 };
 	int *const where[] = { &fds.arena, &fds.sink, &fds.reports };
 	struct collector *collector;
 	struct error err = { 0 };
+	char terminal[64];
 
 	if (argc == 2 && !strcmp(argv[1], "--help"))
 		return say_what_is_asked(usage);
@@ -64,6 +81,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (!parse_descriptor(argv[i], where[i - 1]))
 			return refuse("not a descriptor: ", argv[i]);
+	if (ttyname_r(STDERR_FILENO, terminal, sizeof(terminal)))
+		terminal[0] = 0;
 	collector = collect_start(&fds, &err);
 	if (!collector) {
 		/* Under the launcher it stands in the arena, and the launcher says it. */
@@ -72,5 +91,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	collect_run(collector);
+	if (fds.reports < 0)
+		say_failure(collect_failure(collector), terminal);
 	return 0;
 }

@@ -361,6 +361,14 @@ static int check_limits(const char *limits, struct error *err)
 	return run_postproc(path, argv, true);
 }
 
+/* Whether a stream is in a file, and the disk had room for its beginning. */
+static bool is_readable(const struct session_stream *stream)
+{
+	struct stat status;
+
+	return stream->path[0] && (stat(stream->path, &status) || status.st_size);
+}
+
 /* Returns the post-processor's status: 1 if a limit is broken. */
 static int show_screen(const struct run *run)
 {
@@ -383,19 +391,19 @@ static int show_screen(const struct run *run)
 		argv[n++] = limits;
 	words = n;
 	for (size_t i = 0; i < session->stream_count; i++)
-		if (session->streams[i].path[0])
+		if (is_readable(&session->streams[i]))
 			argv[n++] = session->streams[i].path;
 	if (n > words)
 		return run_postproc(path, argv, run->is_quiet);
 	if (run->fail_on)
-		say("--fail-on: the trace is in no file, so nothing can be said of it");
+		say("--fail-on: no trace is in a file, so nothing can be said of it");
 	return run->fail_on ? STATUS_OWN_FAILURE : 0;
 }
 
 static void name_traces(const struct session *session)
 {
 	for (size_t i = 0; i < session->stream_count; i++)
-		if (session->streams[i].path[0])
+		if (is_readable(&session->streams[i]))
 			say("trace: %s", session->streams[i].path);
 }
 
