@@ -4,6 +4,8 @@
 
 /* The sub-commands, as main() calls them. Each returns the exit status of holdtrace. */
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /* As env(1) and timeout(1): our own failure, a program that cannot be run, one that is not there.
@@ -20,8 +22,14 @@ enum {
 #include "launch/commands.def"
 #undef COMMAND
 
-/* Ends as the post-processor does that prints which reports there are; returns if it cannot. */
-int report_print_list(struct error *err);
+/* Whether the first argument of `report` says what is asked: "leaks", "leaks,peak". */
+bool report_has_what(int argc, char **argv);
+
+/*
+ * Ends as the post-processor does that prints what a report is and its options, or of "list" all
+ * reports; returns if it cannot.
+ */
+int report_print_help(const char *what, struct error *err);
 
 /* One line on standard error, begun with the program's name; main.c alone writes it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -221,8 +221,6 @@ int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
 
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		return command_help(2, (char *[]){ argv[0], argv[0] }, err);
 	if (word < 0 || !is_number(argv[1]) || strlen(argv[1]) > 9 ||
 	    argc != (words[word].takes_text ? 4 : 3)) {
 		say("ctl: one process id and start, stop, mark TEXT or snapshot are needed");

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,23 @@ static void print_overview(FILE *to)
 		PROGRAM);
 }
 
+/* What is behind a command's own sentence. */
+static int print_details(const struct command *command, const char *what, struct error *err)
+{
+	if (command->function == command_run || command->function == command_record) {
+		puts("\nOptions:");
+		run_print_options(stdout);
+	}
+	if (command->function == command_report)
+		return report_print_help(what, err);
+	if (command->function == command_diff || command->function == command_check)
+		return report_print_help(command->name, err);
+	if (command->function == command_info || command->function == command_list)
+		puts("\nIts options are among those of `holdtrace report --help`: --format, --top, "
+		     "--by.");
+	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+}
+
 int command_help(int argc, char **argv, struct error *err)
 {
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
@@ -88,11 +106,31 @@ int command_help(int argc, char **argv, struct error *err)
 	}
 	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
 	usage_word(stdout, "", 2, command->text);
-	if (command->function == command_run || command->function == command_record) {
-		puts("\nOptions:");
-		run_print_options(stdout);
-	}
-	return command->function == command_report ? report_print_list(err) : 0;
+	return print_details(command, report_has_what(argc - 1, argv + 1) ? argv[2] : "list", err);
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Whether a command is asked for its help. Those that run programs look behind their options. */
+static bool asks_help(const struct command *command, int argc, char **argv)
+{
+	if (command->function == command_run || command->function == command_record)
+		return false;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (is_help(argv[i]))
+			return true;
+	return false;
+}
+
+/* "report leaks --help" is "help report leaks". */
+static int help_of(const struct command *command, int argc, char **argv, struct error *err)
+{
+	char *words[] = { (char *)"help", (char *)command->name, argc > 1 ? argv[1] : NULL, NULL };
+
+	return command_help(command->function == command_help ? 1 : words[2] ? 3 : 2, words, err);
 }
 
 /* The command that the words ask for; without one they are a program to run. */
@@ -119,10 +157,12 @@ int main(int argc, char **argv)
 		printf("%s %s\n", PROGRAM, PACKAGE_VERSION);
 		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (is_help(argv[1]))
 		return command_help(1, argv, &err);
 	command = choose(argc, argv, &used);
-	status = command->function(argc - used, argv + used, &err);
+	status = asks_help(command, argc - used, argv + used)
+			 ? help_of(command, argc - used, argv + used, &err)
+			 : command->function(argc - used, argv + used, &err);
 	if (err.number)
 		say("%s%s", err.text,
 		    status == STATUS_NOT_FOUND && !used ? suggest_command(&suggest, argv[1]) : "");

@@ -21,8 +21,13 @@
  */
 static bool is_what(const char *word)
 {
-	return word && *word && *word != '-' && *word != ',' &&
+	return *word && *word != '-' && *word != ',' &&
 	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz-,")] == '\0';
+}
+
+bool report_has_what(int argc, char **argv)
+{
+	return argc > 1 && is_what(argv[1]);
 }
 
 /* ---- the pager ---- */
@@ -160,7 +165,7 @@ static int run_report(const char *what, int argc, char **argv, struct error *err
 
 int command_report(int argc, char **argv, struct error *err)
 {
-	bool has_what = argc > 1 && is_what(argv[1]);
+	bool has_what = report_has_what(argc, argv);
 
 	return run_report(has_what ? argv[1] : "summary", argc - 1 - has_what, argv + 1 + has_what,
 			  err);
@@ -187,17 +192,19 @@ int command_info(int argc, char **argv, struct error *err)
 	return run_report("info", argc - 1, argv + 1, err);
 }
 
-int report_print_list(struct error *err)
+int report_print_help(const char *what, struct error *err)
 {
-	char *argv[] = { (char *)"holdtrace-postproc", (char *)"--report=list", NULL };
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = NULL, *option = NULL;
 
 	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
-	puts("\nReports (their columns are in holdtrace-report(1), the options in\n"
-	     "`holdtrace-postproc --help`):");
+	if (asprintf(&option, "--report=%s", what) < 0) {
+		error_system(err, ENOMEM, "help");
+		return STATUS_OWN_FAILURE;
+	}
+	putchar('\n');
 	fflush(stdout);
-	execv(path, argv);
+	execl(path, "holdtrace-postproc", option, "--help", (char *)NULL);
 	error_system(err, errno, "cannot start %s", path);
 	return STATUS_OWN_FAILURE;
 }

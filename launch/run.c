@@ -33,14 +33,14 @@ enum {
 };
 
 struct setting_option {
-	const char *environment, *option;
+	const char *environment, *option, *value;
 	int letter, number;
 	const char *argument, *text, *words;
 };
 
 static const struct setting_option settings_options[] = {
 #define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
-	{ environment, option, letter, OPTION_##name, argument, text, words },
+	{ environment, option, value, letter, OPTION_##name, argument, text, words },
 #include "settings.def"
 #undef SETTING
 };
@@ -58,9 +58,13 @@ void run_print_options(FILE *to)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const struct setting_option *option = &settings_options[i];
+		bool has_default =
+			option->argument && *option->value && !strstr(option->text, "default");
 		char text[512];
 
-		snprintf(text, sizeof(text), "%s [%s]", option->text, option->environment);
+		snprintf(text, sizeof(text), "%s%s%s%s [%s]", option->text,
+			 has_default ? " (default: " : "", has_default ? option->value : "",
+			 has_default ? ")" : "", option->environment);
 		usage_option(to, option->letter, option->option, option->argument, text);
 	}
 	usage_option(to, 0, "fail-on", "LIMIT[,LIMIT]",
@@ -252,8 +256,10 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 		const struct setting_option *option = find_option(number);
 
 		if (number == 'h' || number == OPTION_HELP) {
-			run_print_options(stdout);
-			return 0;
+			char *asked[] = { (char *)"help",
+					  (char *)(run->is_shown ? "run" : "record"), NULL };
+
+			return command_help(2, asked, err) ? -EIO : 0;
 		}
 		if (option)
 			status = take(&run->session.arena->settings, option, optarg ? optarg : "1",

@@ -299,7 +299,7 @@ function environment(file,    i, count)
 
 function default_of(i)
 {
-	if (text(field(i, 3)) != "" && text(field(i, 3)) != "0")
+	if (text(field(i, 3)) != "" && text(field(i, 3)) != "0" && text(field(i, 9)) !~ /default/)
 		print "Default:\n.Cm " cell(text(field(i, 3))) " ."
 }
 

@@ -85,6 +85,28 @@ static int print_help(void)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
+static void list_reports(void)
+{
+	const struct report_row *row;
+
+	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
+		printf("%-12s%s\n", row->name, row->question);
+}
+
+/* Of one report, or with "list" of all. */
+static int print_report_help(const char *report)
+{
+	const struct report_row *row = report_find(report, strlen(report));
+
+	if (row)
+		printf("%s: %s\n", row->name, row->question);
+	else
+		list_reports();
+	printf("\nOptions (all of them: " PROGRAM " --help; columns: holdtrace-report(1)):\n");
+	options_print_report_help(stdout, row ? row->name : "list");
+	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
+}
+
 static int print_version(void)
 {
 	printf(PROGRAM " (holdtrace) %s\n", PACKAGE_VERSION);
@@ -319,10 +341,7 @@ static int usage(const struct error *err)
 
 static int print_report_list(void)
 {
-	const struct report_row *row;
-
-	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
-		printf("%-12s%s\n", row->name, row->question);
+	list_reports();
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -409,7 +428,7 @@ static int run(const struct options *options, struct error *err)
 	int rc;
 
 	if (options->help)
-		return print_help();
+		return options->report ? print_report_help(options->report) : print_help();
 	if (options->version)
 		return print_version();
 	if (options->report)

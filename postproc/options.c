@@ -359,6 +359,37 @@ void options_print_help(FILE *file)
 	}
 }
 
+/* Whether a row is for this report: "with --report: ...", "with --report=NAME: ..." or a choice. */
+static bool is_of_report(const struct row *row, const char *report)
+{
+	static const char choices[] =
+		" func module thread pid since until size format strict quiet ";
+	static const char before[] = "with --report";
+	const char *text = row->description + sizeof(before) - 1;
+	char word[32];
+
+	snprintf(word, sizeof(word), " %s ", row->word);
+	if (strstr(choices, word))
+		return true;
+	if (strncmp(row->description, before, sizeof(before) - 1))
+		return false;
+	return *text != '=' || !strncmp(text + 1, report, strlen(report));
+}
+
+void options_print_report_help(FILE *file, const char *report)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = &rows[i];
+		const char *text = row->description;
+
+		if (!is_of_report(row, report))
+			continue;
+		if (!strncmp(text, "with --report", 13) && strchr(text, ':'))
+			text = strchr(text, ':') + 2;
+		usage_option(file, row->letter, row->word, row->argument, text);
+	}
+}
+
 void options_free(struct options *options)
 {
 	free(options->inputs.items);

@@ -51,6 +51,9 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
 /* The list of options, as --help prints it. */
 void options_print_help(FILE *file);
 
+/* Those that concern a report, of this name or in general ("list"). */
+void options_print_report_help(FILE *file, const char *report);
+
 void options_free(struct options *options);
 
 #endif

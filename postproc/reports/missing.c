@@ -54,7 +54,8 @@ static int put_process(struct sheet *sheet, const struct summary_process *proces
 	if (rc == 0 && report_is_untraced(process))
 		rc = put(sheet, "untraced", process, 0,
 			 "the program that it ran was not traced: LD_PRELOAD was dropped from its "
-			 "environment, or it is static or gains rights");
+			 "environment, it is static or gains rights, the library is not in its "
+			 "root directory, or it had no free descriptor");
 	if (rc == 0 && process->late)
 		rc = put(sheet, "late", process, process->late,
 			 "came after later events had been written: their times are not exact");

@@ -245,8 +245,10 @@ void overview_untraced(struct overview *overview)
 		line_add(&line, "UNTRACED  %s ran untraced", path_of(summary, i));
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
-		line_add(&line, ": LD_PRELOAD was dropped from its environment, or it is static or "
-				"gains rights");
+		line_add(&line,
+			 ": LD_PRELOAD was dropped from its environment, it is static or gains "
+			 "rights, the library is not in its root directory, or it had no free "
+			 "descriptor");
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
 }

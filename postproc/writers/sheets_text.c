@@ -280,6 +280,16 @@ static bool is_asked(const struct sheets_job *job, const char *name)
 	return false;
 }
 
+/* Neither a process nor a row: there is nothing to ask more about. */
+static bool is_empty(const struct sheets_job *job)
+{
+	size_t count = job->run->summary->processes.count;
+
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		count += job->sheets->list[i].rows.count;
+	return !count;
+}
+
 /* What tells more: of what is missing first, else what the report recommends. */
 static void print_next(const struct sheets_job *job)
 {
@@ -287,7 +297,7 @@ static void print_next(const struct sheets_job *job)
 	struct report_gaps gaps;
 	const char *next = job->rows[job->count - 1]->next;
 
-	if (!style->before_next || !*next)
+	if (!style->before_next || !*next || is_empty(job))
 		return;
 	report_find_gaps(job->run, &gaps);
 	if ((gaps.lost || gaps.incomplete || gaps.damaged || gaps.untraced) &&
