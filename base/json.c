@@ -93,7 +93,7 @@ void json_key(struct json *json, const char *key)
 	json->has_key = true;
 }
 
-void json_bytes(struct json *json, const char *text, size_t length)
+static void json_bytes(struct json *json, const char *text, size_t length)
 {
 	if (json->depth > JSON_DEPTH_MAX)
 		return;

@@ -36,7 +36,6 @@ void json_key(struct json *json, const char *key);
 
 /* Bytes that are no UTF-8 become U+FFFD; control characters \u00NN. NULL is written as null. */
 void json_text(struct json *json, const char *text);
-void json_bytes(struct json *json, const char *text, size_t length);
 
 void json_unsigned(struct json *json, uint64_t number);
 void json_signed(struct json *json, int64_t number);

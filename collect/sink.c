@@ -26,7 +26,10 @@ extern char **environ;
 
 /* ---- names ---- */
 
-enum sink_form sink_form(const char *out)
+/* How a setting of out is meant. */
+enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
+
+static enum sink_form sink_form(const char *out)
 {
 	struct stat st;
 	size_t length = strlen(out);

@@ -41,11 +41,6 @@ struct sink {
 	uint64_t *heartbeat; /* moves with every portion that is written; may be NULL */
 };
 
-/* How a setting of out is meant. */
-enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
-
-enum sink_form sink_form(const char *out);
-
 /* The descriptor that out names (stdout, fd:N); -1 if it is no such or makes no sense. */
 int sink_descriptor(const char *out);
 

@@ -25,9 +25,6 @@ struct answers {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* The place for the answer about id, or NULL: no memory. */
-uint8_t *answers_at(struct answers *answers, uint32_t id);
-
 /* --func: was one of these functions called? */
 struct select_function {
 	struct globs globs;

@@ -7,7 +7,8 @@
 
 #include "base/array.h"
 
-uint8_t *answers_at(struct answers *answers, uint32_t id)
+/* The place for the answer about id, or NULL: no memory. */
+static uint8_t *answers_at(struct answers *answers, uint32_t id)
 {
 	while (answers->count <= id) {
 		uint8_t *place = ARRAY_ADD(answers);

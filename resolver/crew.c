@@ -33,6 +33,24 @@ void crew_init(struct crew *crew, const struct resolve_options *options)
 	table_init(&crew->answers);
 }
 
+static void remove_from(struct entry **items, size_t *count, const struct entry *entry)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (items[i] == entry) {
+			items[i] = items[--*count];
+			return;
+		}
+	}
+}
+
+/* Ends the entry's child, if it has one. */
+static void crew_dismiss(struct crew *crew, struct entry *entry)
+{
+	if (entry->worker.pid)
+		worker_end(&entry->worker, NULL, 0);
+	remove_from(crew->staff.items, &crew->staff.count, entry);
+}
+
 void crew_free(struct crew *crew)
 {
 	while (crew->staff.count)
@@ -97,23 +115,6 @@ void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer
 	if (find_answer(crew, entry, answer->address) ||
 	    table_add(&crew->answers, hash, answer) != 0)
 		free(answer);
-}
-
-static void remove_from(struct entry **items, size_t *count, const struct entry *entry)
-{
-	for (size_t i = 0; i < *count; i++) {
-		if (items[i] == entry) {
-			items[i] = items[--*count];
-			return;
-		}
-	}
-}
-
-void crew_dismiss(struct crew *crew, struct entry *entry)
-{
-	if (entry->worker.pid)
-		worker_end(&entry->worker, NULL, 0);
-	remove_from(crew->staff.items, &crew->staff.count, entry);
 }
 
 /* Makes room for one more child: the one that has not been asked for longest goes. */

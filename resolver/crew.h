@@ -44,7 +44,4 @@ void crew_wait(struct crew *crew);
 /* Takes an answer in that came from elsewhere. Frees it if it is there or without memory. */
 void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer *answer);
 
-/* Ends the entry's child, if it has one. */
-void crew_dismiss(struct crew *crew, struct entry *entry);
-
 #endif

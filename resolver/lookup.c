@@ -35,7 +35,8 @@ struct lookup {
 	uint64_t sent_ns;
 };
 
-bool lookup_is_deleted(const char *path)
+/* Does path say that the file was deleted or replaced while it ran? */
+static bool lookup_is_deleted(const char *path)
 {
 	size_t length = strlen(path), mark = strlen(deleted);
 

@@ -12,7 +12,4 @@
 /* A worker_run; job is a struct module_request. */
 void lookup_run(int socket, const void *job);
 
-/* Does path say that the file was deleted or replaced while it ran? */
-bool lookup_is_deleted(const char *path);
-
 #endif

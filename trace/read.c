@@ -144,7 +144,8 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, path, options, err);
 }
 
-void trace_place_window(struct trace *trace, const struct instant_base *base)
+/* From here on, calls outside of the options' time are not handed out. */
+static void trace_place_window(struct trace *trace, const struct instant_base *base)
 {
 	struct trace_window *window = &trace->window;
 	uint64_t since = 0, until = UINT64_MAX;
@@ -293,34 +294,22 @@ const struct trace_process *trace_section(const struct trace *trace, unsigned se
 							   : NULL;
 }
 
-uint32_t trace_function_count(const struct trace *trace)
-{
-	return (uint32_t)trace->registry.function_list.count;
-}
-
-uint32_t trace_backtrace_count(const struct trace *trace)
-{
-	return (uint32_t)trace->registry.backtrace_list.count;
-}
-
-uint32_t trace_mapping_count(const struct trace *trace)
-{
-	return (uint32_t)trace->registry.mapping_list.count;
-}
-
 const struct function *trace_function(const struct trace *trace, uint32_t id)
 {
-	return id < trace_function_count(trace) ? trace->registry.function_list.items[id] : NULL;
+	return id < trace->registry.function_list.count ? trace->registry.function_list.items[id]
+							: NULL;
 }
 
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id)
 {
-	return id < trace_backtrace_count(trace) ? trace->registry.backtrace_list.items[id] : NULL;
+	return id < trace->registry.backtrace_list.count ? trace->registry.backtrace_list.items[id]
+							 : NULL;
 }
 
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id)
 {
-	return id < trace_mapping_count(trace) ? trace->registry.mapping_list.items[id] : NULL;
+	return id < trace->registry.mapping_list.count ? trace->registry.mapping_list.items[id]
+						       : NULL;
 }
 
 uint64_t trace_until_ns(const struct trace *trace)

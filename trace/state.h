@@ -86,9 +86,6 @@ void trace_count_note(struct trace *trace, const struct event *event);
 /* Where the run of the current stream lies, if that is known at this event. */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);
 
-/* From here on, calls outside of the options' time are not handed out. */
-void trace_place_window(struct trace *trace, const struct instant_base *base);
-
 /* Another stream begins: where the options' time is in it is not known yet. */
 void trace_forget_window(struct trace *trace);
 

@@ -102,11 +102,6 @@ const struct trace_process *trace_section(const struct trace *trace, unsigned se
 /* The mapping whose code has this address at this place of the stream, or NULL. */
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
 
-/* By event ids: how many there are so far (ids are below it). */
-uint32_t trace_function_count(const struct trace *trace);
-uint32_t trace_backtrace_count(const struct trace *trace);
-uint32_t trace_mapping_count(const struct trace *trace);
-
 /* By id, or NULL if there is none with it. */
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);

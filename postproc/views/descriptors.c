@@ -40,12 +40,14 @@ static const char *kind_of(const struct prefix *rows, const char *name)
 	return rows->kind;
 }
 
-const char *descriptors_kind_of_maker(const char *function)
+/* The kind of what a function makes; NULL: a copy, or not known. */
+static const char *kind_of_maker(const char *function)
 {
 	return kind_of(makers, function);
 }
 
-const char *descriptors_kind_of_path(const char *path)
+/* The kind of what is called so. */
+static const char *kind_of_path(const char *path)
 {
 	const char *kind = kind_of(paths, path);
 
@@ -176,7 +178,7 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
 		     const struct event *event)
 {
-	const char *kind = descriptors_kind_of_maker(event->function->name);
+	const char *kind = kind_of_maker(event->function->name);
 
 	if (kind)
 		descriptor->kind = kind;
@@ -184,7 +186,7 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		describe(descriptor, event);
 	/* What was opened by a path that tells more than that: a terminal, a device. */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
-		descriptor->kind = descriptors_kind_of_path(descriptor->what);
+		descriptor->kind = kind_of_path(descriptor->what);
 	if (event->related) {
 		descriptor->stream = strstr(event->function->name, "dir") ? "DIR" : "FILE";
 		descriptor->stream_object = event->related;
@@ -238,7 +240,7 @@ int descriptors_note(struct descriptors *descriptors, const struct event *event)
 	begin(descriptors, descriptor, NULL);
 	path = event_argument(event, "path");
 	if (path) {
-		descriptor->kind = descriptors_kind_of_path(path);
+		descriptor->kind = kind_of_path(path);
 		set_what(descriptor, path);
 	}
 	return 0;

@@ -68,10 +68,4 @@ int descriptors_event(struct descriptors *descriptors, const struct event *event
 /* The descriptor with that number, open or closed; NULL: it was never seen. */
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);
 
-/* The kind of what a function makes; NULL: a copy, or not known. */
-const char *descriptors_kind_of_maker(const char *function);
-
-/* The kind of what is called so. */
-const char *descriptors_kind_of_path(const char *path);
-
 #endif

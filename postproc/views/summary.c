@@ -23,8 +23,9 @@ static char *copy(struct summary *summary, const char *text)
 
 /* ---- classes ---- */
 
-uint32_t summary_class_index(struct summary *summary, enum resource known, const char *type,
-			     const char *description, bool is_counted)
+/* Index of our class, made if need be. type and description are copied. */
+static uint32_t summary_class_index(struct summary *summary, enum resource known, const char *type,
+				    const char *description, bool is_counted)
 {
 	uint32_t i;
 

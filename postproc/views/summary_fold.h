@@ -70,10 +70,6 @@ int verdict_process(struct summary *summary, struct error *err);
 /* All processes are known: sums, times since the start, ranks. */
 void verdict_run(struct summary *summary);
 
-/* Index of our class, made if need be. type and description are copied. */
-uint32_t summary_class_index(struct summary *summary, enum resource known, const char *type,
-			     const char *description, bool is_counted);
-
 int summary_no_memory(struct error *err);
 
 /* What is held is held no more: the process has ended. */

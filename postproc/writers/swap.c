@@ -155,8 +155,9 @@ int swap_add(struct swap *swap, struct swap_process *process, struct swap_messag
 	return timesort_commit(&swap->sort, unix_ns, rank, swap_end(message)) ? no_memory(err) : 0;
 }
 
-int swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns, const char *text,
-	       struct error *err)
+/* MSG_ERROR. */
+static int swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		      const char *text, struct error *err)
 {
 	struct swap_message message;
 	int rc = swap_new(swap, process, &message, SWAP_ERROR, &unix_ns, strlen(text) + 1, err);

@@ -131,10 +131,6 @@ int swap_add(struct swap *swap, struct swap_process *process, struct swap_messag
 /* ns since 1970 of a time of the stream. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 
-/* MSG_ERROR. */
-int swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns, const char *text,
-	       struct error *err);
-
 /* The thread of an event; NULL: no memory. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
