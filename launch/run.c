@@ -293,16 +293,31 @@ static void forward(int number)
 		kill((pid_t)program_pid, number);
 }
 
+static void wait_on(int number)
+{
+	(void)number;
+}
+
+/*
+ * Handlers and never SIG_IGN: exec takes them away, and the program begins as it would without us.
+ * What whoever started us ignores (nohup) stays ignored, for both.
+ */
+static void set_signal(int number, void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART }, before;
+
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
+}
+
 static void set_signals(void)
 {
-	struct sigaction action = { .sa_handler = forward, .sa_flags = SA_RESTART };
+	static const int forwarded[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	sigaction(SIGUSR1, &action, NULL);
-	sigaction(SIGUSR2, &action, NULL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		set_signal(forwarded[i], forward);
+	set_signal(SIGINT, wait_on);
+	set_signal(SIGQUIT, wait_on);
 }
 
 /* Waits for a child's end; its status as a shell has it. */

@@ -137,8 +137,6 @@ static void become_program(const struct session *session, const char *path, char
 	/* The packets have our standard output, so the program gets standard error. */
 	if (strcmp(session->arena->settings.out, "stdout") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
 	/* execvp runs what has no #! line by the shell; the path has a slash, so none is searched
 	 */
 	execvp(path, argv);
