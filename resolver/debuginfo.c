@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "resolver/dwp.h"
 #include "resolver/ranges.h"
 
 #include <dwarf.h>
@@ -45,6 +46,7 @@ struct unit {
 
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
+	struct dwp *package; /* or NULL */
 	const struct elffile *code;
 	char directory[PATH_MAX]; /* where the file lies */
 	struct {
@@ -241,6 +243,7 @@ void debuginfo_destroy(struct debuginfo *debuginfo)
 	}
 	free(debuginfo->units.items);
 	ranges_free(&debuginfo->ranges);
+	dwp_destroy(debuginfo->package);
 	dwarf_end(debuginfo->dwarf);
 	dwarf_end(debuginfo->alternate);
 	free(debuginfo);
@@ -266,6 +269,48 @@ int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *f
 		return -ENOEXEC;
 	dwarf_setalt(debuginfo->dwarf, debuginfo->alternate);
 	return 0;
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned attribute, unsigned older)
+{
+	Dwarf_Attribute found;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, attribute, &found) && !dwarf_attr(die, older, &found))
+		return 0;
+	return dwarf_formudata(&found, &value) == 0 ? value : 0;
+}
+
+/* What a unit has that is not in its .dwo file; version 0 if it is whole. */
+static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
+{
+	struct dwp_skeleton skeleton = { 0 };
+	Dwarf_Addr base = 0;
+	Dwarf_Half version;
+	uint8_t type;
+
+	if (dwarf_cu_info(die->cu, &version, &type, NULL, NULL, &skeleton.id,
+			  &skeleton.address_size, NULL) != 0 ||
+	    type != DW_UT_skeleton)
+		return skeleton;
+	if (dwarf_lowpc(die, &base) == 0)
+		skeleton.base = base;
+	skeleton.version = (uint8_t)version;
+	skeleton.addresses = number_of(die, DW_AT_addr_base, DW_AT_GNU_addr_base);
+	skeleton.ranges = number_of(die, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base);
+	return skeleton;
+}
+
+void debuginfo_set_package(struct debuginfo *debuginfo, const struct elffile *package,
+			   const struct elffile *file)
+{
+	size_t count = debuginfo->units.count;
+	cleanup_free struct dwp_skeleton *skeletons = calloc(count + 1, sizeof(*skeletons));
+
+	for (size_t i = 0; skeletons && i < count; i++)
+		skeletons[i] = skeleton_of(&debuginfo->units.items[i].die);
+	if (!skeletons || dwp_create(&debuginfo->package, package, file, skeletons, count) != 0)
+		debuginfo->package = NULL;
 }
 
 /*
@@ -351,30 +396,38 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
 	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/*
- * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies in a .dwo file
- * beside the object file, or beside the program. libdw looks there and compares the unit's number.
- */
-static void find_split(const struct debuginfo *debuginfo, struct unit *unit)
+/* libdw looks for the .dwo file beside the object file and the program; the numbers must agree. */
+static bool find_file(const struct debuginfo *debuginfo, struct unit *unit, Dwarf_Die *split)
 {
 	const char *name = string_of(&unit->die, DW_AT_dwo_name);
 	const char *directory = string_of(&unit->die, DW_AT_comp_dir);
-	Dwarf_Die split;
-	Dwarf_Half tag;
 
 	if (!name)
 		name = string_of(&unit->die, DW_AT_GNU_dwo_name);
 	if (!name || !is_harmless(directory ? directory : ".", name) ||
 	    !is_harmless(debuginfo->directory, name))
+		return false;
+	return dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, split, NULL, NULL, NULL) == 0 &&
+	       split->cu;
+}
+
+/*
+ * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies in a .dwo file, or
+ * with many others in a package.
+ */
+static void find_split(const struct debuginfo *debuginfo, struct unit *unit)
+{
+	uint64_t size = SPLIT_SIZE_MAX;
+	Dwarf_Die split;
+
+	if (!find_file(debuginfo, unit, &split) &&
+	    !(debuginfo->package &&
+	      dwp_find(debuginfo->package, (size_t)(unit - debuginfo->units.items), &split, &size)))
 		return;
-	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) != 0 ||
-	    !split.cu)
-		return;
-	tag = (Dwarf_Half)dwarf_tag(&split);
-	if (tag != DW_TAG_compile_unit)
+	if (dwarf_tag(&split) != DW_TAG_compile_unit)
 		return;
 	unit->tree = split;
-	unit->size = SPLIT_SIZE_MAX;
+	unit->size = size;
 }
 
 /* Finds the functions below a unit's first DIE that have code. */
@@ -493,21 +546,24 @@ static unsigned find_inlines(struct unit *unit, struct function *function, uint6
 	return count;
 }
 
+/* A name of no letters, which damage makes, is none. */
+static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute found;
+	const char *name =
+		dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+
+	return name && *name ? name : NULL;
+}
+
 static const char *name_of(Dwarf_Die *die, bool *is_linkage)
 {
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
+	const char *name = integrated_string(die, DW_AT_linkage_name);
 
-	*is_linkage = true;
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	if (name)
-		return name;
-	*is_linkage = false;
-	if (dwarf_attr_integrate(die, DW_AT_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	return name;
+	if (!name)
+		name = integrated_string(die, DW_AT_MIPS_linkage_name);
+	*is_linkage = name != NULL;
+	return name ? name : integrated_string(die, DW_AT_name);
 }
 
 static void name_frame(const struct unit *unit, struct function *function, Dwarf_Die *inlined,
@@ -537,9 +593,12 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 	if (dwarf_attr(inlined, DW_AT_call_line, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0)
 		frame->line = (unsigned)value;
+	/* A .dwo file need not have a table of files; then it is the skeleton's. */
 	if (dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0 &&
-	    dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 && value < count)
+	    (dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 ||
+	     dwarf_getsrcfiles(&unit->die, &files, &count) == 0) &&
+	    value < count)
 		frame->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 

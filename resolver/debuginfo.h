@@ -41,6 +41,13 @@ bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
 int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *file);
 
 /*
+ * Gives it a .dwp package with the units that the file has but skeletons of. Both must outlive
+ * this. Before the first debuginfo_find(). A package that cannot be used is not.
+ */
+void debuginfo_set_package(struct debuginfo *debuginfo, const struct elffile *package,
+			   const struct elffile *file);
+
+/*
  * Fills at most max frames, innermost inlined call first. Returns how many; 0 if no unit covers
  * address. The function may be missing where the line is known. *entry: where the function (not the
  * inlined one) begins, 0 if unknown.

@@ -97,8 +97,6 @@ static int read_file(struct elffile *file, struct error *err)
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
 	    !gelf_getehdr(file->elf, &file->header))
 		return error_set(err, ENOEXEC, "is no ELF file");
-	if (file->header.e_type != ET_DYN && file->header.e_type != ET_EXEC)
-		return error_set(err, ENOEXEC, "is neither a program nor a shared library");
 	size = dwelf_elf_gnu_build_id(file->elf, &build_id);
 	if (size > 0) {
 		file->build_id = build_id;
@@ -127,11 +125,27 @@ static int open_fd(struct elffile **file, int fd, struct error *err)
 	return 0;
 }
 
-int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err)
+int elffile_open_package(struct elffile **file, const char *root, const char *path,
+			 struct error *err)
 {
 	int fd = open_regular(root, path, err);
 
 	return fd < 0 ? fd : open_fd(file, fd, err);
+}
+
+int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err)
+{
+	struct elffile *opened = NULL;
+	int failure = elffile_open_package(&opened, root, path, err);
+
+	if (failure)
+		return failure;
+	if (opened->header.e_type != ET_DYN && opened->header.e_type != ET_EXEC) {
+		elffile_close(opened);
+		return error_set(err, ENOEXEC, "is neither a program nor a shared library");
+	}
+	*file = opened;
+	return 0;
 }
 
 /* Two pages on x86-64, four at most elsewhere; the section headers stand behind all else. */

@@ -33,6 +33,10 @@ struct elffile {
  */
 int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err);
 
+/* The same for a file of debug information alone, which is neither a program nor a library. */
+int elffile_open_package(struct elffile **file, const char *root, const char *path,
+			 struct error *err);
+
 /* The [vdso] of this process, copied. */
 int elffile_open_vdso(struct elffile **file, struct error *err);
 

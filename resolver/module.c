@@ -7,6 +7,7 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,16 @@ static struct elffile *open_with_build_id(const char *root, const char *path,
 	return NULL;
 }
 
+/* Returns false for an id of a length that no linker makes. */
+static bool print_build_id(const uint8_t *build_id, size_t size, char digits[2 * BUILD_ID_MAX + 1])
+{
+	if (size < 2 || size > BUILD_ID_MAX)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		sprintf(digits + 2 * i, "%02x", build_id[i]);
+	return true;
+}
+
 /* Opens DIRECTORY/.build-id/ab/cdef….debug if it is there and tells the truth. */
 static struct elffile *open_by_build_id(const struct debug_place *place, const uint8_t *build_id,
 					size_t size)
@@ -52,11 +63,8 @@ static struct elffile *open_by_build_id(const struct debug_place *place, const u
 	cleanup_free char *path = NULL;
 	char digits[2 * BUILD_ID_MAX + 1];
 
-	if (size < 2 || size > BUILD_ID_MAX)
-		return NULL;
-	for (size_t i = 0; i < size; i++)
-		sprintf(digits + 2 * i, "%02x", build_id[i]);
-	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) < 0)
+	if (!print_build_id(build_id, size, digits) ||
+	    asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) < 0)
 		return NULL;
 	return open_with_build_id(place->root, path, build_id, size);
 }
@@ -123,20 +131,26 @@ static bool has_debug_info(const struct elffile *file)
 	       elffile_has_section(file, ".zdebug_info");
 }
 
+/* Where the file lies, all symbolic links followed. */
+static bool path_of(const struct elffile *file, char path[PATH_MAX])
+{
+	char link[32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	length = readlink(link, path, PATH_MAX - 1);
+	path[length > 0 ? length : 0] = 0;
+	return path[0] == '/';
+}
+
 /* The path of the file that dwz moved parts to: relative names start where the debug file lies. */
 static char *alternate_path(const struct elffile *debug, const char *name)
 {
-	char link[32], path[PATH_MAX], *slash, *joined;
-	ssize_t length;
+	char path[PATH_MAX], *slash, *joined;
 
 	if (name[0] == '/')
 		return strdup(name);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", debug->fd);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length <= 0)
-		return NULL;
-	path[length] = 0;
-	slash = strrchr(path, '/');
+	slash = path_of(debug, path) ? strrchr(path, '/') : NULL;
 	if (!slash || asprintf(&joined, "%.*s/%s", (int)(slash - path), path, name) < 0)
 		return NULL;
 	return joined;
@@ -175,6 +189,46 @@ static bool add_alternate(struct module *module, const struct elffile *debug,
 	return debuginfo_set_alternate(module->debuginfo, module->alternate) == 0;
 }
 
+/* Opens the package at FORMAT's path if there is one; the numbers of its units prove that it fits.
+ */
+static bool open_package(struct module *module, const char *root, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static bool open_package(struct module *module, const char *root, const char *format, ...)
+{
+	cleanup_free char *path = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&path, format, args);
+	va_end(args);
+	if (length < 0)
+		path = NULL;
+	return path && elffile_open_package(&module->package, root, path, NULL) == 0;
+}
+
+/* Beside the program, beside its debug file, and where debug files are. */
+static bool find_package(struct module *module, const struct elffile *debug)
+{
+	struct debug_place place = debug_place(module->options);
+	const char *path = module->path, *slash = strrchr(path, '/');
+	char beside[PATH_MAX], digits[2 * BUILD_ID_MAX + 1];
+	const struct elffile *file = module_file(module);
+
+	if (open_package(module, module->options->root, "%s.dwp", path))
+		return true;
+	if (path_of(debug, beside) && open_package(module, NULL, "%s.dwp", beside))
+		return true;
+	if (print_build_id(file->build_id, file->build_id_size, digits) &&
+	    open_package(module, place.root, "%s/.build-id/%.2s/%s.dwp", place.directory, digits,
+			 digits + 2))
+		return true;
+	return open_package(module, place.root, "%s/%s.dwp", place.directory, path) ||
+	       open_package(module, place.root, "%s/%s.dwp", place.directory,
+			    slash ? slash + 1 : path);
+}
+
 static void add_debuginfo(struct module *module, const struct resolve_options *options)
 {
 	const struct elffile *file = module->debug ? module->debug : module->file;
@@ -185,6 +239,8 @@ static void add_debuginfo(struct module *module, const struct resolve_options *o
 	if (!add_alternate(module, file, options)) {
 		debuginfo_destroy(module->debuginfo);
 		module->debuginfo = NULL;
+	} else if (find_package(module, file)) {
+		debuginfo_set_package(module->debuginfo, module->package, file);
 	}
 }
 
@@ -353,7 +409,9 @@ int module_open(struct module **module, const struct module_request *request,
 	if (!opened)
 		return error_set(err, ENOMEM, "no memory");
 	opened->options = request->options;
-	failure = open_files(opened, request, reason, err);
+	opened->path = strdup(request->path);
+	failure = opened->path ? open_files(opened, request, reason, err)
+			       : error_set(err, ENOMEM, "no memory");
 	if (failure) {
 		module_close(opened);
 		return failure;
@@ -369,9 +427,11 @@ void module_close(struct module *module)
 	debuginfo_destroy(module->debuginfo);
 	symtab_free(&module->symtab);
 	elffile_close(module->small);
+	elffile_close(module->package);
 	elffile_close(module->alternate);
 	elffile_close(module->debug);
 	elffile_close(module->file);
+	free(module->path);
 	free(module);
 }
 

@@ -19,12 +19,14 @@
 struct module {
 	struct elffile *file; /* NULL where only the debug file was found */
 	struct elffile *debug, *alternate;
-	struct elffile *small; /* from .gnu_debugdata: what Fedora leaves in stripped files */
+	struct elffile *package; /* .dwp: what -gsplit-dwarf took out of the debug information */
+	struct elffile *small;	 /* from .gnu_debugdata: what Fedora leaves in stripped files */
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
 	bool has_symtab; /* more than the dynamic symbols */
 	bool is_loaded;
 	const struct resolve_options *options;
+	char *path; /* of the request */
 };
 
 struct module_request {
@@ -38,8 +40,8 @@ struct module_request {
 };
 
 /*
- * Opens the module's files; request->options must outlive it. *reason tells the kind of a failure,
- * err tells it in words. Returns 0 or a negative errno value.
+ * Opens the module's files; request->options must outlive it. *reason tells the kind of a
+ * failure, err tells it in words. Returns 0 or a negative errno value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);

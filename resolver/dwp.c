@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/dwp.h"
+
+#include "base/cleanup.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Rows of a hostile index may all name the same bytes. */
+#define UNIT_SIZE_MAX  (64u << 20)
+#define UNITS_SIZE_MAX (UINT64_C(1) << 30)
+
+/* Bytes of the largest skeleton that is written: 36 and two names. */
+#define SKELETON_SIZE_MAX 96
+
+/* What a .dwo file is made of; the column of the index that says where in the package it lies. */
+static const struct {
+	const char *name;
+	uint32_t column; /* 0: in none, all units share it */
+} parts[] = {
+	{ ".debug_info.dwo", 1 }, { ".debug_abbrev.dwo", 3 },	   { ".debug_line.dwo", 4 },
+	{ ".debug_str.dwo", 0 },  { ".debug_str_offsets.dwo", 6 }, { ".debug_rnglists.dwo", 8 },
+};
+
+enum {
+	PART_INFO,
+	PART_STR = 3,
+	PART_STR_OFFSETS,
+	PART_RNGLISTS,
+	PARTS,
+};
+
+_Static_assert(sizeof(parts) / sizeof(*parts) == PARTS, "a part has no number");
+
+struct piece {
+	const uint8_t *bytes;
+	uint64_t size;
+};
+
+/* The index; its tables lie behind one another. */
+struct index {
+	uint32_t version, columns, units, slots;
+	const uint8_t *ids, *rows, *names, *offsets, *sizes;
+};
+
+struct dwp {
+	const struct elffile *program;
+	bool is_big_endian;
+	struct index index;
+	struct piece sections[PARTS];
+	uint64_t *ids;	   /* of the skeletons */
+	Dwarf_Off *places; /* of their first DIEs in what we made of them */
+	int fd;		   /* the file with our skeletons */
+	int shown;	   /* the descriptor by whose name they have libdw look for the rest */
+	Elf *elf;
+	Dwarf *dwarf;
+	uint64_t used; /* bytes of memory for units */
+};
+
+static uint64_t get(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < size; i++)
+		value = value << 8 | bytes[dwp->is_big_endian ? i : size - 1 - i];
+	return value;
+}
+
+/* Returns where the next one goes. */
+static uint8_t *put(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
+{
+	for (unsigned i = 0; i < size; i++)
+		bytes[dwp->is_big_endian ? size - 1 - i : i] = (uint8_t)(value >> 8 * i);
+	return bytes + size;
+}
+
+/* ---- the index ---- */
+
+static bool read_index(struct dwp *dwp, const Elf_Data *data)
+{
+	struct index *index = &dwp->index;
+	const uint8_t *at = data->d_buf;
+	uint64_t table;
+
+	if (!at || data->d_size < 16)
+		return false;
+	/* DWARF 5 made a number of two bytes, and two of nothing, of one of four. */
+	index->version = (uint32_t)get(dwp, at, 4);
+	if (index->version != 2)
+		index->version = (uint32_t)get(dwp, at, 2);
+	index->columns = (uint32_t)get(dwp, at + 4, 4);
+	index->units = (uint32_t)get(dwp, at + 8, 4);
+	index->slots = (uint32_t)get(dwp, at + 12, 4);
+	if ((index->version != 2 && index->version != 5) || index->columns > 64 ||
+	    index->slots == 0 || (index->slots & (index->slots - 1)) != 0)
+		return false;
+	table = UINT64_C(4) * index->units * index->columns;
+	if (UINT64_C(12) * index->slots + UINT64_C(4) * index->columns + 2 * table >
+	    data->d_size - 16)
+		return false;
+	index->ids = at + 16;
+	index->rows = index->ids + UINT64_C(8) * index->slots;
+	index->names = index->rows + UINT64_C(4) * index->slots;
+	index->offsets = index->names + UINT64_C(4) * index->columns;
+	index->sizes = index->offsets + table;
+	return true;
+}
+
+/* The row of the unit with this number, from 1; 0: there is none. */
+static uint32_t find_row(const struct dwp *dwp, uint64_t id)
+{
+	const struct index *index = &dwp->index;
+	uint32_t mask = index->slots - 1, slot = (uint32_t)id & mask;
+	uint32_t step = ((uint32_t)(id >> 32) & mask) | 1;
+
+	for (uint32_t i = 0; i < index->slots; i++, slot = (slot + step) & mask) {
+		uint32_t row = (uint32_t)get(dwp, index->rows + UINT64_C(4) * slot, 4);
+
+		if (row == 0 || row > index->units)
+			return 0;
+		if (get(dwp, index->ids + UINT64_C(8) * slot, 8) == id)
+			return row;
+	}
+	return 0;
+}
+
+/* What the row says of one part. All 0 if it says nothing, or what lies outside of the section. */
+static struct piece cut(const struct dwp *dwp, uint32_t row, unsigned part)
+{
+	const struct index *index = &dwp->index;
+	const struct piece *section = &dwp->sections[part];
+
+	for (uint32_t i = 0; i < index->columns; i++) {
+		uint64_t cell = UINT64_C(4) * ((uint64_t)(row - 1) * index->columns + i);
+		uint64_t offset = get(dwp, index->offsets + cell, 4);
+		uint64_t size = get(dwp, index->sizes + cell, 4);
+
+		if (get(dwp, index->names + UINT64_C(4) * i, 4) == parts[part].column &&
+		    offset <= section->size && size <= section->size - offset)
+			return (struct piece){ section->bytes + offset, size };
+	}
+	return (struct piece){ 0 };
+}
+
+/* ---- strings ---- */
+
+/* The strings of one unit, and where each begins. */
+struct strings {
+	uint8_t *offsets;
+	char *text;
+	size_t size;
+};
+
+static void free_strings(struct strings *strings)
+{
+	free(strings->offsets);
+	free(strings->text);
+}
+
+/* The string at this place of the section that all units share; size: with its end, 0: none. */
+static struct piece string_at(const struct piece *all, uint64_t offset)
+{
+	const uint8_t *end =
+		offset < all->size ? memchr(all->bytes + offset, 0, all->size - offset) : NULL;
+
+	if (!end)
+		return (struct piece){ (const uint8_t *)"", 1 };
+	return (struct piece){ all->bytes + offset, (uint64_t)(end - all->bytes) - offset + 1 };
+}
+
+/* A package's strings may be many times a unit's; so the unit gets a copy of its own alone. */
+static int copy_strings(const struct dwp *dwp, const struct piece *offsets, struct strings *strings)
+{
+	uint64_t head = dwp->index.version < 5 ? 0 : 8;
+	unsigned each = 4;
+	FILE *text = open_memstream(&strings->text, &strings->size);
+
+	if (head && offsets->size >= 16 && get(dwp, offsets->bytes, 4) == UINT32_MAX) {
+		head = 16;
+		each = 8;
+	}
+	strings->offsets = malloc(offsets->size + 1);
+	if (!text || !strings->offsets) {
+		if (text)
+			fclose(text);
+		return -ENOMEM;
+	}
+	if (offsets->size)
+		memcpy(strings->offsets, offsets->bytes, offsets->size);
+	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
+		struct piece string =
+			string_at(&dwp->sections[PART_STR], get(dwp, offsets->bytes + i, each));
+
+		if (string.size > UNIT_SIZE_MAX - end)
+			break;
+		put(dwp, strings->offsets + i, end, each);
+		end += string.size;
+		fwrite(string.bytes, 1, string.size, text);
+	}
+	return fclose(text) == 0 ? 0 : -ENOMEM;
+}
+
+/* ---- files in memory ---- */
+
+struct section {
+	const char *name;
+	struct piece content;
+};
+
+static bool put_section(Elf *elf, const struct section *section, size_t name)
+{
+	Elf_Scn *scn = elf_newscn(elf);
+	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
+	GElf_Shdr header;
+
+	if (!data || !gelf_getshdr(scn, &header))
+		return false;
+	data->d_buf = (void *)section->content.bytes;
+	data->d_size = section->content.size;
+	data->d_type = ELF_T_BYTE;
+	data->d_align = 1;
+	header.sh_name = (GElf_Word)name;
+	header.sh_type = strcmp(section->name, ".shstrtab") == 0 ? SHT_STRTAB : SHT_PROGBITS;
+	return gelf_update_shdr(scn, &header);
+}
+
+static bool put_sections(Elf *elf, const struct section *sections, unsigned count)
+{
+	char names[256] = "";
+	size_t used = 1;
+
+	for (unsigned i = 0; i <= count; i++) {
+		const struct section last = { ".shstrtab", { (uint8_t *)names, sizeof(names) } };
+		const struct section *section = i < count ? &sections[i] : &last;
+
+		if (used + strlen(section->name) >= sizeof(names))
+			return false;
+		strcpy(names + used, section->name);
+		if ((i == count || section->content.size) && !put_section(elf, section, used))
+			return false;
+		used += strlen(section->name) + 1;
+	}
+	/* Now, while the names are there. */
+	return elf_update(elf, ELF_C_WRITE) >= 0;
+}
+
+/* Writes an ELF file of the program's class and byte order. Returns its descriptor, or -1. */
+static int write_file(const struct dwp *dwp, const struct section *sections, unsigned count)
+{
+	const GElf_Ehdr *like = &dwp->program->header;
+	int fd = memfd_create("dwo", MFD_CLOEXEC);
+	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_WRITE, NULL);
+	GElf_Ehdr header = { 0 };
+	size_t filled = 0;
+	bool is_written;
+
+	for (unsigned i = 0; i < count; i++)
+		filled += sections[i].content.size != 0;
+	is_written =
+		elf && gelf_newehdr(elf, like->e_ident[EI_CLASS]) && gelf_getehdr(elf, &header);
+	if (is_written) {
+		header.e_ident[EI_DATA] = like->e_ident[EI_DATA];
+		header.e_type = ET_DYN;
+		header.e_machine = like->e_machine;
+		header.e_version = EV_CURRENT;
+		header.e_shstrndx = (GElf_Half)(filled + 1);
+		is_written = gelf_update_ehdr(elf, &header) && put_sections(elf, sections, count);
+	}
+	elf_end(elf);
+	if (is_written)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* ---- skeletons ---- */
+
+/* Of DWARF 5 and of what GNU had before; both end with the file's name. */
+static const uint8_t abbreviations[] = {
+	/* clang-format off */
+	1, DW_TAG_skeleton_unit, DW_CHILDREN_no,
+	DW_AT_low_pc, DW_FORM_addr, DW_AT_addr_base, DW_FORM_sec_offset,
+	DW_AT_dwo_name, DW_FORM_string, DW_AT_comp_dir, DW_FORM_string, 0, 0,
+	2, DW_TAG_compile_unit, DW_CHILDREN_no,
+	DW_AT_low_pc, DW_FORM_addr, 0xb3, 0x42 /* DW_AT_GNU_addr_base */, DW_FORM_sec_offset,
+	0xb1, 0x42 /* DW_AT_GNU_dwo_id */, DW_FORM_data8,
+	0xb2, 0x42 /* DW_AT_GNU_ranges_base */, DW_FORM_sec_offset,
+	0xb0, 0x42 /* DW_AT_GNU_dwo_name */, DW_FORM_string, DW_AT_comp_dir, DW_FORM_string, 0, 0,
+	0,
+	/* clang-format on */
+};
+
+/* Writes a unit that has the rest of itself in the file of our descriptor. Returns its end. */
+static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
+			     const struct dwp_skeleton *skeleton, uint8_t **die)
+{
+	bool is_new = skeleton->version >= 5;
+	uint8_t *at = put(dwp, start + 4, skeleton->version, 2);
+
+	if (is_new) {
+		at = put(dwp, at, DW_UT_skeleton, 1);
+		at = put(dwp, at, skeleton->address_size, 1);
+	}
+	at = put(dwp, at, 0, 4);
+	at = is_new ? put(dwp, at, skeleton->id, 8) : put(dwp, at, skeleton->address_size, 1);
+	*die = at;
+	at = put(dwp, at, is_new ? 1 : 2, 1);
+	at = put(dwp, at, skeleton->base, skeleton->address_size);
+	at = put(dwp, at, skeleton->addresses, 4);
+	if (!is_new) {
+		at = put(dwp, at, skeleton->id, 8);
+		at = put(dwp, at, skeleton->ranges, 4);
+	}
+	at += sprintf((char *)at, "/proc/self/fd/%d", dwp->shown) + 1;
+	at += sprintf((char *)at, "/") + 1;
+	put(dwp, start, (uint64_t)(at - start) - 4, 4);
+	return at;
+}
+
+static bool is_usable(const struct dwp *dwp, const struct dwp_skeleton *skeleton)
+{
+	return (skeleton->version == 4 || skeleton->version == 5) &&
+	       (skeleton->address_size == 4 || skeleton->address_size == 8) &&
+	       find_row(dwp, skeleton->id) != 0;
+}
+
+static struct piece section_of(const struct elffile *file, const char *name)
+{
+	Elf_Data *data = elffile_section(file, name);
+
+	return data && data->d_buf ? (struct piece){ data->d_buf, data->d_size }
+				   : (struct piece){ 0 };
+}
+
+static int write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons, size_t count)
+{
+	cleanup_free uint8_t *units = malloc(count * SKELETON_SIZE_MAX + 1);
+	uint8_t *at = units, *die;
+
+	dwp->ids = calloc(count + 1, sizeof(*dwp->ids));
+	dwp->places = calloc(count + 1, sizeof(*dwp->places));
+	if (!units || !dwp->ids || !dwp->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_usable(dwp, &skeletons[i]))
+			continue;
+		at = put_skeleton(dwp, at, &skeletons[i], &die);
+		dwp->ids[i] = skeletons[i].id;
+		dwp->places[i] = (Dwarf_Off)(die - units);
+	}
+	const struct section sections[] = {
+		{ ".debug_info", { units, (uint64_t)(at - units) } },
+		{ ".debug_abbrev", { abbreviations, sizeof(abbreviations) } },
+		{ ".debug_addr", section_of(dwp->program, ".debug_addr") },
+		{ ".debug_ranges", section_of(dwp->program, ".debug_ranges") },
+	};
+
+	dwp->fd = write_file(dwp, sections, sizeof(sections) / sizeof(*sections));
+	return dwp->fd < 0 ? -ENOMEM : 0;
+}
+
+static int open_package(struct dwp *dwp, const struct elffile *package)
+{
+	Elf_Data *index = elffile_section(package, ".debug_cu_index");
+
+	dwp->is_big_endian = package->header.e_ident[EI_DATA] == ELFDATA2MSB;
+	if (package->header.e_ident[EI_DATA] != dwp->program->header.e_ident[EI_DATA] || !index ||
+	    !read_index(dwp, index))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < PARTS; i++) {
+		/* Before DWARF 5 that column was another's. */
+		if (i != PART_RNGLISTS || dwp->index.version >= 5)
+			dwp->sections[i] = section_of(package, parts[i].name);
+	}
+	dwp->shown = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return dwp->shown < 0 ? -ENOEXEC : 0;
+}
+
+int dwp_create(struct dwp **dwp, const struct elffile *package, const struct elffile *program,
+	       const struct dwp_skeleton *skeletons, size_t count)
+{
+	struct dwp *created = calloc(1, sizeof(*created));
+	int failure;
+
+	if (!created)
+		return -ENOMEM;
+	created->program = program;
+	created->fd = created->shown = -1;
+	failure = open_package(created, package);
+	if (!failure)
+		failure = write_skeletons(created, skeletons, count);
+	if (!failure) {
+		created->elf = elf_begin(created->fd, ELF_C_READ_MMAP, NULL);
+		created->dwarf =
+			created->elf ? dwarf_begin_elf(created->elf, DWARF_C_READ, NULL) : NULL;
+		failure = created->dwarf ? 0 : -ENOEXEC;
+	}
+	if (failure)
+		dwp_destroy(created);
+	else
+		*dwp = created;
+	return failure;
+}
+
+void dwp_destroy(struct dwp *dwp)
+{
+	if (!dwp)
+		return;
+	dwarf_end(dwp->dwarf);
+	elf_end(dwp->elf);
+	if (dwp->fd >= 0)
+		close(dwp->fd);
+	if (dwp->shown >= 0)
+		close(dwp->shown);
+	free(dwp->places);
+	free(dwp->ids);
+	free(dwp);
+}
+
+/* ---- units ---- */
+
+/* Puts the unit's .dwo file where its skeleton says that it is. Returns false if that fails. */
+static bool show_unit(struct dwp *dwp, uint32_t row, uint64_t *size)
+{
+	struct strings strings __attribute__((cleanup(free_strings))) = { 0 };
+	struct section sections[PARTS];
+	cleanup_fd int fd = -1;
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < PARTS; i++)
+		sections[i] = (struct section){ parts[i].name, cut(dwp, row, i) };
+	if (copy_strings(dwp, &sections[PART_STR_OFFSETS].content, &strings) != 0)
+		return false;
+	sections[PART_STR].content = (struct piece){ (uint8_t *)strings.text, strings.size };
+	sections[PART_STR_OFFSETS].content.bytes = strings.offsets;
+	for (unsigned i = 0; i < PARTS; i++)
+		all += sections[i].content.size;
+	if (all > UNIT_SIZE_MAX || all > UNITS_SIZE_MAX - dwp->used)
+		return false;
+	fd = write_file(dwp, sections, PARTS);
+	if (fd < 0)
+		return false;
+	dwp->used += all;
+	*size = sections[PART_INFO].content.size;
+	return dup3(fd, dwp->shown, O_CLOEXEC) >= 0;
+}
+
+bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
+{
+	uint32_t row = dwp->places[index] ? find_row(dwp, dwp->ids[index]) : 0;
+	Dwarf_Die skeleton;
+
+	if (row == 0 || !show_unit(dwp, row, size) ||
+	    !dwarf_offdie(dwp->dwarf, dwp->places[index], &skeleton))
+		return false;
+	return dwarf_cu_info(skeleton.cu, NULL, NULL, NULL, unit, NULL, NULL, NULL) == 0 &&
+	       unit->cu;
+}
