@@ -44,7 +44,7 @@ static void remove_from(struct entry **items, size_t *count, const struct entry 
 }
 
 /* Ends the entry's child, if it has one. */
-static void crew_dismiss(struct crew *crew, struct entry *entry)
+static void dismiss(struct crew *crew, struct entry *entry)
 {
 	if (entry->worker.pid)
 		worker_end(&entry->worker, NULL, 0);
@@ -54,7 +54,7 @@ static void crew_dismiss(struct crew *crew, struct entry *entry)
 void crew_free(struct crew *crew)
 {
 	while (crew->staff.count)
-		crew_dismiss(crew, crew->staff.items[0]);
+		dismiss(crew, crew->staff.items[0]);
 	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++)
 		free(crew->answers.slots[i].item);
 	table_free(&crew->answers);
@@ -130,7 +130,7 @@ static void dismiss_oldest(struct crew *crew)
 			oldest = entry;
 	}
 	if (oldest)
-		crew_dismiss(crew, oldest);
+		dismiss(crew, oldest);
 }
 
 /* Starts the module's child, which first tells the facts. */
@@ -243,10 +243,10 @@ static bool proceed(struct crew *crew, struct entry *entry)
 		return true;
 	} else if (entry->restarts++ < RESTARTS_MAX) {
 		/* Ended while it had nothing to do: no fault of the file's. */
-		crew_dismiss(crew, entry);
+		dismiss(crew, entry);
 		return proceed(crew, entry);
 	} else {
-		crew_dismiss(crew, entry);
+		dismiss(crew, entry);
 		give_up(entry, "reading it failed");
 	}
 	settle(crew, entry);
@@ -259,7 +259,7 @@ static void replace(struct crew *crew, struct entry *entry)
 	char why[256];
 
 	worker_end(&entry->worker, why, sizeof(why));
-	crew_dismiss(crew, entry);
+	dismiss(crew, entry);
 	if (entry->is_symbols_only || !entry->facts.is_known) {
 		give_up(entry, why);
 		return;

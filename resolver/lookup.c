@@ -36,7 +36,7 @@ struct lookup {
 };
 
 /* Does path say that the file was deleted or replaced while it ran? */
-static bool lookup_is_deleted(const char *path)
+static bool is_deleted(const char *path)
 {
 	size_t length = strlen(path), mark = strlen(deleted);
 
@@ -88,7 +88,7 @@ static void open_files(struct lookup *lookup, struct facts *facts, struct error 
 	request.progress = tell_progress;
 	request.progress_context = lookup;
 	failure = module_open(&lookup->module, &request, &facts->reason, err);
-	if (failure && lookup_is_deleted(request.path))
+	if (failure && is_deleted(request.path))
 		failure = open_deleted(lookup, &request, &facts->reason, err);
 	if (failure)
 		facts->text = err->text;
