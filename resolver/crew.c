@@ -118,7 +118,7 @@ void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer
 }
 
 /* Makes room for one more child: the one that has not been asked for longest goes. */
-static void dismiss_oldest(struct crew *crew)
+static bool dismiss_oldest(struct crew *crew)
 {
 	struct entry *oldest = NULL;
 
@@ -131,6 +131,7 @@ static void dismiss_oldest(struct crew *crew)
 	}
 	if (oldest)
 		dismiss(crew, oldest);
+	return oldest;
 }
 
 /* Starts the module's child, which first tells the facts. */
@@ -158,6 +159,16 @@ static int employ(struct crew *crew, struct entry *entry)
 		return 0;
 	crew->staff.count--;
 	return -EAGAIN;
+}
+
+/* Where no further process may be started those that have nothing to do make room, one by one. */
+static int employ_somehow(struct crew *crew, struct entry *entry)
+{
+	int failure = employ(crew, entry);
+
+	while (failure && dismiss_oldest(crew))
+		failure = employ(crew, entry);
+	return failure;
 }
 
 /* Nothing more will be learnt of this module. */
@@ -226,6 +237,7 @@ static bool proceed(struct crew *crew, struct entry *entry)
 {
 	entry->idle = 0;
 	entry->used = ++crew->step;
+	entry->state = ENTRY_RESTING;
 	if (!entry->is_cached)
 		cache_load(crew, entry);
 	if (entry->facts.is_known || entry->is_given_up)
@@ -233,11 +245,17 @@ static bool proceed(struct crew *crew, struct entry *entry)
 	if (!entry->asks)
 		return false;
 	if (!entry->worker.pid) {
-		if (employ(crew, entry) == 0) {
+		if (employ_somehow(crew, entry) == 0) {
 			entry->state = ENTRY_OPENING;
 			return true;
 		}
-		give_up(entry, "no process could be started to read it");
+		if (crew->active.count > 1) {
+			/* Those that work will be done one day; from now on there are no more. */
+			crew->options.jobs = (unsigned)crew->active.count - 1;
+			get_in_line(crew, entry);
+			return false;
+		}
+		give_up(entry, "no process could be started to read it (see ulimit -u)");
 	} else if (ask_batch(entry) == 0) {
 		entry->state = ENTRY_ASKING;
 		return true;
@@ -382,10 +400,8 @@ static void fill(struct crew *crew)
 		if (!crew->first)
 			crew->last = NULL;
 		*place = entry;
-		if (!proceed(crew, entry)) {
-			entry->state = ENTRY_RESTING;
+		if (!proceed(crew, entry))
 			crew->active.count--;
-		}
 	}
 }
 
@@ -397,7 +413,6 @@ static void go_on(struct crew *crew)
 
 		if (entry->state != ENTRY_IN_LINE || proceed(crew, entry))
 			continue;
-		entry->state = ENTRY_RESTING;
 		crew->active.items[i - 1] = crew->active.items[--crew->active.count];
 	}
 }

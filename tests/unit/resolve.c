@@ -2,11 +2,14 @@
 #include "resolver/resolve.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FOREIGN 0x7f0000000000
@@ -21,6 +24,30 @@ struct self {
 
 static int number, failures;
 static struct self self;
+
+/* How many processes the resolver may have at one time. */
+static int forks_max = INT_MAX, forks;
+
+pid_t fork(void)
+{
+	pid_t pid;
+
+	if (forks >= forks_max) {
+		errno = EAGAIN;
+		return -1;
+	}
+	pid = _Fork();
+	forks += pid > 0;
+	return pid;
+}
+
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	pid_t ended = wait4(pid, status, options, NULL);
+
+	forks -= ended > 0;
+	return ended;
+}
 
 static bool check(bool is_right, const char *sentence)
 {
@@ -340,6 +367,50 @@ static void test_vdso(void)
 	self = program;
 }
 
+/* The program under that many names, all asked for at once. Returns how many of them had one. */
+static unsigned find_under_names(unsigned names, int processes, enum resolve_reason *reason)
+{
+	struct resolve *resolve = create(&(struct resolve_options){ .jobs = 4 });
+	const struct resolve_ask *asks[8];
+	struct resolve_state state;
+	char path[8][sizeof(self.path) + 16];
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < names; i++) {
+		struct resolve_module module = module_self();
+		uint64_t shift = UINT64_C(0x100000000) * (i + 1);
+
+		snprintf(path[i], sizeof(path[i]), "%.*s%s", (int)(i + 1), "////////", self.path);
+		module.path = path[i];
+		module.from += shift;
+		module.to += shift;
+		resolve_map(resolve, &module);
+		asks[i] = resolve_ask(resolve, (uintptr_t)landmark + shift + 4, false);
+	}
+	forks_max = processes;
+	resolve_wait(resolve);
+	forks_max = INT_MAX;
+	for (unsigned i = 0; i < names; i++) {
+		struct symbol symbol;
+
+		resolve_take(resolve, asks[i], &symbol, 1);
+		found += symbol.function && strcmp(symbol.function, "landmark") == 0;
+	}
+	*reason = resolve_state(resolve, 0, &state) ? state.reason : RESOLVE_SPECIAL;
+	resolve_destroy(resolve);
+	return found;
+}
+
+static void test_processes(void)
+{
+	enum resolve_reason reason;
+
+	check(find_under_names(8, 1, &reason) == 8, "one process is enough for eight modules");
+	check(find_under_names(8, 3, &reason) == 8, "so are three");
+	check(find_under_names(2, 0, &reason) == 0 && reason == RESOLVE_BROKEN,
+	      "without any there are no names, and it is told");
+}
+
 int main(void)
 {
 	ssize_t length = readlink("/proc/self/exe", self.path, sizeof(self.path) - 1);
@@ -355,6 +426,7 @@ int main(void)
 	test_deleted();
 	test_repeats();
 	test_vdso();
+	test_processes();
 	printf("1..%d\n", number);
 	return failures > 0;
 }
