@@ -15,6 +15,8 @@
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
+/* A download tells of itself each second, and ends after ten minutes. */
+#define PROGRESS_MAX 3600
 
 static unsigned default_jobs(void)
 {
@@ -291,8 +293,9 @@ static void replace(struct crew *crew, struct entry *entry)
 static int take_facts(struct entry *entry, const struct message *message)
 {
 	struct facts facts;
-	int failure = message_get_facts(message, &facts);
+	int failure = entry->state == ENTRY_OPENING ? message_get_facts(message, &facts) : -EBADMSG;
 
+	/* Told once; one who goes on telling would be listened to for ever. */
 	if (failure)
 		return failure;
 	/* A module's second child has nothing new to tell. */
@@ -321,15 +324,19 @@ static int take_answer(struct crew *crew, struct entry *entry, const struct mess
 	return 0;
 }
 
-static void take_progress(const struct crew *crew, const struct message *message)
+static int take_progress(const struct crew *crew, struct entry *entry,
+			 const struct message *message)
 {
 	char text[1024];
 
+	if (entry->state != ENTRY_OPENING || entry->progress++ >= PROGRESS_MAX)
+		return -EBADMSG;
 	if (!crew->options.progress || message->size < sizeof(uint64_t))
-		return;
+		return 0;
 	snprintf(text, sizeof(text), "%.*s", (int)(message->size - sizeof(uint64_t)),
 		 message->body + sizeof(uint64_t));
 	crew->options.progress(crew->options.progress_context, text);
+	return 0;
 }
 
 static int take_message(struct crew *crew, struct entry *entry, const struct message *message)
@@ -340,8 +347,7 @@ static int take_message(struct crew *crew, struct entry *entry, const struct mes
 	case MESSAGE_ANSWER:
 		return take_answer(crew, entry, message);
 	case MESSAGE_PROGRESS:
-		take_progress(crew, message);
-		return 0;
+		return take_progress(crew, entry, message);
 	}
 	return -EBADMSG;
 }

@@ -47,6 +47,7 @@ struct entry {
 	uint64_t used; /* when, in steps of the crew */
 	unsigned restarts;
 	unsigned idle;		    /* seconds without a word */
+	unsigned progress;	    /* messages that are no answers */
 	bool is_cached;		    /* the cache was looked at */
 	bool is_employed;	    /* has had a child */
 	struct message_buffer kept; /* for the cache */

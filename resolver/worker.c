@@ -105,10 +105,10 @@ int worker_start(struct worker *worker, worker_run *run, const void *job)
 	return 0;
 }
 
-static int send_all(int socket, const char *bytes, size_t size)
+static int send_all(int socket, const char *bytes, size_t size, int flags)
 {
 	while (size > 0) {
-		ssize_t sent = send(socket, bytes, size, MSG_NOSIGNAL);
+		ssize_t sent = send(socket, bytes, size, flags | MSG_NOSIGNAL);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -125,7 +125,10 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 	uint64_t question[WORKER_BATCH_MAX + 1] = { count };
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
-	return send_all(worker->socket, (const char *)question, (count + 1) * sizeof(*question));
+	/* It fits where all earlier ones were read; a child that does not read is not waited for.
+	 */
+	return send_all(worker->socket, (const char *)question, (count + 1) * sizeof(*question),
+			MSG_DONTWAIT);
 }
 
 /* Makes room behind what is in the buffer; what was taken goes. */
@@ -224,7 +227,7 @@ size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX])
 
 int worker_send(int socket, struct message_buffer *buffer)
 {
-	int failure = send_all(socket, buffer->items, buffer->count);
+	int failure = send_all(socket, buffer->items, buffer->count, 0);
 
 	buffer->count = 0;
 	return failure;
