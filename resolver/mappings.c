@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/mappings.h"
 
-#include "base/array.h"
-
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Mappings do not overlap: a later one cuts the earlier. */
+struct mapping {
+	uint64_t from, last;
+	const struct place *place;
+};
 
 void mappings_init(struct mappings *mappings)
 {
@@ -18,7 +23,7 @@ void mappings_free(struct mappings *mappings)
 	for (size_t i = 0; mappings->places.slots && i <= mappings->places.mask; i++)
 		free(mappings->places.slots[i].item);
 	table_free(&mappings->places);
-	free(mappings->items);
+	tdestroy(mappings->tree, free);
 }
 
 static bool is_place(const void *item, const void *key)
@@ -43,65 +48,60 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 	return NULL;
 }
 
-/* The first mapping that ends behind address, or the count. */
-static size_t mapping_after(const struct mappings *mappings, uint64_t address)
+/* As the tree sees it, those that overlap are the same; so what is found is in the way. */
+static int compare(const void *left, const void *right)
 {
-	size_t low = 0, high = mappings->count;
+	const struct mapping *a = left, *b = right;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mappings->items[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return a->last < b->from ? -1 : a->from > b->last;
 }
 
-/* Puts the pieces in the place of the removed ones that begin at index. */
-static int splice(struct mappings *mappings, size_t index, size_t removed,
-		  const struct mapping *pieces, size_t count)
+static struct mapping *find(const struct mappings *mappings, uint64_t from, uint64_t last)
 {
-	size_t rest = mappings->count - index - removed;
-	struct mapping *list;
+	const struct mapping wanted = { .from = from, .last = last };
+	void *const *node = tfind(&wanted, &mappings->tree, compare);
 
-	/* Three pieces come at most; growing starts at more. */
-	if (mappings->count + count > mappings->capacity &&
-	    array_grow(&mappings->items, &mappings->capacity, sizeof(*list)) != 0)
+	return node ? *node : NULL;
+}
+
+static int put(struct mappings *mappings, uint64_t from, uint64_t last, const struct place *place)
+{
+	struct mapping *mapping = malloc(sizeof(*mapping));
+
+	if (!mapping)
 		return -ENOMEM;
-	list = mappings->items;
-	memmove(list + index + count, list + index + removed, rest * sizeof(*list));
-	memcpy(list + index, pieces, count * sizeof(*list));
-	mappings->count = index + count + rest;
-	return 0;
+	*mapping = (struct mapping){ .from = from, .last = last, .place = place };
+	if (tsearch(mapping, &mappings->tree, compare))
+		return 0;
+	free(mapping);
+	return -ENOMEM;
 }
 
-/* Lays mapping over the others: what it covers is gone, what it cuts keeps its ends. */
-static int insert(struct mappings *mappings, const struct mapping *mapping)
+/* Lays it over the others: what it covers is gone, what it cuts keeps its ends. */
+static int insert(struct mappings *mappings, uint64_t from, uint64_t last,
+		  const struct place *place)
 {
-	size_t index = mapping_after(mappings, mapping->from), last = index;
-	struct mapping pieces[3];
-	size_t count = 0;
+	struct mapping *old;
+	int failure = 0;
 
-	if (index < mappings->count && mappings->items[index].from < mapping->from) {
-		pieces[count] = mappings->items[index];
-		pieces[count++].to = mapping->from;
+	while (!failure && (old = find(mappings, from, last)) != NULL) {
+		const struct mapping cut = *old;
+
+		tdelete(old, &mappings->tree, compare);
+		free(old);
+		if (cut.from < from)
+			failure = put(mappings, cut.from, from - 1, cut.place);
+		if (!failure && cut.last > last)
+			failure = put(mappings, last + 1, cut.last, cut.place);
 	}
-	pieces[count++] = *mapping;
-	while (last < mappings->count && mappings->items[last].from < mapping->to)
-		last++;
-	if (last > index && mappings->items[last - 1].to > mapping->to) {
-		pieces[count] = mappings->items[last - 1];
-		pieces[count++].from = mapping->to;
-	}
-	return splice(mappings, index, last - index, pieces, count);
+	return failure ? failure : put(mappings, from, last, place);
 }
 
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		 struct entry *entry)
 {
-	struct mapping mapping = { .from = module->from, .to = module->to };
+	uint64_t from = module->from, to = module->to;
+	const struct place *known;
 	struct place place;
 
 	/* Also the bytes between the members: places are compared whole. */
@@ -111,24 +111,22 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	place.start = module->from;
 	place.size = module->to - module->from;
 	if (module->exec_start < module->exec_end) {
-		mapping.from = place.exec_start = module->exec_start;
-		mapping.to = module->exec_end;
+		from = place.exec_start = module->exec_start;
+		to = module->exec_end;
 		place.exec_size = module->exec_end - module->exec_start;
 		place.offset = module->offset;
 	}
-	if (mapping.from >= mapping.to)
+	if (from >= to)
 		return -EINVAL;
-	mapping.place = find_place(mappings, &place);
-	return mapping.place ? insert(mappings, &mapping) : -ENOMEM;
+	known = find_place(mappings, &place);
+	return known ? insert(mappings, from, to - 1, known) : -ENOMEM;
 }
 
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address)
 {
-	size_t index = mapping_after(mappings, address);
+	const struct mapping *mapping = find(mappings, address, address);
 
-	if (index == mappings->count || mappings->items[index].from > address)
-		return NULL;
-	return mappings->items[index].place;
+	return mapping ? mapping->place : NULL;
 }
 
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,

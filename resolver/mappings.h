@@ -18,15 +18,8 @@ struct place {
 	uint64_t exec_start, exec_size, offset; /* 0: not known */
 };
 
-/* Mappings do not overlap: a later one cuts the earlier. */
-struct mapping {
-	uint64_t from, to;
-	const struct place *place;
-};
-
 struct mappings {
-	struct mapping *items; /* ascending */
-	size_t count, capacity;
+	void *tree; /* of struct mapping, see tsearch(3) */
 	struct table places;
 };
 

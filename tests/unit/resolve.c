@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FOREIGN 0x7f0000000000
@@ -367,6 +368,24 @@ static void test_vdso(void)
 	self = program;
 }
 
+/* Each before all others, as no kernel does it and a hostile text may. */
+static void test_many_mappings(void)
+{
+	struct resolve *resolve = create(NULL);
+	struct resolve_module module = { .path = "/nowhere" };
+	bool is_mapped = true;
+	clock_t begin = clock();
+
+	for (uint64_t i = 200000; i > 0 && is_mapped; i--) {
+		module.from = i << 16;
+		module.to = module.from + 4096;
+		is_mapped = resolve_map(resolve, &module) == 0;
+	}
+	check(is_mapped && clock() - begin < 10 * CLOCKS_PER_SEC,
+	      "200,000 mappings take no more than their time");
+	resolve_destroy(resolve);
+}
+
 /* The program under that many names, all asked for at once. Returns how many of them had one. */
 static unsigned find_under_names(unsigned names, int processes, enum resolve_reason *reason)
 {
@@ -427,6 +446,7 @@ int main(void)
 	test_repeats();
 	test_vdso();
 	test_processes();
+	test_many_mappings();
 	printf("1..%d\n", number);
 	return failures > 0;
 }
