@@ -51,6 +51,9 @@ struct filter {
 	bool is_backtrace; /* inside one */
 	bool is_begun;	   /* the first line has been seen */
 	bool is_passing;   /* inside a line that is too long */
+	bool is_known;	   /* a line of an sp-rtrace text has been seen */
+	size_t passed;	   /* bytes of the line that is passing */
+	uint64_t line;	   /* lines that have ended */
 	enum resolve_base base;
 	char *path; /* of the mapping at hand */
 };
@@ -407,6 +410,13 @@ static bool is_call(const char *text, size_t size)
 	return digits > 0 && begins_with(text + digits, size - digits, ". ");
 }
 
+/* Contexts, attachments and registries. Comments stand in other texts, too. */
+static bool is_other(const char *text, size_t size)
+{
+	return begins_with(text, size, "@ ") || begins_with(text, size, "& ") ||
+	       (begins_with(text, size, "<") && memmem(text, size, "> : ", 4));
+}
+
 /* Sees what a line is, and has looked up what it needs. Returns 0 or -ENOMEM. */
 static int take_line(struct filter *filter, const char *text, struct line *line)
 {
@@ -414,6 +424,11 @@ static int take_line(struct filter *filter, const char *text, struct line *line)
 	size_t length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
+	if (!filter->is_known)
+		filter->is_known = begins_with(text, length, "\t0x") ||
+				   begins_with(text, length, ": ") || is_call(text, length) ||
+				   is_other(text, length) || is_header(text, length);
+	filter->result->is_foreign = !filter->is_known && (length || filter->result->is_foreign);
 	if (is_first && is_header(text, length)) {
 		take_header(filter, text, length);
 		line->kind = LINE_HEADER;
@@ -429,9 +444,19 @@ static int take_line(struct filter *filter, const char *text, struct line *line)
 	return 0;
 }
 
+/* A part of a line that is too long. Returns 0, or -EBADMSG if it seems to have no end. */
+static int take_passing(struct filter *filter, size_t size)
+{
+	filter->is_begun = true;
+	if (filter->passed == 0 && filter->result->long_lines++ == 0)
+		filter->result->first_long = filter->line + 1;
+	filter->passed += size;
+	return filter->passed > FILTER_PASS_MAX ? -EBADMSG : 0;
+}
+
 /*
  * Takes all whole lines of the input buffer, at the end of input also the last one without a
- * newline. Returns how many bytes that were, or -ENOMEM.
+ * newline. Returns how many bytes that were, -ENOMEM or -EBADMSG.
  */
 static ssize_t take_lines(struct filter *filter, bool is_end)
 {
@@ -445,6 +470,7 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 		size_t size = newline ? (size_t)(newline - text) + 1 : in->size - begin;
 		bool is_passing = filter->is_passing || size > FILTER_LINE_MAX;
 		struct line *line;
+		int failure;
 
 		if (!newline && !is_end && !is_passing)
 			break;
@@ -454,10 +480,11 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 		*line = (struct line){ .kind = LINE_PASSES, .begin = begin, .size = size };
 		filter->is_passing = is_passing && !newline;
 		begin += size;
-		if (is_passing)
-			filter->is_begun = true;
-		else if (take_line(filter, text, line) != 0)
-			return -ENOMEM;
+		failure = is_passing ? take_passing(filter, size) : take_line(filter, text, line);
+		if (failure)
+			return failure;
+		filter->line += newline != NULL;
+		filter->passed = newline ? 0 : filter->passed;
 	}
 	return (ssize_t)begin;
 }
@@ -511,14 +538,14 @@ static void put_line(struct filter *filter, const struct line *line)
 	}
 }
 
-/* One buffer full: all its addresses are looked up together. Returns 0 or -ENOMEM. */
+/* One buffer full: all its addresses are looked up together. Returns 0, -ENOMEM or -EBADMSG. */
 static int pass_on(struct filter *filter, bool is_end)
 {
 	struct buffer *in = &filter->in;
 	ssize_t taken = take_lines(filter, is_end);
 
 	if (taken < 0)
-		return -ENOMEM;
+		return (int)taken;
 	resolve_wait(filter->resolve);
 	for (size_t i = 0; i < filter->lines.count && out_error(&filter->out) == 0; i++)
 		put_line(filter, &filter->lines.items[i]);
@@ -536,10 +563,48 @@ static bool is_binary(const unsigned char *bytes, size_t size)
 			(size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0));
 }
 
+/* What no text begins with: a line with a zero byte, or a byte that stands for no letter. */
+static bool is_no_text(const unsigned char *bytes, size_t size)
+{
+	const unsigned char *newline = memchr(bytes, '\n', size);
+
+	return size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
+			memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size));
+}
+
+static int look_at_start(const struct filter *filter, struct error *err)
+{
+	const unsigned char *bytes = (const unsigned char *)filter->in.bytes;
+	const char *name = filter->options->input_name;
+
+	if (is_binary(bytes, filter->in.size))
+		return error_set(err, EBADMSG,
+				 "%s: a trace that is not text: holdtrace-postproc -r reads it",
+				 name);
+	if (is_no_text(bytes, filter->in.size))
+		return error_set(err, EBADMSG,
+				 "%s: line 1: no sp-rtrace text: holdtrace-postproc makes it of a "
+				 "trace",
+				 name);
+	return 0;
+}
+
+static int explain(const struct filter *filter, int failure, struct error *err)
+{
+	if (failure == -EBADMSG)
+		return error_set(err, EBADMSG,
+				 "%s: line %" PRIu64 ": no sp-rtrace text: it is longer than %d "
+				 "MiB; what stands before it is written",
+				 filter->options->input_name, filter->line + 1,
+				 FILTER_PASS_MAX >> 20);
+	return error_set(err, ENOMEM, "no memory");
+}
+
 static int copy(struct filter *filter, int input, struct error *err)
 {
 	for (bool is_first = true;; is_first = false) {
 		ssize_t size;
+		int failure;
 
 		if (reserve(&filter->in, READ_SIZE) != 0)
 			return error_set(err, ENOMEM, "no memory");
@@ -550,13 +615,12 @@ static int copy(struct filter *filter, int input, struct error *err)
 			return error_system(err, errno, "%s: cannot be read",
 					    filter->options->input_name);
 		filter->in.size += (size_t)size;
-		if (is_first && is_binary((const unsigned char *)filter->in.bytes, filter->in.size))
-			return error_set(
-				err, EBADMSG,
-				"%s: a trace that is not text: holdtrace-postproc -r reads it",
-				filter->options->input_name);
-		if (pass_on(filter, size == 0) != 0)
-			return error_set(err, ENOMEM, "no memory");
+		failure = is_first ? look_at_start(filter, err) : 0;
+		if (failure)
+			return failure;
+		failure = pass_on(filter, size == 0);
+		if (failure)
+			return explain(filter, failure, err);
 		/* Less than asked for: the next read() may wait, and our reader with it. */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);

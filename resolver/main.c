@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -103,8 +104,10 @@ static void print_help(void)
 	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++)
 		usage_option(stdout, help[i].letter < 256 ? help[i].letter : 0, help[i].word,
 			     help[i].metavar, help[i].text);
-	printf("\nExit status: 0 all read and written, 1 a file could not be read or written, or\n"
-	       "--require was not met, 2 wrong usage. Modules that gave no names are told on\n"
+	printf("\nExit status: 0 all read and written, 1 a file could not be read or written, is "
+	       "no\n"
+	       "sp-rtrace text, or --require was not met, 2 wrong usage. Modules that gave no "
+	       "names are told on\n"
 	       "standard error.\n");
 }
 
@@ -339,6 +342,21 @@ static int check_names(const struct settings *settings, const struct resolve *re
 	return STATUS_FAILURE;
 }
 
+/* Returns the exit status: was it a text that could be resolved at all? */
+static int check_text(const struct settings *settings, const struct filter_result *result)
+{
+	if (result->long_lines && !settings->is_quiet)
+		complain("%s: line %" PRIu64 ": longer than %d MiB, as %" PRIu64
+			 " are: passed without being looked at",
+			 settings->filter.input_name, result->first_long, FILTER_LINE_MAX >> 20,
+			 result->long_lines);
+	if (!result->is_foreign)
+		return 0;
+	complain("%s: not one line of an sp-rtrace text: holdtrace-postproc makes it of a trace",
+		 settings->filter.input_name);
+	return STATUS_FAILURE;
+}
+
 static void tell(const struct settings *settings, struct resolve *resolve,
 		 const struct filter_result *result)
 {
@@ -374,7 +392,7 @@ static int run(const struct settings *settings, int input, int output)
 		status = failure == -EPIPE ? 0 : STATUS_FAILURE;
 	} else {
 		tell(settings, resolve, &result);
-		status = check_names(settings, resolve);
+		status = check_text(settings, &result) | check_names(settings, resolve);
 	}
 	resolve_destroy(resolve);
 	return status;
