@@ -17,13 +17,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* O_NONBLOCK: a FIFO's open() would wait for a writer. */
-#define OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+/* To look at first: opening some devices does things, and a FIFO's other end notices. */
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Opens path as a process would see it whose root directory is root. */
-static int open_in_root(const char *root, const char *path)
+/* Finds path as a process would see it whose root directory is root. */
+static int look_in_root(const char *root, const char *path)
 {
-	struct open_how how = { .flags = OPEN_FLAGS,
+	struct open_how how = { .flags = LOOK_FLAGS,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	cleanup_fd int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_free char *joined = NULL;
@@ -37,18 +37,19 @@ static int open_in_root(const char *root, const char *path)
 		return fd;
 	if (asprintf(&joined, "%s/%s", root, path) < 0)
 		return -1;
-	return open(joined, OPEN_FLAGS);
+	return open(joined, LOOK_FLAGS);
 }
 
 static int open_regular(const char *root, const char *path, struct error *err)
 {
-	cleanup_fd int fd = root ? open_in_root(root, path) : open(path, OPEN_FLAGS);
+	cleanup_fd int place = root ? look_in_root(root, path) : open(path, LOOK_FLAGS);
 	struct stat status;
-	int result;
+	char link[32];
+	int fd;
 
-	if (fd < 0)
+	if (place < 0)
 		return error_system(err, errno, "cannot be opened");
-	if (fstat(fd, &status) != 0)
+	if (fstat(place, &status) != 0)
 		return error_system(err, errno, "cannot be examined");
 	if (!S_ISREG(status.st_mode))
 		return error_set(err, ENOEXEC, "is no regular file");
@@ -56,9 +57,9 @@ static int open_regular(const char *root, const char *path, struct error *err)
 		return error_set(err, ENOEXEC, "is larger than 4 GiB");
 	if (status.st_size < (off_t)sizeof(Elf32_Ehdr))
 		return error_set(err, ENOEXEC, "is no ELF file");
-	result = fd;
-	fd = -1;
-	return result;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
 }
 
 static int read_segments(struct elffile *file, struct error *err)
