@@ -191,3 +191,9 @@ const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t a
 	module = atlas->module_list.items[id];
 	return address <= module->to ? module : NULL;
 }
+
+const struct atlas_module *atlas_module_of(const struct atlas *atlas, uint64_t address,
+					   uint64_t index)
+{
+	return atlas_module_at(atlas, moved(atlas, address, index));
+}

@@ -75,6 +75,10 @@ int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping);
 const struct atlas_backtrace *atlas_backtrace(struct atlas *atlas,
 					      const struct backtrace *backtrace, uint64_t index);
 
+/* The module at an address of the process, at the call with that index; or NULL. */
+const struct atlas_module *atlas_module_of(const struct atlas *atlas, uint64_t address,
+					   uint64_t index);
+
 /* The module at an address of the atlas, or NULL. */
 const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t address);
 

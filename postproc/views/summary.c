@@ -440,6 +440,8 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
 
+	if (touched_event(&summary->touched, event))
+		return summary_no_memory(err);
 	process->events++;
 	process->late += (event->flags & CALL_LATE) != 0;
 	if (event->time_ns > process->end_ns)
@@ -796,6 +798,7 @@ void summary_free(struct summary *summary)
 	summary_forget_held(summary);
 	held_free(&fold->threads);
 	sites_free(&fold->sites);
+	touched_free(&summary->touched);
 	waits_free(&fold->waits);
 	free(fold->class_of.items);
 	free(fold->inherited.items);

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "postproc/views/atlas.h"
+#include "postproc/views/touched.h"
 #include "postproc/views/waits.h"
 #include "trace/trace.h"
 
@@ -170,6 +171,7 @@ struct summary {
 	bool has_times;			      /* in ns: waits and peaks have their times */
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct table sites_by_place;
+	struct touched touched;
 	struct summary_fold *fold;
 };
 

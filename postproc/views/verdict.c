@@ -375,6 +375,8 @@ int verdict_process(struct summary *summary, struct error *err)
 	if (rc == 0 && !was_replaced)
 		rc = close_all_open(summary);
 	if (rc == 0)
+		rc = touched_process(&summary->touched, &summary->atlas);
+	if (rc == 0)
 		rc = keep_process(summary);
 	if (rc)
 		return summary_no_memory(err);

@@ -527,6 +527,7 @@ bool names_missing(const struct names *names, size_t index, struct names_missing
 			.path = module->path,
 			.shown = names->counts[i].shown,
 			.unnamed = names->counts[i].unnamed,
+			.events = touched_events(&names->summary->touched, module),
 		};
 		snprintf(missing->build_id, sizeof(missing->build_id), "%s", module->build_id);
 		if (state_of(names, module->path, &state)) {

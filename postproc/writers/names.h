@@ -31,6 +31,7 @@ struct names_missing {
 	const char *path;
 	char build_id[17];	   /* its first digits; "": none */
 	uint64_t shown, unnamed;   /* frames */
+	uint64_t events;	   /* with a frame in it, shown or not */
 	const char *text, *advice; /* why, and the next step; NULL: none */
 };
 

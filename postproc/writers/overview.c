@@ -125,13 +125,15 @@ static void print_verdict(struct overview *overview)
 
 /* ---- what is missing ---- */
 
-/* The next step: for a stripped file the tool that knows the package. */
-static const char *advice_for(const struct names_missing *missing)
+/* In how many events it has a frame: what all that is shown depends on, not only the screen. */
+static void add_share(struct line *line, uint64_t events, uint64_t all)
 {
-	if (missing->text && strstr(missing->text, "stripped"))
-		return "install its -dbgsym package (Debian: find-dbgsym-packages names it) or "
-		       "build it with -g";
-	return missing->advice;
+	double percent = all ? 100 * (double)events / (double)all : 0;
+
+	if (events && percent < 0.1)
+		line_add(line, " in less than 0.1 %% of the events;");
+	else
+		line_add(line, " in %.*f %% of the events;", percent < 10, percent);
 }
 
 static void print_missing(struct overview *overview)
@@ -148,10 +150,11 @@ static void print_missing(struct overview *overview)
 			line_add(&line, " %s", missing.text);
 		line_add(&line, ": %s of %s frames without names;", COUNT(missing.unnamed),
 			 COUNT(missing.shown));
+		add_share(&line, missing.events, overview->summary->events);
 		if (*missing.build_id)
 			line_add(&line, " build-id %s;", missing.build_id);
-		if (advice_for(&missing))
-			line_add(&line, " %s", advice_for(&missing));
+		if (missing.advice)
+			line_add(&line, " %s", missing.advice);
 		screen_wrap(&overview->screen, &line, 9, 4);
 	}
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/touched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+
+/* Of a deep recursion the first frames tell enough. */
+#define FRAMES_MAX 256
+
+void touched_free(struct touched *touched)
+{
+	free(touched->backtraces.items);
+	free(touched->modules.items);
+}
+
+int touched_event(struct touched *touched, const struct event *event)
+{
+	const struct backtrace *backtrace = event->backtrace;
+	struct touched_backtrace *item;
+
+	if (!backtrace)
+		return 0;
+	while (touched->backtraces.count <= backtrace->id) {
+		item = ARRAY_ADD(&touched->backtraces);
+		if (!item)
+			return -ENOMEM;
+		*item = (struct touched_backtrace){ 0 };
+	}
+	item = &touched->backtraces.items[backtrace->id];
+	if (item->events++ == 0) {
+		item->backtrace = backtrace;
+		item->index = event->index;
+	}
+	return 0;
+}
+
+static void look_at(struct touched *touched, const struct atlas *atlas,
+		    const struct touched_backtrace *item)
+{
+	touched->looked++;
+	for (uint32_t i = 0; i < item->backtrace->count && i < FRAMES_MAX; i++) {
+		const struct atlas_module *found =
+			atlas_module_of(atlas, item->backtrace->frames[i], item->index);
+		struct touched_module *module = found ? &touched->modules.items[found->id] : NULL;
+
+		if (!module || module->last == touched->looked)
+			continue;
+		module->last = touched->looked;
+		module->events += item->events;
+	}
+}
+
+int touched_process(struct touched *touched, const struct atlas *atlas)
+{
+	while (touched->modules.count < atlas->module_list.count) {
+		struct touched_module *module = ARRAY_ADD(&touched->modules);
+
+		if (!module)
+			return -ENOMEM;
+		*module = (struct touched_module){ 0 };
+	}
+	for (size_t i = 0; i < touched->backtraces.count; i++) {
+		if (touched->backtraces.items[i].events)
+			look_at(touched, atlas, &touched->backtraces.items[i]);
+	}
+	touched->backtraces.count = 0;
+	return 0;
+}
+
+uint64_t touched_events(const struct touched *touched, const struct atlas_module *module)
+{
+	return module->id < touched->modules.count ? touched->modules.items[module->id].events : 0;
+}

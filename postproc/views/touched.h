@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_TOUCHED_H
+#define VIEWS_TOUCHED_H
+
+/*
+ * In how many events each module has a frame, so that what lacks names can be weighed. Events are
+ * counted by backtrace; each backtrace is looked at once, when its process has been read.
+ */
+
+#include "postproc/views/atlas.h"
+#include "trace/event.h"
+
+struct touched {
+	struct {
+		struct touched_backtrace {
+			const struct backtrace *backtrace;
+			uint64_t events, index; /* of the first call */
+		} * items;			/* by number, of the process that is being read */
+		size_t count, capacity;
+	} backtraces;
+	struct {
+		struct touched_module {
+			uint64_t events, last; /* the backtrace that was counted last */
+		} * items;		       /* by number in the atlas */
+		size_t count, capacity;
+	} modules;
+	uint64_t looked; /* backtraces, of all processes */
+};
+
+void touched_free(struct touched *touched);
+
+/* A call. Returns 0 or -ENOMEM. */
+int touched_event(struct touched *touched, const struct event *event);
+
+/* The process has been read, the atlas still knows its mappings. Returns 0 or -ENOMEM. */
+int touched_process(struct touched *touched, const struct atlas *atlas);
+
+/* Events of all processes so far that have a frame in the module. */
+uint64_t touched_events(const struct touched *touched, const struct atlas_module *module);
+
+#endif
