@@ -34,6 +34,22 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 	return value & ~(page - 1);
 }
 
+bool layout_flat_address(const struct layout *layout, uint64_t size, uint64_t distance,
+			 uint64_t *address)
+{
+	for (size_t i = 0; i < layout->count && layout->is_debug; i++) {
+		const struct segment *segment = &layout->segments[i];
+
+		/* Some say the end of the last page. */
+		if (!segment->is_code || round_down(segment->vaddr + segment->memsz + 4095, 4096) !=
+						 round_down(size + 4095, 4096))
+			continue;
+		*address = distance;
+		return layout_is_code(layout, distance);
+	}
+	return false;
+}
+
 /* Of a segment's mapping; debug files keep memsz alone, and code has no part that is not in the
  * file. */
 static uint64_t mapping_size(const struct segment *segment, uint64_t page)

@@ -29,6 +29,13 @@ bool layout_is_code(const struct layout *layout, uint64_t address);
 bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_t *address);
 
 /*
+ * The same with a debug file, whose offsets are its own: for modules whose code lies in memory as
+ * it does in the file. size: from the load base to the end of the code, which must prove that.
+ */
+bool layout_flat_address(const struct layout *layout, uint64_t size, uint64_t distance,
+			 uint64_t *address);
+
+/*
  * The same for a byte `distance` bytes behind the start of the executable mapping. size: of that
  * mapping, 0 if unknown; start: its address, which tells the page size.
  */

@@ -147,5 +147,6 @@ bool place_address(const struct place *place, const struct layout *layout, uint6
 	if (base == RESOLVE_BASE_MAPPING)
 		return layout_mapping_address(layout, place->start, place->size,
 					      address - place->start, found);
-	return layout_offset_address(layout, address - place->start, found);
+	return layout_offset_address(layout, address - place->start, found) ||
+	       layout_flat_address(layout, place->size, address - place->start, found);
 }
