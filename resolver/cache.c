@@ -9,11 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define CACHE_SIZE_MAX (256u << 20)
 
 /* First in each file: files of another version or byte order are not read, and written anew. */
 static const uint64_t mark = UINT64_C(0x0001736d616e7468);
+
+int cache_open(const char *directory, struct error *err)
+{
+	struct stat status;
+
+	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+		return error_system(err, errno, "%s: cannot be made to keep names in", directory);
+	if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
+		return error_set(err, ENOTDIR, "%s: is no directory to keep names in", directory);
+	if (access(directory, R_OK | X_OK) != 0)
+		return error_system(err, errno, "%s: cannot be read", directory);
+	return 0;
+}
 
 static const uint8_t *build_id_of(const struct entry *entry, unsigned *size)
 {
@@ -150,7 +164,6 @@ void cache_save(struct crew *crew, struct entry *const *entries, size_t count)
 {
 	if (!crew->options.cache)
 		return;
-	(void)mkdir(crew->options.cache, 0777);
 	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++) {
 		const struct answer *answer = crew->answers.slots[i].item;
 		struct entry *entry = answer ? (struct entry *)answer->owner : NULL;

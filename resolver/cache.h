@@ -10,6 +10,9 @@
 
 #include "resolver/crew.h"
 
+/* Makes the directory if there is none. Returns 0 or a negative errno value. */
+int cache_open(const char *directory, struct error *err);
+
 /* Takes in what is kept of this module, if its build-id is known. */
 void cache_load(struct crew *crew, struct entry *entry);
 

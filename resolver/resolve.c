@@ -29,8 +29,12 @@ struct resolve {
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err)
 {
-	struct resolve *created = calloc(1, sizeof(*created));
+	int failure = options->cache ? cache_open(options->cache, err) : 0;
+	struct resolve *created;
 
+	if (failure)
+		return failure;
+	created = calloc(1, sizeof(*created));
 	if (!created)
 		return error_set(err, ENOMEM, "no memory");
 	crew_init(&created->crew, options);

@@ -99,7 +99,10 @@ struct resolve_state {
 	const char *advice; /* the next step in words, NULL if there is none */
 };
 
-/* options is copied; what it points to must outlive the resolver. Returns 0 or -ENOMEM. */
+/*
+ * options is copied; what it points to must outlive the resolver. Returns 0, -ENOMEM, or what is
+ * wrong with the cache's directory.
+ */
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err);
 
