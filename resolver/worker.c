@@ -17,8 +17,12 @@
 
 #define READ_SIZE (64 << 10)
 
+#ifndef __has_feature /* clang's way to say it */
+#define __has_feature(feature) 0
+#endif
+
 /* The shadow memory of the sanitizers is larger than any limit. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define IS_LIMITED false
 #else
 #define IS_LIMITED true
