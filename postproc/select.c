@@ -162,7 +162,7 @@ static bool same_frames(const void *item, const void *key)
 {
 	const struct backtrace *one = item, *two = key;
 
-	return one->count == two->count &&
+	return one->count == two->count && one->epoch == two->epoch &&
 	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
 	       (!one->texts) == (!two->texts) &&
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));

@@ -111,6 +111,8 @@ struct function {
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */
 	uint32_t count;
+	uint32_t
+		epoch; /* equal frames of another one lie in what was mapped there at other times */
 	uint64_t hash;
 	const uint64_t *frames;	  /* return addresses, innermost first */
 	const char *const *texts; /* what a text trace says behind each address (NULL: nothing);

@@ -219,7 +219,7 @@ int container_begin_section(struct trace *trace, struct error *err)
 	container->section = trace->source.offset;
 	trace_forget_window(trace);
 	container->functions.count = container->threads.count = container->names.count = 0;
-	container->shapes.count = container->nodes.count = 0;
+	container->shapes.count = container->nodes.count = container->made.count = 0;
 	source_skip(&trace->source, HTR_SIZE_file);
 	return 0;
 }

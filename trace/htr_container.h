@@ -68,6 +68,8 @@ struct container {
 	LIST(const char *) names;
 	LIST(struct shape) shapes;
 	LIST(struct node) nodes; /* number 1 is the first */
+	LIST(uint32_t) made;	 /* numbers of those whose backtraces were made in this epoch: */
+	uint32_t epoch;		 /* of the registry */
 
 	/* the block that is being read */
 	struct htr_block block;

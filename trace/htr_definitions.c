@@ -158,6 +158,7 @@ static enum got add_definition(struct trace *trace, struct bytes *bytes, uint64_
 static uint64_t memory_of(const struct container *container)
 {
 	return container->nodes.capacity * sizeof(struct node) +
+	       container->made.capacity * sizeof(uint32_t) +
 	       container->shapes.capacity * sizeof(struct shape) +
 	       container->threads.capacity * sizeof(struct thread) +
 	       (container->functions.capacity + container->names.capacity) * sizeof(void *) +

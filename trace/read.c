@@ -288,6 +288,17 @@ const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t
 	return registry_mapping_at(&trace->registry, address);
 }
 
+const struct trace_mapping *trace_mapping_of(const struct trace *trace,
+					     const struct backtrace *backtrace, uint64_t address)
+{
+	return trace->part ? NULL : registry_mapping_of(&trace->registry, backtrace, address);
+}
+
+bool trace_has_contests(const struct trace *trace)
+{
+	return trace->registry.contests.count != 0;
+}
+
 const struct trace_process *trace_section(const struct trace *trace, unsigned section)
 {
 	return section && section <= trace->sections.count ? trace->sections.items[section - 1]

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "trace/htr_bytes.h"
 
 /* What a block's columns give for one event. The sign of left tells that one ran over its end. */
@@ -74,18 +75,31 @@ static inline uint64_t column_difference(struct columns *columns, enum htr_colum
 static const struct backtrace *make_backtrace(struct trace *trace, uint32_t number)
 {
 	struct container *container = trace->container;
-	struct node *node = number ? &container->nodes.items[number - 1] : NULL;
 	const struct backtrace *backtrace;
-	uint32_t count = 0;
+	uint32_t count = 0, *made;
 
 	/* a lost node has no depth, and ends it */
 	for (uint32_t i = number; i && container->nodes.items[i - 1].depth;
 	     i = container->nodes.items[i - 1].parent)
 		container->frames[count++] = container->nodes.items[i - 1].address;
 	backtrace = registry_backtrace(&trace->registry, container->frames, NULL, count);
-	if (node)
-		node->backtrace = backtrace;
+	made = number ? ARRAY_ADD(&container->made) : NULL;
+	if (made) {
+		*made = number;
+		container->nodes.items[number - 1].backtrace = backtrace;
+	}
 	return backtrace;
+}
+
+/* Something else is mapped at some addresses: backtraces with them are others from now on. */
+static void forget_backtraces(struct trace *trace)
+{
+	struct container *container = trace->container;
+
+	container->epoch = trace->registry.epoch;
+	while (container->made.count)
+		container->nodes.items[container->made.items[--container->made.count] - 1]
+			.backtrace = NULL;
 }
 
 static struct htr_model *begin_model(struct container *container, struct thread *thread)
@@ -323,6 +337,8 @@ static int go_on(struct trace *trace, struct error *err)
 	    (!container->has_events ||
 	     container->packets.items[container->next_packet].place <= container->next_event)) {
 		rc = next_packets(trace, err);
+		if (container->epoch != trace->registry.epoch)
+			forget_backtraces(trace);
 	} else if (!is_done) {
 		rc = lose_events(trace); /* of nobody: no process has come before them */
 	} else {
@@ -384,6 +400,7 @@ static void close_htr(struct trace *trace)
 	free(container->names.items);
 	free(container->shapes.items);
 	free(container->nodes.items);
+	free(container->made.items);
 	free(container->packets.items);
 	free(container->index.items);
 	free(container->definitions);

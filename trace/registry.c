@@ -27,6 +27,7 @@ void registry_free(struct registry *registry)
 	free(registry->backtrace_list.items);
 	free(registry->mapping_list.items);
 	free(registry->ranges.items);
+	free(registry->contests.items);
 	pool_free(&registry->pool);
 }
 
@@ -35,6 +36,7 @@ void registry_begin_stream(struct registry *registry)
 	table_free(&registry->resources);
 	memset(registry->small, 0, sizeof(registry->small));
 	registry->ranges.count = 0;
+	registry->contests.count = 0;
 }
 
 /* texts and functions */
@@ -129,7 +131,7 @@ static bool backtrace_equal(const void *item, const void *key)
 {
 	const struct backtrace *one = item, *two = key;
 
-	return one->count == two->count &&
+	return one->count == two->count && one->epoch == two->epoch &&
 	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
 	       same_texts(one->texts, two->texts, one->count);
 }
@@ -150,6 +152,31 @@ static struct backtrace *backtrace_copy(struct pool *pool, const struct backtrac
 	return copy;
 }
 
+/* The last contest of an address, or NULL. A return address is behind its call. */
+static const struct contest *contest_of(const struct registry *registry, uint64_t address)
+{
+	for (size_t i = registry->contests.count; i-- > 0;) {
+		const struct contest *contest = &registry->contests.items[i];
+
+		if (address - 1 >= contest->from && address - 1 < contest->to)
+			return contest;
+	}
+	return NULL;
+}
+
+static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames, uint32_t count)
+{
+	uint32_t epoch = 0;
+
+	for (uint32_t i = 0; registry->contests.count && i < count; i++) {
+		const struct contest *contest = contest_of(registry, frames[i]);
+
+		if (contest && contest->epoch > epoch)
+			epoch = contest->epoch;
+	}
+	return epoch;
+}
+
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count)
 {
@@ -160,6 +187,9 @@ const struct backtrace *registry_backtrace(struct registry *registry, const uint
 	key.hash = hash_words(registry->backtraces.seed, key.frames, count);
 	if (texts)
 		key.hash = hash_bytes(key.hash, texts, count * sizeof(*texts));
+	key.epoch = epoch_of(registry, key.frames, count);
+	if (key.epoch)
+		key.hash = hash_two(registry->backtraces.seed, key.hash, key.epoch);
 	found = table_find(&registry->backtraces, key.hash, backtrace_equal, &key);
 	if (found)
 		return found;
@@ -294,6 +324,53 @@ const struct trace_mapping *registry_mapping_at(const struct registry *registry,
 	return NULL;
 }
 
+/* The same code at the same place, however much of it is mapped. */
+static bool is_same_code(const struct trace_mapping *one, const struct trace_mapping *two)
+{
+	return one->path == two->path && one->build_id == two->build_id && one->from == two->from &&
+	       one->code - one->offset == two->code - two->offset;
+}
+
+/* Of too many the older ones are forgotten: backtrace by backtrace that is right all the same. */
+static int add_contest(struct registry *registry, const struct mapping_range *old,
+		       const struct mapping_range *new)
+{
+	struct contest *items = registry->contests.items, *contest;
+
+	if (is_same_code(old->mapping, new->mapping))
+		return 0;
+	if (registry->contests.count == CONTESTS_MAX) {
+		registry->contests.count /= 2;
+		memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
+	}
+	contest = ARRAY_ADD(&registry->contests);
+	if (!contest)
+		return -1;
+	*contest = (struct contest){ .from = old->from > new->from ? old->from : new->from,
+				     .to = old->to < new->to ? old->to : new->to,
+				     .before = old->mapping,
+				     .after = new->mapping,
+				     .epoch = ++registry->epoch };
+	return 0;
+}
+
+const struct trace_mapping *registry_mapping_of(const struct registry *registry,
+						const struct backtrace *backtrace, uint64_t address)
+{
+	const struct trace_mapping *mapping = registry_mapping_at(registry, address - 1);
+
+	for (size_t i = registry->contests.count; i-- > 0;) {
+		const struct contest *contest = &registry->contests.items[i];
+
+		if (address - 1 < contest->from || address - 1 >= contest->to)
+			continue;
+		if (contest->epoch <= backtrace->epoch)
+			return contest->after;
+		mapping = contest->before;
+	}
+	return mapping;
+}
+
 /* What was mapped where the new range lies is gone; a part of it is not believed to be left. */
 static int range_put(struct registry *registry, struct mapping_range range)
 {
@@ -307,8 +384,9 @@ static int range_put(struct registry *registry, struct mapping_range range)
 		return -1;
 	registry->ranges.count--;
 	items = registry->ranges.items;
-	while (last < registry->ranges.count && items[last].from < range.to)
-		last++;
+	for (; last < registry->ranges.count && items[last].from < range.to; last++)
+		if (add_contest(registry, &items[last], &range))
+			return -1;
 	memmove(items + first + 1, items + last, (registry->ranges.count - last) * sizeof(*items));
 	registry->ranges.count = registry->ranges.count - (last - first) + 1;
 	items[first] = range;

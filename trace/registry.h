@@ -15,11 +15,19 @@
 #include "base/table.h"
 #include "trace/event.h"
 
+#define CONTESTS_MAX   128u
 #define REGISTRY_SMALL 33u /* the ordinals of good streams are below it */
 
 struct mapping_range {
 	uint64_t from, to;
 	const struct trace_mapping *mapping;
+};
+
+/* A mapping came where another one had been: addresses there are of other code from then on. */
+struct contest {
+	uint64_t from, to;
+	const struct trace_mapping *before, *after;
+	uint32_t epoch; /* of the backtraces that were taken since, if it is the last one there */
 };
 
 struct registry {
@@ -46,6 +54,11 @@ struct registry {
 		struct mapping_range *items; /* by address, without overlaps */
 		size_t count, capacity;
 	} ranges;
+	struct {
+		struct contest *items; /* in order of their coming, at most CONTESTS_MAX */
+		size_t count, capacity;
+	} contests;
+	uint32_t epoch; /* how many there were, in all streams */
 };
 
 /* limit: most bytes of names and backtraces. */
@@ -94,5 +107,10 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 						 uint64_t since, bool *is_new);
 
 const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address);
+
+/* As registry_mapping_at(), but when the backtrace was taken; of the stream that is being read. */
+const struct trace_mapping *registry_mapping_of(const struct registry *registry,
+						const struct backtrace *backtrace,
+						uint64_t address);
 
 #endif

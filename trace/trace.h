@@ -102,6 +102,16 @@ const struct trace_process *trace_section(const struct trace *trace, unsigned se
 /* The mapping whose code has this address at this place of the stream, or NULL. */
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
 
+/*
+ * As trace_mapping_at(), but when the backtrace was taken: other code may lie there by now. Of the
+ * stream that is being read; NULL also in a merged trace, whose processes' addresses are their own.
+ */
+const struct trace_mapping *trace_mapping_of(const struct trace *trace,
+					     const struct backtrace *backtrace, uint64_t address);
+
+/* True if that is so of any address of the stream. */
+bool trace_has_contests(const struct trace *trace);
+
 /* By id, or NULL if there is none with it. */
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);

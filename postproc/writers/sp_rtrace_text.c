@@ -33,6 +33,10 @@ struct text_writer {
 		const struct resource_class **items;
 		size_t count, capacity;
 	} classes; /* registered and wanted */
+	struct {
+		const struct trace_mapping **items;
+		size_t count, capacity;
+	} again; /* mappings that were printed once more, behind all */
 };
 
 static int no_memory(struct error *err)
@@ -193,9 +197,18 @@ static void print_resource(struct text_writer *writer, const struct resource_cla
 	text_print_resource(writer->out, &line);
 }
 
+static void print_mapping(struct text_writer *writer, const struct trace_mapping *mapping)
+{
+	struct text_mapping line = { .path = slice_of(mapping->path),
+				     .from = mapping->from,
+				     .to = mapping->to,
+				     .build_id = slice_of(mapping->build_id) };
+
+	text_print_mapping(writer->out, &line);
+}
+
 static void print_other(struct text_writer *writer, const struct event *event)
 {
-	struct text_mapping mapping;
 	struct text_context context;
 	struct text_attachment attachment;
 
@@ -205,11 +218,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 				  event->tracer->name);
 		break;
 	case EVENT_MAPPING:
-		mapping.path = slice_of(event->mapping->path);
-		mapping.from = event->mapping->from;
-		mapping.to = event->mapping->to;
-		mapping.build_id = slice_of(event->mapping->build_id);
-		text_print_mapping(writer->out, &mapping);
+		print_mapping(writer, event->mapping);
 		break;
 	case EVENT_CONTEXT:
 		context.bit = event->call_context->bit;
@@ -379,6 +388,58 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 
 /* the end */
 
+/* What a reader of the text so far takes to be mapped there. */
+static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
+{
+	for (size_t i = writer->again.count; i-- > 0;)
+		if (address >= writer->again.items[i]->from && address < writer->again.items[i]->to)
+			return writer->again.items[i];
+	return trace_mapping_at(writer->trace, address);
+}
+
+/* Those that the new one covers are not asked for again, so that the list stays as short as it can
+ * be. */
+static int print_again(struct text_writer *writer, const struct trace_mapping *mapping,
+		       struct error *err)
+{
+	const struct trace_mapping **place;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < writer->again.count; i++)
+		if (writer->again.items[i]->from < mapping->from ||
+		    writer->again.items[i]->to > mapping->to)
+			writer->again.items[kept++] = writer->again.items[i];
+	writer->again.count = kept;
+	place = ARRAY_ADD(&writer->again);
+	if (!place)
+		return no_memory(err);
+	*place = mapping;
+	print_mapping(writer, mapping);
+	return 0;
+}
+
+/*
+ * Behind all mappings of the stream the last one of an address counts, and a backtrace may have
+ * been taken when another one was there: then that one is said once more.
+ */
+static int print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace,
+			     struct error *err)
+{
+	int rc = 0;
+
+	if (!backtrace || !trace_has_contests(writer->trace))
+		return 0;
+	for (uint32_t i = 0; rc == 0 && i < backtrace->count; i++) {
+		uint64_t address = backtrace->frames[i];
+		const struct trace_mapping *mapping =
+			trace_mapping_of(writer->trace, backtrace, address);
+
+		if (mapping && mapping != last_printed(writer, address - 1))
+			rc = print_again(writer, mapping, err);
+	}
+	return rc;
+}
+
 static int print_kept(void *user, struct kept *kept)
 {
 	struct text_writer *writer = user;
@@ -397,6 +458,9 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 	for (size_t i = 0; rc == 0 && i < compress_count(compress); i++) {
 		const struct compress_group *group = compress_at(compress, i);
 
+		rc = print_mappings_of(writer, group->backtrace, err);
+		if (rc)
+			return rc;
 		rc = compress_each(compress, group, print_kept, writer, err);
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
@@ -405,17 +469,22 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
-static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
+static int print_leaks(struct text_writer *writer, const struct leaks *leaks, struct error *err)
 {
 	for (size_t i = 0; i < leaks_count(leaks); i++) {
 		struct kept kept;
 		struct event event;
+		int rc;
 
 		leaks_at(leaks, i, &kept);
+		rc = print_mappings_of(writer, kept.backtrace, err);
+		if (rc)
+			return rc;
 		keep_event(&kept, trace_section(writer->trace, kept.section), &event);
 		print_line(writer, &event);
 		print_backtrace(writer, event.backtrace);
 	}
+	return 0;
 }
 
 /* In order of registration; classes that nobody registered have a number for a name. */
@@ -454,8 +523,8 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 	if (views->compress)
 		rc = print_groups(writer, views->compress, err);
 	else if (views->leaks)
-		print_leaks(writer, views->leaks);
-	if (views->leaks)
+		rc = print_leaks(writer, views->leaks, err);
+	if (rc == 0 && views->leaks)
 		print_leak_summary(writer, views->leaks);
 	return rc;
 }
@@ -468,6 +537,7 @@ void write_sp_rtrace_text_destroy(void *state)
 		if (writer->gathered.items[i].kind == EVENT_COMMENT)
 			free((char *)writer->gathered.items[i].comment);
 	free(writer->gathered.items);
+	free(writer->again.items);
 	free(writer->classes.items);
 	free(writer);
 }
