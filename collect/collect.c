@@ -41,6 +41,8 @@ static void tell_failure(struct collector *collector, const struct stream *strea
 	snprintf(sentence, sizeof(sentence), "%.400s: %" PRIu64 " events lost",
 		 stream->failure.text, all_unwritten(collector));
 	shared_fail(&collector->shared, sentence);
+	/* Who goes away while we write wants no more, as behind any other program in a pipe. */
+	collector->has_failed |= stream->failure.number != EPIPE;
 }
 
 /* The document's protocol has no other form than packets. */
@@ -493,7 +495,7 @@ static void keep_own(const struct collector *collector)
 
 const char *collect_failure(const struct collector *collector)
 {
-	return collector->shared.arena->failure;
+	return collector->has_failed ? collector->shared.arena->failure : "";
 }
 
 struct collector *collect_start(const struct collect_fds *fds, struct error *err)

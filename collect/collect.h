@@ -28,7 +28,7 @@ struct collect_fds {
  */
 struct collector *collect_start(const struct collect_fds *fds, struct error *err);
 
-/* Why a stream is not complete; "" if all are. */
+/* Why a stream is not complete; "" if all are, or only because nobody read on. */
 const char *collect_failure(const struct collector *collector);
 
 /* Collects until the last process of the run has gone and everything is written. */

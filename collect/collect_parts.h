@@ -47,6 +47,7 @@ struct collector {
 	uint64_t realtime_ns;
 	time_t begun; /* the run, in seconds since 1970: as old as any file of it, or older */
 	uint64_t started_ns, gone_ns, polled_ns;
+	bool has_failed;       /* something is to be said of a stream's end */
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */
 	struct sample *sample; /* NULL: nobody asked for samples */
 	uint64_t sampled_ns;

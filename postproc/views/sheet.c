@@ -108,9 +108,12 @@ void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes)
 
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole)
 {
+	double hundredths = whole ? (double)part * 10000 / (double)whole + 0.5 : 0;
+
 	if (!whole)
 		return;
-	sheet_number(cell, (uint64_t)((double)part * 10000 / (double)whole + 0.5));
+	/* A damaged trace may say that a part is more than the whole. */
+	sheet_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
 	cell->weight = whole;
 }
 
