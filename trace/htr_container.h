@@ -18,9 +18,9 @@
 #include "trace/event.h"
 #include "trace/state.h"
 
-#define COLUMNS_SLACK 256u /* bytes behind the columns: all values of an event */
+#define COLUMNS_SLACK 256u /* bytes behind the columns: an event's values, and a look ahead */
 
-_Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX, "one event fits");
+_Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8, "one event fits");
 
 /* What reading something came to. */
 enum got { GOT_IT, GOT_DAMAGE, GOT_NO_MEMORY };
