@@ -359,35 +359,39 @@ void options_print_help(FILE *file)
 	}
 }
 
-/* Whether a row is for this report: "with --report: ...", "with --report=NAME: ..." or a choice. */
+/* Whether what an option goes with has that report: "report", "report=leaks|fail-on". */
+static bool has_report(const char *with, const char *report)
+{
+	for (size_t length; *with; with += length + (with[length] == '|')) {
+		length = strcspn(with, "|");
+		if (is_word("report", with, length) ||
+		    (is_word("fail-on", with, length) && !strcmp(report, "check")) ||
+		    (!strncmp(with, "report=", 7) && is_word(report, with + 7, length - 7)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a row is for this report, or is one of the others that are told of with reports. */
 static bool is_of_report(const struct row *row, const char *report)
 {
 	static const char choices[] =
 		" func module thread pid since until size format strict quiet ";
-	static const char before[] = "with --report";
-	const char *text = row->description + sizeof(before) - 1;
+	const char *with = row->with ? row->with : "";
 	char word[32];
 
 	snprintf(word, sizeof(word), " %s ", row->word);
 	if (strstr(choices, word))
-		return true;
-	if (strncmp(row->description, before, sizeof(before) - 1))
-		return false;
-	return *text != '=' || !strncmp(text + 1, report, strlen(report));
+		return *with != '!' || !has_report(with + 1, report);
+	return has_report(with, report);
 }
 
 void options_print_report_help(FILE *file, const char *report)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const struct row *row = &rows[i];
-		const char *text = row->description;
-
-		if (!is_of_report(row, report))
-			continue;
-		if (!strncmp(text, "with --report", 13) && strchr(text, ':'))
-			text = strchr(text, ':') + 2;
-		usage_option(file, row->letter, row->word, row->argument, text);
-	}
+	for (size_t i = 0; i < ROWS; i++)
+		if (is_of_report(&rows[i], report))
+			usage_option(file, rows[i].letter, rows[i].word, rows[i].argument,
+				     rows[i].description);
 }
 
 void options_free(struct options *options)
