@@ -383,7 +383,10 @@ int select_event(struct select *select, const struct event **event, struct error
 
 bool select_keeps_calls(const struct select *select)
 {
-	return select->keeps_calls;
+	const struct select_tally *tally = select->options.tally;
+
+	/* Of time alone nothing is asked here, but what is left is counted. */
+	return select->keeps_calls && !(tally && tally->filters);
 }
 
 bool select_has_process(const struct select *select)

@@ -64,7 +64,7 @@ int select_create(struct select **select, const struct select_options *options, 
  */
 int select_event(struct select *select, const struct event **event, struct error *err);
 
-/* True: calls and notes need not be asked about: all are wanted, as they are. */
+/* True: calls and notes need not be asked about: all are wanted, as they are, and not counted. */
 bool select_keeps_calls(const struct select *select);
 
 /* False: the stream that is being read is of a process that is not wanted. */
