@@ -18,9 +18,9 @@ struct entry { /* of a place */
 	const char *kind;
 	const char *example; /* of what stays, else of what was first */
 	uint64_t opened, now, most;
-	uint64_t age_ns; /* of the oldest that is open */
-	uint32_t processes;
-	bool has_open; /* the example is of one that is open */
+	uint64_t age_ns;	  /* of the oldest that is open */
+	uint32_t processes, last; /* the number of the last of them */
+	bool has_open;		  /* the example is of one that is open */
 };
 
 /* What a process had. */
@@ -121,17 +121,18 @@ static void introduce(struct fds_state *state, const struct event *event)
 
 static void merge(void *user, void *of_run, const void *of_process)
 {
+	const struct fds_state *state = user;
 	const struct entry *process = of_process;
 	struct entry *run = of_run;
 
-	(void)user;
 	if (!run->kind)
 		run->kind = process->kind;
 	if (!run->example || (process->now && process->age_ns > run->age_ns))
 		run->example = process->example;
 	run->opened += process->opened;
 	run->now += process->now;
-	run->processes++;
+	run->processes += run->last != report_process(state->run);
+	run->last = report_process(state->run);
 	if (process->most > run->most)
 		run->most = process->most;
 	if (process->age_ns > run->age_ns)

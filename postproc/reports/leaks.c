@@ -10,9 +10,9 @@
 /* Of one place. */
 struct leak {
 	uint64_t count, bytes;
-	uint64_t oldest_ns; /* age; 0: not known */
-	uint64_t processes;
-	const char *example; /* of the oldest; NULL: none */
+	uint64_t oldest_ns;	  /* age; 0: not known */
+	uint32_t processes, last; /* the number of the last of them */
+	const char *example;	  /* of the oldest; NULL: none */
 };
 
 struct leaks_state {
@@ -24,13 +24,14 @@ struct leaks_state {
 
 static void merge(void *user, void *of_run, const void *of_process)
 {
+	const struct leaks_state *state = user;
 	struct leak *run = of_run;
 	const struct leak *process = of_process;
 
-	(void)user;
 	run->count += process->count;
 	run->bytes += process->bytes;
-	run->processes += process->count != 0;
+	run->processes += process->count && run->last != report_process(state->run);
+	run->last = process->count ? report_process(state->run) : run->last;
 	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
 		run->example = process->example;
 	if (process->oldest_ns > run->oldest_ns)
@@ -53,7 +54,8 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	state->tally = (struct ledger_tally){ .size = sizeof(struct leak), .merge = merge };
+	state->tally =
+		(struct ledger_tally){ .size = sizeof(struct leak), .merge = merge, .user = state };
 	ledger_tally(run->ledger, &state->tally);
 	*result = state;
 	return suppress_fill(&state->suppress, run->options, err);

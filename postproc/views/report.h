@@ -99,6 +99,15 @@ static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 	return ns > run->summary->start_ns ? ns - run->summary->start_ns : 0;
 }
 
+/*
+ * For merge(): the number of the process that is being merged, from 1. A library that was mapped
+ * twice makes two sites of one place, in one process.
+ */
+static inline uint32_t report_process(const struct report_run *run)
+{
+	return (uint32_t)run->summary->processes.count + 1;
+}
+
 /* Why numbers may be wrong: how many of each, and of how many. */
 struct report_gaps {
 	uint64_t events; /* that there were: recorded, or lost */
