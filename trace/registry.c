@@ -37,6 +37,7 @@ void registry_begin_stream(struct registry *registry)
 	memset(registry->small, 0, sizeof(registry->small));
 	registry->ranges.count = 0;
 	registry->contests.count = 0;
+	registry->forgotten = (struct contest){ 0 };
 }
 
 /* texts and functions */
@@ -152,16 +153,19 @@ static struct backtrace *backtrace_copy(struct pool *pool, const struct backtrac
 	return copy;
 }
 
-/* The last contest of an address, or NULL. A return address is behind its call. */
-static const struct contest *contest_of(const struct registry *registry, uint64_t address)
+/* A return address is behind its call. */
+static bool is_contested(const struct contest *contest, uint64_t address)
 {
-	for (size_t i = registry->contests.count; i-- > 0;) {
-		const struct contest *contest = &registry->contests.items[i];
+	return address - 1 >= contest->from && address - 1 < contest->to;
+}
 
-		if (address - 1 >= contest->from && address - 1 < contest->to)
-			return contest;
-	}
-	return NULL;
+/* Of the last contest of an address; 0: there was none. */
+static uint32_t epoch_at(const struct registry *registry, uint64_t address)
+{
+	for (size_t i = registry->contests.count; i-- > 0;)
+		if (is_contested(&registry->contests.items[i], address))
+			return registry->contests.items[i].epoch;
+	return is_contested(&registry->forgotten, address) ? registry->forgotten.epoch : 0;
 }
 
 static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames, uint32_t count)
@@ -169,10 +173,9 @@ static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames
 	uint32_t epoch = 0;
 
 	for (uint32_t i = 0; registry->contests.count && i < count; i++) {
-		const struct contest *contest = contest_of(registry, frames[i]);
+		uint32_t other = epoch_at(registry, frames[i]);
 
-		if (contest && contest->epoch > epoch)
-			epoch = contest->epoch;
+		epoch = other > epoch ? other : epoch;
 	}
 	return epoch;
 }
@@ -331,18 +334,34 @@ static bool is_same_code(const struct trace_mapping *one, const struct trace_map
 	       one->code - one->offset == two->code - two->offset;
 }
 
-/* Of too many the older ones are forgotten: backtrace by backtrace that is right all the same. */
+/*
+ * Of too many the older half is forgotten: what was there by turns is no longer known, but no new
+ * backtrace is taken for one of that time.
+ */
+static void forget_contests(struct registry *registry)
+{
+	struct contest *items = registry->contests.items, *forgotten = &registry->forgotten;
+
+	for (size_t i = 0; i < CONTESTS_MAX / 2; i++) {
+		if (!forgotten->epoch || items[i].from < forgotten->from)
+			forgotten->from = items[i].from;
+		if (items[i].to > forgotten->to)
+			forgotten->to = items[i].to;
+		forgotten->epoch = items[i].epoch;
+	}
+	registry->contests.count /= 2;
+	memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
+}
+
 static int add_contest(struct registry *registry, const struct mapping_range *old,
 		       const struct mapping_range *new)
 {
-	struct contest *items = registry->contests.items, *contest;
+	struct contest *contest;
 
 	if (is_same_code(old->mapping, new->mapping))
 		return 0;
-	if (registry->contests.count == CONTESTS_MAX) {
-		registry->contests.count /= 2;
-		memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
-	}
+	if (registry->contests.count == CONTESTS_MAX)
+		forget_contests(registry);
 	contest = ARRAY_ADD(&registry->contests);
 	if (!contest)
 		return -1;
@@ -362,7 +381,7 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 	for (size_t i = registry->contests.count; i-- > 0;) {
 		const struct contest *contest = &registry->contests.items[i];
 
-		if (address - 1 < contest->from || address - 1 >= contest->to)
+		if (!is_contested(contest, address))
 			continue;
 		if (contest->epoch <= backtrace->epoch)
 			return contest->after;

@@ -58,7 +58,8 @@ struct registry {
 		struct contest *items; /* in order of their coming, at most CONTESTS_MAX */
 		size_t count, capacity;
 	} contests;
-	uint32_t epoch; /* how many there were, in all streams */
+	struct contest forgotten; /* all older ones: where there were any, the last one's epoch */
+	uint32_t epoch;		  /* how many there were, in all streams */
 };
 
 /* limit: most bytes of names and backtraces. */
