@@ -8,7 +8,7 @@ struct reader {
 	struct line text;
 };
 
-/* Its texts and its backtraces; numbers are added up. */
+/* Its texts and its backtraces; numbers are added up. NULL: too long to be sure of the end. */
 static const char *read_row(void *user, const struct sheet *sheet, const struct sheet_cell *row)
 {
 	struct reader *reader = user;
@@ -25,7 +25,7 @@ static const char *read_row(void *user, const struct sheet *sheet, const struct 
 		if (row[i].is_set && facts->columns[i].kind == SHEET_BACKTRACE)
 			sheets_read_backtrace(&reader->layout, row[i].backtrace, &reader->text);
 	}
-	return reader->text.text;
+	return reader->text.length < sizeof(reader->text.text) - 1 ? reader->text.text : NULL;
 }
 
 int sheets_fold_same(struct sheets *sheets, const struct sheets_job *job, const char *by,
