@@ -12,7 +12,20 @@
 void touched_free(struct touched *touched)
 {
 	free(touched->backtraces.items);
+	free(touched->met.items);
 	free(touched->modules.items);
+}
+
+static int meet(struct touched *touched, struct touched_backtrace *item, const struct event *event)
+{
+	uint32_t *number = ARRAY_ADD(&touched->met);
+
+	if (!number)
+		return -ENOMEM;
+	*number = event->backtrace->id;
+	item->backtrace = event->backtrace;
+	item->index = event->index;
+	return 0;
 }
 
 int touched_event(struct touched *touched, const struct event *event)
@@ -29,11 +42,7 @@ int touched_event(struct touched *touched, const struct event *event)
 		*item = (struct touched_backtrace){ 0 };
 	}
 	item = &touched->backtraces.items[backtrace->id];
-	if (item->events++ == 0) {
-		item->backtrace = backtrace;
-		item->index = event->index;
-	}
-	return 0;
+	return item->events++ == 0 ? meet(touched, item, event) : 0;
 }
 
 static void look_at(struct touched *touched, const struct atlas *atlas,
@@ -61,11 +70,12 @@ int touched_process(struct touched *touched, const struct atlas *atlas)
 			return -ENOMEM;
 		*module = (struct touched_module){ 0 };
 	}
-	for (size_t i = 0; i < touched->backtraces.count; i++) {
-		if (touched->backtraces.items[i].events)
-			look_at(touched, atlas, &touched->backtraces.items[i]);
+	while (touched->met.count) {
+		uint32_t number = touched->met.items[--touched->met.count];
+
+		look_at(touched, atlas, &touched->backtraces.items[number]);
+		touched->backtraces.items[number].events = 0;
 	}
-	touched->backtraces.count = 0;
 	return 0;
 }
 

@@ -14,10 +14,15 @@ struct touched {
 	struct {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
-			uint64_t events, index; /* of the first call */
-		} * items;			/* by number, of the process that is being read */
+			uint64_t events; /* of the process that is being read */
+			uint64_t index;	 /* of the first call */
+		} * items;		 /* by number */
 		size_t count, capacity;
 	} backtraces;
+	struct {
+		uint32_t *items; /* numbers of those that have events */
+		size_t count, capacity;
+	} met;
 	struct {
 		struct touched_module {
 			uint64_t events, last; /* the backtrace that was counted last */

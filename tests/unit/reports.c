@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "hook_table.h"
 #include "postproc/views/suppress.h"
@@ -441,8 +442,37 @@ static void test_patterns(void)
 	}
 }
 
+/* ---- modules ---- */
+
+static void test_touched(void)
+{
+	enum { PROCESSES = 100000 };
+	const uint64_t frame = 0x1010;
+	struct trace_mapping mapping = { .from = 0x1000, .to = 0x2000, .path = "a" };
+	struct touched touched = { 0 };
+	struct atlas atlas;
+	clock_t begun = clock();
+
+	atlas_init(&atlas);
+	must(atlas_map(&atlas, &mapping));
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct backtrace backtrace = { .id = i, .count = 1, .frames = &frame };
+		struct event event = { .backtrace = &backtrace, .index = 1 };
+
+		must(touched_event(&touched, &event));
+		must(touched_event(&touched, &event));
+		must(touched_process(&touched, &atlas));
+	}
+	ok(touched_events(&touched, atlas.module_list.items[0]) == 2 * PROCESSES,
+	   "every event of every process is counted once");
+	ok(clock() - begun < 2 * CLOCKS_PER_SEC, "in a time that grows as they do");
+	touched_free(&touched);
+	atlas_free(&atlas);
+}
+
 int main(void)
 {
+	test_touched();
 	test_peak();
 	test_leaks();
 	test_temp();
