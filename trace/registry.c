@@ -37,7 +37,7 @@ void registry_begin_stream(struct registry *registry)
 	memset(registry->small, 0, sizeof(registry->small));
 	registry->ranges.count = 0;
 	registry->contests.count = 0;
-	registry->forgotten = (struct contest){ 0 };
+	memset(&registry->forgotten, 0, sizeof(registry->forgotten));
 }
 
 /* texts and functions */
@@ -153,19 +153,29 @@ static struct backtrace *backtrace_copy(struct pool *pool, const struct backtrac
 	return copy;
 }
 
-/* A return address is behind its call. */
-static bool is_contested(const struct contest *contest, uint64_t address)
+/* Where the file begins in memory, or what a hostile trace says of its code. */
+static uint64_t start_of(const struct trace_mapping *mapping)
 {
-	return address - 1 >= contest->from && address - 1 < contest->to;
+	return mapping->has_tail && mapping->code < mapping->from ? mapping->code : mapping->from;
+}
+
+static bool has_address(const struct trace_mapping *mapping, uint64_t address)
+{
+	return address >= start_of(mapping) && address < mapping->to;
 }
 
 /* Of the last contest of an address; 0: there was none. */
 static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 {
-	for (size_t i = registry->contests.count; i-- > 0;)
-		if (is_contested(&registry->contests.items[i], address))
-			return registry->contests.items[i].epoch;
-	return is_contested(&registry->forgotten, address) ? registry->forgotten.epoch : 0;
+	for (size_t i = registry->contests.count; i-- > 0;) {
+		const struct contest *contest = &registry->contests.items[i];
+
+		if (has_address(contest->before, address) || has_address(contest->after, address))
+			return contest->epoch;
+	}
+	return address >= registry->forgotten.from && address < registry->forgotten.to
+		       ? registry->forgotten.epoch
+		       : 0;
 }
 
 static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames, uint32_t count)
@@ -173,7 +183,8 @@ static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames
 	uint32_t epoch = 0;
 
 	for (uint32_t i = 0; registry->contests.count && i < count; i++) {
-		uint32_t other = epoch_at(registry, frames[i]);
+		/* A return address is behind its call. */
+		uint32_t other = epoch_at(registry, frames[i] - 1);
 
 		epoch = other > epoch ? other : epoch;
 	}
@@ -327,11 +338,28 @@ const struct trace_mapping *registry_mapping_at(const struct registry *registry,
 	return NULL;
 }
 
+static bool is_same_module(const struct trace_mapping *one, const struct trace_mapping *two)
+{
+	return one->path == two->path && one->build_id == two->build_id && one->from == two->from;
+}
+
 /* The same code at the same place, however much of it is mapped. */
 static bool is_same_code(const struct trace_mapping *one, const struct trace_mapping *two)
 {
-	return one->path == two->path && one->build_id == two->build_id && one->from == two->from &&
-	       one->code - one->offset == two->code - two->offset;
+	return is_same_module(one, two) && one->code - one->offset == two->code - two->offset;
+}
+
+static void forget_contest(struct registry *registry, const struct contest *contest)
+{
+	const struct trace_mapping *both[] = { contest->before, contest->after };
+
+	for (int i = 0; i < 2; i++) {
+		if (!registry->forgotten.to || start_of(both[i]) < registry->forgotten.from)
+			registry->forgotten.from = start_of(both[i]);
+		if (both[i]->to > registry->forgotten.to)
+			registry->forgotten.to = both[i]->to;
+	}
+	registry->forgotten.epoch = contest->epoch;
 }
 
 /*
@@ -340,36 +368,27 @@ static bool is_same_code(const struct trace_mapping *one, const struct trace_map
  */
 static void forget_contests(struct registry *registry)
 {
-	struct contest *items = registry->contests.items, *forgotten = &registry->forgotten;
+	struct contest *items = registry->contests.items;
 
-	for (size_t i = 0; i < CONTESTS_MAX / 2; i++) {
-		if (!forgotten->epoch || items[i].from < forgotten->from)
-			forgotten->from = items[i].from;
-		if (items[i].to > forgotten->to)
-			forgotten->to = items[i].to;
-		forgotten->epoch = items[i].epoch;
-	}
+	for (size_t i = 0; i < CONTESTS_MAX / 2; i++)
+		forget_contest(registry, &items[i]);
 	registry->contests.count /= 2;
 	memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
 }
 
-static int add_contest(struct registry *registry, const struct mapping_range *old,
-		       const struct mapping_range *new)
+static int add_contest(struct registry *registry, const struct trace_mapping *before,
+		       const struct trace_mapping *after)
 {
 	struct contest *contest;
 
-	if (is_same_code(old->mapping, new->mapping))
+	if (is_same_code(before, after))
 		return 0;
 	if (registry->contests.count == CONTESTS_MAX)
 		forget_contests(registry);
 	contest = ARRAY_ADD(&registry->contests);
 	if (!contest)
 		return -1;
-	*contest = (struct contest){ .from = old->from > new->from ? old->from : new->from,
-				     .to = old->to < new->to ? old->to : new->to,
-				     .before = old->mapping,
-				     .after = new->mapping,
-				     .epoch = ++registry->epoch };
+	*contest = (struct contest){ before, after, ++registry->epoch };
 	return 0;
 }
 
@@ -380,21 +399,50 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 
 	for (size_t i = registry->contests.count; i-- > 0;) {
 		const struct contest *contest = &registry->contests.items[i];
+		bool was_before = has_address(contest->before, address - 1);
+		bool is_after = has_address(contest->after, address - 1);
 
-		if (!is_contested(contest, address))
-			continue;
-		if (contest->epoch <= backtrace->epoch)
-			return contest->after;
-		mapping = contest->before;
+		if ((was_before || is_after) && contest->epoch <= backtrace->epoch)
+			return is_after ? contest->after : mapping;
+		if (was_before)
+			mapping = contest->before;
 	}
 	return mapping;
 }
 
-/* What was mapped where the new range lies is gone; a part of it is not believed to be left. */
+/* Another part of the same file, which stays; whatever was behind it went when it came. */
+static bool stays_beside(const struct mapping_range *old, const struct mapping_range *range)
+{
+	return is_same_module(old->mapping, range->mapping) &&
+	       (old->to <= range->from || old->from >= range->to);
+}
+
+/* What was mapped there is gone. Nonzero: no memory. */
+static int clear(struct registry *registry, const struct mapping_range *range, size_t *first,
+		 size_t *last)
+{
+	const struct mapping_range *items = registry->ranges.items;
+	uint64_t start = start_of(range->mapping);
+	int rc = 0;
+
+	*first = *last = range_after(registry, range->from);
+	while (rc == 0 && *last < registry->ranges.count &&
+	       start_of(items[*last].mapping) < range->to && !stays_beside(&items[*last], range))
+		rc = add_contest(registry, items[(*last)++].mapping, range->mapping);
+	while (rc == 0 && *first && items[*first - 1].to > start &&
+	       !stays_beside(&items[*first - 1], range))
+		rc = add_contest(registry, items[--*first].mapping, range->mapping);
+	return rc;
+}
+
+/*
+ * What was mapped where the new file lies, not only its code, is gone; a part of it is not believed
+ * to be left.
+ */
 static int range_put(struct registry *registry, struct mapping_range range)
 {
-	size_t first = range_after(registry, range.from), last = first;
 	struct mapping_range *items;
+	size_t first, last;
 
 	if (range.from >= range.to)
 		return 0;
@@ -402,10 +450,9 @@ static int range_put(struct registry *registry, struct mapping_range range)
 	if (!items)
 		return -1;
 	registry->ranges.count--;
+	if (clear(registry, &range, &first, &last))
+		return -1;
 	items = registry->ranges.items;
-	for (; last < registry->ranges.count && items[last].from < range.to; last++)
-		if (add_contest(registry, &items[last], &range))
-			return -1;
 	memmove(items + first + 1, items + last, (registry->ranges.count - last) * sizeof(*items));
 	registry->ranges.count = registry->ranges.count - (last - first) + 1;
 	items[first] = range;

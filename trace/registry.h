@@ -23,9 +23,8 @@ struct mapping_range {
 	const struct trace_mapping *mapping;
 };
 
-/* A mapping came where another one had been: addresses there are of other code from then on. */
+/* A mapping came where another one had been, whose addresses are of other code from then on. */
 struct contest {
-	uint64_t from, to;
 	const struct trace_mapping *before, *after;
 	uint32_t epoch; /* of the backtraces that were taken since, if it is the last one there */
 };
@@ -51,15 +50,18 @@ struct registry {
 	struct table resources;			      /* by ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* small ordinals', without a search */
 	struct {
-		struct mapping_range *items; /* by address, without overlaps */
+		struct mapping_range *items; /* of code, by address, without overlaps */
 		size_t count, capacity;
 	} ranges;
 	struct {
 		struct contest *items; /* in order of their coming, at most CONTESTS_MAX */
 		size_t count, capacity;
 	} contests;
-	struct contest forgotten; /* all older ones: where there were any, the last one's epoch */
-	uint32_t epoch;		  /* how many there were, in all streams */
+	struct {
+		uint64_t from, to; /* all of them were there */
+		uint32_t epoch;	   /* of the last one */
+	} forgotten;		   /* older contests */
+	uint32_t epoch;		   /* how many there were, in all streams */
 };
 
 /* limit: most bytes of names and backtraces. */

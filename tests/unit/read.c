@@ -14,6 +14,7 @@
 
 #include "tests/postproc-stream.h"
 #include "tests/unit/tap.h"
+#include "trace/registry.h"
 
 #define EVENTS_MAX 10000
 
@@ -327,6 +328,48 @@ static void tail_tests(void)
 	trace_close(trace);
 }
 
+static void map(struct registry *registry, const char *path, uint64_t from, uint64_t code,
+		uint64_t to)
+{
+	struct wire_mapping packet = { .from = from,
+				       .to = to,
+				       .path = path,
+				       .code = code,
+				       .offset = code - from,
+				       .build_id = "" };
+	bool is_new;
+
+	if (!registry_add_mapping(registry, &packet, true, 0, &is_new) || !is_new)
+		exit(99);
+}
+
+static bool is_at(const struct registry *registry, uint64_t address, const char *path)
+{
+	const struct trace_mapping *mapping = registry_mapping_at(registry, address);
+
+	return mapping ? !strcmp(mapping->path, path) : !*path;
+}
+
+static void mapping_tests(void)
+{
+	struct registry registry;
+
+	registry_init(&registry, 0);
+	map(&registry, "far", 0x8000, 0x9000, 0xa000);
+	map(&registry, "parts", 0x1000, 0x6000, 0x7000);
+	map(&registry, "parts", 0x1000, 0x2000, 0x3000);
+	map(&registry, "parts", 0x1000, 0x4000, 0x5000);
+	ok(is_at(&registry, 0x2000, "parts") && is_at(&registry, 0x4000, "parts") &&
+		   is_at(&registry, 0x6000, "parts") && is_at(&registry, 0x3000, ""),
+	   "a file may have code in several places");
+	map(&registry, "later", 0x1800, 0x3000, 0x3800);
+	ok(is_at(&registry, 0x2000, "") && is_at(&registry, 0x4000, "") &&
+		   is_at(&registry, 0x6000, "") && is_at(&registry, 0x3000, "later") &&
+		   is_at(&registry, 0x9000, "far"),
+	   "and all of them are gone where another one comes");
+	registry_free(&registry);
+}
+
 static void refusal_tests(void)
 {
 	static const char words[] = "This is no trace.\nAt all.\n";
@@ -355,6 +398,7 @@ int main(void)
 	zstd_tests();
 	pipe_test();
 	tail_tests();
+	mapping_tests();
 	refusal_tests();
 	return tap_end();
 }
