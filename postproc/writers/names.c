@@ -10,10 +10,9 @@
 
 #include "base/array.h"
 
-#define INLINED_MAX    8
 #define SHORT_NAME_MAX 60
-#define STARTS_MAX     8u /* frames that may start a program, from the outermost */
-#define LOOK_MAX       64 /* frames of a backtrace that are looked at from within */
+#define STARTS_MAX     8u  /* frames that may start a program, from the outermost */
+#define LOOK_MAX       128 /* frames of a backtrace that are looked at from within */
 
 struct counts {
 	uint64_t shown, unnamed;
@@ -139,11 +138,12 @@ static void classify(struct frame *frame)
 /* A return address, and the calls that were inlined there. Returns how many frames. */
 static size_t look_up(struct names *names, uint64_t address, struct frame *frames, size_t max)
 {
-	struct symbol symbols[INLINED_MAX];
-	unsigned count = resolve_address(names->resolve, address, false, symbols, INLINED_MAX);
+	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	unsigned count =
+		resolve_address(names->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
 
-	if (count > INLINED_MAX)
-		count = INLINED_MAX;
+	if (count > RESOLVE_FRAMES_MAX)
+		count = RESOLVE_FRAMES_MAX;
 	for (size_t i = 0; i < count && i < max; i++) {
 		frames[i] = (struct frame){
 			.symbol = symbols[i],
@@ -411,7 +411,7 @@ static void show_runtime(struct names *names, struct shown *shown, const struct 
 size_t names_frames(struct names *names, const struct atlas_backtrace *backtrace,
 		    struct names_frame *frames, size_t max)
 {
-	struct frame looked[LOOK_MAX + INLINED_MAX];
+	struct frame looked[LOOK_MAX + RESOLVE_FRAMES_MAX];
 	struct shown shown = { .frames = frames, .max = max };
 	size_t count = 0, first, end, main;
 
@@ -455,13 +455,13 @@ static struct names_raw raw_of(struct names *names, const struct frame *frame)
 size_t names_raw(struct names *names, const struct atlas_backtrace *backtrace,
 		 struct names_raw *frames, size_t max)
 {
-	struct frame looked[INLINED_MAX];
+	struct frame looked[RESOLVE_FRAMES_MAX];
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < backtrace->count && i < max; i++)
 		(void)resolve_ask(names->resolve, backtrace->frames[i], false);
 	for (uint32_t i = 0; i < backtrace->count && count < max; i++) {
-		size_t found = look_up(names, backtrace->frames[i], looked, INLINED_MAX);
+		size_t found = look_up(names, backtrace->frames[i], looked, RESOLVE_FRAMES_MAX);
 
 		for (size_t j = 0; j < found && count < max; j++)
 			frames[count++] = raw_of(names, &looked[j]);
@@ -471,12 +471,12 @@ size_t names_raw(struct names *names, const struct atlas_backtrace *backtrace,
 
 size_t names_starts(struct names *names, const struct atlas_backtrace *backtrace, bool *is_main)
 {
-	struct frame looked[STARTS_MAX * INLINED_MAX];
+	struct frame looked[STARTS_MAX * RESOLVE_FRAMES_MAX];
 	uint32_t first = backtrace->count > STARTS_MAX ? backtrace->count - STARTS_MAX : 0;
 	size_t count = 0, end, main;
 
 	for (uint32_t i = first; i < backtrace->count; i++)
-		count += look_up(names, backtrace->frames[i], &looked[count], INLINED_MAX);
+		count += look_up(names, backtrace->frames[i], &looked[count], RESOLVE_FRAMES_MAX);
 	end = fold_start(looked, count, &main);
 	*is_main = main < count;
 	return count - end;
