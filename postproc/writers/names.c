@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "postproc/writers/runtime.h"
 
 #define SHORT_NAME_MAX 60
 #define STARTS_MAX     8u  /* frames that may start a program, from the outermost */
@@ -40,48 +41,6 @@ static const char *base_name(const char *path)
 }
 
 /* ---- which frames are worth showing ---- */
-
-static bool begins_with_any(const char *text, const char *const *starts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strncmp(text, starts[i], strlen(starts[i])))
-			return true;
-	return false;
-}
-
-#define BEGINS_WITH_ANY(text, starts) \
-	begins_with_any(text, starts, sizeof(starts) / sizeof(*(starts)))
-
-/* The C library and what else every program of a language brings along. */
-static bool is_runtime_module(const struct atlas_module *module)
-{
-	static const char *const starts[] = {
-		"libc.so.",   "libc-2.",      "ld-linux",    "ld-2.",		"ld-musl",
-		"libpthread", "libm.so.",     "libdl.so.",   "librt.so.",	"libstdc++.so",
-		"libc++.so",  "libc++abi.so", "libgcc_s.so", "libholdtrace.so", "[vdso]",
-	};
-
-	return module && BEGINS_WITH_ANY(base_name(module->path), starts);
-}
-
-/* Functions of a language's runtime that are compiled into the program. */
-static bool is_runtime_function(const char *function)
-{
-	static const char *const starts[] = {
-		"std::",   "__gnu_cxx::", "operator new", "operator delete", "alloc::",
-		"core::",  "__rust_",	  "__rdl_",	  "<alloc::",	     "<std::",
-		"<core::", "void std::",  "_start",	  "__gthread_",
-	};
-
-	return BEGINS_WITH_ANY(function, starts);
-}
-
-/* What was inlined from the language's headers has no full name, but a file. */
-static bool is_runtime_file(const char *file)
-{
-	/* Debian: also /usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h */
-	return (strstr(file, "/include/") && strstr(file, "/c++/")) || !strncmp(file, "/rustc/", 7);
-}
 
 static bool is_start_function(const char *function)
 {
@@ -130,9 +89,10 @@ static void classify(struct frame *frame)
 {
 	frame->is_named = frame->symbol.function != NULL && !frame->symbol.is_missing;
 	frame->is_runtime =
-		is_runtime_module(frame->module) ||
-		(frame->is_named && is_runtime_function(frame->symbol.function)) ||
-		(frame->is_named && frame->symbol.file && is_runtime_file(frame->symbol.file));
+		(frame->module && runtime_has(RUNTIME_MODULE, base_name(frame->module->path))) ||
+		(frame->is_named && runtime_has(RUNTIME_FUNCTION, frame->symbol.function)) ||
+		(frame->is_named && frame->symbol.file &&
+		 runtime_has(RUNTIME_FILE, frame->symbol.file));
 }
 
 /* A return address, and the calls that were inlined there. Returns how many frames. */

@@ -7,6 +7,7 @@
 #include "hook_table.h"
 #include "postproc/writers/human.h"
 #include "postproc/writers/names.h"
+#include "postproc/writers/runtime.h"
 #include "tests/unit/tap.h"
 
 enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };
@@ -713,6 +714,40 @@ static void test_names(void)
 	shortened("(anonymous namespace)::f", "f");
 }
 
+static void runtime(enum runtime_kind kind, const char *text)
+{
+	ok(runtime_has(kind, text), text);
+}
+
+static void programs(enum runtime_kind kind, const char *text)
+{
+	ok(!runtime_has(kind, text), text);
+}
+
+static void test_runtime(void)
+{
+	runtime(RUNTIME_MODULE, "libc.so.6");
+	runtime(RUNTIME_MODULE, "[vdso]");
+	programs(RUNTIME_MODULE, "libcurl.so.4");
+	runtime(RUNTIME_FUNCTION, "std::vector<ns::own>::push_back");
+	runtime(RUNTIME_FUNCTION, "operator new[]");
+	runtime(RUNTIME_FUNCTION, "<alloc::alloc::Global as core::alloc::Allocator>::allocate");
+	runtime(RUNTIME_FUNCTION, "<&dyn core::ops::function::Fn<(), Output = i32> as "
+				  "core::ops::function::FnOnce<()>>::call_once");
+	runtime(RUNTIME_FUNCTION, "<u8 as alloc::slice::hack::ConvertVec>::to_vec");
+	runtime(RUNTIME_FUNCTION, "hashbrown::raw::RawTableInner::new_uninitialized");
+	runtime(RUNTIME_FUNCTION, "_PyObject_Malloc");
+	programs(RUNTIME_FUNCTION, "<own::Shape as core::clone::Clone>::clone");
+	programs(RUNTIME_FUNCTION, "own::take::<std::string::String>");
+	programs(RUNTIME_FUNCTION, "core_of");
+	runtime(RUNTIME_FILE, "/usr/include/c++/12/bits/new_allocator.h");
+	runtime(RUNTIME_FILE, "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h");
+	runtime(RUNTIME_FILE, "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs");
+	runtime(RUNTIME_FILE, "library/core/src/ops/function.rs");
+	programs(RUNTIME_FILE, "/home/own/include/c.h");
+	programs(RUNTIME_FILE, "own/library/src/lib.rs");
+}
+
 static void published(const char *name, const char *expected)
 {
 	char text[256];
@@ -753,6 +788,7 @@ int main(void)
 	test_top();
 	test_human();
 	test_names();
+	test_runtime();
 	test_published();
 	return tap_end();
 }

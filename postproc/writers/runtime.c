@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/runtime.h"
+
+#include <fnmatch.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	enum runtime_kind kind;
+	const char *pattern;
+} rows[] = {
+#define RUNTIME(kind, pattern) { RUNTIME_##kind, pattern },
+#include "postproc/writers/runtime.def"
+#undef RUNTIME
+};
+
+static bool is_listed(enum runtime_kind kind, const char *text)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].kind == kind && !fnmatch(rows[i].pattern, text, FNM_NOESCAPE))
+			return true;
+	return false;
+}
+
+/* The type itself: core::fmt::Debug of `<&mut dyn core::fmt::Debug as ...`. */
+static const char *skip_decoration(const char *type)
+{
+	static const char *const words[] = { "<",    "&",	"[",	 "(",	  "mut ",
+					     "dyn ", "*const ", "*mut ", "impl ", "void " };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t length = strlen(words[i]);
+
+		if (!strncmp(type, words[i], length))
+			return skip_decoration(type + length);
+	}
+	return type;
+}
+
+/* Of a type without a path, u8 or T, the trait tells: `<T as core::convert::Into<U>>::into`. */
+static const char *trait_of(const char *function, const char *type)
+{
+	const char *as = strstr(type, " as ");
+	const char *path = strstr(type, "::");
+
+	return *function == '<' && as && path && as < path ? as + strlen(" as ") : NULL;
+}
+
+bool runtime_has(enum runtime_kind kind, const char *text)
+{
+	const char *type, *trait;
+
+	if (kind != RUNTIME_FUNCTION)
+		return is_listed(kind, text);
+	type = skip_decoration(text);
+	trait = trait_of(text, type);
+	return is_listed(kind, type) || (trait && is_listed(kind, trait));
+}

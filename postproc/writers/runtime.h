@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WRITERS_RUNTIME_H
+#define WRITERS_RUNTIME_H
+
+/*
+ * Which frames belong to a language's runtime and not to the program: rows of runtime.def.
+ */
+
+#include <stdbool.h>
+
+enum runtime_kind {
+	RUNTIME_MODULE,	  /* the name of a file that is mapped, without directories */
+	RUNTIME_FUNCTION, /* demangled; of a Rust method also the type that it is of */
+	RUNTIME_FILE,	  /* a source file, as the debug information has it */
+};
+
+/* Whether a row of the kind matches. */
+bool runtime_has(enum runtime_kind kind, const char *text);
+
+#endif
