@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "postproc/writers/runtime.h"
+#include "postproc/writers/shorten.h"
 
-#define SHORT_NAME_MAX 60
-#define STARTS_MAX     8u  /* frames that may start a program, from the outermost */
-#define LOOK_MAX       128 /* frames of a backtrace that are looked at from within */
+#define STARTS_MAX 8u  /* frames that may start a program, from the outermost */
+#define LOOK_MAX   128 /* frames of a backtrace that are looked at from within */
 
 struct counts {
 	uint64_t shown, unnamed;
@@ -152,117 +153,6 @@ static size_t skip_runtime(const struct frame *frames, size_t end)
 
 /* ---- names ---- */
 
-static void remove_all(char *name, const char *word)
-{
-	size_t length = strlen(word);
-	char *at;
-
-	while ((at = strstr(name, word)) != NULL)
-		memmove(at, at + length, strlen(at + length) + 1);
-}
-
-/* A hash behind Rust's old names: ::h and 16 hexadecimal digits. */
-static void remove_hash(char *name)
-{
-	size_t length = strlen(name);
-	char *at = name + length - 19;
-
-	if (length <= 19 || strncmp(at, "::h", 3) != 0)
-		return;
-	for (int i = 3; i < 19; i++)
-		if (!isxdigit((unsigned char)at[i]))
-			return;
-	*at = '\0';
-}
-
-/* operator<, operator-> and the like have no parameters there. */
-static bool is_operator(const char *name, const char *at)
-{
-	while (at > name && strchr("<>-=(", at[-1]))
-		at--;
-	return at - name >= 8 && !strncmp(at - 8, "operator", 8);
-}
-
-/* What stands in <> is left out, except where a name begins with it (Rust: <T as U>::f). */
-static void remove_parameters(char *name)
-{
-	char *to = name;
-	int depth = 0;
-
-	if (*name == '<')
-		return;
-	for (const char *from = name; *from; from++) {
-		bool is_bracket = (*from == '<' || *from == '>') && !is_operator(name, from);
-
-		if (is_bracket && *from == '<' && depth++ == 0)
-			*to++ = '<';
-		if (is_bracket && *from == '>' && depth && --depth == 0) {
-			*to++ = '>';
-			continue;
-		}
-		if (!depth)
-			*to++ = *from;
-	}
-	*to = '\0';
-	if (!depth)
-		remove_all(name, "<>");
-	/* operator<< <char> */
-	while (*name && name[strlen(name) - 1] == ' ')
-		name[strlen(name) - 1] = '\0';
-}
-
-void names_shorten(char *name)
-{
-	remove_hash(name);
-	remove_all(name, "__cxx11::");
-	remove_all(name, "(anonymous namespace)::");
-	remove_all(name, "{anonymous}::");
-	remove_parameters(name);
-	if (strlen(name) > SHORT_NAME_MAX)
-		strcpy(name + SHORT_NAME_MAX - 3, "...");
-}
-
-static bool has_end(const char *name, const char *end)
-{
-	size_t length = strlen(name), less = strlen(end);
-
-	return length > less && !strcmp(name + length - less, end);
-}
-
-/* A version behind a name: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
-static void remove_version(char *name)
-{
-	size_t length;
-
-	name[strcspn(name, "@")] = '\0';
-	length = strlen(name);
-	if (length > 4 && name[length - 4] == '_' && isdigit((unsigned char)name[length - 3]) &&
-	    name[length - 2] == '_' && isdigit((unsigned char)name[length - 1]))
-		name[length - 4] = '\0';
-}
-
-void names_publish(char *name)
-{
-	static const char *const starts[] = { "__GI_",	  "___",       "__libc_",
-					      "__new_",	  "__isoc99_", "__isoc23_",
-					      "_IO_new_", "_IO_",      "__" };
-	bool goes_on = true;
-
-	remove_version(name);
-	if (has_end(name, "_chk") || has_end(name, "_impl"))
-		*strrchr(name, '_') = '\0';
-	while (goes_on) {
-		goes_on = false;
-		for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !goes_on; i++) {
-			size_t length = strlen(starts[i]);
-
-			goes_on = !strncmp(name, starts[i], length) && name[length];
-			if (goes_on)
-				memmove(name, name + length, strlen(name + length) + 1);
-		}
-	}
-}
-
 /* The program itself needs no mention behind each of its functions. */
 static bool is_program(const struct names *names, const struct atlas_module *module)
 {
@@ -286,21 +176,20 @@ static void write_address(char *text, const struct frame *frame)
 
 static void write_frame(const struct names *names, char *text, const struct frame *frame)
 {
-	char name[1024];
+	cleanup_free char *name = frame->is_named ? strdup(frame->symbol.function) : NULL;
 
-	if (!frame->is_named) {
+	if (!name) {
 		write_address(text, frame);
 		return;
 	}
-	snprintf(name, sizeof(name), "%s", frame->symbol.function);
-	names_shorten(name);
+	shorten_name(name);
 	if (frame->symbol.file && frame->symbol.line && !frame->is_runtime)
-		snprintf(text, NAMES_TEXT_MAX, "%.*s %.60s:%u", SHORT_NAME_MAX, name,
+		snprintf(text, NAMES_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
 			 base_name(frame->symbol.file), frame->symbol.line);
 	else if (!frame->module || frame->is_runtime || is_program(names, frame->module))
-		snprintf(text, NAMES_TEXT_MAX, "%.*s", SHORT_NAME_MAX, name);
+		snprintf(text, NAMES_TEXT_MAX, "%.*s", SHORTEN_MAX, name);
 	else
-		snprintf(text, NAMES_TEXT_MAX, "%.*s (%.60s)", SHORT_NAME_MAX, name,
+		snprintf(text, NAMES_TEXT_MAX, "%.*s (%.60s)", SHORTEN_MAX, name,
 			 base_name(frame->module->path));
 }
 
@@ -343,13 +232,13 @@ static void show(struct names *names, struct shown *shown, const struct frame *f
 /* What the program called of the runtime says what it was about; not if it is a name within. */
 static void show_called(struct names *names, struct shown *shown, const struct frame *frame)
 {
-	char name[SHORT_NAME_MAX];
+	char name[SHORTEN_MAX];
 
 	if (!frame->is_named)
 		return;
 	snprintf(name, sizeof(name), "%s", frame->symbol.function);
 	if (is_c_library(frame))
-		names_publish(name);
+		shorten_public(name);
 	if (name[0] != '_')
 		show(names, shown, frame, is_c_library(frame) ? name : NULL);
 }
@@ -359,11 +248,12 @@ static void show_runtime(struct names *names, struct shown *shown, const struct 
 {
 	char text[NAMES_TEXT_MAX];
 	const char *module = frame->module ? base_name(frame->module->path) : "runtime";
+	cleanup_free char *name = frame->is_named ? strdup(frame->symbol.function) : NULL;
 
-	if (frame->is_named && frame->symbol.function[0] != '_')
-		snprintf(text, sizeof(text), "%.60s (%.60s itself)", frame->symbol.function,
-			 module);
-	else
+	if (name && name[0] != '_') {
+		shorten_name(name);
+		snprintf(text, sizeof(text), "%.*s (%.60s itself)", SHORTEN_MAX, name, module);
+	} else
 		snprintf(text, sizeof(text), "(%.60s itself)", module);
 	show(names, shown, frame, text);
 }
@@ -450,7 +340,7 @@ void names_text(struct names *names, const struct names_raw *raw, char *text)
 		.module = atlas_module_at(&names->summary->atlas, raw->address - 1),
 		.is_inlined = raw->is_inlined,
 	};
-	char name[SHORT_NAME_MAX];
+	char name[SHORTEN_MAX];
 
 	classify(&frame);
 	count_frame(names, &frame);
@@ -458,7 +348,7 @@ void names_text(struct names *names, const struct names_raw *raw, char *text)
 	if (!frame.is_named || !is_c_library(&frame))
 		return;
 	snprintf(name, sizeof(name), "%s", frame.symbol.function);
-	names_publish(name);
+	shorten_public(name);
 	snprintf(text, NAMES_TEXT_MAX, "%s", name);
 }
 

@@ -83,16 +83,4 @@ void names_restart(struct names *names);
 /* The index-th module with frames that have no name. False after the last one. */
 bool names_missing(const struct names *names, size_t index, struct names_missing *missing);
 
-/*
- * Makes a C++ or Rust name short, in place: no parameters of templates, no std::__cxx11, no
- * hashes.
- */
-void names_shorten(char *name);
-
-/*
- * Makes of a C library's name within the one that programs call, in place: setlocale of
- * __GI_setlocale, strdup of __strdup, fopen of _IO_new_fopen, asprintf of __asprintf_chk.
- */
-void names_publish(char *name);
-
 #endif

@@ -6,8 +6,8 @@
 
 #include "hook_table.h"
 #include "postproc/writers/human.h"
-#include "postproc/writers/names.h"
 #include "postproc/writers/runtime.h"
+#include "postproc/writers/shorten.h"
 #include "tests/unit/tap.h"
 
 enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };
@@ -697,10 +697,10 @@ static void test_human(void)
 
 static void shortened(const char *name, const char *expected)
 {
-	char text[256];
+	char text[2048];
 
 	snprintf(text, sizeof(text), "%s", name);
-	names_shorten(text);
+	shorten_name(text);
 	ok_text(text, expected, expected);
 }
 
@@ -712,6 +712,40 @@ static void test_names(void)
 	shortened("ns::operator<< <char>", "ns::operator<<");
 	shortened("x::operator->", "x::operator->");
 	shortened("(anonymous namespace)::f", "f");
+	shortened("std::__cxx11::basic_string<char, std::char_traits<char>, "
+		  "std::allocator<char> >::_M_assign",
+		  "std::string::_M_assign");
+	shortened("own::Map<own::Key, std::function<void (own::Queue<int> const&)> >::get<int>",
+		  "own::Map::get");
+	shortened("own::operator<=> <int, std::less<int> >", "own::operator<=>");
+	shortened("own::less<(own::Kind)2, (3)>(2)>", "own::less<(own::Kind)2, (3)>(2)>");
+}
+
+static void test_rust_names(void)
+{
+	shortened("<alloc::vec::Vec<own::Shape>>::with_capacity_in",
+		  "alloc::vec::Vec::with_capacity_in");
+	shortened("<std::fs::File>::open::<&str>", "std::fs::File::open");
+	shortened("<own::Shape<f64> as own::Draw<own::Screen>>::draw::<fn() -> f64>",
+		  "<own::Shape as own::Draw>::draw");
+	shortened("own::call::<dyn core::ops::function::Fn<(), Output = i32>>", "own::call");
+	shortened("<core::iter::adapters::map::Map<core::ops::range::Range<usize>, "
+		  "own::build::{closure#0}> as core::iter::traits::iterator::Iterator>::fold",
+		  "core::iter::adapters::map::Map::fold");
+}
+
+/* What does not fit all the same. */
+static void test_long_names(void)
+{
+	char name[2048] = "own::box<";
+
+	shortened("outermost_namespace::some_other_namespace::Container::function_of_some_length",
+		  "...some_other_namespace::Container::function_of_some_length");
+	shortened("a_function_whose_name_nobody_would_like_to_write_twice_in_all_its_life",
+		  "a_function_whose_name_nobody_would_like_to_write_twice_in...");
+	memset(name + strlen(name), 'x', sizeof(name) - 32);
+	strcat(name, ">::get");
+	shortened(name, "own::box::get");
 }
 
 static void runtime(enum runtime_kind kind, const char *text)
@@ -753,7 +787,7 @@ static void published(const char *name, const char *expected)
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s", name);
-	names_publish(text);
+	shorten_public(text);
 	ok_text(text, expected, name);
 }
 
@@ -788,6 +822,8 @@ int main(void)
 	test_top();
 	test_human();
 	test_names();
+	test_rust_names();
+	test_long_names();
 	test_runtime();
 	test_published();
 	return tap_end();

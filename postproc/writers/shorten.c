@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/writers/shorten.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- C++ and Rust ---- */
+
+/* to is no longer than from. */
+static void replace_all(char *name, const char *from, const char *to)
+{
+	size_t length = strlen(from), less = strlen(to);
+	char *end = name;
+
+	for (const char *at = name; *at;) {
+		bool is_here = !strncmp(at, from, length);
+
+		if (is_here)
+			memcpy(end, to, less);
+		else
+			*end = *at;
+		end += is_here ? less : 1;
+		at += is_here ? length : 1;
+	}
+	*end = '\0';
+}
+
+/* A hash behind Rust's old names: ::h and 16 hexadecimal digits. */
+static void remove_hash(char *name)
+{
+	size_t length = strlen(name);
+	char *at = name + length - 19;
+
+	if (length <= 19 || strncmp(at, "::h", 3) != 0)
+		return;
+	for (int i = 3; i < 19; i++)
+		if (!isxdigit((unsigned char)at[i]))
+			return;
+	*at = '\0';
+}
+
+/* operator<, operator-> and the like have no parameters there. */
+static bool is_operator(const char *name, const char *at)
+{
+	for (int i = 0; i < 3 && at > name && strchr("<>-=(", at[-1]); i++)
+		at--;
+	return at - name >= 8 && !strncmp(at - 8, "operator", 8);
+}
+
+/* -1: closes, 1: opens. The arrow of Fn() -> T is none. */
+static int bracket_at(const char *name, const char *at)
+{
+	if ((*at != '<' && *at != '>') || is_operator(name, at))
+		return 0;
+	if (*at == '>' && at > name && at[-1] == '-')
+		return 0;
+	return *at == '<' ? 1 : -1;
+}
+
+static bool is_balanced(const char *name)
+{
+	long depth = 0;
+
+	for (const char *at = name; *at && depth >= 0; at++)
+		depth += bracket_at(name, at);
+	return depth == 0;
+}
+
+/* Leaves what stands in <> out, one level further in where a name begins so: <T as U>::f. */
+static void remove_parameters(char *name)
+{
+	long depth = 0, kept = *name == '<';
+	char *to = name;
+
+	if (!is_balanced(name))
+		return;
+	for (const char *from = name; *from; from++) {
+		int bracket = bracket_at(name, from);
+
+		depth += bracket > 0;
+		if (depth <= kept || (bracket && depth == kept + 1))
+			*to++ = *from;
+		depth -= bracket < 0;
+		if (bracket < 0 && depth == 0)
+			kept = 0;
+	}
+	*to = '\0';
+}
+
+/* Where the bracket that a name begins with is closed. NULL: there is none. */
+static char *closing_of(char *name)
+{
+	for (char *at = name + 1; *name == '<' && *at; at++)
+		if (bracket_at(name, at) < 0)
+			return at;
+	return NULL;
+}
+
+/* T::f of <T>::f and, if asked for, of <T as U>::f. */
+static void unwrap(char *name, bool drops_trait)
+{
+	char *closing = closing_of(name);
+	char *as = strstr(name, " as ");
+	char *end = closing && as && as < closing ? as : closing;
+
+	if (!closing || (end != closing && !drops_trait))
+		return;
+	memmove(end, closing + 1, strlen(closing + 1) + 1);
+	memmove(name, name + 1, strlen(name + 1) + 1);
+}
+
+static bool is_long(const char *name)
+{
+	return strlen(name) > SHORTEN_MAX;
+}
+
+/* From the outermost namespace on, or where no other fits from the end, between two characters. */
+static void cut(char *name)
+{
+	static const char dots[] = "...";
+	size_t room = SHORTEN_MAX - strlen(dots);
+	const char *part = strstr(name + strlen(name) - room - 2, "::");
+
+	if (part && part[2]) {
+		memmove(name + strlen(dots), part + 2, strlen(part + 2) + 1);
+		memcpy(name, dots, strlen(dots));
+		return;
+	}
+	while (room && ((unsigned char)name[room] & 0xC0) == 0x80)
+		room--;
+	memcpy(name + room, dots, sizeof(dots));
+}
+
+void shorten_name(char *name)
+{
+	remove_hash(name);
+	replace_all(name, "__cxx11::", "");
+	replace_all(name, "(anonymous namespace)::", "");
+	replace_all(name, "{anonymous}::", "");
+	replace_all(name, "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+		    "std::string");
+	remove_parameters(name);
+	replace_all(name, "::<>", "");
+	replace_all(name, "<>", "");
+	/* operator<< <char> */
+	while (*name && name[strlen(name) - 1] == ' ')
+		name[strlen(name) - 1] = '\0';
+	unwrap(name, is_long(name));
+	if (is_long(name))
+		cut(name);
+}
+
+/* ---- the C library ---- */
+
+static bool has_end(const char *name, const char *end)
+{
+	size_t length = strlen(name), less = strlen(end);
+
+	return length > less && !strcmp(name + length - less, end);
+}
+
+/* A version behind a name: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
+static void remove_version(char *name)
+{
+	size_t length;
+
+	name[strcspn(name, "@")] = '\0';
+	length = strlen(name);
+	if (length > 4 && name[length - 4] == '_' && isdigit((unsigned char)name[length - 3]) &&
+	    name[length - 2] == '_' && isdigit((unsigned char)name[length - 1]))
+		name[length - 4] = '\0';
+}
+
+void shorten_public(char *name)
+{
+	static const char *const starts[] = { "__GI_",	  "___",       "__libc_",
+					      "__new_",	  "__isoc99_", "__isoc23_",
+					      "_IO_new_", "_IO_",      "__" };
+	bool goes_on = true;
+
+	remove_version(name);
+	if (has_end(name, "_chk") || has_end(name, "_impl"))
+		*strrchr(name, '_') = '\0';
+	while (goes_on) {
+		goes_on = false;
+		for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !goes_on; i++) {
+			size_t length = strlen(starts[i]);
+
+			goes_on = !strncmp(name, starts[i], length) && name[length];
+			if (goes_on)
+				memmove(name, name + length, strlen(name + length) + 1);
+		}
+	}
+}
