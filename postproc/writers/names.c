@@ -226,6 +226,7 @@ static void show(struct names *names, struct shown *shown, const struct frame *f
 	if (shown->count == shown->max)
 		return;
 	memcpy(shown->frames[shown->count].text, text, sizeof(text));
+	shown->frames[shown->count].is_runtime = frame->is_runtime;
 	shown->frames[shown->count++].times = 1;
 }
 

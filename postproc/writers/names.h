@@ -8,6 +8,7 @@
  * Only what is asked for is looked up.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,8 @@ struct names;
 /* A frame as it is shown: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
 struct names_frame {
 	char text[NAMES_TEXT_MAX];
-	uint32_t times; /* one after the other: recursion */
+	uint32_t times;	 /* one after the other: recursion */
+	bool is_runtime; /* what the program called of it; the program's own follows */
 };
 
 /* A module some of whose frames were shown without names. */

@@ -39,23 +39,38 @@ static void cut(struct line *line, size_t length)
 	line->text[length] = '\0';
 }
 
+/* Where there is no room for both, the program's own function says more than what it called. */
+static bool hides_program(struct line *line, size_t indent, size_t height,
+			  const struct names_frame *frames, const char *behind)
+{
+	size_t before = line->length;
+	bool is_hidden;
+
+	line_add(line, "%s <- %s%s", frames[0].text, frames[1].text, behind);
+	is_hidden = line_height(line, indent) > height;
+	cut(line, before);
+	return is_hidden;
+}
+
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct atlas_backtrace *backtrace, const char *behind)
 {
 	struct names_frame frames[FRAMES_MAX];
-	size_t count = names_frames(overview->names, backtrace, frames, FRAMES_MAX);
+	size_t count = names_frames(overview->names, backtrace, frames, FRAMES_MAX), first = 0;
 
 	if (!count)
 		line_add(line, "(no backtrace)");
-	for (size_t i = 0; i < count; i++) {
+	if (count > 1 && frames[0].is_runtime)
+		first = hides_program(line, indent, height, frames, behind);
+	for (size_t i = first; i < count; i++) {
 		size_t before = line->length, after;
 
-		line_add(line, "%s%s", i ? " <- " : "", frames[i].text);
+		line_add(line, "%s%s", i > first ? " <- " : "", frames[i].text);
 		if (frames[i].times > 1)
 			line_add(line, " (%" PRIu32 "x)", frames[i].times);
 		after = line->length;
 		line_add(line, "%s", behind);
-		if (i && line_height(line, indent) > height) {
+		if (i > first && line_height(line, indent) > height) {
 			cut(line, before);
 			break;
 		}
