@@ -185,23 +185,26 @@ static uint64_t measure(const struct limit_row *row, const struct sheet *sheet)
 	return result;
 }
 
-static int put(struct sheet *sheet, const struct limit *limit, uint64_t value, bool is_broken)
+/* value: NULL if it is not known. */
+static int put(struct sheet *sheet, const struct limit *limit, const uint64_t *value,
+	       const char *verdict)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
 	if (!row ||
 	    sheet_format(sheet, CELL(row, limits, limit), "%.*s", (int)limit->length,
 			 limit->text) ||
-	    sheet_text(sheet, CELL(row, limits, verdict), is_broken ? "BROKEN" : "kept") ||
+	    sheet_text(sheet, CELL(row, limits, verdict), verdict) ||
 	    sheet_text(sheet, CELL(row, limits, meaning), limit->row->meaning))
 		return -ENOMEM;
-	sheet_amount(CELL(row, limits, value), value, limit->row->unit == UNIT_BYTES);
+	if (value)
+		sheet_amount(CELL(row, limits, value), *value, limit->row->unit == UNIT_BYTES);
 	CELL(row, limits, value)->has_ns = limit->row->unit == UNIT_NS;
 	return 0;
 }
 
 int limits_judge(const struct limits *limits, const struct sheets *one, const struct sheets *other,
-		 struct sheet *sheet, bool *is_broken)
+		 bool is_empty, struct sheet *sheet, bool *is_broken)
 {
 	*is_broken = false;
 	for (int wanted = 1; wanted >= 0; wanted--) {
@@ -214,7 +217,11 @@ int limits_judge(const struct limits *limits, const struct sheets *one, const st
 							     : value > limit->value;
 
 			*is_broken |= breaks;
-			if (breaks == wanted && put(sheet, limit, value, breaks))
+			if (breaks == wanted &&
+			    put(sheet, limit, is_empty && !breaks ? NULL : &value,
+				breaks	   ? "BROKEN"
+				: is_empty ? "unknown"
+					   : "kept"))
 				return -ENOMEM;
 		}
 	}

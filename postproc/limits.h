@@ -39,9 +39,10 @@ const char *limits_report(const struct limits *limits, size_t index);
 
 /*
  * Fills SHEET_limits, what is broken first. The reports' sheets are looked for in both; they need
- * not be finished. Returns 0 or -ENOMEM.
+ * not be finished. is_empty: they are of no event, so that what is not broken is not known to be
+ * kept. Returns 0 or -ENOMEM.
  */
 int limits_judge(const struct limits *limits, const struct sheets *one, const struct sheets *other,
-		 struct sheet *sheet, bool *is_broken);
+		 bool is_empty, struct sheet *sheet, bool *is_broken);
 
 #endif

@@ -26,6 +26,7 @@ enum status {
 	STATUS_BROKEN = 1, /* a limit of --fail-on */
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
+	STATUS_UNKNOWN = 3, /* limits cannot be judged */
 	STATUS_INTERRUPTED = 130,
 };
 
@@ -152,7 +153,7 @@ static void print_error(const char *path, const struct error *err)
 /* Where no other word of it is printed. */
 static void warn_empty(const struct options *options, const struct select_tally *tally)
 {
-	if (options->quiet || !tally->filters || tally->kept)
+	if (options->quiet || !select_is_empty(tally))
 		return;
 	if (tally->seen)
 		fprintf(stderr, PROGRAM ": %s left none of %" PRIu64 " events\n", tally->filters,
@@ -376,7 +377,10 @@ static int print_reports(struct report_plan *plan, const struct options *options
 	/* Of a trace that is damaged nothing can be said for sure. */
 	if ((options->strict || options->fail_on) && is_damaged)
 		return STATUS_DAMAGED;
-	return plan->is_broken ? STATUS_BROKEN : STATUS_OK;
+	if (plan->is_broken)
+		return STATUS_BROKEN;
+	return options->fail_on && select_is_empty(plan->how.select.tally) ? STATUS_UNKNOWN
+									   : STATUS_OK;
 }
 
 static int run_reports(const struct options *options, struct error *err)

@@ -332,7 +332,7 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 	int rc;
 
 	sheets_init(&alone);
-	rc = limits_judge(options->limits, sheets, others,
+	rc = limits_judge(options->limits, sheets, others, select_is_empty(options->select.tally),
 			  sheets_begin(is_alone ? &alone : sheets, SHEET_limits),
 			  options->is_broken);
 	if (rc == 0)

@@ -28,6 +28,12 @@ struct select_tally {
 	uint64_t seen, kept;
 };
 
+/* Filters left nothing of what there was. tally may be NULL. */
+static inline bool select_is_empty(const struct select_tally *tally)
+{
+	return tally && tally->filters && !tally->kept;
+}
+
 struct select_options {
 	struct select_tally *tally; /* is added to by select_destroy(); may be NULL */
 	bool has_resources, has_contexts;
