@@ -333,6 +333,14 @@ static void tell_cut(void)
 	allocate(0x1000, 1);
 }
 
+/* Its parent did not look. */
+static void tell_gone(void)
+{
+	begin(100, "gone");
+	allocate(0x1000, 1);
+	put_end("unknown", NULL, NULL);
+}
+
 static void tell_nothing(void)
 {
 	begin(100, "nothing");
@@ -353,12 +361,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*tell)(void);
 	} stories[] = {
-		{ "demo", tell_demo },	       { "child", tell_child },
-		{ "deadlock", tell_deadlock }, { "exec", tell_exec },
-		{ "pipe", tell_pipe },	       { "heavy", tell_heavy },
-		{ "alike", tell_alike },       { "lost", tell_lost },
-		{ "cut", tell_cut },	       { "nothing", tell_nothing },
-		{ "hostile", tell_hostile },
+		{ "demo", tell_demo },	     { "child", tell_child }, { "deadlock", tell_deadlock },
+		{ "exec", tell_exec },	     { "pipe", tell_pipe },   { "heavy", tell_heavy },
+		{ "alike", tell_alike },     { "lost", tell_lost },   { "cut", tell_cut },
+		{ "nothing", tell_nothing }, { "gone", tell_gone },   { "hostile", tell_hostile },
 	};
 
 	stream_form(&stream, "tails");

@@ -127,9 +127,7 @@ static void print_verdict(struct overview *overview)
 
 	line_begin(&line);
 	line_add(&line, "holdtrace: %s (pid %" PRIu32 "), ", overview_name(root), root->pid);
-	overview_end(summary, &line, root);
-	if (root->end_ns > begin_ns)
-		line_add(&line, " after %s", DURATION(root->end_ns - begin_ns));
+	overview_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
 	line_begin(&counts);
 	add_counts(&counts, summary);
 	if (line.length + 2 + counts.length > SCREEN_WIDTH)

@@ -75,9 +75,10 @@ void overview_sites(struct overview *overview, size_t room);
 /* overview_left_out.c: how much of what is held the report leaks leaves out */
 void overview_left_out(struct overview *overview);
 
-/* overview_processes.c: how one ended, those that matter, and what is missing of them */
+/* overview_processes.c: how one ended, those that matter, and what is missing of them; after_ns:
+ * when, 0 if that is not to be told */
 void overview_end(const struct summary *summary, struct line *line,
-		  const struct summary_process *process);
+		  const struct summary_process *process, uint64_t after_ns);
 bool overview_is_complete(const struct summary_process *process);
 void overview_processes(struct overview *overview);
 void overview_untraced(struct overview *overview);

@@ -41,7 +41,7 @@ static void add_exec(const struct summary *summary, struct line *line,
 }
 
 void overview_end(const struct summary *summary, struct line *line,
-		  const struct summary_process *process)
+		  const struct summary_process *process, uint64_t after_ns)
 {
 	const char *signal;
 
@@ -57,11 +57,15 @@ void overview_end(const struct summary *summary, struct line *line,
 		add_exec(summary, line, process);
 		break;
 	case SUMMARY_UNKNOWN:
-		line_add(line, process->has_end	    ? "ended, nobody saw how"
+		line_add(line, process->has_end	    ? "ended"
 			       : process->has_tails ? "no end recorded"
 						    : "end not known");
 		break;
 	}
+	if (after_ns)
+		line_add(line, " after %s", DURATION(after_ns));
+	if (process->end == SUMMARY_UNKNOWN && process->has_end)
+		line_add(line, ", nobody saw how");
 }
 
 bool overview_is_complete(const struct summary_process *process)
@@ -141,7 +145,7 @@ static void print_process(struct overview *overview, const struct summary_proces
 
 	line_begin(&line);
 	line_add(&line, "  %-7" PRIu32 " %.20s, ", process->pid, overview_name(process));
-	overview_end(overview->summary, &line, process);
+	overview_end(overview->summary, &line, process, 0);
 	line_add(&line, ": %s event%s", COUNT(process->events), PLURAL(process->events));
 	if (process->lost)
 		line_add(&line, ", %s LOST", COUNT(process->lost));
