@@ -51,52 +51,83 @@ static void measure_row(struct layout *layout, const struct sheet_cell *row)
 static void measure(struct layout *layout)
 {
 	const struct sheet *sheet = layout->sheet;
-	size_t most = sheets_width(layout->job) / 3;
 
 	for (size_t g = 0; g < sheet->groups.count; g++)
 		for (size_t i = 0; i < sheet->groups.items[g].shown; i++)
 			measure_row(layout, sheet->rows.items[sheet->groups.items[g].first + i]);
-	if (most < TEXT_WIDTH_MIN)
-		most = TEXT_WIDTH_MIN;
 	for (unsigned i = 0; i < sheet->facts.column_count; i++) {
-		const struct sheet_column *column = &sheet->facts.columns[i];
-		size_t heading = strlen(column->heading);
+		size_t heading = strlen(sheet->facts.columns[i].heading);
 
 		if (!layout->widths[i])
 			continue;
 		layout->last = i;
-		if (column->kind == SHEET_TEXT && layout->widths[i] > most)
-			layout->widths[i] = most;
 		if (heading > layout->widths[i])
 			layout->widths[i] = heading;
 	}
 }
 
-/* What does not flow has its width, what does should have some room. */
-static size_t least_width(const struct layout *layout)
+/* What a text may be cut to, where the line is too short for all. */
+static size_t least_text(const struct layout *layout)
+{
+	size_t third = sheets_width(layout->job) / 3;
+
+	return third < TEXT_WIDTH_MIN ? TEXT_WIDTH_MIN : third;
+}
+
+/* What does not flow has its width; what does some room, a text enough for all of it (LINES_MAX).
+ */
+static size_t least_last(const struct layout *layout)
 {
 	enum sheet_kind kind = layout->sheet->facts.columns[layout->last].kind;
-	size_t width = layout->widths[layout->last];
+	size_t width = layout->widths[layout->last], least = least_text(layout);
 
 	if (kind == SHEET_BACKTRACE)
 		return LAST_WIDTH_MIN;
 	if (kind == SHEET_BRANCH)
 		return BRANCH_WIDTH_MIN;
-	return kind == SHEET_TEXT && width > LAST_WIDTH_MIN ? LAST_WIDTH_MIN : width;
+	if (least > LAST_WIDTH_MIN)
+		least = LAST_WIDTH_MIN;
+	if (least < 2 * width / 5)
+		least = 2 * width / 5;
+	return kind == SHEET_TEXT && width > least ? least : width;
 }
 
-static void place_last(struct layout *layout)
+static size_t width_before_last(const struct layout *layout)
 {
-	layout->last_at = INDENT;
+	size_t width = INDENT;
+
 	for (unsigned i = 0; i < layout->last; i++)
 		if (layout->widths[i])
-			layout->last_at += layout->widths[i] + GAP;
-	if (layout->last_at + least_width(layout) > sheets_width(layout->job))
-		layout->last_at = 3 * INDENT;
+			width += layout->widths[i] + GAP;
+	return width;
 }
 
+/* Cuts texts as far as must be, so that what is before the last column fits into the room. */
+static void narrow(struct layout *layout, size_t room)
+{
+	size_t width = width_before_last(layout), least = least_text(layout);
+
+	for (unsigned i = 0; i < layout->last && width > room; i++) {
+		size_t spare = layout->widths[i] > least ? layout->widths[i] - least : 0;
+
+		if (layout->sheet->facts.columns[i].kind != SHEET_TEXT)
+			continue;
+		if (spare > width - room)
+			spare = width - room;
+		layout->widths[i] -= spare;
+		width -= spare;
+	}
+}
+
+/* Rather than that something is cut, the last one stands below. */
 void sheets_lay_out(struct layout *layout)
 {
+	size_t width = sheets_width(layout->job);
+
 	measure(layout);
-	place_last(layout);
+	layout->last_at = width_before_last(layout);
+	if (layout->last_at + least_last(layout) <= width)
+		return;
+	layout->last_at = 3 * INDENT;
+	narrow(layout, width + GAP);
 }

@@ -5,17 +5,33 @@
 #include "postproc/writers/human.h"
 #include "postproc/writers/screen.h"
 
+/* To no more than width: of a path the end remains, of all else the beginning. */
+static void cut(char *text, size_t width)
+{
+	static const char dots[] = "...";
+	size_t length = strlen(text), kept = width - strlen(dots);
+
+	if (length <= width || width < strlen(dots))
+		return;
+	if (*text == '/') {
+		memmove(text + strlen(dots), text + length - kept, kept + 1);
+		memcpy(text, dots, strlen(dots));
+	} else {
+		memcpy(text + kept, dots, sizeof(dots));
+	}
+}
+
 /* Adds to *at the columns of the terminal that it takes; *gap: blanks before what comes next. */
-static void print_cell(const struct layout *layout, unsigned column, const char *text, size_t *at,
+static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
 		       size_t *gap)
 {
 	const struct sheets_job *job = layout->job;
 	enum sheet_kind kind = layout->sheet->facts.columns[column].kind;
-	size_t width = layout->widths[column], length = strlen(text);
+	size_t width = layout->widths[column], length;
 	bool is_key = (int)column == layout->by && text[0];
 
-	if (length > width)
-		length = width;
+	cut(text, width);
+	length = strlen(text);
 	if (!sheets_is_left(kind))
 		*gap += width - length;
 	if (length) {
