@@ -4,10 +4,16 @@
 #include "postproc/writers/overview_parts.h"
 #include "postproc/writers/symbols.h"
 
+bool overview_is_left_out(struct overview *overview, const struct summary_site *site)
+{
+	struct report_run run = { .symbols = symbols_find, .user = overview->names };
+
+	return suppress_find(&overview->suppress, &run, site->backtrace) != NULL;
+}
+
 void overview_left_out(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	struct report_run run = { .symbols = symbols_find, .user = overview->names };
 	uint64_t sites = 0, bytes = 0, all = 0;
 	struct line line;
 
@@ -17,7 +23,7 @@ void overview_left_out(struct overview *overview)
 		if (site->is_part)
 			continue;
 		all++;
-		if (!suppress_find(&overview->suppress, &run, site->backtrace))
+		if (!overview_is_left_out(overview, site))
 			continue;
 		sites++;
 		if (summary_has_bytes(&summary->classes[site->class]))

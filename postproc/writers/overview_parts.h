@@ -74,6 +74,7 @@ void overview_sites(struct overview *overview, size_t room);
 
 /* overview_left_out.c: how much of what is held the report leaks leaves out */
 void overview_left_out(struct overview *overview);
+bool overview_is_left_out(struct overview *overview, const struct summary_site *site);
 
 /* overview_processes.c: how one ended, those that matter, and what is missing of them; after_ns:
  * when, 0 if that is not to be told */

@@ -16,6 +16,7 @@ struct entry {
 	const struct summary_site *site; /* the weightiest */
 	uint64_t count, bytes, sites;
 	bool has_more_examples;
+	bool is_left_out;  /* by the report leaks */
 	struct line place; /* as it will be read, from the column on */
 };
 
@@ -97,7 +98,10 @@ static void add_origin(const struct overview *overview, struct line *line,
 		line_add(line, "]");
 	}
 	if (entry->sites > 1)
-		line_add(line, " (%s sites)", COUNT(entry->sites));
+		line_add(line, " (%s sites%s)", COUNT(entry->sites),
+			 entry->is_left_out ? ", suppressed" : "");
+	else if (entry->is_left_out)
+		line_add(line, " (suppressed)");
 }
 
 static void write_place(struct overview *overview, struct entry *entry, size_t column)
@@ -142,7 +146,8 @@ static void join(struct entry *entry, const struct entry *other)
 
 static bool reads_the_same(const struct entry *a, const struct entry *b)
 {
-	return a->site->class == b->site->class && !strcmp(a->place.text, b->place.text);
+	return a->site->class == b->site->class && a->is_left_out == b->is_left_out &&
+	       !strcmp(a->place.text, b->place.text);
 }
 
 /* Joins lines of one class that read the same. Returns whether there were any. */
@@ -166,11 +171,15 @@ static bool join_equal(struct entries *entries)
 	return true;
 }
 
-/* Within their class, what was joined may weigh more than what stood before it. */
+/* Within their class, what was joined may weigh more than what stood before it; and what the report
+ * leaks leaves out stands behind all else.
+ */
 static bool is_heavier(const struct entry *a, const struct entry *b)
 {
 	if (a->site->class != b->site->class)
 		return false;
+	if (a->is_left_out != b->is_left_out)
+		return b->is_left_out;
 	return a->bytes != b->bytes ? a->bytes > b->bytes : a->count > b->count;
 }
 
@@ -215,6 +224,7 @@ static bool collect(struct overview *overview, struct entries *entries)
 			.bytes = site->bytes,
 			.sites = 1,
 			.has_more_examples = site->has_more_examples,
+			.is_left_out = overview_is_left_out(overview, site),
 		};
 	}
 	lay_out(overview, entries);
