@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shares DIRECTORY: a process uses the file `shared` there, its child and the child's child use it,
+ * shares DIRECTORY: a process uses the file `common` there, its child and the child's child use it,
  * too, and each a file of its own.
  */
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static int wait_for(pid_t child)
 
 static int grandchild(void)
 {
-	FILE *stream = fopen("./shared", "r");
+	FILE *stream = fopen("./common", "r");
 
 	touch("youngest");
 	return !stream || fclose(stream) != 0;
@@ -39,9 +39,9 @@ static int child(void)
 {
 	pid_t next;
 
-	touch("../shared");
+	touch("../common");
 	touch("../middle");
-	if (open("../shared", O_RDWR | O_EXCL | O_CREAT, 0600) >= 0 || chdir("..") != 0)
+	if (open("../common", O_RDWR | O_EXCL | O_CREAT, 0600) >= 0 || chdir("..") != 0)
 		return 1;
 	next = fork();
 	if (next == 0)
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || chdir(argv[1]) != 0)
 		return 2;
-	touch("shared");
+	touch("common");
 	touch("oldest");
 	if (chdir("inside") != 0)
 		return 2;
