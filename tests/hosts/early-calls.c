@@ -12,7 +12,7 @@ static int plain(void)
 	return 3;
 }
 
-static int (*choose(void))(void)
+__attribute__((used)) static int (*choose(void))(void)
 {
 	make_silently(10, 1001);
 	return plain;
