@@ -97,7 +97,7 @@ static int plan_next(struct report_plan *plan, const struct options *options)
 }
 
 /* OLD=NEW, cut at the first "=" as holdtrace-resolve does. */
-static int plan_map(struct names_files *files, const char *text, struct error *err)
+static int plan_map(struct naming_files *files, const char *text, struct error *err)
 {
 	const char *equals = strchr(text, '=');
 	struct resolve_map_path *map = &files->maps[files->map_count];
@@ -113,7 +113,7 @@ static int plan_map(struct names_files *files, const char *text, struct error *e
 }
 
 /* Where the files are, if the trace is from elsewhere. */
-static int plan_files(struct names_files *files, const struct options *options, struct error *err)
+static int plan_files(struct naming_files *files, const struct options *options, struct error *err)
 {
 	int rc = 0;
 

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "postproc/writers/names.h"
+#include "naming/naming.h"
 #include "postproc/writers/overview.h"
-#include "postproc/writers/symbols.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
 struct fold {
@@ -22,7 +21,6 @@ struct fold {
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	bool is_open;	 /* a process is being read */
 	bool is_waiting; /* a stream has begun, and nothing of it was wanted yet */
-	struct names *names;
 };
 
 /* ---- which reports ---- */
@@ -318,7 +316,7 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 			rc = fold->rows[i]->report->end(fold->states[i],
 							i < fold->shown ? sheets : others, err);
 	/* Those that are matched are not shown yet. */
-	names_restart(fold->names);
+	naming_restart(fold->run.naming);
 	return rc;
 }
 
@@ -340,7 +338,8 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 	else
 		report_no_memory(err);
 	if (rc == 0 && is_alone) {
-		sheets_print(&alone, &fold->run, fold->names, fold->rows, 0, &options->style, out);
+		sheets_print(&alone, &fold->run, fold->run.naming, fold->rows, 0, &options->style,
+			     out);
 		out_char(out, '\n');
 	}
 	sheets_free(&alone);
@@ -365,7 +364,7 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	const struct reporting_options *options = fold->options;
 	const char *by = fold->takes_by ? NULL : options->report.by;
 	struct sheets_job job = { .run = &fold->run,
-				  .names = fold->names,
+				  .naming = fold->run.naming,
 				  .style = &options->style };
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
@@ -381,7 +380,7 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 static void print_sheets(struct fold *fold, struct sheets *sheets, struct out *out)
 {
 	if (sheets->count || !has_screen(fold))
-		sheets_print(sheets, &fold->run, fold->names, fold->rows, fold->shown,
+		sheets_print(sheets, &fold->run, fold->run.naming, fold->rows, fold->shown,
 			     &fold->options->style, out);
 }
 
@@ -413,16 +412,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 {
 	int rc = summary_end(fold->run.summary, err);
 
-	if (rc == 0)
-		rc = names_create(&fold->names, fold->run.summary, &fold->options->files, err);
-	if (rc)
-		return rc;
-	fold->run.symbols = symbols_find;
-	fold->run.unnamed = symbols_unnamed;
-	fold->run.user = fold->names;
-	rc = print(fold, out, err);
-	names_destroy(fold->names);
-	return rc;
+	return rc ? rc : print(fold, out, err);
 }
 
 /* ---- begin and end ---- */
@@ -433,6 +423,9 @@ static int begin(struct fold *fold, struct error *err)
 
 	if (rc == 0)
 		fold->run.summary->selection = fold->options->select.tally;
+	if (rc == 0)
+		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
+				   &fold->options->files, err);
 	if (rc == 0 && fold->wants_ledger)
 		rc = ledger_create(&fold->run.ledger, &fold->run.summary->atlas, err);
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
@@ -447,6 +440,7 @@ static void end(struct fold *fold)
 	for (unsigned i = 0; i < fold->count; i++)
 		if (fold->rows[i]->report->destroy && fold->states[i])
 			fold->rows[i]->report->destroy(fold->states[i]);
+	naming_destroy(fold->run.naming);
 	summary_free(fold->run.summary);
 }
 

@@ -25,7 +25,7 @@ struct reporting_options {
 	const char *reports; /* WHAT[,WHAT] */
 	struct report_options report;
 	struct sheets_style style;
-	struct names_files files;
+	struct naming_files files;
 	const char *const *base; /* traces of the run that this one is compared with */
 	size_t base_count;
 	const struct limits *limits; /* that the run must keep, or NULL */

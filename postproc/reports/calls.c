@@ -16,7 +16,8 @@
 #include "base/array.h"
 #include "postproc/views/branches.h"
 #include "postproc/views/calltree.h"
-#include "postproc/views/paths.h"
+#include "naming/paths.h"
+#include "postproc/views/report.h"
 
 /* Some calls, and how long they took as far as that is known. */
 struct tally {
@@ -95,7 +96,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (state->directory < 0)
 		return error_system(err, errno, "%s: calls need temporary files there ($TMPDIR)",
 				    directory);
-	return paths_init(&state->paths, run) ? report_no_memory(err) : 0;
+	return paths_init(&state->paths, run->naming) ? report_no_memory(err) : 0;
 }
 
 /* ---- counting ---- */

@@ -10,7 +10,8 @@
 
 #include "base/array.h"
 #include "postproc/views/measure.h"
-#include "postproc/views/paths.h"
+#include "naming/paths.h"
+#include "postproc/views/report.h"
 
 /* Places with one path, in both runs. */
 struct spot {
@@ -40,7 +41,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	*result = state;
 	state->run = run;
 	table_init(&state->table);
-	if (paths_init(&state->paths, run))
+	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
 	return measure_begin(&state->measure, run, MEASURE_HELD, err);
 }

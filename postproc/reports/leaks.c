@@ -163,7 +163,7 @@ static bool is_left_out(struct leaks_state *state, uint32_t index, const struct 
 
 	if (!leak || !leak->count || place->is_part)
 		return true;
-	pattern = suppress_find(&state->suppress, state->run, place->backtrace);
+	pattern = suppress_find(&state->suppress, state->run->naming, place->backtrace);
 	if (!pattern)
 		return false;
 	pattern->sites++;

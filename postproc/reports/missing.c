@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "postproc/views/report.h"
 
 #define SYMBOLS_MAX 64
@@ -16,11 +18,14 @@ static int begin(void **state, struct report_run *run, struct error *err)
 /* Every backtrace of the run is looked up, so that all modules without names are known. */
 static void look_up(const struct report_run *run)
 {
-	struct report_symbol symbols[SYMBOLS_MAX];
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	uint32_t count = run->naming ? ledger_places(run->ledger) : 0;
 
-	for (uint32_t i = 0; run->symbols && i < ledger_places(run->ledger); i++)
-		run->symbols(run->user, ledger_place(run->ledger, i)->backtrace, symbols,
-			     SYMBOLS_MAX);
+	for (uint32_t i = 0; i < count; i++)
+		naming_expect(run->naming, ledger_place(run->ledger, i)->backtrace);
+	for (uint32_t i = 0; i < count; i++)
+		naming_symbols(run->naming, ledger_place(run->ledger, i)->backtrace, symbols,
+			       SYMBOLS_MAX);
 }
 
 static int put(struct sheet *sheet, const char *what, const struct summary_process *process,
@@ -62,11 +67,11 @@ static int put_process(struct sheet *sheet, const struct summary_process *proces
 	return rc;
 }
 
-static int put_unnamed(struct sheet *sheet, const struct report_unnamed *unnamed)
+static int put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, unnamed, module), unnamed->path) ||
+	if (!row || sheet_text(sheet, CELL(row, unnamed, module), unnamed->module->path) ||
 	    sheet_text(sheet, CELL(row, unnamed, build_id), unnamed->build_id))
 		return -ENOMEM;
 	sheet_number(CELL(row, unnamed, shown), unnamed->shown);
@@ -76,21 +81,30 @@ static int put_unnamed(struct sheet *sheet, const struct report_unnamed *unnamed
 			    unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
 }
 
+static int put_modules(struct sheet *sheet, const struct report_run *run)
+{
+	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
+	cleanup_free struct naming_missing *unnamed = calloc(count + 1, sizeof(*unnamed));
+	int rc = unnamed ? 0 : -ENOMEM;
+
+	if (unnamed && count)
+		naming_missing(run->naming, unnamed, count);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = put_unnamed(sheet, &unnamed[i]);
+	return rc;
+}
+
 static int end(void *state, struct sheets *sheets, struct error *err)
 {
 	const struct report_run *run = state;
 	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
 	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed);
-	struct report_unnamed unnamed;
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		if (put_process(missing, &run->summary->processes.items[i]))
 			return report_no_memory(err);
 	look_up(run);
-	for (size_t i = 0; run->unnamed && run->unnamed(run->user, i, &unnamed); i++)
-		if (put_unnamed(modules, &unnamed))
-			return report_no_memory(err);
-	return 0;
+	return put_modules(modules, run) ? report_no_memory(err) : 0;
 }
 
 const struct report report_missing = {

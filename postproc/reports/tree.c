@@ -10,7 +10,8 @@
 #include "base/array.h"
 #include "postproc/views/branches.h"
 #include "postproc/views/measure.h"
-#include "postproc/views/paths.h"
+#include "naming/paths.h"
+#include "postproc/views/report.h"
 
 /* The tree of a class. */
 struct plant {
@@ -38,7 +39,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	*result = state;
 	state->run = run;
-	if (paths_init(&state->paths, run))
+	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
 	return measure_begin(&state->measure, run, MEASURE_BYTES, err);
 }

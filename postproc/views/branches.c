@@ -175,7 +175,7 @@ int branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct bra
 	shown->is_outwards = is_outwards;
 	shown->count = count;
 	for (uint32_t i = count; i > 0; i--, end = end->parent)
-		shown->frames[i - 1] = &end->function->frame;
+		shown->frames[i - 1] = &end->function->symbol;
 	cell->branch = shown;
 	cell->is_set = true;
 	return 0;

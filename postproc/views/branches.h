@@ -10,7 +10,7 @@
 
 #include "base/pool.h"
 #include "base/table.h"
-#include "postproc/views/paths.h"
+#include "naming/paths.h"
 #include "postproc/views/sheet.h"
 
 struct branch {

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "postproc/views/atlas.h"
+#include "naming/atlas.h"
 #include "postproc/views/held.h"
 #include "postproc/views/mapped.h"
 #include "postproc/views/sites.h"

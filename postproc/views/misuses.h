@@ -12,7 +12,7 @@
 
 #include "base/pool.h"
 #include "base/table.h"
-#include "postproc/views/atlas.h"
+#include "naming/atlas.h"
 #include "postproc/views/descriptors.h"
 
 enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };

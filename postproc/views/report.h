@@ -9,20 +9,11 @@
  */
 
 #include "base/error.h"
+#include "naming/naming.h"
 #include "postproc/views/ledger.h"
 #include "postproc/views/sheet.h"
 #include "postproc/views/summary.h"
 #include "trace/trace.h"
-
-/* A function of a backtrace, as suppressions match it. */
-struct report_symbol {
-	const char *function, *file, *module; /* NULL: not known */
-	unsigned line;			      /* 0: not known */
-	uint64_t address;		      /* in the atlas */
-	uint64_t offset;		      /* in the module; else the address itself */
-	bool is_runtime;		      /* of the language's, not the program's */
-	bool is_start;			      /* leads from the start to the program's own code */
-};
 
 struct report_options {
 	uint64_t within;		      /* calls of a thread, for temp; 0: 1 */
@@ -36,14 +27,6 @@ struct report_options {
 	bool is_bottom_up; /* for tree */
 };
 
-/* A module whose functions were looked for in vain. */
-struct report_unnamed {
-	const char *path;
-	char build_id[17];	   /* its first digits; "": none */
-	uint64_t shown, unnamed;   /* frames */
-	const char *text, *advice; /* why, and the next step; NULL: none */
-};
-
 /* What all reports of a run share. */
 struct report_run {
 	const struct report_options *options;
@@ -52,12 +35,7 @@ struct report_run {
 	bool is_base;		 /* what is read now is what the run is compared with (diff) */
 	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
 	struct ledger *ledger;
-	/* From the end of the last process on: the functions of a backtrace, innermost first. */
-	size_t (*symbols)(void *user, const struct atlas_backtrace *backtrace,
-			  struct report_symbol *symbols, size_t max);
-	/* The index-th module whose functions were looked for in vain; false after the last. */
-	bool (*unnamed)(void *user, size_t index, struct report_unnamed *unnamed);
-	void *user;
+	struct naming *naming; /* of the atlas; NULL: nothing has a name */
 };
 
 struct report {

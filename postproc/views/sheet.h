@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
-#include "postproc/views/atlas.h"
+#include "naming/naming.h"
 
 enum sheet_kind {
 	SHEET_GROUP,	 /* text: rows with the same one stand together; the first column alone */
@@ -42,20 +42,12 @@ enum sheet_kind {
 	SHEET_BRANCH,	 /* functions of a tree; rows stand in pre-order */
 };
 
-/* A function that a branch leads through. */
-struct sheet_frame {
-	const char *function, *file, *module; /* NULL: not known */
-	unsigned line;			      /* 0: not known, or several */
-	uint64_t address;		      /* in the atlas; 0: in no module */
-	uint64_t offset;		      /* in the module */
-};
-
 /* What stands in a row of a tree: functions that lead to nothing but the next. */
 struct sheet_branch {
 	uint32_t depth;	  /* rows that lead to it */
 	bool is_outwards; /* from what was called to who called it */
 	uint32_t count;
-	const struct sheet_frame *frames[];
+	const struct naming_symbol *frames[];
 };
 
 enum sheet_id {

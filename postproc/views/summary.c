@@ -469,13 +469,15 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 
 /* ---- notes ---- */
 
-static void note_process(struct summary *summary, const struct event *event)
+static int note_process(struct summary *summary, const struct event *event, struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
 	const char *executable = event_argument(event, "executable");
 
 	if (executable)
 		fold->process.executable = copy(summary, executable);
+	if (executable && atlas_add_program(&summary->atlas, executable))
+		return summary_no_memory(err);
 	if (!fold->process.allocator)
 		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
 	for (uint32_t i = 0; i < event->argument_count; i++) {
@@ -490,6 +492,7 @@ static void note_process(struct summary *summary, const struct event *event)
 					: (size_t)length < room ? (size_t)length
 								: room - 1;
 	}
+	return 0;
 }
 
 static int note_fd(struct summary_fold *fold, const struct event *event, struct error *err)
@@ -645,7 +648,7 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 
 	note_start(&summary->fold->process, event);
 	if (!strcmp(name, "~process"))
-		note_process(summary, event);
+		return note_process(summary, event, err);
 	else if (!strcmp(name, "~fd"))
 		return note_fd(summary->fold, event, err);
 	else if (!strcmp(name, "~lost"))

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "postproc/views/atlas.h"
+#include "naming/atlas.h"
 #include "postproc/views/touched.h"
 #include "postproc/views/waits.h"
 #include "trace/trace.h"

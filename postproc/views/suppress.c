@@ -78,14 +78,14 @@ static bool is_one_of(const char *words, const char *module)
 	return false;
 }
 
-static bool matches_symbol(const char *pattern, const struct report_symbol *symbol)
+static bool matches_symbol(const char *pattern, const struct naming_symbol *symbol)
 {
 	return (symbol->function && suppress_matches(pattern, symbol->function)) ||
 	       (symbol->file && suppress_matches(pattern, symbol->file)) ||
 	       (symbol->module && suppress_matches(pattern, symbol->module));
 }
 
-static bool matches(const struct suppress_pattern *pattern, const struct report_symbol *symbols,
+static bool matches(const struct suppress_pattern *pattern, const struct naming_symbol *symbols,
 		    size_t count)
 {
 	size_t matched = 0;
@@ -103,15 +103,15 @@ static bool matches(const struct suppress_pattern *pattern, const struct report_
 	return matched && (pattern->kind == SUPPRESS_INNERMOST || matched == count);
 }
 
-struct suppress_pattern *suppress_find(struct suppress *suppress, const struct report_run *run,
+struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct atlas_backtrace *backtrace)
 {
-	struct report_symbol symbols[FRAMES_LOOKED_AT];
+	struct naming_symbol symbols[FRAMES_LOOKED_AT];
 	size_t count;
 
-	if (!suppress->patterns.count || !run->symbols)
+	if (!suppress->patterns.count || !naming)
 		return NULL;
-	count = run->symbols(run->user, backtrace, symbols, FRAMES_LOOKED_AT);
+	count = naming_symbols(naming, backtrace, symbols, FRAMES_LOOKED_AT);
 	for (size_t i = 0; i < suppress->patterns.count; i++)
 		if (matches(&suppress->patterns.items[i], symbols, count))
 			return &suppress->patterns.items[i];

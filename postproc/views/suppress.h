@@ -12,10 +12,9 @@
 
 #include "base/error.h"
 #include "base/pool.h"
-#include "postproc/views/atlas.h"
+#include "naming/naming.h"
 
 struct report_options;
-struct report_run;
 
 /* Which frames of a backtrace must match. */
 enum suppress_kind {
@@ -45,8 +44,8 @@ struct suppress {
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err);
 
-/* The first pattern that matches a backtrace, or NULL. */
-struct suppress_pattern *suppress_find(struct suppress *suppress, const struct report_run *run,
+/* The first pattern that matches a backtrace, or NULL. naming may be NULL: then none does. */
+struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct atlas_backtrace *backtrace);
 
 /* The index-th pattern, or NULL. */

@@ -7,7 +7,7 @@
  * counted by backtrace; each backtrace is looked at once, when its process has been read.
  */
 
-#include "postproc/views/atlas.h"
+#include "naming/atlas.h"
 #include "trace/event.h"
 
 struct touched {

@@ -41,7 +41,7 @@ static void cut(struct line *line, size_t length)
 
 /* Where there is no room for both, the program's own function says more than what it called. */
 static bool hides_program(struct line *line, size_t indent, size_t height,
-			  const struct names_frame *frames, const char *behind)
+			  const struct naming_line *frames, const char *behind)
 {
 	size_t before = line->length;
 	bool is_hidden;
@@ -55,8 +55,8 @@ static bool hides_program(struct line *line, size_t indent, size_t height,
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct atlas_backtrace *backtrace, const char *behind)
 {
-	struct names_frame frames[FRAMES_MAX];
-	size_t count = names_frames(overview->names, backtrace, frames, FRAMES_MAX), first = 0;
+	struct naming_line frames[FRAMES_MAX];
+	size_t count = naming_lines(overview->naming, backtrace, frames, FRAMES_MAX), first = 0;
 
 	if (!count)
 		line_add(line, "(no backtrace)");
@@ -149,27 +149,34 @@ static void add_share(struct line *line, uint64_t events, uint64_t all)
 		line_add(line, " in %.*f %% of the events;", percent < 10, percent);
 }
 
-static void print_missing(struct overview *overview)
+static void print_module(struct overview *overview, const struct naming_missing *missing)
 {
-	struct names_missing missing;
+	const struct summary *summary = overview->summary;
 	struct line line;
 
 	line_begin(&line);
-	for (size_t i = 0; i < overview_limit(overview, MISSING_MAX) &&
-			   names_missing(overview->names, i, &missing);
-	     i++) {
-		line_add(&line, "MISSING  %s", missing.path);
-		if (missing.text)
-			line_add(&line, " %s", missing.text);
-		line_add(&line, ": %s of %s frames without names;", COUNT(missing.unnamed),
-			 COUNT(missing.shown));
-		add_share(&line, missing.events, overview->summary->events);
-		if (*missing.build_id)
-			line_add(&line, " build-id %s;", missing.build_id);
-		if (missing.advice)
-			line_add(&line, " %s", missing.advice);
-		screen_wrap(&overview->screen, &line, 9, 4);
-	}
+	line_add(&line, "MISSING  %s", missing->module->path);
+	if (missing->text)
+		line_add(&line, " %s", missing->text);
+	line_add(&line, ": %s of %s frames without names;", COUNT(missing->unnamed),
+		 COUNT(missing->shown));
+	add_share(&line, touched_events(&summary->touched, missing->module), summary->events);
+	if (*missing->build_id)
+		line_add(&line, " build-id %s;", missing->build_id);
+	if (missing->advice)
+		line_add(&line, " %s", missing->advice);
+	screen_wrap(&overview->screen, &line, 9, 4);
+}
+
+/* Those whose names can be had, the most useful first. */
+static void print_missing(struct overview *overview)
+{
+	struct naming_missing missing[MISSING_MAX];
+	size_t most = overview_limit(overview, MISSING_MAX);
+	size_t count = naming_missing(overview->naming, missing, most);
+
+	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++)
+		print_module(overview, &missing[i]);
 }
 
 static void print_lost(struct overview *overview)
@@ -416,7 +423,7 @@ static int print(struct overview *overview, struct out *out, struct error *err)
 	return rc;
 }
 
-int overview_print(const struct summary *summary, const struct names_files *files,
+int overview_print(const struct summary *summary, const struct naming_files *files,
 		   const struct report_options *options, bool is_newest, struct out *out,
 		   struct error *err)
 {
@@ -429,7 +436,7 @@ int overview_print(const struct summary *summary, const struct names_files *file
 
 	if (!summary->processes.count)
 		return 0;
-	rc = names_create(&overview.names, summary, files, err);
+	rc = naming_create(&overview.naming, &summary->atlas, files, err);
 	if (rc)
 		return rc;
 	rc = suppress_fill(&overview.suppress, options ? options : &(struct report_options){ 0 },
@@ -437,6 +444,6 @@ int overview_print(const struct summary *summary, const struct names_files *file
 	if (rc == 0)
 		rc = print(&overview, out, err);
 	suppress_free(&overview.suppress);
-	names_destroy(overview.names);
+	naming_destroy(overview.naming);
 	return rc;
 }

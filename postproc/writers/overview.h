@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "postproc/views/summary.h"
-#include "postproc/writers/names.h"
+#include "naming/naming.h"
 
 #define OVERVIEW_LINES_MAX 40
 
@@ -15,10 +15,10 @@ struct report_options;
 
 /*
  * Looks up the names of what is shown, and prints. is_newest: the traces are those that a command
- * without a file reads. files: as for names_create(). options: what leaks leaves out; NULL: what is
- * built in. Returns 0 or a negative errno, as suppress_fill().
+ * without a file reads. files: as for naming_create(). options: what leaks leaves out; NULL: what
+ * is built in. Returns 0 or a negative errno, as suppress_fill().
  */
-int overview_print(const struct summary *summary, const struct names_files *files,
+int overview_print(const struct summary *summary, const struct naming_files *files,
 		   const struct report_options *options, bool is_newest, struct out *out,
 		   struct error *err);
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The screen lists all that is held; the report leaks and --fail-on do not. */
-#include "postproc/views/report.h"
 #include "postproc/writers/overview_parts.h"
-#include "postproc/writers/symbols.h"
 
 bool overview_is_left_out(struct overview *overview, const struct summary_site *site)
 {
-	struct report_run run = { .symbols = symbols_find, .user = overview->names };
-
-	return suppress_find(&overview->suppress, &run, site->backtrace) != NULL;
+	return suppress_find(&overview->suppress, overview->naming, site->backtrace) != NULL;
 }
 
 void overview_left_out(struct overview *overview)

@@ -14,7 +14,7 @@
 #include "postproc/views/summary.h"
 #include "postproc/views/suppress.h"
 #include "postproc/writers/human.h"
-#include "postproc/writers/names.h"
+#include "naming/naming.h"
 #include "postproc/writers/screen.h"
 
 #define OVERVIEW_COLUMN 14 /* where most rows go on behind their first word */
@@ -24,7 +24,7 @@
 
 struct overview {
 	const struct summary *summary;
-	struct names *names;
+	struct naming *naming;
 	struct screen screen;
 	unsigned tight;		  /* 0: everything; each step halves the lists */
 	bool is_newest;		  /* the traces are those that a command without a file reads */

@@ -308,7 +308,7 @@ void overview_sites(struct overview *overview, size_t room)
 	overview->first = entries.items[0].site->process;
 	for (size_t wanted = SITES_MAX; wanted; wanted--) {
 		overview->screen = (struct screen){ 0 };
-		names_restart(overview->names);
+		naming_restart(overview->naming);
 		print_some(overview, &entries, wanted);
 		if (overview->screen.count <= room || wanted == 1)
 			break;

@@ -101,7 +101,7 @@ static int take_mapping(struct scaler *scaler, const struct trace_mapping *mappi
 {
 	if (!scaler->libc && is_libc(mapping))
 		scaler->libc = mapping;
-	if (scaler->has_frames && atlas_map(&scaler->frames.around.atlas, mapping))
+	if (scaler->has_frames && atlas_map(&scaler->frames.atlas, mapping))
 		return scaler_no_memory(err);
 	return callees_map(&scaler->callees, mapping) ? scaler_no_memory(err) : 0;
 }

@@ -8,9 +8,9 @@
  * nodes of backtraces.
  */
 
+#include "naming/atlas.h"
 #include "postproc/views/callees.h"
 #include "postproc/views/calltree.h"
-#include "postproc/views/summary.h"
 #include "postproc/writer.h"
 #include "postproc/writers/outdir.h"
 
@@ -33,8 +33,7 @@ struct scaler_seen {
 };
 
 struct scaler_frames {
-	struct summary
-		around; /* names of addresses want the atlas of a summary: that alone is used */
+	struct atlas atlas;
 	struct {
 		const struct atlas_backtrace **items; /* distinct ones */
 		size_t count, capacity;

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/writers/names.h"
+#include "naming/naming.h"
 
-#define INLINED_MAX 8 /* functions of one frame, as names_raw() has them at most */
+#define INLINED_MAX 8 /* functions of one frame, as naming_symbols() has them at most */
 
 bool scaler_is_inferred(const char *name)
 {
@@ -27,7 +27,7 @@ bool scaler_is_inferred(const char *name)
 void scaler_frames_init(struct scaler_frames *frames)
 {
 	memset(frames, 0, sizeof(*frames));
-	atlas_init(&frames->around.atlas);
+	atlas_init(&frames->atlas);
 }
 
 void scaler_frames_free(struct scaler_frames *frames)
@@ -37,7 +37,7 @@ void scaler_frames_free(struct scaler_frames *frames)
 	free(frames->paths);
 	free(frames->ways.items);
 	free(frames->by_id.items);
-	atlas_free(&frames->around.atlas);
+	atlas_free(&frames->atlas);
 }
 
 /* What is remembered of the backtrace with that id. NULL: no memory. */
@@ -55,7 +55,7 @@ static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
 
 int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
 {
-	size_t mappings = frames->around.atlas.mappings.count;
+	size_t mappings = frames->atlas.mappings.count;
 	const struct atlas_backtrace *backtrace, **place;
 	struct scaler_seen *seen;
 
@@ -66,7 +66,7 @@ int scaler_frames_see(struct scaler_frames *frames, const struct event *event, u
 	if (!seen)
 		return -ENOMEM;
 	if (!seen->way || seen->mappings != mappings) {
-		backtrace = atlas_backtrace(&frames->around.atlas, event->backtrace, event->index);
+		backtrace = atlas_backtrace(&frames->atlas, event->backtrace, event->index);
 		if (!backtrace)
 			return -ENOMEM;
 		/* Most mappings that come are of no concern to it. */
@@ -84,7 +84,7 @@ int scaler_frames_see(struct scaler_frames *frames, const struct event *event, u
 }
 
 /* Our own library stands between a hooked call and what it calls in turn. */
-static bool is_own(const struct names_raw *frame)
+static bool is_own(const struct naming_symbol *frame)
 {
 	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
 
@@ -92,7 +92,7 @@ static bool is_own(const struct names_raw *frame)
 }
 
 /* The symbol of a function. Without a name its place in the file is one. */
-static int name_frame(struct callees *callees, const struct names_raw *frame, uint32_t *symbol)
+static int name_frame(struct callees *callees, const struct naming_symbol *frame, uint32_t *symbol)
 {
 	char *text = NULL;
 	int rc;
@@ -109,11 +109,12 @@ static int name_frame(struct callees *callees, const struct names_raw *frame, ui
 }
 
 /* The steps of one way, outermost first. */
-static int find_steps(struct names *names, struct callees *callees,
-		      const struct atlas_backtrace *backtrace, struct names_raw *found,
+static int find_steps(struct naming *naming, struct callees *callees,
+		      const struct atlas_backtrace *backtrace, struct naming_symbol *found,
 		      struct calltree_path *path)
 {
-	size_t count = names_raw(names, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
+	size_t count =
+		naming_symbols(naming, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
 	int rc = 0;
 
 	path->steps = calloc(count + 1, sizeof(*path->steps));
@@ -143,15 +144,15 @@ static size_t most_frames(const struct scaler_frames *frames)
 
 int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err)
 {
-	struct names_raw *found = calloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
-	struct names *names = NULL;
+	struct naming_symbol *found = calloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
+	struct naming *naming = NULL;
 	int rc;
 
 	frames->paths = calloc(frames->ways.count + 1, sizeof(*frames->paths));
-	rc = found && frames->paths ? names_create(&names, &frames->around, NULL, err) : -ENOMEM;
+	rc = found && frames->paths ? naming_create(&naming, &frames->atlas, NULL, err) : -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
-		rc = find_steps(names, callees, frames->ways.items[i], found, &frames->paths[i]);
-	names_destroy(names);
+		rc = find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);
+	naming_destroy(naming);
 	free(found);
 	return rc ? scaler_no_memory(err) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/writers/sheets.h"
 
-void sheets_print(const struct sheets *sheets, const struct report_run *run, struct names *names,
+void sheets_print(const struct sheets *sheets, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,
 		  const struct sheets_style *style, struct out *out)
 {
@@ -11,7 +11,7 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		[SHEETS_CSV] = sheets_print_csv,
 		[SHEETS_COLLAPSED] = sheets_print_collapsed,
 	};
-	struct sheets_job job = { sheets, run, names, rows, count, style, out };
+	struct sheets_job job = { sheets, run, naming, rows, count, style, out };
 
 	printers[style->format](&job);
 }
@@ -51,13 +51,4 @@ enum sheets_shape sheets_shape(enum sheet_kind kind)
 		break;
 	}
 	return SHAPE_UNSIGNED;
-}
-
-struct names_raw sheets_raw(const struct sheet_frame *frame)
-{
-	return (struct names_raw){ .offset = frame->offset,
-				   .function = frame->function,
-				   .file = frame->file,
-				   .module = frame->module,
-				   .line = frame->line };
 }

@@ -12,7 +12,7 @@
 #include "base/out.h"
 #include "postproc/views/report.h"
 #include "postproc/views/sheet.h"
-#include "postproc/writers/names.h"
+#include "naming/naming.h"
 
 enum sheets_format { SHEETS_TEXT, SHEETS_JSON, SHEETS_CSV, SHEETS_COLLAPSED };
 
@@ -30,7 +30,7 @@ struct sheets_style {
 /*
  * rows: the reports that were asked for, count of them; 0: these sheets are only a part, with no
  * last lines. Errors are kept by out. */
-void sheets_print(const struct sheets *sheets, const struct report_run *run, struct names *names,
+void sheets_print(const struct sheets *sheets, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,
 		  const struct sheets_style *style, struct out *out);
 
@@ -41,7 +41,7 @@ bool sheets_fit(const struct sheets *sheets, enum sheets_format format);
 struct sheets_job {
 	const struct sheets *sheets;
 	const struct report_run *run;
-	struct names *names;
+	struct naming *naming;
 	const struct report_row *const *rows;
 	unsigned count;
 	const struct sheets_style *style;
@@ -71,7 +71,6 @@ enum sheets_shape {
 	SHAPE_UNSIGNED,
 };
 enum sheets_shape sheets_shape(enum sheet_kind kind);
-struct names_raw sheets_raw(const struct sheet_frame *frame);
 
 void sheets_print_json(const struct sheets_job *job);
 void sheets_print_csv(const struct sheets_job *job);

@@ -50,10 +50,9 @@ static void print_name(struct out *out, const char *name)
 			out_name(out, name, 1, ESCAPE_LINES);
 }
 
-static void print_frame(const struct walk *walk, const struct sheet_frame *frame, bool is_first)
+static void print_frame(const struct walk *walk, const struct naming_symbol *frame, bool is_first)
 {
-	struct names_raw raw = { .address = frame->address, .offset = frame->offset };
-	char text[NAMES_TEXT_MAX];
+	char text[NAMING_TEXT_MAX];
 
 	if (!is_first)
 		out_char(walk->job->out, ';');
@@ -61,7 +60,7 @@ static void print_frame(const struct walk *walk, const struct sheet_frame *frame
 		print_name(walk->job->out, frame->function);
 		return;
 	}
-	names_text(walk->job->names, &raw, text);
+	naming_text(walk->job->naming, frame, text);
 	print_name(walk->job->out, text);
 }
 

@@ -31,7 +31,7 @@ static void print_text(struct out *out, const char *text)
 		out_char(out, '"');
 }
 
-static void print_frame(struct out *out, const struct names_raw *frame)
+static void print_frame(struct out *out, const struct naming_symbol *frame)
 {
 	if (frame->function)
 		print_bytes(out, frame->function, strlen(frame->function));
@@ -51,8 +51,8 @@ static void print_frame(struct out *out, const struct names_raw *frame)
 
 static void print_backtrace(const struct sheets_job *job, const struct atlas_backtrace *backtrace)
 {
-	struct names_raw frames[FRAMES_MAX];
-	size_t count = names_raw(job->names, backtrace, frames, FRAMES_MAX);
+	struct naming_symbol frames[FRAMES_MAX];
+	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);
 
 	out_char(job->out, '"');
 	for (size_t i = 0; i < count; i++) {
@@ -67,11 +67,9 @@ static void print_branch(struct out *out, const struct sheet_branch *branch)
 {
 	out_char(out, '"');
 	for (uint32_t i = 0; i < branch->count; i++) {
-		struct names_raw raw = sheets_raw(branch->frames[i]);
-
 		if (i)
 			out_text(out, branch->is_outwards ? " <- " : " -> ");
-		print_frame(out, &raw);
+		print_frame(out, branch->frames[i]);
 	}
 	out_char(out, '"');
 }

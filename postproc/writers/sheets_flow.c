@@ -66,15 +66,15 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 
 static void flow_frames(struct flow *flow, const struct atlas_backtrace *backtrace)
 {
-	struct names_frame frames[FRAMES_MAX];
-	size_t count = names_frames(flow->layout->job->names, backtrace, frames, FRAMES_MAX);
+	struct naming_line frames[FRAMES_MAX];
+	size_t count = naming_lines(flow->layout->job->naming, backtrace, frames, FRAMES_MAX);
 
 	if (!count)
 		flow_piece(flow, "", "(no backtrace)");
 	for (size_t i = 0; i < count; i++) {
 		char text[CELL_MAX];
 
-		snprintf(text, sizeof(text), "%.*s", NAMES_TEXT_MAX, frames[i].text);
+		snprintf(text, sizeof(text), "%.*s", NAMING_TEXT_MAX, frames[i].text);
 		if (frames[i].times > 1)
 			snprintf(text + strlen(text), 16, " (%" PRIu32 "x)", frames[i].times);
 		if (!flow_piece(flow, " <- ", text))
@@ -94,19 +94,12 @@ static void flow_words(struct flow *flow, const char *text)
 	}
 }
 
-static void branch_text(const struct sheets_job *job, const struct sheet_frame *frame, char *text)
+static void branch_text(const struct sheets_job *job, const struct naming_symbol *frame, char *text)
 {
-	struct names_raw raw = { .address = frame->address,
-				 .offset = frame->offset,
-				 .function = frame->function,
-				 .file = frame->file,
-				 .module = frame->module,
-				 .line = frame->line };
-
 	if (frame->function && (job->style->is_verbose || !frame->address))
 		snprintf(text, CELL_MAX, "%s", frame->function);
 	else
-		names_text(job->names, &raw, text);
+		naming_text(job->naming, frame, text);
 }
 
 /*
@@ -141,11 +134,11 @@ static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
 static void print_whole(const struct layout *layout, const struct atlas_backtrace *backtrace)
 {
 	struct out *out = layout->job->out;
-	struct names_raw frames[FRAMES_WHOLE];
-	size_t count = names_raw(layout->job->names, backtrace, frames, FRAMES_WHOLE);
+	struct naming_symbol frames[FRAMES_WHOLE];
+	size_t count = naming_symbols(layout->job->naming, backtrace, frames, FRAMES_WHOLE);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct names_raw *frame = &frames[i];
+		const struct naming_symbol *frame = &frames[i];
 
 		if (i) {
 			out_char(out, '\n');

@@ -14,7 +14,7 @@ static void print_optional(struct json *json, const char *key, const char *text)
 	json_text(json, text);
 }
 
-static void print_frame(struct json *json, const struct names_raw *frame)
+static void print_frame(struct json *json, const struct naming_symbol *frame)
 {
 	json_begin(json, '{');
 	json_key(json, "address");
@@ -36,8 +36,8 @@ static void print_frame(struct json *json, const struct names_raw *frame)
 static void print_backtrace(const struct sheets_job *job, struct json *json,
 			    const struct atlas_backtrace *backtrace)
 {
-	struct names_raw frames[FRAMES_MAX];
-	size_t count = names_raw(job->names, backtrace, frames, FRAMES_MAX);
+	struct naming_symbol frames[FRAMES_MAX];
+	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);
 
 	json_begin(json, '[');
 	for (size_t i = 0; i < count; i++)
@@ -48,11 +48,8 @@ static void print_backtrace(const struct sheets_job *job, struct json *json,
 static void print_branch(struct json *json, const struct sheet_branch *branch)
 {
 	json_begin(json, '[');
-	for (uint32_t i = 0; i < branch->count; i++) {
-		struct names_raw raw = sheets_raw(branch->frames[i]);
-
-		print_frame(json, &raw);
-	}
+	for (uint32_t i = 0; i < branch->count; i++)
+		print_frame(json, branch->frames[i]);
 	json_end(json);
 }
 

@@ -35,6 +35,6 @@ int sheets_fold_same(struct sheets *sheets, const struct sheets_job *job, const 
 	int rc = sheets_fold(sheets, by, top, read_row, &reader, err);
 
 	/* What was read is not shown yet. */
-	names_restart(job->names);
+	naming_restart(job->naming);
 	return rc;
 }

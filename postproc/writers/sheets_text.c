@@ -240,14 +240,12 @@ static void add_lost(struct line *line, const struct report_gaps *gaps)
 
 static void add_unnamed(const struct sheets_job *job, struct line *line)
 {
-	struct names_missing missing;
-	size_t modules = 0;
+	struct naming_missing missing;
+	size_t modules = naming_missing(job->naming, &missing, 1);
 
-	while (names_missing(job->names, modules, &missing))
-		modules++;
-	if (!modules || !names_missing(job->names, 0, &missing))
+	if (!modules || missing.is_exhausted)
 		return;
-	line_add(line, "%sno names in %s", line->length ? "; " : "", missing.path);
+	line_add(line, "%sno names in %s", line->length ? "; " : "", missing.module->path);
 	if (modules > 1)
 		line_add(line, " and %zu more", modules - 1);
 	if (missing.advice)

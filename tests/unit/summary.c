@@ -6,8 +6,8 @@
 
 #include "hook_table.h"
 #include "postproc/writers/human.h"
-#include "postproc/writers/runtime.h"
-#include "postproc/writers/shorten.h"
+#include "naming/runtime.h"
+#include "naming/shorten.h"
 #include "tests/unit/tap.h"
 
 enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };

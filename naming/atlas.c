@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/atlas.h"
+#include "naming/atlas.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@ void atlas_init(struct atlas *atlas)
 	*atlas = (struct atlas){ 0 };
 	table_init(&atlas->modules);
 	table_init(&atlas->backtraces);
+	table_init(&atlas->programs);
 }
 
 void atlas_free(struct atlas *atlas)
@@ -24,12 +25,38 @@ void atlas_free(struct atlas *atlas)
 	free(atlas->module_list.items);
 	table_free(&atlas->modules);
 	table_free(&atlas->backtraces);
+	table_free(&atlas->programs);
 	pool_free(&atlas->pool);
 }
 
 void atlas_begin_process(struct atlas *atlas)
 {
 	atlas->mappings.count = 0;
+}
+
+static bool is_text(const void *item, const void *key)
+{
+	return !strcmp(item, key);
+}
+
+static uint64_t hash_program(const struct atlas *atlas, const char *path)
+{
+	return hash_bytes(atlas->programs.seed, path, strlen(path));
+}
+
+bool atlas_is_program(const struct atlas *atlas, const char *path)
+{
+	return table_find(&atlas->programs, hash_program(atlas, path), is_text, path);
+}
+
+int atlas_add_program(struct atlas *atlas, const char *path)
+{
+	char *kept;
+
+	if (atlas_is_program(atlas, path))
+		return 0;
+	kept = pool_text(&atlas->pool, path, strlen(path));
+	return kept ? table_add(&atlas->programs, hash_program(atlas, path), kept) : -ENOMEM;
 }
 
 static bool makes_sense(const struct trace_mapping *mapping)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_PATHS_H
-#define VIEWS_PATHS_H
+#ifndef PATHS_H
+#define PATHS_H
 
 /*
  * Backtraces as the functions that they lead through, whatever their addresses: two builds of a
@@ -13,34 +13,34 @@
 
 #include "base/pool.h"
 #include "base/table.h"
-#include "postproc/views/report.h"
+#include "naming/naming.h"
 
 /* A function of a module. Equal ones are the same pointer. */
 struct path_function {
-	struct sheet_frame frame; /* its line is set if all that was met has the same */
-	const char *program;	  /* file name of the module; "": the program itself */
-	uint32_t number;	  /* from 0, as they were met */
-	size_t place;		  /* in the path that is being made */
+	struct naming_symbol symbol; /* its line is set if all that was met has the same */
+	const char *program;	     /* file name of the module; "": the program itself */
+	uint32_t number;	     /* from 0, as they were met */
+	size_t place;		     /* in the path that is being made */
 };
 
 struct paths {
-	const struct report_run *run;
+	struct naming *naming;
 	struct pool pool;
 	struct table functions;
 	struct {
 		struct path_function **items; /* by number */
 		size_t count, capacity;
 	} list;
-	struct report_symbol *symbols;
+	struct naming_symbol *symbols;
 	struct path_function **path;
 };
 
 /* Returns 0 or -ENOMEM. */
-int paths_init(struct paths *paths, const struct report_run *run);
+int paths_init(struct paths *paths, struct naming *naming);
 void paths_free(struct paths *paths);
 
 /*
- * After the last process has ended: the path of a backtrace, outermost first, in paths->path until
+ * The path of a backtrace, outermost first, in paths->path until
  * the next one is made. called: the function that stands for a backtrace of no frames. Returns how
  * many functions, at least one; 0: no memory.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/shorten.h"
+#include "naming/shorten.h"
 
 #include <ctype.h>
 #include <stdbool.h>

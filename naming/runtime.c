@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/runtime.h"
+#include "naming/runtime.h"
 
 #include <fnmatch.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@ static const struct {
 	const char *pattern;
 } rows[] = {
 #define RUNTIME(kind, pattern) { RUNTIME_##kind, pattern },
-#include "postproc/writers/runtime.def"
+#include "naming/runtime.def"
 #undef RUNTIME
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_RUNTIME_H
-#define WRITERS_RUNTIME_H
+#ifndef RUNTIME_H
+#define RUNTIME_H
 
 /*
  * Which frames belong to a language's runtime and not to the program: rows of runtime.def.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_SHORTEN_H
-#define WRITERS_SHORTEN_H
+#ifndef SHORTEN_H
+#define SHORTEN_H
 
 /* Names of functions as people say them. Both work in place and make no name longer. */
 

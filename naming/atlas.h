@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_ATLAS_H
-#define VIEWS_ATLAS_H
+#ifndef ATLAS_H
+#define ATLAS_H
 
 /*
  * The modules of many processes in one space of addresses: every file gets a place of its own,
@@ -45,6 +45,7 @@ struct atlas_mapping {
 struct atlas {
 	struct pool pool;
 	struct table modules, backtraces;
+	struct table programs; /* paths of executables */
 	struct {
 		struct atlas_module **items;
 		size_t count, capacity;
@@ -64,6 +65,12 @@ void atlas_free(struct atlas *atlas);
 
 /* Another process: its mappings are not known yet. */
 void atlas_begin_process(struct atlas *atlas);
+
+/* The process runs this program, whose functions need no mention of it. Returns 0 or -ENOMEM. */
+int atlas_add_program(struct atlas *atlas, const char *path);
+
+/* Is the path the program of a process? */
+bool atlas_is_program(const struct atlas *atlas, const char *path);
 
 /* A mapping of the process. One that makes no sense is left out. Returns 0 or -ENOMEM. */
 int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping);

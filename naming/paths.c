@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/paths.h"
+#include "naming/paths.h"
+
+#include "naming/naming_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +11,10 @@
 
 /* Of a backtrace, with what was inlined; what is further out is left out. */
 #define PATH_MAX_FUNCTIONS 2048u
-#define PROCESSES_MAX	   256u /* whose executables are compared */
 
-int paths_init(struct paths *paths, const struct report_run *run)
+int paths_init(struct paths *paths, struct naming *naming)
 {
-	*paths = (struct paths){ .run = run };
+	*paths = (struct paths){ .naming = naming };
 	table_init(&paths->functions);
 	paths->symbols = calloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
 	paths->path = calloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
@@ -34,35 +35,30 @@ void paths_free(struct paths *paths)
 /* Another build of a program has another path, and is the program all the same. */
 static const char *program_of(const struct paths *paths, const char *module)
 {
-	const struct summary *summary = paths->run->summary;
-	const char *slash = module ? strrchr(module, '/') : NULL;
-
-	for (size_t i = 0; module && i < summary->processes.count && i < PROCESSES_MAX; i++)
-		if (summary->processes.items[i].executable &&
-		    !strcmp(summary->processes.items[i].executable, module))
-			return "";
-	return slash && slash[1] ? slash + 1 : module ? module : "";
+	if (!module || atlas_is_program(paths->naming->atlas, module))
+		return "";
+	return naming_base_name(module);
 }
 
 /* One without a name is known by its address: the same in the same build alone. */
 static bool is_function(const void *item, const void *key)
 {
 	const struct path_function *known = item, *wanted = key;
-	const char *name = known->frame.function;
+	const char *name = known->symbol.function;
 
-	if (!name || !wanted->frame.function)
-		return name == wanted->frame.function &&
-		       known->frame.address == wanted->frame.address;
-	return !strcmp(name, wanted->frame.function) && !strcmp(known->program, wanted->program);
+	if (!name || !wanted->symbol.function)
+		return name == wanted->symbol.function &&
+		       known->symbol.address == wanted->symbol.address;
+	return !strcmp(name, wanted->symbol.function) && !strcmp(known->program, wanted->program);
 }
 
 static uint64_t hash_of(const struct paths *paths, const struct path_function *function)
 {
-	const char *name = function->frame.function;
+	const char *name = function->symbol.function;
 	uint64_t seed = paths->functions.seed;
 
 	if (!name)
-		return hash_two(seed, function->frame.address, 0);
+		return hash_two(seed, function->symbol.address, 0);
 	return hash_two(seed, hash_bytes(seed, name, strlen(name)),
 			hash_bytes(seed, function->program, strlen(function->program)));
 }
@@ -88,20 +84,15 @@ static struct path_function *find_or_keep(struct paths *paths, const struct path
 
 	if (!function)
 		return keep(paths, wanted, hash);
-	if (function->frame.line != wanted->frame.line)
-		function->frame.line = 0;
+	if (function->symbol.line != wanted->symbol.line)
+		function->symbol.line = 0;
 	return function;
 }
 
-static struct path_function *function_of(struct paths *paths, const struct report_symbol *symbol)
+static struct path_function *function_of(struct paths *paths, const struct naming_symbol *symbol)
 {
 	struct path_function wanted = {
-		.frame = { .function = symbol->function,
-			   .file = symbol->file,
-			   .module = symbol->module,
-			   .line = symbol->line,
-			   .address = symbol->address,
-			   .offset = symbol->offset },
+		.symbol = *symbol,
 		.program = program_of(paths, symbol->module),
 	};
 
@@ -112,14 +103,14 @@ struct path_function *paths_function(struct paths *paths, const char *name)
 {
 	struct path_function wanted = { .program = "" };
 
-	wanted.frame.function = pool_text(&paths->pool, name, strlen(name));
-	return wanted.frame.function ? find_or_keep(paths, &wanted) : NULL;
+	wanted.symbol.function = pool_text(&paths->pool, name, strlen(name));
+	return wanted.symbol.function ? find_or_keep(paths, &wanted) : NULL;
 }
 
 /* ---- paths ---- */
 
 /* What the program called of its language's runtime; at least the outermost frame. */
-static size_t skip_runtime(const struct report_symbol *symbols, size_t count)
+static size_t skip_runtime(const struct naming_symbol *symbols, size_t count)
 {
 	size_t first = 0;
 
@@ -141,9 +132,9 @@ size_t paths_make(struct paths *paths, const struct atlas_backtrace *backtrace, 
 {
 	size_t count = 0, first, symbols = 0;
 
-	if (backtrace && backtrace->count && paths->run->symbols)
-		symbols = paths->run->symbols(paths->run->user, backtrace, paths->symbols,
-					      PATH_MAX_FUNCTIONS);
+	if (backtrace && backtrace->count && paths->naming)
+		symbols = naming_symbols(paths->naming, backtrace, paths->symbols,
+					 PATH_MAX_FUNCTIONS);
 	while (symbols && paths->symbols[symbols - 1].is_start)
 		symbols--;
 	first = skip_runtime(paths->symbols, symbols);

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "naming/naming_parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "naming/runtime.h"
+
+const char *naming_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- which frames are worth showing ---- */
+
+static bool is_start_function(const char *function)
+{
+	static const char *const names[] = {
+		"__libc_start_main",
+		"__libc_start_main_impl",
+		"__libc_start_call_main",
+		"__libc_start_main@@GLIBC_2.34",
+		"start_thread",
+		"clone",
+		"clone3",
+		"__clone",
+		"__clone3",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(function, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_module(const struct naming_frame *frame, const char *start)
+{
+	return frame->module &&
+	       !strncmp(naming_base_name(frame->module->path), start, strlen(start));
+}
+
+bool naming_is_c_library(const struct naming_frame *frame)
+{
+	return is_module(frame, "libc.so.") || is_module(frame, "libc-2.") ||
+	       is_module(frame, "libpthread") || is_module(frame, "ld-");
+}
+
+static bool is_start(const struct naming_frame *frame)
+{
+	const char *function = frame->symbol.function;
+
+	if (is_module(frame, "libholdtrace.so"))
+		return true;
+	if (!function)
+		return false;
+	return !strcmp(function, "_start") ||
+	       (naming_is_c_library(frame) && is_start_function(function));
+}
+
+/*
+ * Where the frames end that lead from the start of the program or thread to its own code. A
+ * stripped C library has no names for them, and a stripped program none for its main; so the frames
+ * of the library around it tell. main: is set to the frame that must be main, or to count.
+ * glibc calls main through two functions of its own, and constructors from the outer of the two.
+ */
+static size_t fold_start(const struct naming_frame *frames, size_t count, size_t *main)
+{
+	size_t end = count, around = 0;
+	bool is_program = end >= 2 && naming_is_c_library(&frames[end - 2]) &&
+			  !naming_is_c_library(&frames[end - 1]) &&
+			  (!frames[end - 1].symbol.function || is_start(&frames[end - 1]));
+
+	*main = count;
+	if (is_program)
+		end--;
+	while (end && (is_start(&frames[end - 1]) || naming_is_c_library(&frames[end - 1])))
+		around += !frames[--end].symbol.is_inlined;
+	if (is_program && end && around == 2 && !frames[end - 1].symbol.function)
+		*main = end - 1;
+	return end ? end : count;
+}
+
+/* ---- modules ---- */
+
+static unsigned parse_build_id(const char *text, uint8_t *bytes, unsigned max)
+{
+	unsigned count = 0;
+
+	for (; count < max && isxdigit((unsigned char)text[0]) && isxdigit((unsigned char)text[1]);
+	     text += 2) {
+		char pair[3] = { text[0], text[1], 0 };
+
+		bytes[count++] = (uint8_t)strtoul(pair, NULL, 16);
+	}
+	return count;
+}
+
+static int map(struct naming *naming, const struct atlas_module *module)
+{
+	uint8_t build_id[64];
+	struct resolve_module how = {
+		.path = module->path,
+		.from = module->from,
+		.to = module->to,
+		.base = module->has_tail ? RESOLVE_BASE_LOAD : RESOLVE_BASE_UNKNOWN,
+		.build_id = build_id,
+		.build_id_size = parse_build_id(module->build_id, build_id, sizeof(build_id)),
+	};
+	struct naming_counts *counts = ARRAY_ADD(&naming->modules);
+	int rc;
+
+	if (!counts)
+		return -ENOMEM;
+	*counts = (struct naming_counts){ 0 };
+	if (module->has_tail) {
+		how.exec_start = module->code;
+		how.exec_end = module->to;
+		how.offset = module->offset;
+	}
+	rc = resolve_map(naming->resolve, &how);
+	return rc == -EINVAL ? 0 : rc;
+}
+
+/* What the atlas has learnt since. */
+static int map_new(struct naming *naming)
+{
+	const struct atlas *atlas = naming->atlas;
+	int rc = 0;
+
+	while (rc == 0 && naming->modules.count < atlas->module_list.count)
+		rc = map(naming, atlas->module_list.items[naming->modules.count]);
+	return rc;
+}
+
+/* ---- looking up ---- */
+
+void naming_classify(struct naming_frame *frame)
+{
+	struct naming_symbol *symbol = &frame->symbol;
+
+	symbol->is_runtime =
+		(frame->module &&
+		 runtime_has(RUNTIME_MODULE, naming_base_name(frame->module->path))) ||
+		(symbol->function && runtime_has(RUNTIME_FUNCTION, symbol->function)) ||
+		(symbol->function && symbol->file && runtime_has(RUNTIME_FILE, symbol->file));
+}
+
+static void fill(struct naming *naming, struct naming_frame *frame, uint64_t address,
+		 const struct symbol *symbol)
+{
+	/* The call before it is what counts. */
+	const struct atlas_module *module = atlas_module_at(naming->atlas, address - 1);
+
+	*frame = (struct naming_frame){
+		.module = module,
+		.symbol = { .address = address,
+			    .offset = address - (module ? module->from : 0),
+			    .function = symbol->is_missing ? NULL : symbol->function,
+			    .file = symbol->file,
+			    .line = symbol->line,
+			    .module = module ? module->path : NULL,
+			    .id = ++naming->ids },
+	};
+	naming_classify(frame);
+}
+
+static bool is_found(const void *item, const void *key)
+{
+	return ((const struct naming_found *)item)->address == *(const uint64_t *)key;
+}
+
+static const struct naming_found *recall(const struct naming *naming, uint64_t address)
+{
+	return table_find(&naming->found, hash_two(naming->found.seed, address, 0), is_found,
+			  &address);
+}
+
+/* A return address, and the calls that were inlined there. NULL: no memory. */
+static const struct naming_found *find(struct naming *naming, uint64_t address)
+{
+	const struct naming_found *known = recall(naming, address);
+	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	struct naming_found *found;
+	unsigned count;
+
+	if (known)
+		return known;
+	if (map_new(naming))
+		return NULL;
+	count = resolve_address(naming->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
+	if (count > RESOLVE_FRAMES_MAX)
+		count = RESOLVE_FRAMES_MAX;
+	found = pool_alloc(&naming->pool, sizeof(*found) + count * sizeof(*found->frames));
+	if (!found)
+		return NULL;
+	*found = (struct naming_found){ .address = address, .count = count };
+	for (unsigned i = 0; i < count; i++) {
+		fill(naming, &found->frames[i], address, &symbols[i]);
+		found->frames[i].symbol.is_inlined = i + 1 < count;
+	}
+	return table_add(&naming->found, hash_two(naming->found.seed, address, 0), found) ? NULL
+											  : found;
+}
+
+static void expect(struct naming *naming, uint64_t address)
+{
+	if (!recall(naming, address) && !map_new(naming))
+		(void)resolve_ask(naming->resolve, address, false);
+}
+
+void naming_expect(struct naming *naming, const struct atlas_backtrace *backtrace)
+{
+	for (uint32_t i = 0; backtrace && i < backtrace->count; i++)
+		expect(naming, backtrace->frames[i]);
+}
+
+size_t naming_look_up(struct naming *naming, const struct atlas_backtrace *backtrace,
+		      struct naming_frame *frames, size_t max, size_t *end, size_t *main)
+{
+	uint32_t most = backtrace ? backtrace->count : 0, looked = 0;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < most && i < max; i++)
+		expect(naming, backtrace->frames[i]);
+	for (; looked < most && count < max; looked++) {
+		const struct naming_found *found = find(naming, backtrace->frames[looked]);
+
+		for (uint32_t i = 0; found && i < found->count && count < max; i++)
+			frames[count++] = found->frames[i];
+	}
+	/* Of one that is cut the outermost frames are not there. */
+	*end = *main = count;
+	if (looked == most)
+		*end = fold_start(frames, count, main);
+	return count;
+}
+
+/* ---- for programs ---- */
+
+size_t naming_symbols(struct naming *naming, const struct atlas_backtrace *backtrace,
+		      struct naming_symbol *symbols, size_t max)
+{
+	cleanup_free struct naming_frame *frames = calloc(max + 1, sizeof(*frames));
+	size_t end, main, count;
+
+	if (!frames)
+		return 0;
+	count = naming_look_up(naming, backtrace, frames, max, &end, &main);
+	for (size_t i = 0; i < count; i++) {
+		naming_count(naming, &frames[i]);
+		symbols[i] = frames[i].symbol;
+		symbols[i].is_start = i >= end;
+	}
+	if (main < count)
+		symbols[main].function = "main";
+	return count;
+}
+
+/* ---- what has no name ---- */
+
+void naming_count(struct naming *naming, const struct naming_frame *frame)
+{
+	if (!frame->module || frame->symbol.is_inlined)
+		return;
+	naming->modules.items[frame->module->id].shown++;
+	naming->modules.items[frame->module->id].unnamed += !frame->symbol.function;
+}
+
+void naming_restart(struct naming *naming)
+{
+	for (size_t i = 0; i < naming->modules.count; i++)
+		naming->modules.items[i] = (struct naming_counts){ 0 };
+}
+
+static void add_reason(const struct naming *naming, struct naming_missing *missing)
+{
+	struct resolve_state state;
+	unsigned i = 0;
+
+	while (resolve_state(naming->resolve, i, &state) &&
+	       strcmp(state.module, missing->module->path) != 0)
+		i++;
+	if (!resolve_state(naming->resolve, i, &state))
+		return;
+	missing->text = *state.text ? state.text : NULL;
+	missing->advice = state.advice;
+	missing->is_exhausted = state.reason == RESOLVE_SPECIAL ||
+				(state.reason == RESOLVE_NO_SYMBOLS && !state.advice);
+}
+
+static struct naming_missing describe(const struct naming *naming,
+				      const struct atlas_module *module)
+{
+	struct naming_missing missing = {
+		.module = module,
+		.shown = naming->modules.items[module->id].shown,
+		.unnamed = naming->modules.items[module->id].unnamed,
+	};
+
+	strncat(missing.build_id, module->build_id, sizeof(missing.build_id) - 1);
+	add_reason(naming, &missing);
+	return missing;
+}
+
+static bool is_before(const struct naming_missing *a, const struct naming_missing *b)
+{
+	if (a->is_exhausted != b->is_exhausted)
+		return b->is_exhausted;
+	return a->unnamed > b->unnamed;
+}
+
+/* Puts it where it belongs; the last of a full list falls out. */
+static void insert(struct naming_missing *list, size_t count, size_t max,
+		   const struct naming_missing *missing)
+{
+	size_t place = count < max ? count : max;
+
+	while (place && is_before(missing, &list[place - 1])) {
+		if (place < max)
+			list[place] = list[place - 1];
+		place--;
+	}
+	if (place < max)
+		list[place] = *missing;
+}
+
+size_t naming_missing(const struct naming *naming, struct naming_missing *list, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < naming->modules.count; i++) {
+		struct naming_missing missing;
+
+		if (!naming->modules.items[i].unnamed)
+			continue;
+		missing = describe(naming, naming->atlas->module_list.items[i]);
+		insert(list, count++, max, &missing);
+	}
+	return count;
+}
+
+/* ---- begin and end ---- */
+
+int naming_create(struct naming **result, const struct atlas *atlas,
+		  const struct naming_files *files, struct error *err)
+{
+	const struct resolve_options options = {
+		.inlines = true,
+		.demangle = DEMANGLE_SHORT,
+		.full_path = true,
+		.root = files ? files->root : NULL,
+		.debug_dir = files ? files->debug_dir : NULL,
+		.maps = files ? files->maps : NULL,
+		.map_count = files ? files->map_count : 0,
+	};
+	struct naming *naming = calloc(1, sizeof(*naming));
+	int rc;
+
+	if (!naming)
+		return error_set(err, ENOMEM, "no memory for names");
+	naming->atlas = atlas;
+	table_init(&naming->found);
+	rc = resolve_create(&naming->resolve, &options, err);
+	if (rc) {
+		naming_destroy(naming);
+		return rc;
+	}
+	*result = naming;
+	return 0;
+}
+
+void naming_destroy(struct naming *naming)
+{
+	if (!naming)
+		return;
+	resolve_destroy(naming->resolve);
+	table_free(&naming->found);
+	pool_free(&naming->pool);
+	free(naming->modules.items);
+	free(naming);
+}

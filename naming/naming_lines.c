@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames as people read them. */
+#include "naming/naming_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "naming/shorten.h"
+
+#define LOOK_MAX 192 /* frames of a backtrace that are looked at from within */
+
+/* ---- one frame ---- */
+
+static void write_address(char *text, const struct naming_frame *frame)
+{
+	if (frame->module)
+		snprintf(text, NAMING_TEXT_MAX, "%.100s+0x%" PRIx64,
+			 naming_base_name(frame->module->path),
+			 frame->symbol.address - frame->module->from);
+	else
+		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, frame->symbol.address);
+}
+
+/* The program itself needs no mention behind each of its functions. */
+static void write_frame(const struct naming *naming, char *text, const struct naming_frame *frame)
+{
+	const struct naming_symbol *symbol = &frame->symbol;
+	cleanup_free char *name = symbol->function ? strdup(symbol->function) : NULL;
+
+	if (!name) {
+		write_address(text, frame);
+		return;
+	}
+	shorten_name(name);
+	if (symbol->file && symbol->line && !symbol->is_runtime)
+		snprintf(text, NAMING_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
+			 naming_base_name(symbol->file), symbol->line);
+	else if (!frame->module || symbol->is_runtime ||
+		 atlas_is_program(naming->atlas, frame->module->path))
+		snprintf(text, NAMING_TEXT_MAX, "%.*s", SHORTEN_MAX, name);
+	else
+		snprintf(text, NAMING_TEXT_MAX, "%.*s (%.60s)", SHORTEN_MAX, name,
+			 naming_base_name(frame->module->path));
+}
+
+void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text)
+{
+	struct naming_frame frame = {
+		.symbol = *symbol,
+		.module = atlas_module_at(naming->atlas, symbol->address - 1),
+	};
+	char name[SHORTEN_MAX];
+
+	naming_classify(&frame);
+	naming_count(naming, &frame);
+	write_frame(naming, text, &frame);
+	if (!symbol->function || !naming_is_c_library(&frame))
+		return;
+	snprintf(name, sizeof(name), "%s", symbol->function);
+	shorten_public(name);
+	snprintf(text, NAMING_TEXT_MAX, "%s", name);
+}
+
+/* ---- a backtrace ---- */
+
+struct shown {
+	struct naming_line *lines;
+	size_t count, max;
+};
+
+static void show(struct naming *naming, struct shown *shown, const struct naming_frame *frame,
+		 const char *known)
+{
+	char text[NAMING_TEXT_MAX];
+
+	if (known)
+		snprintf(text, sizeof(text), "%s", known);
+	else
+		write_frame(naming, text, frame);
+	if (!known)
+		naming_count(naming, frame);
+	if (shown->count && !strcmp(shown->lines[shown->count - 1].text, text)) {
+		shown->lines[shown->count - 1].times++;
+		return;
+	}
+	if (shown->count == shown->max)
+		return;
+	memcpy(shown->lines[shown->count].text, text, sizeof(text));
+	shown->lines[shown->count].is_runtime = frame->symbol.is_runtime;
+	shown->lines[shown->count++].times = 1;
+}
+
+/* What the program called of the runtime says what it was about; not if it is a name within. */
+static void show_called(struct naming *naming, struct shown *shown,
+			const struct naming_frame *frame)
+{
+	bool is_library = naming_is_c_library(frame);
+	char name[SHORTEN_MAX];
+
+	if (!frame->symbol.function)
+		return;
+	snprintf(name, sizeof(name), "%s", frame->symbol.function);
+	if (is_library)
+		shorten_public(name);
+	if (name[0] != '_')
+		show(naming, shown, frame, is_library ? name : NULL);
+}
+
+/* Nothing of the program's own: what the runtime takes for itself, mostly at its start. */
+static void show_runtime(struct naming *naming, struct shown *shown,
+			 const struct naming_frame *frame)
+{
+	char text[NAMING_TEXT_MAX];
+	const char *module = frame->module ? naming_base_name(frame->module->path) : "runtime";
+	cleanup_free char *name = frame->symbol.function ? strdup(frame->symbol.function) : NULL;
+
+	if (name && name[0] != '_') {
+		shorten_name(name);
+		snprintf(text, sizeof(text), "%.*s (%.60s itself)", SHORTEN_MAX, name, module);
+	} else
+		snprintf(text, sizeof(text), "(%.60s itself)", module);
+	show(naming, shown, frame, text);
+}
+
+/* Where the program's own code begins: what is further in is its language's runtime. */
+static size_t skip_runtime(const struct naming_frame *frames, size_t end)
+{
+	size_t first = 0;
+
+	while (first < end && frames[first].symbol.is_runtime)
+		first++;
+	return first;
+}
+
+size_t naming_lines(struct naming *naming, const struct atlas_backtrace *backtrace,
+		    struct naming_line *lines, size_t max)
+{
+	struct naming_frame frames[LOOK_MAX];
+	struct shown shown = { .lines = lines, .max = max };
+	size_t first, end, main;
+
+	naming_look_up(naming, backtrace, frames, LOOK_MAX, &end, &main);
+	first = skip_runtime(frames, end);
+	if (end && first == end) {
+		show_runtime(naming, &shown, &frames[end - 1]);
+		return shown.count;
+	}
+	if (first)
+		show_called(naming, &shown, &frames[first - 1]);
+	for (size_t i = first; i < end && shown.count < max; i++)
+		if (i == first || !frames[i].symbol.is_runtime)
+			show(naming, &shown, &frames[i], i == main ? "main" : NULL);
+	return shown.count;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NAMING_PARTS_H
+#define NAMING_PARTS_H
+
+/* What the files of this room share. Nobody else includes it. */
+
+#include "base/pool.h"
+#include "base/table.h"
+#include "naming/naming.h"
+
+/* A function at an address, and what it is beyond its name. */
+struct naming_frame {
+	struct naming_symbol symbol;
+	const struct atlas_module *module; /* NULL: in none */
+};
+
+/* What was found at an address: a function, and the calls that were inlined there. */
+struct naming_found {
+	uint64_t address;
+	uint32_t count;
+	struct naming_frame frames[];
+};
+
+struct naming_counts {
+	uint64_t shown, unnamed;
+};
+
+struct naming {
+	const struct atlas *atlas;
+	struct resolve *resolve;
+	struct {
+		struct naming_counts *items; /* by module of the atlas, of those that are mapped */
+		size_t count, capacity;
+	} modules;
+	struct pool pool;
+	struct table found; /* struct naming_found, by address */
+	uint32_t ids;	    /* that were given */
+};
+
+/* Sees whether it is of the language's runtime: file, function and module of the symbol are set. */
+void naming_classify(struct naming_frame *frame);
+
+void naming_count(struct naming *naming, const struct naming_frame *frame);
+
+/* Is the frame in the C library, whose names without a leading underscore are public? */
+bool naming_is_c_library(const struct naming_frame *frame);
+
+/*
+ * Looks up a backtrace from within. Fills at most max frames and returns how many; *end: how many
+ * of them do not only lead from the start of the program or thread to its own code. *main: the one
+ * that must be main, or what is returned.
+ */
+size_t naming_look_up(struct naming *naming, const struct atlas_backtrace *backtrace,
+		      struct naming_frame *frames, size_t max, size_t *end, size_t *main);
+
+/* What stands behind the last slash. */
+const char *naming_base_name(const char *path);
+
+#endif
