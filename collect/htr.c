@@ -276,8 +276,14 @@ inline_ void draft_others(struct draft *draft, struct htr_model *model,
 		SET(draft, call, call->call - (model->call + 1));
 	model->call = call->call;
 	if (call->related) {
-		draft->rules |= HTR_RELATED_NEAR;
-		SET(draft, related, call->related - call->object);
+		uint64_t step = call->related - call->object;
+
+		/* A second object lies near the first; a number does not. */
+		if (magnitude(step) <= magnitude(call->related))
+			draft->rules |= HTR_RELATED_NEAR;
+		else
+			step = call->related;
+		SET(draft, related, step);
 	}
 	if (call->result && call->result == call->object)
 		draft->rules |= HTR_RESULT_NEAR;

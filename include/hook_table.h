@@ -45,7 +45,7 @@ struct operation_facts {
 #define OCTAL(name)	{ #name, ARGUMENT_OCTAL }
 #define TEXT(name)	{ #name, ARGUMENT_TEXT }
 #define TIME(name)	{ #name, ARGUMENT_TIME }
-/* Options of a row that only the stubs need. */
+/* An option of a row that only the stubs need. */
 #define RELATED(value)
 
 /* The columns between operation and arguments are C for the stubs and dropped here. */

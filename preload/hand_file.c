@@ -105,7 +105,8 @@ EXPORT int dup2(int oldfd, int newfd)
 	BEGIN(dup2, MOMENT_ENTER, newfd, 0, real.dup2(oldfd, newfd))
 	result = real.dup2(oldfd, newfd);
 	call_returned(&call);
-	return duplicate_event(&call, oldfd, newfd, result, ARGUMENTS(DECIMAL(oldfd)));
+	return duplicate_event(&call, oldfd, newfd, result,
+			       ARGUMENTS(DECIMAL(oldfd), DECIMAL(newfd)));
 }
 
 EXPORT int dup3(int oldfd, int newfd, int flags)
@@ -115,7 +116,8 @@ EXPORT int dup3(int oldfd, int newfd, int flags)
 	BEGIN(dup3, MOMENT_ENTER, newfd, 0, real.dup3(oldfd, newfd, flags))
 	result = real.dup3(oldfd, newfd, flags);
 	call_returned(&call);
-	return duplicate_event(&call, oldfd, newfd, result, ARGUMENTS(DECIMAL(oldfd), HEX(flags)));
+	return duplicate_event(&call, oldfd, newfd, result,
+			       ARGUMENTS(DECIMAL(oldfd), HEX(flags), DECIMAL(newfd)));
 }
 
 /*
@@ -142,7 +144,8 @@ static int fcntl_event(struct call *call, int oldfd, int command, const void *le
 	int flags = command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
 
 	return fd_event(call, result,
-			ARGUMENTS(DECIMAL(oldfd), DECIMAL((intptr_t)least), HEX(flags)));
+			ARGUMENTS(DECIMAL(oldfd), DECIMAL((intptr_t)least), HEX(flags),
+				  DECIMAL(command)));
 }
 
 EXPORT int fcntl(int oldfd, int command, ...)
@@ -182,10 +185,10 @@ static int pipe_event(struct call *call, const int *fds, int result, int flags, 
 {
 	for (int end = 1; end >= 0; end--) {
 		int peer = result ? -1 : fds[!end];
-		struct call_argument arguments[] = { DECIMAL(peer), HEX(flags), { 0 } };
+		const struct call_argument *arguments =
+			with_flags ? ARGUMENTS(DECIMAL(peer), HEX(flags), HEX(WORD(fds)))
+				   : ARGUMENTS(DECIMAL(peer), HEX(WORD(fds)));
 
-		if (!with_flags)
-			arguments[1].kind = ARGUMENT_NONE;
 		if (result && end)
 			continue;
 		call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
@@ -232,7 +235,8 @@ EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
 	call_returned(&call);
 	EVENT(.resource = RESOURCE_FD, .operation = fd == -1 ? OPERATION_ALLOC : OPERATION_USE,
 	      .moment = MOMENT_LEAVE, .failed = result < 0, .object = WORD(result), .size = 1,
-	      .result = WORD(result), .arguments = ARGUMENTS(HEX(flags)));
+	      .result = WORD(result),
+	      .arguments = ARGUMENTS(HEX(flags), DECIMAL(fd), HEX(WORD(mask))));
 	call_end(&call);
 	return result;
 }

@@ -46,7 +46,8 @@ EXPORT void *mmap(void *address, size_t length, int prot, int flags, int fd, off
 	if (flags & MAP_FIXED && result != MAP_FAILED)
 		lost(&call, 1, result, length);
 	return gained(&call, result, length, NULL,
-		      ARGUMENTS(DECIMAL(length), HEX(prot), HEX(flags), DECIMAL(fd), HEX(offset)));
+		      ARGUMENTS(DECIMAL(length), HEX(prot), HEX(flags), DECIMAL(fd), HEX(offset),
+				HEX(address)));
 }
 
 EXPORT void *mmap64(void *address, size_t length, int prot, int flags, int fd, off64_t offset)
@@ -60,7 +61,8 @@ EXPORT void *mmap64(void *address, size_t length, int prot, int flags, int fd, o
 	if (flags & MAP_FIXED && result != MAP_FAILED)
 		lost(&call, 1, result, length);
 	return gained(&call, result, length, NULL,
-		      ARGUMENTS(DECIMAL(length), HEX(prot), HEX(flags), DECIMAL(fd), HEX(offset)));
+		      ARGUMENTS(DECIMAL(length), HEX(prot), HEX(flags), DECIMAL(fd), HEX(offset),
+				HEX(address)));
 }
 
 /* The old range stays if it was copied (length 0: a second mapping) or is to be left. */
@@ -84,7 +86,8 @@ EXPORT void *mremap(void *old, size_t length, size_t new_length, int flags, ...)
 	if (length && !(flags & MREMAP_DONTUNMAP) && result != MAP_FAILED)
 		lost(&call, 1, old, length);
 	return gained(&call, result, new_length, old,
-		      ARGUMENTS(DECIMAL(length), DECIMAL(new_length), HEX(flags)));
+		      ARGUMENTS(DECIMAL(length), DECIMAL(new_length), HEX(flags),
+				HEX(new_address)));
 }
 
 /* The break has moved by so much from where it was, or should have. */

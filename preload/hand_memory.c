@@ -74,7 +74,8 @@ static void *resize(void *ptr, size_t size)
  * A block that was moved was lost at entry and gained at return; both are published after it, and
  * nobody can have had the old address in between but through a later event.
  */
-static void *realloc_event(struct call *call, void *old, size_t size, void *result)
+static void *realloc_event(struct call *call, void *old, size_t size, void *result,
+			   const struct call_argument *arguments)
 {
 	bool is_free = old && !size && !result; /* glibc's realloc(p, 0) */
 
@@ -92,7 +93,8 @@ static void *realloc_event(struct call *call, void *old, size_t size, void *resu
 					 .object = WORD(result),
 					 .related = WORD(old),
 					 .size = size,
-					 .result = WORD(result) });
+					 .result = WORD(result),
+					 .arguments = arguments });
 	call_end(call);
 	return result;
 }
@@ -104,7 +106,7 @@ EXPORT void *realloc(void *ptr, size_t size)
 	BEGIN(realloc, MOMENT_ENTER, ptr, 0, resize(ptr, size))
 	result = resize(ptr, size);
 	call_returned(&call);
-	return realloc_event(&call, ptr, size, result);
+	return realloc_event(&call, ptr, size, result, NO_ARGUMENTS);
 }
 
 static void *resize_array(void *ptr, size_t count, size_t size)
@@ -123,7 +125,8 @@ EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 	BEGIN(reallocarray, MOMENT_ENTER, ptr, 0, resize_array(ptr, count, size))
 	result = resize_array(ptr, count, size);
 	call_returned(&call);
-	return realloc_event(&call, ptr, count * size, result);
+	return realloc_event(&call, ptr, count * size, result,
+			     ARGUMENTS(DECIMAL(count), DECIMAL(size)));
 }
 
 EXPORT int posix_memalign(void **where, size_t alignment, size_t size)
@@ -136,7 +139,7 @@ EXPORT int posix_memalign(void **where, size_t alignment, size_t size)
 	call.error = result;
 	EVENT(.resource = RESOURCE_MEMORY, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = result ? 0 : WORD(*where), .size = size,
-	      .result = WORD(result), .arguments = ARGUMENTS(DECIMAL(alignment)));
+	      .result = WORD(result), .arguments = ARGUMENTS(DECIMAL(alignment), HEX(where)));
 	call_end(&call);
 	return result;
 }

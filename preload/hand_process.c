@@ -99,7 +99,7 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
 	      real.posix_spawn(pid, path, actions, attributes, argv, envp))
 	result = real.posix_spawn(pid ? pid : &own, path, actions, attributes, argv, envp);
 	call_returned(&call);
-	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path)));
+	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path), HEX(pid), HEX(actions), HEX(attributes), HEX(argv), HEX(envp)));
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict path,
@@ -114,7 +114,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict path,
 	      real.posix_spawnp(pid, path, actions, attributes, argv, envp))
 	result = real.posix_spawnp(pid ? pid : &own, path, actions, attributes, argv, envp);
 	call_returned(&call);
-	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path)));
+	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path), HEX(pid), HEX(actions), HEX(attributes), HEX(argv), HEX(envp)));
 }
 
 /* A child is given back when its end was told, not when it was stopped or continued. */
@@ -146,7 +146,7 @@ EXPORT pid_t wait(int *status)
 	result = real.wait(status ? status : &own);
 	call_returned(&call);
 	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(HEX(own)));
+	return wait_event(&call, result, own, ARGUMENTS(HEX(own), HEX(status)));
 }
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
@@ -159,7 +159,7 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	result = real.waitpid(pid, status ? status : &own, options);
 	call_returned(&call);
 	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own)));
+	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own), HEX(status)));
 }
 
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
@@ -172,7 +172,7 @@ EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 	result = real.wait3(status ? status : &own, options, usage);
 	call_returned(&call);
 	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(HEX(options), HEX(own)));
+	return wait_event(&call, result, own, ARGUMENTS(HEX(options), HEX(own), HEX(status), HEX(usage)));
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
@@ -185,7 +185,7 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 	result = real.wait4(pid, status ? status : &own, options, usage);
 	call_returned(&call);
 	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own)));
+	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own), HEX(status), HEX(usage)));
 }
 
 /* As the other functions of waiting have it. */
@@ -229,7 +229,8 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	      .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = result ? 0 : WORD(said->si_pid),
 	      .result = WORD(result),
-	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options), HEX(status)));
+	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options), HEX(status),
+				   HEX(info)));
 	call_end(&call);
 	return result;
 }
@@ -328,49 +329,49 @@ static int exec_failed(struct call *call, const struct call_argument *arguments)
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	BEGIN(execve, MOMENT_SPLIT, 0, 0, real.execve(path, argv, envp))
-	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
 	real.execve(path, argv, envp);
-	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
 	BEGIN(execv, MOMENT_SPLIT, 0, 0, real.execv(path, argv))
-	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv)));
 	real.execv(path, argv);
-	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv)));
 }
 
 EXPORT int execvp(const char *path, char *const argv[])
 {
 	BEGIN(execvp, MOMENT_SPLIT, 0, 0, real.execvp(path, argv))
-	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv)));
 	real.execvp(path, argv);
-	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv)));
 }
 
 EXPORT int execvpe(const char *path, char *const argv[], char *const envp[])
 {
 	BEGIN(execvpe, MOMENT_SPLIT, 0, 0, real.execvpe(path, argv, envp))
-	exec_begins(&call, ARGUMENTS(TEXT(path)));
+	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
 	real.execvpe(path, argv, envp);
-	return exec_failed(&call, ARGUMENTS(TEXT(path)));
+	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	BEGIN(fexecve, MOMENT_SPLIT, fd, 0, real.fexecve(fd, argv, envp))
-	exec_begins(&call, ARGUMENTS(DECIMAL(fd)));
+	exec_begins(&call, ARGUMENTS(DECIMAL(fd), HEX(argv), HEX(envp)));
 	real.fexecve(fd, argv, envp);
-	return exec_failed(&call, ARGUMENTS(DECIMAL(fd)));
+	return exec_failed(&call, ARGUMENTS(DECIMAL(fd), HEX(argv), HEX(envp)));
 }
 
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	BEGIN(execveat, MOMENT_SPLIT, dirfd, 0, real.execveat(dirfd, path, argv, envp, flags))
-	exec_begins(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags)));
+	exec_begins(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), HEX(argv), HEX(envp)));
 	real.execveat(dirfd, path, argv, envp, flags);
-	return exec_failed(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags)));
+	return exec_failed(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), HEX(argv), HEX(envp)));
 }
 
 /*
@@ -421,9 +422,9 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	TAKE_LIST(list, arg, false);
 	{
 		BEGIN(execl, MOMENT_SPLIT, 0, 0, real.execv(path, list.argv))
-		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 		real.execv(path, list.argv);
-		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 	}
 }
 
@@ -434,9 +435,9 @@ EXPORT int execlp(const char *path, const char *arg, ...)
 	TAKE_LIST(list, arg, false);
 	{
 		BEGIN(execlp, MOMENT_SPLIT, 0, 0, real.execvp(path, list.argv))
-		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 		real.execvp(path, list.argv);
-		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 	}
 }
 
@@ -447,9 +448,9 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	TAKE_LIST(list, arg, true);
 	{
 		BEGIN(execle, MOMENT_SPLIT, 0, 0, real.execve(path, list.argv, list.envp))
-		exec_begins(&call, ARGUMENTS(TEXT(path)));
+		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 		real.execve(path, list.argv, list.envp);
-		return exec_failed(&call, ARGUMENTS(TEXT(path)));
+		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
 	}
 }
 
@@ -489,7 +490,7 @@ EXPORT int prctl(int option, ...)
 	name = result ? NULL : (const char *)a;
 	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_USE, .moment = MOMENT_LEAVE,
 	      .failed = result != 0, .object = call.thread->slot.pthread, .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT(name)));
+	      .arguments = ARGUMENTS(TEXT(name), DECIMAL(option)));
 	call_end(&call);
 	return result;
 }

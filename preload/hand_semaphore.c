@@ -124,7 +124,8 @@ static enum moment moment_of(const struct call *call, const struct sembuf *opera
 
 /* One part for each operation, the last one as part 0. */
 static void tell_operations(struct call *call, int id, const struct sembuf *operations,
-			    size_t count, int result, const struct timespec *limit)
+			    size_t count, int result, const struct timespec *limit,
+			    bool with_limit)
 {
 	static const struct sembuf none;
 	bool readable = !result || can_read(call, operations, count);
@@ -133,6 +134,11 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;
 		int64_t number = done->sem_num, operation = done->sem_op;
+		const struct call_argument *arguments =
+			with_limit ? ARGUMENTS(DECIMAL(number), DECIMAL(operation), TIME(limit),
+					       HEX(operations), DECIMAL(count))
+				   : ARGUMENTS(DECIMAL(number), DECIMAL(operation), HEX(operations),
+					       DECIMAL(count));
 
 		call_event(call,
 			   &(struct call_event){
@@ -144,8 +150,7 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 				   .failed = result != 0,
 				   .object = WORD(id),
 				   .result = WORD(result),
-				   .arguments = ARGUMENTS(DECIMAL(number), DECIMAL(operation),
-							  TIME(limit)),
+				   .arguments = arguments,
 			   });
 	}
 }
@@ -161,7 +166,7 @@ EXPORT int semop(int id, struct sembuf *operations, size_t count)
 		call_sleeps(&call);
 	result = real.semop(id, operations, count);
 	call_returned(&call);
-	tell_operations(&call, id, operations, count, result, NULL);
+	tell_operations(&call, id, operations, count, result, NULL, false);
 	call_end(&call);
 	return result;
 }
@@ -176,7 +181,7 @@ EXPORT int semtimedop(int id, struct sembuf *operations, size_t count, const str
 		call_sleeps(&call);
 	result = real.semtimedop(id, operations, count, limit);
 	call_returned(&call);
-	tell_operations(&call, id, operations, count, result, limit);
+	tell_operations(&call, id, operations, count, result, limit, true);
 	call_end(&call);
 	return result;
 }

@@ -114,7 +114,7 @@ EXPORT int shmget(key_t key, size_t size, int flags)
 	call_returned(&call);
 	EVENT(.resource = RESOURCE_SEGMENT, .operation = makes ? OPERATION_ALLOC : OPERATION_USE,
 	      .moment = MOMENT_LEAVE, .failed = result < 0, .object = WORD(result), .size = size,
-	      .result = WORD(result), .arguments = ARGUMENTS(HEX(key), HEX(flags)));
+	      .result = WORD(result), .arguments = ARGUMENTS(HEX(key), HEX(flags), DECIMAL(size)));
 	call_end(&call);
 	return result;
 }
@@ -137,7 +137,7 @@ EXPORT void *shmat(int shmid, const void *address, int flags)
 	EVENT(.resource = RESOURCE_ATTACHMENT, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
 	      .failed = result == (void *)-1, .object = WORD(result), .size = status.shm_segsz,
 	      .related = WORD(shmid), .result = WORD(result),
-	      .arguments = ARGUMENTS(HEX(shmid), DECIMAL(cpid), HEX(flags)));
+	      .arguments = ARGUMENTS(HEX(shmid), DECIMAL(cpid), HEX(flags), HEX(address)));
 	call_end(&call);
 	return result;
 }
@@ -159,7 +159,7 @@ EXPORT int shmctl(int shmid, int command, struct shmid_ds *status)
 		      .moment = MOMENT_ENTER, .part = 1, .object = WORD(shmid));
 	EVENT(.resource = RESOURCE_CONTROL, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
 	      .failed = result != 0, .object = WORD(shmid), .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT("IPC_RMID")));
+	      .arguments = ARGUMENTS(TEXT("IPC_RMID"), DECIMAL(command), HEX(status)));
 	call_end(&call);
 	return result;
 }

@@ -175,7 +175,8 @@ static int address_event(struct call *call, int sockfd, const struct sockaddr *a
 				 .failed = result != 0,
 				 .object = WORD(sockfd),
 				 .result = WORD(result),
-				 .arguments = ARGUMENTS(TEXT(text.family), TEXT(text.text)) });
+				 .arguments = ARGUMENTS(TEXT(text.family), TEXT(text.text),
+							DECIMAL(length)) });
 	call_end(call);
 	return result;
 }
@@ -230,7 +231,7 @@ EXPORT int accept(int sockfd, __SOCKADDR_ARG address, socklen_t *restrict length
 	result = real.accept(sockfd, address, length);
 	call_returned(&call);
 	describe_peer(&peer, address.__sockaddr__, room, length, result);
-	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text)));
+	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text), HEX(length)));
 }
 
 EXPORT int accept4(int sockfd, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
@@ -245,7 +246,7 @@ EXPORT int accept4(int sockfd, __SOCKADDR_ARG address, socklen_t *restrict lengt
 	result = real.accept4(sockfd, address, length, flags);
 	call_returned(&call);
 	describe_peer(&peer, address.__sockaddr__, room, length, result);
-	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text), HEX(flags)));
+	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text), HEX(flags), HEX(length)));
 }
 
 /* Both ends; each names the other as its peer. */
@@ -262,7 +263,8 @@ EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 		EVENT(.resource = RESOURCE_FD, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
 		      .part = (uint8_t)end, .failed = result != 0,
 		      .object = result ? 0 : WORD(fds[end]), .size = 1, .result = WORD(result),
-		      .arguments = ARGUMENTS(DECIMAL(peer), HEX(domain), HEX(type), HEX(protocol)));
+		      .arguments = ARGUMENTS(DECIMAL(peer), HEX(domain), HEX(type), HEX(protocol),
+				     HEX(fds)));
 	}
 	call_end(&call);
 	return result;
@@ -334,7 +336,8 @@ EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 		return result;
 	BEGIN(recvmsg, MOMENT_LEAVE, sockfd, 0, result)
 	call_returned(&call);
-	passed_event(&call, message, count, ARGUMENTS(DECIMAL(sockfd), HEX(flags)));
+	passed_event(&call, message, count,
+		     ARGUMENTS(DECIMAL(sockfd), HEX(flags), HEX(message)));
 	call_end(&call);
 	return result;
 }
@@ -355,7 +358,8 @@ EXPORT int recvmmsg(int sockfd, struct mmsghdr *messages, unsigned int count, in
 	call_returned(&call);
 	for (int i = 0; i < result; i++)
 		left = passed_event(&call, &messages[i].msg_hdr, left,
-				    ARGUMENTS(DECIMAL(sockfd), HEX(flags)));
+				    ARGUMENTS(DECIMAL(sockfd), HEX(flags), HEX(messages),
+					      DECIMAL(count), HEX(timeout)));
 	call_end(&call);
 	return result;
 }

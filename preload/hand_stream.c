@@ -117,7 +117,7 @@ EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE 
 	stream_lost(&call, 2, stream, fileno_of(&call, stream));
 	result = real.freopen(path, mode, stream);
 	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode)));
+	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode), HEX(stream)));
 }
 
 EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
@@ -128,7 +128,7 @@ EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FIL
 	stream_lost(&call, 2, stream, fileno_of(&call, stream));
 	result = real.freopen64(path, mode, stream);
 	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode)));
+	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode), HEX(stream)));
 }
 
 EXPORT int pclose(FILE *stream)

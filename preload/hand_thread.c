@@ -69,7 +69,7 @@ static bool is_detached(const pthread_attr_t *attributes)
  * detached is given back with its birth.
  */
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
-		   int error, bool detached)
+		   int error, bool detached, const struct call_argument *arguments)
 {
 	uint64_t time = birth ? birth_time(birth, call) : call->leave;
 
@@ -85,7 +85,8 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 					       .object = result ? 0 : WORD(*thread),
 					       .size = 1,
 					       .result = WORD(result),
-					       .time = time });
+					       .time = time,
+					       .arguments = arguments });
 	if (!result && detached)
 		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
 						       .operation = OPERATION_FREE,
@@ -143,7 +144,9 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	result = real.pthread_create(thread, attributes, birth ? thread_start : start,
 				     birth ? birth : argument);
 	call_returned(&call);
-	return created(&call, birth, thread, result, result, is_detached(attributes));
+	return created(
+		&call, birth, thread, result, result, is_detached(attributes),
+		ARGUMENTS(HEX(thread), HEX(WORD(attributes)), HEX(WORD(start)), HEX(argument)));
 }
 
 /* glibc makes it by its own pthread_create, which we do not see. */
@@ -159,7 +162,8 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	result = real.thrd_create(thread, birth ? thread_start_c11 : start,
 				  birth ? birth : argument);
 	call_returned(&call);
-	return created(&call, birth, thread, result, c11_error(result), false);
+	return created(&call, birth, thread, result, c11_error(result), false,
+		       ARGUMENTS(HEX(thread), HEX(WORD(start)), HEX(argument)));
 }
 
 /*
@@ -176,7 +180,8 @@ static void join_sleeps(struct call *call, pthread_t thread)
 	call_sleeps(call);
 }
 
-static int joined(struct call *call, pthread_t thread, int result, int error)
+static int joined(struct call *call, pthread_t thread, int result, int error,
+		  const struct call_argument *arguments)
 {
 	call->error = error;
 	if (result && error != ESRCH)
@@ -191,7 +196,8 @@ static int joined(struct call *call, pthread_t thread, int result, int error)
 					       .moment = MOMENT_LEAVE,
 					       .failed = result != 0,
 					       .object = WORD(thread),
-					       .result = WORD(result) });
+					       .result = WORD(result),
+					       .arguments = arguments });
 	call_end(call);
 	return result;
 }
@@ -204,7 +210,7 @@ EXPORT int pthread_join(pthread_t thread, void **value)
 	join_sleeps(&call, thread);
 	result = real.pthread_join(thread, value);
 	call_returned(&call);
-	return joined(&call, thread, result, result);
+	return joined(&call, thread, result, result, ARGUMENTS(HEX(value)));
 }
 
 EXPORT int thrd_join(thrd_t thread, int *value)
@@ -215,7 +221,7 @@ EXPORT int thrd_join(thrd_t thread, int *value)
 	join_sleeps(&call, thread);
 	result = real.thrd_join(thread, value);
 	call_returned(&call);
-	return joined(&call, thread, result, c11_error(result));
+	return joined(&call, thread, result, c11_error(result), ARGUMENTS(HEX(value)));
 }
 
 /*
@@ -246,7 +252,7 @@ EXPORT __attribute__((noreturn)) void pthread_exit(void *value)
 	struct call call;
 
 	if (call_begin(&call, HOOK_pthread_exit, MOMENT_ENTER, &origin, 0, 0))
-		end_call(&call, NO_ARGUMENTS);
+		end_call(&call, ARGUMENTS(HEX(value)));
 	real_ready();
 	real.pthread_exit(value);
 	__builtin_unreachable();

@@ -11,7 +11,10 @@
 /* What a row may say behind its arguments. */
 struct row {
 	enum moment moment;
+	uint64_t related;
 };
+
+#define RELATED(value) .related = WORD(value)
 
 enum {
 #define OPERATION(name, effect, moment, description) MOMENT_OF_##name = MOMENT_##moment,
@@ -28,7 +31,7 @@ enum {
 
 #define STUB_BODY(name, type, params, res, op, held, amount, ok, args, ...)                        \
 	{                                                                                          \
-		static const struct row row = { __VA_ARGS__ };                                     \
+		const struct row row = { __VA_ARGS__ };                                            \
 		const enum moment moment = row.moment ? row.moment : (enum moment)MOMENT_OF_##op;  \
 		const struct origin origin = CAPTURE_ORIGIN();                                     \
 		type result = (type)0; /* what a row holds may be its result */                    \
@@ -57,6 +60,7 @@ enum {
 				   .failed = !(ok),                                                \
 				   .object = WORD(held),                                           \
 				   .size = WORD(amount),                                           \
+				   .related = row.related,                                         \
 				   .result = WORD(result),                                         \
 				   .arguments = args,                                              \
 			   });                                                                     \
@@ -67,7 +71,7 @@ enum {
 /* The same without a result. */
 #define STUB_VOID_BODY(name, params, res, op, held, amount, ok, args, ...)                         \
 	{                                                                                          \
-		static const struct row row = { __VA_ARGS__ };                                     \
+		const struct row row = { __VA_ARGS__ };                                            \
 		const enum moment moment = row.moment ? row.moment : (enum moment)MOMENT_OF_##op;  \
 		const struct origin origin = CAPTURE_ORIGIN();                                     \
 		struct call call;                                                                  \
@@ -92,6 +96,7 @@ enum {
 				   .failed = !(ok),                                                \
 				   .object = WORD(held),                                           \
 				   .size = WORD(amount),                                           \
+				   .related = row.related,                                         \
 				   .arguments = args,                                              \
 			   });                                                                     \
 		call_end(&call);                                                                   \

@@ -123,6 +123,8 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 			continue;
 		if (kind == ARGUMENT_TEXT || kind == ARGUMENT_TIME)
 			argument->letter = 's';
+		else if (argument->letter == 's')
+			argument->letter = 'p';
 		argument->source = SWAP_FROM_ARGUMENT;
 		argument->index = i;
 		argument->name = parameter->name;

@@ -67,7 +67,13 @@ enum swap_probe {
 };
 
 /* Where a value is: in a member of the event, or among its named arguments. */
-enum swap_source { SWAP_FROM_OBJECT, SWAP_FROM_RELATED, SWAP_FROM_SIZE, SWAP_FROM_ARGUMENT };
+enum swap_source {
+	SWAP_FROM_OBJECT,
+	SWAP_FROM_RELATED,
+	SWAP_FROM_SIZE,
+	SWAP_FROM_COUNT, /* size in units of related */
+	SWAP_FROM_ARGUMENT,
+};
 
 struct swap_argument {
 	char letter; /* of SWAP: d, x, p or s */

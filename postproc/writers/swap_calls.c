@@ -55,6 +55,8 @@ static uint64_t member_of(const struct event *event, enum swap_source source)
 {
 	if (source == SWAP_FROM_OBJECT)
 		return event->object;
+	if (source == SWAP_FROM_COUNT)
+		return event->related ? event->size / event->related : 0;
 	return source == SWAP_FROM_RELATED ? event->related : event->size;
 }
 
