@@ -371,11 +371,9 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	const struct encode_name *name;
 	struct encode_packet_call packet;
 
-	if (call->record.more >= HOOK_COUNT)
-		return;
 	name = &encoder->names[call->record.more];
 	packet = (struct encode_packet_call){
-		.resource = type && call->resource && call->resource <= RESOURCES_MAX
+		.resource = type && call->resource
 				    ? call->resource
 				    : RESOURCE_EVENT,
 		.context = call->context,

@@ -2,7 +2,7 @@
 #include "collect/merge.h"
 
 #include "collect/merge_parts.h"
-#include "collect/shared.h"
+#include "collect/sound.h"
 #include "collect/ticks.h"
 
 #include <linux/membarrier.h>
@@ -14,8 +14,7 @@
 #define STUCK_NS 200000000u /* a floor that stays longer than this is not waited for */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
-#define RELEASE_STEP	 (64u << 10)  /* give the ring's room back in such portions */
-#define SAVED_MAX	 (256u << 20) /* bytes held back before floors are overruled */
+#define BATCHES_MAX	 4096u	 /* of a process, 256 MiB: then its floors are overruled */
 #define BARRIER_SLACK_NS 200000u      /* without membarrier: no store stays unseen for so long */
 
 struct merge *merge_create(struct arena *arena, const struct merge_handler *handler)
@@ -25,19 +24,23 @@ struct merge *merge_create(struct arena *arena, const struct merge_handler *hand
 	if (!merge)
 		return NULL;
 	merge->arena = arena;
+	merge->slots = arena->slots;
+	merge->slot_size = arena->slot_size;
+	merge->ring_size = arena->ring_size;
+	merge->first_slot = (char *)arena + arena->slots_offset;
+	merge->first_ring = (char *)arena + arena->rings_offset;
+	merge->clock = arena->clock;
 	merge->handler = *handler;
 	merge->barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
 	merge->round_ns = ticks_clock_ns();
 	return merge;
 }
 
-static void free_entry(struct merge *merge, struct entry *entry)
+static void free_entry(struct merge *merge, struct reader *reader, struct entry *entry)
 {
-	if (entry->saved) {
-		merge->saved -= entry->record->length;
-		free((void *)(uintptr_t)entry->record);
-	}
-	free(entry->frames);
+	merge_drop(merge, reader, entry->batch);
+	if (__builtin_expect(entry->frames != NULL, 0))
+		free(entry->frames);
 }
 
 static void free_reader(struct merge *merge, struct reader *reader)
@@ -45,7 +48,8 @@ static void free_reader(struct merge *merge, struct reader *reader)
 	if (!reader)
 		return;
 	for (uint32_t i = reader->begin; i < reader->end; i++)
-		free_entry(merge, &reader->entries[i]);
+		free_entry(merge, reader, &reader->entries[i]);
+	merge_give_back(merge, reader->batch);
 	free(reader->entries);
 	free(reader);
 }
@@ -56,6 +60,12 @@ void merge_destroy(struct merge *merge)
 		return;
 	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
 		free_reader(merge, merge->readers[i]);
+	while (merge->spare) {
+		struct batch *batch = merge->spare;
+
+		merge->spare = batch->next;
+		free(batch);
+	}
 	for (uint32_t i = 0; i < ARENA_PROCESSES; i++) {
 		if (merge->processes[i])
 			free(merge->processes[i]->threads);
@@ -72,7 +82,12 @@ void merge_forget(struct merge *merge, uint32_t index)
 	merge->processes[index] = NULL;
 }
 
-static struct reader *reader_get(struct merge *merge, uint32_t slot)
+static struct slot *slot_place(const struct merge *merge, uint32_t slot)
+{
+	return (struct slot *)(void *)(merge->first_slot + (uint64_t)slot * merge->slot_size);
+}
+
+static struct reader *reader_get(struct merge *merge, uint32_t slot, uint32_t owner)
 {
 	struct reader *reader = merge->readers[slot];
 
@@ -82,9 +97,13 @@ static struct reader *reader_get(struct merge *merge, uint32_t slot)
 	if (!reader)
 		return NULL;
 	reader->slot = slot;
-	reader->process = MERGE_NO_PROCESS;
-	reader->released = arena_slot(merge->arena, slot)->tail;
-	reader->scanned = reader->done = reader->released;
+	reader->place = slot_place(merge, slot);
+	reader->ring = merge->first_ring + (uint64_t)slot * merge->ring_size;
+	reader->ring_size = merge->ring_size;
+	reader->owner = owner;
+	reader->process = merge->processes[owner];
+	reader->thread = NO_THREAD;
+	reader->scanned = reader->released = merge->positions[slot];
 	merge->readers[slot] = reader;
 	return reader;
 }
@@ -98,20 +117,6 @@ static const struct merge_thread *entry_thread(const struct process *process, ui
 
 /* ---- entries to the handler ---- */
 
-/* Gives the producer its room back, and wakes it if it waits for it. */
-static void release(struct merge *merge, struct reader *reader)
-{
-	struct slot *slot = arena_slot(merge->arena, reader->slot);
-
-	if (reader->released == reader->done)
-		return;
-	reader->released = reader->done;
-	__atomic_store_n(&slot->tail, reader->done, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
-		shared_futex_wake(shared_low_word(&slot->tail));
-}
-
 /* The backtrace of the entry that is next; walks the remembered one on if need be. */
 static void event_frames(struct reader *reader, const struct entry *entry,
 			 struct merge_event *event)
@@ -121,7 +126,7 @@ static void event_frames(struct reader *reader, const struct entry *entry,
 	if (entry->frames) {
 		event->frames = entry->frames + 1;
 		event->frame_count = (uint32_t)entry->frames[0];
-	} else if (call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE)) {
+	} else if (!changes_backtrace(call)) {
 		event->frames = call_fresh(call);
 		event->frame_count = call->fresh;
 	} else {
@@ -140,11 +145,11 @@ static void hand_out(struct merge *merge, struct process *process, struct reader
 
 	event.record = entry->record;
 	event.time = entry->time;
-	event.late = entry->time < process->last_time;
+	event.late = entry->is_clamped || entry->time < process->last_time;
 	event.is_moved_part = entry->is_moved_part;
 	event.frame_count = 0;
 	event.thread = entry_thread(process, entry->thread);
-	if (event.late)
+	if (entry->time < process->last_time)
 		event.time = process->last_time;
 	process->last_time = event.time;
 	if (entry->record->kind == RECORD_CALL) {
@@ -152,17 +157,10 @@ static void hand_out(struct merge *merge, struct process *process, struct reader
 		process->counts.events++;
 		process->counts.late += event.late;
 	}
-	merge->handler.event(merge->handler.context, reader->process, &event);
-	if (!entry->saved) {
-		reader->done = entry->end;
-		reader->resident--;
-	}
-	if (entry->saved || entry->frames)
-		free_entry(merge, entry);
+	merge->handler.event(merge->handler.context, reader->owner, &event);
+	free_entry(merge, reader, entry);
 	reader->begin++;
 	merge->held--;
-	if (reader->done - reader->released >= RELEASE_STEP)
-		release(merge, reader);
 }
 
 static bool reader_is_before(const struct reader *a, const struct reader *b)
@@ -238,18 +236,15 @@ static void drain(struct merge *merge, struct process *process)
 	}
 }
 
-/* What must wait leaves the ring once it fills a quarter of it. */
+/* All that could be taken is: what waits on lies in our own memory. */
 static void make_way(struct merge *merge, struct reader *reader)
 {
-	if (reader->begin == reader->end)
-		reader->begin = reader->end = 0;
-	if (reader->scanned - reader->done > merge->arena->ring_size / 4)
-		for (uint32_t i = reader->begin; i < reader->end; i++)
-			if (!merge_save(merge, reader, &reader->entries[i]))
-				break;
-	if (!reader->resident)
-		reader->done = reader->scanned;
-	release(merge, reader);
+	merge_release(reader);
+	if (reader->begin != reader->end)
+		return;
+	reader->begin = reader->end = 0;
+	merge_give_back(merge, reader->batch);
+	reader->batch = NULL;
 }
 
 /* ---- a round ---- */
@@ -270,7 +265,7 @@ static void advance_clock(struct merge *merge)
 /* A time before which nothing more can be published by threads that had no floor afterwards. */
 static uint64_t horizon(struct merge *merge)
 {
-	uint64_t now = ticks_now(merge->arena->clock);
+	uint64_t now = ticks_now(merge->clock);
 
 	if (merge->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
 		return now;
@@ -285,7 +280,7 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor = floor;
 		reader->floor_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || merge->saved > SAVED_MAX ||
+	if (!floor || process->ended || process->batches > BATCHES_MAX ||
 	    merge->clock_ns - reader->floor_since > STUCK_NS)
 		return;
 	if (floor < process->limit)
@@ -306,37 +301,44 @@ static struct process *list_process(struct merge *merge, uint32_t index, uint64_
 	return process;
 }
 
+/* The reader of a slot that may be read. NULL: it may not, or there is no memory. */
+static struct reader *open_reader(struct merge *merge, uint32_t index, uint64_t now)
+{
+	const struct arena_owner *place = &merge->arena->owners[index];
+	uint32_t owner;
+
+	if (!__atomic_load_n(&place->ready, __ATOMIC_ACQUIRE))
+		return NULL;
+	if (merge->readers[index])
+		owner = merge->readers[index]->owner;
+	else
+		owner = __atomic_load_n(&place->process, __ATOMIC_RELAXED);
+	if (owner >= ARENA_PROCESSES || !list_process(merge, owner, now))
+		return NULL;
+	return reader_get(merge, index, owner);
+}
+
 /*
  * One slot: its floor, then its head, then its records, in this order, so that whatever the
  * floor no longer covers is seen.
  */
 static uint64_t visit(struct merge *merge, uint32_t index, uint64_t now)
 {
-	struct arena_owner *place = &merge->arena->owners[index];
-	struct slot *slot = arena_slot(merge->arena, index);
-	struct process *process;
-	struct reader *reader;
+	struct reader *reader = open_reader(merge, index, now);
 	uint64_t floor, head, before;
-	uint32_t owner;
 
-	if (!__atomic_load_n(&place->ready, __ATOMIC_ACQUIRE))
+	if (!reader)
 		return 0;
-	floor = __atomic_load_n(&slot->floor, __ATOMIC_ACQUIRE);
-	head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-	owner = __atomic_load_n(&place->process, __ATOMIC_RELAXED);
-	if (owner >= ARENA_PROCESSES)
-		return 0;
-	process = list_process(merge, owner, now);
-	reader = reader_get(merge, index);
-	if (!process || !reader)
-		return 0;
-	note_floor(merge, reader, process, floor);
+	floor = __atomic_load_n(&reader->place->floor, __ATOMIC_ACQUIRE);
+	head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
+	note_floor(merge, reader, reader->process, floor);
 	before = reader->scanned;
-	merge_take(merge, reader, head, process->ended);
-	if (reader->process != MERGE_NO_PROCESS)
-		process = list_process(merge, reader->process, now);
-	reader->next = process->first;
-	process->first = reader;
+	if (head != before) {
+		reader->now = ticks_now(merge->clock);
+		merge_take(merge, reader, head, reader->process->ended);
+	}
+	reader->next = reader->process->first;
+	reader->process->first = reader;
 	return reader->scanned - before;
 }
 
@@ -346,8 +348,8 @@ uint64_t merge_round(struct merge *merge)
 	uint64_t taken = 0;
 	uint64_t now;
 
-	if (used > merge->arena->slots)
-		used = merge->arena->slots;
+	if (used > merge->slots)
+		used = merge->slots;
 	advance_clock(merge);
 	now = horizon(merge);
 	merge->horizon = now;
@@ -367,21 +369,29 @@ uint64_t merge_round(struct merge *merge)
 	return taken;
 }
 
+/* What stands in a slot's ring and was not taken yet. */
+static uint64_t slot_waiting(const struct merge *merge, uint32_t index)
+{
+	const struct reader *reader = merge->readers[index];
+	struct reader fresh;
+
+	if (!__atomic_load_n(&merge->arena->owners[index].ready, __ATOMIC_ACQUIRE))
+		return 0;
+	if (!reader) {
+		fresh.scanned = merge->positions[index];
+		fresh.ring_size = merge->ring_size;
+		reader = &fresh;
+	}
+	return merge_waiting(reader, __atomic_load_n(&slot_place(merge, index)->head, __ATOMIC_ACQUIRE));
+}
+
 bool merge_is_behind(const struct merge *merge)
 {
 	uint32_t used = __atomic_load_n(&merge->arena->slots_used, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; i < used && i < merge->arena->slots; i++) {
-		struct slot *slot = arena_slot(merge->arena, i);
-		uint64_t head;
-
-		if (!__atomic_load_n(&merge->arena->owners[i].ready, __ATOMIC_ACQUIRE))
-			continue;
-		head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-		if (head - (merge->readers[i] ? merge->readers[i]->scanned : slot->tail) >=
-		    ARENA_WAKE_STEP / 2)
+	for (uint32_t i = 0; i < used && i < merge->slots; i++)
+		if (slot_waiting(merge, i) >= ARENA_WAKE_STEP / 2)
 			return true;
-	}
 	return false;
 }
 
@@ -412,9 +422,9 @@ const struct merge_thread *merge_threads(struct merge *merge, uint32_t index, ui
 	*count = 0;
 	if (!process)
 		return NULL;
-	for (uint32_t i = 0; i < merge->arena->slots; i++)
-		if (merge->readers[i] && merge->readers[i]->process == index)
-			merge_collect_lost(merge, merge->readers[i]);
+	for (uint32_t i = 0; i < merge->slots; i++)
+		if (merge->readers[i] && merge->readers[i]->owner == index)
+			merge_collect_lost(merge->readers[i]);
 	*count = process->thread_count;
 	return process->threads;
 }
@@ -423,9 +433,9 @@ const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t
 {
 	const struct reader *reader = merge->readers[index];
 
-	if (!reader || reader->process == MERGE_NO_PROCESS)
+	if (!reader || reader->thread == NO_THREAD)
 		return NULL;
-	return entry_thread(merge->processes[reader->process], reader->thread);
+	return entry_thread(reader->process, reader->thread);
 }
 
 uint64_t merge_limit(const struct merge *merge, uint32_t index)
@@ -441,12 +451,12 @@ uint64_t merge_limit(const struct merge *merge, uint32_t index)
 static void free_slot(struct merge *merge, uint32_t index)
 {
 	struct arena_owner *owner = &merge->arena->owners[index];
-	struct slot *slot = arena_slot(merge->arena, index);
 	struct reader *reader = merge->readers[index];
-	uint64_t head = slot->head;
+	struct slot *slot = slot_place(merge, index);
 
 	if (reader) {
 		merge->held -= reader->end - reader->begin;
+		merge->positions[index] = reader->scanned;
 		free_reader(merge, reader);
 		merge->readers[index] = NULL;
 	}
@@ -455,24 +465,30 @@ static void free_slot(struct merge *merge, uint32_t index)
 	slot->stack_count = 0;
 	slot->waiting = 0;
 	memset(slot->lost, 0, sizeof(slot->lost));
-	slot->tail = head;
+	slot->head = slot->tail = merge->positions[index];
 	owner->thread = 0;
 	owner->process = MERGE_NO_PROCESS;
 	owner->ready = 0;
 	__atomic_store_n(&owner->state, SLOT_FREE, __ATOMIC_RELEASE);
 }
 
+/* Whether the slot is the process's, as we know, or as it says if we have not read it. */
+static bool is_slot_of(const struct merge *merge, uint32_t slot, uint32_t process)
+{
+	const struct arena_owner *owner = &merge->arena->owners[slot];
+
+	if (merge->readers[slot])
+		return merge->readers[slot]->owner == process;
+	return owner->state != SLOT_FREE && owner->process == process;
+}
+
 void merge_free_slots(struct merge *merge, uint32_t index)
 {
-	uint32_t used = merge->arena->slots_used;
 	struct process *process = merge->processes[index];
 
-	for (uint32_t i = 0; i < used && i < merge->arena->slots; i++) {
-		struct arena_owner *owner = &merge->arena->owners[i];
-
-		if (owner->state != SLOT_FREE && owner->process == index)
+	for (uint32_t i = 0; i < merge->slots; i++)
+		if (is_slot_of(merge, i, index))
 			free_slot(merge, i);
-	}
 	if (process) {
 		free(process->threads);
 		process->threads = NULL;

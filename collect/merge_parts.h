@@ -3,8 +3,11 @@
 #define COLLECT_MERGE_PARTS_H
 
 /*
- * The merge's insides, between its parts: merge_take.c makes entries of what stands in a ring,
- * merge.c brings the entries of all rings into one order and hands them out.
+ * The merge's insides, between its parts: merge_take.c copies what stands in a ring and makes
+ * entries of it, merge.c brings the entries of all rings into one order and hands them out.
+ *
+ * The host can write whatever it likes into a ring, its slot and its owner, at any time. So every
+ * byte of them is read once, and nothing is looked at twice but in a copy of our own.
  */
 
 #include <stdbool.h>
@@ -13,17 +16,42 @@
 #include "arena.h"
 #include "collect/merge.h"
 
+/*
+ * Memory of our own that records are copied to, one behind the other. It is used anew when the last
+ * entry that has its record here is gone.
+ */
+struct batch {
+	struct batch *next; /* of those that nobody uses */
+	struct process *process;
+	uint32_t used;	  /* bytes */
+	uint32_t entries; /* whose records lie here */
+	uint64_t records[];
+};
+
+#define BATCH_SIZE (64u << 10)
+#define BATCH_ROOM (BATCH_SIZE - (uint32_t)sizeof(struct batch))
+
+_Static_assert(BATCH_ROOM >= ARENA_RECORD_MAX, "any record fits");
+
+/*
+ * What comes first at equal times, in different threads: whoever loses something; then who gains,
+ * and loses something at the same time; then who gains. In one thread the ring's order stays.
+ */
+enum rank { RANK_LOSES, RANK_GAINS_FIRST, RANK_GAINS };
+
 /* A record that waits for its turn. */
 struct entry {
 	uint64_t time;
-	uint64_t rank; /* at equal times what loses comes first */
-	const struct record *record;
+	const struct record *record; /* in the batch */
+	struct batch *batch;
 	uint64_t *frames; /* its backtrace, count first; NULL: follows from the entry before */
-	uint64_t end;	  /* position in the ring behind it */
 	uint32_t thread;  /* index into its process's threads */
-	bool saved;	  /* record is a copy of our own */
+	uint8_t rank;	  /* enum rank */
 	bool is_moved_part;
+	bool is_clamped; /* said that it happened later than now */
 };
+
+#define NO_THREAD UINT32_MAX
 
 /*
  * One slot's records in time order. Those without frames are the last ones and stand in the
@@ -32,16 +60,22 @@ struct entry {
  */
 struct reader {
 	uint32_t slot;
-	uint32_t process;
-	uint32_t thread;
+	struct slot *place; /* what only its thread and we should write */
+	const char *ring;
+	uint64_t ring_size;
+	uint32_t owner; /* index of the process that has the slot, for as long as we read it */
+	struct process *process;
+	uint32_t thread;   /* NO_THREAD: it has not said */
+	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
 	uint64_t scanned;  /* position up to which records became entries */
-	uint64_t done;	   /* position up to which the ring is not needed any more */
 	uint64_t released; /* tail as the producer knows it */
+	uint64_t now;	   /* ticks: nothing in the ring can be later */
 	uint64_t floor;
 	uint64_t floor_since;
+	struct batch *batch; /* being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
-	uint32_t resident; /* entries whose records still lie in the ring */
+	uint32_t told; /* frames that are remembered behind all that is taken */
 	uint32_t frame_count;
 	uint64_t lost[LOSS_COUNT];
 	struct reader *next; /* of the same process, in this round */
@@ -55,6 +89,7 @@ struct process {
 	uint64_t round; /* the last one that it was listed in */
 	struct merge_thread *threads;
 	uint32_t thread_count, thread_room;
+	uint32_t batches;     /* in use */
 	struct reader *first; /* in this round */
 	bool ended;
 	bool listed;
@@ -63,19 +98,25 @@ struct process {
 struct merge {
 	struct arena *arena;
 	struct merge_handler handler;
+	/* the arena's geometry as it was when we began */
+	uint32_t slots, slot_size, ring_size;
+	char *first_slot, *first_ring;
+	enum arena_clock clock;
 	bool barrier;
 	uint64_t clock_ns; /* our own active time: stops while we are stopped */
 	uint64_t round_ns;
 	uint64_t round;	  /* number of the round */
 	uint64_t horizon; /* of the round */
-	uint64_t saved;	  /* bytes of copies */
 	uint64_t held;	  /* entries that wait */
+	struct batch *spare; /* batches that nobody uses */
+	uint32_t spare_count;
 	struct merge_counts nobody;
 	uint32_t active_count;
 	uint32_t active[ARENA_PROCESSES]; /* processes with slots in this round */
 	struct process *processes[ARENA_PROCESSES];
 	struct reader *readers[ARENA_SLOTS];
 	struct reader *heap[ARENA_SLOTS];
+	uint64_t positions[ARENA_SLOTS]; /* where the slot's next reader begins */
 };
 
 /* NULL if there is no memory. */
@@ -87,13 +128,28 @@ struct process *merge_process(struct merge *merge, uint32_t index);
  */
 void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended);
 
-/* Copies an entry's record out of the ring. False if there is no memory. */
-bool merge_save(struct merge *merge, struct reader *reader, struct entry *entry);
+/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
+uint64_t merge_waiting(const struct reader *reader, uint64_t head);
+
+/* Gives the producer its room back, and wakes it if it waits for it. */
+void merge_release(struct reader *reader);
+
+/* An entry's record is not needed any more. */
+void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch);
+
+/* Gives a batch back, if there is one. */
+void merge_give_back(struct merge *merge, struct batch *batch);
 
 /* What the slot lost since it was looked at last is its present thread's. */
-void merge_collect_lost(struct merge *merge, struct reader *reader);
+void merge_collect_lost(struct reader *reader);
 
 /* ---- the remembered backtrace ---- */
+
+/* Whether the call's frames go into the remembered backtrace. */
+static inline bool changes_backtrace(const struct record_call *call)
+{
+	return !(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE));
+}
 
 /* Walks the reader's backtrace on by one record in ring order. Its end is at the array's end. */
 static inline void apply_frames(struct reader *reader, const struct record_call *call,
@@ -113,16 +169,6 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
 {
 	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;
-}
-
-static inline uint32_t call_values_size(const struct record_call *call)
-{
-	return call->numbers * 8u + ((call->text + 7u) & ~7u);
-}
-
-static inline const uint64_t *call_fresh(const struct record_call *call)
-{
-	return (const uint64_t *)((const char *)(call + 1) + call_values_size(call));
 }
 
 #endif

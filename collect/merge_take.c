@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/merge_parts.h"
+#include "collect/shared.h"
+#include "collect/sound.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CLOCK_SLACK  (1u << 22)	 /* ticks, a millisecond or some: how far processors' clocks differ */
+#define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions */
 
 struct process *merge_process(struct merge *merge, uint32_t index)
 {
@@ -11,109 +17,110 @@ struct process *merge_process(struct merge *merge, uint32_t index)
 	return merge->processes[index];
 }
 
-static bool call_is_sound(const struct record_call *call)
+/* ---- memory of our own ---- */
+
+#define SPARE_MOST 16u /* batches that are kept for the next record */
+
+void merge_give_back(struct merge *merge, struct batch *batch)
 {
-	uint32_t length = call->record.length;
-
-	return length >= sizeof(*call) &&
-	       sizeof(*call) + call_values_size(call) + call->fresh * 8u <= length;
-}
-
-static bool record_is_sound(const struct record *record)
-{
-	const struct record_module *module = (const struct record_module *)record;
-	const struct record_note *note = (const struct record_note *)record;
-	const struct record_name *name = (const struct record_name *)record;
-
-	switch ((enum record_kind)record->kind) {
-	case RECORD_CALL:
-		return call_is_sound((const struct record_call *)record);
-	case RECORD_THREAD:
-		return record->length >= sizeof(struct record_thread);
-	case RECORD_MODULE:
-		return record->length >= sizeof(*module) &&
-		       sizeof(*module) + module->path_size + module->build_id_size <=
-			       record->length;
-	case RECORD_NOTE:
-		return record->length >= sizeof(*note) && note->text <= record->length &&
-		       sizeof(*note) + note->text <= record->length;
-	case RECORD_HEAP:
-		return record->length >= sizeof(struct record_heap);
-	case RECORD_CONTEXT:
-	case RECORD_CLASS:
-		return record->length >= sizeof(*name) &&
-		       sizeof(*name) + name->name_size + name->description_size <= record->length;
-	case RECORD_PAD:
-		break;
+	if (!batch)
+		return;
+	batch->process->batches--;
+	if (merge->spare_count == SPARE_MOST) {
+		free(batch);
+		return;
 	}
-	return false;
+	batch->next = merge->spare;
+	merge->spare = batch;
+	merge->spare_count++;
 }
 
-bool merge_save(struct merge *merge, struct reader *reader, struct entry *entry)
+void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch)
 {
-	uint32_t length = entry->record->length;
-	struct record *copy;
-
-	if (entry->saved)
-		return true;
-	copy = malloc(length);
-	if (!copy)
-		return false;
-	memcpy(copy, entry->record, length);
-	copy->length = length;
-	merge->saved += length;
-	entry->record = copy;
-	entry->saved = true;
-	reader->resident--;
-	return true;
+	if (--batch->entries)
+		return;
+	if (batch == reader->batch)
+		batch->used = 0;
+	else
+		merge_give_back(merge, batch);
 }
+
+/* A fresh batch for the reader. NULL if there is no memory. */
+static struct batch *next_batch(struct merge *merge, struct reader *reader)
+{
+	struct batch *batch = merge->spare;
+
+	if (batch) {
+		merge->spare = batch->next;
+		merge->spare_count--;
+	} else {
+		batch = malloc(BATCH_SIZE);
+		if (!batch)
+			return NULL;
+	}
+	batch->process = reader->process;
+	batch->process->batches++;
+	batch->used = batch->entries = 0;
+	reader->batch = batch;
+	return batch;
+}
+
+/* Where the next record of so many bytes may be copied to. NULL if there is no memory. */
+static inline struct record *next_place(struct merge *merge, struct reader *reader, uint32_t length)
+{
+	struct batch *batch = reader->batch;
+
+	if (__builtin_expect(!batch || BATCH_ROOM - batch->used < length, 0))
+		batch = next_batch(merge, reader);
+	return batch ? (struct record *)((char *)batch->records + batch->used) : NULL;
+}
+
+/* ---- entries ---- */
 
 static bool save_frames(struct reader *reader, struct entry *entry)
 {
 	const struct record_call *call = (const struct record_call *)entry->record;
-	const uint64_t *frames = call_fresh(call);
-	uint32_t count = call->fresh;
+	const uint64_t *frames = NULL;
+	uint32_t count = 0;
 
-	if (call->record.kind != RECORD_CALL) {
-		count = 0;
-	} else if (!(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE))) {
-		apply_frames(reader, call, frames);
-		count = shown_frames(reader, call);
-		frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+	if (entry->record->kind == RECORD_CALL) {
+		frames = call_fresh(call);
+		count = call->fresh;
+		if (changes_backtrace(call)) {
+			apply_frames(reader, call, frames);
+			count = shown_frames(reader, call);
+			frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+		}
 	}
 	entry->frames = malloc((count + 1) * sizeof(uint64_t));
 	if (!entry->frames)
 		return false;
 	entry->frames[0] = count;
-	memcpy(entry->frames + 1, frames, count * sizeof(uint64_t));
+	if (count)
+		memcpy(entry->frames + 1, frames, count * sizeof(uint64_t));
 	return true;
 }
 
-/* Gives every waiting entry its own record and backtrace, so that their order is free. */
-static bool settle(struct merge *merge, struct reader *reader)
+/* Gives every waiting entry its own backtrace, so that their order is free. */
+static bool settle(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
 		struct entry *entry = &reader->entries[i];
 
-		if (entry->frames)
-			continue;
-		if (!merge_save(merge, reader, entry) || !save_frames(reader, entry))
+		if (!entry->frames && !save_frames(reader, entry))
 			return false;
 	}
 	return true;
 }
 
-static uint64_t record_rank(const struct record *record)
+static enum rank record_rank(const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
 
 	return record->kind == RECORD_CALL &&
-	       (call->moment == MOMENT_LEAVE || call->moment == MOMENT_SPLIT);
-}
-
-static inline bool is_before(const struct entry *a, uint64_t time, uint64_t rank)
-{
-	return a->time < time || (a->time == time && a->rank <= rank);
+			       (call->moment == MOMENT_LEAVE || call->moment == MOMENT_SPLIT)
+		       ? RANK_GAINS
+		       : RANK_LOSES;
 }
 
 /* For two entries: no record has more. False if there is no memory. */
@@ -140,39 +147,58 @@ static bool make_room(struct reader *reader)
 	return true;
 }
 
-/* Puts an entry where its time belongs: nearly always last. There is room for it. */
+/*
+ * What stands at a place loses something: whoever gains at the very same time in front of it goes
+ * before those who may gain what is lost here.
+ */
+static void hurry(struct reader *reader, uint32_t at)
+{
+	uint64_t time = reader->entries[at].time;
+
+	if (reader->entries[at].rank == RANK_GAINS)
+		return;
+	while (at-- > reader->begin && reader->entries[at].time == time &&
+	       reader->entries[at].rank == RANK_GAINS)
+		reader->entries[at].rank = RANK_GAINS_FIRST;
+}
+
+/*
+ * Puts an entry where its time belongs: nearly always last, and behind those of the same time. There
+ * is room for it.
+ */
 static void insert(struct merge *merge, struct reader *reader, const struct entry *entry)
 {
 	uint32_t at = reader->end++;
 	struct entry moved;
 
 	reader->entries[at] = *entry;
-	reader->resident++;
+	entry->batch->entries++;
 	merge->held++;
-	if (at == reader->begin || is_before(&reader->entries[at - 1], entry->time, entry->rank))
+	if (at == reader->begin || reader->entries[at - 1].time < entry->time)
 		return;
-	if (!settle(merge, reader))
+	if (reader->entries[at - 1].time == entry->time) {
+		hurry(reader, at);
+		return;
+	}
+	if (!settle(reader))
 		return; /* no memory: it stays behind, and is handed out late */
 	moved = reader->entries[at];
-	for (; at > reader->begin && !is_before(&reader->entries[at - 1], moved.time, moved.rank);
-	     at--)
+	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
 		reader->entries[at] = reader->entries[at - 1];
 	reader->entries[at] = moved;
+	hurry(reader, at);
 }
 
-static uint32_t add_thread(struct merge *merge, uint32_t index, int32_t thread, uint64_t pthread)
+/* NO_THREAD if there is no memory. */
+static uint32_t add_thread(struct process *process, int32_t thread, uint64_t pthread)
 {
-	struct process *process = merge_process(merge, index);
-
-	if (!process)
-		return 0;
 	if (process->thread_count == process->thread_room) {
 		uint32_t room = process->thread_room ? process->thread_room * 2 : 8;
 		struct merge_thread *threads =
 			reallocarray(process->threads, room, sizeof(*threads));
 
 		if (!threads)
-			return 0;
+			return NO_THREAD;
 		process->threads = threads;
 		process->thread_room = room;
 	}
@@ -181,144 +207,245 @@ static uint32_t add_thread(struct merge *merge, uint32_t index, int32_t thread, 
 	return process->thread_count++;
 }
 
-void merge_collect_lost(struct merge *merge, struct reader *reader)
+/* The counts of the slot's thread; NULL if nobody knows the thread. */
+static uint64_t *lost_of(const struct reader *reader)
 {
-	const uint64_t *lost = arena_slot(merge->arena, reader->slot)->lost;
-	struct process *process;
+	const struct process *process = reader->process;
 
-	if (reader->process == MERGE_NO_PROCESS)
-		return;
-	process = merge->processes[reader->process];
-	if (!process || reader->thread >= process->thread_count)
-		return;
-	for (int i = 0; i < LOSS_COUNT; i++) {
-		process->threads[reader->thread].lost[i] += lost[i] - reader->lost[i];
-		reader->lost[i] = lost[i];
+	return reader->thread < process->thread_count ? process->threads[reader->thread].lost
+						      : NULL;
+}
+
+void merge_collect_lost(struct reader *reader)
+{
+	uint64_t *lost = lost_of(reader);
+
+	for (int i = 0; lost && i < LOSS_COUNT; i++) {
+		uint64_t said = __atomic_load_n(&reader->place->lost[i], __ATOMIC_RELAXED);
+
+		/* it only grows */
+		if (said > reader->lost[i])
+			lost[i] += said - reader->lost[i];
+		reader->lost[i] = said;
 	}
 }
 
 /* The slot changes hands. What the thread before left waiting keeps its own backtraces. */
-static bool take_thread(struct merge *merge, struct reader *reader,
-			const struct record_thread *record)
+static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
-	if (record->process >= ARENA_PROCESSES)
-		return true;
-	if (!settle(merge, reader))
+	if (!settle(reader))
 		return false;
-	merge_collect_lost(merge, reader);
-	reader->process = record->process;
-	reader->thread = add_thread(merge, record->process, record->thread, record->pthread);
-	reader->frame_count = 0;
+	merge_collect_lost(reader);
+	reader->thread = add_thread(reader->process, record->thread, record->pthread);
+	reader->frame_count = reader->told = 0;
+	reader->is_closed = false;
 	return true;
 }
 
-/* A slot speaks before it said for whom: it must be the one who holds it. */
-static bool adopt(struct merge *merge, struct reader *reader)
+/* A slot may speak before it said for whom: it must be the one who holds it. */
+static bool has_thread(struct merge *merge, struct reader *reader)
 {
 	const struct arena_owner *owner = &merge->arena->owners[reader->slot];
 
-	if (owner->process >= ARENA_PROCESSES)
-		return false;
-	reader->process = owner->process;
-	reader->thread = add_thread(merge, owner->process, owner->thread,
-				    arena_slot(merge->arena, reader->slot)->pthread);
-	return true;
+	if (reader->thread == NO_THREAD)
+		reader->thread =
+			add_thread(reader->process,
+				   __atomic_load_n(&owner->thread, __ATOMIC_RELAXED),
+				   __atomic_load_n(&reader->place->pthread, __ATOMIC_RELAXED));
+	return reader->thread != NO_THREAD;
 }
 
-/* Where to count what befell a reader; what came before any process is nobody's. */
-static struct merge_counts *counts_of(struct merge *merge, const struct reader *reader)
+static void count_lost(struct merge *merge, struct reader *reader, enum loss reason)
 {
-	if (reader->process == MERGE_NO_PROCESS || !merge->processes[reader->process])
-		return &merge->nobody;
-	return &merge->processes[reader->process]->counts;
+	uint64_t *lost = has_thread(merge, reader) ? lost_of(reader) : NULL;
+
+	if (lost)
+		lost[reason]++;
 }
 
-/* The first event of a record with two. Its frames are walked on twice, to the same ones. */
-static void take_moved_part(struct merge *merge, struct reader *reader, const struct record *record)
+/*
+ * What stands in the ring makes no sense: a wild store of the host, or worse. Nothing that this
+ * thread says from here on is believed; its events are counted as lost.
+ */
+static void close_reader(struct merge *merge, struct reader *reader)
+{
+	if (reader->is_closed)
+		return;
+	count_lost(merge, reader, LOSS_DAMAGED);
+	reader->process->counts.damaged++;
+	reader->is_closed = true;
+}
+
+/* ---- records ---- */
+
+/* Whether the backtrace of a call follows from that of the one before. */
+static bool follows(struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
 
-	if (record->kind == RECORD_CALL && call->moment == MOMENT_SPLIT)
-		insert(merge, reader,
-		       &(struct entry){ .time = call->enter,
-					.record = record,
-					.end = reader->scanned,
-					.thread = reader->thread,
-					.is_moved_part = true });
-}
-
-/* One finished record. False if there is no memory to take it: it stays in the ring. */
-static bool take_record(struct merge *merge, struct reader *reader, const struct record *record,
-			uint64_t end)
-{
-	if (!record_is_sound(record)) {
-		counts_of(merge, reader)->damaged++;
+	if (record->kind != RECORD_CALL || !changes_backtrace(call))
 		return true;
-	}
-	if (record->kind == RECORD_THREAD)
-		return take_thread(merge, reader, (const struct record_thread *)record);
-	if (reader->process == MERGE_NO_PROCESS && !adopt(merge, reader))
-		return true;
-	if (!merge_process(merge, reader->process) || !make_room(reader))
+	if (call->kept > reader->told)
 		return false;
-	take_moved_part(merge, reader, record);
-	insert(merge, reader,
-	       &(struct entry){ .time = record->time,
-				.rank = record_rank(record),
-				.record = record,
-				.end = end,
-				.thread = reader->thread });
+	reader->told = call->kept + call->fresh;
 	return true;
 }
 
-static void count_abandoned(struct merge *merge, struct reader *reader)
+/* Nothing has happened later than now: it would wait for ever. Clocks may differ by a little. */
+static void set_time(struct entry *entry, uint64_t time, uint64_t now)
 {
-	struct process *process;
-
-	if (reader->process == MERGE_NO_PROCESS && !adopt(merge, reader))
-		return;
-	process = merge->processes[reader->process];
-	if (process && reader->thread < process->thread_count)
-		process->threads[reader->thread].lost[LOSS_ABANDONED]++;
+	entry->is_clamped = time > now && time - now > CLOCK_SLACK;
+	entry->time = entry->is_clamped ? now : time;
 }
 
-/* Whether a header can be believed: the host's wild stores may have hit the ring. */
-static bool header_is_sound(const struct record *record, uint32_t length, uint64_t left)
+/* Makes entries of a record. What has two events has its frames walked on twice, to the same ones. */
+static void enter(struct merge *merge, struct reader *reader, const struct record *record)
 {
-	if (length < 8 || length % 8 || length > left)
+	const struct record_call *call = (const struct record_call *)record;
+	struct entry entry = { .record = record,
+			       .batch = reader->batch,
+			       .thread = reader->thread };
+
+	reader->batch->used += record->length;
+	if (record->kind == RECORD_CALL && call->moment == MOMENT_SPLIT) {
+		entry.is_moved_part = true;
+		set_time(&entry, call->enter, reader->now);
+		insert(merge, reader, &entry);
+		entry.is_moved_part = false;
+	}
+	set_time(&entry, record->time, reader->now);
+	entry.rank = (uint8_t)record_rank(record);
+	insert(merge, reader, &entry);
+}
+
+/* A header as it was when we looked, which was once. */
+union header {
+	uint64_t whole;
+	struct {
+		uint32_t length;
+		uint8_t state, kind;
+		uint16_t more;
+	};
+};
+
+_Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
+
+/* A copy of our own. NULL if there is no memory. */
+static struct record *copy_record(struct merge *merge, struct reader *reader, union header header,
+				  const char *from)
+{
+	struct record *record = next_place(merge, reader, header.length);
+
+	if (!record)
+		return NULL;
+	memcpy(record, from, header.length);
+	memcpy(record, &header, sizeof(header));
+	return record;
+}
+
+static bool is_believed(struct reader *reader, struct record *record)
+{
+	const struct record_thread *thread = (const struct record_thread *)record;
+
+	if (!record_is_sound(record))
 		return false;
-	if (record->kind == RECORD_PAD)
+	if (record->kind == RECORD_THREAD)
+		return thread->process == reader->owner;
+	return follows(reader, record);
+}
+
+/* One finished record. False if there is no memory to take it: it stays in the ring. */
+static bool take_record(struct merge *merge, struct reader *reader, union header header,
+			const char *from)
+{
+	struct record *record;
+
+	if (reader->is_closed && header.kind != RECORD_THREAD) {
+		if (header.kind == RECORD_CALL)
+			count_lost(merge, reader, LOSS_DAMAGED);
 		return true;
-	return length >= sizeof(*record) && length <= ARENA_RECORD_MAX && record->state &&
-	       record->state <= RECORD_ABANDONED;
+	}
+	if (header.kind != RECORD_THREAD && !has_thread(merge, reader))
+		return false;
+	if (!make_room(reader))
+		return false;
+	record = copy_record(merge, reader, header, from);
+	if (!record)
+		return false;
+	if (!is_believed(reader, record))
+		close_reader(merge, reader);
+	else if (header.kind == RECORD_THREAD)
+		return take_thread(reader, (const struct record_thread *)record);
+	else
+		enter(merge, reader, record);
+	return true;
+}
+
+/* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
+static bool header_is_sound(union header header, uint64_t left)
+{
+	if (header.length < 8 || header.length % 8 || header.length > left)
+		return false;
+	if (header.kind == RECORD_PAD)
+		return true;
+	return header.length >= sizeof(struct record) && header.length <= ARENA_RECORD_MAX &&
+	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
+}
+
+uint64_t merge_waiting(const struct reader *reader, uint64_t head)
+{
+	uint64_t waiting = head - reader->scanned;
+
+	return head % 8 || waiting > reader->ring_size ? 0 : waiting;
+}
+
+void merge_release(struct reader *reader)
+{
+	struct slot *slot = reader->place;
+
+	if (reader->released == reader->scanned)
+		return;
+	reader->released = reader->scanned;
+	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+		shared_futex_wake(shared_low_word(&slot->tail));
+}
+
+/* What comes next, if so much of the ring may be looked at. False: nothing more can be taken now. */
+static bool take_next(struct merge *merge, struct reader *reader, uint64_t left, bool ended)
+{
+	uint64_t offset = reader->scanned & (reader->ring_size - 1);
+	const char *from = reader->ring + offset;
+	union header header = {
+		.whole = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE)
+	};
+
+	if (!header_is_sound(header, left < reader->ring_size - offset ? left
+								       : reader->ring_size - offset)) {
+		close_reader(merge, reader);
+		reader->scanned += left;
+		return false;
+	}
+	if (header.kind == RECORD_PAD || header.state == RECORD_ABANDONED)
+		; /* its own thread has counted it */
+	else if (header.state == RECORD_FILLING && ended)
+		count_lost(merge, reader, LOSS_ABANDONED);
+	else if (header.state == RECORD_FILLING || !take_record(merge, reader, header, from))
+		return false;
+	reader->scanned += header.length;
+	return true;
 }
 
 void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended)
 {
-	const char *ring = arena_ring(merge->arena, reader->slot);
-	uint64_t size = merge->arena->ring_size;
+	uint64_t left = merge_waiting(reader, head);
 
-	while (reader->scanned < head) {
-		uint64_t offset = reader->scanned & (size - 1);
-		const struct record *record = (const struct record *)(ring + offset);
-		uint8_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
-		uint64_t left = head - reader->scanned;
-		uint32_t length = record->length;
-
-		if (left > size - offset)
-			left = size - offset;
-		if (!header_is_sound(record, length, left)) {
-			counts_of(merge, reader)->damaged++;
-			reader->scanned = head;
-			return;
-		}
-		if (record->kind == RECORD_PAD || state == RECORD_ABANDONED)
-			; /* its own thread has counted it */
-		else if (state == RECORD_FILLING && ended)
-			count_abandoned(merge, reader);
-		else if (state == RECORD_FILLING ||
-			 !take_record(merge, reader, record, reader->scanned + length))
-			return;
-		reader->scanned += length;
+	if (!left && head != reader->scanned)
+		close_reader(merge, reader);
+	while (left && take_next(merge, reader, left, ended)) {
+		left = head - reader->scanned;
+		if (reader->scanned - reader->released >= RELEASE_STEP)
+			merge_release(reader);
 	}
 }

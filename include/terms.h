@@ -79,6 +79,7 @@ enum loss {
 	LOSS_ABANDONED, /* a record that was begun and never finished (siglongjmp, kill) */
 	LOSS_EARLY,	/* more calls before the start than the early ring holds */
 	LOSS_SEALED,	/* the program had forbidden itself to ask for the time (seccomp) */
+	LOSS_DAMAGED,	/* what its thread wrote into the ring made no sense: a wild store hit it */
 	LOSS_COUNT
 };
 

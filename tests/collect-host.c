@@ -216,6 +216,7 @@ static void scene_edges(struct producer *producer)
 
 	for (uint32_t i = 0; i < ARENA_FRAMES_MAX; i++)
 		frames[i] = 0x400000 + i;
+	say_malloc(producer, 0x500, 24, 0, 2, stack);
 	for (uint32_t length = 0; length < 10; length++)
 		say_text(producer, length);
 	for (uint32_t length = 3890; length <= 3910; length++)

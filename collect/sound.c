@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/sound.h"
+
+#include "hooks.h"
+
+#define BUILD_ID_MAX 64u
+
+/* A text of so many bytes behind a record's struct; their NUL is the last one. */
+static bool end_text(char *text, uint32_t size)
+{
+	if (!size)
+		return false;
+	text[size - 1] = 0;
+	return true;
+}
+
+static bool call_is_sound(struct record_call *call)
+{
+	uint32_t length = call->record.length;
+	char *text = (char *)(call + 1) + call->numbers * 8u;
+
+	if (length < sizeof(*call) ||
+	    length != sizeof(*call) + call_values_size(call) + call->fresh * 8u)
+		return false;
+	if (call->text)
+		end_text(text, call->text);
+	return call->record.more < HOOK_COUNT && call->operation < OPERATION_COUNT &&
+	       call->moment <= MOMENT_HALF && call->resource <= RESOURCES_MAX &&
+	       call->kept + call->fresh <= ARENA_MEMORY_MAX && call->cut <= ARENA_FRAMES_MAX;
+}
+
+static bool module_is_sound(struct record_module *module)
+{
+	return module->record.length >= sizeof(*module) &&
+	       sizeof(*module) + module->path_size + module->build_id_size <=
+		       module->record.length &&
+	       module->build_id_size <= BUILD_ID_MAX &&
+	       end_text((char *)(module + 1), module->path_size);
+}
+
+static bool note_is_sound(struct record_note *note)
+{
+	return note->record.length >= sizeof(*note) &&
+	       note->text <= note->record.length - sizeof(*note) &&
+	       end_text((char *)(note + 1), note->text);
+}
+
+static bool name_is_sound(struct record_name *name)
+{
+	char *text = (char *)(name + 1);
+
+	return name->record.length >= sizeof(*name) &&
+	       sizeof(*name) + name->name_size + name->description_size <= name->record.length &&
+	       end_text(text, name->name_size) &&
+	       end_text(text + name->name_size, name->description_size);
+}
+
+bool record_is_sound(struct record *record)
+{
+	switch ((enum record_kind)record->kind) {
+	case RECORD_CALL:
+		return call_is_sound((struct record_call *)record);
+	case RECORD_THREAD:
+		return record->length >= sizeof(struct record_thread);
+	case RECORD_MODULE:
+		return module_is_sound((struct record_module *)record);
+	case RECORD_NOTE:
+		return note_is_sound((struct record_note *)record);
+	case RECORD_HEAP:
+		return record->length >= sizeof(struct record_heap);
+	case RECORD_CONTEXT:
+	case RECORD_CLASS:
+		return name_is_sound((struct record_name *)record);
+	case RECORD_PAD:
+		break;
+	}
+	return false;
+}
