@@ -3,6 +3,7 @@
 
 #include "maps.h"
 #include "names.h"
+#include "real.h"
 #include "remote.h"
 #include "ring.h"
 #include "sys.h"
@@ -13,6 +14,17 @@
 
 /* Most bytes of texts in one record. */
 #define TEXTS_MAX (2 * ARENA_TEXT_MAX)
+
+/* The class of each hook. */
+static const uint8_t classes[HOOK_COUNT] = {
+#define HOOK(name, type, params, res, ...)	   [HOOK_##name] = RESOURCE_##res,
+#define HOOK_VOID(name, params, res, ...)	   [HOOK_##name] = RESOURCE_##res,
+#define HOOK_BY_HAND(name, type, params, res, ...) [HOOK_##name] = RESOURCE_##res,
+#include "hooks.def"
+#undef HOOK
+#undef HOOK_VOID
+#undef HOOK_BY_HAND
+};
 
 /* Frames that are looked through for a call that may have been left. */
 #define LED_HERE_MAX 64
@@ -219,23 +231,22 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 
 /*
  * Looks whether what this thread has open is still below it on the stack. Frames are compared
- * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
- * for what is called by the checking mode.
+ * only within the thread's own stack: a coroutine or a signal stack may lie anywhere.
  */
-bool call_settle(struct thread *thread, const struct origin *origin)
+static void settle(struct thread *thread, const struct origin *origin)
 {
 	struct slot *slot = &thread->slot;
 	uint64_t floor = slot->floor;
 	struct busy before;
 
 	if (!on_known_stack(thread, origin->cfa))
-		return !thread->is_judged;
+		return;
 	if (thread->busy.frame && on_known_stack(thread, thread->busy.frame) &&
 	    (thread->busy.frame <= origin->cfa ||
 	     !arch_returns_to(thread->busy.frame, thread->busy.ip)))
 		drop_busy(thread);
 	if (thread->busy.frame || !has_left(thread, origin))
-		return !thread->is_judged;
+		return;
 	if (!floor)
 		__atomic_store_n(&slot->floor, thread->last, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -246,7 +257,41 @@ bool call_settle(struct thread *thread, const struct origin *origin)
 	busy_end(thread, before);
 	/* Who owned the floor is among those that did not return. */
 	__atomic_store_n(&slot->floor, slot->open_count ? floor : 0, __ATOMIC_RELEASE);
-	return true;
+}
+
+/*
+ * Whether the real function behind the hook called this from its module, or by a jump from the
+ * stub itself.
+ */
+static bool is_of_real(enum hook_number hook, uintptr_t ip)
+{
+	return maps_are_one(ip, (uintptr_t)real_of(hook)) ||
+	       maps_are_one(ip, (uintptr_t)call_settle);
+}
+
+/*
+ * Whether the call is a part of the one that is under way: made by that one's real function, for
+ * the same object of the same class. glibc's reallocarray, for one, calls realloc through the
+ * procedure linkage table, and so comes by here a second time. What a signal handler or a callback
+ * does is not: it is called from elsewhere, or for something else.
+ */
+static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
+		    uint64_t object)
+{
+	const struct slot *slot = &thread->slot;
+	const struct arena_open *open = &slot->open[slot->open_count - 1];
+
+	return slot->open_count && slot->open_count <= ARENA_OPEN_MAX && !thread->busy.frame &&
+	       classes[open->hook] == classes[hook] && open->object == object &&
+	       open->frame > origin->cfa && is_of_real((enum hook_number)open->hook, origin->ip);
+}
+
+/* Returns false for what is not recorded: a part of another call, what the checking mode calls. */
+bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
+		 uint64_t object)
+{
+	settle(thread, origin);
+	return !thread->is_judged && !is_part(thread, origin, hook, object);
 }
 
 void call_give_up(struct thread *thread)

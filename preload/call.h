@@ -84,7 +84,8 @@ static const bool call_is_short[HOOK_COUNT] = {
 
 /* The parts of call_begin() that are rare. */
 struct thread *call_attach(void);
-bool call_settle(struct thread *thread, const struct origin *origin);
+bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
+		 uint64_t object);
 void call_show_waiting(struct call *call);
 
 /* The thread is about to end, or will never come back to what it has open: closes all of it. */
@@ -164,7 +165,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum mom
 	if (unlikely(!thread))
 		return false;
 	if (unlikely(thread->slot.open_count | (uint32_t)(thread->busy.frame != 0)))
-		if (!call_settle(thread, origin))
+		if (!call_settle(thread, origin, hook, object))
 			return false;
 	call->thread = thread;
 	call->origin = origin;

@@ -416,6 +416,14 @@ unsigned int maps_find(uintptr_t address)
 	return append(kept);
 }
 
+bool maps_are_one(uintptr_t one, uintptr_t other)
+{
+	struct dl_find_object a, b;
+
+	return _dl_find_object((void *)one, &a) == 0 && _dl_find_object((void *)other, &b) == 0 &&
+	       a.dlfo_link_map == b.dlfo_link_map;
+}
+
 void maps_check(void)
 {
 	for (unsigned int number = 0; number < maps_count(); number++) {

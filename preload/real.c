@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "hooks.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -123,6 +122,11 @@ static const struct name names[] = {
 	{ "pthread_attr_getdetachstate", (void **)&real.pthread_attr_getdetachstate },
 	{ "pthread_getattr_default_np", (void **)&real.pthread_getattr_default_np },
 };
+
+void *real_of(enum hook_number hook)
+{
+	return *names[hook].where;
+}
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
 

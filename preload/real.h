@@ -34,6 +34,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "hooks.h"
+
 /* No header has them any more: what they are called with is what their heirs are called with. */
 extern __typeof__(pthread_mutex_init) __pthread_mutex_init;
 extern __typeof__(pthread_mutex_destroy) __pthread_mutex_destroy;
@@ -77,6 +79,9 @@ struct real {
  * aligned ones, which then serve from the pool. Stubs reach it after call_begin() or real_ready().
  */
 extern struct real real;
+
+/* The real function of a hook. */
+void *real_of(enum hook_number hook);
 
 /* Finds them all. Called again while it works (dlsym may call calloc) it does nothing. */
 void real_find(void);

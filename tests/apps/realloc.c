@@ -28,5 +28,7 @@ int main(void)
 		return 1;
 	expect("realloc<memory>(0x%lx)\nrealloc<event>(0x0)", (unsigned long)old);
 	expect_print();
+	/* reallocarray calls realloc, which is not a call of the program's. */
+	printf("= 6 realloc<*\n");
 	return 0;
 }

@@ -1,0 +1,741 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls every hooked function and counts its own calls of each. It prints where its code lies
+ * ("code FIRST LAST"), since libc calls hooked functions, too, and then "NAME CALLS" for each name:
+ * what any report or format says of calls that were made from there must be this. The children that
+ * it makes count, too. A name with 0 does not exist in this libc or may not be used here.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define NAMES_MAX 512
+
+extern char **environ;
+extern const char __executable_start[], etext[];
+
+/* Shared with the children. The lock is none that is hooked. */
+static struct counts {
+	char is_locked;
+	struct {
+		char name[32];
+		unsigned int calls;
+	} of[NAMES_MAX];
+	unsigned int names;
+} *counts;
+
+static void add(const char *name, unsigned int calls)
+{
+	unsigned int i = 0;
+
+	while (__atomic_test_and_set(&counts->is_locked, __ATOMIC_ACQUIRE))
+		;
+	while (i < counts->names && strcmp(counts->of[i].name, name) != 0)
+		i++;
+	if (i == counts->names && i < NAMES_MAX)
+		strcpy(counts->of[counts->names++].name, name);
+	if (i < NAMES_MAX)
+		counts->of[i].calls += calls;
+	__atomic_clear(&counts->is_locked, __ATOMIC_RELEASE);
+}
+
+/* One call of a function, counted before it is made: it may not return. */
+#define DO(name, ...) (add(#name, 1), name(__VA_ARGS__))
+
+/* A function that no header has, or not every libc. NULL: it is not there. */
+static void *find(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	add(name, found ? 1 : 0);
+	return found;
+}
+
+static void expect(int good, const char *what)
+{
+	if (!good)
+		fprintf(stderr, "truth: %s: %m\n", what);
+}
+
+static void memory(void)
+{
+	void (*release)(void *) = (void (*)(void *))find("cfree");
+	void (*release_sized)(void *, size_t) = (void (*)(void *, size_t))find("free_sized");
+	void (*release_aligned)(void *, size_t, size_t) =
+		(void (*)(void *, size_t, size_t))find("free_aligned_sized");
+	void *block;
+
+	DO(free, DO(malloc, 70001));
+	DO(free, DO(calloc, 3, 70002));
+	block = DO(realloc, NULL, 70003);
+	DO(free, DO(realloc, block, 70004));
+	block = DO(reallocarray, NULL, 2, 70005);
+	DO(free, DO(reallocarray, block, 3, 70006));
+	if (DO(posix_memalign, &block, 64, 70007) == 0)
+		DO(free, block);
+	DO(free, DO(aligned_alloc, 64, 70016));
+	DO(free, DO(memalign, 64, 70009));
+	DO(free, DO(valloc, 70010));
+	DO(free, DO(pvalloc, 70011));
+	DO(free, NULL);
+	malloc_usable_size(NULL);
+	add("malloc_usable_size", 0); /* never recorded */
+	block = DO(malloc, 70012);
+	if (release)
+		release(block);
+	else
+		DO(free, block);
+	if (release_sized)
+		release_sized(DO(malloc, 70013), 70013);
+	if (release_aligned)
+		release_aligned(DO(aligned_alloc, 64, 70080), 64, 70080);
+}
+
+static void mappings(void)
+{
+	void *at = DO(mmap, NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	at = DO(mremap, at, 8192, 4096, 0);
+	expect(DO(munmap, at, 4096) == 0, "munmap");
+	at = DO(mmap64, NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	expect(DO(munmap, at, 4096) == 0, "munmap");
+	at = DO(sbrk, 4096);
+	expect(at != (void *)-1 && DO(brk, at) == 0, "brk");
+}
+
+static void shared_memory(void)
+{
+	char name[32];
+	int fd, id;
+	void *at;
+
+	snprintf(name, sizeof(name), "/holdtrace-truth-%d", (int)getpid());
+	fd = DO(shm_open, name, O_CREAT | O_RDWR, 0600);
+	expect(fd >= 0 && DO(close, fd) == 0, "shm_open");
+	expect(DO(shm_unlink, name) == 0, "shm_unlink");
+	id = DO(shmget, IPC_PRIVATE, 4096, 0600);
+	at = DO(shmat, id, NULL, 0);
+	expect(DO(shmdt, at) == 0, "shmdt");
+	expect(DO(shmctl, id, IPC_RMID, NULL) == 0, "shmctl");
+}
+
+static char directory[] = "/tmp/holdtrace-truth.XXXXXX";
+
+static const char *in_directory(const char *name)
+{
+	static char paths[4][64];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", directory, name);
+	return path;
+}
+
+static void files(void)
+{
+	const char *path = in_directory("file");
+	int (*open_2)(const char *, int) = (int (*)(const char *, int))find("__open_2");
+	int (*open64_2)(const char *, int) = (int (*)(const char *, int))find("__open64_2");
+	int (*openat_2)(int, const char *, int) =
+		(int (*)(int, const char *, int))find("__openat_2");
+	int (*openat64_2)(int, const char *, int) =
+		(int (*)(int, const char *, int))find("__openat64_2");
+
+	DO(close, DO(creat, path, 0600));
+	DO(close, DO(creat64, path, 0600));
+	DO(close, DO(open, path, O_RDONLY));
+	DO(close, DO(open64, path, O_RDONLY));
+	DO(close, DO(openat, AT_FDCWD, path, O_RDONLY));
+	DO(close, DO(openat64, AT_FDCWD, path, O_RDONLY));
+	DO(close, open_2(path, O_RDONLY));
+	DO(close, open64_2(path, O_RDONLY));
+	DO(close, openat_2(AT_FDCWD, path, O_RDONLY));
+	DO(close, openat64_2(AT_FDCWD, path, O_RDONLY));
+}
+
+static void temporary_files(void)
+{
+#define TEMPORARY(name, ending, ...)                         \
+	do {                                                 \
+		char path[64];                               \
+                                                             \
+		strcpy(path, in_directory("XXXXXX" ending)); \
+		DO(close, DO(name, path, ##__VA_ARGS__));    \
+	} while (0)
+	TEMPORARY(mkstemp, "");
+	TEMPORARY(mkstemp64, "");
+	TEMPORARY(mkstemps, ".c", 2);
+	TEMPORARY(mkstemps64, ".c", 2);
+	TEMPORARY(mkostemp, "", O_CLOEXEC);
+	TEMPORARY(mkostemp64, "", O_CLOEXEC);
+	TEMPORARY(mkostemps, ".c", 2, O_CLOEXEC);
+	TEMPORARY(mkostemps64, ".c", 2, O_CLOEXEC);
+}
+
+static void descriptors(void)
+{
+	sigset_t set;
+	int fds[2];
+
+	DO(close, DO(dup, 0));
+	DO(dup2, 0, 100);
+	DO(dup3, 0, 101, O_CLOEXEC);
+	DO(close, DO(fcntl, 0, F_DUPFD, 102));
+	DO(close, DO(fcntl64, 0, F_DUPFD_CLOEXEC, 102));
+	fcntl(0, F_GETFD); /* gains nothing: not recorded */
+	DO(close_range, 100, 100, 0);
+	DO(closefrom, 101);
+	expect(DO(pipe, fds) == 0 && DO(close, fds[0]) + DO(close, fds[1]) == 0, "pipe");
+	expect(DO(pipe2, fds, O_CLOEXEC) == 0 && DO(close, fds[0]) + DO(close, fds[1]) == 0,
+	       "pipe2");
+	DO(close, DO(eventfd, 0, 0));
+	DO(close, DO(timerfd_create, CLOCK_MONOTONIC, 0));
+	sigemptyset(&set);
+	DO(close, DO(signalfd, -1, &set, 0));
+	DO(close, DO(inotify_init));
+	DO(close, DO(inotify_init1, 0));
+	DO(close, DO(epoll_create, 1));
+	DO(close, DO(epoll_create1, 0));
+	DO(close, DO(memfd_create, "truth", 0));
+	DO(close, DO(posix_openpt, O_RDWR | O_NOCTTY));
+	DO(close, DO(getpt));
+	expect(DO(close, -1) == -1, "close(-1)");
+}
+
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+static int listener(void)
+{
+	int fd = DO(socket, AF_UNIX, SOCK_STREAM, 0);
+
+	expect(DO(bind, fd, (struct sockaddr *)&address, sizeof(address)) == 0, "bind");
+	listen(fd, 4);
+	return fd;
+}
+
+static int client(void)
+{
+	int fd = DO(socket, AF_UNIX, SOCK_STREAM, 0);
+
+	expect(DO(connect, fd, (struct sockaddr *)&address, sizeof(address)) == 0, "connect");
+	return fd;
+}
+
+/* A message that brings a descriptor. */
+static void send_descriptor(int to)
+{
+	char byte = 0;
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				  .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), (int[]){ 0 }, sizeof(int));
+	expect(sendmsg(to, &message, 0) == 1, "sendmsg");
+}
+
+static void receive_descriptors(int from)
+{
+	char byte;
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { &byte, 1 };
+	struct mmsghdr message = { .msg_hdr = { .msg_iov = &part,
+						.msg_iovlen = 1,
+						.msg_control = &control,
+						.msg_controllen = sizeof(control) } };
+	int fd;
+
+	expect(DO(recvmsg, from, &message.msg_hdr, 0) == 1, "recvmsg");
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	DO(close, fd);
+	message.msg_hdr.msg_controllen = sizeof(control);
+	expect(DO(recvmmsg, from, &message, 1, 0, NULL) == 1, "recvmmsg");
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	DO(close, fd);
+}
+
+static void sockets(void)
+{
+	int fds[2], server, one, two;
+
+	strcpy(address.sun_path, in_directory("socket"));
+	server = listener();
+	one = client();
+	two = client();
+	DO(close, DO(accept, server, NULL, NULL));
+	DO(close, DO(accept4, server, NULL, NULL, SOCK_CLOEXEC));
+	DO(close, one);
+	DO(close, two);
+	DO(close, server);
+	expect(DO(socketpair, AF_UNIX, SOCK_STREAM, 0, fds) == 0, "socketpair");
+	send_descriptor(fds[0]);
+	send_descriptor(fds[0]);
+	receive_descriptors(fds[1]);
+	DO(close, fds[0]);
+	DO(close, fds[1]);
+}
+
+static void streams(void)
+{
+	const char *path = in_directory("stream");
+	cookie_io_functions_t nothing = { 0 };
+	char bytes[16], *buffer = NULL;
+	wchar_t *wide = NULL;
+	size_t size;
+
+	DO(fclose, DO(fopen, path, "w"));
+	DO(fclose, DO(fopen64, path, "r"));
+	DO(fclose, DO(fdopen, DO(dup, 0), "r"));
+	DO(fclose, DO(freopen, path, "r", DO(freopen64, path, "r", DO(fopen, path, "r"))));
+	DO(fclose, DO(tmpfile));
+	DO(fclose, DO(tmpfile64));
+	DO(pclose, DO(popen, "true", "r"));
+	DO(fclose, DO(fmemopen, bytes, sizeof(bytes), "w"));
+	DO(fclose, DO(open_memstream, &buffer, &size));
+	DO(free, buffer);
+	DO(fclose, DO(open_wmemstream, &wide, &size));
+	DO(free, wide);
+	DO(fclose, DO(fopencookie, NULL, "r", nothing));
+	DO(fcloseall);
+	DO(closedir, DO(opendir, directory));
+	DO(closedir, DO(fdopendir, DO(open, directory, O_RDONLY | O_DIRECTORY)));
+}
+
+static void names(void)
+{
+	const char *from = in_directory("from"), *to = in_directory("to");
+	int here = DO(open, ".", O_RDONLY | O_DIRECTORY);
+
+	DO(close, DO(creat, from, 0600));
+	DO(rename, from, to);
+	DO(renameat, AT_FDCWD, to, AT_FDCWD, from);
+	DO(renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+	DO(link, to, from);
+	DO(unlink, from);
+	DO(linkat, AT_FDCWD, to, AT_FDCWD, from, 0);
+	DO(unlinkat, AT_FDCWD, from, 0);
+	DO(symlink, to, from);
+	DO(unlink, from);
+	DO(symlinkat, to, AT_FDCWD, from);
+	DO(chdir, directory);
+	DO(fchdir, here);
+	DO(close, here);
+	DO(mount, "/nowhere", "/nowhere", "none", 0, NULL);
+	DO(umount, "/nowhere");
+	DO(umount2, "/nowhere", 0);
+}
+
+static void *work(void *leave)
+{
+	if (leave)
+		DO(pthread_exit, NULL);
+	return NULL;
+}
+
+static int work_c11(void *leave)
+{
+	if (leave)
+		DO(thrd_exit, 1);
+	return 0;
+}
+
+static void *wait_for_ever(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+static void threads(void)
+{
+	struct timespec late = { .tv_sec = time(NULL) + 100 };
+	pthread_t thread;
+	thrd_t other;
+
+	DO(pthread_create, &thread, NULL, work, NULL);
+	DO(pthread_join, thread, NULL);
+	DO(pthread_create, &thread, NULL, work, &late);
+	DO(pthread_timedjoin_np, thread, NULL, &late);
+	DO(pthread_create, &thread, NULL, wait_for_ever, NULL);
+	DO(pthread_setname_np, thread, "waiter");
+	DO(pthread_tryjoin_np, thread, NULL);
+	DO(pthread_cancel, thread);
+	DO(pthread_clockjoin_np, thread, NULL, CLOCK_REALTIME, &late);
+	DO(pthread_create, &thread, NULL, work, NULL);
+	DO(pthread_detach, thread);
+	DO(thrd_create, &other, work_c11, NULL);
+	DO(thrd_join, other, NULL);
+	DO(thrd_create, &other, work_c11, &late);
+	DO(thrd_detach, other);
+	DO(prctl, PR_SET_NAME, "truth");
+	prctl(PR_GET_DUMPABLE); /* not recorded */
+}
+
+/* The names that programs have which were built against a libc before 2.34. */
+static int old_name(const char *name, void *object, const void *attributes)
+{
+	int (*function)(void *, const void *) = (int (*)(void *, const void *))find(name);
+
+	return function ? function(object, attributes) : -1;
+}
+
+static void mutexes(void)
+{
+	struct timespec late = { .tv_sec = time(NULL) + 100 };
+	pthread_mutexattr_t robust;
+	pthread_mutex_t mutex;
+	mtx_t other;
+
+	pthread_mutexattr_init(&robust);
+	pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+	DO(pthread_mutex_init, &mutex, &robust);
+	DO(pthread_mutex_lock, &mutex);
+	DO(pthread_mutex_trylock, &mutex);
+	DO(pthread_mutex_unlock, &mutex);
+	DO(pthread_mutex_timedlock, &mutex, &late);
+	DO(pthread_mutex_unlock, &mutex);
+	DO(pthread_mutex_clocklock, &mutex, CLOCK_REALTIME, &late);
+	DO(pthread_mutex_consistent, &mutex);
+	DO(pthread_mutex_unlock, &mutex);
+	DO(pthread_mutex_destroy, &mutex);
+	old_name("__pthread_mutex_init", &mutex, NULL);
+	old_name("__pthread_mutex_lock", &mutex, NULL);
+	old_name("__pthread_mutex_unlock", &mutex, NULL);
+	old_name("__pthread_mutex_trylock", &mutex, NULL);
+	DO(pthread_mutex_unlock, &mutex);
+	old_name("__pthread_mutex_destroy", &mutex, NULL);
+	DO(mtx_init, &other, mtx_timed);
+	DO(mtx_lock, &other);
+	DO(mtx_trylock, &other);
+	DO(mtx_unlock, &other);
+	DO(mtx_timedlock, &other, &late);
+	DO(mtx_unlock, &other);
+	DO(mtx_destroy, &other);
+}
+
+static void rwlocks(void)
+{
+	struct timespec late = { .tv_sec = time(NULL) + 100 };
+	pthread_rwlock_t lock;
+
+	DO(pthread_rwlock_init, &lock, NULL);
+	DO(pthread_rwlock_rdlock, &lock);
+	DO(pthread_rwlock_tryrdlock, &lock);
+	DO(pthread_rwlock_timedrdlock, &lock, &late);
+	DO(pthread_rwlock_clockrdlock, &lock, CLOCK_REALTIME, &late);
+	for (int i = 0; i < 4; i++)
+		DO(pthread_rwlock_unlock, &lock);
+	DO(pthread_rwlock_wrlock, &lock);
+	DO(pthread_rwlock_trywrlock, &lock);
+	DO(pthread_rwlock_unlock, &lock);
+	DO(pthread_rwlock_timedwrlock, &lock, &late);
+	DO(pthread_rwlock_unlock, &lock);
+	DO(pthread_rwlock_clockwrlock, &lock, CLOCK_REALTIME, &late);
+	DO(pthread_rwlock_unlock, &lock);
+	DO(pthread_rwlock_destroy, &lock);
+	old_name("__pthread_rwlock_init", &lock, NULL);
+	old_name("__pthread_rwlock_rdlock", &lock, NULL);
+	old_name("__pthread_rwlock_unlock", &lock, NULL);
+	old_name("__pthread_rwlock_tryrdlock", &lock, NULL);
+	DO(pthread_rwlock_unlock, &lock);
+	old_name("__pthread_rwlock_wrlock", &lock, NULL);
+	DO(pthread_rwlock_unlock, &lock);
+	old_name("__pthread_rwlock_trywrlock", &lock, NULL);
+	DO(pthread_rwlock_unlock, &lock);
+	old_name("__pthread_rwlock_destroy", &lock, NULL);
+}
+
+static void other_locks(void)
+{
+	pthread_barrier_t barrier;
+	pthread_spinlock_t spin;
+
+	DO(pthread_spin_init, &spin, PTHREAD_PROCESS_PRIVATE);
+	DO(pthread_spin_lock, &spin);
+	DO(pthread_spin_trylock, &spin);
+	DO(pthread_spin_unlock, &spin);
+	DO(pthread_spin_destroy, &spin);
+	DO(pthread_barrier_init, &barrier, NULL, 1);
+	DO(pthread_barrier_wait, &barrier);
+	DO(pthread_barrier_destroy, &barrier);
+}
+
+static int is_set;
+
+static void *signal_posix(void *cond)
+{
+	is_set = 1;
+	DO(pthread_cond_signal, cond);
+	DO(pthread_cond_broadcast, cond);
+	return NULL;
+}
+
+static void conditions(void)
+{
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct timespec past = { 0, 0 };
+	pthread_cond_t cond;
+	pthread_t thread;
+	mtx_t other;
+	cnd_t word;
+
+	DO(pthread_cond_init, &cond, NULL);
+	DO(pthread_mutex_lock, &mutex);
+	DO(pthread_create, &thread, NULL, signal_posix, &cond);
+	while (!__atomic_load_n(&is_set, __ATOMIC_RELAXED))
+		DO(pthread_cond_timedwait, &cond, &mutex, &past);
+	DO(pthread_join, thread, NULL);
+	DO(pthread_cond_clockwait, &cond, &mutex, CLOCK_REALTIME, &past);
+	DO(pthread_mutex_unlock, &mutex);
+	DO(pthread_cond_destroy, &cond);
+	DO(mtx_init, &other, mtx_plain);
+	DO(cnd_init, &word);
+	DO(mtx_lock, &other);
+	DO(cnd_timedwait, &word, &other, &past);
+	DO(mtx_unlock, &other);
+	DO(cnd_signal, &word);
+	DO(cnd_broadcast, &word);
+	DO(cnd_destroy, &word);
+	DO(mtx_destroy, &other);
+}
+
+struct meeting {
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	mtx_t other;
+	cnd_t word;
+	int state;
+};
+
+/* Each wait is woken by one signal that is sent behind the mutex, so none comes too early. */
+static void *wake(void *of)
+{
+	struct meeting *meeting = of;
+
+	DO(pthread_mutex_lock, &meeting->mutex);
+	DO(pthread_cond_signal, &meeting->cond);
+	DO(pthread_mutex_unlock, &meeting->mutex);
+	DO(mtx_lock, &meeting->other);
+	DO(cnd_signal, &meeting->word);
+	DO(mtx_unlock, &meeting->other);
+	return NULL;
+}
+
+static void meetings(void)
+{
+	struct meeting meeting = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+				   .cond = PTHREAD_COND_INITIALIZER };
+	pthread_t thread;
+
+	DO(mtx_init, &meeting.other, mtx_plain);
+	DO(cnd_init, &meeting.word);
+	DO(mtx_lock, &meeting.other);
+	DO(pthread_mutex_lock, &meeting.mutex);
+	DO(pthread_create, &thread, NULL, wake, &meeting);
+	DO(pthread_cond_wait, &meeting.cond, &meeting.mutex);
+	DO(pthread_mutex_unlock, &meeting.mutex);
+	DO(cnd_wait, &meeting.word, &meeting.other);
+	DO(mtx_unlock, &meeting.other);
+	DO(pthread_join, thread, NULL);
+	DO(cnd_destroy, &meeting.word);
+	DO(mtx_destroy, &meeting.other);
+}
+
+static void semaphores(void)
+{
+	struct timespec late = { .tv_sec = time(NULL) + 100 };
+	struct sembuf post = { 0, 1, 0 }, wait = { 0, -1, 0 };
+	sem_t sem, *named;
+	char name[40];
+	int value, set;
+
+	DO(sem_init, &sem, 0, 4);
+	DO(sem_wait, &sem);
+	DO(sem_trywait, &sem);
+	DO(sem_timedwait, &sem, &late);
+	DO(sem_clockwait, &sem, CLOCK_REALTIME, &late);
+	DO(sem_post, &sem);
+	DO(sem_getvalue, &sem, &value);
+	expect(value == 1, "sem_getvalue");
+	DO(sem_destroy, &sem);
+	snprintf(name, sizeof(name), "/holdtrace-truth-%d", (int)getpid());
+	named = DO(sem_open, name, O_CREAT, 0600, 0);
+	DO(sem_close, named);
+	DO(sem_unlink, name);
+	set = DO(semget, IPC_PRIVATE, 1, 0600);
+	expect(DO(semop, set, &post, 1) == 0, "semop");
+	expect(DO(semtimedop, set, &wait, 1, NULL) == 0, "semtimedop");
+	expect(DO(semctl, set, 0, IPC_RMID) == 0, "semctl");
+}
+
+/* A child that replaces itself by a program, or ends, in one of the ways. */
+static void be_child(const char *how)
+{
+	char path[] = "/bin/true", name[] = "true";
+	char *argv[] = { name, NULL };
+
+#define HOW(name, ...)                  \
+	if (strcmp(how, #name) == 0)    \
+		DO(name, ##__VA_ARGS__)
+	HOW(execve, path, argv, environ);
+	HOW(execv, path, argv);
+	HOW(execvp, name, argv);
+	HOW(execvpe, name, argv, environ);
+	HOW(execl, path, name, (char *)NULL);
+	HOW(execlp, name, name, (char *)NULL);
+	HOW(execle, path, name, (char *)NULL, environ);
+	HOW(execveat, AT_FDCWD, path, argv, environ, 0);
+	HOW(fexecve, DO(open, path, O_RDONLY | O_CLOEXEC), argv, environ);
+	HOW(_exit, 0);
+	HOW(_Exit, 0);
+	HOW(quick_exit, 0);
+	HOW(abort);
+	DO(_exit, 9);
+}
+
+/* Waits in one of the ways. */
+static void wait_for(unsigned int way, pid_t child)
+{
+	siginfo_t info;
+	int status;
+
+	switch (way % 5) {
+	case 0:
+		expect(DO(wait, &status) == child, "wait");
+		break;
+	case 1:
+		expect(DO(waitpid, child, &status, 0) == child, "waitpid");
+		break;
+	case 2:
+		expect(DO(wait3, &status, 0, NULL) == child, "wait3");
+		break;
+	case 3:
+		expect(DO(wait4, child, &status, 0, NULL) == child, "wait4");
+		break;
+	default:
+		expect(DO(waitid, P_PID, (id_t)child, &info, WEXITED) == 0, "waitid");
+	}
+}
+
+static void processes(void)
+{
+	static const char *const ways[] = { "execve", "execv",	  "execvp",  "execvpe", "execl",
+					    "execlp", "execle",	  "execveat", "fexecve", "_exit",
+					    "_Exit",  "quick_exit", "abort" };
+	char name[] = "true", *argv[] = { name, NULL };
+	pid_t child;
+
+	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		child = i % 2 ? DO(fork) : DO(_Fork);
+		if (!child)
+			be_child(ways[i]);
+		wait_for(i, child);
+	}
+	add("_exit", 1); /* the child's counts are the same memory, but its stack is ours */
+	child = DO(vfork);
+	if (!child)
+		_exit(0);
+	wait_for(1, child);
+	expect(DO(posix_spawn, &child, "/bin/true", NULL, NULL, argv, environ) == 0, "posix_spawn");
+	wait_for(0, child);
+	expect(DO(posix_spawnp, &child, "true", NULL, NULL, argv, environ) == 0, "posix_spawnp");
+	wait_for(0, child);
+	expect(DO(system, "true") == 0, "system");
+}
+
+static void libraries(void)
+{
+	void *handle = dlopen("libm.so.6", RTLD_NOW);
+
+	if (handle)
+		DO(dlclose, handle);
+	else
+		add("dlclose", 0);
+}
+
+static void clean_up(void)
+{
+	DIR *listed = DO(opendir, directory);
+	struct dirent *entry;
+
+	while (listed && (entry = readdir(listed)))
+		if (entry->d_name[0] != '.')
+			DO(unlinkat, dirfd(listed), entry->d_name, 0);
+	DO(closedir, listed);
+	rmdir(directory);
+}
+
+int main(void)
+{
+	void *shared = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED || !mkdtemp(directory))
+		return 1;
+	counts = shared;
+	add("mmap", 1); /* this one */
+	memory();
+	mappings();
+	shared_memory();
+	files();
+	temporary_files();
+	descriptors();
+	sockets();
+	streams();
+	names();
+	threads();
+	mutexes();
+	rwlocks();
+	other_locks();
+	conditions();
+	meetings();
+	semaphores();
+	processes();
+	libraries();
+	clean_up();
+	add("exit", 1);
+	printf("code %lx %lx\n", (unsigned long)__executable_start, (unsigned long)etext);
+	for (unsigned int i = 0; i < counts->names; i++)
+		printf("%s %u\n", counts->of[i].name, counts->of[i].calls);
+	exit(0);
+}
