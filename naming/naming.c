@@ -108,7 +108,6 @@ static int map(struct naming *naming, const struct atlas_module *module)
 		.path = module->path,
 		.from = module->from,
 		.to = module->to,
-		.base = module->has_tail ? RESOLVE_BASE_LOAD : RESOLVE_BASE_UNKNOWN,
 		.build_id = build_id,
 		.build_id_size = parse_build_id(module->build_id, build_id, sizeof(build_id)),
 	};

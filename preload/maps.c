@@ -312,7 +312,8 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
-		module->base = from - header->p_offset;
+		/* A program that is not moved begins where its file would. */
+		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
 	/* p_filesz: behind it there is only zeroed memory. */
 	if (holds(header, module->bias, (uintptr_t)module->tables.header) &&

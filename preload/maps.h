@@ -18,7 +18,7 @@
 
 struct module {
 	const char *path; /* absolute; "[vdso]"; "" where nobody knows */
-	uintptr_t base;	  /* load base: start - offset */
+	uintptr_t base;	  /* load base: the bias; where that is 0, start - offset */
 	uintptr_t start;  /* the executable segment in memory: from start to before end */
 	uintptr_t end;
 	uintptr_t bias;	 /* what to take from an address to get the ELF file's own */

@@ -62,10 +62,14 @@ static char *missing_file(const struct entry *entry, const struct resolve_option
 	return advice;
 }
 
+/* build_id: of the trace; empty: it has none. */
 static char *wrong_file(const char *build_id)
 {
 	char *advice = NULL;
 
+	if (!*build_id)
+		return strdup("install the version again that was traced, or name a copy of the "
+			      "old files with --root=DIR");
 	if (asprintf(&advice,
 		     "the trace needs build-id %s: install that version again, name a copy of the "
 		     "old files with --root=DIR, or its debug files with --debug-dir=DIR",
@@ -84,7 +88,7 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_MISSING:
 		return missing_file(entry, options);
 	case RESOLVE_WRONG_FILE:
-		return wrong_file(build_id);
+		return wrong_file(entry->build_id_size ? build_id : "");
 	case RESOLVE_WRONG_MACHINE:
 		return strdup("name a copy of the traced machine's files with --root=DIR");
 	case RESOLVE_NO_SYMBOLS:

@@ -211,10 +211,12 @@ static void settle(const struct crew *crew, struct entry *entry)
 
 	while (*place) {
 		struct resolve_ask *ask = *place;
-		bool is_code =
-			!entry->is_given_up && entry->facts.reason == RESOLVE_FINE &&
-			place_address(ask->place, &entry->facts.layout, ask->address, &ask->found);
+		bool is_usable = !entry->is_given_up && entry->facts.reason == RESOLVE_FINE;
+		bool is_code = is_usable && place_address(ask->place, &entry->facts.layout,
+							  ask->address, &ask->found);
 
+		entry->is_misfit |=
+			is_usable && !is_code && !place_fits(ask->place, &entry->facts.layout);
 		if (is_code)
 			ask->answer = find_answer(crew, entry, ask->found);
 		if (is_code && !ask->answer)

@@ -35,6 +35,7 @@ struct entry {
 	char *text, *advice; /* the reason in words, the next step; made when they are asked for */
 	char *broken;	     /* what went wrong with the children, or NULL */
 	bool is_symbols_only, is_given_up;
+	bool is_misfit; /* the range of the trace is none of the file's */
 
 	enum entry_state state;
 	struct entry *next; /* in line */

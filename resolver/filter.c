@@ -54,8 +54,7 @@ struct filter {
 	bool is_known;	   /* a line of an sp-rtrace text has been seen */
 	size_t passed;	   /* bytes of the line that is passing */
 	uint64_t line;	   /* lines that have ended */
-	enum resolve_base base;
-	char *path; /* of the mapping at hand */
+	char *path;	   /* of the mapping at hand */
 };
 
 /* Architectures as uname -m names them. Longer names first where one begins another. */
@@ -239,12 +238,8 @@ static const char *find_value(const char *line, size_t size, const char *key, si
 static void take_header(struct filter *filter, const char *line, size_t size)
 {
 	size_t length;
-	const char *value = find_value(line, size, "origin", &length);
+	const char *value = find_value(line, size, "arch", &length);
 
-	if (value)
-		filter->base = begins_with(value, length, "holdtrace") ? RESOLVE_BASE_LOAD
-								       : RESOLVE_BASE_MAPPING;
-	value = find_value(line, size, "arch", &length);
 	if (value)
 		take_architecture(filter, value, length);
 }
@@ -313,7 +308,7 @@ static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, 
 /* ": PATH => 0xFROM-0xTO"; the path may hold blanks and arrows. */
 static int take_mapping(struct filter *filter, const char *line, size_t size)
 {
-	struct resolve_module module = { .base = filter->base };
+	struct resolve_module module = { 0 };
 	uint8_t build_id[64];
 	const char *arrow = memrchr(line, '>', size), *rest;
 	size_t left, used;
@@ -640,7 +635,6 @@ int filter_text(struct resolve *resolve, int input, int output,
 		.resolve = resolve,
 		.options = options,
 		.result = result,
-		.base = RESOLVE_BASE_UNKNOWN,
 	};
 	int failure = out_open(&filter.out, output, err);
 

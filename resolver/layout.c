@@ -34,70 +34,48 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 	return value & ~(page - 1);
 }
 
-bool layout_flat_address(const struct layout *layout, uint64_t size, uint64_t distance,
-			 uint64_t *address)
+/*
+ * Whether the range is what somebody writes of a segment that is loaded with this bias: from the
+ * bias itself (holdtrace), from where the file would begin (holdtrace before), or from the code or
+ * its first page (sp-rtrace).
+ */
+static bool fits(const struct layout *layout, const struct segment *segment, uint64_t from,
+		 uint64_t bias, uint64_t page)
 {
-	for (size_t i = 0; i < layout->count && layout->is_debug; i++) {
-		const struct segment *segment = &layout->segments[i];
+	if (bias & 4095)
+		return false;
+	return from == bias || from == bias + segment->vaddr ||
+	       from == bias + round_down(segment->vaddr, page) ||
+	       (!layout->is_debug && from == bias + segment->vaddr - segment->offset) ||
+	       (bias == 0 && from <= segment->vaddr);
+}
 
-		/* Some say the end of the last page. */
-		if (!segment->is_code || round_down(segment->vaddr + segment->memsz + 4095, 4096) !=
-						 round_down(size + 4095, 4096))
-			continue;
-		*address = distance;
-		return layout_is_code(layout, distance);
+static bool find_bias(const struct layout *layout, const struct segment *segment, uint64_t from,
+		      uint64_t to, uint64_t *bias)
+{
+	uint64_t end = segment->vaddr + segment->memsz;
+
+	for (uint64_t page = 4096; page <= 65536; page *= 4) {
+		/* The end of the code, or of its last page. */
+		*bias = to - end;
+		if (fits(layout, segment, from, *bias, page))
+			return true;
+		*bias = to - round_down(end + page - 1, page);
+		if (fits(layout, segment, from, *bias, page))
+			return true;
 	}
 	return false;
 }
 
-/* Of a segment's mapping; debug files keep memsz alone, and code has no part that is not in the
- * file. */
-static uint64_t mapping_size(const struct segment *segment, uint64_t page)
+bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias)
 {
-	return round_down(segment->vaddr + segment->memsz + page - 1, page) -
-	       round_down(segment->vaddr, page);
-}
-
-/* The page size of the traced machine: the one with which the load address comes out aligned. */
-static uint64_t page_size(const struct segment *segment, uint64_t start)
-{
-	for (uint64_t page = 4096; page <= 65536; page *= 4) {
-		uint64_t bias = start - round_down(segment->vaddr, page);
-
-		if (segment->align > 1 && (bias & (segment->align - 1)) == 0)
-			return page;
-	}
-	return 4096;
-}
-
-bool layout_mapping_address(const struct layout *layout, uint64_t start, uint64_t size,
-			    uint64_t distance, uint64_t *address)
-{
-	const struct segment *chosen = NULL;
-
-	for (size_t i = 0; i < layout->count; i++) {
-		const struct segment *segment = &layout->segments[i];
-
-		if (!segment->is_code)
-			continue;
-		if (!chosen)
-			chosen = segment;
-		if (size && mapping_size(segment, page_size(segment, start)) == size) {
-			chosen = segment;
-			break;
-		}
-	}
-	if (!chosen)
-		return false;
-	*address = round_down(chosen->vaddr, page_size(chosen, start)) + distance;
-	return layout_is_code(layout, *address);
-}
-
-bool layout_has_mapping_size(const struct layout *layout, uint64_t size)
-{
-	for (size_t i = 0; i < layout->count; i++) {
-		if (layout->segments[i].is_code && mapping_size(&layout->segments[i], 4096) == size)
+	*bias = 0;
+	/* Nothing is mapped there: these are the file's own addresses. */
+	if (from == 0)
+		return true;
+	for (size_t i = 0; i < layout->count; i++)
+		if (layout->segments[i].is_code &&
+		    find_bias(layout, &layout->segments[i], from, to, bias))
 			return true;
-	}
 	return false;
 }

@@ -29,20 +29,10 @@ bool layout_is_code(const struct layout *layout, uint64_t address);
 bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_t *address);
 
 /*
- * The same with a debug file, whose offsets are its own: for modules whose code lies in memory as
- * it does in the file. size: from the load base to the end of the code, which must prove that.
+ * What to take from an address to get the file's own, for code of which a trace says this range
+ * alone. Writers differ in where it begins, but it ends with the code or its last page; so the file
+ * tells who wrote it. Returns false where it cannot: this is not the file that was mapped.
  */
-bool layout_flat_address(const struct layout *layout, uint64_t size, uint64_t distance,
-			 uint64_t *address);
-
-/*
- * The same for a byte `distance` bytes behind the start of the executable mapping. size: of that
- * mapping, 0 if unknown; start: its address, which tells the page size.
- */
-bool layout_mapping_address(const struct layout *layout, uint64_t start, uint64_t size,
-			    uint64_t distance, uint64_t *address);
-
-/* Is this the size of an executable mapping of the file, rounded to pages? */
-bool layout_has_mapping_size(const struct layout *layout, uint64_t size);
+bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias);
 
 #endif

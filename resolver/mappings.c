@@ -107,7 +107,6 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	/* Also the bytes between the members: places are compared whole. */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
-	place.base = module->base;
 	place.start = module->from;
 	place.size = module->to - module->from;
 	if (module->exec_start < module->exec_end) {
@@ -129,24 +128,31 @@ const struct place *mappings_find(const struct mappings *mappings, uint64_t addr
 	return mapping ? mapping->place : NULL;
 }
 
+static bool find_bias(const struct place *place, const struct layout *layout, uint64_t *bias)
+{
+	if (place->exec_size)
+		return layout_bias(layout, place->exec_start, place->exec_start + place->exec_size,
+				   bias);
+	return layout_bias(layout, place->start, place->start + place->size, bias);
+}
+
+bool place_fits(const struct place *place, const struct layout *layout)
+{
+	uint64_t bias;
+
+	return find_bias(place, layout, &bias);
+}
+
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
 		   uint64_t *found)
 {
-	enum resolve_base base = place->base;
+	uint64_t bias;
 
-	if (place->exec_size) {
-		uint64_t distance = address - place->exec_start;
-
-		return layout_offset_address(layout, distance + place->offset, found) ||
-		       layout_mapping_address(layout, place->exec_start, place->exec_size, distance,
-					      found);
-	}
-	if (base == RESOLVE_BASE_UNKNOWN)
-		base = layout_has_mapping_size(layout, place->size) ? RESOLVE_BASE_MAPPING
-								    : RESOLVE_BASE_LOAD;
-	if (base == RESOLVE_BASE_MAPPING)
-		return layout_mapping_address(layout, place->start, place->size,
-					      address - place->start, found);
-	return layout_offset_address(layout, address - place->start, found) ||
-	       layout_flat_address(layout, place->size, address - place->start, found);
+	if (place->exec_size &&
+	    layout_offset_address(layout, address - place->exec_start + place->offset, found))
+		return true;
+	if (!find_bias(place, layout, &bias))
+		return false;
+	*found = address - bias;
+	return layout_is_code(layout, *found);
 }

@@ -13,7 +13,6 @@ struct entry;
 /* One way in which a module was mapped; the same one told twice is one place. */
 struct place {
 	struct entry *entry;
-	enum resolve_base base;
 	uint64_t start, size;			/* of the range as it was told */
 	uint64_t exec_start, exec_size, offset; /* 0: not known */
 };
@@ -32,6 +31,9 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 
 /* The place around address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
+
+/* Is the place one of the file's? If not, the file is not the one that was mapped. */
+bool place_fits(const struct place *place, const struct layout *layout);
 
 /* The address as the module's file counts it. Returns false if it is no code of that file. */
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,

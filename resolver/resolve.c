@@ -290,10 +290,13 @@ static const char *text_of(const struct entry *entry, enum resolve_reason reason
 		return entry->facts.has_symbols ? "has no symbol there" : "is stripped";
 	case RESOLVE_BROKEN:
 		return entry->broken ? entry->broken : "could not be read";
+	case RESOLVE_WRONG_FILE:
+		if (entry->is_misfit)
+			return "is not the file that was traced: its code has another size";
+		break;
 	case RESOLVE_FINE:
 	case RESOLVE_MISSING:
 	case RESOLVE_REFUSED:
-	case RESOLVE_WRONG_FILE:
 	case RESOLVE_WRONG_MACHINE:
 		break;
 	}
@@ -307,6 +310,8 @@ static void describe(struct resolve *resolve, struct entry *entry, struct resolv
 	state->reason = reason_of(entry);
 	if (entry->broken)
 		state->reason = RESOLVE_BROKEN;
+	else if (state->reason == RESOLVE_FINE && entry->is_misfit)
+		state->reason = RESOLVE_WRONG_FILE;
 	else if (state->reason == RESOLVE_FINE && entry->unresolved)
 		state->reason = RESOLVE_NO_SYMBOLS;
 	state->text = text_of(entry, state->reason);

@@ -57,17 +57,13 @@ struct symbol {
 	bool is_missing;      /* the module's file could not be used, see resolve_state */
 };
 
-/* What resolve_module.from is, which depends on who wrote the stream. */
-enum resolve_base {
-	RESOLVE_BASE_LOAD,    /* start of the executable mapping - its file offset: holdtrace */
-	RESOLVE_BASE_MAPPING, /* start of the executable mapping: sp-rtrace */
-	RESOLVE_BASE_UNKNOWN, /* nobody says: the size of the range decides */
-};
-
+/*
+ * A file as it was mapped. from may be the load bias, the start of the executable mapping, with or
+ * without its file offset taken off: writers differ, the file decides (see layout_bias()).
+ */
 struct resolve_module {
 	const char *path;
 	uint64_t from, to;
-	enum resolve_base base;
 	uint64_t exec_start, exec_end, offset; /* the executable mapping; all 0: not known */
 	const uint8_t *build_id;
 	unsigned build_id_size; /* bytes, 0: not known */

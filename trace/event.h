@@ -67,7 +67,7 @@ struct trace_tracer {
 };
 
 struct trace_mapping {
-	uint64_t from, to; /* as the stream says; holdtrace: from is the load base */
+	uint64_t from, to; /* as the stream says; what from is: holdtrace-text(5) */
 	const char *path;
 	uint64_t since;	       /* index of the last call before it; 0: valid from the start */
 	uint32_t id;	       /* from 0, in order of appearance in the whole trace */

@@ -66,12 +66,10 @@ static void ask_all(struct module *module, const uint8_t *head)
 		if (i % 4 == 1)
 			layout_offset_address(layout, address, &found);
 		if (i % 4 == 2)
-			layout_mapping_address(layout, (uint64_t)head[5] * 4096,
-					       (uint64_t)head[4] * 4096, address, &found);
+			layout_bias(layout, address, address + (uint64_t)head[4] * 4096, &found);
 		seen += layout_is_code(layout, found);
 		ask(module, found, style);
 	}
-	seen += layout_has_mapping_size(layout, (uint64_t)head[4] * 4096);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
