@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIBRARY_H
+#define LIBRARY_H
+
+/* What the parts of libholdtrace-trace share: the rooms of the analyst behind a stable interface. */
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "holdtrace/trace.h"
+#include "trace/trace.h"
+
+/* Nothing else leaves the library; library/exports.map says the same to the linker. */
+#define PUBLIC __attribute__((visibility("default")))
+
+struct library_names;
+
+struct holdtrace_trace {
+	struct trace *trace;
+	char *root, *debug_directory; /* of the options */
+	const struct event *current; /* handed out last; NULL: none */
+	struct holdtrace_event event;
+	struct {
+		const char **items; /* by id */
+		size_t count, capacity;
+	} resources;
+	struct library_names *names;
+	bool hands_out_notes;
+};
+
+/* What options has outlives it. NULL: no memory. */
+struct library_names *library_names_create(const struct holdtrace_options *options);
+void library_names_destroy(struct library_names *names);
+
+/* A mapping of the trace; a backtrace that was not met before. They return 0 or -ENOMEM. */
+int library_names_map(struct library_names *names, const struct event *event);
+int library_names_meet(struct library_names *names, const struct event *event);
+
+/* How many backtraces were met: their ids are smaller. */
+size_t library_names_met(const struct library_names *names);
+
+/* Hands an error out. Returns its negative number. */
+int library_fail(struct holdtrace_error *error, const struct error *err);
+
+#endif

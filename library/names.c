@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of the backtraces of a trace. The trace tells which files a process has mapped and when, so
+ * each process's mappings and each backtrace's first call are kept as they appear; an atlas is only
+ * made once somebody asks.
+ */
+#include "library/library.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "naming/naming.h"
+
+/* Where a backtrace was first taken: that is what its addresses mean. */
+struct origin {
+	uint64_t index;
+	uint32_t section;
+};
+
+struct section {
+	struct {
+		const struct trace_mapping **items;
+		size_t count, capacity;
+	} mappings;
+	const char *program;
+};
+
+struct library_names {
+	struct {
+		struct origin *items; /* by backtrace */
+		size_t count, capacity;
+	} origins;
+	struct {
+		struct section *items; /* by section, from 0 */
+		size_t count, capacity;
+	} sections;
+	struct atlas atlas;
+	struct naming *naming;	/* NULL: nobody has asked */
+	struct naming_files files;
+	uint32_t section;	/* whose mappings the atlas has */
+	size_t mapped;		/* so many of them */
+};
+
+struct library_names *library_names_create(const struct holdtrace_options *options)
+{
+	struct library_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->files.root = options->root;
+	names->files.debug_dir = options->debug_directory;
+	names->section = HOLDTRACE_NO_ID;
+	atlas_init(&names->atlas);
+	return names;
+}
+
+void library_names_destroy(struct library_names *names)
+{
+	if (!names)
+		return;
+	naming_destroy(names->naming);
+	atlas_free(&names->atlas);
+	for (size_t i = 0; i < names->sections.count; i++)
+		free(names->sections.items[i].mappings.items);
+	free(names->sections.items);
+	free(names->origins.items);
+	free(names);
+}
+
+static struct section *section_of(struct library_names *names, uint32_t number)
+{
+	while (names->sections.count <= number) {
+		struct section *section = ARRAY_ADD(&names->sections);
+
+		if (!section)
+			return NULL;
+		*section = (struct section){ 0 };
+	}
+	return &names->sections.items[number];
+}
+
+int library_names_map(struct library_names *names, const struct event *event)
+{
+	struct section *section = section_of(names, event->process->section - 1);
+	const struct trace_mapping **mapping = section ? ARRAY_ADD(&section->mappings) : NULL;
+
+	if (!mapping)
+		return -ENOMEM;
+	*mapping = event->mapping;
+	return 0;
+}
+
+int library_names_meet(struct library_names *names, const struct event *event)
+{
+	while (names->origins.count <= event->backtrace->id) {
+		struct origin *origin = ARRAY_ADD(&names->origins);
+
+		if (!origin)
+			return -ENOMEM;
+		*origin = (struct origin){ event->index, event->process->section - 1 };
+	}
+	return 0;
+}
+
+size_t library_names_met(const struct library_names *names)
+{
+	return names->origins.count;
+}
+
+/* The atlas learns what the process of a backtrace has mapped, as far as the trace was read. */
+static int enter(struct library_names *names, uint32_t number)
+{
+	const struct section *section = section_of(names, number);
+	int ret = 0;
+
+	if (!section)
+		return -ENOMEM;
+	if (names->section != number) {
+		atlas_begin_process(&names->atlas);
+		names->section = number;
+		names->mapped = 0;
+	}
+	while (ret == 0 && names->mapped < section->mappings.count)
+		ret = atlas_map(&names->atlas, section->mappings.items[names->mapped++]);
+	return ret;
+}
+
+static struct holdtrace_frame frame_of(const struct naming_symbol *symbol, uint64_t address)
+{
+	return (struct holdtrace_frame){
+		.address = address,
+		.offset = symbol->offset,
+		.function = symbol->function,
+		.file = symbol->file,
+		.module = symbol->module,
+		.line = symbol->line,
+		.is_inlined = symbol->is_inlined,
+	};
+}
+
+#define SYMBOLS_MAX 2048
+
+/* A real frame may be several functions: those that were inlined share its address. */
+static long fill(struct naming_symbol *symbols, size_t count, const struct backtrace *backtrace,
+		 struct holdtrace_frame *frames, size_t max)
+{
+	size_t real = 0;
+
+	for (size_t i = 0; i < count && i < max; i++) {
+		uint64_t address = real < backtrace->count ? backtrace->frames[real] : 0;
+
+		frames[i] = frame_of(&symbols[i], address);
+		real += !symbols[i].is_inlined;
+	}
+	return (long)(count < max ? count : max);
+}
+
+static long look_up(struct holdtrace_trace *trace, const struct backtrace *backtrace,
+		    struct holdtrace_frame *frames, size_t max, struct error *err)
+{
+	static const char sentence[] = "cannot look up names";
+	struct library_names *names = trace->names;
+	const struct origin *origin = &names->origins.items[backtrace->id];
+	const struct atlas_backtrace *place;
+	struct naming_symbol *symbols;
+	long count;
+
+	if (enter(names, origin->section) < 0)
+		return error_system(err, ENOMEM, sentence);
+	place = atlas_backtrace(&names->atlas, backtrace, origin->index);
+	if (!place)
+		return error_system(err, ENOMEM, sentence);
+	if (!names->naming) {
+		int ret = naming_create(&names->naming, &names->atlas, &names->files, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	symbols = calloc(SYMBOLS_MAX, sizeof(*symbols));
+	if (!symbols)
+		return error_system(err, ENOMEM, sentence);
+	count = fill(symbols, naming_symbols(names->naming, place, symbols, SYMBOLS_MAX), backtrace,
+		     frames, max);
+	free(symbols);
+	return count;
+}
+
+PUBLIC long holdtrace_trace_names(struct holdtrace_trace *trace, uint32_t id,
+				  struct holdtrace_frame *frames, size_t max,
+				  struct holdtrace_error *error)
+{
+	const struct backtrace *backtrace = trace_backtrace(trace->trace, id);
+	struct error err = { 0 };
+	long count;
+
+	if (!backtrace || id >= trace->names->origins.count)
+		return 0;
+	count = look_up(trace, backtrace, frames, max, &err);
+	return count < 0 ? library_fail(error, &err) : count;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "library/library.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+#include "trace/merge.h"
+
+int library_fail(struct holdtrace_error *error, const struct error *err)
+{
+	if (error) {
+		error->number = err->number;
+		memcpy(error->text, err->text, sizeof(error->text));
+		error->text[sizeof(error->text) - 1] = 0;
+	}
+	return -err->number;
+}
+
+PUBLIC const char *holdtrace_version(void)
+{
+	return PACKAGE_VERSION;
+}
+
+/* ---- open and close ---- */
+
+static int read_options(struct trace_options *to, const struct holdtrace_options *from,
+			struct error *err)
+{
+	int ret = 0;
+
+	to->memory_max = from->memory_max;
+	to->no_wait = from->flags & HOLDTRACE_NOW;
+	if (from->since)
+		ret = instant_parse(&to->since, from->since, err);
+	if (ret == 0 && from->until)
+		ret = instant_parse(&to->until, from->until, err);
+	return ret;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* What is looked at later is kept. */
+static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_options *options,
+			struct error *err)
+{
+	struct holdtrace_options kept = *options;
+
+	trace->hands_out_notes = options->flags & HOLDTRACE_NOTES;
+	trace->root = options->root ? strdup(options->root) : NULL;
+	trace->debug_directory = options->debug_directory ? strdup(options->debug_directory) : NULL;
+	kept.root = trace->root;
+	kept.debug_directory = trace->debug_directory;
+	trace->names = library_names_create(&kept);
+	if (!trace->names || !trace->root != !options->root ||
+	    !trace->debug_directory != !options->debug_directory)
+		return error_system(err, ENOMEM, "cannot open a trace");
+	return 0;
+}
+
+static int open_paths(struct holdtrace_trace *trace, const char *const *paths, size_t count,
+		      const struct trace_options *options, struct error *err)
+{
+	int ret;
+
+	if (count != 1 || is_directory(paths[0]))
+		return trace_merge_open(&trace->trace, paths, count, options, err);
+	ret = trace_open(&trace->trace, paths[0], options, err);
+	return ret ? error_prefix(err, "%s", paths[0]) : 0;
+}
+
+PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *const *paths,
+				size_t count, const struct holdtrace_options *options,
+				struct holdtrace_error *error)
+{
+	static const struct holdtrace_options defaults;
+	struct holdtrace_trace *new = calloc(1, sizeof(*new));
+	struct trace_options wanted = { 0 };
+	struct error err = { 0 };
+	int ret;
+
+	*trace = NULL;
+	if (!new) {
+		error_system(&err, ENOMEM, "cannot open a trace");
+		return library_fail(error, &err);
+	}
+	options = options ? options : &defaults;
+	ret = keep_options(new, options, &err);
+	if (ret == 0)
+		ret = read_options(&wanted, options, &err);
+	if (ret == 0)
+		ret = open_paths(new, paths, count, &wanted, &err);
+	if (ret < 0) {
+		holdtrace_trace_close(new);
+		return library_fail(error, &err);
+	}
+	*trace = new;
+	return 0;
+}
+
+PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
+{
+	if (!trace)
+		return;
+	library_names_destroy(trace->names);
+	trace_close(trace->trace);
+	free(trace->resources.items);
+	free(trace->debug_directory);
+	free(trace->root);
+	free(trace);
+}
+
+/* ---- events ---- */
+
+/* Classes have no table in the trace: their names are kept as they appear, in any order. */
+static int keep_resource(struct holdtrace_trace *trace, const struct resource_class *class,
+			 struct error *err)
+{
+	while (trace->resources.count <= class->id) {
+		const char **resource = ARRAY_ADD(&trace->resources);
+
+		if (!resource)
+			return error_system(err, ENOMEM, "cannot keep a class of resource");
+		*resource = NULL;
+	}
+	trace->resources.items[class->id] = class->type;
+	return 0;
+}
+
+/* What names and ids will be asked of, as the trace tells of it. */
+static inline int keep_facts(struct holdtrace_trace *trace, const struct event *event,
+			     struct error *err)
+{
+	const struct backtrace *backtrace = event->backtrace;
+	int ret = 0;
+
+	if (event->kind == EVENT_MAPPING)
+		ret = library_names_map(trace->names, event);
+	else if (event_is_call(event) && backtrace &&
+		 backtrace->id >= library_names_met(trace->names))
+		ret = library_names_meet(trace->names, event);
+	return ret < 0 ? error_system(err, ENOMEM, "cannot keep what the trace tells") : 0;
+}
+
+static bool is_handed_out(const struct holdtrace_trace *trace, const struct event *event)
+{
+	return event->kind == EVENT_CALL || (event->kind == EVENT_NOTE && trace->hands_out_notes);
+}
+
+/* The next event that a user of the library sees: 1, 0 at the end, or a negative errno. */
+static inline int next_event(struct holdtrace_trace *trace, const struct event **event,
+			     struct error *err)
+{
+	int ret;
+
+	do {
+		ret = trace_next(trace->trace, event, err);
+		if (ret <= 0) {
+			trace->current = NULL;
+			return ret;
+		}
+		ret = keep_facts(trace, *event, err);
+		if (ret < 0)
+			return ret;
+	} while (!is_handed_out(trace, *event));
+	trace->current = *event;
+	ret = keep_resource(trace, (*event)->resource, err);
+	return ret < 0 ? ret : 1;
+}
+
+static enum holdtrace_effect effect_of(const struct event *event)
+{
+	if (event->type == CALL_TYPE_ALLOC)
+		return HOLDTRACE_GAINS;
+	return event->type == CALL_TYPE_FREE ? HOLDTRACE_LOSES : HOLDTRACE_NEITHER;
+}
+
+static uint32_t backtrace_of(const struct event *event)
+{
+	return event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID;
+}
+
+/* The one list of what an event has: X(member, its value). */
+#define EVENT_MEMBERS(X)                               \
+	X(index, event->index)                         \
+	X(time_ns, event->time_ns)                     \
+	X(enter_ns, event->enter_ns)                   \
+	X(leave_ns, event->leave_ns)                   \
+	X(object, event->object)                       \
+	X(bytes, event->size)                          \
+	X(related, event->related)                     \
+	X(result, event->result)                       \
+	X(call, event->call)                           \
+	X(process, event->process->section - 1)        \
+	X(thread, event->thread)                       \
+	X(function, event->function->id)               \
+	X(resource, event->resource->id)               \
+	X(operation, (uint32_t)event->operation)       \
+	X(effect, (uint32_t)effect_of(event))          \
+	X(flags, event->flags)                         \
+	X(error, event->error)                         \
+	X(backtrace, backtrace_of(event))              \
+	X(is_note, event->kind == EVENT_NOTE)
+
+PUBLIC int holdtrace_trace_next(struct holdtrace_trace *trace, const struct holdtrace_event **out,
+				struct holdtrace_error *error)
+{
+	const struct event *event;
+	struct error err = { 0 };
+	int ret = next_event(trace, &event, &err);
+
+	*out = NULL;
+	if (ret < 0)
+		return library_fail(error, &err);
+	if (ret == 0)
+		return 0;
+#define MEMBER(name, value) trace->event.name = value;
+	EVENT_MEMBERS(MEMBER)
+#undef MEMBER
+	*out = &trace->event;
+	return 1;
+}
+
+static inline void fill_row(const struct holdtrace_columns *columns, size_t row,
+			    const struct event *event)
+{
+#define MEMBER(name, value)                \
+	if (columns->name)                 \
+		columns->name[row] = value;
+	EVENT_MEMBERS(MEMBER)
+#undef MEMBER
+}
+
+PUBLIC long holdtrace_trace_read(struct holdtrace_trace *trace,
+				 const struct holdtrace_columns *columns, size_t max,
+				 struct holdtrace_error *error)
+{
+	struct error err = { 0 };
+	size_t row = 0;
+
+	for (; row < max; row++) {
+		const struct event *event;
+		int ret = next_event(trace, &event, &err);
+
+		if (ret < 0)
+			return library_fail(error, &err);
+		if (ret == 0)
+			break;
+		fill_row(columns, row, event);
+	}
+	return (long)row;
+}
+
+PUBLIC const char *holdtrace_trace_argument(const struct holdtrace_trace *trace, const char *name)
+{
+	return trace->current ? event_argument(trace->current, name) : NULL;
+}
+
+/* ---- ids ---- */
+
+PUBLIC const char *holdtrace_trace_function(const struct holdtrace_trace *trace, uint32_t id)
+{
+	const struct function *function = trace_function(trace->trace, id);
+
+	return function ? function->name : NULL;
+}
+
+PUBLIC const char *holdtrace_trace_resource(const struct holdtrace_trace *trace, uint32_t id)
+{
+	return id < trace->resources.count ? trace->resources.items[id] : NULL;
+}
+
+PUBLIC const char *holdtrace_operation_name(uint32_t operation)
+{
+	return operation < OPERATION_COUNT ? operation_table[operation].name : NULL;
+}
+
+PUBLIC size_t holdtrace_trace_backtrace(const struct holdtrace_trace *trace, uint32_t id,
+					const uint64_t **frames)
+{
+	const struct backtrace *backtrace = trace_backtrace(trace->trace, id);
+
+	*frames = backtrace ? backtrace->frames : NULL;
+	return backtrace ? backtrace->count : 0;
+}
+
+PUBLIC int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,
+				   struct holdtrace_process *out)
+{
+	const struct trace_process *process =
+		id < UINT32_MAX ? trace_section(trace->trace, id + 1) : NULL;
+
+	if (!process)
+		return -ENOENT;
+	*out = (struct holdtrace_process){ .pid = process->pid,
+					   .parent_pid = process->parent_pid,
+					   .start_ns = process->start_ns,
+					   .realtime_ns = process->realtime_ns,
+					   .name = process->name,
+					   .arch = process->arch };
+	return 0;
+}
+
+PUBLIC void holdtrace_trace_tally(const struct holdtrace_trace *trace, struct holdtrace_tally *out)
+{
+	const struct trace_tally *tally = trace_tally(trace->trace);
+
+	*out = (struct holdtrace_tally){ .events = tally->calls,
+					 .lost = tally->lost,
+					 .damages = tally->damages,
+					 .damaged_bytes = tally->damaged_bytes,
+					 .is_whole = trace_is_whole(trace->trace) };
+}

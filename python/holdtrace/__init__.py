@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: MIT
+"""Traces of holdtrace as Python reads them.
+
+    import holdtrace
+
+    with holdtrace.open("run.htr") as trace:
+        for event in trace:
+            print(event.time_ns, event.function, event.object)
+
+A trace is read once, from its beginning to its end, event by event or in columns:
+
+    with holdtrace.open("run.htr") as trace:
+        for columns in trace.columns("bytes", "effect"):
+            total += sum(columns["bytes"])          # memoryviews; numpy.asarray() takes them as they are
+
+The library libholdtrace-trace does the reading; see holdtrace-trace(3) for what each member means.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import os
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+__all__ = [
+    "Error",
+    "Event",
+    "Frame",
+    "Process",
+    "Tally",
+    "Trace",
+    "open",
+    "version",
+]
+
+_Path = Union[str, "os.PathLike[str]"]
+
+
+class Error(OSError):
+    """What libholdtrace-trace says when it fails; errno and strerror are set."""
+
+
+class Event(NamedTuple):
+    """One operation of one call on one object. Times are nanoseconds of CLOCK_MONOTONIC."""
+
+    index: int
+    time_ns: int
+    enter_ns: int
+    leave_ns: int
+    object: int
+    bytes: int
+    related: int
+    result: int
+    call: int
+    process: int
+    thread: int
+    function: str
+    resource: str
+    operation: str
+    effect: int
+    flags: int
+    error: int
+    backtrace: Optional[int]
+    is_note: bool
+
+
+class Frame(NamedTuple):
+    """A function of a backtrace."""
+
+    address: int
+    offset: int
+    function: Optional[str]
+    file: Optional[str]
+    module: Optional[str]
+    line: int
+    is_inlined: bool
+
+    def __str__(self) -> str:
+        where = f" {os.path.basename(self.file)}:{self.line}" if self.file else ""
+        return (self.function or f"{os.path.basename(self.module or '')}+{self.offset:#x}") + where
+
+
+class Process(NamedTuple):
+    pid: int
+    parent_pid: int
+    start_ns: int
+    realtime_ns: int
+    name: Optional[str]
+    arch: Optional[str]
+
+
+class Tally(NamedTuple):
+    """What was read, and what could not be."""
+
+    events: int
+    lost: int
+    damages: int
+    damaged_bytes: int
+    is_whole: bool
+
+
+NEITHER, GAINS, LOSES = range(3)
+FAILED, UNWOUND, OPEN, LATE, CUT = (1 << bit for bit in range(5))
+NO_ID = 0xFFFFFFFF
+
+_NOTES, _NOW = 1, 2
+_WIDE = ("index", "time_ns", "enter_ns", "leave_ns", "object", "bytes", "related", "result", "call")
+_CHUNK = 16384
+_FRAMES_MAX = 1024
+
+
+# ---- the library ----
+
+
+class _ErrorText(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int), ("text", ctypes.c_char * 1020)]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [
+        ("flags", ctypes.c_uint32),
+        ("since", ctypes.c_char_p),
+        ("until", ctypes.c_char_p),
+        ("memory_max", ctypes.c_uint64),
+        ("root", ctypes.c_char_p),
+        ("debug_directory", ctypes.c_char_p),
+    ]
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = [
+        ("address", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("function", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("module", ctypes.c_char_p),
+        ("line", ctypes.c_uint32),
+        ("is_inlined", ctypes.c_uint32),
+    ]
+
+
+class _Columns(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in Event._fields]
+
+
+class _Process(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_uint32),
+        ("parent_pid", ctypes.c_uint32),
+        ("start_ns", ctypes.c_uint64),
+        ("realtime_ns", ctypes.c_uint64),
+        ("name", ctypes.c_char_p),
+        ("arch", ctypes.c_char_p),
+    ]
+
+
+class _Tally(ctypes.Structure):
+    _fields_ = [
+        ("events", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("damages", ctypes.c_uint64),
+        ("damaged_bytes", ctypes.c_uint64),
+        ("is_whole", ctypes.c_uint32),
+    ]
+
+
+def _load() -> ctypes.CDLL:
+    """The library: as HOLDTRACE_TRACE_LIBRARY says (a build that is not installed), or as ld.so finds it."""
+    library = ctypes.CDLL(os.environ.get("HOLDTRACE_TRACE_LIBRARY") or "libholdtrace-trace.so.0")
+    pointer = ctypes.c_void_p
+    number = ctypes.c_uint32
+    text = ctypes.c_char_p
+    for name, result, arguments in (
+        ("holdtrace_version", text, ()),
+        ("holdtrace_trace_open", ctypes.c_int, (pointer, pointer, ctypes.c_size_t, pointer, pointer)),
+        ("holdtrace_trace_close", None, (pointer,)),
+        ("holdtrace_trace_read", ctypes.c_long, (pointer, pointer, ctypes.c_size_t, pointer)),
+        ("holdtrace_trace_argument", text, (pointer, text)),
+        ("holdtrace_trace_function", text, (pointer, number)),
+        ("holdtrace_trace_resource", text, (pointer, number)),
+        ("holdtrace_operation_name", text, (number,)),
+        ("holdtrace_trace_backtrace", ctypes.c_size_t, (pointer, number, pointer)),
+        ("holdtrace_trace_names", ctypes.c_long, (pointer, number, pointer, ctypes.c_size_t, pointer)),
+        ("holdtrace_trace_process", ctypes.c_int, (pointer, number, pointer)),
+        ("holdtrace_trace_tally", None, (pointer, pointer)),
+    ):
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+_library = _load()
+
+
+def version() -> str:
+    """The version of libholdtrace-trace."""
+    return _library.holdtrace_version().decode()
+
+
+def _text(value: Optional[builtins.bytes]) -> Optional[str]:
+    return None if value is None else os.fsdecode(value)
+
+
+def _check(status: int, error: _ErrorText) -> int:
+    if status < 0:
+        raise Error(error.number, os.fsdecode(error.text))
+    return status
+
+
+class _Names(Dict[int, str]):
+    """Names by id, asked for once."""
+
+    def __init__(self, ask: Any) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, number: int) -> str:
+        name = _text(self._ask(number)) or ""
+        self[number] = name
+        return name
+
+
+# ---- a trace ----
+
+
+class Trace:
+    """A trace that is open. It is read once; close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        paths: Sequence[_Path],
+        *,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+        notes: bool = False,
+        now: bool = False,
+        root: Optional[_Path] = None,
+        debug_directory: Optional[_Path] = None,
+    ) -> None:
+        names = [os.fsencode(path) for path in paths]
+        array = (ctypes.c_char_p * len(names))(*names)
+        options = _Options(
+            (_NOTES if notes else 0) | (_NOW if now else 0),
+            None if since is None else since.encode(),
+            None if until is None else until.encode(),
+            0,
+            None if root is None else os.fsencode(root),
+            None if debug_directory is None else os.fsencode(debug_directory),
+        )
+        error = _ErrorText()
+        self._handle: Optional[ctypes.c_void_p] = None
+        handle = ctypes.c_void_p()
+        _check(
+            _library.holdtrace_trace_open(
+                ctypes.byref(handle), array, len(names), ctypes.byref(options), ctypes.byref(error)
+            ),
+            error,
+        )
+        self._handle = handle
+        self._functions = _Names(lambda id: _library.holdtrace_trace_function(self._open(), id))
+        self._resources = _Names(lambda id: _library.holdtrace_trace_resource(self._open(), id))
+        self._operations = _Names(_library.holdtrace_operation_name)
+
+    def _open(self) -> ctypes.c_void_p:
+        if self._handle is None:
+            raise ValueError("the trace is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Frees the trace. What it handed out before (events, columns) stays."""
+        if self._handle is not None:
+            _library.holdtrace_trace_close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> "Trace":
+        return self
+
+    def __exit__(self, *unused: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    # -- events
+
+    def columns(self, *wanted: str, chunk: int = _CHUNK) -> Iterator[Dict[str, memoryview]]:
+        """The rest of the trace in columns of at most chunk rows: a memoryview of unsigned integers for
+        each wanted member of Event (none: all). Functions, resources and operations are ids here: see
+        function(), resource() and operation(). The views stay valid."""
+        members = wanted or Event._fields
+        unknown = set(members) - set(Event._fields)
+        if unknown:
+            raise ValueError(f"no such column: {', '.join(sorted(unknown))}")
+        error = _ErrorText()
+        while True:
+            arrays = {
+                name: ((ctypes.c_uint64 if name in _WIDE else ctypes.c_uint32) * chunk)() for name in members
+            }
+            columns = _Columns(**{name: ctypes.addressof(array) for name, array in arrays.items()})
+            rows = _check(
+                _library.holdtrace_trace_read(self._open(), ctypes.byref(columns), chunk, ctypes.byref(error)),
+                error,
+            )
+            if rows == 0:
+                return
+            yield {
+                name: memoryview(array).cast("B").cast("Q" if name in _WIDE else "I")[:rows]
+                for name, array in arrays.items()
+            }
+
+    def __iter__(self) -> Iterator[Event]:
+        names = {"function": self._functions, "resource": self._resources, "operation": self._operations}
+        for columns in self.columns():
+            lists: List[Iterable[Any]] = []
+            for member, column in columns.items():
+                values = column.tolist()
+                if member in names:
+                    table = names[member]
+                    values = [table[value] for value in values]
+                elif member == "backtrace":
+                    values = [None if value == NO_ID else value for value in values]
+                elif member == "is_note":
+                    values = [value != 0 for value in values]
+                lists.append(values)
+            yield from map(Event._make, zip(*lists))
+
+    def to_pandas(self, *wanted: str) -> Any:
+        """The rest of the trace as a pandas.DataFrame; names are categories."""
+        import numpy
+        import pandas
+
+        parts = [
+            {name: numpy.asarray(column) for name, column in columns.items()}
+            for columns in self.columns(*wanted, chunk=1 << 18)
+        ]
+        members = wanted or Event._fields
+        frame = pandas.DataFrame(
+            {name: numpy.concatenate([part[name] for part in parts]) if parts else [] for name in members}
+        )
+        for member, table in (
+            ("function", self._functions),
+            ("resource", self._resources),
+            ("operation", self._operations),
+        ):
+            if member in frame:
+                ids = frame[member].unique()
+                frame[member] = frame[member].map({id: table[int(id)] for id in ids}).astype("category")
+        return frame
+
+    # -- what ids stand for
+
+    def function(self, id: int) -> str:
+        """The name of a function, "malloc"."""
+        return self._functions[id]
+
+    def resource(self, id: int) -> str:
+        """The name of a class of resource, "memory"."""
+        return self._resources[id]
+
+    def operation(self, id: int) -> str:
+        """The name of an operation, "ALLOC"."""
+        return self._operations[id]
+
+    def backtrace(self, id: Optional[int]) -> Tuple[int, ...]:
+        """The return addresses of a backtrace, innermost first."""
+        frames = ctypes.POINTER(ctypes.c_uint64)()
+        if id is None:
+            return ()
+        count = _library.holdtrace_trace_backtrace(self._open(), id, ctypes.byref(frames))
+        return tuple(frames[:count])
+
+    def names(self, id: Optional[int]) -> Tuple[Frame, ...]:
+        """The functions of a backtrace, innermost first, as the modules on this machine name them."""
+        frames = (_Frame * _FRAMES_MAX)()
+        error = _ErrorText()
+        if id is None:
+            return ()
+        count = _check(
+            _library.holdtrace_trace_names(self._open(), id, frames, _FRAMES_MAX, ctypes.byref(error)), error
+        )
+        return tuple(
+            Frame(
+                frame.address,
+                frame.offset,
+                _text(frame.function),
+                _text(frame.file),
+                _text(frame.module),
+                frame.line,
+                frame.is_inlined != 0,
+            )
+            for frame in frames[:count]
+        )
+
+    def process(self, id: int) -> Process:
+        """The process of an event. Raises LookupError where there is none with this id."""
+        process = _Process()
+        if _library.holdtrace_trace_process(self._open(), id, ctypes.byref(process)) < 0:
+            raise LookupError(f"no process {id}")
+        return Process(
+            process.pid,
+            process.parent_pid,
+            process.start_ns,
+            process.realtime_ns,
+            _text(process.name),
+            _text(process.arch),
+        )
+
+    @property
+    def processes(self) -> List[Process]:
+        """All processes that have appeared so far."""
+        found: List[Process] = []
+        while True:
+            try:
+                found.append(self.process(len(found)))
+            except LookupError:
+                return found
+
+    @property
+    def tally(self) -> Tally:
+        """What was read so far, and what could not be."""
+        tally = _Tally()
+        _library.holdtrace_trace_tally(self._open(), ctypes.byref(tally))
+        return Tally(tally.events, tally.lost, tally.damages, tally.damaged_bytes, tally.is_whole != 0)
+
+
+def open(
+    *paths: _Path,
+    since: Optional[str] = None,
+    until: Optional[str] = None,
+    notes: bool = False,
+    now: bool = False,
+    root: Optional[_Path] = None,
+    debug_directory: Optional[_Path] = None,
+) -> Trace:
+    """Opens traces: files, or directories with the traces of a run; several are read as one, in the order of
+    time. since and until are instants as `holdtrace report --since` takes them ("1.5", "250ms"). notes: hand
+    out notes (~mark, ~end ...), too. now: do not wait for the writer of a file that is still growing.
+    root, debug_directory: where modules and their debug files are, if not where the trace has them."""
+    return Trace(
+        paths,
+        since=since,
+        until=until,
+        notes=notes,
+        now=now,
+        root=root,
+        debug_directory=debug_directory,
+    )
