@@ -36,11 +36,9 @@ static uint64_t all_unwritten(const struct collector *collector)
 /* Says why streams are not complete, where the launcher looks. */
 static void tell_failure(struct collector *collector, const struct stream *stream)
 {
-	char sentence[ERROR_TEXT_MAX + 64];
-
-	snprintf(sentence, sizeof(sentence), "%.400s: %" PRIu64 " events lost",
+	snprintf(collector->failure, sizeof(collector->failure), "%.400s: %" PRIu64 " events lost",
 		 stream->failure.text, all_unwritten(collector));
-	shared_fail(&collector->shared, sentence);
+	shared_fail(&collector->shared, collector->failure);
 	/* Who goes away while we write wants no more, as behind any other program in a pipe. */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
@@ -57,9 +55,9 @@ static void open_sink(struct collector *collector, struct member *member,
 	struct arena *arena = collector->shared.arena;
 	struct sink *sink = &member->stream->sink;
 	struct sink_wish wish = {
-		.out = arena->settings.out,
-		.force = arena->settings.force,
-		.prefers_htr = prefers_htr(&arena->settings),
+		.place = &collector->place,
+		.force = collector->settings.force,
+		.prefers_htr = prefers_htr(&collector->settings),
 		.first = !collector->any,
 		.inherited = collector->inherited,
 		.begun = collector->begun,
@@ -99,7 +97,7 @@ static void begin_stream(struct collector *collector, struct member *member,
 		.parent_pid = process->parent_pid,
 		.name = process->name,
 		.machine = arena->machine,
-		.depth = (uint32_t)arena->settings.depth,
+		.depth = (uint32_t)collector->settings.depth,
 		.session = { arena->session[0], arena->session[1] },
 		.stream = process->stream,
 		.parent_stream = WIRE_NO_STREAM,
@@ -167,7 +165,7 @@ static int take_starter(struct collector *collector, const struct arena_process 
 {
 	int pidfd = collector->starter;
 
-	if (process->pid != collector->shared.arena->starter)
+	if (process->pid != collector->starter_pid)
 		return -1;
 	collector->starter = -1;
 	return pidfd;
@@ -191,9 +189,8 @@ static void adopt(struct collector *collector, uint32_t index)
 	if (!member)
 		return;
 	member->index = index;
-	member->stream =
-		stream_create((enum setting_protocol)collector->shared.arena->settings.protocol,
-			      &collector->ticks);
+	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
+				       &collector->ticks);
 	if (!member->stream) {
 		free(member);
 		return;
@@ -401,34 +398,41 @@ void collect_run(struct collector *collector)
 
 /* ---- start ---- */
 
+static void copy_settings(struct collector *collector)
+{
+	const struct arena *arena = collector->shared.arena;
+
+	collector->settings = arena->settings;
+	collector->starter_pid = arena->starter;
+	memcpy(collector->starter_name, arena->starter_name, sizeof(collector->starter_name));
+	collector->settings.out[SETTINGS_TEXT_MAX - 1] = 0;
+	collector->starter_name[sizeof(collector->starter_name) - 1] = 0;
+}
+
 static int open_first(struct collector *collector, struct error *err)
 {
-	struct arena *arena = collector->shared.arena;
+	const char *out = collector->settings.out;
 	struct sink_wish wish = {
-		.out = arena->settings.out,
-		.force = arena->settings.force,
-		.prefers_htr = prefers_htr(&arena->settings),
+		.place = &collector->place,
+		.force = collector->settings.force,
+		.prefers_htr = prefers_htr(&collector->settings),
 		.first = true,
 		.inherited = collector->inherited,
-		.program = arena->starter_name,
-		.pid = arena->starter,
+		.program = collector->starter_name,
+		.pid = collector->starter_pid,
 	};
-	int ret;
+	int ret = sink_place_open(&collector->place, out, err);
 
-	arena->settings.out[SETTINGS_TEXT_MAX - 1] = 0;
-	arena->starter_name[sizeof(arena->starter_name) - 1] = 0;
 	collector->first.fd = -1;
-	if (sink_needs_program(wish.out) && !arena->starter) {
+	if (ret < 0 || (sink_needs_program(&collector->place) && !collector->starter_pid)) {
 		collector->inherited = -1;
-		return sink_check(wish.out, err);
+		return ret;
 	}
 	/* nobody gave it to us open, or our own file had not got its number */
 	if (wish.inherited >= 0 &&
 	    (wish.inherited == collector->shared.fd || wish.inherited == collector->reports))
-		return error_set(err, EBADF, "cannot write to %s: it is not open", wish.out);
-	ret = sink_check(wish.out, err);
-	if (ret == 0)
-		ret = sink_open(&collector->first, &wish, err);
+		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
+	ret = sink_open(&collector->first, &wish, err);
 	/* it has been duplicated, and nobody else of ours needs it */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)
 		close(collector->inherited);
@@ -454,6 +458,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	struct error ignored;
 	int ret;
 
+	copy_settings(collector);
 	/* emulated programs have a counter that is not ours */
 	if (arena->machine != EM_NONE && arena->machine != MACHINE_OWN)
 		arena->clock = ARENA_CLOCK_MONOTONIC;
@@ -470,13 +475,13 @@ static int start_parts(struct collector *collector, struct error *err)
 		return error_system(err, ENOMEM, "cannot begin");
 	if (!arena->collector)
 		arena->collector = getpid();
-	collector->starter = arena->starter ? watch_open(arena->starter) : -1;
+	collector->starter = collector->starter_pid ? watch_open(collector->starter_pid) : -1;
 	/* without memory for them there are none: no reason not to trace */
-	if (arena->settings.sample_system > 0)
+	if (collector->settings.sample_system > 0)
 		collector->sample = malloc(sizeof(*collector->sample));
 	collector->realtime_ns = realtime_offset();
 	collector->begun = time(NULL);
-	collector->paused = arena->settings.start == START_OFF;
+	collector->paused = collector->settings.start == START_OFF;
 	arena->paused = collector->paused;
 	ticks_begin(&collector->ticks);
 	collector->started_ns = ticks_clock_ns();
@@ -485,17 +490,17 @@ static int start_parts(struct collector *collector, struct error *err)
 
 static void keep_own(const struct collector *collector)
 {
-	int keep[10] = { detach_error_file(), collector->shared.fd, collector->shared.lock,
-			 collector->first.fd, collector->inherited, collector->starter,
-			 collector->reports };
+	int keep[11] = { detach_error_file(), collector->shared.fd,	 collector->shared.lock,
+			 collector->first.fd, collector->inherited,	 collector->starter,
+			 collector->reports,  collector->place.directory };
 
-	door_descriptors(collector->door, keep + 7);
-	detach_end(keep, 10);
+	door_descriptors(collector->door, keep + 8);
+	detach_end(keep, 11);
 }
 
 const char *collect_failure(const struct collector *collector)
 {
-	return collector->has_failed ? collector->shared.arena->failure : "";
+	return collector->has_failed ? collector->failure : "";
 }
 
 struct collector *collect_start(const struct collect_fds *fds, struct error *err)
@@ -510,6 +515,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	collector->inherited = fds->sink;
 	collector->reports = fds->reports;
 	collector->first.fd = -1;
+	collector->place.directory = -1;
 	detach_begin();
 	if (shared_open(&collector->shared, fds->arena, err) < 0 ||
 	    start_parts(collector, err) < 0) {

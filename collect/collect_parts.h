@@ -35,6 +35,14 @@ struct member {
 
 struct collector {
 	struct shared shared;
+	/*
+	 * As they were before anybody attached: what is shared stays writable for programs that
+	 * have given up their rights since.
+	 */
+	struct settings settings;
+	char starter_name[64];
+	int32_t starter_pid; /* 0: none is known */
+	struct sink_place place;
 	struct merge *merge;
 	struct ticks ticks;
 	struct door *door;
@@ -47,7 +55,8 @@ struct collector {
 	uint64_t realtime_ns;
 	time_t begun; /* the run, in seconds since 1970: as old as any file of it, or older */
 	uint64_t started_ns, gone_ns, polled_ns;
-	bool has_failed;       /* something is to be said of a stream's end */
+	char failure[ERROR_TEXT_MAX + 64]; /* why streams are not complete */
+	bool has_failed;		   /* something is to be said of a stream's end */
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */
 	struct sample *sample; /* NULL: nobody asked for samples */
 	uint64_t sampled_ns;

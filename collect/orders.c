@@ -12,7 +12,7 @@
 static void say_sample(struct collector *collector, struct member *member, uint64_t time)
 {
 	struct sample *sample = collector->sample;
-	int64_t interval = collector->shared.arena->settings.sample_system;
+	int64_t interval = collector->settings.sample_system;
 
 	if (!sample || !member->watch.our_pid)
 		return;
@@ -32,7 +32,7 @@ void collect_sample_begin(struct collector *collector, struct member *member, ui
 
 void collect_sample(struct collector *collector, uint64_t now_ns)
 {
-	uint64_t interval = (uint64_t)collector->shared.arena->settings.sample_system * MS;
+	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;
 
 	if (!collector->sample || now_ns - collector->sampled_ns < interval)
 		return;

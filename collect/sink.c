@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/sink.h"
 
+#include "base/out.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,10 +28,7 @@ extern char **environ;
 
 /* ---- names ---- */
 
-/* How a setting of out is meant. */
-enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
-
-static enum sink_form sink_form(const char *out)
+static enum sink_form form_of(const char *out)
 {
 	struct stat st;
 	size_t length = strlen(out);
@@ -57,9 +56,9 @@ int sink_descriptor(const char *out)
 	return *end || errno || number > INT_MAX ? -1 : (int)number;
 }
 
-bool sink_needs_program(const char *out)
+bool sink_needs_program(const struct sink_place *place)
 {
-	return sink_form(out) == SINK_DIRECTORY;
+	return place->form == SINK_DIRECTORY;
 }
 
 static bool ends_in(const char *out, const char *ending)
@@ -77,39 +76,48 @@ static bool is_compressed(const char *out)
 /* What a file's name says wins over the setting. */
 static bool wants_htr(const struct sink_wish *wish)
 {
-	if (sink_form(wish->out) != SINK_FILE)
+	const char *out = wish->place->out;
+
+	if (wish->place->form != SINK_FILE)
 		return wish->prefers_htr;
-	return ends_in(wish->out, ".htr") ||
-	       (wish->prefers_htr && !ends_in(wish->out, ".rtrace") && !is_compressed(wish->out));
+	return ends_in(out, ".htr") ||
+	       (wish->prefers_htr && !ends_in(out, ".rtrace") && !is_compressed(out));
 }
 
-/* A program's name as part of a file's name. */
+/* A program's name as part of a file's name: the program chose it, and people read it in lists. */
 static void clean_name(char *to, size_t size, const char *program)
 {
-	size_t i;
+	size_t length = strnlen(program, size - 1), at = 0;
 
-	for (i = 0; program[i] && i + 1 < size; i++) {
-		unsigned char c = (unsigned char)program[i];
+	while (at < length) {
+		uint32_t code = 0;
+		unsigned bytes = utf8_decode(program + at, length - at, &code);
 
-		to[i] = c < 0x20 || c == 0x7f || c == '/' ? '_' : program[i];
+		if (!bytes || !code_is_plain(code) || code == '/') {
+			bytes = bytes ? bytes : 1;
+			memset(to + at, '_', bytes);
+		} else {
+			memcpy(to + at, program + at, bytes);
+		}
+		at += bytes;
 	}
-	to[i] = 0;
+	to[length] = 0;
 }
 
 bool sink_path(const struct sink_wish *wish, char *path, size_t size)
 {
-	enum sink_form form = sink_form(wish->out);
-	const char *slash = "";
+	enum sink_form form = wish->place->form;
+	const char *out = wish->place->out, *slash = "";
 	char program[128];
 	int length;
 
 	clean_name(program, sizeof(program), wish->program);
 	if (form == SINK_FILE && wish->first) {
-		length = snprintf(path, size, "%s", wish->out);
+		length = snprintf(path, size, "%s", out);
 	} else if (form == SINK_FILE) {
-		length = snprintf(path, size, "%s.%s.%d", wish->out, program, (int)wish->pid);
+		length = snprintf(path, size, "%s.%s.%d", out, program, (int)wish->pid);
 	} else {
-		const char *directory = form == SINK_DIRECTORY ? wish->out : "";
+		const char *directory = form == SINK_DIRECTORY ? out : "";
 
 		if (*directory && directory[strlen(directory) - 1] != '/')
 			slash = "/";
@@ -119,13 +127,98 @@ bool sink_path(const struct sink_wish *wish, char *path, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
+/* Of a path: what is behind the directory. */
+static const char *file_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ---- the place ---- */
+
+static int check_directory(const char *path, int directory, struct error *err)
+{
+	struct stat st;
+
+	if (directory < 0)
+		return error_system(err, errno, "cannot write into %s", path);
+	if (fstat(directory, &st) == 0 && !S_ISDIR(st.st_mode))
+		return error_system(err, ENOTDIR, "cannot write into %s", path);
+	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
+		return error_system(err, errno, "cannot write into %s", path);
+	return 0;
+}
+
+int sink_place_open(struct sink_place *place, const char *out, struct error *err)
+{
+	enum sink_form form = form_of(out);
+	size_t length = form == SINK_DIRECTORY ? strlen(out)
+			: form == SINK_FILE    ? (size_t)(file_part(out) - out)
+					       : 0;
+	char path[5120];
+	int ret = 0;
+
+	*place = (struct sink_place){ .out = out, .form = form, .directory = -1 };
+	if (length >= sizeof(path))
+		return error_set(err, ENAMETOOLONG, "cannot write to %.200s…: the name is too long",
+				 out);
+	snprintf(path, sizeof(path), "%.*s", length ? (int)length : 1, length ? out : ".");
+	place->directory = open(path, O_PATH | O_CLOEXEC);
+	if (form == SINK_DIRECTORY)
+		ret = check_directory(path, place->directory, err);
+	if (ret < 0)
+		sink_place_close(place);
+	return ret;
+}
+
+void sink_place_close(struct sink_place *place)
+{
+	if (place->directory >= 0)
+		close(place->directory);
+	place->directory = -1;
+}
+
 /* ---- opening ---- */
+
+static int open_at(const struct sink *sink, int flags)
+{
+	return openat(sink->directory, file_part(sink->name), flags | O_CLOEXEC | O_NOCTTY, 0600);
+}
+
+static bool look(const struct sink *sink, struct stat *st)
+{
+	return fstatat(sink->directory, file_part(sink->name), st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * What another user has laid into a directory that all may write (/tmp), to be followed, read or
+ * written by whoever uses the name. Linux has the same rule where fs.protected_symlinks,
+ * protected_fifos and protected_regular are set, which not all systems do.
+ */
+static bool is_trap(const struct sink *sink, const struct stat *st)
+{
+	struct stat directory;
+
+	if (fstat(sink->directory, &directory) < 0)
+		return true;
+	return st->st_uid != geteuid() && st->st_uid != directory.st_uid &&
+	       directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH;
+}
+
+static int refuse_trap(const struct sink *sink, struct error *err)
+{
+	return error_set(err, EACCES,
+			 "cannot write %s: it belongs to another user, and all may write into its "
+			 "directory",
+			 sink->name);
+}
 
 /* A named pipe without a reader must not hold the program up for ever. */
 static int open_fifo(struct sink *sink)
 {
 	for (int waited = 0;; waited += 10) {
-		int fd = open(sink->name, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		int fd = open_at(sink, O_WRONLY | O_NONBLOCK);
 
 		if (fd >= 0) {
 			fcntl(fd, F_SETFL, O_WRONLY);
@@ -137,34 +230,21 @@ static int open_fifo(struct sink *sink)
 	}
 }
 
-/* What exists and is no regular file (a device, a named pipe) is simply written to. */
-static bool open_special(struct sink *sink)
+/* What the user's name leads to is no regular file (a device, a named pipe): written to as it is.
+ */
+static bool is_special(const struct sink *sink)
 {
 	struct stat st;
 
-	if (stat(sink->name, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
-		return false;
-	sink->fd = open_fifo(sink);
-	return true;
+	return fstatat(sink->directory, file_part(sink->name), &st, 0) == 0 &&
+	       !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* Writes over a file, unless another collector is still writing it. */
-static int open_over(struct sink *sink, bool chosen_by_us, struct error *err)
+static int open_special(struct sink *sink, struct error *err)
 {
-	/* who chose the name also chose to follow its links; a name of ours may be a trap in /tmp
-	 */
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (chosen_by_us ? O_NOFOLLOW : 0);
-
-	sink->fd = open(sink->name, flags, 0666);
+	sink->fd = open_fifo(sink);
 	if (sink->fd < 0)
-		return error_system(err, errno, "cannot create %s", sink->name);
-	if (flock(sink->fd, LOCK_EX | LOCK_NB) < 0)
-		return error_set(err, EBUSY,
-				 "cannot write %s: another trace is being written to it",
-				 sink->name);
-	if (ftruncate(sink->fd, 0) < 0)
-		return error_system(err, errno, "cannot write over %s", sink->name);
-	sink->regular = true;
+		return error_system(err, errno, "cannot open %s", sink->name);
 	return 0;
 }
 
@@ -174,8 +254,7 @@ static int open_new(struct sink *sink, struct error *err)
 	size_t length = strlen(sink->name);
 
 	for (int number = 1; number < NUMBERS_MAX; number++) {
-		sink->fd =
-			open(sink->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+		sink->fd = open_at(sink, O_WRONLY | O_CREAT | O_EXCL);
 		if (sink->fd >= 0)
 			break;
 		if (errno != EEXIST)
@@ -190,44 +269,111 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* A process that executes a program of the same name has two streams and one name for both. */
-static bool is_of_this_run(const char *path, const struct sink_wish *wish)
+/* Whether what is open now is a file that is ours alone: no other user's, under no second name. */
+static bool is_our_own(const struct sink *sink)
 {
 	struct stat st;
 
-	return !wish->first && wish->begun && lstat(path, &st) == 0 && st.st_mtime >= wish->begun;
+	return fstat(sink->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       st.st_nlink == 1;
+}
+
+/* Another user's file: gone, if we may, and a new one in its place. */
+static int open_instead(struct sink *sink, struct error *err)
+{
+	close(sink->fd);
+	sink->fd = -1;
+	if (unlinkat(sink->directory, file_part(sink->name), 0) < 0)
+		return error_system(err, errno, "cannot write over %s, which is not ours alone",
+				    sink->name);
+	sink->fd = open_at(sink, O_WRONLY | O_CREAT | O_EXCL);
+	if (sink->fd < 0)
+		return error_system(err, errno, "cannot create %s", sink->name);
+	flock(sink->fd, LOCK_EX | LOCK_NB);
+	sink->regular = true;
+	return 0;
+}
+
+/* Writes over a file, unless another collector is still writing it. follow: a link, too. */
+static int open_over(struct sink *sink, bool follow, struct error *err)
+{
+	sink->fd = open_at(sink, O_WRONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+	if (sink->fd < 0)
+		return error_system(err, errno, "cannot create %s", sink->name);
+	if (flock(sink->fd, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, EBUSY,
+				 "cannot write %s: another trace is being written to it",
+				 sink->name);
+	if (!is_our_own(sink))
+		return open_instead(sink, err);
+	if (ftruncate(sink->fd, 0) < 0 || fchmod(sink->fd, 0600) < 0)
+		return error_system(err, errno, "cannot write over %s", sink->name);
+	sink->regular = true;
+	return 0;
+}
+
+/* A process that executes a program of the same name has two streams and one name for both. */
+static bool is_of_this_run(const struct stat *st, const struct sink_wish *wish)
+{
+	return !wish->first && wish->begun && st->st_mtime >= wish->begun;
+}
+
+/* Under a name that the user gave. */
+static int open_named(struct sink *sink, const struct sink_wish *wish, struct error *err)
+{
+	struct stat st;
+
+	if (look(sink, &st)) {
+		if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && is_trap(sink, &st))
+			return wish->force || S_ISFIFO(st.st_mode) ? refuse_trap(sink, err)
+								   : open_new(sink, err);
+		if (is_special(sink)) {
+			sink->is_htr = ends_in(wish->place->out, ".htr");
+			return open_special(sink, err);
+		}
+		if (wish->force)
+			return open_over(sink, S_ISLNK(st.st_mode), err);
+	}
+	return open_new(sink, err);
+}
+
+/* Under a name that is made up here, which anybody can foresee. */
+static int open_made_up(struct sink *sink, const struct sink_wish *wish, struct error *err)
+{
+	struct stat st;
+
+	if (wish->force && look(sink, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !is_of_this_run(&st, wish))
+		return open_over(sink, false, err);
+	return open_new(sink, err);
 }
 
 static int open_file(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
 	if (!sink_path(wish, sink->name, sizeof(sink->name) - 16))
 		return error_set(err, ENAMETOOLONG, "cannot write to %.200s…: the name is too long",
-				 wish->out);
-	if (open_special(sink)) {
-		if (sink->fd < 0)
-			return error_system(err, errno, "cannot open %s", sink->name);
-		sink->is_htr = ends_in(wish->out, ".htr");
-		return 0;
-	}
+				 wish->place->out);
+	sink->directory = wish->place->directory;
+	if (sink->directory < 0)
+		return error_system(err, ENOENT, "cannot create %s", sink->name);
 	sink->is_htr = wants_htr(wish);
-	if (wish->force && !is_of_this_run(sink->name, wish))
-		return open_over(sink, sink_form(wish->out) != SINK_FILE, err);
-	return open_new(sink, err);
+	return wish->place->form == SINK_FILE && wish->first ? open_named(sink, wish, err)
+							     : open_made_up(sink, wish, err);
 }
 
 static int open_descriptor(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
-	int from = wish->inherited >= 0 ? wish->inherited : sink_descriptor(wish->out);
+	int from = wish->inherited >= 0 ? wish->inherited : sink_descriptor(wish->place->out);
 	struct stat st;
 
 	if (from < 0)
 		return error_set(err, EINVAL, "cannot write to %s: not a number of a descriptor",
-				 wish->out);
-	snprintf(sink->name, sizeof(sink->name), "%s", wish->out);
+				 wish->place->out);
+	snprintf(sink->name, sizeof(sink->name), "%s", wish->place->out);
 	/* out of the way of 0, 1 and 2, which become /dev/null */
 	sink->fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (sink->fd < 0)
-		return error_system(err, errno, "cannot write to %s", wish->out);
+		return error_system(err, errno, "cannot write to %s", wish->place->out);
 	if (fstat(sink->fd, &st) == 0 && S_ISREG(st.st_mode))
 		sink->locked = flock(sink->fd, LOCK_EX | LOCK_NB) == 0;
 	return 0;
@@ -284,11 +430,11 @@ static int open_command(struct sink *sink, const struct sink_wish *wish, struct 
 	int ends[2];
 	int ret;
 
-	snprintf(sink->name, sizeof(sink->name), "%s", wish->out);
+	snprintf(sink->name, sizeof(sink->name), "%s", wish->place->out);
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_system(err, errno, "cannot start '%s'", wish->out + 1);
+		return error_system(err, errno, "cannot start '%s'", wish->place->out + 1);
 	sink->fd = ends[1];
-	ret = start_command(sink, wish->out + 1, ends[0], err);
+	ret = start_command(sink, wish->place->out + 1, ends[0], err);
 	close(ends[0]);
 	return ret;
 }
@@ -306,7 +452,7 @@ static int start_zstd(struct sink *sink, struct error *err)
 
 static int open_form(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
-	enum sink_form form = sink_form(wish->out);
+	enum sink_form form = wish->place->form;
 
 	/* a pipe has room for one stream: readers stop at a second handshake */
 	if (form == SINK_DESCRIPTOR && wish->first)
@@ -336,29 +482,13 @@ int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err
 	int ret;
 
 	memset(sink, 0, sizeof(*sink));
-	sink->fd = -1;
+	sink->fd = sink->directory = -1;
 	ret = open_form(sink, wish, err);
-	if (ret == 0 && sink_form(wish->out) == SINK_FILE && is_compressed(wish->out))
+	if (ret == 0 && wish->place->form == SINK_FILE && is_compressed(wish->place->out))
 		ret = start_zstd(sink, err);
 	if (ret < 0)
 		let_go(sink);
 	return ret;
-}
-
-int sink_check(const char *out, struct error *err)
-{
-	const char *directory = *out ? out : ".";
-	struct stat st;
-
-	if (sink_form(out) != SINK_DIRECTORY)
-		return 0;
-	if (stat(directory, &st) < 0)
-		return error_system(err, errno, "cannot write into %s", directory);
-	if (!S_ISDIR(st.st_mode))
-		return error_system(err, ENOTDIR, "cannot write into %s", directory);
-	if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) < 0)
-		return error_system(err, errno, "cannot write into %s", directory);
-	return 0;
 }
 
 /* ---- writing ---- */
@@ -476,7 +606,7 @@ void sink_discard(struct sink *sink)
 	if (sink->fd < 0)
 		return;
 	if (sink->regular && !sink->size)
-		unlink(sink->name);
+		unlinkat(sink->directory, file_part(sink->name), 0);
 	let_go(sink);
 }
 

@@ -15,9 +15,22 @@
 
 #include "base/error.h"
 
+/* How the setting of out is meant. */
+enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
+
+/*
+ * Where the files of a run are made: settled before anybody is traced, so that nothing that happens
+ * later, and nobody who renames directories, moves them.
+ */
+struct sink_place {
+	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
+	enum sink_form form;
+	int directory; /* of all files; -1: there is none (yet) */
+};
+
 /* What the user asked for, and which stream of the run this is. */
 struct sink_wish {
-	const char *out;  /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
+	const struct sink_place *place;
 	bool force;	  /* write over a file that exists */
 	bool prefers_htr; /* files whose name does not say what they are become .htr */
 	bool first;	  /* the run's first stream has the name itself, others add to it */
@@ -37,6 +50,7 @@ struct sink {
 	void *packed;  /* room for what zstd makes */
 	size_t packed_room;
 	uint64_t size;	     /* bytes in the file so far */
+	int directory;	     /* of the place: its file lies there */
 	char name[5120];     /* for messages */
 	uint64_t *heartbeat; /* moves with every portion that is written; may be NULL */
 };
@@ -51,15 +65,22 @@ int sink_descriptor(const char *out);
 bool sink_path(const struct sink_wish *wish, char *path, size_t size);
 
 /* Whether the name of a stream's file depends on the program. */
-bool sink_needs_program(const char *out);
-
-/* Opens what is wished for. On failure nothing is left behind. */
-int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err);
+bool sink_needs_program(const struct sink_place *place);
 
 /*
- * Checks that files can be made where they will be, for a wish whose program is not known yet.
+ * Settles where files will be made, and checks that they can be in a directory that the setting
+ * names. out: must live as long as the place.
  */
-int sink_check(const char *out, struct error *err);
+int sink_place_open(struct sink_place *place, const char *out, struct error *err);
+void sink_place_close(struct sink_place *place);
+
+/*
+ * Opens what is wished for. On failure nothing is left behind. A name that the user gave may be
+ * that of a device, a named pipe or a link, but no trap of another user in a directory that all may
+ * write; under a name that is made up here there is only ever a regular file of ours. Files are for
+ * their owner alone: a trace has arguments and paths in it.
+ */
+int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err);
 
 /*
  * Writes all of it, and through zstd so that all of it can be read. *written: how many of the

@@ -24,15 +24,35 @@ static void ok(bool good, const char *sentence)
 
 static void path_is(const char *out, bool first, const char *program, const char *expected)
 {
-	struct sink_wish wish = { .out = out, .first = first, .program = program, .pid = 77 };
+	struct sink_place place;
+	struct sink_wish wish = { .place = &place, .first = first, .program = program, .pid = 77 };
 	char path[512], sentence[700];
 
+	sink_place_open(&place, out, NULL);
 	if (!sink_path(&wish, path, sizeof(path)))
 		strcpy(path, "(none)");
 	snprintf(sentence, sizeof(sentence), "'%s' is written to %s", out, expected);
 	if (strcmp(path, expected))
 		printf("# got %s\n", path);
 	ok(!strcmp(path, expected), sentence);
+	sink_place_close(&place);
+}
+
+static struct sink_place place_of(const char *out)
+{
+	struct sink_place place;
+
+	sink_place_open(&place, out, NULL);
+	return place;
+}
+
+static bool needs_program(const char *out)
+{
+	struct sink_place place;
+	bool needs = sink_place_open(&place, out, NULL) == 0 && sink_needs_program(&place);
+
+	sink_place_close(&place);
+	return needs;
 }
 
 static void test_names(void)
@@ -46,8 +66,9 @@ static void test_names(void)
 	path_is("there/", false, "prog", "there/holdtrace.prog.77.rtrace");
 	path_is("stdout", false, "prog", "holdtrace.prog.77.rtrace");
 	path_is("|gzip", false, "prog", "holdtrace.prog.77.rtrace");
-	ok(sink_needs_program("") && sink_needs_program("there") && !sink_needs_program("x") &&
-		   !sink_needs_program("|cat"),
+	path_is("x", false, "a\xe2\x80\xaem\xff\xc3\xa9", "x.a___m_\xc3\xa9.77");
+	ok(needs_program("") && needs_program("there") && !needs_program("x") &&
+		   !needs_program("|cat"),
 	   "only names that we choose wait for the program's");
 	ok(sink_descriptor("stdout") == 1 && sink_descriptor("fd:7") == 7 &&
 		   sink_descriptor("fd:") == -1 && sink_descriptor("fd:7x") == -1 &&
@@ -57,7 +78,8 @@ static void test_names(void)
 
 static int put(const char *out, bool force, const char *text, struct error *err)
 {
-	struct sink_wish wish = { .out = out,
+	struct sink_place place;
+	struct sink_wish wish = { .place = &place,
 				  .force = force,
 				  .first = true,
 				  .inherited = -1,
@@ -65,8 +87,11 @@ static int put(const char *out, bool force, const char *text, struct error *err)
 				  .pid = 77 };
 	struct sink sink;
 	size_t written;
-	int ret = sink_open(&sink, &wish, err);
+	int ret = sink_place_open(&place, out, err);
 
+	if (ret == 0)
+		ret = sink_open(&sink, &wish, err);
+	sink_place_close(&place);
 	if (ret < 0)
 		return ret;
 	ret = sink_write(&sink, text, strlen(text), &written, err);
@@ -119,7 +144,8 @@ static void test_files(void)
 static void test_failures(void)
 {
 	struct error err = { 0 };
-	struct sink_wish wish = { .out = "locked",
+	struct sink_place place = place_of("locked");
+	struct sink_wish wish = { .place = &place,
 				  .force = true,
 				  .first = true,
 				  .inherited = -1,
@@ -132,8 +158,9 @@ static void test_failures(void)
 	   "a full disk is said in a sentence");
 	ok(put("missing/", false, "x", &err) == -ENOENT && strstr(err.text, "missing/"),
 	   "a directory that is not there is said, too");
-	ok(sink_check("missing/", &err) == -ENOENT && sink_check("there", &err) == 0,
+	ok(sink_place_open(&place, "missing/", &err) == -ENOENT,
 	   "and known before there is a program");
+	place = place_of("locked");
 	ok(put("fd:x", false, "x", &err) == -EINVAL, "a descriptor must be a number");
 	ok(put("fd:999", false, "x", &err) == -EBADF, "and open");
 	ok(sink_open(&sink, &wish, &err) == 0 && put("locked", true, "x", &err) == -EBUSY,
@@ -145,7 +172,8 @@ static void test_failures(void)
 
 static void test_lock(void)
 {
-	struct sink_wish wish = { .out = "busy", .first = true, .inherited = -1, .program = "p" };
+	struct sink_place place = place_of("busy");
+	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
 	struct error err = { 0 };
 	struct sink sink;
 	int fd;
@@ -161,7 +189,8 @@ static void test_lock(void)
 /* A limit on files' sizes stands in for a disk that fills up in the middle of a write. */
 static void test_cut(void)
 {
-	struct sink_wish wish = { .out = "small", .first = true, .inherited = -1, .program = "p" };
+	struct sink_place place = place_of("small");
+	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
 	struct rlimit before, limit;
 	struct error err = { 0 };
 	struct sink sink;
@@ -200,7 +229,8 @@ static void test_command(void)
 
 static void test_zstd(void)
 {
-	struct sink_wish wish = { .out = "p.zst", .first = true, .inherited = -1, .program = "p" };
+	struct sink_place place = place_of("p.zst");
+	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
 	struct error err = { 0 };
 	struct sink sink;
 	char packed[4096], plain[64];
