@@ -371,6 +371,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	const struct encode_name *name;
 	struct encode_packet_call packet;
 
+	encoder->is_called[call->record.more] = true;
 	name = &encoder->names[call->record.more];
 	packet = (struct encode_packet_call){
 		.resource = type && call->resource
@@ -532,6 +533,14 @@ static void encode_context(struct encoder *encoder, const struct record_name *re
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
+static void note_addresses(struct encoder *encoder, const struct record_functions *record)
+{
+	const uint64_t *address = (const uint64_t *)(record + 1);
+
+	for (uint32_t i = 0; i < record->count && i < HOOK_COUNT; i++)
+		encoder->addresses[i] = address[i];
+}
+
 static void encode_class(struct encoder *encoder, const struct record_name *record)
 {
 	const char *text = (const char *)(record + 1);
@@ -599,6 +608,9 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 		break;
 	case RECORD_CLASS:
 		encode_class(encoder, (const struct record_name *)event->record);
+		break;
+	case RECORD_FUNCTIONS:
+		note_addresses(encoder, (const struct record_functions *)event->record);
 		break;
 	case RECORD_PAD:
 	case RECORD_THREAD:

@@ -38,6 +38,8 @@ struct encoder {
 	uint32_t timestamp;
 	struct encode_name names[HOOK_COUNT];
 	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
+	uint64_t addresses[HOOK_COUNT]; /* where they begin; 0: not known */
+	bool is_called[HOOK_COUNT];	/* the stream has a call of it */
 };
 
 /* What PINF says. */

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FACTS_MAX 16
+
 /* A few values of a note, with room for those that are made on the spot. */
 struct facts {
-	struct wire_value values[8];
+	struct wire_value values[FACTS_MAX];
 	uint32_t count;
-	char text[8][48];
+	char text[FACTS_MAX][48];
 };
 
 static void add_text(struct facts *facts, const char *name, const char *value)
@@ -165,6 +167,23 @@ static bool is_exec(struct collector *collector, struct member *member, uint32_t
 	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
 }
 
+/* Where the functions that the process has called begin, some in each note. */
+static void say_functions(struct collector *collector, struct member *member)
+{
+	struct encode_note note = { .name = "~functions" };
+	const struct encoder *encoder = &member->stream->encoder;
+	struct facts facts = { .count = 0 };
+
+	for (int i = 0; i < HOOK_COUNT; i++) {
+		if (encoder->is_called[i] && encoder->addresses[i])
+			add_address(&facts, hook_table[i].name, encoder->addresses[i]);
+		if (facts.count == FACTS_MAX || (i == HOOK_COUNT - 1 && facts.count)) {
+			say(collector, member, &note, &facts);
+			facts.count = 0;
+		}
+	}
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -173,6 +192,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	};
 	const struct merge_counts *counts = merge_counts(collector->merge, member->index);
 	uint32_t flags = collector->shared.arena->processes[member->index].flags;
+	uint64_t ended = collector->shared.arena->processes[member->index].ended;
 	struct encode_note note = { .name = "~end" };
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
@@ -191,6 +211,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)
 		add_number(&facts, "signal", (uint64_t)member->watch.status);
+	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.arena->clock))
+		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
 	add_number(&facts, "events", counts->events);
 	add_number(&facts, "lost", lost);
 	if (counts->late)
@@ -222,6 +244,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	ask_parent(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
+	say_functions(collector, member);
 	say_end(collector, member, lost);
 	merge_free_slots(collector->merge, member->index);
 	stream_close(member->stream);

@@ -55,6 +55,12 @@ static bool name_is_sound(struct record_name *name)
 	       end_text(text + name->name_size, name->description_size);
 }
 
+static bool functions_are_sound(const struct record_functions *functions)
+{
+	return functions->record.length >= sizeof(*functions) &&
+	       functions->count <= (functions->record.length - sizeof(*functions)) / 8;
+}
+
 bool record_is_sound(struct record *record)
 {
 	switch ((enum record_kind)record->kind) {
@@ -71,6 +77,8 @@ bool record_is_sound(struct record *record)
 	case RECORD_CONTEXT:
 	case RECORD_CLASS:
 		return name_is_sound((struct record_name *)record);
+	case RECORD_FUNCTIONS:
+		return functions_are_sound((const struct record_functions *)record);
 	case RECORD_PAD:
 		break;
 	}

@@ -67,6 +67,7 @@ struct arena_process {
 	char name[64];		   /* last part of argv[0] or of the executable, cut to fit */
 	int32_t told_status;	   /* PROCESS_TOLD: as wait(2) gave it to the parent */
 	uint32_t reserved;
+	uint64_t ended; /* ticks: when it said that it ends or becomes another program; 0: it has not */
 };
 
 enum process_flag {
@@ -209,6 +210,7 @@ enum record_kind {
 	RECORD_HEAP,	/* struct record_heap */
 	RECORD_CONTEXT, /* struct record_name: a context of the program's */
 	RECORD_CLASS,	/* struct record_name: a class of resource of the program's own */
+	RECORD_FUNCTIONS, /* struct record_functions */
 };
 
 enum record_state {
@@ -305,6 +307,16 @@ struct record_heap {
 	struct record record;
 	uint64_t bottom, top;
 	uint64_t number[10]; /* in the order of HINF */
+};
+
+/*
+ * Where the functions behind the hooks begin in this process, by the hook's number: count numbers
+ * of 8 bytes follow. Not in the stream: the collector tells those that were called at the end.
+ */
+struct record_functions {
+	struct record record;
+	uint32_t count;
+	uint32_t pad;
 };
 
 /* A name that the program gave. It and its description follow, each NUL-terminated. */

@@ -86,8 +86,10 @@ enum wire_packet {
 /*
  * Names of calls that are no hooked function: type 0, class event, their facts in ARGS.
  * ~process: executable, arguments (argv0, argv1, … in parts), directory; ~fd: descriptors open at
- * start; ~thread: a thread's first breath (name, creator); ~open: a call still under way at the
- * end; ~lost: events counted and not recorded, by thread and reason; ~end: how it ended, counts.
+ * start, with the bytes of files; ~thread: a thread's first breath (creator and its call);
+ * ~thread-end: its last; ~open: a call still under way at the end; ~functions: where those that
+ * were called begin; ~lost: events counted and not recorded, by thread and reason; ~end: how it
+ * ended, when (at) if it said so, counts.
  */
 #define WIRE_NOTE_PREFIX '~'
 

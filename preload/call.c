@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "call.h"
 
+#include "facts.h"
 #include "maps.h"
 #include "names.h"
 #include "real.h"
@@ -33,9 +34,9 @@ struct thread *call_attach(void)
 {
 	struct thread *thread = thread_self;
 	struct stack_bounds bounds = thread_main_stack();
-	bool is_known = sys_gettid() == life.pid;
+	bool is_known = sys_gettid() == life.pid, is_forked = call_is_forked();
 
-	if (call_is_forked()) {
+	if (is_forked) {
 		/* The child goes on where its parent's thread stood, whichever that was. */
 		is_known = thread != NULL;
 		if (thread)
@@ -49,6 +50,8 @@ struct thread *call_attach(void)
 		thread = thread_attach(is_known ? &bounds : NULL, NULL);
 	if (!thread)
 		life_lose(LOSS_NO_SLOT);
+	else if (is_forked)
+		facts_tell_functions();
 	return thread;
 }
 
@@ -333,8 +336,18 @@ static bool wants_backtrace(const struct call_event *event)
 	return life.backtrace == BACKTRACE_ALL;
 }
 
-/* Modules that the walk has met go before the event that has frames in them. */
-static void tell_modules(struct thread *thread, uint64_t time)
+/* Threads that begin from now on need not tell these again. */
+static void note_told(uint32_t count)
+{
+	uint32_t told = __atomic_load_n(&thread_modules_told, __ATOMIC_RELAXED);
+
+	while (told < count &&
+	       !__atomic_compare_exchange_n(&thread_modules_told, &told, count, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+void call_tell_modules(struct thread *thread, uint64_t time)
 {
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
@@ -346,7 +359,7 @@ static void tell_modules(struct thread *thread, uint64_t time)
 		char *at;
 
 		if (!record)
-			return;
+			break;
 		record->record.more = (uint16_t)thread->modules;
 		record->record.time = time;
 		record->base = module->base;
@@ -362,6 +375,7 @@ static void tell_modules(struct thread *thread, uint64_t time)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
 	}
+	note_told(thread->modules);
 }
 
 /* Room that the arguments take in a record, and how many of each kind there are. */
@@ -620,7 +634,7 @@ static void event_aside(struct call *call, const struct call_event *event)
 		change.aside = thread->aside;
 	}
 	change.flags |= RECORD_ASIDE;
-	tell_modules(thread, call->enter - 1);
+	call_tell_modules(thread, call->enter - 1);
 	write_record(call, event, &change);
 }
 
@@ -631,7 +645,7 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 
 	walk_and_remember(call);
 	if (unlikely(thread->modules != maps_count()))
-		tell_modules(thread, call->enter - 1);
+		call_tell_modules(thread, call->enter - 1);
 	change.kept = thread->told;
 	change.fresh = thread->memory.count - thread->told;
 	change.aside = NULL;

@@ -88,6 +88,9 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
+/* Tells the modules that are known and not told: before an event that has frames in them. */
+void call_tell_modules(struct thread *thread, uint64_t time);
+
 /* The thread is about to end, or will never come back to what it has open: closes all of it. */
 void call_give_up(struct thread *thread);
 

@@ -7,8 +7,10 @@
 #include <link.h>
 #include <linux/stat.h>
 
+#include "call.h"
 #include "clock.h"
 #include "life.h"
+#include "maps.h"
 #include "plain.h"
 #include "real.h"
 #include "ring.h"
@@ -18,6 +20,7 @@
 
 #define NOTE_MAX  8192 /* bytes of texts in one note of the start, on the first thread's stack */
 #define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */
+#define TINY_MAX  128  /* of one with two numbers */
 #define PART_MAX  3000 /* of one value: it must fit a packet */
 
 /* A note that is being put together, in somebody's bytes. */
@@ -181,6 +184,20 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_end(note);
 }
 
+/* The file's bytes as they are now, without a question over the network. */
+static void note_add_size(struct note *note, const char *path)
+{
+	struct statx file;
+	char text[24];
+
+	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC,
+		      STATX_TYPE | STATX_SIZE, (long)&file) ||
+	    (file.stx_mode & S_IFMT) != S_IFREG)
+		return;
+	plain_number(text, file.stx_size, 10);
+	note_add(note, "size", text);
+}
+
 static void tell_descriptor(struct note *note, const char *number)
 {
 	char path[64];
@@ -189,6 +206,7 @@ static void tell_descriptor(struct note *note, const char *number)
 	note_begin(note, "~fd");
 	note_add(note, "fd", number);
 	note_add_link(note, "path", path);
+	note_add_size(note, path);
 	note_end(note);
 }
 
@@ -223,6 +241,21 @@ static void tell_descriptors(struct note *note)
 	sys_close(directory);
 }
 
+static void tell_functions(void)
+{
+	struct thread *thread = thread_self;
+	struct record_functions *record = (struct record_functions *)ring_reserve(
+		thread, RECORD_FUNCTIONS, sizeof(*record) + HOOK_COUNT * sizeof(uint64_t));
+
+	if (!record)
+		return;
+	record->record.time = thread->last;
+	record->count = HOOK_COUNT;
+	record->pad = 0;
+	real_tell((uint64_t *)(record + 1));
+	ring_publish(&record->record);
+}
+
 void facts_tell_process(int argc, char **argv)
 {
 	char text[NOTE_MAX];
@@ -231,7 +264,65 @@ void facts_tell_process(int argc, char **argv)
 	__atomic_store_n(&thread_self->slot.floor, thread_self->last, __ATOMIC_RELAXED);
 	tell_identity(&note, argc, argv);
 	tell_descriptors(&note);
+	tell_functions();
+	maps_find_all();
+	call_tell_modules(thread_self, thread_self->last);
 	__atomic_store_n(&thread_self->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+/* What one says by itself, at the time of its thread's last event or now. */
+static void begin_alone(struct thread *thread, bool is_now)
+{
+	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (is_now)
+		thread->last = clock_now_ordered();
+}
+
+static void end_alone(struct thread *thread)
+{
+	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+}
+
+void facts_tell_functions(void)
+{
+	begin_alone(thread_self, false);
+	tell_functions();
+	end_alone(thread_self);
+}
+
+static void note_add_number(struct note *note, const char *name, uint64_t value)
+{
+	char text[24];
+
+	plain_number(text, value, 10);
+	note_add(note, name, text);
+}
+
+void facts_tell_thread(int32_t creator, uint64_t call)
+{
+	char text[TINY_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	begin_alone(thread_self, false);
+	note_begin(&note, "~thread");
+	if (creator)
+		note_add_number(&note, "creator", (uint64_t)creator);
+	if (call)
+		note_add_number(&note, "call", call);
+	note_end(&note);
+	end_alone(thread_self);
+}
+
+void facts_tell_thread_end(void)
+{
+	char text[TINY_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	begin_alone(thread_self, true);
+	note_begin(&note, "~thread-end");
+	note_end(&note);
+	end_alone(thread_self);
 }
 
 /* Where the heap of brk begins: field 47 of /proc/self/stat (proc(5), start_brk). */

@@ -23,4 +23,14 @@ void facts_tell_walker(bool is_there);
 /* At exit, in the checking mode: a ~unwind note with what it found. */
 void facts_tell_unwind(void);
 
+/* Where the functions behind the hooks are, for the collector alone. */
+void facts_tell_functions(void);
+
+/*
+ * A thread's first breath, and its last: it has returned or was unwound. creator: thread and call
+ * that made it; 0: not known.
+ */
+void facts_tell_thread(int32_t creator, uint64_t call);
+void facts_tell_thread_end(void);
+
 #endif

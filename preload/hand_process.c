@@ -310,11 +310,13 @@ static void exec_begins(struct call *call, const struct call_argument *arguments
 					       .moment = MOMENT_HALF,
 					       .part = 1,
 					       .arguments = arguments });
+	life_note_end(true);
 	call_sleeps(call);
 }
 
 static int exec_failed(struct call *call, const struct call_argument *arguments)
 {
+	life_note_end(false);
 	call_returned(call);
 	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
 					       .operation = OPERATION_END,
@@ -515,6 +517,7 @@ static void end_event(struct call *call, const struct call_argument *arguments)
                                                                                  \
 		if (call_begin(&call, HOOK_##name, MOMENT_ENTER, &origin, 0, 0)) \
 			end_event(&call, ARGUMENTS(DECIMAL(status)));            \
+		life_note_end(true);                                             \
 		real_ready();                                                    \
 		real.name(status);                                               \
 		__builtin_unreachable();                                         \

@@ -70,6 +70,17 @@ void life_lose(enum loss reason)
 	__atomic_fetch_add(&life.arena->processes[life.process].lost[reason], 1, __ATOMIC_RELAXED);
 }
 
+void life_note_end(bool is_over)
+{
+	const struct thread *thread = thread_self;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
+	    (thread && thread->vfork_return))
+		return;
+	__atomic_store_n(&life.arena->processes[life.process].ended,
+			 is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
+}
+
 void life_tell_end(int32_t pid, int status)
 {
 	struct arena *arena = life.arena;
@@ -144,6 +155,7 @@ static bool enter_process(uint32_t parent, uint32_t flags, const char *name)
 	process->parent = parent;
 	process->flags = flags;
 	process->start = clock_now();
+	process->ended = 0;
 	for (unsigned int i = 0; i < LOSS_COUNT; i++)
 		process->lost[i] = 0;
 	plain_copy(process->name, name, sizeof(process->name));
@@ -326,6 +338,7 @@ __attribute__((destructor)) static void life_destruct(void)
 	facts_tell_heap();
 	if (life.check_unwind)
 		facts_tell_unwind();
+	life_note_end(true);
 	__atomic_fetch_or(&life.arena->processes[life.process].flags, PROCESS_EXITED,
 			  __ATOMIC_RELAXED);
 }

@@ -62,6 +62,12 @@ void life_forked(void);
  */
 void life_tell_end(int32_t pid, int status);
 
+/*
+ * This process is about to end or to become another program: notes when. is_over: false takes it
+ * back, where an exec failed. The child of vfork has no process of its own to speak of.
+ */
+void life_note_end(bool is_over);
+
 /* Counts an event that belongs to no slot. */
 void life_lose(enum loss reason);
 

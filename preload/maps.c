@@ -425,6 +425,36 @@ bool maps_are_one(uintptr_t one, uintptr_t other)
 	       a.dlfo_link_map == b.dlfo_link_map;
 }
 
+/* The module's code, wherever it has some. */
+static void find_code(const struct link_map *map)
+{
+	struct dl_find_object found;
+	const ElfW(Phdr) * headers;
+	unsigned int number = 0;
+
+	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0)
+		return;
+	headers = find_headers(&found, &number);
+	for (unsigned int i = 0; headers && i < number; i++)
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X) {
+			maps_find(map->l_addr + headers[i].p_vaddr);
+			return;
+		}
+}
+
+void maps_find_all(void)
+{
+	const struct link_map *map;
+	struct dl_find_object own;
+
+	if (_dl_find_object((void *)(uintptr_t)maps_find_all, &own) != 0)
+		return;
+	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
+		;
+	for (; map; map = map->l_next)
+		find_code(map);
+}
+
 void maps_check(void)
 {
 	for (unsigned int number = 0; number < maps_count(); number++) {

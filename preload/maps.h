@@ -61,6 +61,9 @@ unsigned int maps_find(uintptr_t address);
 /* Whether both addresses lie in one module. Looks nothing up but the loader's table. */
 bool maps_are_one(uintptr_t one, uintptr_t other);
 
+/* Finds all modules that the loader has now. At the start alone, while nobody else loads any. */
+void maps_find_all(void);
+
 /*
  * A module may have been unloaded: marks those that are gone and forgets their rules. Called by the
  * dlclose hook after the real one, and by capture_walk() for calls that the loader makes.

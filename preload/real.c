@@ -130,6 +130,14 @@ void *real_of(enum hook_number hook)
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
+void real_tell(uint64_t *addresses)
+{
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		addresses[i] = 0;
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+		addresses[i] = (uint64_t)(uintptr_t)*names[i].where;
+}
+
 /*
  * The default version. __pthread_mutex_lock and its like have none since glibc 2.34, only one that
  * dlsym does not give; they are the functions without the underlines.

@@ -95,6 +95,9 @@ static inline void real_ready(void)
 		real_find();
 }
 
+/* Where the functions behind the hooks begin, by the hook's number; 0: this libc has none. */
+void real_tell(uint64_t *addresses);
+
 /* The pool: memory for those who allocate before the real allocator is known. Never given back. */
 void *pool_malloc(size_t size);
 bool pool_owns(const void *address);

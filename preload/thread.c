@@ -8,6 +8,7 @@
 
 #include "call.h"
 #include "clock.h"
+#include "facts.h"
 #include "life.h"
 #include "names.h"
 #include "plain.h"
@@ -22,6 +23,8 @@
  * static TLS that we use up is missing for a later dlopen.
  */
 __thread struct thread *thread_self;
+
+uint32_t thread_modules_told;
 
 static struct birth births[BIRTHS];
 
@@ -129,7 +132,7 @@ static struct thread *prepare(int index, bool fresh)
 	thread->is_judged = false;
 	thread->told = thread->shown = 0;
 	thread->calls = 0;
-	thread->modules = 0;
+	thread->modules = __atomic_load_n(&thread_modules_told, __ATOMIC_ACQUIRE);
 	thread->tail_seen = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
 	thread->ring = arena_ring(life.arena, (uint32_t)index);
 	thread->owner = &life.arena->owners[index];
@@ -232,8 +235,8 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 
-	if (!thread_self && life.arena)
-		thread_attach(&bounds, birth);
+	if (!thread_self && life.arena && thread_attach(&bounds, birth))
+		facts_tell_thread(birth->creator, birth->call);
 	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
 			 __ATOMIC_RELEASE);
 	birth_leave(birth);
@@ -245,6 +248,7 @@ static void end_thread(void)
 	if (!thread_self || call_is_forked())
 		return;
 	call_give_up(thread_self);
+	facts_tell_thread_end();
 	__atomic_store_n(&thread_self->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
@@ -309,4 +313,5 @@ struct stack_bounds thread_main_stack(void)
 void thread_forget(void)
 {
 	thread_self = NULL;
+	thread_modules_told = 0;
 }

@@ -53,6 +53,9 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what
 
 extern __thread struct thread *thread_self;
 
+/* Modules that threads of this process have told: one that begins need not tell them again. */
+extern uint32_t thread_modules_told;
+
 /* What pthread_create hands to its child; see thread_birth(). */
 struct birth {
 	uint32_t users; /* creator and child: the last one gives it back */

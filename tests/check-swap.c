@@ -226,6 +226,31 @@ static const char *api(uint64_t id)
 	fail("function %" PRIu64 " has no name", id);
 }
 
+/* Where functions are, as the side file says: by process, since one loads them where it likes. */
+static struct address {
+	uint32_t pid;
+	uint64_t address;
+	char name[64];
+} * addresses;
+static size_t address_count;
+
+/* A small number is the function's own, where nobody knows its address; code is in a mapping. */
+static const char *function_at(const struct process *owner, uint64_t pc)
+{
+	bool is_mapped = false;
+
+	if (pc < 1u << 31)
+		return api(pc);
+	for (size_t i = 0; i < owner->map_count; i++)
+		is_mapped |= pc >= owner->maps[i].from && pc < owner->maps[i].to;
+	if (!is_mapped)
+		fail("a function at 0x%" PRIx64 ", where nothing is mapped", pc);
+	for (size_t i = 0; i < address_count; i++)
+		if (addresses[i].pid == owner->pid && addresses[i].address == pc)
+			return addresses[i].name;
+	fail("a function at 0x%" PRIx64 ", which has no name", pc);
+}
+
 static void begin_call(uint32_t pid, uint32_t tid, uint64_t function)
 {
 	if (has_ends_alone)
@@ -246,8 +271,7 @@ static void end_call(uint32_t pid, uint32_t tid, uint64_t function)
 			open_calls[i] = open_calls[--open_count];
 			return;
 		}
-	fail("%s ends in thread %" PRIu32 " and did not begin",
-	     function == FILE_CALL ? "a file call" : api(function), tid);
+	fail("call 0x%" PRIx64 " ends in thread %" PRIu32 " and did not begin", function, tid);
 }
 
 /* ---- messages ---- */
@@ -342,12 +366,13 @@ static void map_or_unmap(bool is_map)
 
 static void function(bool is_entry)
 {
-	uint32_t pid = process(word())->pid, tid = word();
+	const struct process *owner = process(word());
+	uint32_t pid = owner->pid, tid = word();
 	uint64_t id = quad(), caller = quad();
 	uint32_t cpu = word();
 
-	list(" %s tid %" PRIu32 " caller 0x%" PRIx64 " cpu %" PRId32, api(id), tid, caller,
-	     (int32_t)cpu);
+	list(" %s%s tid %" PRIu32 " caller 0x%" PRIx64 " cpu %" PRId32, function_at(owner, id),
+	     id < 1u << 31 ? "#" : "", tid, caller, (int32_t)cpu);
 	if (is_entry) {
 		values();
 		begin_call(pid, tid, id);
@@ -434,7 +459,9 @@ static void thread(const uint32_t *ids)
 	below("thread operation", type, 9);
 	want("length of class name", strlen(string()), 0);
 	list(" type %" PRIu32 " pthread 0x%" PRIx64, type, pthread);
-	count_type(type, 4, 5, ids);
+	/* A thread's own first and last breath are no calls. */
+	if (type != 6 && type != 7)
+		count_type(type, 4, 5, ids);
 }
 
 static void sync_object(const uint32_t *ids)
@@ -682,6 +709,36 @@ static uint64_t json_number(const unsigned char *json, const char *key)
 	return strtoull(found + strlen(key), NULL, 10);
 }
 
+/* "functions": { "NAME": "0x...", ... } behind each "pid": */
+static void read_addresses(const char *json)
+{
+	uint32_t pid = 0;
+	bool is_inside = false;
+
+	for (const char *at = json, *next; (at = strchr(at, '"')) != NULL; at = next) {
+		char name[64], value[64];
+		int length = 0;
+
+		next = at + 1 + strcspn(at + 1, "\"");
+		next += *next != 0;
+		if (sscanf(at, "\"pid\": %" SCNu32, &pid) == 1)
+			is_inside = false;
+		if (!strncmp(at, "\"functions\": {", 14)) {
+			is_inside = true;
+		} else if (is_inside &&
+			   sscanf(at, "\"%63[^\"]\": \"%63[^\"]\"%n", name, value, &length) == 2 &&
+			   length) {
+			addresses = more(addresses, address_count, sizeof(*addresses));
+			addresses[address_count] =
+				(struct address){ .pid = pid, .address = strtoull(value, NULL, 0) };
+			snprintf(addresses[address_count++].name, sizeof(name), "%s", name);
+			next = at + length;
+		} else {
+			is_inside = false;
+		}
+	}
+}
+
 static void message(uint32_t sequence, uint64_t *last)
 {
 	uint32_t id = word(), length;
@@ -731,6 +788,7 @@ int main(int argc, char **argv)
 		fail("usage: check-swap [-l] [-t] [-w] STEM");
 	read_apis(argv[optind]);
 	json = read_file(argv[optind], "json", &size);
+	read_addresses((const char *)json);
 	processors = (uint32_t)json_number(json, "\"processors\": ");
 	data = read_file(argv[optind], "swap", &size);
 	at = data;

@@ -76,6 +76,7 @@ static struct swap_process *add_process(struct swap *swap, const struct trace_pr
 		return NULL;
 	}
 	process->process = from;
+	process->number = (uint32_t)(swap->processes.count - 1);
 	process->start_ns = process->last_ns = start_of(from);
 	table_init(&process->by_thread);
 	load_init(&process->load);
@@ -244,10 +245,12 @@ static int take_identity(struct swap_process *process, const struct event *event
 static int take_fd(struct swap_process *process, const struct event *event, struct error *err)
 {
 	const char *fd = event_argument(event, "fd"), *path = event_argument(event, "path");
+	const char *size = event_argument(event, "size");
 	struct swap_fd *place = ARRAY_ADD(&process->fds);
 
 	if (place)
 		*place = (struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
+					   .size = size ? strtoull(size, NULL, 10) : 0,
 					   .path = strdup(path ? path : "") };
 	if (place && place->path)
 		return 0;
@@ -321,6 +324,18 @@ static int end_image_before(struct swap *swap, struct swap_process *process, str
 	return rc;
 }
 
+/* When the process said that it ends; else when the collector saw it. */
+static uint64_t end_of(const struct event *event)
+{
+	uint64_t seconds, ns;
+	const char *at = event_argument(event, "at");
+
+	if (!at || sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) != 2 ||
+	    seconds >= event->time_ns / 1000000000 + 1)
+		return event->time_ns;
+	return seconds * 1000000000 + ns;
+}
+
 static int take_note(struct swap *swap, struct swap_process *process, const struct event *event,
 		     struct error *err)
 {
@@ -346,10 +361,14 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 		return swap_open_call(swap, process, event, err);
 	if (!strcmp(name, "~thread"))
 		return swap_thread_start(swap, process, event, err);
+	if (!strcmp(name, "~thread-end"))
+		return swap_thread_end(swap, process, event, err);
+	if (!strcmp(name, "~functions"))
+		return swap_functions_take(swap, process, event, err);
 	if (!strcmp(name, "~end"))
 		return process->has_ended ? 0
 					  : swap_terminate(swap, process,
-							   swap_unix(process, event->time_ns), err);
+							   swap_unix(process, end_of(event)), err);
 	text = strcmp(name, "~mark") ? NULL : event_argument(event, "text");
 	return text ? swap_mark(swap, process, event, text, err) : 0;
 }
@@ -470,6 +489,7 @@ static void free_process(struct swap_process *process)
 	FREE_ITEMS(process->threads);
 	free(process->mappings.items);
 	free(process->gone.items);
+	free(process->functions.items);
 	free(process->executable);
 	table_free(&process->by_thread);
 	load_free(&process->load);

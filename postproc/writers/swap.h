@@ -34,7 +34,14 @@ struct swap_thread {
 
 struct swap_fd {
 	uint32_t fd;
+	uint64_t size; /* bytes of the file */
 	char *path;
+};
+
+/* Where a function began in a process. */
+struct swap_function {
+	uint32_t id; /* of its API */
+	uint64_t address;
 };
 
 /* What a process is to the first of several that are merged. */
@@ -60,7 +67,11 @@ struct swap_process {
 		const struct trace_mapping **items; /* told, and unmapped since */
 		size_t count, capacity;
 	} gone;
-	size_t libraries; /* mappings below were there before the first call */
+	struct {
+		struct swap_function *items; /* that were called, as the end says */
+		size_t count, capacity;
+	} functions;
+	uint32_t number; /* place in swap.processes */
 	struct {
 		struct swap_thread **items;
 		size_t count, capacity;
@@ -141,6 +152,8 @@ int swap_open_call(struct swap *swap, struct swap_process *process, const struct
 		   struct error *err);
 int swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event,
 		      struct error *err);
+int swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event,
+		    struct error *err);
 
 /*
  * swap_shared.c: files of merged processes. swap_shared_see() hears every event before it is told,
@@ -184,6 +197,16 @@ int swap_sample(struct swap *swap, struct swap_process *process, const struct ev
 
 /* swap_files.c: all files of the format, with their names. */
 int swap_write_files(struct swap *swap, struct error *err);
+
+/*
+ * swap_functions.c: FUNCTION_* have the function's address, which the trace says at its end. Until
+ * then the process and the function's number stand there, as swap_function_mark() has them.
+ */
+uint64_t swap_function_mark(const struct swap_process *process, uint32_t id);
+int swap_functions_take(struct swap *swap, struct swap_process *process, const struct event *event,
+			struct error *err);
+/* Puts the address into a whole message, if it is of a function and the address is known. */
+void swap_functions_settle(const struct swap *swap, char *message);
 
 /* Whether this run of the program has done so, so that what is in the directory is its own. */
 bool swap_has_written(void);

@@ -26,6 +26,7 @@ enum swap_type {
 	SWAP_THREAD_WAIT_START = 4,
 	SWAP_THREAD_WAIT_END = 5,
 	SWAP_THREAD_INTERNAL_START = 6,
+	SWAP_THREAD_INTERNAL_STOP = 7,
 	SWAP_THREAD_OTHER = 8,
 	SWAP_SYNC_NEW = 0,
 	SWAP_SYNC_ACQUIRE_START = 1,
@@ -99,6 +100,7 @@ struct swap_apis {
 
 /* Numbers of what is no function of the program's; SWAP's own. */
 #define SWAP_API_MARK	     2u	  /* da_mark */
+#define SWAP_API_THREAD_END  480u /* _da_cleanup_handler */
 #define SWAP_API_THREAD_PROC 481u /* _da_ThreadProc */
 
 /* Ours, numbered by swap_api_id(). */

@@ -234,8 +234,11 @@ static void put_address(struct swap_message *message, const char *text)
 
 static void put_network(struct swap_message *message, const struct part *part)
 {
+	const char *listening = part->is_start ? event_argument(part->event, "sockfd") : NULL;
+
 	swap_put_u64(message, 0);
-	swap_put_u64(message, part->fd);
+	/* Before accept returns there is only the descriptor that it waits on. */
+	swap_put_u64(message, listening ? number_of(listening) : part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
 	swap_put_u64(message, 0);
@@ -287,10 +290,6 @@ static int add_probe(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- functions without a probe ---- */
 
-/*
- * The document uses the function's address as its id. The trace does not say it, so the function's
- * number stands there: it is below every address that code can have.
- */
 static int add_function(struct swap *swap, struct swap_process *process, const struct part *part,
 			uint64_t time_ns, struct error *err)
 {
@@ -304,7 +303,7 @@ static int add_function(struct swap *swap, struct swap_process *process, const s
 		return rc;
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u32(&message, part->event->thread);
-	swap_put_u64(&message, part->api->id);
+	swap_put_u64(&message, swap_function_mark(process, part->api->id));
 	swap_put_u64(&message, caller_of(part->event));
 	swap_put_u32(&message, part->event->has_tail ? part->event->cpu : UINT32_MAX);
 	if (part->is_start)
@@ -410,13 +409,15 @@ static uint64_t remembered_fd(struct swap_process *process, const struct event *
 static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		      const struct swap_api *api)
 {
-	bool is_new = api->end == SWAP_FILE_OPEN || api->probe == SWAP_NETWORK;
+	bool is_file = api->probe == SWAP_FILE;
+	bool is_new = !is_file || api->end == SWAP_FILE_OPEN;
 	const char *text;
 
-	if (api->probe != SWAP_FILE && api->probe != SWAP_NETWORK)
+	if (!is_file && api->probe != SWAP_NETWORK)
 		return 0;
-	if (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY || !strcmp(api->name, "fclose") ||
-	    !strcmp(api->name, "pclose")) {
+	if (is_file &&
+	    (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY || !strcmp(api->name, "fclose") ||
+	     !strcmp(api->name, "pclose"))) {
 		text = event_argument(event, "fd"); /* of fdopen */
 		return text ? number_of(text) : remembered_fd(process, event);
 	}
@@ -548,6 +549,17 @@ int swap_open_call(struct swap *swap, struct swap_process *process, const struct
 	return add_entry(swap, process, &part, err);
 }
 
+static int add_thread(struct swap *swap, struct swap_process *process, const struct event *event,
+		      const struct swap_api *api, struct error *err)
+{
+	struct event own = *event;
+	struct part part = { .event = &own, .api = api };
+
+	own.object = event->pthread;
+	own.argument_count = 0;
+	return add_probe(swap, process, &part, event->time_ns, err);
+}
+
 int swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event,
 		      struct error *err)
 {
@@ -557,10 +569,19 @@ int swap_thread_start(struct swap *swap, struct swap_process *process, const str
 					     .start = SWAP_NONE,
 					     .end = SWAP_THREAD_INTERNAL_START,
 					     .result = 'p' };
-	struct event own = *event;
-	struct part part = { .event = &own, .api = &api };
 
-	own.object = event->pthread;
-	own.argument_count = 0;
-	return add_probe(swap, process, &part, event->time_ns, err);
+	return add_thread(swap, process, event, &api, err);
+}
+
+int swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event,
+		    struct error *err)
+{
+	static const struct swap_api api = { .name = "_da_cleanup_handler",
+					     .id = SWAP_API_THREAD_END,
+					     .probe = SWAP_THREAD,
+					     .start = SWAP_NONE,
+					     .end = SWAP_THREAD_INTERNAL_STOP,
+					     .result = 'v' };
+
+	return add_thread(swap, process, event, &api, err);
 }

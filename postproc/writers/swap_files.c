@@ -34,6 +34,7 @@ static void put_messages(struct swap *swap, struct out *out, int *rc, struct err
 		struct swap_message message = { .at = piece.bytes + SWAP_SEQUENCE_OFFSET };
 
 		swap_put_u32(&message, (uint32_t)swap->messages++);
+		swap_functions_settle(swap, piece.bytes);
 		out_bytes(out, piece.bytes, piece.size);
 		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() tells */
 	}
@@ -54,7 +55,8 @@ static void for_each_api(const struct swap *swap, each_api *each, void *user)
 	static const struct {
 		uint32_t id;
 		const char *name;
-	} own[] = { { SWAP_API_MARK, "da_mark" }, { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
+	} own[] = { { SWAP_API_MARK, "da_mark" }, { SWAP_API_THREAD_END, "_da_cleanup_handler" },
+		    { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		each(user, own[i].id, own[i].name);
@@ -79,6 +81,11 @@ static void put_api(void *user, uint32_t id, const char *name)
 	out_bytes(user, name, strlen(name) + 1);
 }
 
+struct addressed {
+	struct json *json;
+	const struct swap_process *process;
+};
+
 static void put_apis(struct swap *swap, struct out *out, int *rc, struct error *err)
 {
 	uint32_t count = 0;
@@ -90,7 +97,32 @@ static void put_apis(struct swap *swap, struct out *out, int *rc, struct error *
 	for_each_api(swap, put_api, out);
 }
 
-static void put_process(struct json *json, const struct swap_process *process)
+static void put_function(void *user, uint32_t id, const char *name)
+{
+	struct addressed *functions = user;
+
+	for (size_t i = 0; i < functions->process->functions.count; i++)
+		if (functions->process->functions.items[i].id == id) {
+			json_key(functions->json, name);
+			json_hex(functions->json, functions->process->functions.items[i].address);
+			return;
+		}
+}
+
+/* What the addresses of FUNCTION_* are, without the files of the libraries. */
+static void put_functions(const struct swap *swap, struct json *json,
+			  const struct swap_process *process)
+{
+	struct addressed functions = { json, process };
+
+	json_key(json, "functions");
+	json_begin(json, '{');
+	for_each_api(swap, put_function, &functions);
+	json_end(json);
+}
+
+static void put_process(const struct swap *swap, struct json *json,
+			const struct swap_process *process)
 {
 	json_begin(json, '{');
 	json_key(json, "pid");
@@ -102,6 +134,7 @@ static void put_process(struct json *json, const struct swap_process *process)
 	for (size_t i = 0; i < process->arguments.count; i++)
 		json_text(json, process->arguments.items[i]);
 	json_end(json);
+	put_functions(swap, json, process);
 	json_key(json, "processors");
 	json_unsigned(json, process->load.cpus.count);
 	json_end(json);
@@ -124,7 +157,7 @@ static void put_facts(struct swap *swap, struct out *out, int *rc, struct error 
 	json_key(&json, "processes");
 	json_begin(&json, '[');
 	for (size_t i = 0; i < swap->processes.count; i++)
-		put_process(&json, swap->processes.items[i]);
+		put_process(swap, &json, swap->processes.items[i]);
 	json_end(&json);
 	json_key(&json, "missing");
 	json_begin(&json, '[');

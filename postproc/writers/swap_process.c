@@ -124,7 +124,7 @@ static int add_info(struct swap *swap, struct swap_process *process, struct erro
 	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_PROCESS, err);
 }
 
-/* Who opened what is inherited is not known: the thread is the first one. Sizes are not, either. */
+/* Who opened what is inherited is not known: the thread is the first one. */
 static int add_status(struct swap *swap, struct swap_process *process, struct error *err)
 {
 	uint64_t unix_ns = process->start_ns;
@@ -144,7 +144,7 @@ static int add_status(struct swap *swap, struct swap_process *process, struct er
 		swap_put_u32(&message, process->fds.items[i].fd);
 		if (is_doc)
 			swap_put_u32(&message, process->process->pid);
-		swap_put_u64(&message, 0);
+		swap_put_u64(&message, process->fds.items[i].size);
 		swap_put_text(&message, process->fds.items[i].path);
 	}
 	if (!is_doc)
