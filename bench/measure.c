@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends to the
- * file "WALL CPU RSS STATUS": nanoseconds until it ended, processor nanoseconds of it and of all
+ * file "WALL CPU RSS STATUS OWN": nanoseconds until it ended, processor nanoseconds of it and of all
  * that it left behind (which is waited for), KiB of the largest of these, exit status (128 and
- * more: a signal; 124: it was killed after two minutes).
+ * more: a signal; 124: it was killed after two minutes), processor nanoseconds of the command and
+ * the children that it waited for itself.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,15 +54,17 @@ static _Noreturn void run(char **words)
 }
 
 /* The command's exit status and when it ended; everybody else is waited for, too. */
-static int wait_for_all(pid_t command, int64_t *ended)
+static int wait_for_all(pid_t command, int64_t *ended, struct rusage *own)
 {
 	int status, result = 125;
 
 	for (;;) {
-		pid_t pid = wait(&status);
+		struct rusage usage;
+		pid_t pid = wait4(-1, &status, 0, &usage);
 
 		if (pid == command) {
 			*ended = now();
+			*own = usage;
 			result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 		} else if (pid < 0 && is_late) {
 			kill(command, SIGKILL);
@@ -72,7 +75,13 @@ static int wait_for_all(pid_t command, int64_t *ended)
 	}
 }
 
-static int append(const char *path, int64_t wall, const struct rusage *all, int status)
+static int64_t processor(const struct rusage *usage)
+{
+	return nanoseconds(&usage->ru_utime) + nanoseconds(&usage->ru_stime);
+}
+
+static int append(const char *path, int64_t wall, const struct rusage *all,
+		  const struct rusage *own, int status)
 {
 	FILE *file = fopen(path, "ae");
 
@@ -80,16 +89,15 @@ static int append(const char *path, int64_t wall, const struct rusage *all, int 
 		perror(path);
 		return 125;
 	}
-	fprintf(file, "%lld %lld %ld %d\n", (long long)wall,
-		(long long)(nanoseconds(&all->ru_utime) + nanoseconds(&all->ru_stime)),
-		all->ru_maxrss, status);
+	fprintf(file, "%lld %lld %ld %d %lld\n", (long long)wall, (long long)processor(all),
+		all->ru_maxrss, status, (long long)processor(own));
 	return fclose(file) == 0 ? status : 125;
 }
 
 int main(int argc, char **argv)
 {
 	const struct sigaction alarm_action = { .sa_handler = on_alarm };
-	struct rusage all;
+	struct rusage all, own = { 0 };
 	int64_t start, end;
 	pid_t command;
 	int status;
@@ -105,7 +113,7 @@ int main(int argc, char **argv)
 		return 125;
 	sigaction(SIGALRM, &alarm_action, NULL);
 	alarm(SECONDS_MAX);
-	status = wait_for_all(command, &end);
+	status = wait_for_all(command, &end, &own);
 	getrusage(RUSAGE_CHILDREN, &all);
-	return append(argv[1], end - start, &all, status);
+	return append(argv[1], end - start, &all, &own, status);
 }

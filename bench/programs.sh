@@ -87,8 +87,89 @@ make_cxx()
 	END
 }
 
+make_lua()
+{
+	cat <<-'END'
+		local t = {}
+		for i = 1, 200000 do
+			t[i % 5000] = { name = "n" .. i, list = { i, i + 1 } }
+		end
+		local s = 0
+		for _, v in pairs(t) do s = s + #v.name end
+		print(s)
+	END
+}
+
+make_ruby()
+{
+	cat <<-'END'
+		h = Hash.new { |hash, key| hash[key] = [] }
+		60000.times { |i| h["k#{i % 3000}"] << { n: i, s: "x#{i}" } }
+		puts h.values.map { |v| v.map { |e| e[:s] }.join(",").size }.sum
+	END
+}
+
+make_php()
+{
+	cat <<-'END'
+		<?php
+		$h = [];
+		for ($i = 0; $i < 100000; $i++) {
+			$h["k" . $i % 7000][] = ["n" => $i, "s" => "x$i"];
+		}
+		$n = 0;
+		foreach ($h as $v) { $n += strlen(json_encode($v)); }
+		echo "$n\n";
+	END
+}
+
+make_xml()
+{
+	awk 'BEGIN {
+		print "<list>"
+		for (i = 0; i < 30000; i++)
+			printf "<item id=\"%d\"><name>n%d</name><tag>t%d</tag><tag>t%d</tag></item>\n", i, i, i % 99, i % 7
+		print "</list>"
+	}'
+}
+
+make_node()
+{
+	cat <<-'END'
+		const m = new Map();
+		for (let i = 0; i < 200000; i++) m.set('k' + i % 7000, { n: i, s: Buffer.alloc(100 + i % 50) });
+		let n = 0;
+		for (const v of m.values()) n += v.s.length;
+		console.log(n);
+	END
+}
+
+# Four threads, each with a database of its own; the interpreter's lock goes round.
+make_sqlite_threads()
+{
+	cat <<-'END'
+		import sqlite3, threading
+		def work(k):
+		    c = sqlite3.connect(':memory:')
+		    c.execute('create table t(a integer primary key, b text)')
+		    for i in range(4000):
+		        c.execute('insert into t(b) values (?)', ('x%d' % (i * k),))
+		    print(c.execute('select count(distinct b) from t').fetchone()[0])
+		threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+		for t in threads: t.start()
+		for t in threads: t.join()
+	END
+}
+
 make_inputs()
 {
+	make_lua >"$tmp/input.lua"
+	make_ruby >"$tmp/input.rb"
+	make_php >"$tmp/input.php"
+	make_xml >"$tmp/input.xml"
+	make_node >"$tmp/input.js"
+	make_sqlite_threads >"$tmp/threads.py"
+	${CXX:-c++} -std=gnu++17 -O2 -pthread -o "$tmp/churn" "$src/bench/churn.cc" 2>/dev/null
 	make_json >"$tmp/input.json"
 	make_sql >"$tmp/input.sql"
 	make_python >"$tmp/input.py"
@@ -101,7 +182,11 @@ make_inputs()
 misses()
 {
 	case $1 in
-	jq | sqlite3 | perl) command -v "$1" >/dev/null || echo "no $1" ;;
+	lua) command -v lua5.4 >/dev/null || echo 'no lua5.4' ;;
+	git) git -C "$src" rev-parse HEAD >/dev/null 2>&1 || echo 'no repository of git' ;;
+	sqlite-threads) "$python" -c 'import sqlite3' 2>/dev/null || echo 'no sqlite3 in python3' ;;
+	churn-*) [ -x "$tmp/churn" ] || echo 'no C++ compiler' ;;
+	jq | sqlite3 | perl | ruby | php | xmllint | clang | node) command -v "$1" >/dev/null || echo "no $1" ;;
 	python3) [ -n "$python" ] || echo 'no python3' ;;
 	cc1plus) [ -x "$cc1plus" ] || echo 'no g++' ;;
 	exceptions) [ -x "$tmp/exceptions" ] || echo 'no C++ compiler' ;;
@@ -112,6 +197,7 @@ is_program()
 {
 	case $1 in
 	jq | sqlite3 | perl | python3 | cc1plus | exceptions) ;;
+	lua | ruby | php | xmllint | clang | node | git | sqlite-threads | churn-*) ;;
 	*) false ;;
 	esac
 }
@@ -129,6 +215,15 @@ on()
 	perl) "$@" perl "$tmp/input.pl" "$passes" ;;
 	cc1plus) "$@" "$cc1plus" -quiet -O1 -fpreprocessed "$tmp/input.ii" -o /dev/null ;;
 	exceptions) "$@" "$tmp/exceptions" ;;
+	lua) "$@" lua5.4 "$tmp/input.lua" ;;
+	ruby) "$@" ruby "$tmp/input.rb" ;;
+	php) "$@" php "$tmp/input.php" ;;
+	xmllint) "$@" xmllint --noout --xpath 'count(//tag)' "$tmp/input.xml" ;;
+	clang) "$@" clang -O1 -c -o /dev/null "$src/bench/workload.c" ;;
+	node) "$@" node "$tmp/input.js" ;;
+	git) "$@" git -C "$src" log --stat --oneline -n 200 ;;
+	sqlite-threads) "$@" "$python" "$tmp/threads.py" ;;
+	churn-*) "$@" "$tmp/churn" "${workload#churn-}" 8000 ;;
 	files) "$@" "$tmp/workload" files "$tmp/input.json" "$times" ;;
 	*-*) "$@" "$tmp/workload" "${workload%-*}" "${workload#*-}" "$times" ;;
 	*) "$@" "$tmp/workload" "$workload" 1 "$times" ;;

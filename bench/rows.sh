@@ -6,6 +6,7 @@
 # run, and the table of it. Sourced by bench/run.
 
 programs='jq python3 sqlite3 perl cc1plus'
+other_programs='lua ruby php xmllint clang node git sqlite-threads churn-1 churn-4 churn-8'
 memory_workloads="loop-10 loop-30 tree-10 tree-30 threads-1 threads-4 threads-8 grow $programs"
 
 row_memory()
@@ -15,9 +16,44 @@ row_memory()
 		'lttng none. heaptrack-alone is its traced process without the interpreter beside it;' \
 		'holdtrace-every records files, locks and threads as well. Programs: the whole process.'
 	classes=memory times=300000
-	gather 'untraced holdtrace holdtrace-every heaptrack-alone heaptrack lttng sp-rtrace' \
+	gather 'untraced holdtrace before holdtrace-every heaptrack-alone heaptrack lttng sp-rtrace' \
 		"$memory_workloads"
 	show_table holdtrace
+}
+
+# show_kinds OURS: a table of each kind that was taken
+show_kinds()
+{
+	for kind in $take; do
+		case $kind in
+		host) printf '\nProcessor time in the traced process alone:\n\n' ;;
+		wall) printf '\nWall:\n\n' ;;
+		processor) printf '\nProcessor time of all processes:\n\n' ;;
+		esac
+		cp "$tmp/results.$kind" "$tmp/results"
+		row=$name-$kind
+		show_table "$1"
+	done
+	row=$name
+}
+
+row_cost()
+{
+	title 'Cost: nanoseconds for each call of the allocator, where they are spent' \
+		'The library alone (LD_PRELOAD), memory only. heaptrack-alone writes a file that its interpreter' \
+		'has still to read; heaptrack has it beside it.'
+	classes=memory times=300000 take='host wall processor' name=cost
+	gather 'untraced holdtrace-bare before-bare heaptrack-alone heaptrack' "$memory_workloads"
+	show_kinds holdtrace-bare
+}
+
+row_programs()
+{
+	title 'Programs that nobody tuned for: nanoseconds for each call of the allocator' \
+		'All classes on our side, memory alone on that of heaptrack.'
+	classes=all take='host wall processor' name=programs
+	gather 'untraced holdtrace-bare before-bare heaptrack-alone heaptrack' "$other_programs"
+	show_kinds holdtrace-bare
 }
 
 row_pipe()
@@ -35,8 +71,8 @@ row_sync()
 		'holdtrace records every class, with backtraces; lttng (its pthread wrapper knows mutexes alone)' \
 		'and uftrace record none. condition: two threads on one processor.'
 	classes=all times=300000
-	gather 'untraced holdtrace lttng-pthread uftrace' 'mutex contended-4'
-	all=$tools tools=$(present untraced holdtrace uftrace)
+	gather 'untraced holdtrace before lttng-pthread uftrace' 'mutex contended-4'
+	all=$tools tools=$(present untraced holdtrace before uftrace)
 	gather_more semaphore
 	tools=$all times=30000
 	gather_more condition
@@ -58,7 +94,7 @@ row_threads()
 	title 'Threads: processor nanoseconds for each call of the allocator' \
 		'Of the host and of the collector or interpreter together.'
 	classes=memory times=1000000 take=processor
-	gather 'untraced holdtrace heaptrack-alone' 'threads-1 threads-4 threads-8'
+	gather 'untraced holdtrace before heaptrack-alone' 'threads-1 threads-4 threads-8'
 	show_table holdtrace
 }
 
@@ -69,7 +105,8 @@ row_rss()
 		'the collector, which share them; holdtrace-shared is that part (RssShmem).'
 	classes=memory times=400000 take=resident
 	: >"$tmp/shared"
-	gather 'untraced holdtrace heaptrack-alone lttng' 'resident-1 resident-4 resident-8 resident-16'
+	gather 'untraced holdtrace before heaptrack-alone lttng' \
+		'resident-1 resident-4 resident-8 resident-16 resident-64'
 	show_table holdtrace
 	echo
 	cp "$tmp/shared" "$tmp/results"

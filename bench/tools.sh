@@ -24,6 +24,7 @@ lacks()
 		fi
 		;;
 	sp-rtrace) [ -x "${SPRTRACE:-}/bin/sp-rtrace" ] || echo 'SPRTRACE names no installed sp-rtrace' ;;
+	before*) [ -x "${BEFORE:-}/holdtrace" ] || echo 'BEFORE names no other build' ;;
 	heaptrack | uftrace | strace) command -v "$1" >/dev/null || echo "no $1" ;;
 	esac
 }
@@ -89,6 +90,11 @@ trace()
 	case $tool in
 	untraced) measure "$@" ;;
 	holdtrace) measure ./holdtrace record -q -f -o "$tmp/out/trace.htr" -e "$classes" "$@" ;;
+	before) measure "$BEFORE/holdtrace" record -q -f -o "$tmp/out/trace.htr" -e "$classes" "$@" ;;
+	before-bare) measure LD_PRELOAD="$BEFORE/libholdtrace.so" HOLDTRACE_EVENTS="$classes" \
+		HOLDTRACE_OUT="$tmp/out/trace.htr" "$@" ;;
+	holdtrace-bare) measure LD_PRELOAD="$PWD/libholdtrace.so" HOLDTRACE_EVENTS="$classes" \
+		HOLDTRACE_OUT="$tmp/out/trace.htr" "$@" ;;
 	holdtrace-every) measure ./holdtrace record -q -f -o "$tmp/out/trace.htr" "$@" ;;
 	holdtrace-pipe) measure ./holdtrace record -q -e "$classes" \
 		-o "|./holdtrace-postproc -q -l >$tmp/out/leaks" "$@" ;;
