@@ -105,6 +105,12 @@ static void begin_stream(struct collector *collector, struct member *member,
 		.realtime_ns = collector->realtime_ns,
 		.version = our_version(),
 	};
+	const struct encode_note chosen = {
+		.name = "~settings",
+		.values = &(const struct wire_value){ "events", arena->settings.events },
+		.count = 1,
+		.time = process->start,
+	};
 	const struct encode_note off = {
 		.name = "~recording",
 		.values = &(const struct wire_value){ "state", "off" },
@@ -116,6 +122,8 @@ static void begin_stream(struct collector *collector, struct member *member,
 		start.parent_stream = arena->processes[process->parent].stream;
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, process->start);
+	if (strcmp(arena->settings.events, "all") != 0)
+		stream_note(member->stream, &chosen);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
 	/* from here on a file has a head, and tools know what it is */

@@ -416,7 +416,7 @@ function unit(kind)
 	return "number"
 }
 
-# LIMIT(name, UNIT, report, sheet, column, "class", HOW, "what it is")
+# LIMIT(name, UNIT, report, sheet, column, "class", HOW, NEEDS, "what it is")
 function limits(file,    i, count, takes)
 {
 	takes["NUMBER"] = "a number"
@@ -427,7 +427,7 @@ function limits(file,    i, count, takes)
 		if (macro[i] != "LIMIT")
 			continue
 		print ".It Cm " roff(field(i, 1)) " Pq " takes[field(i, 2)]
-		print sentence(text(field(i, 8)))
+		print sentence(text(field(i, 9)))
 	}
 }
 

@@ -4,7 +4,7 @@
 
 /*
  * Limits that a run must keep, as --fail-on=leak>0,peak>10MB has them: terms of limits.def, each
- * judged by a column of a report.
+ * judged by a column of a report (judge.h).
  */
 
 #include <stdbool.h>
@@ -16,7 +16,22 @@
 
 #define LIMITS_MAX 32u
 
-struct limit_row;
+enum limit_unit { LIMIT_NUMBER, LIMIT_BYTES, LIMIT_NS };
+enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
+enum limit_needs { LIMIT_END, LIMIT_ALL, LIMIT_SEEN, LIMIT_RECORD, LIMIT_NEEDS };
+
+/* A row of limits.def. */
+struct limit_row {
+	const char *name;
+	enum limit_unit unit;
+	const char *report;
+	enum sheet_id sheet;
+	int column; /* of the sheet */
+	const char *class;
+	enum limit_how how;
+	enum limit_needs needs;
+	const char *meaning;
+};
 
 struct limit {
 	const struct limit_row *row;
@@ -36,13 +51,5 @@ int limits_parse(struct limits *limits, const char *text, struct error *err);
 
 /* The name of the report that a limit needs. */
 const char *limits_report(const struct limits *limits, size_t index);
-
-/*
- * Fills SHEET_limits, what is broken first. The reports' sheets are looked for in both; they need
- * not be finished. is_empty: they are of no event, so that what is not broken is not known to be
- * kept. Returns 0 or -ENOMEM.
- */
-int limits_judge(const struct limits *limits, const struct sheets *one, const struct sheets *other,
-		 bool is_empty, struct sheet *sheet, bool *is_broken);
 
 #endif

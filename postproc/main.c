@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* holdtrace-postproc: a trace goes in, sp-rtrace text or another format comes out. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "postproc/options.h"
 #include "postproc/pass.h"
 #include "postproc/plan.h"
@@ -303,6 +305,7 @@ static int print_summary(const struct pass_options *pass, const struct trace_opt
 {
 	static const char *const standard_input[] = { "-" };
 	const char *const *paths = options->inputs.count ? options->inputs.items : standard_input;
+	size_t unread = 0;
 	struct summarise_options how = {
 		.select = pass->select,
 		.trace = *reading,
@@ -310,6 +313,7 @@ static int print_summary(const struct pass_options *pass, const struct trace_opt
 		.is_newest = options->newest,
 		.has_found = pass->has_found,
 		.failed = print_error,
+		.unread = &unread,
 	};
 	bool is_damaged = false;
 	struct out out;
@@ -330,7 +334,7 @@ static int print_summary(const struct pass_options *pass, const struct trace_opt
 	}
 	if (options->strict && is_damaged)
 		return STATUS_DAMAGED;
-	return check_found(pass, options, err);
+	return unread ? STATUS_FAILED : check_found(pass, options, err);
 }
 
 static int usage(const struct error *err)
@@ -352,35 +356,76 @@ static int failure(const struct options *options, bool is_damaged)
 	return options->fail_on || (options->strict && is_damaged) ? STATUS_DAMAGED : STATUS_FAILED;
 }
 
+/* The status of what was printed. */
+static int report_status(const struct options *options, const struct reporting_result *result)
+{
+	if (options->fail_on && !options->write_baseline && result->broken)
+		return STATUS_BROKEN;
+	if (options->fail_on && result->unknown)
+		return STATUS_UNKNOWN;
+	if (options->strict && result->is_damaged)
+		return STATUS_DAMAGED;
+	return result->unread ? STATUS_FAILED : STATUS_OK;
+}
+
+/* What an older trace has of what is limited, without a word of it. */
+static int learn_baseline(struct report_plan *plan, const char *path, struct error *err)
+{
+	struct reporting_options how = plan->how;
+	struct reporting_result ignored;
+	cleanup_fd int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct out out;
+	int rc = out_open(&out, nowhere, err);
+
+	how.learned = &plan->baseline;
+	how.baseline = NULL;
+	if (rc == 0) {
+		rc = reporting(&path, 1, &how, &out, &ignored, err);
+		out_close(&out);
+	}
+	*how.select.tally = (struct select_tally){ .filters = how.select.tally->filters };
+	return rc == -EINVAL ? -EIO : rc;
+}
+
+static int take_baseline(struct report_plan *plan, const char *path, struct error *err)
+{
+	int rc;
+
+	if (!path)
+		return 0;
+	rc = baseline_recognises(path) ? baseline_read(&plan->baseline, path, err)
+				       : learn_baseline(plan, path, err);
+	plan->how.baseline = &plan->baseline;
+	return rc ? error_prefix(err, "--baseline") : 0;
+}
+
 /* All inputs in one report. */
 static int print_reports(struct report_plan *plan, const struct options *options, struct error *err)
 {
-	bool is_damaged = false;
+	struct reporting_result result = { 0 };
 	struct out out;
-	int rc = out_open(&out, STDOUT_FILENO, err);
+	int rc = take_baseline(plan, options->baseline, err);
 
+	if (rc == 0)
+		rc = out_open(&out, STDOUT_FILENO, err);
 	if (rc == 0) {
-		rc = reporting(plan->paths, plan->count, &plan->how, &out, &is_damaged, err);
+		rc = reporting(plan->paths, plan->count, &plan->how, &out, &result, err);
 		rc = close_output(&out, rc, err);
 	}
+	if (rc == 0 && options->write_baseline)
+		rc = baseline_write(&plan->learned, options->write_baseline, err);
 	if (rc == -EINTR)
 		return STATUS_INTERRUPTED;
 	if (rc == -EPIPE)
 		return STATUS_OK;
 	if (rc) {
 		print_error(NULL, err);
-		return rc == -EINVAL ? STATUS_USAGE : failure(options, is_damaged);
+		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.is_damaged);
 	}
 	/* A text has a line for it. */
 	if (plan->how.style.format != SHEETS_TEXT)
 		warn_empty(options, plan->how.select.tally);
-	/* Of a trace that is damaged nothing can be said for sure. */
-	if ((options->strict || options->fail_on) && is_damaged)
-		return STATUS_DAMAGED;
-	if (plan->is_broken)
-		return STATUS_BROKEN;
-	return options->fail_on && select_is_empty(plan->how.select.tally) ? STATUS_UNKNOWN
-									   : STATUS_OK;
+	return report_status(options, &result);
 }
 
 static int run_reports(const struct options *options, struct error *err)

@@ -51,7 +51,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 		return 0;
 	plan->how.report.has_limits = true;
 	plan->how.limits = &plan->limits;
-	plan->how.is_broken = &plan->is_broken;
+	plan->how.learned = options->write_baseline ? &plan->learned : NULL;
 	return limits_parse(&plan->limits, options->fail_on, err);
 }
 
@@ -200,6 +200,8 @@ int report_plan(struct report_plan *plan, const struct options *options, struct 
 				     .by = options->by },
 			 .is_newest = options->newest && !options->inputs.count },
 	};
+	baseline_init(&plan->baseline);
+	baseline_init(&plan->learned);
 	rc = plan_format(&plan->how.style, options, err);
 	plan_rows(&plan->how, options);
 	plan_colour(&plan->how.style, options);
@@ -222,6 +224,8 @@ void report_plan_free(struct report_plan *plan)
 	for (size_t i = 0; i < plan->how.files.map_count; i++)
 		free((char *)plan->how.files.maps[i].old);
 	free(plan->how.files.maps);
+	baseline_free(&plan->baseline);
+	baseline_free(&plan->learned);
 	newest_free(&plan->newest);
 	newest_free(&plan->old);
 	free(plan->old_found);

@@ -11,7 +11,7 @@
 struct report_plan {
 	struct reporting_options how;
 	struct limits limits;
-	bool is_broken;		  /* after reporting(): some of them are */
+	struct baseline baseline, learned;
 	const char *const *paths; /* of the traces */
 	size_t count;
 	/* what they are made of */

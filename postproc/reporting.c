@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "naming/naming.h"
+#include "postproc/judge.h"
 #include "postproc/writers/overview.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
@@ -19,6 +20,7 @@ struct fold {
 	unsigned count;
 	unsigned shown; /* the first of them; limits alone need the others */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
+	struct reporting_result *result;
 	bool is_open;	 /* a process is being read */
 	bool is_waiting; /* a stream has begun, and nothing of it was wanted yet */
 };
@@ -235,7 +237,7 @@ static int fold_trace(struct fold *fold, const char *path, struct trace *trace, 
 	return rc;
 }
 
-static int fold_file(struct fold *fold, const char *path, bool *is_damaged, struct error *err)
+static int fold_file(struct fold *fold, const char *path, struct error *err)
 {
 	struct trace *trace;
 	int rc = trace_open(&trace, path, &fold->options->trace, err);
@@ -243,7 +245,7 @@ static int fold_file(struct fold *fold, const char *path, bool *is_damaged, stru
 	if (rc)
 		return rc;
 	rc = fold_trace(fold, path, trace, err);
-	*is_damaged |= !trace_is_whole(trace);
+	fold->result->is_damaged |= !trace_is_whole(trace);
 	if (rc == 0 && trace_is_damaged(trace) && !trace_process(trace))
 		rc = error_set(err, EIO,
 			       "ends before its first event: was the recording killed, "
@@ -253,11 +255,10 @@ static int fold_file(struct fold *fold, const char *path, bool *is_damaged, stru
 }
 
 /* A file that fails is told of and left out, unless all do. */
-static int fold_files(struct fold *fold, const char *const *paths, size_t count, bool *is_damaged,
-		      struct error *err)
+static int fold_files(struct fold *fold, const char *const *paths, size_t count, struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
-		int rc = fold_file(fold, paths[i], is_damaged, err);
+		int rc = fold_file(fold, paths[i], err);
 
 		if (rc == 0)
 			continue;
@@ -266,15 +267,15 @@ static int fold_files(struct fold *fold, const char *const *paths, size_t count,
 		if (count == 1)
 			return error_prefix(err, "%s",
 					    strcmp(paths[i], "-") ? paths[i] : "standard input");
-		*is_damaged = true;
+		fold->result->is_damaged = true;
+		fold->result->unread++;
 		if (fold->options->failed)
 			fold->options->failed(paths[i], err);
 	}
 	return 0;
 }
 
-static int fold_all(struct fold *fold, const char *const *paths, size_t count, bool *is_damaged,
-		    struct error *err)
+static int fold_all(struct fold *fold, const char *const *paths, size_t count, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
 	int rc = 0;
@@ -283,9 +284,9 @@ static int fold_all(struct fold *fold, const char *const *paths, size_t count, b
 		return 0;
 	fold->run.is_base = true;
 	if (options->base_count)
-		rc = fold_files(fold, options->base, options->base_count, is_damaged, err);
+		rc = fold_files(fold, options->base, options->base_count, err);
 	fold->run.is_base = false;
-	return rc ? rc : fold_files(fold, paths, count, is_damaged, err);
+	return rc ? rc : fold_files(fold, paths, count, err);
 }
 
 /* ---- printing ---- */
@@ -326,13 +327,20 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 {
 	const struct reporting_options *options = fold->options;
 	bool is_alone = options->style.format == SHEETS_TEXT;
+	struct judge judge = { .limits = options->limits,
+			       .run = &fold->run,
+			       .baseline = options->baseline,
+			       .learned = options->learned,
+			       .unread = fold->result->unread,
+			       .is_empty = select_is_empty(options->select.tally) };
 	struct sheets alone;
 	int rc;
 
 	sheets_init(&alone);
-	rc = limits_judge(options->limits, sheets, others, select_is_empty(options->select.tally),
-			  sheets_begin(is_alone ? &alone : sheets, SHEET_limits),
-			  options->is_broken);
+	rc = judge_limits(&judge, sheets, others,
+			  sheets_begin(is_alone ? &alone : sheets, SHEET_limits));
+	fold->result->broken = judge.broken;
+	fold->result->unknown = judge.unknown;
 	if (rc == 0)
 		rc = sheets_finish(&alone, NULL, 0, err);
 	else
@@ -445,23 +453,24 @@ static void end(struct fold *fold)
 }
 
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
-	      struct out *out, bool *is_damaged, struct error *err)
+	      struct out *out, struct reporting_result *result, struct error *err)
 {
 	struct fold fold = {
 		.options = options,
+		.result = result,
 		.run = { .options = &options->report, .paths = paths, .path_count = count }
 	};
 	struct error later = { 0 };
 	int rc = choose(&fold, options->reports, err);
 
-	*is_damaged = false;
+	*result = (struct reporting_result){ 0 };
 	if (rc)
 		return rc;
 	rc = begin(&fold, err);
 	if (rc == 0) {
 		int printed;
 
-		rc = fold_all(&fold, paths, count, is_damaged, err);
+		rc = fold_all(&fold, paths, count, err);
 		if (rc == 0 && options->select.has_pid && !fold.run.summary->processes.count)
 			rc = error_set(err, ESRCH,
 				       "--pid=%" PRIu32 ": no stream is of this process",

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/out.h"
+#include "postproc/baseline.h"
 #include "postproc/limits.h"
 #include "postproc/select.h"
 #include "postproc/views/report.h"
@@ -29,7 +30,8 @@ struct reporting_options {
 	const char *const *base; /* traces of the run that this one is compared with */
 	size_t base_count;
 	const struct limits *limits; /* that the run must keep, or NULL */
-	bool *is_broken;	     /* set if it does not keep them all; if limits are given */
+	const struct baseline *baseline; /* what does not count against them, or NULL */
+	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
 	struct select_options select;
 	struct trace_options trace;
 	bool is_newest; /* the files are those that a command without a file reads */
@@ -47,12 +49,19 @@ bool reporting_wants_base(const struct reporting_options *options);
 /* True if they are about the files in directories, which are the paths then. */
 bool reporting_wants_directories(const struct reporting_options *options);
 
+/* What is to be said by a status. */
+struct reporting_result {
+	bool is_damaged;	/* a trace was damaged or could not be read, or lost events */
+	size_t unread;		/* traces that could not be read to their end */
+	size_t broken, unknown; /* limits */
+};
+
 /*
- * Prints the reports. *is_damaged: a trace was damaged or could not be read. Returns 0, -EINTR if
+ * Prints the reports. Returns 0, -EINTR if
  * it was stopped (what was read is printed), -EINVAL for a column that there is not, or another
  * negative errno: then nothing could be read, or printed.
  */
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
-	      struct out *out, bool *is_damaged, struct error *err);
+	      struct out *out, struct reporting_result *result, struct error *err);
 
 #endif

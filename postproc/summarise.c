@@ -78,6 +78,8 @@ static int fold_files(struct summary *summary, const char *const *paths, size_t 
 		if (rc == -EINTR || rc == -ENOMEM || count == 1)
 			return rc;
 		*is_damaged = true;
+		if (options->unread)
+			++*options->unread;
 		if (options->failed)
 			options->failed(paths[i], err);
 	}

@@ -22,6 +22,7 @@ struct summarise_options {
 	struct trace_options trace;
 	bool is_newest; /* the files are those that a command without a file reads */
 	const volatile sig_atomic_t *stop;
+	size_t *unread;	 /* is counted up for a file that cannot be read; may be NULL */
 	bool *has_found; /* set when a process was wanted; may be NULL */
 	/* Called for a file that cannot be read; the others are used. */
 	void (*failed)(const char *path, const struct error *err);

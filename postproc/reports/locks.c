@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "postproc/views/locks.h"
 #include "postproc/views/report.h"
+#include "postproc/views/unlocks.h"
 
 /* Whoever takes a lock there, in any process. */
 struct place {
@@ -50,6 +51,7 @@ struct circle {
 struct locks_state {
 	struct report_run *run;
 	struct locks view;
+	struct unlocks unlocks;
 	struct held_table index; /* of places (by backtrace) and pairs: held.site */
 	struct {
 		struct place *items; /* from 1 */
@@ -76,7 +78,9 @@ static int event(void *user, const struct event *call, struct error *err)
 {
 	struct locks_state *state = user;
 
-	return locks_event(&state->view, call) ? report_no_memory(err) : 0;
+	if (locks_event(&state->view, call) || unlocks_event(&state->unlocks, call))
+		return report_no_memory(err);
+	return 0;
 }
 
 /* ---- a process ends ---- */
@@ -239,6 +243,7 @@ static int process(void *user, struct error *err)
 	if (locks_finish(&state->view, end_ns) || close_all(state))
 		return report_no_memory(err);
 	locks_clear(&state->view);
+	unlocks_clear(&state->unlocks);
 	return 0;
 }
 
@@ -274,8 +279,7 @@ static int put_blocked(struct locks_state *state, struct sheets *sheets)
 			return -ENOMEM;
 		sheet_number(CELL(row, blocked, pid), blocked->pid);
 		sheet_number(CELL(row, blocked, thread), blocked->thread);
-		if (blocked->threads > 1)
-			sheet_number(CELL(row, blocked, threads), blocked->threads);
+		sheet_number(CELL(row, blocked, threads), blocked->threads);
 		sheet_number(CELL(row, blocked, object), blocked->object);
 		sheet_number(CELL(row, blocked, waited), blocked->longest_ns);
 		if (blocked->has_holder) {
@@ -331,6 +335,30 @@ static int put_circles(struct locks_state *state, struct sheets *sheets)
 			}
 	if (sheet && state->circles_left_out)
 		sheet->note = "There are more, of which these are the first.";
+	return 0;
+}
+
+static int put_unlocks(struct locks_state *state, struct sheets *sheets)
+{
+	const struct unlocks *unlocks = &state->unlocks;
+	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_unlocks) : NULL;
+
+	for (size_t i = 0; i < unlocks->list.count; i++) {
+		const struct unlock *unlock = &unlocks->list.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		if (!row)
+			return -ENOMEM;
+		sheet_number(CELL(row, unlocks, count), unlock->count);
+		sheet_number(CELL(row, unlocks, object), unlock->object);
+		sheet_number(CELL(row, unlocks, pid), unlock->pid);
+		sheet_number(CELL(row, unlocks, thread), unlock->thread);
+		if (unlock->holder)
+			sheet_number(CELL(row, unlocks, holder), unlock->holder);
+		sheet_number(CELL(row, unlocks, time), report_time(state->run, unlock->time_ns));
+		sheet_backtrace(CELL(row, unlocks, holder_backtrace), unlock->taken);
+		sheet_backtrace(CELL(row, unlocks, backtrace), unlock->given);
+	}
 	return 0;
 }
 
@@ -537,8 +565,9 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	if (state->locks.count)
 		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
 		      compare_locks);
-	if (put_blocked(state, sheets) || put_circles(state, sheets) || put_pairs(state, sheets) ||
-	    put_locks(state, sheets) || put_places(state, sheets))
+	if (put_blocked(state, sheets) || put_circles(state, sheets) ||
+	    put_unlocks(state, sheets) || put_pairs(state, sheets) || put_locks(state, sheets) ||
+	    put_places(state, sheets))
 		return report_no_memory(err);
 	return 0;
 }
@@ -551,6 +580,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	locks_init(&state->view);
+	unlocks_init(&state->unlocks, &run->summary->atlas);
 	held_init(&state->index);
 	*result = state;
 	return 0;
@@ -561,6 +591,7 @@ static void destroy(void *user)
 	struct locks_state *state = user;
 
 	locks_free(&state->view);
+	unlocks_free(&state->unlocks);
 	held_free(&state->index);
 	free(state->places.items);
 	free(state->pairs.items);

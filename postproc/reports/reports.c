@@ -88,5 +88,7 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		gaps->incomplete += report_is_incomplete(process);
 		gaps->damaged += process->is_damaged;
 		gaps->untraced += report_is_untraced(process);
+		gaps->paused += process->pauses != 0;
+		gaps->allocators += process->allocator != NULL;
 	}
 }

@@ -94,6 +94,8 @@ struct report_gaps {
 	uint64_t incomplete; /* traces that do not say how their process ended */
 	uint64_t damaged;    /* traces */
 	uint64_t untraced;   /* programs that a process ran */
+	uint64_t paused;     /* processes that were not recorded for a time */
+	uint64_t allocators; /* processes with a malloc of their own */
 };
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
 

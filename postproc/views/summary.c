@@ -661,6 +661,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		note_recording(&summary->fold->process, event);
 	else if (!strcmp(name, "~unwind"))
 		note_unwind(summary, event);
+	else if (!strcmp(name, "~settings"))
+		summary->fold->process.recorded = copy(summary, event_argument(event, "events"));
 	return 0;
 }
 

@@ -123,6 +123,7 @@ struct summary_process {
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;
 	const char *allocator;	   /* file whose malloc the program uses instead; NULL: none */
+	const char *recorded;	   /* what --events had recorded; NULL: everything */
 	uint64_t pauses, pause_ns; /* times that recording was stopped, and how long */
 	uint64_t pause_since_ns;   /* 0: it records */
 };

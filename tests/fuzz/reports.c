@@ -84,29 +84,32 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	};
 	char path[40];
 	const char *const paths[] = { path, path };
-	bool is_damaged, is_broken;
+	struct reporting_result result;
+	struct baseline learned;
 	struct limits limits;
 	struct out out;
 	int rc, closed;
 
+	baseline_init(&learned);
 	how.style.is_verbose = head[1] & 8;
 	if (head[1] & 32 || head[0] >= NAME_COUNT) {
 		how.report.has_limits = true;
 		how.limits = &limits;
-		how.is_broken = &is_broken;
+		how.baseline = how.learned = &learned;
 		fuzz_check(limits_parse(&limits, LIMITS, err) == 0, "limits that are refused");
 	}
 	if (reporting_check(&how, err) || reporting_wants_directories(&how))
-		return 0;
+		return 0; /* nothing was learned yet */
 	if (reporting_wants_base(&how)) {
 		how.base = paths;
 		how.base_count = 1;
 	}
 	rc = out_open(&out, output, err);
 	if (rc)
-		return rc;
+		return rc; /* likewise */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	rc = reporting(paths, head[1] & 16 ? 2 : 1, &how, &out, &is_damaged, err);
+	rc = reporting(paths, head[1] & 16 ? 2 : 1, &how, &out, &result, err);
+	baseline_free(&learned);
 	closed = out_close(&out);
 	fuzz_check(closed == 0, "output that cannot be written");
 	return rc;

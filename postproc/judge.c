@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/judge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define KEY_MAX 16384u
+
+/* ---- rows ---- */
+
+static const struct sheet *sheet_of(const struct sheets *sheets, enum sheet_id id)
+{
+	for (unsigned i = 0; i < sheets->count; i++)
+		if (sheets->list[i].id == id)
+			return &sheets->list[i];
+	return NULL;
+}
+
+/* The first column without its number and what it is about: "1. closed twice: descriptor 5". */
+static const char *class_of(const struct sheet_cell *cell, size_t *length)
+{
+	const char *text = cell->is_set ? cell->text : "";
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits && !strncmp(text + digits, ". ", 2)) {
+		text += digits + 2;
+		*length = strcspn(text, ":");
+	} else {
+		*length = strlen(text);
+	}
+	return text;
+}
+
+static bool has_text(const struct sheet *sheet)
+{
+	enum sheet_kind kind = sheet->facts.columns[0].kind;
+
+	return kind == SHEET_GROUP || kind == SHEET_TEXT;
+}
+
+static bool is_of_class(const struct limit_row *row, const struct sheet_cell *cells)
+{
+	size_t length;
+	const char *class;
+
+	if (!*row->class)
+		return true;
+	class = class_of(&cells[0], &length);
+	return strlen(row->class) == length && !strncmp(row->class, class, length);
+}
+
+/* Rows of a group are added one after the other. */
+static bool begins_group(const struct sheet *sheet, size_t index)
+{
+	return !index ||
+	       strcmp(sheet->rows.items[index - 1][0].text, sheet->rows.items[index][0].text) != 0;
+}
+
+/* ---- places ---- */
+
+struct key {
+	char text[KEY_MAX];
+	size_t length;
+};
+
+/* Names come from files that others made: what would part lines or columns does not stay. */
+static void key_add(struct key *key, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length && key->length + 1 < KEY_MAX; i++)
+		key->text[key->length++] = (unsigned char)text[i] < ' ' ? '?' : text[i];
+	key->text[key->length] = '\0';
+}
+
+static void key_put(struct key *key, const char *text)
+{
+	key_add(key, text, strlen(text));
+}
+
+/* " < main < run < strdup": without addresses and lines, which another build has elsewhere. */
+static int key_backtrace(struct key *key, struct paths *paths,
+			 const struct atlas_backtrace *backtrace)
+{
+	size_t count = paths_make(paths, backtrace, "?");
+
+	for (size_t i = 0; i < count; i++) {
+		const struct path_function *function = paths->path[i];
+		char number[32];
+
+		snprintf(number, sizeof(number), "+0x%" PRIx64, function->symbol.offset);
+		key_put(key, i ? " < " : " ");
+		key_put(key, function->symbol.function ? function->symbol.function : number);
+		if (*function->program) {
+			key_put(key, "@");
+			key_put(key, function->program);
+		}
+	}
+	return count ? 0 : -ENOMEM;
+}
+
+/* What is the same in another run: limit, class, functions; of a row without these, the program. */
+static int key_of(struct key *key, struct paths *paths, const struct limit_row *row,
+		  const struct sheet *sheet, const struct sheet_cell *cells)
+{
+	const struct sheet_facts *facts = &sheet->facts;
+	size_t length = 0;
+	const char *class = has_text(sheet) ? class_of(&cells[0], &length) : "";
+	int rc = 0, program = sheet_column(facts, "program");
+
+	key->length = 0;
+	key_put(key, row->name);
+	key_put(key, ".");
+	key_put(key, facts->columns[row->column].name);
+	key->text[key->length++] = '\t';
+	key_add(key, class, length);
+	for (unsigned i = 0; rc == 0 && i < facts->column_count; i++)
+		if (facts->columns[i].kind == SHEET_BACKTRACE && cells[i].is_set)
+			rc = key_backtrace(key, paths, cells[i].backtrace);
+	if (program > 0 && cells[program].is_set) {
+		key_put(key, " ");
+		key_put(key, cells[program].text);
+	}
+	return rc;
+}
+
+/* ---- values ---- */
+
+struct value {
+	uint64_t counts; /* and may break the limit */
+	uint64_t known;	 /* what the baseline lets pass */
+};
+
+/* What of a place's number is new: all of it, or what it is more. */
+static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
+		      uint64_t number)
+{
+	struct baseline_entry *entry = baseline_find(judge->baseline, key);
+	uint64_t passes;
+
+	if (!entry)
+		return number;
+	if (row->how == LIMIT_LARGEST)
+		return number > entry->number ? number : 0;
+	passes = number < entry->left ? number : entry->left;
+	entry->left -= passes;
+	return number - passes;
+}
+
+static int weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		 const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number)
+{
+	cleanup_free struct key *key = NULL;
+	uint64_t all = *number;
+
+	if (!judge->baseline && !judge->learned)
+		return 0;
+	key = malloc(sizeof(*key));
+	if (!key || key_of(key, paths, row, sheet, cells))
+		return -ENOMEM;
+	if (judge->baseline)
+		*number = newer(judge, row, key->text, all);
+	return judge->learned
+		       ? baseline_add(judge->learned, key->text, all, row->how == LIMIT_LARGEST)
+		       : 0;
+}
+
+static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
+{
+	if (how != LIMIT_LARGEST) {
+		value->counts += counts;
+		value->known += all - counts;
+		return;
+	}
+	if (counts > value->counts)
+		value->counts = counts;
+	if (all > counts && all > value->known)
+		value->known = all;
+}
+
+/* A circle is known if each of its steps is: what is new of a group decides, once. */
+static uint64_t number_of(const struct limit_row *row, const struct sheet *sheet, size_t index)
+{
+	const struct sheet_cell *cell = &sheet->rows.items[index][row->column];
+
+	if (row->how == LIMIT_GROUPS || row->how == LIMIT_ROWS)
+		return 1;
+	return cell->is_set ? cell->number : 0;
+}
+
+static int measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		   const struct sheet *sheet, struct value *value)
+{
+	bool group_counts = false;
+
+	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
+		judge->baseline->entries.items[i]->left = judge->baseline->entries.items[i]->number;
+	for (size_t i = 0; sheet && i < sheet->rows.count; i++) {
+		const struct sheet_cell *cells = sheet->rows.items[i];
+		uint64_t all = number_of(row, sheet, i), counts = all;
+
+		if (!is_of_class(row, cells) || !all)
+			continue;
+		if (weigh(judge, paths, row, sheet, cells, &counts))
+			return -ENOMEM;
+		if (row->how != LIMIT_GROUPS) {
+			add(value, row->how, counts, all);
+			continue;
+		}
+		group_counts = counts || (group_counts && !begins_group(sheet, i));
+		if (i + 1 == sheet->rows.count || begins_group(sheet, i + 1))
+			add(value, row->how, group_counts, 1);
+	}
+	return 0;
+}
+
+/* ---- doubts ---- */
+
+/* What something unseen can do to a value. */
+enum unseen { NONE, MORE, EITHER };
+
+struct doubt {
+	uint64_t count;
+	enum unseen effects[LIMIT_NEEDS];
+	const char *noun, *what; /* "3 events lost"; noun NULL: no number is of interest */
+};
+
+static void say_doubt(const struct doubt *doubt, char *text, size_t size)
+{
+	const char *plural = "";
+
+	if (doubt->count != 1)
+		plural = doubt->noun && !strcmp(doubt->noun, "process") ? "es" : "s";
+	if (doubt->noun)
+		snprintf(text, size, "%" PRIu64 " %s%s %s", doubt->count, doubt->noun, plural,
+			 doubt->what);
+	else
+		snprintf(text, size, "%s", doubt->what);
+}
+
+/* Whether a class is among those that the process recorded: "memory,fd". */
+static bool is_listed(const char *list, const char *class)
+{
+	size_t size = strlen(class);
+
+	for (size_t length; size && *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if (length == size && !strncmp(list, class, size))
+			return true;
+	}
+	return false;
+}
+
+/* The class of what the limit's report is made of. */
+static const char *class_recorded(const struct limit_row *row)
+{
+	if (!strcmp(row->report, "fds"))
+		return "fd";
+	return !strcmp(row->report, "locks") ? "lock" : row->class;
+}
+
+/* Processes of which --events left out what the limit is about. */
+static uint64_t count_partial(const struct judge *judge, const struct limit_row *row)
+{
+	const struct summary *summary = judge->run->summary;
+	const char *class = class_recorded(row);
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const char *events = summary->processes.items[i].recorded;
+
+		count += events && row->needs != LIMIT_RECORD && !is_listed(events, class);
+	}
+	return count;
+}
+
+/* The worst that can have happened to the value, and the first reason. */
+static enum unseen find_doubt(const struct judge *judge, const struct limit_row *row, char *text,
+			      size_t size)
+{
+	bool is_memory = !strcmp(row->class, "memory") || !strcmp(row->name, "held");
+	enum unseen worst = NONE;
+	struct report_gaps gaps;
+
+	report_find_gaps(judge->run, &gaps);
+	const struct doubt doubts[] = {
+		/*                                  END     ALL     SEEN  RECORD */
+		{ judge->unread, { EITHER, EITHER, MORE, MORE }, "trace", "could not be read" },
+		{ gaps.damaged, { EITHER, EITHER, MORE, MORE }, "trace", "damaged" },
+		{ gaps.lost, { EITHER, EITHER, MORE, NONE }, "event", "lost" },
+		{ gaps.incomplete,
+		  { EITHER, MORE, MORE, MORE },
+		  "process",
+		  "still running, or cut off" },
+		{ gaps.paused,
+		  { EITHER, EITHER, MORE, NONE },
+		  "process",
+		  "not recorded for a time" },
+		{ count_partial(judge, row),
+		  { EITHER, EITHER, MORE, NONE },
+		  "process",
+		  "recorded without it (--events)" },
+		{ gaps.untraced, { MORE, MORE, MORE, NONE }, "program", "not traced" },
+		{ is_memory ? gaps.allocators : 0,
+		  { MORE, MORE, MORE, NONE },
+		  "process",
+		  "with a malloc of its own" },
+		{ judge->is_empty, { MORE, MORE, MORE, MORE }, NULL, "filters left no event" },
+		{ !gaps.traces, { MORE, MORE, MORE, MORE }, NULL, "no process was traced" },
+	};
+
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
+		const struct doubt *doubt = &doubts[i];
+		enum unseen effect = doubt->count ? doubt->effects[row->needs] : NONE;
+
+		if (effect <= worst)
+			continue;
+		worst = effect;
+		say_doubt(doubt, text, size);
+	}
+	return worst;
+}
+
+/* ---- the verdict ---- */
+
+enum verdict { BROKEN, UNKNOWN, KEPT, VERDICTS };
+
+struct sentence {
+	enum verdict verdict;
+	struct value value;
+	bool is_empty;
+	char why[160];
+};
+
+static int put(struct sheet *sheet, const struct limit *limit, const struct sentence *sentence)
+{
+	static const char *const words[] = { "BROKEN", "unknown", "kept" };
+	bool has_bytes = limit->row->unit == LIMIT_BYTES;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row ||
+	    sheet_format(sheet, CELL(row, limits, limit), "%.*s", (int)limit->length,
+			 limit->text) ||
+	    sheet_text(sheet, CELL(row, limits, verdict), words[sentence->verdict]) ||
+	    sheet_text(sheet, CELL(row, limits, meaning), limit->row->meaning) ||
+	    sheet_text(sheet, CELL(row, limits, why), sentence->why))
+		return -ENOMEM;
+	/* of no event there is no value */
+	if (sentence->is_empty)
+		return 0;
+	sheet_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
+	CELL(row, limits, value)->has_ns = limit->row->unit == LIMIT_NS;
+	if (!sentence->value.known)
+		return 0;
+	sheet_amount(CELL(row, limits, known), sentence->value.known, has_bytes);
+	CELL(row, limits, known)->has_ns = limit->row->unit == LIMIT_NS;
+	return 0;
+}
+
+/* What is unseen may only add to what breaks the limit already, or be why it seems broken. */
+static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
+{
+	bool breaks = limit->is_equal_enough ? value >= limit->value : value > limit->value;
+
+	if (effect == EITHER || (effect == MORE && !breaks))
+		return UNKNOWN;
+	return breaks ? BROKEN : KEPT;
+}
+
+static int judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
+		     const struct sheet *sheet, struct sentence *sentence)
+{
+	enum unseen effect;
+
+	if (measure(judge, paths, limit->row, sheet, &sentence->value))
+		return -ENOMEM;
+	effect = find_doubt(judge, limit->row, sentence->why, sizeof(sentence->why));
+	sentence->is_empty = judge->is_empty;
+	sentence->verdict = decide(limit, sentence->value.counts, effect);
+	if (sentence->verdict != UNKNOWN)
+		sentence->why[0] = '\0';
+	judge->broken += sentence->verdict == BROKEN;
+	judge->unknown += sentence->verdict == UNKNOWN;
+	return 0;
+}
+
+int judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
+		 struct sheet *sheet)
+{
+	const struct limits *limits = judge->limits;
+	cleanup_free struct sentence *sentences = calloc(limits->count + 1, sizeof(*sentences));
+	struct paths paths;
+	int rc = paths_init(&paths, judge->run->naming);
+
+	judge->broken = judge->unknown = 0;
+	if (!sentences)
+		rc = -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < limits->count; i++) {
+		enum sheet_id id = limits->items[i].row->sheet;
+		const struct sheet *from = sheet_of(one, id);
+
+		rc = judge_one(judge, &paths, &limits->items[i], from ? from : sheet_of(other, id),
+			       &sentences[i]);
+	}
+	for (enum verdict verdict = BROKEN; rc == 0 && verdict < VERDICTS; verdict++)
+		for (size_t i = 0; rc == 0 && i < limits->count; i++)
+			if (sentences[i].verdict == verdict)
+				rc = put(sheet, &limits->items[i], &sentences[i]);
+	paths_free(&paths);
+	return rc;
+}

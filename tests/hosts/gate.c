@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does one thing that a limit of --fail-on is about, or keeps from doing it: the arguments say
+ * what. tests/gate has the limits that each must break, keep or leave unknown.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *volatile kept; /* nobody may leave a malloc out */
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+
+static void pause_ms(long ms)
+{
+	struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static void clean(void)
+{
+	void *volatile block = malloc(100);
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	free(block);
+	close(fd);
+}
+
+static void leak(void)
+{
+	for (int i = 0; i < 3; i++)
+		kept = malloc(100);
+}
+
+static void other(void)
+{
+	kept = malloc(50);
+}
+
+static void descriptor(void)
+{
+	if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+		_exit(99);
+}
+
+static void stream(void)
+{
+	kept = fopen("/dev/null", "re");
+}
+
+static void mapping(void)
+{
+	kept = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void thread(void)
+{
+	pthread_t made;
+
+	pthread_create(&made, NULL, nothing, NULL);
+	pause_ms(20);
+}
+
+static void joined(void)
+{
+	pthread_t made;
+
+	pthread_create(&made, NULL, nothing, NULL);
+	pthread_join(made, NULL);
+}
+
+static void child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	pause_ms(20);
+}
+
+static void waited_for(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+static void lock(void)
+{
+	pthread_mutex_lock(&first);
+}
+
+static void peak(void)
+{
+	void *volatile block = malloc(3000000);
+
+	free(block);
+}
+
+static void twice(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	close(fd);
+}
+
+static void *take_first(void *argument)
+{
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+	return argument;
+}
+
+static void wait_long(void)
+{
+	pthread_t made;
+
+	pthread_mutex_lock(&first);
+	pthread_create(&made, NULL, take_first, NULL);
+	pause_ms(60);
+	pthread_mutex_unlock(&first);
+	pthread_join(made, NULL);
+}
+
+static void *lock_first(void *argument)
+{
+	pthread_mutex_lock(&first);
+	return argument;
+}
+
+static void unlock(void)
+{
+	pthread_t made;
+
+	pthread_create(&made, NULL, lock_first, NULL);
+	pthread_join(made, NULL);
+	pthread_mutex_unlock(&first);
+}
+
+static void refused(void)
+{
+	pthread_mutexattr_t kind;
+	pthread_mutex_t mutex;
+
+	pthread_mutexattr_init(&kind);
+	pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&mutex, &kind);
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_destroy(&mutex);
+}
+
+static void *other_order(void *argument)
+{
+	pthread_mutex_lock(&second);
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+	pthread_mutex_unlock(&second);
+	return argument;
+}
+
+static void order(void)
+{
+	pthread_t made;
+
+	pthread_mutex_lock(&first);
+	pthread_mutex_lock(&second);
+	pthread_mutex_unlock(&second);
+	pthread_mutex_unlock(&first);
+	pthread_create(&made, NULL, other_order, NULL);
+	pthread_join(made, NULL);
+}
+
+static void same_order(void)
+{
+	for (int i = 0; i < 2; i++) {
+		pthread_mutex_lock(&first);
+		pthread_mutex_lock(&second);
+		pthread_mutex_unlock(&second);
+		pthread_mutex_unlock(&first);
+	}
+}
+
+static void *lock_both(void *argument)
+{
+	pthread_mutex_lock(&second);
+	pause_ms(50);
+	pthread_mutex_lock(&first);
+	return argument;
+}
+
+/* The main thread ends the process, which would hang. */
+static void deadlock(void)
+{
+	pthread_t one;
+
+	alarm(1);
+	pthread_mutex_lock(&first);
+	pthread_create(&one, NULL, lock_both, NULL);
+	pause_ms(20);
+	pthread_mutex_lock(&second);
+}
+
+/* What is executed must not see the library: as a static program does not. */
+static void untraced(void)
+{
+	char *const arguments[] = { (char *)"true", NULL }, *const none[] = { NULL };
+
+	execve("/bin/true", arguments, none);
+	_exit(99);
+}
+
+/* The same in a child: the rest of the run is seen. */
+static void untraced_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		untraced();
+	waitpid(pid, NULL, 0);
+}
+
+/* Lives on when the program has ended. */
+static void daemon_child(void)
+{
+	if (!fork()) {
+		pause_ms(1500);
+		_exit(0);
+	}
+}
+
+static const struct {
+	const char *word;
+	void (*act)(void);
+} acts[] = {
+	{ "clean", clean },
+	{ "leak", leak },
+	{ "other", other },
+	{ "fd", descriptor },
+	{ "stream", stream },
+	{ "mapping", mapping },
+	{ "thread", thread },
+	{ "joined", joined },
+	{ "child", child },
+	{ "waited-for", waited_for },
+	{ "lock", lock },
+	{ "peak", peak },
+	{ "twice", twice },
+	{ "wait", wait_long },
+	{ "unlock", unlock },
+	{ "refused", refused },
+	{ "order", order },
+	{ "same-order", same_order },
+	{ "deadlock", deadlock },
+	{ "untraced", untraced },
+	{ "untraced-child", untraced_child },
+	{ "daemon", daemon_child },
+};
+
+int main(int argc, char **argv)
+{
+	for (int word = 1; word < argc; word++)
+		for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
+			if (strcmp(acts[i].word, argv[word]) == 0)
+				acts[i].act();
+	return argc < 2;
+}
