@@ -15,6 +15,7 @@
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
 #define BATCHES_MAX	 4096u	 /* of a process, 256 MiB: then its floors are overruled */
+#define CLOCK_SLACK	 (1u << 22)   /* ticks, about 1 ms: processors' clocks differ by less */
 #define BARRIER_SLACK_NS 200000u      /* without membarrier: no store stays unseen for so long */
 
 struct merge *merge_create(struct arena *arena, const struct merge_handler *handler)
@@ -334,7 +335,7 @@ static uint64_t visit(struct merge *merge, uint32_t index, uint64_t now)
 	note_floor(merge, reader, reader->process, floor);
 	before = reader->scanned;
 	if (head != before) {
-		reader->now = ticks_now(merge->clock);
+		reader->latest = ticks_now(merge->clock) + CLOCK_SLACK;
 		merge_take(merge, reader, head, reader->process->ended);
 	}
 	reader->next = reader->process->first;

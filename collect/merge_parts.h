@@ -69,7 +69,7 @@ struct reader {
 	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
 	uint64_t scanned;  /* position up to which records became entries */
 	uint64_t released; /* tail as the producer knows it */
-	uint64_t now;	   /* ticks: nothing in the ring can be later */
+	uint64_t latest;   /* ticks: nothing in the ring can be later */
 	uint64_t floor;
 	uint64_t floor_since;
 	struct batch *batch; /* being filled; NULL: none */
@@ -134,11 +134,19 @@ uint64_t merge_waiting(const struct reader *reader, uint64_t head);
 /* Gives the producer its room back, and wakes it if it waits for it. */
 void merge_release(struct reader *reader);
 
-/* An entry's record is not needed any more. */
-void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch);
-
 /* Gives a batch back, if there is one. */
 void merge_give_back(struct merge *merge, struct batch *batch);
+
+/* An entry's record is not needed any more. */
+static inline void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch)
+{
+	if (__builtin_expect(--batch->entries != 0, 1))
+		return;
+	if (batch == reader->batch)
+		batch->used = 0;
+	else
+		merge_give_back(merge, batch);
+}
 
 /* What the slot lost since it was looked at last is its present thread's. */
 void merge_collect_lost(struct reader *reader);
@@ -151,18 +159,19 @@ static inline bool changes_backtrace(const struct record_call *call)
 	return !(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE));
 }
 
-/* Walks the reader's backtrace on by one record in ring order. Its end is at the array's end. */
+/*
+ * Walks the reader's backtrace on by one record in ring order, which was found to follow and to
+ * fit. Its end is at the array's end.
+ */
 static inline void apply_frames(struct reader *reader, const struct record_call *call,
 				const uint64_t *fresh)
 {
-	uint32_t kept = call->kept < reader->frame_count ? call->kept : reader->frame_count;
-	uint32_t room = ARENA_MEMORY_MAX - kept;
-	uint32_t count = call->fresh < room ? call->fresh : room;
-	uint64_t *to = reader->stack + ARENA_MEMORY_MAX - kept - count;
+	uint32_t count = (uint32_t)call->kept + call->fresh;
+	uint64_t *to = reader->stack + ARENA_MEMORY_MAX - count;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < call->fresh; i++)
 		to[i] = fresh[i];
-	reader->frame_count = kept + count;
+	reader->frame_count = count;
 }
 
 /* Frames of the record's backtrace, at the array's end less all that are remembered. */

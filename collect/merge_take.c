@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCK_SLACK  (1u << 22)	 /* ticks, a millisecond or some: how far processors' clocks differ */
 #define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions */
 
 struct process *merge_process(struct merge *merge, uint32_t index)
@@ -33,16 +32,6 @@ void merge_give_back(struct merge *merge, struct batch *batch)
 	batch->next = merge->spare;
 	merge->spare = batch;
 	merge->spare_count++;
-}
-
-void merge_drop(struct merge *merge, struct reader *reader, struct batch *batch)
-{
-	if (--batch->entries)
-		return;
-	if (batch == reader->batch)
-		batch->used = 0;
-	else
-		merge_give_back(merge, batch);
 }
 
 /* A fresh batch for the reader. NULL if there is no memory. */
@@ -130,8 +119,6 @@ static bool make_room(struct reader *reader)
 	uint32_t room = reader->room ? reader->room * 2 : 256;
 	struct entry *entries;
 
-	if (reader->end + 2 <= reader->room)
-		return true;
 	if (reader->begin > reader->room / 2) {
 		memmove(reader->entries, reader->entries + reader->begin,
 			count * sizeof(struct entry));
@@ -145,6 +132,11 @@ static bool make_room(struct reader *reader)
 	reader->entries = entries;
 	reader->room = room;
 	return true;
+}
+
+static inline bool has_room(struct reader *reader)
+{
+	return __builtin_expect(reader->end + 2 <= reader->room, 1) || make_room(reader);
 }
 
 /*
@@ -162,24 +154,12 @@ static void hurry(struct reader *reader, uint32_t at)
 		reader->entries[at].rank = RANK_GAINS_FIRST;
 }
 
-/*
- * Puts an entry where its time belongs: nearly always last, and behind those of the same time. There
- * is room for it.
- */
-static void insert(struct merge *merge, struct reader *reader, const struct entry *entry)
+/* Brings the newest entry, which is not the latest, to where its time belongs. */
+static void bring_forward(struct reader *reader)
 {
-	uint32_t at = reader->end++;
+	uint32_t at = reader->end - 1;
 	struct entry moved;
 
-	reader->entries[at] = *entry;
-	entry->batch->entries++;
-	merge->held++;
-	if (at == reader->begin || reader->entries[at - 1].time < entry->time)
-		return;
-	if (reader->entries[at - 1].time == entry->time) {
-		hurry(reader, at);
-		return;
-	}
 	if (!settle(reader))
 		return; /* no memory: it stays behind, and is handed out late */
 	moved = reader->entries[at];
@@ -187,6 +167,37 @@ static void insert(struct merge *merge, struct reader *reader, const struct entr
 		reader->entries[at] = reader->entries[at - 1];
 	reader->entries[at] = moved;
 	hurry(reader, at);
+}
+
+/*
+ * An entry for a record, in its place: nearly always the last one, and behind those of the same
+ * time. There is room for it. Nothing has happened later than now, or it would wait for ever; but
+ * clocks may differ by a little.
+ */
+static inline void insert(struct merge *merge, struct reader *reader, const struct record *record,
+			  uint64_t time, enum rank rank, bool is_moved_part)
+{
+	uint32_t at = reader->end++;
+	struct entry *entry = &reader->entries[at];
+	bool is_clamped = time > reader->latest;
+
+	if (__builtin_expect(is_clamped, 0))
+		time = reader->latest;
+	*entry = (struct entry){ .time = time,
+				 .record = record,
+				 .batch = reader->batch,
+				 .thread = reader->thread,
+				 .rank = (uint8_t)rank,
+				 .is_moved_part = is_moved_part,
+				 .is_clamped = is_clamped };
+	reader->batch->entries++;
+	merge->held++;
+	if (at == reader->begin || entry[-1].time < time)
+		return;
+	if (entry[-1].time == time)
+		hurry(reader, at);
+	else
+		bring_forward(reader);
 }
 
 /* NO_THREAD if there is no memory. */
@@ -243,15 +254,16 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /* A slot may speak before it said for whom: it must be the one who holds it. */
-static bool has_thread(struct merge *merge, struct reader *reader)
+static inline bool has_thread(struct merge *merge, struct reader *reader)
 {
-	const struct arena_owner *owner = &merge->arena->owners[reader->slot];
+	const struct arena_owner *owner;
 
-	if (reader->thread == NO_THREAD)
-		reader->thread =
-			add_thread(reader->process,
-				   __atomic_load_n(&owner->thread, __ATOMIC_RELAXED),
-				   __atomic_load_n(&reader->place->pthread, __ATOMIC_RELAXED));
+	if (__builtin_expect(reader->thread != NO_THREAD, 1))
+		return true;
+	owner = &merge->arena->owners[reader->slot];
+	reader->thread = add_thread(reader->process,
+				    __atomic_load_n(&owner->thread, __ATOMIC_RELAXED),
+				    __atomic_load_n(&reader->place->pthread, __ATOMIC_RELAXED));
 	return reader->thread != NO_THREAD;
 }
 
@@ -291,31 +303,15 @@ static bool follows(struct reader *reader, const struct record *record)
 	return true;
 }
 
-/* Nothing has happened later than now: it would wait for ever. Clocks may differ by a little. */
-static void set_time(struct entry *entry, uint64_t time, uint64_t now)
-{
-	entry->is_clamped = time > now && time - now > CLOCK_SLACK;
-	entry->time = entry->is_clamped ? now : time;
-}
-
 /* Makes entries of a record. What has two events has its frames walked on twice, to the same ones. */
-static void enter(struct merge *merge, struct reader *reader, const struct record *record)
+static inline void enter(struct merge *merge, struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
-	struct entry entry = { .record = record,
-			       .batch = reader->batch,
-			       .thread = reader->thread };
 
 	reader->batch->used += record->length;
-	if (record->kind == RECORD_CALL && call->moment == MOMENT_SPLIT) {
-		entry.is_moved_part = true;
-		set_time(&entry, call->enter, reader->now);
-		insert(merge, reader, &entry);
-		entry.is_moved_part = false;
-	}
-	set_time(&entry, record->time, reader->now);
-	entry.rank = (uint8_t)record_rank(record);
-	insert(merge, reader, &entry);
+	if (record->kind == RECORD_CALL && __builtin_expect(call->moment == MOMENT_SPLIT, 0))
+		insert(merge, reader, record, call->enter, RANK_LOSES, true);
+	insert(merge, reader, record, record->time, record_rank(record), false);
 }
 
 /* A header as it was when we looked, which was once. */
@@ -367,7 +363,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	}
 	if (header.kind != RECORD_THREAD && !has_thread(merge, reader))
 		return false;
-	if (!make_room(reader))
+	if (!has_room(reader))
 		return false;
 	record = copy_record(merge, reader, header, from);
 	if (!record)
@@ -384,10 +380,10 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 /* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
 static bool header_is_sound(union header header, uint64_t left)
 {
-	if (header.length < 8 || header.length % 8 || header.length > left)
+	if (header.length % 8 || header.length > left)
 		return false;
-	if (header.kind == RECORD_PAD)
-		return true;
+	if (__builtin_expect(header.kind == RECORD_PAD, 0))
+		return header.length != 0;
 	return header.length >= sizeof(struct record) && header.length <= ARENA_RECORD_MAX &&
 	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
 }

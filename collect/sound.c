@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/sound.h"
 
-#include "hooks.h"
-
 #define BUILD_ID_MAX 64u
 
 /* A text of so many bytes behind a record's struct; their NUL is the last one. */
@@ -12,21 +10,6 @@ static bool end_text(char *text, uint32_t size)
 		return false;
 	text[size - 1] = 0;
 	return true;
-}
-
-static bool call_is_sound(struct record_call *call)
-{
-	uint32_t length = call->record.length;
-	char *text = (char *)(call + 1) + call->numbers * 8u;
-
-	if (length < sizeof(*call) ||
-	    length != sizeof(*call) + call_values_size(call) + call->fresh * 8u)
-		return false;
-	if (call->text)
-		end_text(text, call->text);
-	return call->record.more < HOOK_COUNT && call->operation < OPERATION_COUNT &&
-	       call->moment <= MOMENT_HALF && call->resource <= RESOURCES_MAX &&
-	       call->kept + call->fresh <= ARENA_MEMORY_MAX && call->cut <= ARENA_FRAMES_MAX;
 }
 
 static bool module_is_sound(struct record_module *module)
@@ -61,11 +44,9 @@ static bool functions_are_sound(const struct record_functions *functions)
 	       functions->count <= (functions->record.length - sizeof(*functions)) / 8;
 }
 
-bool record_is_sound(struct record *record)
+bool other_is_sound(struct record *record)
 {
 	switch ((enum record_kind)record->kind) {
-	case RECORD_CALL:
-		return call_is_sound((struct record_call *)record);
 	case RECORD_THREAD:
 		return record->length >= sizeof(struct record_thread);
 	case RECORD_MODULE:
@@ -79,6 +60,7 @@ bool record_is_sound(struct record *record)
 		return name_is_sound((struct record_name *)record);
 	case RECORD_FUNCTIONS:
 		return functions_are_sound((const struct record_functions *)record);
+	case RECORD_CALL:
 	case RECORD_PAD:
 		break;
 	}

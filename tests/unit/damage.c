@@ -301,8 +301,10 @@ static void test_future(void)
 	record->leave = UINT64_MAX;
 	producer_publish(record);
 	say(&scene.good);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		merge_round(scene.merge);
+		usleep(5000);
+	}
 	ok(scene.seen.events == 2 && scene.seen.late == 1 && !merge_is_holding(scene.merge),
 	   "what happened later than now has its time clamped");
 	scene_end(&scene);
