@@ -20,6 +20,7 @@
 #define POLL_NS	    (50 * MS)	 /* between two looks at all processes, if nobody told us */
 #define LINGER_NS   (200 * MS)	 /* after the last one: an exec may be about to attach */
 #define FIRST_NS    (10000 * MS) /* how long nobody needs to attach */
+#define LEAVE_NS    (3000 * MS)	 /* after SIGTERM: who stops all stops the programs, too */
 
 /* ---- members ---- */
 
@@ -221,7 +222,7 @@ static void adopt_new(struct collector *collector)
 	uint32_t used = __atomic_load_n(&arena->processes_used, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = collector->adopted; i < used && i < ARENA_PROCESSES; i++) {
-		if (!collector->known[i] &&
+		if (!collector->known[i] && !collector->leaving &&
 		    __atomic_load_n(&arena->processes[i].state, __ATOMIC_ACQUIRE) == PROCESS_ALIVE)
 			adopt(collector, i);
 	}
@@ -237,7 +238,7 @@ static void on_event(void *context, uint32_t index, const struct merge_event *ev
 
 	/* it attached after we looked for new ones */
 	if (__builtin_expect(!collector->members[index], 0)) {
-		if (!collector->known[index])
+		if (!collector->known[index] && !collector->leaving)
 			adopt(collector, index);
 		if (!collector->members[index])
 			return;
@@ -307,6 +308,26 @@ static bool is_silent(struct collector *collector, struct member *member)
 	return silent;
 }
 
+/*
+ * SIGTERM: the programs that got it, too, have some seconds to end, since what they do then belongs
+ * to their traces; a second one, and we leave at once. Streams end with what there is.
+ */
+static void heed(struct collector *collector, uint64_t now_ns)
+{
+	if (detach_asked_to_end())
+		collector->leave_ns = collector->leave_ns ? now_ns : now_ns + LEAVE_NS;
+	if (!collector->leave_ns || now_ns < collector->leave_ns)
+		return;
+	collector->leaving = true;
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_ALIVE)
+			member->watch.end = WATCH_LEFT;
+		end_member(collector, member);
+	}
+}
+
 /* Looks who has ended. Before a round: what they published last is then seen by it. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
@@ -324,6 +345,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 				    is_silent(collector, member)))
 			end_member(collector, member);
 	}
+	heed(collector, now_ns);
 }
 
 /* ---- the loop ---- */
@@ -343,7 +365,11 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 	uint64_t since = collector->any ? collector->gone_ns : collector->started_ns;
 	uint64_t patience = expected ? FIRST_NS : LINGER_NS;
 
-	if (collector->count || now_ns - since < patience)
+	if (collector->count)
+		return false;
+	if (collector->leave_ns)
+		return true;
+	if (now_ns - since < patience)
 		return false;
 	return shared_deserted(&collector->shared, true);
 }

@@ -55,6 +55,8 @@ struct collector {
 	uint64_t realtime_ns;
 	time_t begun; /* the run, in seconds since 1970: as old as any file of it, or older */
 	uint64_t started_ns, gone_ns, polled_ns;
+	uint64_t leave_ns; /* when we end whoever is still there; 0: nobody asked us to */
+	bool leaving;
 	char failure[ERROR_TEXT_MAX + 64]; /* why streams are not complete */
 	bool has_failed;		   /* something is to be said of a stream's end */
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */

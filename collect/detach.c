@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Ours are generous where the program's were small: they were made for the program. */
@@ -26,18 +27,33 @@ static void raise_limits(void)
 	}
 }
 
-/* Ctrl-C is for the program: we end when it has, and everything has been written. */
+/*
+ * Ctrl-C is for the program: we end when it has, and everything has been written. SIGTERM is kept
+ * for detach_asked_to_end().
+ */
 static void ignore_signals(void)
 {
-	static const int which[] = { SIGINT,  SIGTERM, SIGHUP,	SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
+	static const int which[] = { SIGINT,  SIGHUP,  SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN,
 				     SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGXCPU };
-	sigset_t none;
+	sigset_t kept;
 
 	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
 		signal(which[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGTERM, SIG_DFL);
+	sigemptyset(&kept);
+	sigaddset(&kept, SIGTERM);
+	sigprocmask(SIG_SETMASK, &kept, NULL);
+}
+
+bool detach_asked_to_end(void)
+{
+	static const struct timespec now = { 0 };
+	sigset_t asked;
+
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGTERM);
+	return sigtimedwait(&asked, NULL, &now) == SIGTERM;
 }
 
 static int compare_numbers(const void *a, const void *b)

@@ -7,10 +7,14 @@
  * of its own, which keeps nothing of theirs, neither terminal nor limits nor descriptors.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* First of all: before anything is opened. */
 void detach_begin(void);
+
+/* Whether SIGTERM has come since this was asked last. No system call is interrupted by it. */
+bool detach_asked_to_end(void);
 
 /* Standard error if it is a file, which nobody waits for the end of; else -1. */
 int detach_error_file(void);

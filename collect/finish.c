@@ -54,11 +54,14 @@ static void say(struct collector *collector, struct member *member, struct encod
 	stream_note(member->stream, note);
 }
 
-/* The backtrace of an open call, innermost first: what its thread left, else its caller alone. */
+/*
+ * The backtrace of an open call, innermost first: what its thread left, else its caller alone. A
+ * thread that still runs may change both while we look.
+ */
 static uint32_t open_frames(const struct slot *slot, const struct arena_open *open,
 			    uint64_t *frames)
 {
-	uint32_t count = slot->stack_count;
+	uint32_t count = __atomic_load_n(&slot->stack_count, __ATOMIC_RELAXED);
 
 	if (!count || count > ARENA_FRAMES_MAX || open->serial != slot->stack_serial) {
 		frames[0] = open->ip;
@@ -106,12 +109,16 @@ static bool visit_open(struct collector *collector, struct member *member, open_
 
 	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
 		const struct slot *slot = arena_slot(arena, i);
+		uint32_t count = __atomic_load_n(&slot->open_count, __ATOMIC_RELAXED);
 
 		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
 			continue;
-		for (uint32_t j = 0; j < slot->open_count && j < ARENA_OPEN_MAX; j++)
-			if (visit(collector, member, i, &slot->open[j]))
+		for (uint32_t j = 0; j < count && j < ARENA_OPEN_MAX; j++) {
+			struct arena_open open = slot->open[j]; /* read once */
+
+			if (visit(collector, member, i, &open))
 				return true;
+		}
 	}
 	return false;
 }
@@ -188,7 +195,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 {
 	static const char *const words[] = {
 		[WATCH_ALIVE] = "unknown", [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
-		[WATCH_EXEC] = "exec",	   [WATCH_GONE] = "unknown",
+		[WATCH_EXEC] = "exec",	   [WATCH_LEFT] = "left",     [WATCH_GONE] = "unknown",
 	};
 	const struct merge_counts *counts = merge_counts(collector->merge, member->index);
 	uint32_t flags = collector->shared.arena->processes[member->index].flags;
@@ -197,7 +204,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	if (end != WATCH_EXEC && visit_open(collector, member, is_exec)) {
+	if (end != WATCH_EXEC && end != WATCH_LEFT && visit_open(collector, member, is_exec)) {
 		end = WATCH_EXEC;
 		member->watch.status = 1;
 	}

@@ -17,6 +17,7 @@ enum watch_end {
 	WATCH_EXITED, /* status: exit status */
 	WATCH_KILLED, /* status: signal */
 	WATCH_EXEC,   /* another image took its place; status: 1 if it does not record */
+	WATCH_LEFT,   /* it was running when the collector was asked to end */
 	WATCH_GONE,   /* nobody knows how */
 };
 

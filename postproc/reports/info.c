@@ -28,6 +28,8 @@ static int put_end(struct sheet *sheet, struct sheet_cell *cell,
 	case SUMMARY_EXEC:
 		return sheet_format(sheet, cell, "ran %s",
 				    process->became ? process->became : "another program");
+	case SUMMARY_LEFT:
+		return sheet_text(sheet, cell, "ran on when the collector was ended");
 	case SUMMARY_UNKNOWN:
 		break;
 	}

@@ -622,6 +622,7 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 		{ "exited", SUMMARY_EXITED },
 		{ "killed", SUMMARY_KILLED },
 		{ "exec", SUMMARY_EXEC },
+		{ "left", SUMMARY_LEFT },
 	};
 	struct summary_process *process = &fold->process;
 	const char *how = event_argument(event, "how");

@@ -97,6 +97,7 @@ enum summary_end {
 	SUMMARY_EXITED,	 /* status */
 	SUMMARY_KILLED,	 /* status: signal */
 	SUMMARY_EXEC,
+	SUMMARY_LEFT, /* it ran on when the collector was ended */
 };
 
 struct summary_process {

@@ -56,6 +56,9 @@ void overview_end(const struct summary *summary, struct line *line,
 	case SUMMARY_EXEC:
 		add_exec(summary, line, process);
 		break;
+	case SUMMARY_LEFT:
+		line_add(line, "ran on when the collector was ended");
+		break;
 	case SUMMARY_UNKNOWN:
 		line_add(line, process->has_end	    ? "ended"
 			       : process->has_tails ? "no end recorded"
