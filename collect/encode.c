@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/encode.h"
 
+#include "collect/aside.h"
 #include "collect/packet.h"
 #include "collect/values.h"
 #include "hook_table.h"
@@ -359,6 +360,14 @@ static void make_moved_part(struct encode_packet_call *packet)
 	packet->what.part = RECORD_MOVED_PART;
 }
 
+/* The packets of an event end at `at`. is_aside: readers of sp-rtrace must not count it. */
+static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
+{
+	if (is_aside && !encoder->htr)
+		at = aside_wrap(encoder->buffer + encoder->used, at);
+	encoder->used = (size_t)(at - encoder->buffer);
+}
+
 static void encode_call(struct encoder *encoder, const struct merge_event *event)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
@@ -374,9 +383,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	encoder->is_called[call->record.more] = true;
 	name = &encoder->names[call->record.more];
 	packet = (struct encode_packet_call){
-		.resource = type && call->resource
-				    ? call->resource
-				    : RESOURCE_EVENT,
+		.resource = type && call->resource ? call->resource : RESOURCE_EVENT,
 		.context = call->context,
 		.timestamp = timestamp(encoder, time_ns),
 		.type = type,
@@ -405,10 +412,14 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
 		return;
 	at = put_any_call(encoder, at, &packet);
+	/* The document has the arguments last, the shipped readers want them first. */
+	if (!encoder->tails)
+		at = put_frames(at, event->frames, event->frame_count);
 	if (call->numbers || call->text)
 		at = put_call_values(encoder, at, call, NULL);
-	at = put_frames(at, event->frames, event->frame_count);
-	encoder->used = (size_t)(at - encoder->buffer);
+	if (encoder->tails)
+		at = put_frames(at, event->frames, event->frame_count);
+	end_event(encoder, at, encoder->tails && packet.type == CALL_TYPE_NONE);
 }
 
 /* The CALL of a note; one about an open call says in its tail what the call would have. */
@@ -445,17 +456,24 @@ static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct
 	return put_any_call(encoder, at, &packet);
 }
 
+/* The document knows no notes, and what else it says of a call would be none of it. */
+static bool wants_notes(const struct encoder *encoder)
+{
+	return encoder->tails;
+}
+
 void encode_note(struct encoder *encoder, const struct encode_note *note)
 {
 	struct values values = { .end = encoder->buffer + encoder->room };
 
+	if (!wants_notes(encoder))
+		return;
 	values.at = put_note_call(encoder, encoder->buffer + encoder->used, note);
 	for (uint32_t i = 0; i < note->count; i++)
 		values_put_text(&values, note->values[i].name, note->values[i].value,
 				strlen(note->values[i].value));
 	values_end(&values);
-	values.at = put_frames(values.at, note->frames, note->frame_count);
-	encoder->used = (size_t)(values.at - encoder->buffer);
+	end_event(encoder, put_frames(values.at, note->frames, note->frame_count), true);
 	hand_over(encoder);
 }
 
@@ -479,6 +497,8 @@ static void encode_record_note(struct encoder *encoder, const struct merge_event
 	struct encode_note note = { .name = name, .thread = event->thread, .time = event->time };
 	const char *first = next_text(&text, end, &length);
 
+	if (!wants_notes(encoder))
+		return;
 	snprintf(name, sizeof(name), "%.*s", (int)length, first);
 	values.at = put_note_call(encoder, encoder->buffer + encoder->used, &note);
 	for (uint32_t i = 0; i < record->record.more && text < end; i++) {
@@ -490,8 +510,7 @@ static void encode_record_note(struct encoder *encoder, const struct merge_event
 		values_put_text(&values, name, value, length);
 	}
 	values_end(&values);
-	values.at = put_frames(values.at, NULL, 0);
-	encoder->used = (size_t)(values.at - encoder->buffer);
+	end_event(encoder, put_frames(values.at, NULL, 0), true);
 }
 
 static void encode_module(struct encoder *encoder, const struct record_module *record)
@@ -629,12 +648,13 @@ size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *c
 		const uint8_t *packet = buffer + at;
 		uint32_t tag, length;
 
-		memcpy(&tag, packet, 4);
 		memcpy(&length, packet + 4, 4);
 		at += WIRE_HEADER_SIZE + length;
 		if (at <= size)
 			whole = at;
-		else if (tag == WIRE_TAG("CALL"))
+		packet = aside_packet(packet, used - (size_t)(packet - buffer));
+		memcpy(&tag, packet, 4);
+		if (at > size && tag == WIRE_TAG("CALL"))
 			*calls += packet[CALL_NAME_TEXT] != WIRE_NOTE_PREFIX;
 	}
 	return whole;

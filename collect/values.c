@@ -6,7 +6,8 @@
 
 #include "collect/packet.h"
 
-#define VALUE_NAME_MAX 48   /* a name of a value; hooks' arguments are far below */
+#define VALUE_NAME_MAX 48 /* a name of a value; hooks' arguments are far below */
+#define PACKET_MAX     (WIRE_PACKET_MAX - WIRE_ASIDE_SIZE)
 #define PART_MAX       3900 /* a longer text is cut into parts; with its name it fits a packet */
 
 void values_end(struct values *values)
@@ -31,7 +32,7 @@ void values_put(struct values *values, const char *name, size_t name_length, con
 	}
 	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)
 		return;
-	if (values->packet && (size_t)(values->at - values->packet) + size > WIRE_PACKET_MAX)
+	if (values->packet && (size_t)(values->at - values->packet) + size > PACKET_MAX)
 		values_end(values);
 	if (!values->packet) {
 		values->packet = values->at;

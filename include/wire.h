@@ -18,8 +18,9 @@
 #define WIRE_TAIL_MARKER 0x314c5448u /* "HTL1" */
 #define WIRE_NO_STREAM	 0xffffffffu
 #define WIRE_HEADER_SIZE 8u
-/* Most frames whose BTRC still fits a packet: header, count, 8 bytes each. */
-#define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_HEADER_SIZE - 4) / 8)
+#define WIRE_ASIDE_SIZE	 16u /* in front of a packet within OCFG: its header, two empty strings */
+/* Most frames whose BTRC still fits a packet, also within another: header, count, 8 bytes each. */
+#define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_ASIDE_SIZE - WIRE_HEADER_SIZE - 4) / 8)
 
 /* The four single bytes of CALL's tail. */
 struct wire_flags {

@@ -245,6 +245,23 @@ static void heap(void)
 	putchar('\n');
 }
 
+static void packet(void);
+
+/* The original steps over it. With tails, a packet stands behind two empty strings. */
+static void settings(void)
+{
+	size_t outer = end;
+
+	if (!want_tails)
+		return;
+	if (dword() || dword())
+		fail("settings in a trace");
+	packet();
+	if (at != outer)
+		fail("more than one packet in OCFG");
+	end = outer;
+}
+
 static const struct packet {
 	char tag[5];
 	void (*read)(void);
@@ -252,7 +269,7 @@ static const struct packet {
 } packets[] = {
 	{ "PINF", process, 1 },	  { "MINF", tracer, 0 }, { "MMAP", mapping, 1 },
 	{ "RESR", resource, 0 },  { "CALL", call, 1 },	 { "ARGS", arguments, 0 },
-	{ "BTRC", backtrace, 0 }, { "HINF", heap, 0 },
+	{ "BTRC", backtrace, 0 }, { "HINF", heap, 0 },	 { "OCFG", settings, 1 },
 };
 
 static void packet(void)
@@ -261,7 +278,7 @@ static void packet(void)
 	uint32_t length;
 
 	end = size;
-	if (size - at < 8)
+	if (end - at < 8)
 		fail("bytes are left over");
 	for (size_t i = 0; i < sizeof(packets) / sizeof(packets[0]); i++)
 		if (!memcmp(data + at, packets[i].tag, 4))

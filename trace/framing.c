@@ -79,6 +79,33 @@ static uint32_t get_dword(const struct framing *framing, const unsigned char *at
 	return framing->cursor.is_swapped ? __builtin_bswap32(value) : value;
 }
 
+/*
+ * OCFG is stepped over by every reader: behind two empty strings it holds what belongs to a call
+ * that readers of sp-rtrace must not count. at: WIRE_ASIDE_SIZE and a header's bytes.
+ */
+static void look_aside(const struct framing *framing, const unsigned char *at, struct frame *frame)
+{
+	uint32_t tag = get_dword(framing, at + WIRE_ASIDE_SIZE);
+	uint32_t size = get_dword(framing, at + WIRE_ASIDE_SIZE + 4);
+	enum wire_packet packet;
+
+	if (framing->is_size_first || get_dword(framing, at + 8) || get_dword(framing, at + 12) ||
+	    !find_tag(framing, tag, &packet) ||
+	    frame->size != (uint64_t)size + WIRE_HEADER_SIZE + WIRE_ASIDE_SIZE)
+		return;
+	if (packet != WIRE_PACKET_CALL && packet != WIRE_PACKET_ARGS && packet != WIRE_PACKET_BTRC)
+		return;
+	frame->tag = tag;
+	frame->packet = packet;
+	frame->aside = WIRE_ASIDE_SIZE;
+}
+
+static bool may_hold(const struct frame *frame)
+{
+	return frame->kind == FRAME_PACKET && frame->packet == WIRE_PACKET_OCFG &&
+	       frame->size >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE;
+}
+
 /* A packet's header; its bytes are there. */
 static inline void look_at_header(const struct framing *framing, const unsigned char *at,
 				  struct frame *frame)
@@ -93,6 +120,7 @@ static inline void look_at_header(const struct framing *framing, const unsigned 
 		size = first - 4; /* wraps for 0 to 3 and is too large then */
 	}
 	frame->size = size + WIRE_HEADER_SIZE;
+	frame->aside = 0;
 	frame->kind = find_tag(framing, frame->tag, &frame->packet) ? FRAME_PACKET : FRAME_UNKNOWN;
 	if (size > WIRE_READ_MAX || size % 4 != 0 ||
 	    (frame->kind == FRAME_UNKNOWN && !is_tag_like(frame->tag)))
@@ -135,11 +163,17 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 		if (rc)
 			return rc < 0 ? rc : 0;
 	}
-	if (source_left(source) - distance < WIRE_HEADER_SIZE)
+	if (source_left(source) - distance < WIRE_HEADER_SIZE) {
 		frame->kind = FRAME_CUT;
-	else
-		look_at_header(framing, source_at(source) + distance, frame);
-	return 0;
+		return 0;
+	}
+	look_at_header(framing, source_at(source) + distance, frame);
+	if (!may_hold(frame))
+		return 0;
+	rc = source_need(&trace->source, distance + WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE, err);
+	if (rc == 0 && source_left(source) - distance >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE)
+		look_aside(framing, source_at(source) + distance, frame);
+	return rc;
 }
 
 /* True if a packet could end distance bytes ahead: the end, or something known, is there. */
@@ -274,9 +308,14 @@ bool framing_at(const struct framing *framing, const unsigned char *bytes, size_
 	frame->tag = cursor_dword(&cursor);
 	size = cursor_dword(&cursor);
 	frame->size = size + WIRE_HEADER_SIZE;
+	frame->aside = 0;
 	frame->kind = FRAME_PACKET;
-	return !cursor.has_failed && size <= left - WIRE_HEADER_SIZE &&
-	       find_tag(framing, frame->tag, &frame->packet);
+	if (cursor.has_failed || size > left - WIRE_HEADER_SIZE ||
+	    !find_tag(framing, frame->tag, &frame->packet))
+		return false;
+	if (may_hold(frame))
+		look_aside(framing, bytes, frame);
+	return true;
 }
 
 const char *framing_tag(const struct frame *frame)

@@ -39,7 +39,8 @@ struct frame {
 	enum frame_kind kind;
 	enum wire_packet packet;
 	uint32_t tag;
-	uint32_t size; /* of everything */
+	uint32_t size;	/* of everything */
+	uint32_t aside; /* bytes before the packet that is meant, which are no part of it */
 };
 
 /* Fills what is the same for all streams. */

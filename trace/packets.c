@@ -192,6 +192,7 @@ static enum taken take_call(struct trace *trace, struct cursor *cursor)
 
 	if (decoded == DECODE_FAILED)
 		return TAKEN_DAMAGED;
+	binary->has_backtrace = false;
 	event = trace_new_event(trace, EVENT_CALL);
 	event->index = ++binary->index;
 	event->function = find_function(trace, packet.function);
@@ -241,6 +242,11 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 						    packet.frames.count);
 	if (!trace->event.backtrace)
 		return TAKEN_NO_MEMORY;
+	/* Who wrote from the document has the arguments behind it. */
+	if (!binary->has_tails) {
+		binary->has_backtrace = true;
+		return TAKEN_NOTHING;
+	}
 	binary->has_call = false;
 	trace_finish_call(trace, &trace->event);
 	return TAKEN_EVENT;
@@ -282,7 +288,7 @@ enum taken packets_take(struct trace *trace, const unsigned char *bytes, const s
 	struct binary *binary = trace->reader;
 	struct cursor cursor = binary->framing.cursor;
 
-	cursor.at = bytes + WIRE_HEADER_SIZE;
+	cursor.at = bytes + frame->aside + WIRE_HEADER_SIZE;
 	cursor.end = bytes + frame->size;
 	cursor.pool = &trace->scratch;
 	cursor.frames = binary->frames;

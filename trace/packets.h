@@ -20,8 +20,9 @@
 struct binary {
 	struct framing framing;
 	bool has_tails;
-	bool has_call;	/* the trace's event waits for its arguments and backtrace */
-	uint64_t index; /* of the last call */
+	bool has_call;	    /* the trace's event waits for its arguments and backtrace */
+	bool has_backtrace; /* and has the latter already */
+	uint64_t index;	    /* of the last call */
 	/* found last, by the first bytes of their names */
 	const struct function *names[PACKETS_NAMES];
 	unsigned absent_process, absent_resource;

@@ -85,10 +85,11 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 }
 
 /* What may follow a call before it is complete. */
-static bool goes_on(const struct frame *frame)
+static bool goes_on(const struct binary *binary, const struct frame *frame)
 {
 	return frame->kind == FRAME_PACKET &&
-	       (frame->packet == WIRE_PACKET_ARGS || frame->packet == WIRE_PACKET_BTRC);
+	       (frame->packet == WIRE_PACKET_ARGS ||
+		(frame->packet == WIRE_PACKET_BTRC && !binary->has_backtrace));
 }
 
 /* The same results as read_packet(), and -ENODATA at the end. */
@@ -130,7 +131,7 @@ static int next_binary(struct trace *trace, const struct event **result, struct 
 			rc = framing_look(trace, &binary->framing, 0, &frame, err);
 		if (rc)
 			return rc;
-		if (!(binary->has_call && !goes_on(&frame))) {
+		if (!(binary->has_call && !goes_on(binary, &frame))) {
 			rc = read_frame(trace, &frame, err);
 			/* What follows damage belongs to another call. */
 			if (rc != 0 || !binary->has_call || trace->tally.damages == damages)

@@ -36,7 +36,7 @@ int write_htr_begin(void **state, const struct trace *trace, const struct writer
 		return error_system(err, ENOMEM, "container");
 	writer->htr = htr_create();
 	writer->pack = pack_create(LEVEL);
-	if (packets_open(&writer->packets) || !writer->htr || !writer->pack) {
+	if (packets_open(&writer->packets, false) || !writer->htr || !writer->pack) {
 		write_htr_destroy(writer);
 		return error_system(err, ENOMEM, "container");
 	}

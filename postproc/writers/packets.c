@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "collect/aside.h"
 #include "collect/values.h"
 
 #define ROOM	  (256u << 10)
 #define TEXT_CLIP 3800u /* of a text in a packet that cannot be cut into parts */
 #define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
 
-int packets_open(struct packets *packets)
+int packets_open(struct packets *packets, bool has_asides)
 {
 	packets->room = ROOM;
+	packets->has_asides = has_asides;
 	packets->bytes = malloc(packets->room);
 	return packets->bytes ? 0 : -ENOMEM;
 }
@@ -245,6 +247,8 @@ size_t packets_of(struct packets *packets, const struct event *event)
 	case EVENT_NOTE:
 	case EVENT_CALL:
 		at = put_call_of(packets, event);
+		if (packets->has_asides && event->has_tail && event->type == CALL_TYPE_NONE)
+			at = aside_wrap(packets->bytes, at);
 		break;
 	case EVENT_COMMENT:
 		break;

@@ -16,10 +16,12 @@
 struct packets {
 	uint8_t *bytes; /* room for the packets of one event */
 	size_t room;
+	bool has_asides; /* what readers of sp-rtrace must not count is put aside (collect/aside.h)
+			  */
 };
 
 /* Returns 0 or -ENOMEM. */
-int packets_open(struct packets *packets);
+int packets_open(struct packets *packets, bool has_asides);
 void packets_close(struct packets *packets);
 
 /* Returns how many bytes the event's packets take; 0: it has none. */

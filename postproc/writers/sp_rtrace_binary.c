@@ -18,7 +18,7 @@ int write_sp_rtrace_binary_begin(void **state, const struct trace *trace,
 	struct binary_writer *writer = calloc(1, sizeof(*writer));
 
 	(void)trace;
-	if (!writer || packets_open(&writer->packets)) {
+	if (!writer || packets_open(&writer->packets, true)) {
 		free(writer);
 		return error_system(err, ENOMEM, "packets");
 	}

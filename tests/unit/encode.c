@@ -54,7 +54,8 @@ static size_t packet(const struct encoder *encoder, int index)
 
 	while (index-- && at < encoder->used)
 		at += 8 + dword(at + 4);
-	return at;
+	/* A packet that is put aside. */
+	return at < encoder->used && !memcmp(buffer + at, "OCFG", 4) ? at + 16 : at;
 }
 
 static bool has_tag(size_t at, const char *tag)
@@ -147,23 +148,26 @@ static void test_call(void)
 	   "then the backtrace, innermost first, and no ARGS where there are none");
 	call->flags = CALL_FAILED;
 	put(&encoder, call, 0);
-	ok(dword(8) == RESOURCE_EVENT && dword(20) == 0, "what failed gained nothing");
+	ok(has_tag(0, "OCFG") && dword(8) == 0 && dword(12) == 0 && has_tag(16, "CALL") &&
+		   dword(4) == 8 + 8 + dword(20) && has_tag(24 + dword(20), "OCFG"),
+	   "what neither gains nor loses is put aside, each packet for itself");
+	ok(dword(24) == RESOURCE_EVENT && dword(36) == 0, "what failed gained nothing");
 	call->flags = CALL_UNWOUND;
 	put(&encoder, call, 0);
-	ok(dword(20) == 0, "nor did what never returned");
+	ok(dword(36) == 0, "nor did what never returned");
 	call->operation = OPERATION_FREE;
 	put(&encoder, call, 0);
 	ok(dword(8) == RESOURCE_MEMORY && dword(20) == 1, "but what was to be lost is lost");
 	call->flags = 0;
 	call->operation = OPERATION_WAIT;
 	put(&encoder, call, 0);
-	ok(dword(8) == RESOURCE_EVENT && dword(20) == 0, "a wait is an event");
+	ok(dword(24) == RESOURCE_EVENT && dword(36) == 0, "a wait is an event");
 	call->leave = 0;
 	put(&encoder, call, 0);
-	ok(qword(88) == 1000000, "a call that is half done left when it entered");
+	ok(qword(104) == 1000000, "a call that is half done left when it entered");
 	call->record.time = 86400000000000;
 	put(&encoder, call, 0);
-	ok(dword(16) == 1, "midnight has a time, too");
+	ok(dword(32) == 1, "midnight has a time, too");
 }
 
 static void test_document(void)

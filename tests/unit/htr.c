@@ -300,7 +300,7 @@ static struct result read_fd(int fd, const struct trace_options *options, struct
 	result.opened = trace_open_fd(&trace, fd, options, &result.err);
 	if (result.opened)
 		return result;
-	packets_open(&room);
+	packets_open(&room, true);
 	while ((result.ended = trace_next(trace, &event, &result.err)) > 0) {
 		result.events++;
 		if (event->kind == EVENT_CALL)
