@@ -142,7 +142,7 @@ static int check_directory(const char *path, int directory, struct error *err)
 	struct stat st;
 
 	if (directory < 0)
-		return error_system(err, errno, "cannot write into %s", path);
+		return error_system(err, -directory, "cannot write into %s", path);
 	if (fstat(directory, &st) == 0 && !S_ISDIR(st.st_mode))
 		return error_system(err, ENOTDIR, "cannot write into %s", path);
 	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
@@ -165,6 +165,8 @@ int sink_place_open(struct sink_place *place, const char *out, struct error *err
 				 out);
 	snprintf(path, sizeof(path), "%.*s", length ? (int)length : 1, length ? out : ".");
 	place->directory = open(path, O_PATH | O_CLOEXEC);
+	if (place->directory < 0)
+		place->directory = -errno;
 	if (form == SINK_DIRECTORY)
 		ret = check_directory(path, place->directory, err);
 	if (ret < 0)
@@ -355,7 +357,7 @@ static int open_file(struct sink *sink, const struct sink_wish *wish, struct err
 				 wish->place->out);
 	sink->directory = wish->place->directory;
 	if (sink->directory < 0)
-		return error_system(err, ENOENT, "cannot create %s", sink->name);
+		return error_system(err, -sink->directory, "cannot create %s", sink->name);
 	sink->is_htr = wants_htr(wish);
 	return wish->place->form == SINK_FILE && wish->first ? open_named(sink, wish, err)
 							     : open_made_up(sink, wish, err);

@@ -25,7 +25,7 @@ enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
 struct sink_place {
 	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
 	enum sink_form form;
-	int directory; /* of all files; -1: there is none (yet) */
+	int directory; /* of all files; a negative errno: there is none */
 };
 
 /* What the user asked for, and which stream of the run this is. */

@@ -33,6 +33,19 @@ static bool own_directory(char *path, size_t room)
 	return true;
 }
 
+/*
+ * Beside us lies what was built or installed with us; where others may write (a copy in /tmp), it may
+ * be anybody's.
+ */
+static bool is_ours(const char *path)
+{
+	struct stat own, found;
+
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &found) == 0 &&
+	       (found.st_uid == own.st_uid || found.st_uid == 0 || found.st_uid == geteuid()) &&
+	       !(found.st_mode & S_IWOTH);
+}
+
 int place_find(enum part part, char **path, struct error *err)
 {
 	char own[PATH_MAX] = "";
@@ -40,7 +53,7 @@ int place_find(enum part part, char **path, struct error *err)
 	if (own_directory(own, sizeof(own))) {
 		if (asprintf(path, "%s/%s", own, parts[part].name) < 0)
 			return error_system(err, ENOMEM, "%s", parts[part].name);
-		if (access(*path, parts[part].mode) == 0)
+		if (access(*path, parts[part].mode) == 0 && is_ours(*path))
 			return 0;
 		free(*path);
 	}

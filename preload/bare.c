@@ -7,6 +7,7 @@
 #include <link.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
+#include <linux/stat.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -132,35 +133,38 @@ static int sink_of(const struct settings *settings)
 	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
 }
 
-/* Directory of this library, with its final slash; 0 bytes where nobody knows. */
-static size_t own_directory(char *path, size_t room)
+static bool look(const char *path, int flags, struct statx *found)
 {
-	struct dl_find_object found;
-	size_t length;
-
-	if (_dl_find_object((void *)(uintptr_t)own_directory, &found))
-		return 0;
-	length = plain_copy(path, found.dlfo_link_map->l_name, room) - 1;
-	while (length && path[length - 1] != '/')
-		length--;
-	return length;
+	return !sys_call5(__NR_statx, AT_FDCWD, (long)path, flags, STATX_INO | STATX_UID,
+			  (long)found);
 }
 
-/* Becomes the collector: the one beside the library, in the build tree, or where it was installed.
+/* Whether this is the library that lies in its build tree, by whatever name it was loaded. */
+static bool is_in_build_tree(void)
+{
+	struct dl_find_object found;
+	struct statx loaded, built, collector;
+
+	if (_dl_find_object((void *)(uintptr_t)is_in_build_tree, &found) ||
+	    !look(found.dlfo_link_map->l_name, 0, &loaded) ||
+	    !look(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
+	    !look(BUILDDIR "/holdtrace-collect", 0, &collector))
+		return false;
+	/* where the tree is gone, its path may be somebody else's */
+	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
+	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
+}
+
+/*
+ * Becomes the collector that was built with this library: in the build tree, else where it is
+ * installed. One that lies near a copy of the library may be anybody's.
  */
 static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
 {
-	static const char *const places[] = { "holdtrace-collect",
-					      "../collect/holdtrace-collect",
-					      "../../collect/holdtrace-collect",
-					      "../holdtrace-collect",
-					      "../../holdtrace-collect",
-					      PKGLIBEXECDIR "/holdtrace-collect" };
-	char path[4096], fd_text[24], sink_text[24];
+	char fd_text[24], sink_text[24];
 	char *kept[ENVIRONMENT_MAX];
 	char *arguments[] = { (char *)"holdtrace-collect", fd_text, sink < 0 ? NULL : sink_text,
 			      NULL };
-	size_t directory = own_directory(path, sizeof(path) - 64);
 	unsigned int n = 0;
 
 	for (char **entry = environment; *entry && n + 1 < ENVIRONMENT_MAX; entry++)
@@ -173,13 +177,9 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 		plain_number(sink_text, (uint64_t)sink, 10);
 		sys_fcntl(sink, F_SETFD, 0);
 	}
-	for (unsigned int i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		bool absolute = places[i][0] == '/';
-
-		plain_copy(path + (absolute ? 0 : directory), places[i],
-			   64 + (absolute ? 1024 : 0));
-		sys_execve(path, arguments, kept);
-	}
+	sys_execve(is_in_build_tree() ? BUILDDIR "/holdtrace-collect"
+				      : PKGLIBEXECDIR "/holdtrace-collect",
+		   arguments, kept);
 	sys_exit_group(127);
 }
 

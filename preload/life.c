@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "facts.h"
+#include "gate.h"
 #include "hook_table.h"
 #include "names.h"
 #include "plain.h"
@@ -243,6 +244,8 @@ static bool start(int argc, char **argv, char **environment)
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 
 	real_find();
+	if (gate_is_closed())
+		return false;
 	life.pid = sys_getpid();
 	life.arena = attach_arena(environment, name);
 	if (!life.arena || !mark_process())
