@@ -68,7 +68,7 @@ enum call_flag {
 	CALL_CUT = 1 << 4,     /* the backtrace ends early: no rule, or the depth limit */
 	CALL_NO_BACKTRACE = 1 << 5, /* none was taken */
 	CALL_OF_CHILD =
-		1 << 6, /* made by vfork's child in our memory: its descriptors are its own */
+		1 << 6, /* made by vfork's child in our memory: its descriptors, directory and end are its own */
 };
 
 /* Why an event was counted and not recorded. */

@@ -48,6 +48,7 @@ static int fold_open(struct fold *fold, struct error *err)
 					 .views = &fold->views,
 					 .swap_dialect = options->swap_dialect,
 					 .etrace_framing = options->etrace_framing,
+					 .etrace_thread_names = options->etrace_thread_names,
 					 .scaler_ids = options->scaler_ids,
 					 .scaler_tree = options->scaler_tree };
 	int rc = fold_create_views(fold, err);

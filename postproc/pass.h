@@ -22,7 +22,7 @@ struct pass_options {
 	enum sort_order order;
 	bool force;
 	const char *swap_dialect;		 /* see writer.h */
-	const char *etrace_framing, *scaler_ids; /* likewise */
+	const char *etrace_framing, *etrace_thread_names, *scaler_ids; /* likewise */
 	const char *scaler_tree;		 /* likewise */
 	struct output *output;
 	bool *has_found;		   /* set when a stream was wanted; may be NULL */

@@ -111,6 +111,7 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	pass->force = options->force;
 	pass->swap_dialect = options->swap_dialect.word;
 	pass->etrace_framing = options->etrace_framing.word;
+	pass->etrace_thread_names = options->etrace_thread_names.word;
 	pass->scaler_ids = options->scaler_ids.word;
 	pass->scaler_tree = options->scaler_tree.word;
 	pass->output = output;

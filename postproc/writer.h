@@ -36,6 +36,7 @@ struct writer_options {
 	const struct writer_views *views;
 	const char *swap_dialect;   /* --swap-dialect; NULL: not given */
 	const char *etrace_framing; /* --etrace-framing, likewise */
+	const char *etrace_thread_names; /* --etrace-thread-names, likewise */
 	const char *scaler_ids;	    /* --scaler-ids, likewise */
 	const char *scaler_tree;    /* --scaler-tree, likewise */
 };

@@ -10,6 +10,7 @@
 #include "sys.h"
 #include "unwind.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -466,7 +467,9 @@ static void fill(struct record_call *record, const struct call *call,
 	record->moment = (uint8_t)event->moment;
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
-	if (unlikely(call->thread->vfork_return) && event->resource == RESOURCE_FD)
+	/* Its memory is its parent's; its descriptors, its directory and its end are its own. */
+	if (unlikely(call->thread->vfork_return) &&
+	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
 		record->flags |= CALL_OF_CHILD;
 	record->resource = (uint8_t)event->resource;
 	record->cpu = current_cpu();
@@ -664,6 +667,21 @@ static void note_part(struct call *call, const struct call_event *event)
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
 }
 
+/* What the kernel calls the file that the call made a descriptor or a link of. */
+static void follow(const struct call *call, const struct call_event *event)
+{
+	const struct call_argument *arguments = event->arguments;
+
+	if (event->failed || call->thread->busy.frame || ring_is_quiet())
+		return;
+	if (event->resource == RESOURCE_FD && event->operation == OPERATION_ALLOC)
+		facts_tell_file((int)event->object);
+	else if (call->hook == HOOK_symlink)
+		facts_tell_link(AT_FDCWD, arguments[1].text);
+	else if (call->hook == HOOK_symlinkat)
+		facts_tell_link((int)arguments[1].number, arguments[2].text);
+}
+
 void call_event(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
@@ -673,6 +691,8 @@ void call_event(struct call *call, const struct call_event *event)
 		return;
 	if (unlikely(event->part))
 		note_part(call, event);
+	if (unlikely(life_armed[call->hook] & LIFE_FOLLOWS))
+		follow(call, event);
 	if (unlikely(thread->busy.frame)) {
 		event_aside(call, event);
 		return;

@@ -17,6 +17,13 @@ void facts_tell_heap(void);
 /* In a call of dlclose: a ~unmap note for each module that is gone since the last one. */
 void facts_tell_gone(void);
 
+/*
+ * Within a call, before its event: a ~file note with the path and the size of what a descriptor
+ * stands for, or of what a new symbolic link leads to, if it does.
+ */
+void facts_tell_file(int fd);
+void facts_tell_link(int dirfd, const char *path);
+
 /* At start, where libunwind is to walk: a ~unwind note that says whether it does. */
 void facts_tell_walker(bool is_there);
 

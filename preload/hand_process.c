@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 
 /* Afterwards rules and modules may be stale, whether or not the call is recorded. */
@@ -295,6 +296,61 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 #ifdef ARCH_VFORK
 __asm__(ARCH_VFORK);
 #endif
+
+/*
+ * clone. A child in our memory that we sleep for runs on this thread's TLS, as vfork's does. One
+ * that we do not sleep for shares it with a thread that goes on: two tasks would write one ring, so
+ * nothing is recorded from there on, and that is counted.
+ */
+static bool shares_tls(int flags)
+{
+	return (flags & (CLONE_VM | CLONE_SETTLS)) == CLONE_VM;
+}
+
+static int clone_child(struct call *call, int (*start)(void *), void *stack, int flags,
+		       void *argument, void *const *rest)
+{
+	struct thread *thread = call->thread;
+	bool is_guest = shares_tls(flags) && flags & CLONE_VFORK && !thread->vfork_return;
+	uint32_t open = thread->slot.open_count;
+	int result;
+
+	if (is_guest)
+		thread->vfork_return = call->origin->ip;
+	result = real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]);
+	if (is_guest) {
+		thread->vfork_return = 0;
+		thread->slot.open_count = open;
+	}
+	return result;
+}
+
+EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+	bool is_thread = flags & CLONE_THREAD;
+	void *rest[3];
+	va_list list;
+	int result;
+
+	va_start(list, argument);
+	for (int i = 0; i < 3; i++)
+		rest[i] = va_arg(list, void *);
+	va_end(list);
+	if (shares_tls(flags) && !(flags & CLONE_VFORK))
+		life_seal(true);
+	BEGIN(clone, MOMENT_WAITS, 0, 0,
+	      real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
+	call_sleeps(&call);
+	result = clone_child(&call, start, stack, flags, argument, rest);
+	call_returned(&call);
+	EVENT(.resource = RESOURCE_PROCESS,
+	      .operation = is_thread ? OPERATION_USE : OPERATION_ALLOC, .moment = MOMENT_LEAVE,
+	      .failed = result < 0, .object = result > 0 ? WORD(result) : 0, .size = 1,
+	      .result = WORD(result),
+	      .arguments = ARGUMENTS(HEX(flags), HEX(WORD(start)), HEX(stack), HEX(argument)));
+	call_end(&call);
+	return result;
+}
 
 /*
  * Exec. Said in a first half before it happens, since it does not return; the second half is there

@@ -205,11 +205,32 @@ bool life_is_listed(const char *name)
 	return false;
 }
 
+/* A descriptor of what it was told the name of, or a symbolic link. */
+static bool names_file(const struct hook *hook)
+{
+	if (hook->resource == RESOURCE_EVENT)
+		return plain_equal(hook->name, "symlink") || plain_equal(hook->name, "symlinkat");
+	if (hook->resource != RESOURCE_FD && hook->resource != RESOURCE_FILE &&
+	    hook->resource != RESOURCE_DIRECTORY && hook->resource != RESOURCE_SHM_FD)
+		return false;
+	for (unsigned int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++)
+		if (plain_equal(hook->arguments[i].name, "path") ||
+		    plain_equal(hook->arguments[i].name, "name"))
+			return true;
+	return plain_equal(hook->name, "tmpfile") || plain_equal(hook->name, "tmpfile64");
+}
+
 static void arm(void)
 {
-	for (unsigned int i = 0; i < HOOK_COUNT; i++)
-		life_armed[i] = life_is_listed(hook_table[i].name) ||
-				life_is_listed(resource_table[hook_table[i].resource].type);
+	bool follows = life.arena->settings.files == FILES_RESOLVED;
+
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		const struct hook *hook = &hook_table[i];
+
+		if (life_is_listed(hook->name) || life_is_listed(resource_table[hook->resource].type))
+			life_armed[i] = follows && names_file(hook) ? LIFE_RECORDS | LIFE_FOLLOWS
+								    : LIFE_RECORDS;
+	}
 }
 
 static void read_settings(const struct settings *settings)

@@ -29,8 +29,13 @@ struct life {
 
 extern struct life life;
 
+enum life_arm {
+	LIFE_RECORDS = 1,
+	LIFE_FOLLOWS = 2, /* and asks the kernel what file it was: --files=resolved */
+};
+
 /*
- * Which hooks record: 0 also before the start. A stub that finds 0 asks life_wake(), so that the
+ * Which hooks record (enum life_arm): 0 also before the start. A stub that finds 0 asks life_wake(), so that the
  * very first call of the process starts the library.
  */
 extern uint8_t life_armed[HOOK_COUNT];

@@ -432,8 +432,10 @@ static void file(void)
 	below("file type", type, 17);
 	want("bytes", size, 0);
 	list(" type %" PRIu32 " fd %" PRId64, type, (int64_t)fd);
-	want("file size", quad(), 0);
+	size = quad();
 	list(" \"%s\"", string());
+	if (size)
+		list(" of %" PRIu64, size);
 	singles++;
 }
 

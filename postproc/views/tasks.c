@@ -49,6 +49,7 @@ void tasks_free(struct tasks *tasks)
 	table_free(&tasks->numbers);
 	free(tasks->list.items);
 	free(tasks->births.items);
+	free(tasks->exits.items);
 	pool_free(&tasks->pool);
 }
 
@@ -383,6 +384,9 @@ void tasks_end(struct tasks *tasks, struct task *task)
 	tasks->last_task = NULL;
 }
 
+/* glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID */
+#define CLONE_FLAGS_PTHREAD 4001536u
+
 int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event,
 		 struct error *err)
 {
@@ -390,7 +394,8 @@ int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *e
 	struct task_handle *handle;
 	int rc = 0;
 
-	birth.is_thread = true;
+	birth.has_flags = true;
+	birth.flags = CLONE_FLAGS_PTHREAD;
 	birth.has_failed = event->flags & CALL_FAILED;
 	if (birth.has_failed)
 		return tell_birth(tasks, &birth, NULL) ? error_system(err, ENOMEM, "threads") : 0;
@@ -419,10 +424,16 @@ static void name_vfork_child(struct task *parent, struct task *child)
 	if (!child->first_ns || nameless->first_ns < child->first_ns)
 		child->first_ns = nameless->first_ns;
 	child->has_ended |= nameless->has_ended;
+	if (nameless->has_exit) {
+		task_exits(child, nameless->exit_ns, nameless->status, nameless->exit_cpu);
+		nameless->has_exit = false;
+	}
+	if (child->last_ns < nameless->last_ns)
+		child->last_ns = nameless->last_ns;
 }
 
 int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
-		 struct error *err)
+		 int64_t flags, struct error *err)
 {
 	struct task_birth birth = birth_by(parent, event);
 	struct task_leader *slot = find_leader(tasks, (uint32_t)event->object);
@@ -430,6 +441,11 @@ int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *e
 	/* vfork is seen when it returns, and by then its child may have lived and ended. */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
+	birth.has_flags = flags >= 0;
+	birth.flags = (uint32_t)flags;
+	birth.has_failed = event->flags & CALL_FAILED;
+	if (birth.has_failed)
+		return tell_birth(tasks, &birth, NULL) ? error_system(err, ENOMEM, "processes") : 0;
 	if (slot && (!child || child->is_born || (child->has_ended && child->first_ns < since_ns)))
 		child = slot->last = new_task(tasks, slot->pid, 0);
 	if (!child)
@@ -439,6 +455,65 @@ int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *e
 }
 
 /* the end */
+
+void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu)
+{
+	if (task->end_ns && task->end_ns < time_ns)
+		time_ns = task->end_ns;
+	if (!task->has_exit || time_ns < task->exit_ns)
+		task->exit_ns = time_ns;
+	task->has_exit = true;
+	task->status = status;
+	task->exit_cpu = cpu;
+}
+
+struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
+{
+	struct task_leader *slot = find_leader(tasks, pid);
+	struct task *child = slot ? slot->last : NULL;
+
+	if (!child)
+		return NULL;
+	if (!child->end_ns || time_ns < child->end_ns)
+		child->end_ns = time_ns;
+	if (child->has_exit && time_ns < child->exit_ns)
+		child->exit_ns = time_ns;
+	return child->owner || child->has_exit || child->has_ended ? NULL : child;
+}
+
+static int compare_exits(const void *one, const void *two)
+{
+	const struct task_exit *a = one, *b = two;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->task < b->task ? -1 : a->task > b->task;
+}
+
+/* Nothing that a task does comes behind its end. */
+static int list_exits(struct tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->list.count; i++) {
+		const struct task *task = tasks->list.items[i];
+		struct task_exit *place;
+
+		if (!task->has_exit || task->same_as != TASK_NONE)
+			continue;
+		place = ARRAY_ADD(&tasks->exits);
+		if (!place)
+			return -ENOMEM;
+		*place = (struct task_exit){ .time_ns = task->exit_ns > task->last_ns ?
+								task->exit_ns :
+								task->last_ns,
+					     .status = task->status,
+					     .task = task->number,
+					     .cpu = task->exit_cpu };
+	}
+	if (tasks->exits.count)
+		qsort(tasks->exits.items, tasks->exits.count, sizeof(*tasks->exits.items),
+		      compare_exits);
+	return 0;
+}
 
 static int compare_births(const void *one, const void *two)
 {
@@ -464,5 +539,5 @@ int tasks_finish(struct tasks *tasks, struct error *err)
 	if (tasks->births.count)
 		qsort(tasks->births.items, tasks->births.count, sizeof(*tasks->births.items),
 		      compare_births);
-	return 0;
+	return list_exits(tasks) ? error_system(err, ENOMEM, "processes") : 0;
 }

@@ -30,7 +30,11 @@ struct task {
 	bool is_born;	  /* its birth was told */
 	bool is_leader;	  /* the first of its process */
 	bool has_ended;
-	uint64_t first_ns;	    /* when it is first heard of */
+	bool has_exit;		    /* what it ended with is known */
+	uint64_t first_ns, last_ns; /* when it is first and last heard of */
+	uint64_t end_ns;	    /* when it said that it ends; 0: it has not */
+	uint64_t exit_ns, status;   /* of the exit: the best that is known */
+	uint32_t exit_cpu;
 	uint64_t pthread;	    /* its handle; 0: not known */
 	struct task *parent;	    /* who made it if nobody says; NULL: not in this trace */
 	struct task *vfork_child;   /* runs in its memory and has no name yet, or NULL */
@@ -52,8 +56,14 @@ struct task_birth {
 	uint64_t time_ns;
 	uint32_t parent, child; /* numbers of tasks */
 	uint32_t cpu;
-	bool is_thread;	 /* made by pthread_create */
+	uint32_t flags;	 /* of clone, if has_flags */
+	bool has_flags;
 	bool has_failed; /* there is no child */
+};
+
+struct task_exit {
+	uint64_t time_ns, status;
+	uint32_t task, cpu;
 };
 
 struct tasks {
@@ -72,6 +82,10 @@ struct tasks {
 		struct task_birth *items;
 		size_t count, capacity;
 	} births;
+	struct {
+		struct task_exit *items;
+		size_t count, capacity;
+	} exits;
 	struct task_process *last_process; /* of the last event */
 	struct task *last_task;
 };
@@ -86,9 +100,12 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
  */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
-/* fork, vfork, posix_spawn: parent made the child with that pid. Returns 0 or -ENOMEM. */
+/*
+ * fork, vfork, posix_spawn, clone: parent made the child with that pid, or failed. flags: of clone;
+ * -1: it was no clone. Returns 0 or -ENOMEM.
+ */
 int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
-		 struct error *err);
+		 int64_t flags, struct error *err);
 
 /* pthread_create: parent made the thread with the handle event->object, or failed. */
 int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event,
@@ -104,9 +121,18 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 /* The task will not be heard of again: its numbers are free for others. */
 void tasks_end(struct tasks *tasks, struct task *task);
 
+/* What a task ended with, and when at the latest; it may itself have said when. */
+void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu);
+
+/*
+ * Somebody has waited for the child with that pid: it ended before. Returns the child if nothing
+ * else was ever heard of it, since it was not traced; else NULL.
+ */
+struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
+
 /*
  * At the end of all events: births that nobody told are told by the parent at the child's first
- * breath, and all are brought into the order of their times. Returns 0 or -ENOMEM.
+ * breath, and these and the exits are brought into the order of their times. Returns 0 or -ENOMEM.
  */
 int tasks_finish(struct tasks *tasks, struct error *err);
 

@@ -175,6 +175,42 @@ static int take_process(struct etrace *etrace, const struct etrace_call *call)
 
 /* events */
 
+/* When a process or a thread said that it ends; else when it was seen. */
+static uint64_t end_of(const struct event *event)
+{
+	uint64_t seconds, ns;
+	const char *at = event_argument(event, "at");
+
+	if (!at || sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) != 2 ||
+	    seconds > event->time_ns / 1000000000)
+		return event->time_ns;
+	return seconds * 1000000000 + ns;
+}
+
+/* What the kernel calls the file that the next call of this task is about. */
+static int take_file(struct etrace *etrace, const struct etrace_call *call)
+{
+	const char *path = etrace_value(etrace, call->event, "path");
+
+	etrace->file.task = tasks_of(&etrace->tasks, call->process, call->event);
+	etrace->file.fd = (uint64_t)etrace_number(call->event, "fd", -1);
+	if (!path || !etrace->file.task)
+		return -ENOMEM;
+	return path_set(&etrace->file.path, path, strlen(path));
+}
+
+static int take_thread(struct etrace *etrace, const struct etrace_call *call, bool is_end)
+{
+	struct task *task = tasks_of(&etrace->tasks, call->process, call->event);
+
+	if (!task)
+		return -ENOMEM;
+	task->last_ns = call->event->time_ns;
+	if (is_end)
+		task->end_ns = call->event->time_ns;
+	return 0;
+}
+
 static int take_note(struct etrace *etrace, const struct etrace_call *call, struct error *err)
 {
 	const char *name = call->event->function->name;
@@ -183,13 +219,17 @@ static int take_note(struct etrace *etrace, const struct etrace_call *call, stru
 
 	if (!strcmp(name, "~process")) {
 		rc = take_process(etrace, call);
+	} else if (!strcmp(name, "~file")) {
+		rc = take_file(etrace, call);
+	} else if (!strncmp(name, "~thread", 7)) {
+		rc = take_thread(etrace, call, name[7] != 0);
 	} else if (!strcmp(name, "~fd")) {
 		value = etrace_value(etrace, call->event, "path");
 		rc = places_set_fd(&call->process->places,
 				   (uint64_t)etrace_number(call->event, "fd", -1), value);
 	} else if (!strcmp(name, "~end")) {
 		value = event_argument(call->event, "how");
-		etrace_end_process(etrace, call, value ? value : "");
+		etrace_end_process(etrace, call, value ? value : "", end_of(call->event));
 	}
 	return rc ? etrace_no_memory(err) : 0;
 }
@@ -225,6 +265,7 @@ static int take_call(struct etrace *etrace, struct etrace_call *call, struct err
 	call->task = call->process ? tasks_of(&etrace->tasks, call->process, event) : NULL;
 	if (!call->task)
 		return etrace_no_memory(err);
+	call->task->last_ns = event->time_ns;
 	if (is_close && strncmp(event->function->name, "dup", 3) != 0)
 		return etrace_close(etrace, call, err);
 	return call->row ? call->row->take(etrace, call, err) : 0;
@@ -261,6 +302,8 @@ int write_etrace_begin(void **state, const struct trace *trace,
 		return etrace_no_memory(err);
 	etrace->trace = trace;
 	etrace->out = options->out;
+	etrace->has_names =
+		!options->etrace_thread_names || strcmp(options->etrace_thread_names, "no") != 0;
 	etrace->is_framed = options->etrace_framing && !strcmp(options->etrace_framing, "cas");
 	tasks_init(&etrace->tasks);
 	rc = etrace_lines_init(&etrace->lines, err);
@@ -309,5 +352,6 @@ void write_etrace_destroy(void *state)
 	path_free(&etrace->image.directory);
 	path_free(&etrace->image.arguments);
 	path_free(&etrace->first_directory);
+	path_free(&etrace->file.path);
 	free(etrace);
 }

@@ -32,6 +32,7 @@ struct etrace {
 	const struct trace *trace;
 	struct out *out;
 	bool is_framed; /* --etrace-framing=cas */
+	bool has_names; /* --etrace-thread-names=yes */
 	struct tasks tasks;
 	struct etrace_lines lines;
 	struct {
@@ -47,6 +48,11 @@ struct etrace {
 		unsigned count;
 	} image;		     /* a program that begins, until all its arguments were told */
 	struct path first_directory; /* where the run began */
+	struct {
+		const struct task *task; /* NULL: none */
+		struct path path;
+		uint64_t fd; /* UINT64_MAX: of a link */
+	} file; /* what the kernel calls the file of the task's next call */
 };
 
 /* The row of a function, or NULL: then only descriptors that it gives back are of interest. */
@@ -65,7 +71,8 @@ int64_t etrace_number(const struct event *event, const char *name, int64_t other
  * A process is gone; how: as ~end says it. What its threads are said to end with is what the
  * process ended with; nothing is said where nobody knows it, and of what a signal ended.
  */
-void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how);
+void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
+			uint64_t time_ns);
 
 int etrace_no_memory(struct error *err);
 

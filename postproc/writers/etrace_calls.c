@@ -83,6 +83,22 @@ static uint32_t flags_of_mode(const char *mode)
 	return flags;
 }
 
+/* The path of the file itself: what the kernel said, else the one that was given, cleaned. */
+static int take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
+		     struct path *path, const struct path *given)
+{
+	const struct path *known = &etrace->file.path;
+	bool is_known = etrace->file.task == call->task && etrace->file.fd == fd;
+	int rc;
+
+	etrace->file.task = NULL;
+	if (is_known)
+		return path_set(path, known->text, known->length);
+	rc = path_set(path, given->text, given->length);
+	path_clean(path);
+	return rc;
+}
+
 static int put_open(struct etrace *etrace, const struct etrace_call *call, uint32_t flags,
 		    uint32_t mode, struct error *err)
 {
@@ -91,9 +107,8 @@ static int put_open(struct etrace *etrace, const struct etrace_call *call, uint3
 
 	if (!given->length)
 		return 0;
-	if (path_set(clean, given->text, given->length))
+	if (take_file(etrace, call, call->event->object, clean, given))
 		return etrace_no_memory(err);
-	path_clean(clean);
 	begin(etrace, call);
 	etrace_line(&etrace->lines,
 		    "Open|fnamesize=%zu,forigsize=%zu,flags=%" PRIu32 ",mode=%" PRIu32
@@ -295,11 +310,12 @@ static int call_link(struct etrace *etrace, const struct etrace_call *call, stru
 	return put_names(etrace, call, &form, err);
 }
 
-/* Whether the target was there at that time the trace does not know: no resolved name. */
+/* Where it leads to is known if the trace was recorded so, and if it leads anywhere. */
 static int call_symlink(struct etrace *etrace, const struct etrace_call *call, struct error *err)
 {
 	const struct event *event = call->event;
 	const char *target;
+	bool is_known;
 	size_t length;
 	int rc;
 
@@ -311,10 +327,20 @@ static int call_symlink(struct etrace *etrace, const struct etrace_call *call, s
 	if (rc || !target)
 		return rc;
 	length = strlen(target);
+	is_known = etrace->file.task == call->task && etrace->file.fd == UINT64_MAX;
+	etrace->file.task = NULL;
 	begin(etrace, call);
-	etrace_line(&etrace->lines, "Symlink|targetnamesize=%zu,linknamesize=%zu", length,
-		    etrace->one.length);
+	if (is_known)
+		etrace_line(&etrace->lines,
+			    "Symlink|targetnamesize=%zu,resolvednamesize=%zu,linknamesize=%zu",
+			    length, etrace->file.path.length, etrace->one.length);
+	else
+		etrace_line(&etrace->lines, "Symlink|targetnamesize=%zu,linknamesize=%zu", length,
+			    etrace->one.length);
 	etrace_text(&etrace->lines, "ST", target, length);
+	if (is_known)
+		etrace_text(&etrace->lines, "SR", etrace->file.path.text,
+			    etrace->file.path.length);
 	etrace_text(&etrace->lines, "SL", etrace->one.text, etrace->one.length);
 	return 0;
 }
@@ -394,7 +420,7 @@ static int call_name(struct etrace *etrace, const struct etrace_call *call, stru
 	size_t length;
 
 	(void)err;
-	if (has_failed(event) || !name)
+	if (has_failed(event) || !name || !etrace->has_names)
 		return 0;
 	if (event->object && event->object != event->pthread)
 		renamed.task = tasks_by_handle(&etrace->tasks, call->process, event->object);
@@ -411,7 +437,15 @@ static int call_fork(struct etrace *etrace, const struct etrace_call *call, stru
 {
 	if (has_failed(call->event) || !call->event->object)
 		return 0;
-	return tasks_forked(&etrace->tasks, call->task, call->event, err);
+	return tasks_forked(&etrace->tasks, call->task, call->event, -1, err);
+}
+
+/* A thread that the program made by itself is a task of its own, too. */
+static int call_clone(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	int64_t flags = etrace_number(call->event, "flags", 0);
+
+	return tasks_forked(&etrace->tasks, call->task, call->event, flags & UINT32_MAX, err);
 }
 
 static int call_thread(struct etrace *etrace, const struct etrace_call *call, struct error *err)
@@ -419,12 +453,6 @@ static int call_thread(struct etrace *etrace, const struct etrace_call *call, st
 	if (!event_is_alloc(call->event) && !has_failed(call->event))
 		return 0;
 	return tasks_cloned(&etrace->tasks, call->task, call->event, err);
-}
-
-static void put_exit(struct etrace *etrace, const struct etrace_call *call, uint64_t status)
-{
-	begin(etrace, call);
-	etrace_line(&etrace->lines, "Exit|status=%" PRIu64, status & 255);
 }
 
 static int call_join(struct etrace *etrace, const struct etrace_call *call, struct error *err)
@@ -436,7 +464,23 @@ static int call_join(struct etrace *etrace, const struct etrace_call *call, stru
 		return 0;
 	ended.task = tasks_joined(&etrace->tasks, call->process, call->event->object);
 	if (ended.task)
-		put_exit(etrace, &ended, 0);
+		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
+	return 0;
+}
+
+/* Of a child that was not traced itself, whoever waits for it alone says that it ended. */
+static int call_wait(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	uint64_t status = (uint64_t)etrace_number(event, "wstatus", 0);
+	struct task *child;
+
+	(void)err;
+	if (!event_is_free(event))
+		return 0;
+	child = tasks_waited(&etrace->tasks, (uint32_t)event->object, event->time_ns);
+	if (child && (status & 0x7f) == 0)
+		task_exits(child, event->time_ns, status >> 8, UINT32_MAX);
 	return 0;
 }
 
@@ -445,9 +489,10 @@ static int call_exit(struct etrace *etrace, const struct etrace_call *call, stru
 {
 	uint64_t status = (uint64_t)etrace_number(call->event, "status", 0);
 
+	(void)etrace;
 	(void)err;
 	if (call->event->flags & CALL_OF_CHILD) {
-		put_exit(etrace, call, status);
+		task_exits(call->task, call->event->time_ns, status, call->event->cpu);
 		call->task->has_ended = true;
 		return 0;
 	}
@@ -456,12 +501,12 @@ static int call_exit(struct etrace *etrace, const struct etrace_call *call, stru
 	return 0;
 }
 
-void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how)
+void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
+			uint64_t time_ns)
 {
 	const struct event *event = call->event;
 	struct task_process *process = call->process;
 	bool is_exec = !strcmp(how, "exec"), is_known = strcmp(how, "killed") != 0;
-	struct etrace_call ended = *call;
 	int64_t status =
 		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
 
@@ -470,9 +515,8 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 	for (struct task *task = process->tasks; task; task = task->next) {
 		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
 			continue;
-		ended.task = task;
 		if (is_known && status >= 0)
-			put_exit(etrace, &ended, (uint64_t)status);
+			task_exits(task, time_ns, (uint64_t)status, UINT32_MAX);
 		tasks_end(&etrace->tasks, task);
 	}
 }
@@ -533,6 +577,12 @@ static const struct etrace_row rows[] = {
 	{ "fork",		call_fork,   NULL, 0, 0 },
 	{ "_Fork",		call_fork,   NULL, 0, 0 },
 	{ "vfork",		call_fork,   NULL, 0, 0 },
+	{ "clone",		call_clone,  NULL, 0, 0 },
+	{ "wait",		call_wait,   NULL, 0, 0 },
+	{ "waitpid",		call_wait,   NULL, 0, 0 },
+	{ "wait3",		call_wait,   NULL, 0, 0 },
+	{ "wait4",		call_wait,   NULL, 0, 0 },
+	{ "waitid",		call_wait,   NULL, 0, 0 },
 	{ "posix_spawn",	call_fork,   NULL, 0, 0 },
 	{ "posix_spawnp",	call_fork,   NULL, 0, 0 },
 	{ "pthread_create",	call_thread, NULL, 0, 0 },

@@ -198,6 +198,7 @@ struct printer {
 	uint64_t last_ns; /* of the line before */
 	uint64_t serial;  /* of the task that was named last */
 	uint64_t *names;  /* upids by task; 0: not named yet */
+	size_t births, exits; /* that were printed */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
 	size_t head_length;
@@ -252,16 +253,15 @@ static void print_block(struct printer *printer, const struct etrace_block *bloc
 	}
 }
 
-/* glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID */
-#define CLONE_FLAGS_PTHREAD "4001536"
-
 static void print_birth(struct printer *printer, const struct task_birth *birth)
 {
 	uint64_t name = name_of(printer, birth->parent);
 
-	if (birth->is_thread) {
+	if (birth->has_flags) {
 		print_head(printer, name, birth->cpu, birth->time_ns);
-		out_text(printer->out, "SysClone|flags=" CLONE_FLAGS_PTHREAD "\n");
+		out_text(printer->out, "SysClone|flags=");
+		out_unsigned(printer->out, birth->flags);
+		out_char(printer->out, '\n');
 	}
 	print_head(printer, name, birth->cpu, birth->time_ns);
 	if (birth->has_failed) {
@@ -273,10 +273,43 @@ static void print_birth(struct printer *printer, const struct task_birth *birth)
 	out_char(printer->out, '\n');
 }
 
-/* All blocks of a piece of the spool, with the births before them. */
-static void print_piece(struct printer *printer, const char *text, size_t size, size_t *births)
+static void print_exit(struct printer *printer, const struct task_exit *exit)
+{
+	print_head(printer, name_of(printer, exit->task), exit->cpu, exit->time_ns);
+	out_text(printer->out, "Exit|status=");
+	out_unsigned(printer->out, exit->status & 255);
+	out_char(printer->out, '\n');
+}
+
+/* Births up to that time and exits before it: a birth comes first, and an exit last. */
+static void print_lives(struct printer *printer, uint64_t time_ns)
 {
 	const struct tasks *tasks = printer->tasks;
+
+	for (;;) {
+		const struct task_birth *birth = printer->births < tasks->births.count ?
+							 &tasks->births.items[printer->births] :
+							 NULL;
+		const struct task_exit *exit = printer->exits < tasks->exits.count ?
+						       &tasks->exits.items[printer->exits] :
+						       NULL;
+
+		if (birth && birth->time_ns <= time_ns &&
+		    (!exit || birth->time_ns <= exit->time_ns)) {
+			print_birth(printer, birth);
+			printer->births++;
+		} else if (exit && (exit->time_ns < time_ns || time_ns == UINT64_MAX)) {
+			print_exit(printer, exit);
+			printer->exits++;
+		} else {
+			return;
+		}
+	}
+}
+
+/* All blocks of a piece of the spool, with the births and exits before them. */
+static void print_piece(struct printer *printer, const char *text, size_t size)
+{
 	struct etrace_block block;
 
 	if (!size)
@@ -284,10 +317,7 @@ static void print_piece(struct printer *printer, const char *text, size_t size, 
 	for (const char *end = text + size; text < end; text += block.length) {
 		memcpy(&block, text, sizeof(block));
 		text += sizeof(block);
-		for (; *births < tasks->births.count &&
-		       tasks->births.items[*births].time_ns <= block.time_ns;
-		     ++*births)
-			print_birth(printer, &tasks->births.items[*births]);
+		print_lives(printer, block.time_ns);
 		print_block(printer, &block, text);
 	}
 }
@@ -308,8 +338,7 @@ static size_t whole_blocks(const char *text, size_t size)
 }
 
 /* Into the buffer's own memory, which is of no use any more. */
-static int print_spool(struct etrace_lines *lines, struct printer *printer, size_t *births,
-		       struct error *err)
+static int print_spool(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
 	uint64_t left = lines->spool.size, at = 0;
 
@@ -320,7 +349,7 @@ static int print_spool(struct etrace_lines *lines, struct printer *printer, size
 		if (rc)
 			return rc;
 		size = whole_blocks(lines->buffer.items, size);
-		print_piece(printer, lines->buffer.items, size, births);
+		print_piece(printer, lines->buffer.items, size);
 		at += size;
 		left -= size;
 	}
@@ -330,18 +359,16 @@ static int print_spool(struct etrace_lines *lines, struct printer *printer, size
 /* Every piece holds at least the longest block: the buffer once had it whole. */
 static int print_all(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
-	size_t births = 0;
 	int rc = 0;
 
 	end_block(lines);
 	if (lines->spool.size) {
 		spill(lines);
-		rc = lines->error ? 0 : print_spool(lines, printer, &births, err);
+		rc = lines->error ? 0 : print_spool(lines, printer, err);
 	} else {
-		print_piece(printer, lines->buffer.items, lines->buffer.count, &births);
+		print_piece(printer, lines->buffer.items, lines->buffer.count);
 	}
-	for (; births < printer->tasks->births.count; births++)
-		print_birth(printer, &printer->tasks->births.items[births]);
+	print_lives(printer, UINT64_MAX);
 	return rc;
 }
 

@@ -324,6 +324,21 @@ static int end_image_before(struct swap *swap, struct swap_process *process, str
 	return rc;
 }
 
+static int take_file(struct swap_process *process, const struct event *event, struct error *err)
+{
+	const char *fd = event_argument(event, "fd"), *size = event_argument(event, "size");
+	const char *path = event_argument(event, "path");
+	struct swap_thread *thread = swap_thread(process, event->thread);
+
+	if (!thread)
+		return no_memory(err);
+	thread->file.fd = fd ? strtoull(fd, NULL, 10) : SWAP_FD_UNKNOWN;
+	thread->file.size = size ? strtoull(size, NULL, 10) : 0;
+	return path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0) ?
+		       no_memory(err) :
+		       0;
+}
+
 /* When the process said that it ends; else when the collector saw it. */
 static uint64_t end_of(const struct event *event)
 {
@@ -361,6 +376,8 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 		return swap_open_call(swap, process, event, err);
 	if (!strcmp(name, "~thread"))
 		return swap_thread_start(swap, process, event, err);
+	if (!strcmp(name, "~file"))
+		return take_file(process, event, err);
 	if (!strcmp(name, "~thread-end"))
 		return swap_thread_end(swap, process, event, err);
 	if (!strcmp(name, "~functions"))
@@ -486,6 +503,8 @@ static void free_process(struct swap_process *process)
 	free(process->fds.items);
 	FREE_ITEMS(process->arguments);
 	FREE_ITEMS(process->contexts);
+	for (size_t i = 0; i < process->threads.count; i++)
+		path_free(&process->threads.items[i]->file.path);
 	FREE_ITEMS(process->threads);
 	free(process->mappings.items);
 	free(process->gone.items);

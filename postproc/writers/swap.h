@@ -30,6 +30,10 @@ struct swap_thread {
 	uint32_t context; /* bits, as its last event had them */
 	uint64_t fd_call; /* the call whose part said a descriptor */
 	uint64_t fd;
+	struct {
+		uint64_t fd, size;
+		struct path path; /* empty: none */
+	} file; /* that the call before its event has opened, as the kernel calls it */
 };
 
 struct swap_fd {

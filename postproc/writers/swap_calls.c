@@ -21,6 +21,7 @@ struct part {
 	const struct swap_api *api;
 	uint64_t fd;
 	bool is_start;	  /* nothing is known yet of result and effect */
+	const struct swap_thread *thread; /* of FILE, if it knows a file */
 	const char *path; /* FILE_FUNCTION: of the file; NULL: it is none */
 };
 
@@ -184,6 +185,8 @@ static const char *path_of(const struct part *part)
 
 	if (part->api->end != SWAP_FILE_OPEN && part->api->end != SWAP_FILE_DIRECTORY)
 		return "";
+	if (part->thread)
+		return part->thread->file.path.text;
 	path = event_argument(part->event, "path");
 	if (!path)
 		path = event_argument(part->event, "name");
@@ -197,7 +200,7 @@ static void put_file(struct swap_message *message, const struct part *part)
 	swap_put_u64(message, 0);
 	swap_put_u64(message, part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
-	swap_put_u64(message, 0);
+	swap_put_u64(message, part->thread ? part->thread->file.size : 0);
 	swap_put_text(message, path_of(part));
 }
 
@@ -277,9 +280,10 @@ static int add_probe(struct swap *swap, struct swap_process *process, const stru
 		     uint64_t time_ns, struct error *err)
 {
 	uint64_t unix_ns = swap_unix(process, time_ns);
+	size_t path = part->thread ? part->thread->file.path.length : 0;
 	struct swap_message message;
 	int rc = swap_new(swap, process, &message, ids[part->api->probe], &unix_ns,
-			  most_of(part->event), err);
+			  most_of(part->event) + path, err);
 
 	if (rc)
 		return rc;
@@ -478,6 +482,18 @@ static struct swap_api without_probe(const struct swap_api *api)
 	return function;
 }
 
+/* The thread that knows more of the file that the call has opened. */
+static const struct swap_thread *opened_by(struct swap_process *process, const struct part *part)
+{
+	struct swap_thread *thread = swap_thread(process, part->event->thread);
+	bool opens = part->api->probe == SWAP_FILE &&
+		     (part->api->end == SWAP_FILE_OPEN || part->api->end == SWAP_FILE_DIRECTORY);
+
+	if (!thread || !thread->file.path.length || !opens || part->event->flags & CALL_FAILED)
+		return NULL;
+	return thread->file.fd == part->fd ? thread : NULL;
+}
+
 static int tell_call(struct swap *swap, struct swap_process *process, const struct event *event,
 		     uint64_t *fd, struct error *err)
 {
@@ -503,6 +519,7 @@ static int tell_call(struct swap *swap, struct swap_process *process, const stru
 	part.fd = fd_of(process, event, part.api);
 	if (part.api->probe == SWAP_FILE)
 		*fd = part.fd;
+	part.thread = opened_by(process, &part);
 	if (part.api->probe == SWAP_FILE && event->has_tail)
 		rc = swap_shared_path(swap, process, event, part.fd, &part.path);
 	if (rc)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +150,16 @@ static void *in_thread(void *unused)
 	return unused;
 }
 
+static int closes(void *unused)
+{
+	(void)unused;
+	close(1);
+	_exit(55);
+}
+
 static void make_others(void)
 {
+	static char stack[64 << 10] __attribute__((aligned(16)));
 	pthread_t thread;
 	pid_t child;
 
@@ -178,9 +187,25 @@ static void make_others(void)
 	}
 	waitpid(child, NULL, 0);
 	WANT("SchedFork task5");
+	child = vfork();
+	if (!child) {
+		close(0);
+		_exit(33);
+	}
+	waitpid(child, NULL, 0);
+	WANT("SchedFork task6");
+	child = clone(closes, stack + sizeof(stack), SIGCHLD, NULL);
+	waitpid(child, NULL, 0);
+	WANT("SysClone flags=17 SchedFork task7");
+	child = clone(closes, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	waitpid(child, NULL, 0);
+	WANT("SysClone flags=16657 SchedFork task8");
+	if (clone(closes, stack + sizeof(stack), CLONE_THREAD, NULL) != -1)
+		exit(1);
+	WANT("SysClone flags=65536 failed");
 	if (system("exit 8") != 8 << 8)
 		exit(1);
-	WANT("SchedFork task6");
+	WANT("SchedFork task9");
 }
 
 int main(int argc, char **argv)
