@@ -7,6 +7,8 @@
 #include "trace/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,13 +206,23 @@ static int begin_stream(struct trace *trace, struct error *err)
 	return queue_add(trace, EVENT_STREAM) ? 0 : trace_no_memory(trace, err);
 }
 
+/* The tools write a class by its type, the document by its number: the registry's mask. */
+static bool is_called(const struct resource_class *resource, struct slice type)
+{
+	char mask[16];
+
+	snprintf(mask, sizeof(mask), "%" PRIx32, (uint32_t)1 << (resource->ordinal - 1));
+	return slice_is(type, resource->type) ||
+	       (resource->ordinal && resource->ordinal <= 32 && slice_is(type, mask));
+}
+
 /* The class that a call's line means: its type's, or the only one that there is. */
 static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
 {
 	struct reader *reader = trace->reader;
 
 	for (size_t i = reader->classes.count; call->type.length && i-- > 0;)
-		if (slice_is(call->type, reader->classes.items[i]->type))
+		if (is_called(reader->classes.items[i], call->type))
 			return reader->classes.items[i];
 	if (call->type.length) {
 		/* It is part of a C++ name. */

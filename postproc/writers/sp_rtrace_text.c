@@ -72,7 +72,7 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 			(struct text_pair){ slice_of(key), slice_of(value) };
 }
 
-/* leaks, compress and resolve in this order, those of the input among them. */
+/* leaks, compress and resolve in this order; groups of the input are none any more. */
 static void make_filter(const struct text_writer *writer, struct header_words *words)
 {
 	const struct writer_views *views = writer->options.views;
@@ -83,7 +83,7 @@ static void make_filter(const struct text_writer *writer, struct header_words *w
 			old = writer->process->headers[i].value;
 	snprintf(words->filter, sizeof(words->filter), "%s%s%s",
 		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
-		 views->compress || strstr(old, "compress") ? "|compress" : "",
+		 views->compress ? "|compress" : "",
 		 strstr(old, "resolve") ? "|resolve" : "");
 }
 
@@ -249,23 +249,21 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Packets are printed in sp-rtrace's order of sections, the lines of a text in their own. */
+/* In sp-rtrace's order of sections, which a text that others wrote need not have. */
 static void print_gathered(struct text_writer *writer)
 {
 	static const enum event_kind sections[] = {
-		EVENT_ATTACHMENT, EVENT_HEAP,	  EVENT_TRACER,
-		EVENT_CONTEXT,	  EVENT_RESOURCE, EVENT_MAPPING
+		EVENT_ATTACHMENT, EVENT_HEAP,	 EVENT_TRACER,
+		EVENT_CONTEXT,	  EVENT_RESOURCE, EVENT_MAPPING, EVENT_COMMENT
 	};
-	size_t count = writer->process->is_text ? 1 : sizeof(sections) / sizeof(*sections);
 
 	if (writer->has_begun)
 		return;
 	writer->has_begun = true;
 	print_header(writer);
-	for (size_t section = 0; section < count; section++)
+	for (size_t section = 0; section < sizeof(sections) / sizeof(*sections); section++)
 		for (size_t i = 0; i < writer->gathered.count; i++)
-			if (writer->process->is_text ||
-			    writer->gathered.items[i].kind == sections[section])
+			if (writer->gathered.items[i].kind == sections[section])
 				print_other(writer, &writer->gathered.items[i]);
 }
 
