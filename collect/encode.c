@@ -130,20 +130,21 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 	return (struct wire_text){ room, lay_out(room, text, length < 250 ? length : 250) };
 }
 
-static uint8_t *put_resources(uint8_t *at, bool tails)
+/* What is no packet of a call, and still a matter of what is put aside. */
+static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {
-	uint8_t type[64], description[256];
+	uint8_t type[64], description[256], *start = at;
+	struct encode_packet_resource packet = {
+		.id = id,
+		.flags = resource_table[id].flags,
+		.type = text_of(type, resource_table[id].type, 58),
+		.description = text_of(description, resource_table[id].description, 250),
+	};
 
-	for (uint32_t i = 1; i < RESOURCE_COUNT; i++) {
-		struct encode_packet_resource packet = {
-			.id = i,
-			.flags = resource_table[i].flags,
-			.type = text_of(type, resource_table[i].type, 58),
-			.description = text_of(description, resource_table[i].description, 250),
-		};
-
-		at = put_resource(at, &packet, tails);
-	}
+	at = put_resource(at, &packet, encoder->tails);
+	/* Nothing that readers of sp-rtrace see is of this class. */
+	if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
+		at = aside_wrap(start, at);
 	return at;
 }
 
@@ -176,9 +177,25 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
 							.version = process->version,
 							.name = text_of(name, "holdtrace", 250) },
 			encoder->tails);
-	at = put_resources(at, encoder->tails);
 	encoder->used = (size_t)(at - encoder->buffer);
 	hand_over(encoder);
+}
+
+/* A class is registered when it is first used. */
+static void register_class(struct encoder *encoder, uint32_t id)
+{
+	uint8_t *at = encoder->buffer + encoder->used;
+
+	encoder->classes |= UINT64_C(1) << id;
+	if (id && id < RESOURCE_COUNT)
+		encoder->used = (size_t)(put_class(encoder, at, id) - encoder->buffer);
+	hand_over(encoder);
+}
+
+inline_ void use_class(struct encoder *encoder, uint32_t id)
+{
+	if (__builtin_expect(id < 64 && !(encoder->classes >> id & 1), 0))
+		register_class(encoder, id);
 }
 
 /* ---- values ---- */
@@ -409,6 +426,8 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	};
 	if (event->is_moved_part)
 		make_moved_part(&packet);
+	use_class(encoder, packet.resource);
+	at = encoder->buffer + encoder->used;
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
 		return;
 	at = put_any_call(encoder, at, &packet);
@@ -468,6 +487,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note)
 
 	if (!wants_notes(encoder))
 		return;
+	use_class(encoder, RESOURCE_EVENT);
 	values.at = put_note_call(encoder, encoder->buffer + encoder->used, note);
 	for (uint32_t i = 0; i < note->count; i++)
 		values_put_text(&values, note->values[i].name, note->values[i].value,
@@ -499,6 +519,7 @@ static void encode_record_note(struct encoder *encoder, const struct merge_event
 
 	if (!wants_notes(encoder))
 		return;
+	use_class(encoder, RESOURCE_EVENT);
 	snprintf(name, sizeof(name), "%.*s", (int)length, first);
 	values.at = put_note_call(encoder, encoder->buffer + encoder->used, &note);
 	for (uint32_t i = 0; i < record->record.more && text < end; i++) {

@@ -36,6 +36,7 @@ struct encoder {
 	const struct ticks *ticks;
 	uint64_t ms_start; /* ns at which the millisecond of `timestamp` began */
 	uint32_t timestamp;
+	uint64_t classes; /* that were registered: a bit for each */
 	struct encode_name names[HOOK_COUNT];
 	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
 	uint64_t addresses[HOOK_COUNT]; /* where they begin; 0: not known */
@@ -74,7 +75,7 @@ struct encode_note {
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks);
 
-/* Handshake, PINF, MINF and all RESR: the start of a stream. */
+/* Handshake, PINF and MINF: the start of a stream. Classes come when they are first used. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
 /* One event of merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */

@@ -93,7 +93,8 @@ static void look_aside(const struct framing *framing, const unsigned char *at, s
 	    !find_tag(framing, tag, &packet) ||
 	    frame->size != (uint64_t)size + WIRE_HEADER_SIZE + WIRE_ASIDE_SIZE)
 		return;
-	if (packet != WIRE_PACKET_CALL && packet != WIRE_PACKET_ARGS && packet != WIRE_PACKET_BTRC)
+	if (packet != WIRE_PACKET_CALL && packet != WIRE_PACKET_ARGS &&
+	    packet != WIRE_PACKET_BTRC && packet != WIRE_PACKET_RESR)
 		return;
 	frame->tag = tag;
 	frame->packet = packet;

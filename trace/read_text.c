@@ -211,9 +211,12 @@ static bool is_called(const struct resource_class *resource, struct slice type)
 {
 	char mask[16];
 
-	snprintf(mask, sizeof(mask), "%" PRIx32, (uint32_t)1 << (resource->ordinal - 1));
-	return slice_is(type, resource->type) ||
-	       (resource->ordinal && resource->ordinal <= 32 && slice_is(type, mask));
+	if (slice_is(type, resource->type))
+		return true;
+	if (resource->ordinal < 1 || resource->ordinal > 32)
+		return false;
+	snprintf(mask, sizeof(mask), "%" PRIx32, UINT32_C(1) << (resource->ordinal - 1));
+	return slice_is(type, mask);
 }
 
 /* The class that a call's line means: its type's, or the only one that there is. */

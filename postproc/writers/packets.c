@@ -237,6 +237,9 @@ size_t packets_of(struct packets *packets, const struct event *event)
 		break;
 	case EVENT_RESOURCE:
 		at = put_resource_of(at, event->resource);
+		if (packets->has_asides && event->process->has_tails &&
+		    event->resource->known == RESOURCE_EVENT)
+			at = aside_wrap(packets->bytes, at);
 		break;
 	case EVENT_ATTACHMENT:
 		at = put_attachment_of(at, event->attachment);

@@ -83,8 +83,7 @@ static void make_filter(const struct text_writer *writer, struct header_words *w
 			old = writer->process->headers[i].value;
 	snprintf(words->filter, sizeof(words->filter), "%s%s%s",
 		 views->leaks || strstr(old, "leaks") ? "|leaks" : "",
-		 views->compress ? "|compress" : "",
-		 strstr(old, "resolve") ? "|resolve" : "");
+		 views->compress ? "|compress" : "", strstr(old, "resolve") ? "|resolve" : "");
 }
 
 /* Month and day without zeros, local time: so does sp-rtrace. */
@@ -252,10 +251,9 @@ static void print_other(struct text_writer *writer, const struct event *event)
 /* In sp-rtrace's order of sections, which a text that others wrote need not have. */
 static void print_gathered(struct text_writer *writer)
 {
-	static const enum event_kind sections[] = {
-		EVENT_ATTACHMENT, EVENT_HEAP,	 EVENT_TRACER,
-		EVENT_CONTEXT,	  EVENT_RESOURCE, EVENT_MAPPING, EVENT_COMMENT
-	};
+	static const enum event_kind sections[] = { EVENT_ATTACHMENT, EVENT_HEAP,     EVENT_TRACER,
+						    EVENT_CONTEXT,    EVENT_RESOURCE, EVENT_MAPPING,
+						    EVENT_COMMENT };
 
 	if (writer->has_begun)
 		return;
@@ -331,8 +329,9 @@ static void print_line(struct text_writer *writer, const struct event *event)
 		.object = event->object,
 	};
 
-	/* With one class alone its name says nothing. */
-	if (writer->classes.count > 1)
+	/* With one class alone its name says nothing; ours are registered as they come. */
+	if (writer->classes.count > 1 ||
+	    (writer->process->has_tails && !writer->options.is_single_renumbered))
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
 	if (writer->options.is_merged)

@@ -45,6 +45,8 @@ static void start(struct encoder *encoder, struct ticks *ticks, enum setting_pro
 	memset(buffer, 0xee, sizeof(buffer));
 	ticks_measure(ticks, ARENA_CLOCK_MONOTONIC);
 	encode_init(encoder, buffer, ROOM, protocol, ticks);
+	/* What a packet looks like is the question; when a class comes is another. */
+	encoder->classes = UINT64_MAX;
 }
 
 /* Where packet number `index` begins, from 0; packets only, no handshake. */
@@ -168,6 +170,27 @@ static void test_call(void)
 	call->record.time = 86400000000000;
 	put(&encoder, call, 0);
 	ok(dword(32) == 1, "midnight has a time, too");
+}
+
+static void test_classes(void)
+{
+	uint64_t room[64];
+	struct record_call *call = make_call(room);
+	struct encoder encoder;
+	struct ticks ticks;
+
+	start(&encoder, &ticks, PROTOCOL_2_0);
+	encoder.classes = 0;
+	put(&encoder, call, 0);
+	ok(has_tag(0, "RESR") && dword(8) == RESOURCE_MEMORY &&
+		   has_tag(packet(&encoder, 1), "CALL"),
+	   "a class is registered when it is first used");
+	put(&encoder, call, 0);
+	ok(has_tag(0, "CALL"), "and once");
+	call->flags = CALL_FAILED;
+	put(&encoder, call, 0);
+	ok(has_tag(0, "OCFG") && has_tag(16, "RESR") && dword(24) == RESOURCE_EVENT,
+	   "that of what neither gains nor loses is put aside, too");
 }
 
 static void test_document(void)
@@ -317,6 +340,7 @@ int main(int argc, char **argv)
 	}
 	test_start();
 	test_call();
+	test_classes();
 	test_document();
 	test_values();
 	test_whole();
