@@ -125,11 +125,10 @@ static int close_process(struct fold *fold, struct error *err)
 
 	if (!fold->is_open)
 		return 0;
+	rc = ledger_settle(fold->run.ledger, err);
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
 		if (fold->rows[i]->report->process)
 			rc = fold->rows[i]->report->process(fold->states[i], err);
-	if (rc == 0 && fold->run.ledger)
-		rc = ledger_close(fold->run.ledger, err);
 	fold->is_open = false;
 	return rc;
 }
@@ -139,7 +138,7 @@ static int on_call(struct fold *fold, const struct event *event, struct error *e
 	int rc = fold->wants_summary ? summary_event(fold->run.summary, event, err)
 				     : summary_count(fold->run.summary, event, err);
 
-	if (rc == 0 && fold->run.ledger)
+	if (rc == 0 && fold->wants_ledger && !fold->wants_summary)
 		rc = ledger_event(fold->run.ledger, event, err);
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
 		if (fold->rows[i]->report->event)
@@ -434,17 +433,15 @@ static int begin(struct fold *fold, struct error *err)
 	if (rc == 0)
 		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
 				   &fold->options->files, err);
-	if (rc == 0 && fold->wants_ledger)
-		rc = ledger_create(&fold->run.ledger, &fold->run.summary->atlas, err);
+	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
 		rc = fold->rows[i]->report->begin(&fold->states[i], &fold->run, err);
 	return rc;
 }
 
-/* The ledger first: its tallies are the reports'. */
+/* The summary last: reports have entries in its tallies. */
 static void end(struct fold *fold)
 {
-	ledger_destroy(fold->run.ledger);
 	for (unsigned i = 0; i < fold->count; i++)
 		if (fold->rows[i]->report->destroy && fold->states[i])
 			fold->rows[i]->report->destroy(fold->states[i]);

@@ -117,7 +117,6 @@ static int parse_call_address(struct select *select, const char *text, struct er
 static int create_parts(struct select *select, const struct select_options *options,
 			struct error *err)
 {
-	table_init(&select->held.table);
 	if (globs_parse(&select->functions.globs, options->functions) ||
 	    globs_parse(&select->modules.globs, options->modules) ||
 	    select_thread_parse(&select->thread, options->thread))
@@ -284,8 +283,11 @@ static int matches_by_object(struct select *select, const struct event *call)
 		return answer;
 	if (event_is_alloc(call) && select_held_gains(&select->held, call, answer))
 		return -ENOMEM;
-	if (event_is_free(call))
-		answer |= select_held_loses(&select->held, call);
+	if (event_is_free(call)) {
+		int lost = select_held_loses(&select->held, call);
+
+		return lost < 0 ? lost : answer | lost;
+	}
 	return answer;
 }
 
@@ -415,8 +417,7 @@ void select_destroy(struct select *select)
 	globs_free(&select->thread.globs);
 	table_free(&select->thread.table);
 	pool_free(&select->thread.pool);
-	table_free(&select->held.table);
-	pool_free(&select->held.pool);
+	select_held_free(&select->held);
 	table_free(&select->cut);
 	pool_free(&select->pool);
 	free(select);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static const char *take_size(const char *text, uint64_t *size)
 {
 	static const char units[] = "kMGT";
@@ -48,73 +50,58 @@ int select_size_parse(struct select_size *part, const char *text, struct error *
 
 /* held */
 
-struct held_object {
-	const struct trace_process *process;
-	uint64_t object;
-	uint32_t ordinal, count;
-	struct held_object *next;
-};
-
-static bool object_equal(const void *item, const void *key)
+static struct ledger *ledger_of(struct select_held *part, const struct event *event)
 {
-	const struct held_object *one = item;
-	const struct event *event = key;
+	uint32_t section = event->process->section;
+	struct ledger **place;
 
-	return one->object == event->object && one->ordinal == event->resource->ordinal &&
-	       one->process == event->process;
-}
-
-static struct held_object *find(const struct select_held *part, const struct event *event,
-				uint64_t *hash)
-{
-	*hash = hash_two(part->table.seed, event->object,
-			 (uintptr_t)event->process ^ event->resource->ordinal);
-	return table_find(&part->table, *hash, object_equal, event);
-}
-
-static void forget(struct select_held *part, uint64_t hash, struct held_object *held)
-{
-	table_remove(&part->table, hash, held);
-	held->next = part->spare;
-	part->spare = held;
+	if (part->current && part->section == section)
+		return part->current;
+	if (!part->by_section.seed)
+		map_init(&part->by_section);
+	if (!map_get(&part->by_section, 0, section)) {
+		place = ARRAY_ADD(&part->ledgers);
+		if (!place || ledger_create(place, false, NULL))
+			return NULL;
+		if (map_set(&part->by_section, 0, section, (uint32_t)part->ledgers.count))
+			return NULL;
+	}
+	part->section = section;
+	part->current = part->ledgers.items[map_get(&part->by_section, 0, section) - 1];
+	return part->current;
 }
 
 int select_held_gains(struct select_held *part, const struct event *event, bool is_kept)
 {
-	uint64_t hash;
-	struct held_object *held = find(part, event, &hash);
+	struct ledger *ledger = ledger_of(part, event);
+	struct event loss = *event;
 
-	if (held) {
-		if (is_kept && (event->resource->flags & 1))
-			held->count++;
-		else if (!is_kept && !(event->resource->flags & 1))
-			forget(part, hash, held);
-		return 0;
-	}
-	if (!is_kept)
-		return 0;
-	held = part->spare;
-	if (held)
-		part->spare = held->next;
-	else
-		held = pool_alloc(&part->pool, sizeof(*held));
-	if (!held || table_add(&part->table, hash, held))
+	if (!ledger)
 		return -ENOMEM;
-	*held = (struct held_object){ .process = event->process,
-				      .object = event->object,
-				      .ordinal = event->resource->ordinal,
-				      .count = 1 };
-	return 0;
+	/* What is not wanted replaces what was. */
+	loss.type = CALL_TYPE_FREE;
+	if (is_kept)
+		return ledger_event(ledger, event, NULL);
+	return event->resource->flags & 1 || !ledger_loses(ledger, event)
+		       ? 0
+		       : ledger_event(ledger, &loss, NULL);
 }
 
 int select_held_loses(struct select_held *part, const struct event *event)
 {
-	uint64_t hash;
-	struct held_object *held = find(part, event, &hash);
+	struct ledger *ledger = ledger_of(part, event);
 
-	if (!held)
+	if (!ledger)
+		return -ENOMEM;
+	if (!ledger_loses(ledger, event))
 		return 0;
-	if (--held->count == 0)
-		forget(part, hash, held);
-	return 1;
+	return ledger_event(ledger, event, NULL) ? -ENOMEM : 1;
+}
+
+void select_held_free(struct select_held *part)
+{
+	for (size_t i = 0; i < part->ledgers.count; i++)
+		ledger_destroy(part->ledgers.items[i]);
+	free(part->ledgers.items);
+	map_clear(&part->by_section);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "account/ledger.h"
 #include "base/error.h"
 #include "base/globs.h"
 #include "base/pool.h"
@@ -78,15 +79,22 @@ int select_size_parse(struct select_size *part, const char *text, struct error *
  * belong to them. Memory grows with what is held at one time.
  */
 struct select_held {
-	struct table table;
-	struct pool pool;
-	struct held_object *spare;
+	struct {
+		struct ledger **items; /* of processes */
+		size_t count, capacity;
+	} ledgers;
+	struct map by_section; /* index + 1 */
+	struct ledger *current;
+	uint32_t section; /* of the process of current */
 };
 
 /* A gain; is_kept: it is wanted. Returns 0 or -ENOMEM. */
 int select_held_gains(struct select_held *part, const struct event *event, bool is_kept);
 
-/* A loss: 1 if what it loses was gained by a call that was kept, else 0. */
+/* A loss: 1 if what it loses, or a part of it, was gained by a call that was kept, else 0. -ENOMEM.
+ */
 int select_held_loses(struct select_held *part, const struct event *event);
+
+void select_held_free(struct select_held *part);
 
 #endif

@@ -20,13 +20,13 @@
 #include "postproc/views/report.h"
 
 /* Some calls, and how long they took as far as that is known. */
-struct tally {
+struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
 
 /* Of all calls on one path. */
 struct calls {
-	struct tally tally;
+	struct calls_sum tally;
 	uint64_t threads, last_thread; /* last_thread: number of the last that was counted */
 	uint64_t id;		       /* of its row, from 1 */
 	uint32_t depth;		       /* rows above it */
@@ -46,7 +46,7 @@ struct thread {
 	bool has_waiting;
 	struct event waiting;
 	struct {
-		struct tally *items; /* by number of the function */
+		struct calls_sum *items; /* by number of the function */
 		size_t count, capacity;
 	} alone;
 };
@@ -101,7 +101,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 
 /* ---- counting ---- */
 
-static void count(struct tally *tally, uint64_t ns)
+static void count(struct calls_sum *tally, uint64_t ns)
 {
 	tally->count++;
 	if (!ns)
@@ -114,7 +114,7 @@ static void count(struct tally *tally, uint64_t ns)
 	tally->total_ns += ns;
 }
 
-static void add(struct tally *to, const struct tally *from)
+static void add(struct calls_sum *to, const struct calls_sum *from)
 {
 	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
 		to->min_ns = from->min_ns;
@@ -127,7 +127,7 @@ static void add(struct tally *to, const struct tally *from)
 
 /* Threads come one after the other. NULL: no memory. */
 static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
-				const struct tally *tally, uint64_t thread)
+				const struct calls_sum *tally, uint64_t thread)
 {
 	struct branch *branch =
 		branches_child(&state->branches, parent, state->paths.list.items[function]);
@@ -198,11 +198,11 @@ static int count_alone(struct calls_state *state, struct thread *thread, const s
 	if (!number)
 		return -ENOMEM;
 	while (thread->alone.count < number) {
-		struct tally *tally = ARRAY_ADD(&thread->alone);
+		struct calls_sum *tally = ARRAY_ADD(&thread->alone);
 
 		if (!tally)
 			return -ENOMEM;
-		*tally = (struct tally){ 0 };
+		*tally = (struct calls_sum){ 0 };
 	}
 	count(&thread->alone.items[number - 1], duration_of(event));
 	thread->counted = event->call;
@@ -323,7 +323,7 @@ static int expect(struct calls_state *state, struct branch *parent, uint64_t chi
 /* Level by level, so the callers come in the order in which they were expected. */
 static int take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
 {
-	struct tally tally = { 0 };
+	struct calls_sum tally = { 0 };
 	struct branch *branch;
 	struct wave *wave;
 

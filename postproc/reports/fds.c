@@ -47,7 +47,7 @@ struct inherited {
 
 struct fds_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
 	uint32_t gained_site;  /* by the move of the event that is under way; 0: none */
@@ -88,7 +88,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
 		return 0;
-	entry = ledger_entry(&state->tally, move->site);
+	entry = tally_entry(state->tally, move->site);
 	if (!entry)
 		return report_no_memory(err);
 	entry->now += (uint64_t)(int64_t)move->count;
@@ -110,7 +110,7 @@ static void introduce(struct fds_state *state, const struct event *event)
 
 	if (!state->gained_site || state->gained_index != event->index)
 		return;
-	entry = ledger_entry(&state->tally, state->gained_site);
+	entry = tally_entry(state->tally, state->gained_site);
 	state->gained_site = 0;
 	if (entry->kind)
 		return;
@@ -257,7 +257,7 @@ static int look_at_places(struct fds_state *state)
 
 		if (ledger_class(state->run->ledger, held.class)->known != RESOURCE_FD)
 			continue;
-		entry = ledger_entry(&state->tally, held.site);
+		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
 		if (!entry)
 			return -ENOMEM;
@@ -300,8 +300,8 @@ static int process(void *user, struct error *err)
 
 static int put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
 {
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
-	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
 	struct sheet_cell *row;
 
 	if (!entry || (!entry->now && entry->most < MANY))
@@ -422,7 +422,7 @@ static int fill(struct fds_state *state, struct sheets *sheets)
 	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited);
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < ledger_places(state->run->ledger); i++)
+	for (uint32_t i = 0; rc == 0 && i < tallies_count(&state->run->summary->tallies); i++)
 		rc = put_place(state, openers, i);
 	misuses_sort(&state->misuses);
 	for (size_t i = 0; rc == 0 && i < state->misuses.list.count; i++)
@@ -467,7 +467,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	descriptors_init(&state->descriptors);
 	table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->atlas);
-	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct entry {
 
 struct growth_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	uint64_t step_ns, start_ns, least_ns; /* least_ns: so long must it have risen */
 };
 
@@ -56,7 +56,7 @@ static void look(struct entry *entry)
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct growth_state *state = user;
-	struct entry *entry = ledger_entry(&state->tally, move->site);
+	struct entry *entry = tally_entry(state->tally, move->site);
 	uint64_t step;
 
 	if (!entry)
@@ -109,8 +109,8 @@ static int process(void *user, struct error *err)
 static int put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct growth_state *state = user;
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
-	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct sheet_cell *row;
 
@@ -143,7 +143,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->step_ns = STEP_NS;
-	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -11,7 +11,7 @@ struct entry {
 
 struct hot_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	uint64_t calls[LEDGER_CLASSES]; /* of all places */
 };
 
@@ -30,9 +30,9 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct hot_state *state = user;
 	struct entry *entry;
 
-	if (!move->is_gain)
+	if (!move->is_gain || move->is_wait)
 		return 0;
-	entry = ledger_entry(&state->tally, move->site);
+	entry = tally_entry(state->tally, move->site);
 	if (!entry)
 		return report_no_memory(err);
 	entry->calls++;
@@ -44,8 +44,8 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 static int put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct hot_state *state = user;
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
-	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
 	struct sheet_cell *row;
 
 	if (!entry || !entry->calls)
@@ -77,7 +77,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include "postproc/views/report.h"
 #include "postproc/views/suppress.h"
 
+#define EXAMPLE_MAX 200u /* bytes */
+
 /* Of one place. */
 struct leak {
 	uint64_t count, bytes;
@@ -17,7 +19,7 @@ struct leak {
 
 struct leaks_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	struct pool pool; /* examples */
 	struct suppress suppress;
 };
@@ -54,9 +56,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	state->tally =
-		(struct ledger_tally){ .size = sizeof(struct leak), .merge = merge, .user = state };
-	ledger_tally(run->ledger, &state->tally);
+	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
 	*result = state;
 	return suppress_fill(&state->suppress, run->options, err);
 }
@@ -72,25 +72,26 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 static int add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item)
 {
 	uint64_t age_ns = age_of(state, item);
+	char text[EXAMPLE_MAX];
 	bool is_oldest = age_ns > leak->oldest_ns || leak->count == 1;
 
 	if (is_oldest)
 		leak->oldest_ns = age_ns;
-	if (!is_oldest || !item->arguments)
+	if (!is_oldest || !*ledger_describe(item, text, sizeof(text)))
 		return 0;
-	leak->example = pool_text(&state->pool, item->arguments, strlen(item->arguments));
+	leak->example = pool_text(&state->pool, text, strlen(text));
 	return leak->example ? 0 : -ENOMEM;
 }
 
 static int add(struct leaks_state *state, const struct ledger_held *held)
 {
-	struct leak *leak = ledger_entry(&state->tally, held->site);
+	struct leak *leak = tally_entry(state->tally, held->site);
 
 	if (!leak)
 		return -ENOMEM;
 	leak->count++;
 	leak->bytes += held->bytes;
-	return held->item ? add_item(state, leak, held->item) : 0;
+	return add_item(state, leak, held->item);
 }
 
 static int process(void *user, struct error *err)
@@ -100,12 +101,8 @@ static int process(void *user, struct error *err)
 	struct ledger_held held;
 	size_t at = 0;
 
-	/* Who ran another program has given everything back. */
-	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
-		return 0;
 	while (ledger_held(state->run->ledger, &at, &held)) {
-		/* Of a mapping nobody knows since when. */
-		if (least_ns && (!held.item || age_of(state, held.item) < least_ns))
+		if (least_ns && age_of(state, held.item) < least_ns)
 			continue;
 		if (add(state, &held))
 			return report_no_memory(err);
@@ -116,7 +113,7 @@ static int process(void *user, struct error *err)
 static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	       const struct leak *leak)
 {
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct sheet_cell *row = report_add(state->run, sheet, place->class);
 
@@ -158,7 +155,7 @@ static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
 /* Is part of another object, or nobody's fault. */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	struct suppress_pattern *pattern;
 
 	if (!leak || !leak->count || place->is_part)
@@ -177,8 +174,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	struct leaks_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
-	for (uint32_t i = 0; i < ledger_places(state->run->ledger); i++) {
-		const struct leak *leak = ledger_entry_of_place(&state->tally, i);
+	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
+		const struct leak *leak = tally_of_place(state->tally, i);
 
 		if (!is_left_out(state, i, leak) && put(state, sheet, i, leak))
 			return report_no_memory(err);

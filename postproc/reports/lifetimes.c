@@ -45,7 +45,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct bucket *bucket;
 
 	(void)err;
-	if (move->is_gain || !move->item)
+	if (move->is_gain || move->is_wait || move->count >= 0)
 		return 0;
 	from_ns = move->item->gained_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
@@ -62,11 +62,7 @@ static int process(void *user, struct error *err)
 	size_t at = 0;
 
 	(void)err;
-	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
-		return 0;
 	while (ledger_held(state->run->ledger, &at, &held)) {
-		if (!held.item)
-			continue;
 		state->buckets[held.class][HELD].count++;
 		state->buckets[held.class][HELD].bytes += held.bytes;
 	}

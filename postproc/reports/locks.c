@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "postproc/views/locks.h"
+#include "waits/locks.h"
 #include "postproc/views/report.h"
 #include "postproc/views/unlocks.h"
 
@@ -50,9 +50,9 @@ struct circle {
 
 struct locks_state {
 	struct report_run *run;
-	struct locks view;
+	struct locks *view; /* the summary's */
 	struct unlocks unlocks;
-	struct held_table index; /* of places (by backtrace) and pairs: held.site */
+	struct map index; /* of places (by backtrace) and pairs */
 	struct {
 		struct place *items; /* from 1 */
 		size_t count, capacity;
@@ -78,16 +78,21 @@ static int event(void *user, const struct event *call, struct error *err)
 {
 	struct locks_state *state = user;
 
-	if (locks_event(&state->view, call) || unlocks_event(&state->unlocks, call))
-		return report_no_memory(err);
-	return 0;
+	return unlocks_event(&state->unlocks, call) ? report_no_memory(err) : 0;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct locks_state *state = user;
+
+	return unlocks_move(&state->unlocks, move) ? report_no_memory(err) : 0;
 }
 
 /* ---- a process ends ---- */
 
 static const struct atlas_backtrace *backtrace_of(struct locks_state *state, uint32_t index)
 {
-	const struct site *site = sites_at(&state->view.sites, index);
+	const struct site *site = sites_at(&state->view->sites, index);
 
 	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
 }
@@ -96,18 +101,15 @@ static const struct atlas_backtrace *backtrace_of(struct locks_state *state, uin
 static uint32_t place_of(struct locks_state *state, uint32_t site)
 {
 	const struct atlas_backtrace *backtrace = backtrace_of(state, site);
-	uint8_t way = sites_at(&state->view.sites, site)->class;
-	struct held *entry = held_find(&state->index, way, (uintptr_t)backtrace);
-	uint32_t number;
+	uint8_t way = sites_at(&state->view->sites, site)->class;
+	uint32_t number = map_get(&state->index, way, (uintptr_t)backtrace);
 
-	if (entry || !backtrace)
-		return entry ? entry->site : 0;
+	if (number || !backtrace)
+		return number;
 	number = ARRAY_NUMBER(&state->places);
-	entry = number ? held_add(&state->index, way, (uintptr_t)backtrace) : NULL;
-	if (!entry)
+	if (!number || map_set(&state->index, way, (uintptr_t)backtrace, number))
 		return 0;
 	state->places.items[number] = (struct place){ .backtrace = backtrace, .way = way };
-	entry->site = number;
 	return number;
 }
 
@@ -124,7 +126,7 @@ static int keep_hold(struct locks_state *state, struct place *place, const struc
 
 static int close_site(struct locks_state *state, uint32_t index)
 {
-	const struct locks_site *site = locks_site(&state->view, index);
+	const struct locks_site *site = locks_site(state->view, index);
 	uint32_t number = site->times.taken || site->times.refused || site->times.holds
 				  ? place_of(state, index)
 				  : 0;
@@ -148,17 +150,14 @@ static int close_site(struct locks_state *state, uint32_t index)
 static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t holder)
 {
 	uint64_t key = (uint64_t)waiter << 32 | holder;
-	struct held *entry = held_find(&state->index, OF_PAIR, key);
-	uint32_t number;
+	uint32_t number = map_get(&state->index, OF_PAIR, key);
 
-	if (entry)
-		return &state->pairs.items[entry->site];
+	if (number)
+		return &state->pairs.items[number];
 	number = ARRAY_NUMBER(&state->pairs);
-	entry = number ? held_add(&state->index, OF_PAIR, key) : NULL;
-	if (!entry)
+	if (!number || map_set(&state->index, OF_PAIR, key, number))
 		return NULL;
 	state->pairs.items[number] = (struct pair){ .waiter = waiter, .holder = holder };
-	entry->site = number;
 	return &state->pairs.items[number];
 }
 
@@ -219,7 +218,7 @@ static int close_circle(struct locks_state *state, const struct lock_order_circl
 
 static int close_all(struct locks_state *state)
 {
-	const struct locks *view = &state->view;
+	const struct locks *view = state->view;
 	int rc = 0;
 
 	for (size_t i = 1; rc == 0 && i < view->stats.count; i++)
@@ -240,11 +239,7 @@ static int process(void *user, struct error *err)
 	struct locks_state *state = user;
 	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
 
-	if (locks_finish(&state->view, end_ns) || close_all(state))
-		return report_no_memory(err);
-	locks_clear(&state->view);
-	unlocks_clear(&state->unlocks);
-	return 0;
+	return locks_finish(state->view, end_ns) || close_all(state) ? report_no_memory(err) : 0;
 }
 
 /* ---- sheets ---- */
@@ -579,9 +574,11 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
-	locks_init(&state->view);
-	unlocks_init(&state->unlocks, &run->summary->atlas);
-	held_init(&state->index);
+	state->view = &run->summary->locks;
+	state->view->wants_order = true;
+	unlocks_init(&state->unlocks, &run->summary->atlas, run->ledger);
+	ledger_listen(run->ledger, on_move, state);
+	map_init(&state->index);
 	*result = state;
 	return 0;
 }
@@ -590,9 +587,8 @@ static void destroy(void *user)
 {
 	struct locks_state *state = user;
 
-	locks_free(&state->view);
 	unlocks_free(&state->unlocks);
-	held_free(&state->index);
+	map_clear(&state->index);
 	free(state->places.items);
 	free(state->pairs.items);
 	free(state->locks.items);

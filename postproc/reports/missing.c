@@ -18,13 +18,14 @@ static int begin(void **state, struct report_run *run, struct error *err)
 /* Every backtrace of the run is looked up, so that all modules without names are known. */
 static void look_up(const struct report_run *run)
 {
+	const struct tallies *tallies = &run->summary->tallies;
 	struct naming_symbol symbols[SYMBOLS_MAX];
-	uint32_t count = run->naming ? ledger_places(run->ledger) : 0;
+	uint32_t count = run->naming ? tallies_count(tallies) : 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		naming_expect(run->naming, ledger_place(run->ledger, i)->backtrace);
+		naming_expect(run->naming, tallies_place(tallies, i)->backtrace);
 	for (uint32_t i = 0; i < count; i++)
-		naming_symbols(run->naming, ledger_place(run->ledger, i)->backtrace, symbols,
+		naming_symbols(run->naming, tallies_place(tallies, i)->backtrace, symbols,
 			       SYMBOLS_MAX);
 }
 

@@ -37,7 +37,7 @@ struct class_peak {
 
 struct peak_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	struct class_peak classes[LEDGER_CLASSES];
 	bool is_over; /* what is in classes is of a process that has ended */
 };
@@ -99,7 +99,7 @@ static void add(struct amount *amount, const struct ledger_move *move)
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct peak_state *state = user;
-	struct entry *entry = ledger_entry(&state->tally, move->site);
+	struct entry *entry = tally_entry(state->tally, move->site);
 	struct class_peak *class = &state->classes[move->class];
 
 	if (!entry)
@@ -164,9 +164,9 @@ static int put_class(struct peak_state *state, struct sheet *sheet, uint32_t ind
 static int put_place(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct peak_state *state = user;
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct class_peak *class = &state->classes[place->class];
-	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct sheet_cell *row;
 
@@ -202,7 +202,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->is_over = true;
-	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

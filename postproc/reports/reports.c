@@ -38,20 +38,19 @@ struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet,
 	return row && sheet_group(sheet, &row[0], class->type, class->rank) == 0 ? row : NULL;
 }
 
-void report_listen(struct report_run *run, struct ledger_tally *tally, size_t size,
-		   void (*merge)(void *state, void *run, const void *process),
-		   ledger_listener *on_move, void *state)
+struct tally *report_listen(struct report_run *run, size_t size,
+			    void (*merge)(void *state, void *run, const void *process),
+			    ledger_listener *on_move, void *state)
 {
-	*tally = (struct ledger_tally){ .size = size, .merge = merge, .user = state };
-	ledger_tally(run->ledger, tally);
 	ledger_listen(run->ledger, on_move, state);
+	return tallies_add(&run->summary->tallies, size, merge, state);
 }
 
 int report_places(const struct report_run *run, struct sheet *sheet,
 		  int (*put)(void *state, struct sheet *sheet, uint32_t place), void *state,
 		  struct error *err)
 {
-	for (uint32_t i = 0; i < ledger_places(run->ledger); i++)
+	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++)
 		if (put(state, sheet, i))
 			return report_no_memory(err);
 	return 0;

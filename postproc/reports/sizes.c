@@ -32,7 +32,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->bytes)];
 
 	(void)err;
-	if (!move->is_gain)
+	if (!move->is_gain || move->is_wait)
 		return 0;
 	bucket->count++;
 	bucket->bytes += move->bytes;
@@ -46,8 +46,6 @@ static int process(void *user, struct error *err)
 	size_t at = 0;
 
 	(void)err;
-	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
-		return 0;
 	while (ledger_held(state->run->ledger, &at, &held))
 		state->buckets[held.class][bucket_of(held.bytes)].held++;
 	return 0;

@@ -11,7 +11,7 @@ struct entry {
 
 struct temp_state {
 	struct report_run *run;
-	struct ledger_tally tally;
+	struct tally *tally;
 	uint64_t within; /* calls of the thread, the loss included */
 };
 
@@ -29,12 +29,12 @@ static void merge(void *user, void *of_run, const void *of_process)
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct temp_state *state = user;
-	struct entry *entry = ledger_entry(&state->tally, move->site);
+	struct entry *entry = tally_entry(state->tally, move->site);
 
 	if (!entry)
 		return report_no_memory(err);
 	entry->gained += move->is_gain;
-	if (move->is_gain || !move->item || move->item->thread != move->thread ||
+	if (move->is_gain || move->count >= 0 || move->item->thread != move->thread ||
 	    move->turn - move->item->turn > state->within)
 		return 0;
 	entry->temporary++;
@@ -53,9 +53,9 @@ static bool is_meant(const struct ledger_class *class)
 static int put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct temp_state *state = user;
-	const struct ledger_place *place = ledger_place(state->run->ledger, index);
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
-	const struct entry *entry = ledger_entry_of_place(&state->tally, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
 	struct sheet_cell *row;
 
 	if (!entry || !entry->temporary || is_meant(class))
@@ -87,7 +87,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 		return report_no_memory(err);
 	state->run = run;
 	state->within = run->options->within ? run->options->within : 1;
-	report_listen(run, &state->tally, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	return 0;
 }

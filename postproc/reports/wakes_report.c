@@ -19,7 +19,7 @@ int wakes_report_begin(void **result, struct report_run *run, enum resource reso
 		return report_no_memory(err);
 	state->run = run;
 	wakes_init(&state->view, resource);
-	held_init(&state->index);
+	map_init(&state->index);
 	*result = state;
 	return 0;
 }
@@ -29,7 +29,7 @@ void wakes_report_destroy(void *user)
 	struct wakes_report *state = user;
 
 	wakes_free(&state->view);
-	held_free(&state->index);
+	map_clear(&state->index);
 	pool_free(&state->pool);
 	free(state->places.items);
 	free(state->pairs.items);
@@ -52,21 +52,18 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	const struct atlas_backtrace *backtrace =
 		atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
 	uint32_t of = OF_PLACE + site->class;
-	struct held *entry = held_find(&state->index, of, (uintptr_t)backtrace);
+	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);
 	struct wakes_place *place;
-	uint32_t number;
 
-	if (entry || !backtrace)
-		return entry ? entry->site : 0;
+	if (number || !backtrace)
+		return number;
 	number = ARRAY_NUMBER(&state->places);
-	entry = number ? held_add(&state->index, of, (uintptr_t)backtrace) : NULL;
-	if (!entry)
+	if (!number || map_set(&state->index, of, (uintptr_t)backtrace, number))
 		return 0;
 	place = &state->places.items[number];
 	*place = (struct wakes_place){ .backtrace = backtrace,
 				       .function = pool_text(&state->pool, site->function->name,
 							     strlen(site->function->name)) };
-	entry->site = number;
 	return place->function ? number : 0;
 }
 
@@ -92,18 +89,15 @@ static int close_site(struct wakes_report *state, uint32_t index)
 static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
 {
 	uint64_t key = (uint64_t)waiter << 32 | waker;
-	struct held *entry = held_find(&state->index, OF_PAIR + end, key);
-	uint32_t number;
+	uint32_t number = map_get(&state->index, OF_PAIR + end, key);
 
-	if (entry)
-		return entry->site;
+	if (number)
+		return number;
 	number = ARRAY_NUMBER(&state->pairs);
-	entry = number ? held_add(&state->index, OF_PAIR + end, key) : NULL;
-	if (!entry)
+	if (!number || map_set(&state->index, OF_PAIR + end, key, number))
 		return 0;
 	state->pairs.items[number] =
 		(struct wakes_ends){ .waiter = waiter, .waker = waker, .end = end };
-	entry->site = number;
 	return number;
 }
 

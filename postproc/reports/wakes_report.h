@@ -8,7 +8,7 @@
  */
 
 #include "postproc/views/report.h"
-#include "postproc/views/wakes.h"
+#include "waits/wakes.h"
 
 /* Where somebody waits or wakes, in any process. */
 struct wakes_place {
@@ -27,7 +27,7 @@ struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
 	struct pool pool;	 /* names */
-	struct held_table index; /* of places (by backtrace) and pairs: held.site */
+	struct map index; /* of places (by backtrace) and pairs */
 	struct {
 		struct wakes_place *items; /* from 1 */
 		size_t count, capacity;

@@ -10,7 +10,7 @@
  */
 
 #include "base/error.h"
-#include "postproc/views/keep.h"
+#include "account/keep.h"
 #include "postproc/views/pile.h"
 #include "trace/event.h"
 

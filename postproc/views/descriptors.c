@@ -58,16 +58,15 @@ static const char *kind_of_path(const char *path)
 
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number)
 {
-	const struct held *held = held_find(&descriptors->by_number, 0, number);
+	uint32_t place = map_get(&descriptors->by_number, 0, number);
 
-	return held ? &descriptors->list.items[held->site] : NULL;
+	return place ? &descriptors->list.items[place - 1] : NULL;
 }
 
 /* NULL: no memory. */
 static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 {
 	struct descriptor *descriptor = descriptors_find(descriptors, number);
-	struct held *held;
 
 	if (descriptor)
 		return descriptor;
@@ -75,12 +74,10 @@ static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 	if (!descriptor)
 		return NULL;
 	*descriptor = (struct descriptor){ .number = number, .kind = "other" };
-	held = held_add(&descriptors->by_number, 0, number);
-	if (held)
-		held->site = (uint32_t)descriptors->list.count - 1;
-	else
-		descriptors->list.count--;
-	return held ? descriptor : NULL;
+	if (map_set(&descriptors->by_number, 0, number, (uint32_t)descriptors->list.count) == 0)
+		return descriptor;
+	descriptors->list.count--;
+	return NULL;
 }
 
 static void set_what(struct descriptor *descriptor, const char *text)
@@ -348,7 +345,7 @@ int descriptors_event(struct descriptors *descriptors, const struct event *event
 void descriptors_init(struct descriptors *descriptors)
 {
 	*descriptors = (struct descriptors){ .open = 0 };
-	held_init(&descriptors->by_number);
+	map_init(&descriptors->by_number);
 }
 
 void descriptors_clear(struct descriptors *descriptors)
@@ -356,6 +353,6 @@ void descriptors_clear(struct descriptors *descriptors)
 	for (size_t i = 0; i < descriptors->list.count; i++)
 		free(descriptors->list.items[i].what);
 	free(descriptors->list.items);
-	held_free(&descriptors->by_number);
+	map_clear(&descriptors->by_number);
 	descriptors_init(descriptors);
 }

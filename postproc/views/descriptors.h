@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/held.h"
+#include "base/map.h"
 #include "trace/event.h"
 
 /* Where something was done. What is pointed to lives as long as the trace. */
@@ -35,7 +35,7 @@ struct descriptor {
 };
 
 struct descriptors {
-	struct held_table by_number; /* held.site: index */
+	struct map by_number; /* index + 1 */
 	struct {
 		struct descriptor *items;
 		size_t count, capacity;

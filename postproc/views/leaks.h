@@ -3,14 +3,12 @@
 #define LEAKS_H
 
 /*
- * What was gained and never given back, of whatever class. A fold: leaks_event() for every call in
- * order, leaks_finish() once, then the results. Memory grows with what is held at one time.
- * Objects are told apart by process, class and id; an alloc of an object that is already held
- * replaces it (the first stays reported), unless its class is counted: then it needs as many frees.
+ * What is still held at the end, call by call, as -l lists it: a ledger for each process of a
+ * trace, and in the end their items in the order of the calls that gained them.
  */
 
+#include "account/keep.h"
 #include "base/error.h"
-#include "postproc/views/keep.h"
 #include "trace/event.h"
 
 struct leaks;
@@ -29,7 +27,7 @@ int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err);
  */
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 
-/* Events that are no calls are ignored. Returns 0 or -ENOMEM. */
+/* A call or a note. Returns 0 or -ENOMEM. */
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
 
 /* After the last event: puts what is held in the order of its calls. Returns 0 or -ENOMEM. */

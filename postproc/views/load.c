@@ -14,7 +14,6 @@
 void load_init(struct load *load)
 {
 	memset(load, 0, sizeof(*load));
-	held_init(&load->held);
 }
 
 void load_free(struct load *load)
@@ -22,7 +21,7 @@ void load_free(struct load *load)
 	free(load->cpus.items);
 	free(load->threads.items);
 	free(load->threads.before);
-	held_free(&load->held);
+	ledger_destroy(load->ledger);
 }
 
 /* Counters only grow; one that went back began anew. */
@@ -188,30 +187,17 @@ int load_sample(struct load *load, const struct event *event, struct error *err)
 	return 0;
 }
 
-static void lose(struct load *load, uint64_t object)
-{
-	struct held *held = held_find(&load->held, 0, object);
-
-	if (!held)
-		return;
-	load->held_bytes -= held->size;
-	held_remove(&load->held, held);
-}
-
 int load_event(struct load *load, const struct event *event, struct error *err)
 {
-	struct held *held;
+	int rc = 0;
 
 	if (!load->samples || event->resource->known != RESOURCE_MEMORY)
 		return 0;
-	if (event_is_free(event) || event_is_alloc(event))
-		lose(load, event->object);
-	if (!event_is_alloc(event))
-		return 0;
-	held = held_add(&load->held, 0, event->object);
-	if (!held)
-		return error_system(err, ENOMEM, "blocks that are held");
-	held->size = event->size;
-	load->held_bytes += event->size;
-	return 0;
+	if (!load->ledger)
+		rc = ledger_create(&load->ledger, false, err);
+	if (rc == 0)
+		rc = ledger_event(load->ledger, event, err);
+	if (rc == 0)
+		load->held_bytes = ledger_sum(load->ledger, 0)->bytes;
+	return rc;
 }

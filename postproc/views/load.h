@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "postproc/views/held.h"
+#include "account/ledger.h"
 #include "trace/event.h"
 
 #define LOAD_CPUS_MAX 1024u
@@ -57,7 +57,7 @@ struct load {
 	float percent; /* of the process; several processors may make more than 100 */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
 	uint64_t held_bytes; /* memory gained and not given back, since the first sample */
-	struct held_table held;
+	struct ledger *ledger; /* from then on */
 };
 
 void load_init(struct load *load);

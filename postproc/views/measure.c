@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "hook_table.h"
-#include "postproc/views/sites.h"
+#include "account/sites.h"
 
 static const char *const words[] = {
 	[MEASURE_BYTES] = "bytes",
@@ -32,7 +32,7 @@ struct wait {
 struct measure {
 	struct report_run *run;
 	enum measure_kind kind;
-	struct ledger_tally tally;
+	struct tally *tally;
 	/* waits */
 	struct sites sites;
 	struct {
@@ -75,7 +75,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 
 static int count(struct measure *measure, uint32_t site, uint64_t amount, struct error *err)
 {
-	struct entry *entry = ledger_entry(&measure->tally, site);
+	struct entry *entry = tally_entry(measure->tally, site);
 
 	if (!entry)
 		return report_no_memory(err);
@@ -96,13 +96,11 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 /* Who ran another program has given everything back. */
 static int count_held(struct measure *measure, struct error *err)
 {
-	const struct ledger *ledger = measure->run->ledger;
+	struct ledger *ledger = measure->run->ledger;
 	struct ledger_held held;
 	size_t at = 0;
 	int rc = 0;
 
-	if (summary_current(measure->run->summary)->end == SUMMARY_EXEC)
-		return 0;
 	while (rc == 0 && ledger_held(ledger, &at, &held))
 		if (!held.is_part)
 			rc = count(measure, held.site,
@@ -237,14 +235,15 @@ static bool next_wait(const struct measure *measure, size_t *at, struct measure_
 
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *result)
 {
+	const struct tallies *tallies = &measure->run->summary->tallies;
 	const struct ledger *ledger = measure->run->ledger;
 
 	if (measure->kind == MEASURE_WAIT)
 		return next_wait(measure, at, result);
-	for (; *at < ledger_places(ledger); (*at)++) {
-		const struct ledger_place *place = ledger_place(ledger, (uint32_t)*at);
+	for (; *at < tallies_count(tallies); (*at)++) {
+		const struct tally_place *place = tallies_place(tallies, (uint32_t)*at);
 		const struct ledger_class *class = ledger_class(ledger, place->class);
-		const struct entry *entry = ledger_entry_of_place(&measure->tally, (uint32_t)*at);
+		const struct entry *entry = tally_of_place(measure->tally, (uint32_t)*at);
 
 		if (!entry || !(entry->count[0] | entry->count[1]) ||
 		    (measure->kind == MEASURE_BYTES && !class->has_bytes))
@@ -289,8 +288,7 @@ int measure_begin(struct measure **result, struct report_run *run, enum measure_
 	table_init(&measure->table);
 	if (run->options->by)
 		rc = parse(run->options->by, &measure->kind, err);
-	measure->tally = (struct ledger_tally){ .size = sizeof(struct entry), .merge = merge };
-	ledger_tally(run->ledger, &measure->tally);
+	measure->tally = tallies_add(&run->summary->tallies, sizeof(struct entry), merge, NULL);
 	if (measure->kind == MEASURE_BYTES || measure->kind == MEASURE_COUNT)
 		ledger_listen(run->ledger, on_move, measure);
 	return rc;

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/spool.h"
-#include "postproc/views/keep.h"
+#include "account/keep.h"
 
 /* Empty at first: all 0. */
 struct pile {

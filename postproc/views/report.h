@@ -8,9 +8,9 @@
  * match one. One report is one file in postproc/reports/ and a row of reports.def.
  */
 
+#include "account/ledger.h"
 #include "base/error.h"
 #include "naming/naming.h"
-#include "postproc/views/ledger.h"
 #include "postproc/views/sheet.h"
 #include "postproc/views/summary.h"
 #include "trace/trace.h"
@@ -106,12 +106,12 @@ bool report_is_untraced(const struct summary_process *process);
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 
 /*
- * For begin(): the tally of entries of that size is kept, and on_move hears of each move. merge and
- * on_move get state as their user.
+ * For begin(): a tally with entries of that size, and on_move hears of each move. merge and on_move
+ * get state as their user.
  */
-void report_listen(struct report_run *run, struct ledger_tally *tally, size_t size,
-		   void (*merge)(void *state, void *run, const void *process),
-		   ledger_listener *on_move, void *state);
+struct tally *report_listen(struct report_run *run, size_t size,
+			    void (*merge)(void *state, void *run, const void *process),
+			    ledger_listener *on_move, void *state);
 
 /* For end(): calls put for every place of the run, which returns 0 or -ENOMEM. */
 int report_places(const struct report_run *run, struct sheet *sheet,

@@ -21,283 +21,6 @@ static char *copy(struct summary *summary, const char *text)
 	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
 }
 
-/* ---- classes ---- */
-
-/* Index of our class, made if need be. type and description are copied. */
-static uint32_t summary_class_index(struct summary *summary, enum resource known, const char *type,
-				    const char *description, bool is_counted)
-{
-	uint32_t i;
-
-	for (i = 0; i < summary->class_count; i++) {
-		const struct summary_class *class = &summary->classes[i];
-
-		if (class->known == known && (known || !strcmp(class->type, type)))
-			return i;
-	}
-	if (i == SUMMARY_CLASSES)
-		return i - 1;
-	summary->classes[i] = (struct summary_class){
-		.known = known,
-		.type = copy(summary, i == SUMMARY_CLASSES - 1 ? "other" : type),
-		.description = copy(summary, description),
-		.is_counted = is_counted,
-	};
-	if (!summary->classes[i].type)
-		summary->classes[i].type = "?";
-	summary->class_count++;
-	return i;
-}
-
-static uint32_t known_class(struct summary *summary, enum resource known)
-{
-	const struct resource_facts *facts = &resource_table[known];
-
-	return summary_class_index(summary, known, facts->type, facts->description,
-				   facts->flags & 1);
-}
-
-/* A class of the stream, met for the first time; NO_CLASS: no memory. */
-static uint32_t learn_class(struct summary *summary, const struct resource_class *resource)
-{
-	struct summary_fold *fold = summary->fold;
-	uint32_t index;
-
-	while (fold->class_of.count <= resource->id) {
-		uint8_t *item = ARRAY_ADD(&fold->class_of);
-
-		if (!item)
-			return NO_CLASS;
-		*item = 0;
-	}
-	index = summary_class_index(summary, resource->known,
-				    *resource->type ? resource->type : "object",
-				    resource->description, resource->flags & 1);
-	fold->class_of.items[resource->id] = (uint8_t)(index + 1);
-	return index;
-}
-
-static inline uint32_t class_of(struct summary *summary, const struct resource_class *resource)
-{
-	const struct summary_fold *fold = summary->fold;
-
-	if (resource->id < fold->class_of.count && fold->class_of.items[resource->id])
-		return fold->class_of.items[resource->id] - 1u;
-	return learn_class(summary, resource);
-}
-
-/* ---- descriptors that were open before ---- */
-
-/* True if it was; it is no more. */
-static bool forget_inherited(struct summary_fold *fold, uint64_t fd)
-{
-	for (size_t i = 0; i < fold->inherited.count; i++) {
-		if (fold->inherited.items[i].fd != fd)
-			continue;
-		fold->inherited.items[i] = fold->inherited.items[--fold->inherited.count];
-		return true;
-	}
-	return false;
-}
-
-/* ---- gains and losses ---- */
-
-/* A path or name among the arguments, copied; else NULL. */
-static char *example_of(const struct event *event)
-{
-	const char *text = event_argument(event, "path");
-
-	if (!text)
-		text = event_argument(event, "name");
-	return text && *text ? strdup(text) : NULL;
-}
-
-/*
- * The mutex that a wait for a condition gives back and takes again, the thread that a join may have
- * to give back: these count as the wait. By the function, since old streams do not tell parts.
- */
-static bool is_of_wait(const struct summary_class *class, const struct event *event)
-{
-	const struct hook *hook = event->function->hook;
-
-	return (class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD) && hook &&
-	       hook->operation == OPERATION_WAIT;
-}
-
-/* pthread_tryjoin_np and the like: what is lost was not detached. */
-static bool is_join(const struct summary_class *class, const struct event *event)
-{
-	return class->known == RESOURCE_THREAD && strstr(event->function->name, "join");
-}
-
-/* The object leaves its site and the count of what is held now. */
-static void discharge(struct summary *summary, const struct summary_class *class, struct held *held)
-{
-	struct fold_class *now = &summary->fold->now[held->class];
-	struct site *site = sites_at(&summary->fold->sites, held->site);
-	uint64_t bytes = summary_has_size(class) ? held->size : 0;
-
-	site->held--;
-	site->bytes -= bytes;
-	now->count--;
-	now->bytes -= bytes;
-	if (summary_has_example(class))
-		free(held->example);
-}
-
-static void note_peak(const struct summary_class *class, struct fold_class *now,
-		      const struct event *event)
-{
-	uint64_t amount = summary_has_bytes(class) ? now->bytes : now->count;
-
-	if (amount <= now->peak.amount)
-		return;
-	now->peak.amount = amount;
-	now->peak.time_ns = event->time_ns;
-}
-
-static void charge(struct summary *summary, const struct summary_class *class, struct held *held,
-		   uint32_t index, const struct event *event)
-{
-	struct fold_class *now = &summary->fold->now[held->class];
-	struct site *site = sites_at(&summary->fold->sites, index);
-	uint64_t bytes = summary_has_size(class) ? event->size : 0;
-
-	held->site = index;
-	if (summary_has_size(class))
-		held->size = bytes;
-	else if (class->known == RESOURCE_LOCK)
-		held->thread = event->thread;
-	else
-		held->example = example_of(event);
-	site->held++;
-	site->bytes += bytes;
-	now->count++;
-	now->bytes += bytes;
-	note_peak(class, now, event);
-}
-
-/* All that is mapped from there on; size 0: the mapping that begins there. */
-static int unmap(struct summary *summary, uint32_t index, const struct event *event,
-		 struct error *err)
-{
-	struct summary_fold *fold = summary->fold;
-	struct fold_class *now = &fold->now[index];
-	uint64_t start = event->object, end = start + event->size;
-	struct mapped_piece piece;
-	int rc;
-
-	/* Of pages, the last one goes as a whole. */
-	if (start % 4096 == 0)
-		end = (end + 4095) / 4096 * 4096;
-	if (!event->size)
-		end = mapped_end(&fold->mapped, start);
-	for (;;) {
-		struct site *site;
-
-		rc = mapped_cut(&fold->mapped, start, end, &piece);
-		if (rc <= 0)
-			return rc ? summary_no_memory(err) : 0;
-		site = sites_at(&fold->sites, piece.site);
-		site->held += (uint64_t)(int64_t)piece.ranges;
-		site->bytes -= piece.bytes;
-		now->count += (uint64_t)(int64_t)piece.ranges;
-		now->bytes -= piece.bytes;
-	}
-}
-
-static int map(struct summary *summary, uint32_t index, const struct event *event,
-	       struct error *err)
-{
-	struct summary_fold *fold = summary->fold;
-	struct summary_class *class = &summary->classes[index];
-	struct fold_class *now = &fold->now[index];
-	uint64_t end = event->object + event->size;
-	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
-
-	class->gained++;
-	if (!site)
-		return summary_no_memory(err);
-	if (end <= event->object)
-		return 0;
-	/* What was there and was not seen to go. */
-	if (unmap(summary, index, event, err))
-		return -ENOMEM;
-	if (mapped_add(&fold->mapped, event->object, end, site))
-		return summary_no_memory(err);
-	sites_at(&fold->sites, site)->held++;
-	sites_at(&fold->sites, site)->bytes += event->size;
-	now->count++;
-	now->bytes += event->size;
-	note_peak(class, now, event);
-	return 0;
-}
-
-static int gain(struct summary *summary, uint32_t index, const struct event *event,
-		struct error *err)
-{
-	struct summary_fold *fold = summary->fold;
-	struct summary_class *class = &summary->classes[index];
-	struct held *held = held_find(&fold->held, index, event->object);
-	uint32_t site;
-
-	class->gained += !is_of_wait(class, event);
-	if (held && class->is_counted) {
-		held->count += held->count < HELD_COUNT_MAX;
-		return 0;
-	}
-	site = sites_of(&fold->sites, (uint8_t)index, event);
-	if (!site)
-		return summary_no_memory(err);
-	if (held) {
-		class->replaced++;
-		discharge(summary, class, held);
-	} else {
-		held = held_add(&fold->held, index, event->object);
-	}
-	if (!held)
-		return summary_no_memory(err);
-	charge(summary, class, held, site, event);
-	if (class->known == RESOURCE_FD && fold->inherited.count)
-		forget_inherited(fold, event->object);
-	return 0;
-}
-
-/* Who waits for it next is told who had it. */
-static void remember_holder(struct summary_fold *fold, const struct held *held,
-			    const struct event *event)
-{
-	struct waits_object *object = waits_find(&fold->waits, held->class, held->object);
-
-	if (!object)
-		return;
-	waits_release(object, held->site, event->thread, event->time_ns);
-}
-
-static void lose(struct summary *summary, uint32_t index, const struct event *event)
-{
-	struct summary_fold *fold = summary->fold;
-	struct summary_class *class = &summary->classes[index];
-	struct held *held = held_find(&fold->held, index, event->object);
-
-	if (is_join(class, event))
-		class->waited += !is_of_wait(class, event);
-	else
-		class->lost += !is_of_wait(class, event);
-	if (!held) {
-		if (class->known != RESOURCE_FD || !forget_inherited(fold, event->object))
-			class->strays++;
-		return;
-	}
-	if (class->known == RESOURCE_LOCK)
-		remember_holder(fold, held, event);
-	if (--held->count)
-		return;
-	held->count = 1; /* an item of the table as long as it is there */
-	discharge(summary, class, held);
-	held_remove(&fold->held, held);
-}
-
 /* ---- waits ---- */
 
 static bool may_wait(enum operation operation)
@@ -315,29 +38,17 @@ static int add_wait(struct summary *summary, uint32_t index, const struct event 
 		    struct error *err)
 {
 	struct summary_fold *fold = summary->fold;
-	struct waits_class *waits = &summary->classes[index].waits;
-	struct waits_object *object = waits_object(&fold->waits, index, event->object);
 	struct waits_call call = {
 		.enter_ns = event->enter_ns,
 		.duration_ns = duration_of(event),
 		.thread = event->thread,
 		.site = sites_of(&fold->sites, (uint8_t)index, event),
 	};
-	const struct held *held;
 
 	if (!call.site)
 		return summary_no_memory(err);
-	if (summary->classes[index].known != RESOURCE_LOCK) {
-		waits_add(waits, object, &call);
-		return 0;
-	}
-	/* Timed out: whoever has it has had it all the time. */
-	held = event->flags & CALL_FAILED ? held_find(&fold->held, index, event->object) : NULL;
-	if (held && held->thread != event->thread)
-		call.holder = held->site;
-	waits_add_lock(waits, object, &call);
-	if (object && !(event->flags & CALL_FAILED))
-		object->taken_ns = event->time_ns;
+	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
+		  &call);
 	return 0;
 }
 
@@ -368,7 +79,7 @@ static int use(struct summary *summary, const struct event *event, struct error 
 
 	if (!hook || hook->resource == RESOURCE_EVENT)
 		return 0;
-	index = known_class(summary, hook->resource);
+	index = ledger_class_of(summary->ledger, hook->resource);
 	class = &summary->classes[index];
 	if (event->flags & CALL_FAILED)
 		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
@@ -376,32 +87,10 @@ static int use(struct summary *summary, const struct event *event, struct error 
 		class->waited++;
 	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		return add_notify(summary, index, event, err);
-	if (event->has_tail && !event->part && may_wait(event->operation))
+	if (event->has_tail && !event->part && may_wait(event->operation) &&
+	    hook->resource != RESOURCE_LOCK)
 		return add_wait(summary, index, event, err);
 	return 0;
-}
-
-static int gain_or_lose(struct summary *summary, const struct event *event, struct error *err)
-{
-	uint32_t index = class_of(summary, event->resource);
-	int rc;
-
-	if (index == NO_CLASS)
-		return summary_no_memory(err);
-	if (summary->classes[index].known == RESOURCE_MAPPING)
-		return event->type == CALL_TYPE_FREE ? unmap(summary, index, event, err)
-						     : map(summary, index, event, err);
-	if (event->type == CALL_TYPE_FREE) {
-		lose(summary, index, event);
-		return 0;
-	}
-	/* First: it is the holder before this one that was waited for. */
-	if (event->has_tail && !event->part && may_wait(event->operation)) {
-		rc = add_wait(summary, index, event, err);
-		if (rc)
-			return rc;
-	}
-	return gain(summary, index, event, err);
 }
 
 /* ---- calls ---- */
@@ -409,9 +98,7 @@ static int gain_or_lose(struct summary *summary, const struct event *event, stru
 static int add_thread(struct summary_fold *fold, uint32_t thread, struct error *err)
 {
 	fold->thread_cache[thread % FOLD_THREAD_CACHE] = thread;
-	if (held_find(&fold->threads, 0, thread))
-		return 0;
-	return held_add(&fold->threads, 0, thread) ? 0 : summary_no_memory(err);
+	return map_set(&fold->threads, 0, thread, 1) ? summary_no_memory(err) : 0;
 }
 
 /* What the process is about to become: said by the first half of an exec, before it happens. */
@@ -461,10 +148,13 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 {
 	int rc = summary_count(summary, event, err);
 
-	if (rc)
+	if (rc == 0)
+		rc = ledger_event(summary->ledger, event, err);
+	if (rc == 0 && locks_event(&summary->locks, event))
+		rc = summary_no_memory(err);
+	if (rc || event->type != CALL_TYPE_NONE)
 		return rc;
-	return event->type != CALL_TYPE_NONE ? gain_or_lose(summary, event, err)
-					     : use(summary, event, err);
+	return use(summary, event, err);
 }
 
 /* ---- notes ---- */
@@ -492,18 +182,6 @@ static int note_process(struct summary *summary, const struct event *event, stru
 					: (size_t)length < room ? (size_t)length
 								: room - 1;
 	}
-	return 0;
-}
-
-static int note_fd(struct summary_fold *fold, const struct event *event, struct error *err)
-{
-	const char *fd = event_argument(event, "fd");
-	struct fold_inherited *inherited = fd ? ARRAY_ADD(&fold->inherited) : NULL;
-
-	if (fd && !inherited)
-		return summary_no_memory(err);
-	if (fd)
-		inherited->fd = strtoull(fd, NULL, 0);
 	return 0;
 }
 
@@ -646,12 +324,13 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 static int on_note(struct summary *summary, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
+	int rc = ledger_event(summary->ledger, event, err);
 
+	if (rc)
+		return rc;
 	note_start(&summary->fold->process, event);
 	if (!strcmp(name, "~process"))
 		return note_process(summary, event, err);
-	else if (!strcmp(name, "~fd"))
-		return note_fd(summary->fold, event, err);
 	else if (!strcmp(name, "~lost"))
 		return note_lost(summary, event, err);
 	else if (!strcmp(name, "~open"))
@@ -732,26 +411,26 @@ int summary_event(struct summary *summary, const struct event *event, struct err
 int summary_begin(struct summary **result, struct error *err)
 {
 	struct summary *summary = calloc(1, sizeof(*summary));
-	struct summary_fold *fold = calloc(1, sizeof(*fold));
 
-	if (!summary || !fold) {
-		free(summary);
-		free(fold);
+	if (!summary)
+		return summary_no_memory(err);
+	*result = summary;
+	atlas_init(&summary->atlas);
+	tallies_init(&summary->tallies, &summary->atlas);
+	verdict_begin(summary);
+	locks_init(&summary->locks);
+	summary->fold = calloc(1, sizeof(*summary->fold));
+	if (!summary->fold || ledger_create(&summary->ledger, false, err)) {
+		summary_free(summary);
 		return summary_no_memory(err);
 	}
-	summary->fold = fold;
-	atlas_init(&summary->atlas);
-	table_init(&summary->sites_by_place);
-	held_init(&fold->held);
-	held_init(&fold->threads);
-	waits_init(&fold->waits);
-	*result = summary;
+	map_init(&summary->fold->threads);
+	waits_init(&summary->fold->waits);
 	return 0;
 }
 
 int summary_open(struct summary *summary, const char *path, struct error *err)
 {
-	summary->fold->class_of.count = 0;
 	summary->fold->path = copy(summary, path ? path : "");
 	return summary->fold->path ? 0 : summary_no_memory(err);
 }
@@ -777,44 +456,33 @@ int summary_end(struct summary *summary, struct error *err)
 		if (rc)
 			return rc;
 	}
-	verdict_run(summary);
-	return 0;
+	return verdict_run(summary, err);
 }
 
-void summary_forget_held(struct summary *summary)
+static void free_fold(struct summary_fold *fold)
 {
-	struct summary_fold *fold = summary->fold;
-	struct held *held;
-	size_t at = 0;
-
-	while ((held = held_next(&fold->held, &at)) != NULL)
-		if (summary_has_example(&summary->classes[held->class]))
-			free(held->example);
-	held_free(&fold->held);
-	mapped_free(&fold->mapped);
+	if (!fold)
+		return;
+	map_clear(&fold->threads);
+	sites_free(&fold->sites);
+	waits_free(&fold->waits);
+	free(fold->open.items);
+	free(fold);
 }
 
 void summary_free(struct summary *summary)
 {
-	struct summary_fold *fold;
-
 	if (!summary)
 		return;
-	fold = summary->fold;
-	summary_forget_held(summary);
-	held_free(&fold->threads);
-	sites_free(&fold->sites);
+	free_fold(summary->fold);
+	ledger_destroy(summary->ledger);
+	tallies_free(&summary->tallies);
+	locks_free(&summary->locks);
 	touched_free(&summary->touched);
-	waits_free(&fold->waits);
-	free(fold->class_of.items);
-	free(fold->inherited.items);
-	free(fold->open.items);
-	free(fold);
 	free(summary->processes.items);
 	free(summary->sites.items);
 	free(summary->blocked.items);
 	free(summary->losses.items);
-	table_free(&summary->sites_by_place);
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);

@@ -6,23 +6,23 @@
  * What a whole run used, still holds and waited for: the numbers of the screen that a run ends
  * with. Several traces (streams of one session) are folded one after the other into one summary,
  * which outlives them. Memory grows with distinct backtraces and with what is held at one time.
- *
- * An object is held from its gain to its loss, in its process; an object of a counted class until
- * it was lost as often. Another gain of one of an uncounted class replaces the first. A mapping may
- * be lost in parts. What a process held when it ran another program (exec) is not held at the end.
+ * What is held is the ledger's to say; what a process held when it ran another program (exec) is not
+ * held at the end.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "account/ledger.h"
 #include "base/error.h"
 #include "naming/atlas.h"
+#include "postproc/views/tallies.h"
 #include "postproc/views/touched.h"
-#include "postproc/views/waits.h"
+#include "waits/locks.h"
+#include "waits/waits.h"
 #include "trace/trace.h"
 
-#define SUMMARY_CLASSES	    48u	 /* the last one takes all that have no room */
 #define SUMMARY_BLOCKED_MAX 256u /* open calls that are kept, of a process */
 #define SUMMARY_COMMAND_MAX 256u
 
@@ -33,14 +33,15 @@ struct summary_peak {
 	uint32_t process; /* number of it */
 };
 
-/* The object that was waited for the longest. */
+/* Who waited the longest: for a lock, by place and by the place of who had it; else by object. */
 struct summary_hot {
 	uint64_t object;
 	uint32_t pid;
-	struct waits_times times;
+	uint64_t ns;				      /* all that it waited */
 	const struct atlas_backtrace *waiter, *other; /* of the longest wait; NULL: not known */
 };
 
+/* Numbered as in the ledger. */
 struct summary_class {
 	const char *type;
 	const char *description;
@@ -69,11 +70,9 @@ struct summary_site {
 	const char *function; /* that gained it */
 	uint64_t count, bytes;
 	uint32_t processes;
-	uint32_t last_process; /* number of it, for counting */
-	uint32_t process;      /* number of the one that holds most of it */
-	uint64_t most;	       /* bytes, or else objects of that one */
-	uint32_t order;	       /* in which it was met, for ties */
-	const char *example;   /* path of one of them, or NULL */
+	uint32_t process;    /* number of the one that holds most of it */
+	uint32_t order;	     /* in which it was met, for ties */
+	const char *example; /* path of one of them, or NULL */
 	bool has_more_examples;
 };
 
@@ -140,7 +139,7 @@ struct select_tally;
 struct summary {
 	struct atlas atlas;
 	struct pool pool; /* texts */
-	struct summary_class classes[SUMMARY_CLASSES];
+	struct summary_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	struct {
 		struct summary_process *items;
@@ -172,7 +171,10 @@ struct summary {
 	uint64_t pause_ns;		      /* longest time for which one was not recorded */
 	bool has_times;			      /* in ns: waits and peaks have their times */
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
-	struct table sites_by_place;
+	struct ledger *ledger;		      /* of the process that is being read */
+	struct tallies tallies;		      /* what its places amount to, for reports, too */
+	struct tally *held;		      /* of them: what is held at the end */
+	struct locks locks;		      /* of the process that is being read */
 	struct touched touched;
 	struct summary_fold *fold;
 };

@@ -11,24 +11,17 @@
 
 /* ---- the tables ---- */
 
-/* The table's item for a key is to mean this thread from now on. */
-static int name_by(struct held_table *table, uint64_t key, uint32_t index)
+/* The key is to mean this thread from now on. */
+static int name_by(struct map *map, uint64_t key, uint32_t index)
 {
-	struct held *held = held_find(table, 0, key);
-
-	if (!held)
-		held = held_add(table, 0, key);
-	if (!held)
-		return -ENOMEM;
-	held->site = index;
-	return 0;
+	return map_set(map, 0, key, index + 1);
 }
 
-static uint32_t find_by(const struct held_table *table, uint64_t key)
+static uint32_t find_by(const struct map *map, uint64_t key)
 {
-	const struct held *held = held_find(table, 0, key);
+	uint32_t place = map_get(map, 0, key);
 
-	return held ? held->site : THREAD_NONE;
+	return place ? place - 1 : THREAD_NONE;
 }
 
 /* Index of a new thread; THREAD_NONE: no memory. tid and pthread may be 0. */
@@ -243,14 +236,14 @@ int threads_note(struct threads *threads, const struct event *event)
 void threads_init(struct threads *threads)
 {
 	*threads = (struct threads){ .last = THREAD_NONE };
-	held_init(&threads->by_number);
-	held_init(&threads->by_handle);
+	map_init(&threads->by_number);
+	map_init(&threads->by_handle);
 }
 
 void threads_clear(struct threads *threads)
 {
 	free(threads->list.items);
-	held_free(&threads->by_number);
-	held_free(&threads->by_handle);
+	map_clear(&threads->by_number);
+	map_clear(&threads->by_handle);
 	threads_init(threads);
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/held.h"
+#include "base/map.h"
 #include "trace/event.h"
 
 #define THREAD_NONE	 UINT32_MAX
@@ -52,7 +52,7 @@ struct threads {
 		struct thread_life *items;
 		size_t count, capacity;
 	} list;
-	struct held_table by_number, by_handle; /* held.site: index of the last user */
+	struct map by_number, by_handle; /* index of the last user + 1 */
 	uint32_t last;				/* of the last event, or THREAD_NONE */
 };
 

@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "account/ledger.h"
 #include "naming/atlas.h"
-#include "postproc/views/held.h"
-#include "postproc/views/sites.h"
 
 struct unlock {
 	uint64_t count;
@@ -25,21 +24,20 @@ struct unlock {
 
 struct unlocks {
 	struct atlas *atlas;
-	struct held_table held; /* by object: thread, site, count */
-	struct sites sites;
+	struct ledger *ledger;
 	struct {
 		struct unlock *items;
 		size_t count, capacity;
 	} list;
 };
 
-void unlocks_init(struct unlocks *unlocks, struct atlas *atlas);
+void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger);
 void unlocks_free(struct unlocks *unlocks);
 
-/* A call in the order of the stream, of whatever class. Returns 0 or -ENOMEM. */
-int unlocks_event(struct unlocks *unlocks, const struct event *event);
+/* What the ledger tells of: a lock that another thread gives back. Returns 0 or -ENOMEM. */
+int unlocks_move(struct unlocks *unlocks, const struct ledger_move *move);
 
-/* Another process: nothing is held. */
-void unlocks_clear(struct unlocks *unlocks);
+/* A call in the order of the stream, of whatever class: one that was refused. Likewise. */
+int unlocks_event(struct unlocks *unlocks, const struct event *event);
 
 #endif

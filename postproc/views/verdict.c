@@ -5,92 +5,22 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "hook_table.h"
-#include "postproc/views/ledger.h"
+#include "account/ledger.h"
 #include "postproc/views/summary_fold.h"
 
 /* ---- what a process still holds ---- */
 
-struct site_key {
-	const struct summary *summary;
-	uint32_t class;
-	bool is_part;
-	const struct atlas_backtrace *backtrace;
-	const char *function;
+/* Of a place. */
+struct held {
+	uint64_t count, bytes;
+	uint32_t processes;
+	uint32_t last;	   /* number of the process that was merged last, from 1 */
+	uint64_t amount;   /* bytes, or else objects of that one */
+	uint32_t process;  /* the one that holds most of it */
+	uint64_t most;	   /* of that one */
+	const char *example;
+	bool has_more_examples;
 };
-
-/* Sites stand in the table by their index + 1, since their array moves. */
-static bool is_site(const void *item, const void *key)
-{
-	const struct site_key *wanted = key;
-	const struct summary_site *site = &wanted->summary->sites.items[(uintptr_t)item - 1];
-
-	return site->class == wanted->class && site->is_part == wanted->is_part &&
-	       site->backtrace == wanted->backtrace &&
-	       (wanted->backtrace->count || !strcmp(site->function, wanted->function));
-}
-
-static int add_site(struct summary *summary, const struct site_key *key, uint64_t hash)
-{
-	struct summary_site *site = ARRAY_ADD(&summary->sites);
-
-	if (!site)
-		return -ENOMEM;
-	*site = (struct summary_site){
-		.class = key->class,
-		.is_part = key->is_part,
-		.backtrace = key->backtrace,
-		.function = pool_text(&summary->pool, key->function, strlen(key->function)),
-		.last_process = UINT32_MAX,
-		.order = (uint32_t)summary->sites.count,
-	};
-	if (!site->function)
-		return -ENOMEM;
-	return table_add(&summary->sites_by_place, hash, (void *)(uintptr_t)summary->sites.count);
-}
-
-/* Index + 1 of the run's site for one of the process's; 0: no memory. */
-static uint32_t site_of(struct summary *summary, const struct site *site)
-{
-	struct site_key key = {
-		.summary = summary,
-		.class = site->class,
-		.is_part = site->is_part,
-		.backtrace = atlas_backtrace(&summary->atlas, site->backtrace, site->index),
-		.function = site->function->name,
-	};
-	uint64_t hash =
-		hash_two(summary->sites_by_place.seed, (uintptr_t)key.backtrace, site->class);
-	void *found;
-
-	if (!key.backtrace)
-		return 0;
-	found = table_find(&summary->sites_by_place, hash, is_site, &key);
-	if (found)
-		return (uint32_t)(uintptr_t)found;
-	return add_site(summary, &key, hash) ? 0 : (uint32_t)summary->sites.count;
-}
-
-/* *place: index + 1 of the site in the run. */
-static int close_site(struct summary *summary, const struct site *site, uint32_t *place)
-{
-	uint64_t amount = site->bytes ? site->bytes : site->held;
-	struct summary_site *run;
-
-	*place = site_of(summary, site);
-	if (!*place)
-		return -ENOMEM;
-	run = &summary->sites.items[*place - 1];
-	run->count += site->held;
-	run->bytes += site->bytes;
-	if (run->last_process != summary->processes.count)
-		run->processes++;
-	run->last_process = (uint32_t)summary->processes.count;
-	if (amount > run->most) {
-		run->most = amount;
-		run->process = run->last_process;
-	}
-	return 0;
-}
 
 /* Whether b says more shortly what a site is about; the same answer in whatever order they come. */
 static bool is_shorter(const char *a, const char *b)
@@ -100,126 +30,214 @@ static bool is_shorter(const char *a, const char *b)
 	return length_a != length_b ? length_b < length_a : strcmp(b, a) < 0;
 }
 
-static int keep_example(struct summary *summary, struct summary_site *site, const char *example)
+/* Whether it is better than the one that is there. */
+static bool is_example(struct held *held, const char *path)
 {
-	site->has_more_examples |= site->example && strcmp(site->example, example) != 0;
-	if (site->example && !is_shorter(site->example, example))
-		return 0;
-	site->example = pool_text(&summary->pool, example, strlen(example));
-	return site->example ? 0 : -ENOMEM;
+	held->has_more_examples |= held->example && strcmp(held->example, path) != 0;
+	return !held->example || is_shorter(held->example, path);
 }
 
-static void count_part(struct summary_class *class, const struct site *site)
+static void merge_held(void *user, void *of_run, const void *of_process)
 {
-	const struct hook *hook = site->function->hook;
+	const struct summary *summary = user;
+	const struct held *process = of_process;
+	struct held *run = of_run;
+	uint32_t number = (uint32_t)summary->processes.count + 1;
+
+	if (!process->count)
+		return;
+	run->count += process->count;
+	run->bytes += process->bytes;
+	run->processes += run->last != number;
+	run->amount = run->last == number ? run->amount : 0;
+	run->amount += process->bytes ? process->bytes : process->count;
+	run->last = number;
+	if (run->amount > run->most) {
+		run->most = run->amount;
+		run->process = number - 1;
+	}
+	run->has_more_examples |= process->has_more_examples;
+	if (process->example && is_example(run, process->example))
+		run->example = process->example;
+}
+
+void verdict_begin(struct summary *summary)
+{
+	summary->held = tallies_add(&summary->tallies, sizeof(struct held), merge_held, summary);
+}
+
+static void count_part(struct summary *summary, const struct ledger_held *object)
+{
+	struct summary_class *class = &summary->classes[object->class];
+	const struct hook *hook = sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
 
 	class->held_parts++;
 	class->parts_of |= hook ? 1u << hook->resource : 0;
 }
 
-/* places: for each site of the process, index + 1 in the run; 0: it holds nothing. */
-static int close_objects(struct summary *summary, const uint32_t *places)
+/* Sizes tell enough of blocks, threads of locks. */
+static bool has_example(const struct summary_class *class)
 {
-	struct summary_fold *fold = summary->fold;
-	struct held *held;
-	size_t at = 0;
-
-	while ((held = held_next(&fold->held, &at)) != NULL) {
-		struct summary_class *class = &summary->classes[held->class];
-
-		if (sites_at(&fold->sites, held->site)->is_part)
-			count_part(class, sites_at(&fold->sites, held->site));
-		if (!summary_has_example(class) || !held->example)
-			continue;
-		if (keep_example(summary, &summary->sites.items[places[held->site] - 1],
-				 held->example))
-			return -ENOMEM;
-		free(held->example);
-		held->example = NULL;
-	}
-	return 0;
+	return !summary_has_bytes(class) && class->known != RESOURCE_NONE &&
+	       class->known != RESOURCE_LOCK;
 }
 
-static int close_sites(struct summary *summary)
+static int add_held(struct summary *summary, const struct ledger_held *object)
 {
-	struct sites *sites = &summary->fold->sites;
-	cleanup_free uint32_t *places = calloc(sites->list.count + 1, sizeof(*places));
+	struct held *held = tally_entry(summary->held, object->site);
+	const char *path = has_example(&summary->classes[object->class])
+				   ? ledger_path(object->item)
+				   : NULL;
 
-	if (!places)
+	if (!held)
 		return -ENOMEM;
-	for (uint32_t i = 1; i < sites->list.count; i++)
-		if (sites_at(sites, i)->held && close_site(summary, sites_at(sites, i), &places[i]))
-			return -ENOMEM;
-	return close_objects(summary, places);
+	held->count++;
+	held->bytes += object->bytes;
+	if (object->is_part)
+		count_part(summary, object);
+	if (!path || !is_example(held, path))
+		return 0;
+	held->example = pool_text(&summary->pool, path, strlen(path));
+	return held->example ? 0 : -ENOMEM;
+}
+
+static int close_held(struct summary *summary)
+{
+	struct ledger_held object;
+	size_t at = 0;
+	int rc = 0;
+
+	while (rc == 0 && ledger_held(summary->ledger, &at, &object))
+		rc = add_held(summary, &object);
+	return rc;
 }
 
 /* ---- what it used ---- */
 
+static void learn_classes(struct summary *summary)
+{
+	for (; summary->class_count < ledger_class_count(summary->ledger); summary->class_count++) {
+		const struct ledger_class *facts =
+			ledger_class(summary->ledger, summary->class_count);
+		struct summary_class *class = &summary->classes[summary->class_count];
+
+		class->type = facts->type;
+		class->description = facts->description;
+		class->known = facts->known;
+		class->is_counted = facts->is_counted;
+	}
+}
+
+static void close_peak(struct summary *summary, struct summary_class *class,
+		       const struct ledger_sum *sum)
+{
+	if (sum->peak <= class->peak.amount)
+		return;
+	class->peak = (struct summary_peak){ .amount = sum->peak,
+					     .time_ns = sum->peak_ns,
+					     .process = (uint32_t)summary->processes.count };
+}
+
 static void close_class(struct summary *summary, uint32_t index)
 {
-	struct summary_fold *fold = summary->fold;
-	struct summary_process *process = &fold->process;
+	const struct ledger_sum *sum = ledger_sum(summary->ledger, index);
+	struct summary_process *process = &summary->fold->process;
 	struct summary_class *class = &summary->classes[index];
-	struct fold_class *now = &fold->now[index];
 
+	class->gained += sum->gained;
+	class->lost += sum->lost;
+	class->waited += sum->joined;
+	class->strays += sum->strays;
+	class->replaced += sum->replaced;
+	close_peak(summary, class, sum);
 	if (process->end != SUMMARY_EXEC) {
-		class->held += now->count;
-		class->held_bytes += now->bytes;
+		class->held += sum->count;
+		class->held_bytes += sum->bytes;
 	}
 	if (process->end == SUMMARY_KILLED) {
-		class->killed += now->count;
-		class->killed_bytes += now->bytes;
+		class->killed += sum->count;
+		class->killed_bytes += sum->bytes;
 	}
-	if (now->peak.amount > class->peak.amount) {
-		class->peak = now->peak;
-		class->peak.process = (uint32_t)summary->processes.count;
-	}
-	process->held[class->known] += now->count;
+	process->held[class->known] += sum->count;
 	if (class->known != RESOURCE_MEMORY)
 		return;
-	process->held_bytes = now->bytes;
-	process->peak_bytes = now->peak.amount;
+	process->held_bytes = sum->bytes;
+	process->peak_bytes = sum->peak;
 }
 
 /* The backtrace of a site in the atlas; NULL: there is none. */
-static int place_of(struct summary *summary, uint32_t index, const struct atlas_backtrace **place)
+static int place_of(struct summary *summary, const struct sites *sites, uint32_t index,
+		    const struct atlas_backtrace **place)
 {
 	const struct site *site;
 
 	*place = NULL;
 	if (!index)
 		return 0;
-	site = sites_at(&summary->fold->sites, index);
+	site = sites_at(sites, index);
 	*place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
 	return *place ? 0 : -ENOMEM;
 }
 
+static int keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
+		    const struct sites *sites, uint32_t waiter, uint32_t other)
+{
+	struct summary_hot *hot = &summary->classes[class].hot;
+
+	if (found->ns <= hot->ns)
+		return 0;
+	*hot = *found;
+	hot->pid = summary->fold->process.pid;
+	if (place_of(summary, sites, waiter, &hot->waiter))
+		return -ENOMEM;
+	return place_of(summary, sites, other, &hot->other);
+}
+
 static int close_waits(struct summary *summary, uint32_t index)
 {
-	struct summary_hot *hot = &summary->classes[index].hot;
-	uint64_t least_ns = summary->classes[index].waits.is_sure ? 0 : 1000;
-	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, least_ns);
+	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, 1000);
+	struct summary_hot hot = { 0 };
 
-	if (!object || waits_ns(&object->times, least_ns) <= waits_ns(&hot->times, least_ns))
+	if (!object)
 		return 0;
-	hot->object = object->object;
-	hot->pid = summary->fold->process.pid;
-	hot->times = object->times;
-	if (place_of(summary, object->waiter, &hot->waiter))
+	hot.object = object->object;
+	hot.ns = waits_ns(&object->times, 1000);
+	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter,
+			object->other);
+}
+
+/* The report locks has the same numbers. */
+static int close_locks(struct summary *summary)
+{
+	struct locks *locks = &summary->locks;
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_LOCK);
+	const struct locks_pair *pair;
+	struct locks_times sum = { 0 };
+	struct summary_hot hot;
+	uint32_t index;
+
+	if (!class)
+		return 0;
+	if (locks_finish(locks, summary->fold->process.end_ns))
 		return -ENOMEM;
-	return place_of(summary, object->other, &hot->other);
+	locks_sum(locks, &sum);
+	index = (uint32_t)(class - summary->classes);
+	waits_add_sure(&summary->classes[index].waits, sum.asked, sum.contended, sum.waited_ns,
+		       sum.longest_wait_ns);
+	pair = locks_hottest(locks);
+	if (!pair)
+		return 0;
+	hot = (struct summary_hot){ .object = pair->object, .ns = pair->ns };
+	return keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
 }
 
 /* ---- who waits at the end ---- */
 
-static const struct held *holder_of(struct summary *summary, const struct fold_open *open)
+static const struct ledger_item *holder_of(struct summary *summary, const struct fold_open *open)
 {
-	if (open->resource != RESOURCE_LOCK)
-		return NULL;
-	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].known == RESOURCE_LOCK)
-			return held_find(&summary->fold->held, i, open->object);
-	return NULL;
+	return open->resource == RESOURCE_LOCK
+		       ? ledger_find(summary->ledger, RESOURCE_LOCK, open->object)
+		       : NULL;
 }
 
 /* The lock that a thread waits for at the end, or NULL. */
@@ -238,13 +256,14 @@ static bool is_deadlock(struct summary *summary, const struct fold_open *first)
 	const struct fold_open *open = first;
 
 	for (size_t i = 0; i <= summary->fold->open.count; i++) {
-		const struct held *holder = holder_of(summary, open);
+		const struct ledger_item *holder = holder_of(summary, open);
+		uint32_t thread = holder ? ledger_thread(summary->ledger, holder->thread) : 0;
 
 		if (!holder)
 			return false;
-		if (holder->thread == first->thread)
+		if (thread == first->thread)
 			return true;
-		open = open_of(summary->fold, holder->thread);
+		open = open_of(summary->fold, thread);
 		if (!open)
 			return false;
 	}
@@ -253,7 +272,7 @@ static bool is_deadlock(struct summary *summary, const struct fold_open *first)
 
 static int add_blocked(struct summary *summary, const struct fold_open *open)
 {
-	const struct held *holder = holder_of(summary, open);
+	const struct ledger_item *holder = holder_of(summary, open);
 	struct summary_blocked *blocked = ARRAY_ADD(&summary->blocked);
 
 	if (!blocked)
@@ -269,13 +288,15 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 		.longest_ns = open->waited_ns,
 		.backtrace = atlas_backtrace(&summary->atlas, open->backtrace, open->index),
 		.has_holder = holder != NULL,
-		.holder = holder ? (uint32_t)holder->thread : 0,
+		.holder = holder ? ledger_thread(summary->ledger, holder->thread) : 0,
 		.is_deadlock = is_deadlock(summary, open),
 	};
 	summary->deadlocked += blocked->is_deadlock;
 	if (!blocked->backtrace)
 		return -ENOMEM;
-	return holder ? place_of(summary, holder->site, &blocked->holder_backtrace) : 0;
+	return holder ? place_of(summary, ledger_sites(summary->ledger), holder->site,
+				 &blocked->holder_backtrace)
+		      : 0;
 }
 
 /* Several threads in the same call for the same object are one line. first: of this process. */
@@ -311,14 +332,13 @@ static void clear_fold(struct summary *summary)
 {
 	struct summary_fold *fold = summary->fold;
 
-	summary_forget_held(summary);
-	held_free(&fold->threads);
+	ledger_clear(summary->ledger);
+	locks_clear(&summary->locks);
+	map_clear(&fold->threads);
 	sites_clear(&fold->sites);
 	waits_free(&fold->waits);
 	waits_init(&fold->waits);
-	memset(fold->now, 0, sizeof(fold->now));
 	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
-	fold->inherited.count = 0;
 	fold->open.count = 0;
 	fold->command_length = 0;
 	fold->process = (struct summary_process){ 0 };
@@ -351,10 +371,10 @@ static int keep_process(struct summary *summary)
 	*process = fold->process;
 	process->number = (uint32_t)summary->processes.count - 1;
 	process->path = fold->path;
-	if (process->allocator && calls_malloc(&fold->sites))
+	if (process->allocator && calls_malloc(ledger_sites(summary->ledger)))
 		process->allocator = NULL;
 	process->threads = (uint32_t)fold->threads.count;
-	process->inherited = fold->inherited.count;
+	process->inherited = ledger_inherited(summary->ledger);
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
 	summary->events += process->events;
 	summary->lost += process->lost;
@@ -366,8 +386,15 @@ static int keep_process(struct summary *summary)
 int verdict_process(struct summary *summary, struct error *err)
 {
 	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
-	int rc = was_replaced ? 0 : close_sites(summary);
+	int rc = ledger_settle(summary->ledger, err);
 
+	learn_classes(summary);
+	if (rc == 0)
+		rc = close_held(summary);
+	if (rc == 0)
+		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
+	if (rc == 0)
+		rc = close_locks(summary);
 	for (uint32_t i = 0; i < summary->class_count && rc == 0; i++) {
 		close_class(summary, i);
 		rc = close_waits(summary, i);
@@ -395,8 +422,8 @@ static int compare_sites(const void *left, const void *right, void *context)
 {
 	const struct summary_site *a = left, *b = right;
 	const struct summary *summary = context;
-	int order = compare(ledger_rank(summary->classes[a->class].known),
-			    ledger_rank(summary->classes[b->class].known));
+	int order = compare(ledger_class(summary->ledger, a->class)->rank,
+			    ledger_class(summary->ledger, b->class)->rank);
 
 	if (!order)
 		order = compare(a->class, b->class);
@@ -467,8 +494,41 @@ static void sum_processes(struct summary *summary)
 	}
 }
 
-void verdict_run(struct summary *summary)
+/* Places that hold something. */
+static int make_sites(struct summary *summary)
 {
+	for (uint32_t i = 0; i < summary->tallies.places.count; i++) {
+		const struct tally_place *place = &summary->tallies.places.items[i];
+		const struct held *held = tally_of_place(summary->held, i);
+		struct summary_site *site =
+			held && held->count ? ARRAY_ADD(&summary->sites) : NULL;
+
+		if (!held || !held->count)
+			continue;
+		if (!site)
+			return -ENOMEM;
+		*site = (struct summary_site){
+			.class = place->class,
+			.is_part = place->is_part,
+			.backtrace = place->backtrace,
+			.function = place->function,
+			.count = held->count,
+			.bytes = held->bytes,
+			.processes = held->processes,
+			.process = held->process,
+			.order = i,
+			.example = held->example,
+			.has_more_examples = held->has_more_examples,
+		};
+		summary->classes[site->class].sites += !site->is_part;
+	}
+	return 0;
+}
+
+int verdict_run(struct summary *summary, struct error *err)
+{
+	if (make_sites(summary))
+		return summary_no_memory(err);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);
@@ -479,15 +539,13 @@ void verdict_run(struct summary *summary)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
 			compare_sites, summary);
 	sum_processes(summary);
-	for (size_t i = 0; i < summary->sites.count; i++)
-		summary->classes[summary->sites.items[i].class].sites +=
-			!summary->sites.items[i].is_part;
 	for (uint32_t i = 0; i < summary->class_count; i++) {
 		struct summary_peak *peak = &summary->classes[i].peak;
 
 		peak->time_ns =
 			peak->time_ns > summary->start_ns ? peak->time_ns - summary->start_ns : 0;
 	}
+	return 0;
 }
 
 /* ---- what is shown ---- */

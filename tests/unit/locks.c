@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who had a lock, and in which order locks are taken, from calls made by hand. */
-#include "postproc/views/locks.h"
+#include "waits/locks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -158,6 +158,36 @@ static void waits(void)
 	   "a time-out is a wait for who has it still");
 }
 
+/* Whom the thread at a place waited for; 0: nobody. */
+static uint64_t frame_of_holder(uint32_t place)
+{
+	for (size_t i = 1; i < locks.pairs.count; i++)
+		if (frame_of(locks.pairs.items[i].waiter) == place)
+			return frame_of(locks.pairs.items[i].holder);
+	return 0;
+}
+
+static void queues(void)
+{
+	bool is_right = true;
+
+	begin();
+	take(1, A, 1); /* 1000 */
+	now_ns = 30000;
+	release(1, A);
+	for (uint32_t thread = 2; thread < 12; thread++) {
+		take_after(thread, A, thread, 1500);
+		release(thread, A);
+		is_right &= frame_of_holder(thread) == 1;
+	}
+	ok(is_right, "all of a queue waited for the one that had the lock for most of the time");
+	begin();
+	for (int i = 0; i < 100000; i++)
+		both(1 + (uint32_t)i % 7, A, B, 1);
+	ok(locks.locks.items[1].past.capacity <= 2 * LOCKS_PAST_MAX,
+	   "few holds are remembered, however many there were");
+}
+
 static void readers(void)
 {
 	begin();
@@ -236,8 +266,10 @@ static void lives(void)
 int main(void)
 {
 	locks_init(&locks);
+	locks.wants_order = true;
 	holds();
 	waits();
+	queues();
 	readers();
 	orders();
 	lives();

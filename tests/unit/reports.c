@@ -64,7 +64,7 @@ static void begin(const struct report *report)
 	fake.report = report;
 	fake.run = (struct report_run){ .options = &fake.options };
 	must(summary_begin(&fake.run.summary, NULL));
-	must(ledger_create(&fake.run.ledger, &fake.run.summary->atlas, NULL));
+	fake.run.ledger = fake.run.summary->ledger;
 	must(report->begin(&fake.state, &fake.run, NULL));
 	sheets_init(&fake.sheets);
 }
@@ -85,9 +85,9 @@ static void begin_process(uint32_t pid)
 
 static void end_process(void)
 {
+	must(ledger_settle(fake.run.ledger, NULL));
 	if (fake.report->process)
 		must(fake.report->process(fake.state, NULL));
-	must(ledger_close(fake.run.ledger, NULL));
 	must(summary_close(fake.run.summary, NULL, NULL));
 }
 
@@ -101,7 +101,6 @@ static void end(void)
 static void forget(void)
 {
 	sheets_free(&fake.sheets);
-	ledger_destroy(fake.run.ledger);
 	if (fake.report->destroy)
 		fake.report->destroy(fake.state);
 	summary_free(fake.run.summary);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/wakes.h"
+#include "waits/wakes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 void wakes_init(struct wakes *wakes, enum resource resource)
 {
 	*wakes = (struct wakes){ .resource = resource, .threshold_ns = THRESHOLD_NS };
-	held_init(&wakes->index);
+	map_init(&wakes->index);
 }
 
 static void free_tokens(struct wakes *wakes)
@@ -34,7 +34,7 @@ static void free_tokens(struct wakes *wakes)
 void wakes_free(struct wakes *wakes)
 {
 	free_tokens(wakes);
-	held_free(&wakes->index);
+	map_clear(&wakes->index);
 	sites_free(&wakes->sites);
 	free(wakes->objects.items);
 	free(wakes->threads.items);
@@ -45,43 +45,37 @@ void wakes_free(struct wakes *wakes)
 void wakes_clear(struct wakes *wakes)
 {
 	free_tokens(wakes);
-	held_free(&wakes->index);
+	map_clear(&wakes->index);
 	sites_clear(&wakes->sites);
 	wakes->objects.count = wakes->threads.count = wakes->pairs.count = wakes->stats.count = 0;
 }
 
 /* ---- numbers ---- */
 
-/* The number of an object, thread or pair; *value 0: it is new, and has to be set. */
-static uint32_t *number_of(struct wakes *wakes, uint32_t of, uint64_t key)
+/* A number that is new; 0: no memory. */
+static uint32_t set(struct wakes *wakes, uint32_t of, uint64_t key, uint32_t number)
 {
-	struct held *held = held_find(&wakes->index, of, key);
-
-	if (!held)
-		held = held_add(&wakes->index, of, key);
-	return held ? &held->site : NULL;
+	return number && map_set(&wakes->index, of, key, number) == 0 ? number : 0;
 }
 
 /* 0: no memory. */
 static uint32_t object_of(struct wakes *wakes, uint64_t object)
 {
-	uint32_t *number = number_of(wakes, OF_OBJECT, object);
+	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
 
-	if (number && !*number) {
-		*number = ARRAY_NUMBER(&wakes->objects);
-		if (*number)
-			wakes->objects.items[*number].object = object;
-	}
-	return number ? *number : 0;
+	if (number)
+		return number;
+	number = set(wakes, OF_OBJECT, object, ARRAY_NUMBER(&wakes->objects));
+	if (number)
+		wakes->objects.items[number].object = object;
+	return number;
 }
 
 static uint32_t thread_of(struct wakes *wakes, uint32_t id)
 {
-	uint32_t *number = number_of(wakes, OF_THREAD, id);
+	uint32_t number = map_get(&wakes->index, OF_THREAD, id);
 
-	if (number && !*number)
-		*number = ARRAY_NUMBER(&wakes->threads);
-	return number ? *number : 0;
+	return number ? number : set(wakes, OF_THREAD, id, ARRAY_NUMBER(&wakes->threads));
 }
 
 const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site)
@@ -182,17 +176,16 @@ static uint64_t duration_of(const struct event *event)
 static int add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 {
 	uint64_t key = (uint64_t)wait->waiter << 32 | wait->waker;
+	uint32_t number = map_get(&wakes->index, OF_PAIR + wait->end, key);
 	struct wakes_pair *pair;
-	uint32_t *number;
 
-	if (wakes->pairs.count > PAIRS_MAX && !held_find(&wakes->index, OF_PAIR + wait->end, key))
+	if (!number && wakes->pairs.count > PAIRS_MAX)
 		return 0;
-	number = number_of(wakes, OF_PAIR + wait->end, key);
-	if (number && !*number)
-		*number = ARRAY_NUMBER(&wakes->pairs);
-	if (!number || !*number)
+	if (!number)
+		number = set(wakes, OF_PAIR + wait->end, key, ARRAY_NUMBER(&wakes->pairs));
+	if (!number)
 		return -ENOMEM;
-	pair = &wakes->pairs.items[*number];
+	pair = &wakes->pairs.items[number];
 	if (!pair->count++ || wait->ns > pair->longest.ns)
 		pair->longest = *wait;
 	pair->ns += wait->ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/lock_order.h"
+#include "waits/lock_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 void lock_order_init(struct lock_order *order)
 {
 	*order = (struct lock_order){ 0 };
-	held_init(&order->index);
+	map_init(&order->index);
 }
 
 void lock_order_free(struct lock_order *order)
 {
-	held_free(&order->index);
+	map_clear(&order->index);
 	free(order->nodes.items);
 	free(order->edges.items);
 	free(order->ways.items);
@@ -28,7 +28,7 @@ void lock_order_free(struct lock_order *order)
 
 void lock_order_clear(struct lock_order *order)
 {
-	held_free(&order->index);
+	map_clear(&order->index);
 	order->nodes.count = order->edges.count = order->ways.count = order->circles.count = 0;
 	order->spare_edge = order->spare_way = 0;
 	order->circles_left_out = order->searched = 0;
@@ -43,9 +43,7 @@ static uint64_t key_of(uint32_t from, uint32_t to)
 
 static uint32_t find_edge(const struct lock_order *order, uint32_t from, uint32_t to)
 {
-	const struct held *found = held_find(&order->index, 0, key_of(from, to));
-
-	return found ? found->site : 0;
+	return map_get(&order->index, 0, key_of(from, to));
 }
 
 static struct lock_order_node *node_of(struct lock_order *order, uint32_t lock)
@@ -86,14 +84,11 @@ static uint32_t add_edge(struct lock_order *order, const struct lock_order_held 
 {
 	uint32_t index =
 		node_of(order, from->lock) && node_of(order, to->lock) ? new_edge(order) : 0;
-	struct held *entry =
-		index ? held_add(&order->index, 0, key_of(from->lock, to->lock)) : NULL;
 	struct lock_order_node *nodes = order->nodes.items;
 	struct lock_order_edge *edges = order->edges.items;
 
-	if (!entry)
+	if (!index || map_set(&order->index, 0, key_of(from->lock, to->lock), index))
 		return 0;
-	entry->site = index;
 	edges[index] = (struct lock_order_edge){
 		.from = from->lock,
 		.to = to->lock,
@@ -126,7 +121,6 @@ static void remove_ways(struct lock_order *order, struct lock_order_edge *edge)
 static void remove_edge(struct lock_order *order, uint32_t index)
 {
 	struct lock_order_edge *edges = order->edges.items, *edge = &edges[index];
-	struct held *entry = held_find(&order->index, 0, key_of(edge->from, edge->to));
 
 	if (edge->out.previous)
 		edges[edge->out.previous].out.next = edge->out.next;
@@ -141,8 +135,7 @@ static void remove_edge(struct lock_order *order, uint32_t index)
 	if (edge->in.next)
 		edges[edge->in.next].in.previous = edge->in.previous;
 	remove_ways(order, edge);
-	if (entry)
-		held_remove(&order->index, entry);
+	map_set(&order->index, 0, key_of(edge->from, edge->to), 0);
 	edge->out.next = order->spare_edge;
 	order->spare_edge = index;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/mapped.h"
+#include "account/mapped.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,19 +29,19 @@ static size_t first_behind(const struct mapped *mapped, uint64_t address)
 	return from;
 }
 
-int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t site)
+int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item)
 {
 	size_t at = first_behind(mapped, start);
 	const struct mapped_range *added;
 
-	if (start >= end || mapped->count >= MAPPED_MAX)
-		return 0;
+	if (mapped->count >= MAPPED_MAX)
+		return -E2BIG;
 	added = ARRAY_ADD(mapped);
 	if (!added)
 		return -ENOMEM;
 	memmove(&mapped->items[at + 1], &mapped->items[at],
 		(mapped->count - 1 - at) * sizeof(*mapped->items));
-	mapped->items[at] = (struct mapped_range){ start, end, site };
+	mapped->items[at] = (struct mapped_range){ start, end, item };
 	return 0;
 }
 
@@ -56,6 +56,7 @@ int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mappe
 {
 	size_t at = first_behind(mapped, start);
 	struct mapped_range *range, old;
+	int rc = 0;
 
 	if (start >= end || at == mapped->count || mapped->items[at].start >= end)
 		return 0;
@@ -65,7 +66,7 @@ int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mappe
 		start = old.start;
 	if (end > old.end)
 		end = old.end;
-	*piece = (struct mapped_piece){ .site = old.site, .bytes = end - start };
+	*piece = (struct mapped_piece){ .item = old.item, .bytes = end - start, .end = end };
 	if (start == old.start && end == old.end) {
 		take_out(mapped, at);
 		piece->ranges = -1;
@@ -73,17 +74,24 @@ int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mappe
 		range->start = end;
 	} else {
 		range->end = start;
-		piece->ranges = end < old.end;
-		if (mapped_add(mapped, end, old.end, old.site))
-			return -ENOMEM;
+		rc = end < old.end ? mapped_add(mapped, end, old.end, old.item) : 0;
+		piece->ranges = end < old.end && rc == 0;
+		if (rc == -E2BIG)
+			piece->bytes += old.end - end;
 	}
-	return 1;
+	return rc == -ENOMEM ? rc : 1;
 }
 
-uint64_t mapped_end(const struct mapped *mapped, uint64_t start)
+struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start)
 {
 	size_t at = first_behind(mapped, start);
 
-	return at < mapped->count && mapped->items[at].start == start ? mapped->items[at].end
-								      : start;
+	return at < mapped->count && mapped->items[at].start == start ? &mapped->items[at] : NULL;
+}
+
+bool mapped_meets(const struct mapped *mapped, uint64_t start, uint64_t end)
+{
+	size_t at = first_behind(mapped, start);
+
+	return at < mapped->count && mapped->items[at].start < end;
 }

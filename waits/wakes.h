@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_WAKES_H
-#define VIEWS_WAKES_H
+#ifndef WAITS_WAKES_H
+#define WAITS_WAKES_H
 
 /*
  * Who waits for semaphores and conditions, and who wakes them, in the process that is being read.
@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/held.h"
-#include "postproc/views/sites.h"
-#include "postproc/views/waits.h"
+#include "base/map.h"
+#include "account/sites.h"
+#include "waits/waits.h"
 #include "trace/event.h"
 
 #define WAKES_TOKENS_MAX 4096u /* of an object; what comes then is taken for the newest one */
@@ -88,7 +88,7 @@ struct wakes_thread {
 /* Items stand from 1: 0 is none. */
 struct wakes {
 	enum resource resource;	 /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
-	struct held_table index; /* of objects, threads, pairs: held.site */
+	struct map index; /* of objects, threads, pairs */
 	struct {
 		struct wakes_object *items;
 		size_t count, capacity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_LOCK_ORDER_H
-#define VIEWS_LOCK_ORDER_H
+#ifndef WAITS_LOCK_ORDER_H
+#define WAITS_LOCK_ORDER_H
 
 /*
  * In which order locks are taken: an edge leads from a lock that a thread has to the one that it
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/held.h"
+#include "base/map.h"
 
 #define LOCK_ORDER_GATES   7u	/* held besides; the rest is taken for none */
 #define LOCK_ORDER_WAYS	   16u	/* from one lock to another, by sites and gates */
@@ -74,7 +74,7 @@ struct lock_order_circle {
 };
 
 struct lock_order {
-	struct held_table index; /* of edges */
+	struct map index; /* of edges */
 	struct {
 		struct lock_order_node *items; /* by lock */
 		size_t count, capacity;

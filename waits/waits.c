@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/waits.h"
+#include "waits/waits.h"
 
 void waits_init(struct waits *waits)
 {
@@ -20,7 +20,7 @@ static bool is_object(const void *item, const void *key)
 	return a->object == b->object && a->class == b->class;
 }
 
-struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object)
+static struct waits_object *find(const struct waits *waits, uint32_t class, uint64_t object)
 {
 	const struct waits_object key = { .class = class, .object = object };
 
@@ -30,7 +30,7 @@ struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint6
 
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object)
 {
-	struct waits_object *found = waits_find(waits, class, object);
+	struct waits_object *found = find(waits, class, object);
 
 	if (found || waits->objects.count >= WAITS_OBJECTS_MAX)
 		return found;
@@ -83,29 +83,9 @@ static void add_time(struct waits_times *times, uint64_t ns)
 /* Who ended the wait, if that happened during it. */
 static uint32_t other_of(const struct waits_object *object, const struct waits_call *call)
 {
-	if (call->holder)
-		return call->holder;
-	if (object->last_ns <= call->enter_ns || object->last_thread == call->thread)
-		return 0;
-	/* In a queue, who was before in it is not whom all of it waited for. */
-	if (object->hold.to_ns > call->enter_ns && object->hold.thread != call->thread)
-		return object->hold.site;
-	return object->last;
-}
-
-void waits_release(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t now_ns)
-{
-	struct waits_hold *longest = &object->hold;
-	/* What was taken without a wait is not told: then since it was given back before. */
-	uint64_t from_ns = object->taken_ns > object->last_ns ? object->taken_ns : object->last_ns;
-	uint64_t longest_ns = longest->to_ns - longest->from_ns;
-
-	object->last = site;
-	object->last_thread = thread;
-	object->last_ns = now_ns;
-	/* One that ended long ago keeps nobody waiting; of two alike it is the later one. */
-	if (2 * (now_ns - from_ns) >= longest_ns || from_ns > longest->to_ns + longest_ns)
-		*longest = (struct waits_hold){ site, thread, from_ns, now_ns };
+	return object->last_ns > call->enter_ns && object->last_thread != call->thread
+		       ? object->last
+		       : 0;
 }
 
 static void add_wait(struct waits_class *class, struct waits_object *object,
@@ -129,13 +109,15 @@ void waits_add(struct waits_class *class, struct waits_object *object,
 	add_wait(class, object, call);
 }
 
-void waits_add_lock(struct waits_class *class, struct waits_object *object,
-		    const struct waits_call *call)
+void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,
+		    uint64_t longest_ns)
 {
-	class->calls++;
 	class->is_sure = true;
-	if (call->duration_ns >= WAITS_UNSEEN_NS || (object && other_of(object, call)))
-		add_wait(class, object, call);
+	class->calls += calls;
+	class->times.count[0] += waits;
+	class->times.ns[0] += ns;
+	if (longest_ns > class->times.longest_ns)
+		class->times.longest_ns = longest_ns;
 }
 
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,

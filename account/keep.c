@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/keep.h"
+#include "account/keep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_SITES_H
-#define VIEWS_SITES_H
+#ifndef ACCOUNT_SITES_H
+#define ACCOUNT_SITES_H
 
 /*
- * The places of one process that gained something: one for each class and backtrace. Found by the
- * number of the backtrace, so that an event costs a look and no hash.
+ * The places of one process that gained something: one for each class, function and backtrace.
+ * Found by the number of the backtrace, so that an event costs a look and no hash.
  */
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@
 
 struct site {
 	const struct backtrace *backtrace; /* NULL: none was taken */
-	const struct function *function;   /* of the first call */
+	const struct function *function;
+	const struct resource_class *resource;
 	uint32_t next;			   /* of the same backtrace; 0: none */
 	uint8_t class;
 	bool is_part;	      /* its objects belong to others: the descriptor of a stream */
-	uint64_t held, bytes; /* now */
 	uint64_t index;	      /* of the last call */
 };
 

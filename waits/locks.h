@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_LOCKS_H
-#define VIEWS_LOCKS_H
+#ifndef WAITS_LOCKS_H
+#define WAITS_LOCKS_H
 
 /*
  * The locks of the process that is being read: who took each, how long it waited for it and how
@@ -16,18 +16,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/held.h"
-#include "postproc/views/lock_order.h"
-#include "postproc/views/sites.h"
+#include "account/sites.h"
+#include "base/map.h"
+#include "waits/lock_order.h"
 #include "trace/event.h"
 
-#define LOCKS_LAST 4u /* holds of a lock that are remembered to find whom somebody waited for */
+#define LOCKS_PAST_MAX 32u /* holds of a lock that are remembered to find whom one waited for */
 
 /* How it is taken: the class of a site. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
 struct locks_times {
 	uint64_t taken;
+	uint64_t asked;	    /* calls that would have waited for as long as it takes */
 	uint64_t contended; /* calls during which another thread had it, taken in the end or not */
 	uint64_t refused;   /* calls that did not get it: busy, or timed out */
 	uint64_t waited_ns, longest_wait_ns; /* of the contended */
@@ -50,6 +51,7 @@ struct locks_site {
 struct locks_past {
 	uint64_t since_ns, until_ns;
 	uint32_t thread, site; /* that took it */
+	uint32_t outdone_by;   /* thread with a later and longer one; 0: none */
 	bool is_shared;
 };
 
@@ -61,8 +63,10 @@ struct locks_lock {
 	uint32_t born;		 /* site that first took it; 0: nobody did */
 	uint32_t next, previous; /* of the same page; of a free entry: the next one */
 	bool is_rwlock;
-	unsigned turn; /* where the next one of past goes */
-	struct locks_past past[LOCKS_LAST];
+	struct {
+		struct locks_past *items; /* in the order of their ends */
+		size_t count, capacity;
+	} past; /* holds for most of which a wait may have been, see locks.c */
 	struct locks_times times[2]; /* alone, and shared with other readers */
 };
 
@@ -92,9 +96,9 @@ struct locks_pair {
 	uint32_t waiter_thread, holder_thread;
 };
 
-/* Items stand from 1: 0 is none. All 0 at first but for what locks_init() does. */
+/* Items stand from 1: 0 is none. wants_order: circles of locks are looked for, too. */
 struct locks {
-	struct held_table index; /* of locks, pages, threads, pairs: held.site */
+	struct map index; /* of locks, pages, threads, pairs */
 	struct {
 		struct locks_lock *items;
 		size_t count, capacity;
@@ -119,6 +123,7 @@ struct locks {
 	size_t way_count;
 	struct sites sites;
 	struct lock_order order;
+	bool wants_order;
 	uint32_t spare_lock, spare_hold, serials;
 	uint32_t live; /* locks */
 };
@@ -137,6 +142,12 @@ int locks_finish(struct locks *locks, uint64_t end_ns);
 
 /* The numbers of a site, or NULL: it has none. */
 const struct locks_site *locks_site(const struct locks *locks, uint32_t site);
+
+/* All of the process together. */
+void locks_sum(const struct locks *locks, struct locks_times *sum);
+
+/* Who waited the longest for whom; NULL: nobody waited. */
+const struct locks_pair *locks_hottest(const struct locks *locks);
 
 void locks_add_times(struct locks_times *sum, const struct locks_times *times);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/sites.h"
+#include "account/sites.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,7 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 	*site = (struct site){
 		.backtrace = event->backtrace,
 		.function = event->function,
+		.resource = event->resource,
 		.next = sites->first[id],
 		.class = class,
 		.is_part = is_part(event),
@@ -71,7 +72,6 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 {
 	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
-	bool part = is_part(event);
 	uint32_t index;
 
 	if (id >= sites->first_count && !make_room(sites, id))
@@ -79,8 +79,8 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
 		const struct site *site = sites_at(sites, index);
 
-		if (site->class == class && site->is_part == part &&
-		    (id || site->function == event->function))
+		if (site->function == event->function && site->resource == event->resource &&
+		    site->class == class)
 			break;
 	}
 	if (!index)

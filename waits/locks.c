@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/locks.h"
+#include "waits/locks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,13 +22,20 @@ enum { OF_LOCK, OF_PAGE, OF_THREAD, OF_PAIR };
 void locks_init(struct locks *locks)
 {
 	*locks = (struct locks){ 0 };
-	held_init(&locks->index);
+	map_init(&locks->index);
 	lock_order_init(&locks->order);
+}
+
+static void free_past(struct locks *locks)
+{
+	for (size_t i = 1; i < locks->locks.count; i++)
+		free(locks->locks.items[i].past.items);
 }
 
 void locks_free(struct locks *locks)
 {
-	held_free(&locks->index);
+	free_past(locks);
+	map_clear(&locks->index);
 	lock_order_free(&locks->order);
 	sites_free(&locks->sites);
 	free(locks->locks.items);
@@ -41,7 +48,8 @@ void locks_free(struct locks *locks)
 
 void locks_clear(struct locks *locks)
 {
-	held_free(&locks->index);
+	free_past(locks);
+	map_clear(&locks->index);
 	lock_order_clear(&locks->order);
 	sites_clear(&locks->sites);
 	locks->locks.count = locks->holds.count = locks->threads.count = locks->pairs.count = 0;
@@ -55,26 +63,12 @@ void locks_clear(struct locks *locks)
 
 static uint32_t find(const struct locks *locks, uint32_t of, uint64_t number)
 {
-	const struct held *found = held_find(&locks->index, of, number);
-
-	return found ? found->site : 0;
+	return map_get(&locks->index, of, number);
 }
 
 static int set(struct locks *locks, uint32_t of, uint64_t number, uint32_t value)
 {
-	struct held *entry = held_find(&locks->index, of, number);
-
-	if (!value) {
-		if (entry)
-			held_remove(&locks->index, entry);
-		return 0;
-	}
-	if (!entry)
-		entry = held_add(&locks->index, of, number);
-	if (!entry)
-		return -ENOMEM;
-	entry->site = value;
-	return 0;
+	return map_set(&locks->index, of, number, value);
 }
 
 /* Index of the thread; 0: no memory. */
@@ -173,6 +167,7 @@ void locks_add_times(struct locks_times *sum, const struct locks_times *times)
 	sum->refused += times->refused;
 	sum->waited_ns += times->waited_ns;
 	sum->longest_wait_ns = most(sum->longest_wait_ns, times->longest_wait_ns);
+	sum->asked += times->asked;
 	sum->holds += times->holds;
 	sum->held_ns += times->held_ns;
 	sum->longest_hold_ns = most(sum->longest_hold_ns, times->longest_hold_ns);
@@ -248,18 +243,63 @@ static void remove_hold(struct locks *locks, uint32_t index)
 	locks->spare_hold = index;
 }
 
+/* Whoever waited while the later one was held, was longer kept by it than by the earlier one. */
+static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
+{
+	return later->until_ns - later->since_ns >= earlier->until_ns - earlier->since_ns &&
+	       (!later->is_shared || earlier->is_shared);
+}
+
+/*
+ * A wait is known when it is over, and then whoever had the lock for most of it is looked for. What
+ * a later hold of the same thread outdoes, or two of different ones (a thread does not wait for
+ * itself), can be that no more. What is left is few, since each is longer than those behind it.
+ */
+static void drop_past(struct locks_lock *lock, const struct locks_past *later)
+{
+	struct locks_past *items = lock->past.items;
+	size_t count = 0, shortest = 0;
+
+	for (size_t i = 0; i < lock->past.count; i++) {
+		bool is_outdone = outdoes(later, &items[i]);
+
+		if (is_outdone && (items[i].thread == later->thread ||
+				   (items[i].outdone_by && items[i].outdone_by != later->thread)))
+			continue;
+		if (is_outdone)
+			items[i].outdone_by = later->thread;
+		items[count] = items[i];
+		if (items[count].until_ns - items[count].since_ns <
+		    items[shortest].until_ns - items[shortest].since_ns)
+			shortest = count;
+		count++;
+	}
+	if (count == LOCKS_PAST_MAX)
+		memmove(&items[shortest], &items[shortest + 1],
+			(--count - shortest) * sizeof(*items));
+	lock->past.count = count;
+}
+
 /* Who waits for the lock next is told who had it. */
-static void remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	struct locks_lock *lock = &locks->locks.items[hold->lock];
-
-	lock->past[lock->turn++ % LOCKS_LAST] = (struct locks_past){
+	struct locks_past *place, past = {
 		.since_ns = hold->since_ns,
 		.until_ns = until_ns,
 		.thread = hold->thread,
 		.site = hold->site,
 		.is_shared = hold->way == LOCKS_READ,
 	};
+
+	if (until_ns <= hold->since_ns)
+		return 0;
+	drop_past(lock, &past);
+	place = ARRAY_ADD(&lock->past);
+	if (!place)
+		return -ENOMEM;
+	*place = past;
+	return 0;
 }
 
 /* release: the call that gave it back, NULL: nobody did. */
@@ -281,7 +321,8 @@ static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	remember(locks, hold, until_ns);
+	if (remember(locks, hold, until_ns))
+		return -ENOMEM;
 	remove_hold(locks, index);
 	return 0;
 }
@@ -313,17 +354,20 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 	struct locks_past best = { 0 };
 	uint64_t longest = 0;
 
-	for (unsigned i = 0; i < LOCKS_LAST; i++) {
-		uint64_t ns = overlap(&lock->past[i], event);
+	for (size_t i = 0; i < lock->past.count; i++) {
+		uint64_t ns = overlap(&lock->past.items[i], event);
 
-		if (ns > longest && is_in_the_way(&lock->past[i], way, thread)) {
+		if (ns > longest && is_in_the_way(&lock->past.items[i], way, thread)) {
 			longest = ns;
-			best = lock->past[i];
+			best = lock->past.items[i];
 		}
 	}
 	if (hold) { /* it timed out: whoever has it still */
-		struct locks_past now = { hold->since_ns, event->leave_ns, hold->thread, hold->site,
-					  hold->way == LOCKS_READ };
+		struct locks_past now = { .since_ns = hold->since_ns,
+					  .until_ns = event->leave_ns,
+					  .thread = hold->thread,
+					  .site = hold->site,
+					  .is_shared = hold->way == LOCKS_READ };
 
 		if (overlap(&now, event) > longest && is_in_the_way(&now, way, thread))
 			best = now;
@@ -379,6 +423,7 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 	if (!stats)
 		return -ENOMEM;
 	more.refused = !more.taken;
+	more.asked = may_wait;
 	if (may_wait)
 		holder = find_holder(locks, lock, way, thread, event);
 	if (holder.site || (may_wait && ns >= UNSEEN_NS)) {
@@ -493,7 +538,7 @@ static int take(struct locks *locks, const struct event *event)
 		return 0;
 	}
 	drop_others(locks, wanted.lock, wanted.way);
-	if (event->operation == OPERATION_ACQUIRE && add_order(locks, &wanted))
+	if (locks->wants_order && event->operation == OPERATION_ACQUIRE && add_order(locks, &wanted))
 		return -ENOMEM;
 	return lock->holders < HOLDERS_MAX ? add_hold(locks, &wanted) : 0;
 }
@@ -559,6 +604,8 @@ static int forget(struct locks *locks, uint32_t index)
 	set(locks, OF_LOCK, lock->object, 0);
 	if (unlink_page(locks, index))
 		return -ENOMEM;
+	free(lock->past.items);
+	memset(&lock->past, 0, sizeof(lock->past));
 	lock->serial = 0;
 	lock->next = locks->spare_lock;
 	locks->spare_lock = index;
@@ -666,4 +713,20 @@ int locks_finish(struct locks *locks, uint64_t end_ns)
 		while (rc == 0 && locks->locks.items[i].serial && locks->locks.items[i].first)
 			rc = end_hold(locks, locks->locks.items[i].first, end_ns, NULL);
 	return rc;
+}
+
+void locks_sum(const struct locks *locks, struct locks_times *sum)
+{
+	for (size_t i = 1; i < locks->stats.count; i++)
+		locks_add_times(sum, &locks->stats.items[i].times);
+}
+
+const struct locks_pair *locks_hottest(const struct locks *locks)
+{
+	const struct locks_pair *hottest = NULL;
+
+	for (size_t i = 1; i < locks->pairs.count; i++)
+		if (!hottest || locks->pairs.items[i].ns > hottest->ns)
+			hottest = &locks->pairs.items[i];
+	return hottest;
 }

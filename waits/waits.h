@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWS_WAITS_H
-#define VIEWS_WAITS_H
+#ifndef WAITS_WAITS_H
+#define WAITS_WAITS_H
 
 /*
- * How long threads waited for locks, semaphores, conditions and threads. Whether a lock was waited
- * for is known: another thread had it. Others take some time, too, when there is nothing to wait
+ * How long threads waited for semaphores, conditions and threads. Whether a lock was waited for is
+ * known (locks.h): another thread had it. Others take some time, too, when there is nothing to wait
  * for; what counts as a wait is learnt from the trace: ten times what the fastest tenth of the
  * calls took, rounded up to 1, 2, 4 or 8 us. Until that is known, times are kept apart by those
  * steps, for each object.
@@ -41,17 +41,11 @@ struct waits_object {
 	uint64_t object;
 	struct waits_times times;
 	/* sites of the process's fold; 0: none */
-	uint32_t waiter, other; /* of the longest wait: who waited, and who held or notified */
-	/* who held it before, or notified */
+	uint32_t waiter, other; /* of the longest wait: who waited, and who notified */
+	/* who notified */
 	uint32_t last;
 	uint32_t last_thread;
-	uint64_t last_ns; /* when it was given back, or notified */
-	/* locks */
-	uint64_t taken_ns; /* by whoever has it, or had it last */
-	struct waits_hold {
-		uint32_t site, thread;
-		uint64_t from_ns, to_ns;
-	} hold; /* the longest of late: the one that a queue waits for */
+	uint64_t last_ns; /* when it was notified */
 };
 
 /* A call that may have waited. */
@@ -59,7 +53,6 @@ struct waits_call {
 	uint64_t enter_ns, duration_ns;
 	uint32_t thread;
 	uint32_t site;
-	uint32_t holder; /* site of who has it still; 0: nobody */
 };
 
 /* Objects of one process. */
@@ -74,23 +67,13 @@ void waits_free(struct waits *waits);
 /* The entry of an object, made if need be. NULL: too many, or no memory. */
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
 
-/* Who held a lock gives it back. */
-void waits_release(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t now_ns);
-
-/* The entry if there is one. */
-struct waits_object *waits_find(const struct waits *waits, uint32_t class, uint64_t object);
-
 /* object may be NULL. */
 void waits_add(struct waits_class *class, struct waits_object *object,
 	       const struct waits_call *call);
 
-/*
- * The same for a lock: it waited if another thread had it while the call was under way, or if it
- * took WAITS_UNSEEN_NS: no thread is kept from the processor for so long, so it was another
- * process.
- */
-void waits_add_lock(struct waits_class *class, struct waits_object *object,
-		    const struct waits_call *call);
+/* Of calls for locks it is known which of them waited: so many, together so long. */
+void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,
+		    uint64_t longest_ns);
 
 /* The object with the longest time in waits of so many ns and more; NULL: none. */
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,

@@ -1,0 +1,913 @@
+/* SPDX-License-Identifier: MIT */
+#include "account/ledger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/keep.h"
+#include "base/array.h"
+#include "hook_table.h"
+
+#define COUNT_MAX	   0xffffffu
+#define THREADS_REMEMBERED 64u
+
+/* What numbers in the map are of, from behind the classes. */
+enum { OF_THREAD = LEDGER_CLASSES, OF_JOIN, OF_INHERITED };
+
+struct listener {
+	ledger_listener *function;
+	void *user;
+};
+
+/* The last thing of its kind that a thread did. */
+struct last {
+	uint64_t object, call;
+	uint32_t class;
+};
+
+struct thread {
+	uint32_t id;	/* kernel's */
+	uint32_t turns; /* calls so far */
+	struct last gain, loss;
+};
+
+/* A call that gains (item is not 0) or loses an object. */
+struct call {
+	uint64_t object, time_ns;
+	size_t home; /* in the map, when it was put off */
+	uint32_t class, item, thread, turn;
+	bool is_wait, is_join, is_again;
+	const struct event *event; /* NULL: it was put off, and nobody listens */
+};
+
+/*
+ * Without listeners calls wait here for their turn while the memory that they will need comes into
+ * the cache: what is held is spread over more than any cache holds.
+ */
+#define QUEUE_LENGTH 8u
+
+struct ledger {
+	struct pool pool; /* names of classes */
+	struct ledger_class classes[LEDGER_CLASSES];
+	uint32_t class_count;
+	struct {
+		uint8_t *items; /* by id of the trace's class: ours + 1; 0: not asked yet */
+		size_t count, capacity;
+	} class_of;
+	struct listener listeners[LEDGER_LISTENERS];
+	unsigned listener_count;
+	bool keeps_all_arguments;
+
+	/* of the process */
+	struct ledger_sum sums[LEDGER_CLASSES];
+	struct map map; /* items of objects by class; threads; joins that are under way */
+	struct {
+		struct ledger_item *items; /* from 1 */
+		size_t count, capacity;
+	} items;
+	uint32_t spare; /* first of the free items; 0: none */
+	struct mapped mapped;
+	struct sites sites;
+	struct {
+		struct thread *items;
+		size_t count, capacity;
+	} threads;
+	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
+	uint64_t inherited;
+	bool is_replaced; /* by another program */
+	struct call queue[QUEUE_LENGTH];
+	unsigned queued, oldest;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, ENOMEM, "no memory for what is held: select less, see --resource");
+}
+
+/* ---- classes ---- */
+
+uint32_t ledger_rank(enum resource known)
+{
+	static const unsigned char ranks[RESOURCE_COUNT] = {
+		[RESOURCE_MEMORY] = 1,	   [RESOURCE_FILE] = 2,	      [RESOURCE_DIRECTORY] = 2,
+		[RESOURCE_SHM_FD] = 3,	   [RESOURCE_FD] = 4,	      [RESOURCE_LOCK] = 5,
+		[RESOURCE_THREAD] = 6,	   [RESOURCE_PROCESS] = 7,    [RESOURCE_SEGMENT] = 8,
+		[RESOURCE_SEMSET] = 8,	   [RESOURCE_SHM_OBJECT] = 8, [RESOURCE_ATTACHMENT] = 9,
+		[RESOURCE_NONE] = 9,	   [RESOURCE_EVENT] = 9,      [RESOURCE_SEMAPHORE] = 10,
+		[RESOURCE_CONDITION] = 11, [RESOURCE_MUTEX] = 12,     [RESOURCE_MAPPING] = 14,
+	};
+
+	return ranks[known] ? ranks[known] : 13;
+}
+
+static const char *text_of(struct ledger *ledger, const char *text)
+{
+	const char *copy = pool_text(&ledger->pool, text, strlen(text));
+
+	return copy ? copy : "?";
+}
+
+static uint32_t find_class(struct ledger *ledger, enum resource known, const char *type,
+			   const char *description, bool is_counted)
+{
+	struct ledger_class *class;
+	uint32_t i;
+
+	for (i = 0; i < ledger->class_count; i++)
+		if (ledger->classes[i].known == known &&
+		    (known || !strcmp(ledger->classes[i].type, type)))
+			return i;
+	if (i == LEDGER_CLASSES)
+		return i - 1;
+	class = &ledger->classes[i];
+	*class = (struct ledger_class){
+		.known = known,
+		.type = text_of(ledger, i == LEDGER_CLASSES - 1 ? "other" : type),
+		.description = text_of(ledger, description ? description : ""),
+		.is_counted = is_counted,
+		.has_bytes = known == RESOURCE_MEMORY || known == RESOURCE_MAPPING ||
+			     known == RESOURCE_SEGMENT,
+		.rank = ledger_rank(known),
+	};
+	return ledger->class_count++;
+}
+
+/* LEDGER_CLASSES: no memory. */
+static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
+{
+	while (ledger->class_of.count <= resource->id) {
+		uint8_t *item = ARRAY_ADD(&ledger->class_of);
+
+		if (!item)
+			return LEDGER_CLASSES;
+		*item = 0;
+	}
+	ledger->class_of.items[resource->id] =
+		(uint8_t)(find_class(ledger, resource->known,
+				     *resource->type ? resource->type : "object",
+				     resource->description, resource->flags & 1) +
+			  1);
+	return ledger->class_of.items[resource->id] - 1u;
+}
+
+static inline uint32_t class_of(struct ledger *ledger, const struct resource_class *resource)
+{
+	if (resource->id < ledger->class_of.count && ledger->class_of.items[resource->id])
+		return ledger->class_of.items[resource->id] - 1u;
+	return learn_class(ledger, resource);
+}
+
+uint32_t ledger_class_of(struct ledger *ledger, enum resource known)
+{
+	const struct resource_facts *facts = &resource_table[known];
+
+	return find_class(ledger, known, facts->type, facts->description, facts->flags & 1);
+}
+
+/* ---- threads ---- */
+
+static uint32_t add_thread(struct ledger *ledger, uint32_t id)
+{
+	uint32_t place = map_get(&ledger->map, OF_THREAD, id);
+	struct thread *thread;
+
+	if (place)
+		return place - 1;
+	thread = ARRAY_ADD(&ledger->threads);
+	if (!thread || map_set(&ledger->map, OF_THREAD, id, (uint32_t)ledger->threads.count))
+		return UINT32_MAX;
+	*thread = (struct thread){ .id = id };
+	return (uint32_t)ledger->threads.count - 1;
+}
+
+/* Index of the thread; UINT32_MAX: no memory. */
+static inline uint32_t thread_of(struct ledger *ledger, uint32_t id)
+{
+	uint32_t *remembered = &ledger->remembered[id % THREADS_REMEMBERED];
+
+	if (__builtin_expect(*remembered && ledger->threads.items[*remembered - 1].id == id, 1))
+		return *remembered - 1;
+	*remembered = add_thread(ledger, id) + 1;
+	return *remembered - 1;
+}
+
+uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
+{
+	return ledger->threads.items[thread].id;
+}
+
+/*
+ * reallocarray() calls realloc(), and both lose and gain the block: what the inner one has done,
+ * the outer one, whose number is lower, only says again.
+ */
+static inline bool is_gained_again(struct thread *thread, const struct event *event, uint32_t class)
+{
+	const struct last *last = &thread->gain;
+
+	if (last->call > event->call && last->object == event->object && last->class == class)
+		return event->has_tail;
+	if (event->depth)
+		thread->gain = (struct last){ event->object, event->call, class };
+	return false;
+}
+
+/* The same of a loss, which the outer one says first. */
+static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
+{
+	const struct last *last = &thread->loss;
+
+	if (event->depth && last->call && event->call > last->call &&
+	    last->object == event->object && last->class == class)
+		return true;
+	if (event->moment == MOMENT_HALF)
+		thread->loss = (struct last){ event->object, event->call, class };
+	return false;
+}
+
+/* ---- items ---- */
+
+/* Index of an item; 0: no memory. */
+static inline uint32_t new_item(struct ledger *ledger)
+{
+	uint32_t index = ledger->spare;
+	struct ledger_item *item;
+
+	if (index) {
+		ledger->spare = ledger->items.items[index].site;
+		return index;
+	}
+	item = ARRAY_ADD(&ledger->items);
+	/* The first one stands for "none". */
+	if (item && ledger->items.count == 1)
+		item = ARRAY_ADD(&ledger->items);
+	return item && ledger->items.count < UINT32_MAX ? (uint32_t)ledger->items.count - 1 : 0;
+}
+
+static inline void remove_item(struct ledger *ledger, uint32_t index)
+{
+	struct ledger_item *item = &ledger->items.items[index];
+
+	if (item->arguments) {
+		free(item->arguments);
+		item->arguments = NULL;
+	}
+	item->site = ledger->spare;
+	ledger->spare = index;
+}
+
+/* Index of what the event gains; 0: no memory. */
+static inline uint32_t add_item(struct ledger *ledger, const struct call *call)
+{
+	const struct event *event = call->event;
+	bool has_arguments = event->argument_count &&
+			     (ledger->keeps_all_arguments ||
+			      ledger->classes[call->class].known != RESOURCE_MEMORY);
+	struct wire_value *arguments = has_arguments ? keep_arguments(event) : NULL;
+	uint32_t site = sites_of(&ledger->sites, (uint8_t)call->class, event);
+	uint32_t index = site && (arguments || !has_arguments) ? new_item(ledger) : 0;
+
+	if (!index) {
+		free(arguments);
+		return 0;
+	}
+	ledger->items.items[index] = (struct ledger_item){
+		.object = event->object,
+		.size = event->size,
+		.index = event->index,
+		.gained_ns = event->time_ns,
+		.arguments = arguments,
+		.site = site,
+		.thread = call->thread,
+		.turn = call->turn,
+		.context = event->context,
+		.time_ms = event->time_ms,
+		.count = 1,
+	};
+	return index;
+}
+
+/* Of a mapping that was cut in two. */
+static uint32_t copy_item(struct ledger *ledger, uint32_t original)
+{
+	uint32_t index = new_item(ledger);
+	struct ledger_item *item = &ledger->items.items[index];
+	struct event call = { .arguments = ledger->items.items[original].arguments };
+
+	if (!index)
+		return 0;
+	*item = ledger->items.items[original];
+	while (call.arguments && call.arguments[call.argument_count].name)
+		call.argument_count++;
+	item->arguments = call.arguments ? keep_arguments(&call) : NULL;
+	return index;
+}
+
+const char *ledger_path(const struct ledger_item *item)
+{
+	const char *name = NULL;
+
+	for (const struct wire_value *at = item->arguments; at && at->name; at++) {
+		if (!strcmp(at->name, "path") && *at->value)
+			return at->value;
+		if (!strcmp(at->name, "name") && *at->value)
+			name = at->value;
+	}
+	return name;
+}
+
+const char *ledger_describe(const struct ledger_item *item, char *text, size_t size)
+{
+	const char *path = ledger_path(item);
+	size_t length = 0;
+
+	*text = '\0';
+	if (path)
+		snprintf(text, size, "%s", path);
+	for (const struct wire_value *at = item->arguments;
+	     !path && at && at->name && length < size; at++) {
+		int added = snprintf(text + length, size - length, "%s%s=%s", length ? " " : "",
+				     at->name, at->value);
+
+		length += added > 0 ? (size_t)added : 0;
+	}
+	return text;
+}
+
+/* ---- moves ---- */
+
+static uint64_t size_of(const struct ledger_class *class, uint64_t size)
+{
+	return class->has_bytes || class->known == RESOURCE_NONE ? size : 0;
+}
+
+static struct ledger_move move_of(const struct ledger *ledger, const struct call *call,
+				  uint32_t item)
+{
+	const struct ledger_item *of = &ledger->items.items[item];
+
+	return (struct ledger_move){
+		.site = of->site,
+		.class = call->class,
+		.is_part = sites_at(&ledger->sites, of->site)->is_part,
+		.is_wait = call->is_wait,
+		.bytes = size_of(&ledger->classes[call->class], of->size),
+		.item = of,
+		.turn = call->turn,
+		.thread = call->thread,
+		.event = call->event,
+	};
+}
+
+static inline void sum_up(struct ledger *ledger, const struct call *call, int count,
+			  uint64_t bytes)
+{
+	struct ledger_sum *sum = &ledger->sums[call->class];
+	uint64_t amount;
+
+	sum->count += (uint64_t)(int64_t)count;
+	sum->bytes += bytes;
+	amount = ledger->classes[call->class].has_bytes ? sum->bytes : sum->count;
+	if (amount <= sum->peak)
+		return;
+	sum->peak = amount;
+	sum->peak_ns = call->time_ns;
+}
+
+static int tell(struct ledger *ledger, const struct ledger_move *move, struct error *err)
+{
+	for (unsigned i = 0; i < ledger->listener_count; i++) {
+		int rc = ledger->listeners[i].function(ledger->listeners[i].user, move, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static inline int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	struct ledger_move move;
+
+	sum_up(ledger, call, 1,
+	       size_of(&ledger->classes[call->class], ledger->items.items[call->item].size));
+	if (!ledger->listener_count)
+		return 0;
+	move = move_of(ledger, call, call->item);
+	move.is_gain = true;
+	move.count = 1;
+	return tell(ledger, &move, err);
+}
+
+static inline int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
+			    struct error *err)
+{
+	struct ledger_move move;
+
+	sum_up(ledger, call, -1,
+	       -size_of(&ledger->classes[call->class], ledger->items.items[item].size));
+	if (!ledger->listener_count)
+		return 0;
+	move = move_of(ledger, call, item);
+	move.count = -1;
+	return tell(ledger, &move, err);
+}
+
+static int gain(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	struct map_entry *held = map_put(&ledger->map, call->class, call->object);
+	struct ledger_sum *sum = &ledger->sums[call->class];
+	uint32_t before = held ? held->value : 0;
+	int rc = 0;
+
+	if (!held || (before && call->is_again)) {
+		remove_item(ledger, call->item);
+		return held ? 0 : no_memory(err);
+	}
+	sum->gained += !call->is_wait;
+	if (before && ledger->classes[call->class].is_counted) {
+		struct ledger_item *item = &ledger->items.items[before];
+
+		item->count += item->count < COUNT_MAX;
+		remove_item(ledger, call->item);
+		return 0;
+	}
+	held->value = call->item;
+	if (before) {
+		sum->replaced++;
+		rc = tell_loss(ledger, call, before, err);
+		remove_item(ledger, before);
+	}
+	return rc ? rc : tell_gain(ledger, call, err);
+}
+
+/* True if the descriptor was open when the process began; it is no more. */
+static bool disinherit(struct ledger *ledger, uint64_t fd)
+{
+	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
+
+	if (!inherited)
+		return false;
+	map_remove(&ledger->map, inherited);
+	ledger->inherited--;
+	return true;
+}
+
+static void stray(struct ledger *ledger, const struct call *call)
+{
+	bool is_inherited = ledger->classes[call->class].known == RESOURCE_FD &&
+			    ledger->inherited && disinherit(ledger, call->object);
+
+	ledger->sums[call->class].strays += !is_inherited && !call->is_again;
+}
+
+/*
+ * The handle of a thread may be in use again before the join for it is back, so it is lost when the
+ * join begins; but who is still waited for at the end has not been joined.
+ */
+static int join_begins(struct ledger *ledger, const struct call *call, uint32_t item,
+		       struct error *err)
+{
+	uint32_t before = map_get(&ledger->map, OF_JOIN, call->thread);
+
+	if (before)
+		remove_item(ledger, before);
+	return map_set(&ledger->map, OF_JOIN, call->thread, item) ? no_memory(err) : 0;
+}
+
+static int lose(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
+	struct ledger_sum *sum = &ledger->sums[call->class];
+	uint32_t item = held ? held->value : 0;
+	int rc;
+
+	if (item || !call->is_again) {
+		sum->joined += call->is_join && !call->is_wait;
+		sum->lost += !call->is_join && !call->is_wait;
+	}
+	if (!item) {
+		stray(ledger, call);
+		return 0;
+	}
+	if (ledger->items.items[item].count > 1) {
+		ledger->items.items[item].count--;
+		return 0;
+	}
+	map_remove(&ledger->map, held);
+	rc = tell_loss(ledger, call, item, err);
+	if (rc == 0 && call->is_join && call->is_wait)
+		return join_begins(ledger, call, item, err);
+	remove_item(ledger, item);
+	return rc;
+}
+
+static int settle(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	return call->item ? gain(ledger, call, err) : lose(ledger, call, err);
+}
+
+/* ---- calls that are put off ---- */
+
+static int settle_oldest(struct ledger *ledger, struct error *err)
+{
+	const struct call *call = &ledger->queue[ledger->oldest];
+
+	ledger->oldest = (ledger->oldest + 1) % QUEUE_LENGTH;
+	ledger->queued--;
+	return settle(ledger, call, err);
+}
+
+int ledger_settle(struct ledger *ledger, struct error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && ledger->queued)
+		rc = settle_oldest(ledger, err);
+	return rc;
+}
+
+/* The entry of the newest call is on its way, that of the one before it tells the item. */
+static inline void fetch(struct ledger *ledger)
+{
+	unsigned newest = (ledger->oldest + ledger->queued - 1) % QUEUE_LENGTH;
+	struct call *call = &ledger->queue[newest];
+	const struct call *before = &ledger->queue[(newest + QUEUE_LENGTH - 2) % QUEUE_LENGTH];
+
+	if (!ledger->map.entries)
+		return;
+	call->home = map_home(&ledger->map, call->class, call->object);
+	__builtin_prefetch(&ledger->map.entries[call->home]);
+	if (ledger->queued > 2)
+		__builtin_prefetch(
+			&ledger->items.items[ledger->map.entries[before->home].value]);
+}
+
+/* A place for a call that is to be put off; NULL: what was before it could not be done. */
+static inline struct call *queue_call(struct ledger *ledger, struct error *err)
+{
+	if (ledger->queued == QUEUE_LENGTH && settle_oldest(ledger, err))
+		return NULL;
+	return &ledger->queue[(ledger->oldest + ledger->queued) % QUEUE_LENGTH];
+}
+
+static inline int put_off(struct ledger *ledger, struct call *call)
+{
+	call->event = NULL;
+	ledger->queued++;
+	fetch(ledger);
+	return 0;
+}
+
+/* ---- mappings ---- */
+
+/* What a loss is of: of pages the last one goes as a whole; size 0: what begins there. */
+static uint64_t end_of_loss(const struct ledger *ledger, const struct event *event)
+{
+	uint64_t start = event->object, end = start + event->size;
+	const struct mapped_range *range = event->size ? NULL : mapped_at(&ledger->mapped, start);
+
+	if (range)
+		return range->end;
+	return start % 4096 == 0 ? (end + 4095) / 4096 * 4096 : end;
+}
+
+static int split(struct ledger *ledger, const struct mapped_piece *piece)
+{
+	uint32_t item = copy_item(ledger, piece->item);
+	struct mapped_range *behind = mapped_at(&ledger->mapped, piece->end);
+
+	if (!item || !behind)
+		return -ENOMEM;
+	behind->item = item;
+	return 0;
+}
+
+static int unmap(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
+	struct mapped_piece piece;
+	int rc;
+
+	while ((rc = mapped_cut(&ledger->mapped, start, end, &piece)) > 0) {
+		struct ledger_move move = move_of(ledger, call, piece.item);
+
+		move.count = piece.ranges;
+		move.bytes = piece.bytes;
+		sum_up(ledger, call, piece.ranges, -piece.bytes);
+		rc = tell(ledger, &move, err);
+		if (rc)
+			return rc;
+		if (piece.ranges < 0)
+			remove_item(ledger, piece.item);
+		if (piece.ranges > 0 && split(ledger, &piece))
+			return no_memory(err);
+	}
+	return rc ? no_memory(err) : 0;
+}
+
+static int map(struct ledger *ledger, struct call *call, struct error *err)
+{
+	uint64_t end = call->object + call->event->size;
+	int rc;
+
+	ledger->sums[call->class].gained++;
+	if (end <= call->object)
+		return 0;
+	/* What was there and was not seen to go. */
+	rc = unmap(ledger, call, err);
+	if (rc)
+		return rc;
+	call->item = add_item(ledger, call);
+	if (!call->item)
+		return no_memory(err);
+	rc = mapped_add(&ledger->mapped, call->object, end, call->item);
+	if (rc == 0)
+		return tell_gain(ledger, call, err);
+	remove_item(ledger, call->item);
+	return rc == -ENOMEM ? no_memory(err) : 0;
+}
+
+static int map_or_unmap(struct ledger *ledger, struct call *call, struct error *err)
+{
+	if (call->event->type != CALL_TYPE_FREE)
+		return map(ledger, call, err);
+	ledger->sums[call->class].lost++;
+	return unmap(ledger, call, err);
+}
+
+/* ---- events ---- */
+
+/*
+ * The mutex that a wait for a condition gives back and takes again, the thread that a join may have
+ * to give back: these count as the wait. By the function, since old streams do not tell parts.
+ */
+static bool is_of_wait(enum resource known, const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return (known == RESOURCE_LOCK || known == RESOURCE_THREAD) && hook &&
+	       hook->operation == OPERATION_WAIT;
+}
+
+/* pthread_tryjoin_np and the like: what is lost was not detached. */
+static bool is_join(enum resource known, const struct event *event)
+{
+	return known == RESOURCE_THREAD && strstr(event->function->name, "join");
+}
+
+static int gain_or_lose(struct ledger *ledger, struct call *call, struct error *err)
+{
+	const struct event *event = call->event;
+	struct thread *thread = &ledger->threads.items[call->thread];
+	enum resource known = ledger->classes[call->class].known;
+	bool is_gain = event->type != CALL_TYPE_FREE;
+
+	if (known == RESOURCE_MAPPING)
+		return map_or_unmap(ledger, call, err);
+	if (known != RESOURCE_MEMORY) {
+		call->is_wait = is_of_wait(known, event);
+		call->is_join = !is_gain && is_join(known, event);
+	}
+	call->is_again = is_gain ? is_gained_again(thread, event, call->class)
+				 : is_lost_again(thread, event, call->class);
+	call->item = is_gain ? add_item(ledger, call) : 0;
+	if (is_gain && !call->item)
+		return no_memory(err);
+	if (is_gain && known == RESOURCE_FD && ledger->inherited)
+		disinherit(ledger, call->object);
+	return ledger->listener_count ? settle(ledger, call, err) : put_off(ledger, call);
+}
+
+static int on_call(struct ledger *ledger, const struct event *event, struct error *err)
+{
+	uint32_t index = thread_of(ledger, event->thread);
+	struct thread *thread = &ledger->threads.items[index];
+	struct call now, *call = &now;
+
+	if (index == UINT32_MAX)
+		return no_memory(err);
+	/* Halves and parts are one call with what they belong to. */
+	thread->turns += !event->part && event->moment != MOMENT_HALF;
+	if (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED)
+		return 0;
+	if (!ledger->listener_count)
+		call = queue_call(ledger, err);
+	if (!call)
+		return -ENOMEM;
+	*call = (struct call){ .object = event->object,
+			       .time_ns = event->time_ns,
+			       .class = class_of(ledger, event->resource),
+			       .thread = index,
+			       .turn = thread->turns,
+			       .event = event };
+	return call->class == LEDGER_CLASSES ? no_memory(err) : gain_or_lose(ledger, call, err);
+}
+
+/* A call that is under way at the end: a join has not given its thread back. */
+static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
+{
+	uint32_t thread = thread_of(ledger, event->thread);
+	uint32_t item = thread == UINT32_MAX ? 0 : map_get(&ledger->map, OF_JOIN, thread);
+	struct call call = { .object = event->object,
+			     .time_ns = event->time_ns,
+			     .thread = thread,
+			     .item = item,
+			     .is_wait = true,
+			     .event = event };
+
+	if (!item || ledger->items.items[item].object != event->object)
+		return 0;
+	call.class = sites_at(&ledger->sites, ledger->items.items[item].site)->class;
+	call.turn = ledger->threads.items[thread].turns;
+	map_set(&ledger->map, OF_JOIN, thread, 0);
+	return settle(ledger, &call, err);
+}
+
+static int on_note(struct ledger *ledger, const struct event *event, struct error *err)
+{
+	const char *fd;
+	int rc;
+
+	if (!strcmp(event->function->name, "~open")) {
+		rc = ledger_settle(ledger, err);
+		return rc ? rc : on_open(ledger, event, err);
+	}
+	if (!strcmp(event->function->name, "~end")) {
+		const char *how = event_argument(event, "how");
+
+		ledger->is_replaced = how && !strcmp(how, "exec");
+		return 0;
+	}
+	if (strcmp(event->function->name, "~fd") != 0)
+		return 0;
+	fd = event_argument(event, "fd");
+	if (!fd || map_get(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0)))
+		return 0;
+	ledger->inherited++;
+	return map_set(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0), 1) ? no_memory(err) : 0;
+}
+
+int ledger_event(struct ledger *ledger, const struct event *event, struct error *err)
+{
+	if (event->kind == EVENT_CALL)
+		return on_call(ledger, event, err);
+	return event->kind == EVENT_NOTE ? on_note(ledger, event, err) : 0;
+}
+
+/* ---- what is held ---- */
+
+static bool mapping_held(const struct ledger *ledger, size_t index, struct ledger_held *held)
+{
+	const struct mapped_range *range;
+
+	if (index >= ledger->mapped.count)
+		return false;
+	range = &ledger->mapped.items[index];
+	*held = (struct ledger_held){
+		.item = &ledger->items.items[range->item],
+		.object = range->start,
+		.bytes = range->end - range->start,
+	};
+	held->size = held->bytes;
+	held->site = held->item->site;
+	held->class = sites_at(&ledger->sites, held->site)->class;
+	return true;
+}
+
+static const struct map_entry *next_object(const struct ledger *ledger, size_t *at)
+{
+	const struct map_entry *entry;
+
+	do
+		entry = map_next(&ledger->map, at);
+	while (entry && entry->kind >= LEDGER_CLASSES);
+	return entry;
+}
+
+bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
+{
+	size_t slots = ledger->map.entries ? ledger->map.mask + 1 : 0;
+	const struct map_entry *entry;
+
+	if (ledger->is_replaced)
+		return false;
+	entry = *at < slots ? next_object(ledger, at) : NULL;
+	if (!entry) {
+		if (*at < slots)
+			*at = slots;
+		return mapping_held(ledger, (*at)++ - slots, result);
+	}
+	*result = (struct ledger_held){
+		.item = &ledger->items.items[entry->value],
+		.class = entry->kind,
+		.object = entry->key,
+	};
+	result->site = result->item->site;
+	result->is_part = sites_at(&ledger->sites, result->site)->is_part;
+	result->size = result->item->size;
+	result->bytes = size_of(&ledger->classes[entry->kind], result->item->size);
+	return true;
+}
+
+static uint32_t find_known(const struct ledger *ledger, enum resource known)
+{
+	uint32_t class = 0;
+
+	while (class < ledger->class_count && ledger->classes[class].known != known)
+		class++;
+	return class;
+}
+
+const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object)
+{
+	uint32_t item;
+
+	ledger_settle(ledger, NULL);
+	item = map_get(&ledger->map, find_known(ledger, known), object);
+	return item ? &ledger->items.items[item] : NULL;
+}
+
+bool ledger_loses(struct ledger *ledger, const struct event *event)
+{
+	uint32_t class = class_of(ledger, event->resource);
+
+	ledger_settle(ledger, NULL);
+	if (class == LEDGER_CLASSES)
+		return false;
+	if (ledger->classes[class].known == RESOURCE_MAPPING)
+		return mapped_meets(&ledger->mapped, event->object, end_of_loss(ledger, event));
+	return map_get(&ledger->map, class, event->object) != 0;
+}
+
+uint64_t ledger_inherited(const struct ledger *ledger)
+{
+	return ledger->inherited;
+}
+
+/* ---- begin and end ---- */
+
+void ledger_clear(struct ledger *ledger)
+{
+	for (size_t i = 1; i < ledger->items.count; i++)
+		free(ledger->items.items[i].arguments);
+	map_clear(&ledger->map);
+	mapped_free(&ledger->mapped);
+	sites_clear(&ledger->sites);
+	memset(ledger->sums, 0, sizeof(ledger->sums));
+	memset(ledger->remembered, 0, sizeof(ledger->remembered));
+	ledger->items.count = ledger->threads.count = ledger->class_of.count = 0;
+	ledger->spare = ledger->queued = ledger->oldest = 0;
+	ledger->inherited = 0;
+	ledger->is_replaced = false;
+}
+
+int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err)
+{
+	*ledger = calloc(1, sizeof(**ledger));
+	if (!*ledger)
+		return no_memory(err);
+	(*ledger)->keeps_all_arguments = keeps_all_arguments;
+	map_init(&(*ledger)->map);
+	return 0;
+}
+
+void ledger_destroy(struct ledger *ledger)
+{
+	if (!ledger)
+		return;
+	ledger_clear(ledger);
+	sites_free(&ledger->sites);
+	pool_free(&ledger->pool);
+	free(ledger->class_of.items);
+	free(ledger->items.items);
+	free(ledger->threads.items);
+	free(ledger);
+}
+
+void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user)
+{
+	ledger->listeners[ledger->listener_count++] = (struct listener){ listener, user };
+}
+
+const struct sites *ledger_sites(const struct ledger *ledger)
+{
+	return &ledger->sites;
+}
+
+uint32_t ledger_class_count(const struct ledger *ledger)
+{
+	return ledger->class_count;
+}
+
+const struct ledger_class *ledger_class(const struct ledger *ledger, uint32_t class)
+{
+	return &ledger->classes[class];
+}
+
+const struct ledger_sum *ledger_sum(struct ledger *ledger, uint32_t class)
+{
+	ledger_settle(ledger, NULL);
+	return &ledger->sums[class];
+}

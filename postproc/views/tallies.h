@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_TALLIES_H
+#define VIEWS_TALLIES_H
+
+/*
+ * What places of the program amount to. A report adds up what it wants to know of each site of the
+ * process that is being read; when the process has ended, its sites become places of the run, and
+ * what was added up is merged into theirs. Memory grows with distinct backtraces.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "account/ledger.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "naming/atlas.h"
+
+/* A place of the run: what it gained is of one class, with one backtrace, in any process. */
+struct tally_place {
+	uint32_t class; /* ledger_class() */
+	bool is_part;
+	const struct atlas_backtrace *backtrace; /* never NULL; count may be 0 */
+	const char *function;			 /* of the first call */
+};
+
+/*
+ * What a report adds up for each place. merge adds what a process has to what the run has; both
+ * begin as zeros.
+ */
+struct tally {
+	size_t size; /* of an entry */
+	void (*merge)(void *user, void *run, const void *process);
+	void *user;
+	/* tallies.c's */
+	char *entries[2]; /* of the process, of the run */
+	size_t counts[2], capacities[2];
+};
+
+struct tallies {
+	struct atlas *atlas;
+	struct pool pool;
+	struct table places_by_key; /* index + 1 */
+	struct {
+		struct tally_place *items;
+		size_t count, capacity;
+	} places;
+	struct tally list[LEDGER_LISTENERS + 1];
+	unsigned count;
+};
+
+void tallies_init(struct tallies *tallies, struct atlas *atlas);
+void tallies_free(struct tallies *tallies);
+
+/* Before the first event; at most as many as there may be listeners. The tallies own it. */
+struct tally *tallies_add(struct tallies *tallies, size_t size,
+			  void (*merge)(void *user, void *run, const void *process), void *user);
+
+/* The entry of a site of the process. NULL: no memory. Pointers from before are void. */
+void *tally_entry(struct tally *tally, uint32_t site);
+
+/*
+ * The process has ended: its sites become places of the run, and entries are merged. To be called
+ * before the atlas hears of another process. Returns 0 or -ENOMEM.
+ */
+int tallies_close(struct tallies *tallies, const struct sites *sites);
+
+/* Places of the run, from 0. */
+static inline uint32_t tallies_count(const struct tallies *tallies)
+{
+	return (uint32_t)tallies->places.count;
+}
+
+static inline const struct tally_place *tallies_place(const struct tallies *tallies, uint32_t place)
+{
+	return &tallies->places.items[place];
+}
+
+/* The entry of a place of the run; NULL: none was made. */
+void *tally_of_place(const struct tally *tally, uint32_t place);
+
+#endif
