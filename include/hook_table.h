@@ -8,6 +8,8 @@
  * Included by the few .c files that need a table; the stubs have the same facts in their code.
  */
 
+#include <stdbool.h>
+
 #include "hooks.h"
 #include "terms.h"
 
@@ -20,7 +22,8 @@ struct hook {
 	const char *name;
 	enum resource resource;
 	enum operation operation;
-	enum moment moment; /* never MOMENT_DEFAULT in the table as hook_moment() reads it */
+	enum hook_when at;	 /* as hook_at() reads it, never WHEN_DEFAULT */
+	enum hook_blocks blocks; /* as hook_blocks() reads it */
 	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* a nameless one ends the list */
 };
 
@@ -33,31 +36,36 @@ struct resource_facts {
 struct operation_facts {
 	const char *name; /* in capitals, as in the table */
 	enum effect effect;
-	enum moment moment;
+	enum hook_when at;
+	enum hook_blocks blocks;
 };
 
-/* Rows of a table, in macros. */
+/* Columns of a row, in macros. */
 /* clang-format off */
-#define ARGUMENTS(...)	{ __VA_ARGS__ }
-#define NO_ARGUMENTS	{ { 0 } }
+#define VALUES(...)	.arguments = { __VA_ARGS__ },
+#define NAMED(kind, name, value) { #name, ARGUMENT_##kind }
 #define DECIMAL(name)	{ #name, ARGUMENT_DECIMAL }
 #define HEX(name)	{ #name, ARGUMENT_HEX }
 #define OCTAL(name)	{ #name, ARGUMENT_OCTAL }
 #define TEXT(name)	{ #name, ARGUMENT_TEXT }
 #define TIME(name)	{ #name, ARGUMENT_TIME }
-/* An option of a row that only the stubs need. */
-#define RELATED(value)
+#define AT(when)	.at = WHEN_##when,
+#define BLOCKS(how)	.blocks = BLOCKS_##how,
+/* Those that only the stubs need. */
+#define OF(object)
+#define WITH(object)
+#define MAKES(object)
+#define SIZE(bytes)
+#define RELATED(number)
+#define RECORDS_IF(condition)
+#define FAILS_IF(condition)
+#define BEFORE(...)
+#define AFTER(...)
+#define REAL(...)
 
-/* The columns between operation and arguments are C for the stubs and dropped here. */
-#define HOOK(fn, result, parameters, res, op, object, size, succeeded, args, ...)                 \
-	[HOOK_##fn] = { .name = #fn, .resource = RESOURCE_##res, .operation = OPERATION_##op,     \
-			.arguments = args, __VA_ARGS__ },
-#define HOOK_VOID(fn, parameters, res, op, object, size, succeeded, args, ...)                    \
-	[HOOK_##fn] = { .name = #fn, .resource = RESOURCE_##res, .operation = OPERATION_##op,     \
-			.arguments = args, __VA_ARGS__ },
-#define HOOK_BY_HAND(fn, result, parameters, res, op, args, ...)                                  \
-	[HOOK_##fn] = { .name = #fn, .resource = RESOURCE_##res, .operation = OPERATION_##op,     \
-			.arguments = args, __VA_ARGS__ },
+#define HOOK(fn, result, parameters, class, op, returns, ...)                                     \
+	[HOOK_##fn] = { .name = #fn, .resource = RESOURCE_##class, .operation = OPERATION_##op,   \
+			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
 	/* their class is the program's own, and stands in the record */
@@ -66,17 +74,25 @@ static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 	[HOOK_holdtrace_lost] = { .name = "holdtrace_lost", .resource = RESOURCE_EVENT,
 				  .operation = OPERATION_FREE },
 };
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
-#undef ARGUMENTS
-#undef NO_ARGUMENTS
+#undef VALUES
+#undef NAMED
 #undef DECIMAL
 #undef HEX
 #undef OCTAL
 #undef TEXT
 #undef TIME
+#undef AT
+#undef BLOCKS
+#undef OF
+#undef WITH
+#undef MAKES
+#undef SIZE
 #undef RELATED
+#undef RECORDS_IF
+#undef FAILS_IF
+#undef BEFORE
+#undef AFTER
+#undef REAL
 
 #define RESOURCE_FLAG_0	      0u
 #define RESOURCE_FLAG_COUNTED 1u
@@ -86,8 +102,8 @@ static const struct resource_facts resource_table[RESOURCE_COUNT] __attribute__(
 };
 #undef RESOURCE
 
-#define OPERATION(name, gains, when, text)                                                         \
-	[OPERATION_##name] = { #name, EFFECT_##gains, MOMENT_##when },
+#define OPERATION(name, gains, when, sleeps, text)                                                 \
+	[OPERATION_##name] = { #name, EFFECT_##gains, WHEN_##when, BLOCKS_##sleeps },
 static const struct operation_facts operation_table[OPERATION_COUNT] __attribute__((unused)) = {
 #include "operations.def"
 };
@@ -95,9 +111,23 @@ static const struct operation_facts operation_table[OPERATION_COUNT] __attribute
 
 /* clang-format on */
 
-static inline enum moment hook_moment(const struct hook *hook)
+/* WHEN_ENTRY, WHEN_RETURN or WHEN_BOTH. */
+static inline enum hook_when hook_at(const struct hook *hook)
 {
-	return hook->moment ? hook->moment : operation_table[hook->operation].moment;
+	if (hook->blocks == BLOCKS_GIVES_BACK_FIRST)
+		return WHEN_BOTH;
+	return hook->at ? hook->at : operation_table[hook->operation].at;
+}
+
+/* BLOCKS_NO, BLOCKS_YES or BLOCKS_GIVES_BACK_FIRST. */
+static inline enum hook_blocks hook_blocks(const struct hook *hook)
+{
+	return hook->blocks ? hook->blocks : operation_table[hook->operation].blocks;
+}
+
+static inline bool hook_may_sleep(const struct hook *hook)
+{
+	return hook_blocks(hook) != BLOCKS_NO;
 }
 
 #endif

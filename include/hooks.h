@@ -8,13 +8,8 @@
  */
 
 enum hook_number {
-#define HOOK(name, ...)		HOOK_##name,
-#define HOOK_VOID(name, ...)	HOOK_##name,
-#define HOOK_BY_HAND(name, ...) HOOK_##name,
+#define HOOK(name, ...) HOOK_##name,
 #include "hooks.def"
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
 	/* of holdtrace.h: recorded as hooks are, with no real function behind them */
 	HOOK_holdtrace_gained,
 	HOOK_holdtrace_lost,

@@ -9,7 +9,7 @@
 
 enum operation {
 	OPERATION_NONE,
-#define OPERATION(name, effect, moment, description) OPERATION_##name,
+#define OPERATION(name, ...) OPERATION_##name,
 #include "operations.def"
 #undef OPERATION
 	OPERATION_COUNT
@@ -28,19 +28,30 @@ enum resource {
 _Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "the stream has room for 32 classes");
 
 /*
- * When the operation of a call happens. What loses happens at entry, what gains at return, so
- * that a free sorts before the next alloc of the same address, in whatever thread.
- * WAITS: at return, after a sleep of any length (nobody may wait for the record meanwhile).
- * SPLIT: the call loses something at entry and then sleeps; its row is written by hand.
- * HALF: on the wire only: the first half of a SPLIT call, published before the sleep.
+ * When the operations of a hook happen. What loses happens at entry, what gains at return, so that
+ * a free sorts before the next alloc of the same address, in whatever thread.
  */
+enum hook_when {
+	WHEN_DEFAULT, /* as operations.def says */
+	WHEN_ENTRY,
+	WHEN_RETURN,
+	WHEN_BOTH, /* it may lose something at entry and gains something at return */
+};
+
+/* Whether a hook may sleep for any length: nobody may wait for its record meanwhile. */
+enum hook_blocks {
+	BLOCKS_DEFAULT, /* as operations.def says */
+	BLOCKS_NO,
+	BLOCKS_YES,
+	BLOCKS_GIVES_BACK_FIRST, /* it loses something, says so in a half of its own, and sleeps */
+};
+
+/* When one event happened. Numbers of the wire, where 3 is unused. */
 enum moment {
-	MOMENT_DEFAULT, /* as operations.def says */
-	MOMENT_ENTER,
-	MOMENT_LEAVE,
-	MOMENT_WAITS,
-	MOMENT_SPLIT,
-	MOMENT_HALF,
+	MOMENT_ENTER = 1,
+	MOMENT_LEAVE = 2,
+	MOMENT_SPLIT = 4, /* of a record alone: at return, and `related` was lost at entry */
+	MOMENT_HALF = 5,  /* at entry, published before the sleep */
 };
 
 enum effect { EFFECT_NEITHER, EFFECT_GAINS, EFFECT_LOSES };

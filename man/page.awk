@@ -87,25 +87,24 @@ function sentence(s)
 	return s (s ~ /[.!]$/ ? "" : ".")
 }
 
-function when(moment, operation)
+function when(at, blocks, operation)
 {
-	sub(/^MOMENT_/, "", moment)
-	if (moment == "")
-		moment = operation_moment[operation]
-	if (moment == "ENTER")
-		return "entry"
-	if (moment == "LEAVE")
-		return "return"
-	if (moment == "WAITS")
-		return "waits"
-	return "both"
+	if (blocks == "GIVES_BACK_FIRST" || at == "BOTH")
+		return "both"
+	if (at == "")
+		at = operation_at[operation]
+	if (blocks == "")
+		blocks = operation_blocks[operation]
+	return blocks == "YES" ? "waits" : at == "ENTRY" ? "entry" : "return"
 }
 
 function read_operations(file,    i, count)
 {
 	count = read_rows(file)
-	for (i = 1; i <= count; i++)
-		operation_moment[field(i, 1)] = field(i, 3)
+	for (i = 1; i <= count; i++) {
+		operation_at[field(i, 1)] = field(i, 3)
+		operation_blocks[field(i, 1)] = field(i, 4)
+	}
 }
 
 function read_resources(file,    i, count)
@@ -115,66 +114,78 @@ function read_resources(file,    i, count)
 		resource_type[field(i, 1)] = text(field(i, 2))
 }
 
-# Rows of one section of hooks.def as a list; a comment begins a section.
-function hooks(file,    i, count, open)
+# Rows of a section of hooks.def as a list.
+function hooks(file,    i, count)
 {
 	read_operations(top "/include/operations.def")
 	read_resources(top "/include/resources.def")
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (macro[i] == "/") {
-			if (open)
-				print ".El"
-			open = 0
-			heading(field(i, 1))
-			continue
-		}
-		if (!open)
-			print ".Bl -column \"pthread_mutex_timedlock()\" \"semaphore\" \"acquire\" \"return\" \"dirfd path flags mode\""
-		if (!open)
-			print ".It Em function Ta Em class Ta Em does Ta Em at Ta Em values"
-		open = 1
-		hook(i)
+		if (macro[i] == "SECTION")
+			heading(text(field(i, 1)), text(field(i, 2)), i > 1)
+		else if (macro[i] ~ /^HOOK/)
+			hook(i)
 	}
-	if (open)
+	print ".El"
+}
+
+function heading(title, s, ends)
+{
+	if (ends)
 		print ".El"
-}
-
-function heading(s,    name)
-{
-	name = s
-	if (match(s, /^[a-z ,]+[:.]/)) {
-		name = substr(s, 1, RLENGTH - 1)
-		s = trim(substr(s, RLENGTH + 1))
-	} else {
-		s = ""
-	}
-	print ".Ss " toupper(substr(name, 1, 1)) substr(name, 2)
+	print ".Ss " title
+	s = s == "" ? "" : sentence(s)
+	gsub(/[.] /, ".\n", s)
 	if (s != "")
-		print sentence(s)
+		print s
+	print ".Bl -column \"pthread_mutex_timedlock()\" \"semaphore\" \"acquire\" \"return\" \"dirfd path flags mode\""
+	print ".It Em function Ta Em class Ta Em does Ta Em at Ta Em values"
 }
 
-function hook(i,    first, n, moment, values, list, parts, resource, operation)
+# What stands in the brackets of a column, VALUES(...) for one; nothing where it is not there.
+function column(s, name,    i, depth, c)
 {
-	first = macro[i] == "HOOK_VOID" ? 3 : 4
-	resource = field(i, first)
-	operation = field(i, first + 1)
-	for (n = first + 2; n <= fields[i]; n++) {
-		if (field(i, n) ~ /^ARGUMENTS\(/)
-			values = field(i, n)
-		if (field(i, n) ~ /^\.moment/) {
-			moment = field(i, n)
-			sub(/^\.moment[ \t]*=[ \t]*/, "", moment)
-		}
+	if (!match(s, "(^| )" name "\\("))
+		return ""
+	s = substr(s, RSTART + RLENGTH)
+	for (i = 1; i <= length(s); i++) {
+		c = substr(s, i, 1)
+		depth += (c == "(") - (c == ")")
+		if (depth < 0)
+			return substr(s, 1, i - 1)
 	}
-	n = bracketed(values, parts)
-	values = ""
-	for (list = 1; list <= n; list++) {
-		gsub(/^[A-Z]+\(|\)$/, "", parts[list])
-		values = values (values == "" ? "" : " ") parts[list]
+}
+
+# KIND(name), NAMED(KIND, name, value) as "name name".
+function names_of(s,    list)
+{
+	gsub(/[ \t\n]+/, " ", s)
+	gsub(/NAMED\([A-Z]+, /, "NAMED(", s)
+	while (match(s, /[A-Z]+\([a-z_]+/)) {
+		list = list (list == "" ? "" : " ") substr(s, RSTART, RLENGTH)
+		s = substr(s, RSTART + RLENGTH)
 	}
-	print ".It Fn " field(i, 1) " Ta " cell(resource_type[resource]) " Ta " \
-		cell(tolower(operation)) " Ta " cell(when(moment, operation)) " Ta " cell(values)
+	gsub(/[A-Z]+\(/, "", list)
+	return list
+}
+
+function hook(i,    first, columns)
+{
+	first = macro[i] ~ /VOID|LAST/ ? 3 : macro[i] ~ /OPTIONAL/ ? 6 : 4
+	if (macro[i] ~ /TWINS/)
+		first++
+	columns = field(i, first + (macro[i] ~ /VOID|LAST|HAND/ ? 2 : 3))
+	gsub(/[\t\n]+/, " ", columns)
+	entry(field(i, 1), field(i, first), field(i, first + 1), columns)
+	if (macro[i] ~ /TWINS/)
+		entry(field(i, 2), field(i, first), field(i, first + 1), columns)
+}
+
+function entry(name, resource, operation, columns)
+{
+	print ".It Fn " name " Ta " cell(resource_type[resource]) " Ta " cell(tolower(operation)) \
+		" Ta " cell(when(column(columns, "AT"), column(columns, "BLOCKS"), operation)) \
+		" Ta " cell(names_of(column(columns, "VALUES")))
 }
 
 function resources(file,    i, count, number)
@@ -203,8 +214,8 @@ function operations(file,    i, count, number)
 			continue
 		print ".It Cm " tolower(field(i, 1))
 		number++
-		print sentence(text(field(i, 4)))
-		print "Happens at " (field(i, 3) == "WAITS" ? "return, after a sleep of any length" : when("", field(i, 1))) "; " \
+		print sentence(text(field(i, 5)))
+		print "Happens at " (field(i, 4) == "YES" ? "return, after a sleep of any length" : when("", "", field(i, 1))) "; " \
 			(field(i, 2) == "GAINS" ? "gains the object." : \
 			 field(i, 2) == "LOSES" ? "loses the object." : "neither gains nor loses.")
 		print "Number " number " in a stream."

@@ -27,7 +27,7 @@ function field(i, n)
 function parse_rows(whole,    count, comment)
 {
 	while (length(whole)) {
-		if (match(whole, /^[ \t\n,]+/) || match(whole, /^#[^\n]*/)) {
+		if (match(whole, /^[ \t\n,]+/) || match(whole, /^#([^\\\n]|\\\n)*/)) {
 			whole = substr(whole, RLENGTH + 1)
 		} else if (substr(whole, 1, 2) == "/*") {
 			comment = substr(whole, 3, index(whole, "*/") - 3)
@@ -109,14 +109,6 @@ function text(s,    out, i, c, inside)
 function letter(s)
 {
 	return s ~ /^'.'$/ ? substr(s, 2, 1) : ""
-}
-
-# The parts of a bracketed list, "(a, b)" or "NAME(a, b)", into parts[]; returns how many.
-function bracketed(s, parts)
-{
-	if (!match(s, /\(.*\)$/))
-		return 0
-	return split(substr(s, RSTART + 1, RLENGTH - 2), parts, /[ \t\n]*,[ \t\n]*/)
 }
 
 # A row of a program's options has its long word, its letter before or behind that, and, last, its

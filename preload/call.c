@@ -19,13 +19,8 @@
 
 /* The class of each hook. */
 static const uint8_t classes[HOOK_COUNT] = {
-#define HOOK(name, type, params, res, ...)	   [HOOK_##name] = RESOURCE_##res,
-#define HOOK_VOID(name, params, res, ...)	   [HOOK_##name] = RESOURCE_##res,
-#define HOOK_BY_HAND(name, type, params, res, ...) [HOOK_##name] = RESOURCE_##res,
+#define HOOK(name, type, params, class, ...) [HOOK_##name] = RESOURCE_##class,
 #include "hooks.def"
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
 };
 
 /* Frames that are looked through for a call that may have been left. */

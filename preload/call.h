@@ -5,7 +5,7 @@
 /*
  * One invocation of a hooked function, from its entry to its return. A stub says
  *
- *	if (!call_begin(&call, HOOK_x, moment, &origin, object)) return the real one's result;
+ *	if (!call_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
  *	result = real.x(…);
  *	call_returned(&call);
  *	call_event(&call, …) for what it gained or lost, part 0 last or alone
@@ -31,7 +31,7 @@ struct call {
 	uint64_t enter, leave;
 	uint64_t number;
 	enum hook_number hook;
-	enum moment moment;
+	enum hook_when at;
 	uint32_t depth;
 	int error; /* errno right after the real call */
 	bool owns_floor;
@@ -53,7 +53,7 @@ struct call_argument {
 struct call_event {
 	enum resource resource;
 	enum operation operation;
-	enum moment moment; /* ENTER, LEAVE, HALF; SPLIT: also gives related back at entry */
+	enum moment moment;
 	uint8_t part;
 	bool failed;
 	uint64_t object, size, related;
@@ -67,19 +67,12 @@ struct call_event {
  * clock is a quarter of the cost, so one has to do, unless the user wants durations.
  */
 static const bool call_is_short[HOOK_COUNT] = {
-#define SHORT(name, resource, operation)                              \
-	[HOOK_##name] = RESOURCE_##resource == RESOURCE_MEMORY ||     \
-			OPERATION_##operation == OPERATION_TRY ||     \
-			OPERATION_##operation == OPERATION_RELEASE || \
-			OPERATION_##operation == OPERATION_NOTIFY,
-#define HOOK(name, type, params, res, op, ...)	       SHORT(name, res, op)
-#define HOOK_VOID(name, params, res, op, ...)	       SHORT(name, res, op)
-#define HOOK_BY_HAND(name, type, params, res, op, ...) SHORT(name, res, op)
+#define HOOK(name, type, params, class, op, ...)                   \
+	[HOOK_##name] = RESOURCE_##class == RESOURCE_MEMORY ||     \
+			OPERATION_##op == OPERATION_TRY ||     \
+			OPERATION_##op == OPERATION_RELEASE || \
+			OPERATION_##op == OPERATION_NOTIFY,
 #include "hooks.def"
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
-#undef SHORT
 };
 
 /* The parts of call_begin() that are rare. */
@@ -143,20 +136,19 @@ static inline void call_note_entry(struct call *call)
 	struct thread *thread = call->thread;
 
 	call->has_one_time = life.one_time && call_is_short[call->hook];
-	call->enter = call->has_one_time && call->moment == MOMENT_LEAVE ? thread->last
-		      : call->moment == MOMENT_ENTER || call->moment == MOMENT_SPLIT
-			      ? clock_now_ordered()
-			      : clock_now();
+	call->enter = call->at != WHEN_RETURN  ? clock_now_ordered()
+		      : call->has_one_time ? thread->last
+					   : clock_now();
 	thread->last = call->enter;
 }
 
 /*
- * Entry of a call. moment: of the row, never MOMENT_DEFAULT; MOMENT_ENTER, too, if only a part of
- * it loses something at entry. object and related are shown while
- * the call is under way. Returns false when nothing is to be recorded.
+ * Entry of a call. at, blocks: of the row, never DEFAULT. object and related are shown while the
+ * call is under way. Returns false when nothing is to be recorded.
  */
-static inline bool call_begin(struct call *call, enum hook_number hook, enum moment moment,
-			      const struct origin *origin, uint64_t object, uint64_t related)
+static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
+			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
+			      uint64_t related)
 {
 	struct thread *thread;
 
@@ -173,7 +165,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum mom
 	call->thread = thread;
 	call->origin = origin;
 	call->hook = hook;
-	call->moment = moment;
+	call->at = at;
 	call->number = ++thread->calls;
 	call->walked = false;
 	/* The floor comes before the clock: see struct slot. */
@@ -185,14 +177,14 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum mom
 	call_open(call, object, related);
 	if (call->owns_floor)
 		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
-	if (moment == MOMENT_WAITS || moment == MOMENT_SPLIT)
+	if (blocks != BLOCKS_NO)
 		call_show_waiting(call);
 	return true;
 }
 
 /*
  * The call is about to sleep for as long as it likes: nobody may wait for what it will publish.
- * The last thing before the real call of a row that WAITS or is SPLIT.
+ * The last thing before the real call of a row that blocks.
  */
 static inline void call_sleeps(struct call *call)
 {
@@ -216,7 +208,7 @@ static inline void call_returned(struct call *call)
 	call_note_return(call);
 	call->leave = clock_now_ordered();
 	call->thread->last = call->leave;
-	if (call->has_one_time && call->moment == MOMENT_LEAVE)
+	if (call->has_one_time && call->at == WHEN_RETURN)
 		call->enter = call->leave;
 }
 

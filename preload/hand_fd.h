@@ -2,27 +2,9 @@
 #ifndef HAND_FD_H
 #define HAND_FD_H
 
-/*
- * Descriptors as the bodies of hand_*.c have them: as the result of a call, and as a part of a
- * call that made or ended something else.
- */
+/* Descriptors as a part of a call that made or ended something else. */
 
-#include "hand.h"
-
-/* The call made one descriptor, or failed: its event and its end. Returns result. */
-static inline int fd_event(struct call *call, int result, const struct call_argument *arguments)
-{
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
-					       .operation = OPERATION_ALLOC,
-					       .moment = MOMENT_LEAVE,
-					       .failed = result < 0,
-					       .object = WORD(result),
-					       .size = 1,
-					       .result = WORD(result),
-					       .arguments = arguments });
-	call_end(call);
-	return result;
-}
+#include "effects.h"
 
 /* A descriptor came with related. */
 static inline void fd_gained(struct call *call, uint8_t part, int fd, uint64_t related,
@@ -43,6 +25,9 @@ static inline void fd_gained(struct call *call, uint8_t part, int fd, uint64_t r
  * too, in a part after this one. moment: ENTER, or HALF before a sleep.
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
+
+/* The part of that which is about a descriptor of shm_open's; nothing if it is none. */
+void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
 /* Notes that the descriptor is one of shm_open's. False if it is none, or beyond what is known. */
 bool fd_note_shm(struct call *call, int fd);

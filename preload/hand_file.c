@@ -1,264 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: descriptors. */
+/* Effects of descriptors. */
 #include "hand_fd.h"
 
 #include "sys.h"
 
 #include <linux/close_range.h>
-#include <stdarg.h>
 
-/* The mode is there only if the file may be made (open(2)). */
-#define TAKE_MODE(flags, mode)                                             \
-	do {                                                               \
-		if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) { \
-			va_list list;                                      \
-                                                                           \
-			va_start(list, flags);                             \
-			mode = va_arg(list, mode_t);                       \
-			va_end(list);                                      \
-		}                                                          \
-	} while (0)
-
-EXPORT int open(const char *path, int flags, ...)
+/*
+ * dup2 and dup3 close what the number stood for, in the same instant. Of equal descriptors nothing
+ * is gained, and the call is a use.
+ */
+void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
-	mode_t mode = 0;
-	int result;
-
-	TAKE_MODE(flags, mode);
-	BEGIN(open, MOMENT_WAITS, 0, 0, real.open(path, flags, mode))
-	call_sleeps(&call);
-	result = real.open(path, flags, mode);
-	call_returned(&call);
-	return fd_event(&call, result, ARGUMENTS(TEXT(path), HEX(flags), OCTAL(mode)));
-}
-
-EXPORT int open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-	int result;
-
-	TAKE_MODE(flags, mode);
-	BEGIN(open64, MOMENT_WAITS, 0, 0, real.open64(path, flags, mode))
-	call_sleeps(&call);
-	result = real.open64(path, flags, mode);
-	call_returned(&call);
-	return fd_event(&call, result, ARGUMENTS(TEXT(path), HEX(flags), OCTAL(mode)));
-}
-
-EXPORT int openat(int dirfd, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-	int result;
-
-	TAKE_MODE(flags, mode);
-	BEGIN(openat, MOMENT_WAITS, 0, 0, real.openat(dirfd, path, flags, mode))
-	call_sleeps(&call);
-	result = real.openat(dirfd, path, flags, mode);
-	call_returned(&call);
-	return fd_event(&call, result,
-			ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), OCTAL(mode)));
-}
-
-EXPORT int openat64(int dirfd, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-	int result;
-
-	TAKE_MODE(flags, mode);
-	BEGIN(openat64, MOMENT_WAITS, 0, 0, real.openat64(dirfd, path, flags, mode))
-	call_sleeps(&call);
-	result = real.openat64(dirfd, path, flags, mode);
-	call_returned(&call);
-	return fd_event(&call, result,
-			ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), OCTAL(mode)));
-}
-
-/* dup2 and dup3 close what the number stood for, in the same instant. */
-static void replaced_event(struct call *call, int oldfd, int newfd, int result)
-{
-	if (result >= 0 && oldfd != newfd)
+	if (oldfd == newfd) {
+		event->operation = OPERATION_USE;
+		event->size = 0;
+		return;
+	}
+	if (!event->failed)
 		fd_lost(call, MOMENT_ENTER, 1, newfd, 0);
+	event->object = event->result;
 }
 
-/* Equal descriptors: nothing was gained, and the call is a use. */
-static int duplicate_event(struct call *call, int oldfd, int newfd, int result,
-			   const struct call_argument *arguments)
+/* Both ends; each names the other as its peer, in the first of the values. */
+void fd_pair(struct call *call, struct call_event *event, const int *fds)
 {
-	replaced_event(call, oldfd, newfd, result);
-	if (oldfd != newfd)
-		return fd_event(call, result, arguments);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
-					       .operation = OPERATION_USE,
-					       .moment = MOMENT_LEAVE,
-					       .failed = result < 0,
-					       .object = WORD(newfd),
-					       .result = WORD(result),
-					       .arguments = arguments });
-	call_end(call);
-	return result;
+	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
+	struct call_event other = *event;
+
+	if (event->failed)
+		return;
+	for (int i = 1; i <= HOOK_ARGUMENTS_MAX && event->arguments[i - 1].kind; i++)
+		arguments[i] = event->arguments[i];
+	arguments[0].number = fds[0];
+	other.part = 1;
+	other.object = WORD(fds[1]);
+	other.arguments = arguments;
+	call_event(call, &other);
 }
 
-EXPORT int dup2(int oldfd, int newfd)
+/* The descriptor is gone unless it never was one: Linux gives it back even at EINTR and EIO. */
+void fd_closed(struct call *call, struct call_event *event, int fd)
 {
-	int result;
-
-	BEGIN(dup2, MOMENT_ENTER, newfd, 0, real.dup2(oldfd, newfd))
-	result = real.dup2(oldfd, newfd);
-	call_returned(&call);
-	return duplicate_event(&call, oldfd, newfd, result,
-			       ARGUMENTS(DECIMAL(oldfd), DECIMAL(newfd)));
-}
-
-EXPORT int dup3(int oldfd, int newfd, int flags)
-{
-	int result;
-
-	BEGIN(dup3, MOMENT_ENTER, newfd, 0, real.dup3(oldfd, newfd, flags))
-	result = real.dup3(oldfd, newfd, flags);
-	call_returned(&call);
-	return duplicate_event(&call, oldfd, newfd, result,
-			       ARGUMENTS(DECIMAL(oldfd), HEX(flags), DECIMAL(newfd)));
-}
-
-/*
- * The third argument is a number or a pointer, or not there: what came is passed on whole. Only the
- * commands that make a descriptor are recorded.
- */
-#define TAKE_WORD(command, word)             \
-	do {                                 \
-		va_list list;                \
-                                             \
-		va_start(list, command);     \
-		word = va_arg(list, void *); \
-		va_end(list);                \
-	} while (0)
-
-static bool duplicates(int command)
-{
-	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
-}
-
-/* flags: what dup3 would have been told for the same. */
-static int fcntl_event(struct call *call, int oldfd, int command, const void *least, int result)
-{
-	int flags = command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
-
-	return fd_event(call, result,
-			ARGUMENTS(DECIMAL(oldfd), DECIMAL((intptr_t)least), HEX(flags),
-				  DECIMAL(command)));
-}
-
-EXPORT int fcntl(int oldfd, int command, ...)
-{
-	void *word;
-	int result;
-
-	TAKE_WORD(command, word);
-	if (!duplicates(command)) {
-		real_ready();
-		return real.fcntl(oldfd, command, word);
-	}
-	BEGIN(fcntl, MOMENT_LEAVE, oldfd, 0, real.fcntl(oldfd, command, word))
-	result = real.fcntl(oldfd, command, word);
-	call_returned(&call);
-	return fcntl_event(&call, oldfd, command, word, result);
-}
-
-EXPORT int fcntl64(int oldfd, int command, ...)
-{
-	void *word;
-	int result;
-
-	TAKE_WORD(command, word);
-	if (!duplicates(command)) {
-		real_ready();
-		return real.fcntl64(oldfd, command, word);
-	}
-	BEGIN(fcntl64, MOMENT_LEAVE, oldfd, 0, real.fcntl64(oldfd, command, word))
-	result = real.fcntl64(oldfd, command, word);
-	call_returned(&call);
-	return fcntl_event(&call, oldfd, command, word, result);
-}
-
-/* Both ends; each names the other as its peer. */
-static int pipe_event(struct call *call, const int *fds, int result, int flags, bool with_flags)
-{
-	for (int end = 1; end >= 0; end--) {
-		int peer = result ? -1 : fds[!end];
-		const struct call_argument *arguments =
-			with_flags ? ARGUMENTS(DECIMAL(peer), HEX(flags), HEX(WORD(fds)))
-				   : ARGUMENTS(DECIMAL(peer), HEX(WORD(fds)));
-
-		if (result && end)
-			continue;
-		call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
-						       .operation = OPERATION_ALLOC,
-						       .moment = MOMENT_LEAVE,
-						       .part = (uint8_t)end,
-						       .failed = result != 0,
-						       .object = result ? 0 : WORD(fds[end]),
-						       .size = 1,
-						       .result = WORD(result),
-						       .arguments = arguments });
-	}
-	call_end(call);
-	return result;
-}
-
-EXPORT int pipe(int fds[2])
-{
-	int result;
-
-	BEGIN(pipe, MOMENT_LEAVE, 0, 0, real.pipe(fds))
-	result = real.pipe(fds);
-	call_returned(&call);
-	return pipe_event(&call, fds, result, 0, false);
-}
-
-EXPORT int pipe2(int fds[2], int flags)
-{
-	int result;
-
-	BEGIN(pipe2, MOMENT_LEAVE, 0, 0, real.pipe2(fds, flags))
-	result = real.pipe2(fds, flags);
-	call_returned(&call);
-	return pipe_event(&call, fds, result, flags, true);
-}
-
-/* A descriptor to be changed is used; only a new one is gained. */
-EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
-{
-	int result;
-
-	BEGIN(signalfd, MOMENT_LEAVE, fd, 0, real.signalfd(fd, mask, flags))
-	result = real.signalfd(fd, mask, flags);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_FD, .operation = fd == -1 ? OPERATION_ALLOC : OPERATION_USE,
-	      .moment = MOMENT_LEAVE, .failed = result < 0, .object = WORD(result), .size = 1,
-	      .result = WORD(result),
-	      .arguments = ARGUMENTS(HEX(flags), DECIMAL(fd), HEX(WORD(mask))));
-	call_end(&call);
-	return result;
-}
-
-/*
- * Closing. The descriptor is gone unless it never was one: Linux gives it back even at EINTR and
- * EIO.
- */
-EXPORT int close(int fd)
-{
-	int result;
-
-	BEGIN(close, MOMENT_ENTER, fd, 0, real.close(fd))
-	result = real.close(fd);
-	call_returned(&call);
-	if (result == 0 || call.error != EBADF)
-		fd_lost(&call, MOMENT_ENTER, 0, fd, 0);
-	else
-		EVENT(.resource = RESOURCE_FD, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
-		      .failed = true, .object = WORD(fd), .result = WORD(result));
-	call_end(&call);
-	return result;
+	event->failed = event->failed && call->error == EBADF;
+	if (!event->failed)
+		fd_lost_shm(call, MOMENT_ENTER, 1, fd, 0);
 }
 
 /*
@@ -347,29 +133,10 @@ static bool closes_range(unsigned int first, unsigned int last, int flags)
 	       !sys_close_range(~0u, ~0u, 0);
 }
 
-EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+void range_closes(struct call *call, struct call_event *event, unsigned int first,
+		  unsigned int last, int flags)
 {
-	int result;
-
-	BEGIN(close_range, MOMENT_ENTER, first, 0, real.close_range(first, last, flags))
+	(void)event;
 	if (closes_range(first, last, flags))
-		range_event(&call, first, last);
-	result = real.close_range(first, last, flags);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_FD, .operation = OPERATION_USE, .moment = MOMENT_ENTER,
-	      .failed = result != 0, .object = WORD(first), .result = WORD(result),
-	      .arguments = ARGUMENTS(DECIMAL(first), DECIMAL(last), HEX(flags)));
-	call_end(&call);
-	return result;
-}
-
-EXPORT void closefrom(int first)
-{
-	BEGIN(closefrom, MOMENT_ENTER, first, 0, real.closefrom(first))
-	range_event(&call, first > 0 ? (unsigned int)first : 0, ~0u);
-	real.closefrom(first);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_FD, .operation = OPERATION_USE, .moment = MOMENT_ENTER,
-	      .object = WORD(first), .arguments = ARGUMENTS(DECIMAL(first)));
-	call_end(&call);
+		range_event(call, first, last);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: how processes begin and end, and what becomes of their code. */
+/* Hooked by hand: how processes begin, and what becomes of their code; effects of the same. */
 #include "hand.h"
 
 #include "facts.h"
@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 
 /* Afterwards rules and modules may be stale, whether or not the call is recorded. */
-static int close_library(void *handle)
+int close_library(void *handle)
 {
 	int result = real.dlclose(handle);
 
@@ -20,20 +20,12 @@ static int close_library(void *handle)
 	return result;
 }
 
-/* Destructors run inside, and call hooked functions. */
-EXPORT int dlclose(void *handle)
+/* Destructors ran inside, and called hooked functions. */
+void library_closed(struct call *call, struct call_event *event)
 {
-	int result;
-
-	BEGIN(dlclose, MOMENT_WAITS, handle, 0, close_library(handle))
-	call_sleeps(&call);
-	result = close_library(handle);
-	call_returned(&call);
+	(void)call;
+	(void)event;
 	facts_tell_gone();
-	EVENT(.resource = RESOURCE_EVENT, .operation = OPERATION_END, .moment = MOMENT_LEAVE,
-	      .failed = result != 0, .object = WORD(handle), .result = WORD(result));
-	call_end(&call);
-	return result;
 }
 
 /*
@@ -41,16 +33,11 @@ EXPORT int dlclose(void *handle)
  * the next hook finds out by the fork mark and gives the child its own.
  */
 
-static pid_t child_event(struct call *call, pid_t pid, const struct call_argument *arguments)
+static pid_t child_event(struct call *call, pid_t pid)
 {
-	call_event(call, &(struct call_event){ .resource = RESOURCE_PROCESS,
-					       .operation = OPERATION_ALLOC,
-					       .moment = MOMENT_LEAVE,
-					       .failed = pid <= 0,
-					       .object = pid > 0 ? (uint64_t)pid : 0,
-					       .size = 1,
-					       .result = WORD(pid),
-					       .arguments = arguments });
+	call_event(call, &EVENT_OF(fork, .moment = MOMENT_LEAVE, .failed = pid <= 0,
+				   .object = pid > 0 ? (uint64_t)pid : 0, .size = 1,
+				   .result = WORD(pid)));
 	call_end(call);
 	return pid;
 }
@@ -59,134 +46,41 @@ EXPORT pid_t fork(void)
 {
 	pid_t pid;
 
-	BEGIN(fork, MOMENT_LEAVE, 0, 0, real.fork())
+	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, real.fork())
 	pid = real.fork();
 	if (!pid)
 		return pid;
 	call_returned(&call);
-	return child_event(&call, pid, NO_ARGUMENTS);
+	return child_event(&call, pid);
 }
 
 EXPORT pid_t _Fork(void)
 {
 	pid_t pid;
 
-	BEGIN(_Fork, MOMENT_LEAVE, 0, 0, real._Fork())
+	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, real._Fork())
 	pid = real._Fork();
 	if (!pid)
 		return pid;
 	call_returned(&call);
-	return child_event(&call, pid, NO_ARGUMENTS);
-}
-
-/* The spawned child is made by a system call of libc's own, and its pid need not be asked for. */
-static int spawn_event(struct call *call, int result, pid_t pid,
-		       const struct call_argument *arguments)
-{
-	call->error = result;
-	child_event(call, result ? 0 : pid, arguments);
-	return result;
-}
-
-EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
-		       const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *restrict attributes, char *const argv[],
-		       char *const envp[])
-{
-	pid_t own;
-	int result;
-
-	BEGIN(posix_spawn, MOMENT_LEAVE, 0, 0,
-	      real.posix_spawn(pid, path, actions, attributes, argv, envp))
-	result = real.posix_spawn(pid ? pid : &own, path, actions, attributes, argv, envp);
-	call_returned(&call);
-	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path), HEX(pid), HEX(actions), HEX(attributes), HEX(argv), HEX(envp)));
-}
-
-EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict path,
-			const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *restrict attributes, char *const argv[],
-			char *const envp[])
-{
-	pid_t own;
-	int result;
-
-	BEGIN(posix_spawnp, MOMENT_LEAVE, 0, 0,
-	      real.posix_spawnp(pid, path, actions, attributes, argv, envp))
-	result = real.posix_spawnp(pid ? pid : &own, path, actions, attributes, argv, envp);
-	call_returned(&call);
-	return spawn_event(&call, result, result ? 0 : pid ? *pid : own, ARGUMENTS(TEXT(path), HEX(pid), HEX(actions), HEX(attributes), HEX(argv), HEX(envp)));
+	return child_event(&call, pid);
 }
 
 /* A child is given back when its end was told, not when it was stopped or continued. */
-static pid_t wait_event(struct call *call, pid_t pid, int status,
-			const struct call_argument *arguments)
+void child_waited(struct call *call, struct call_event *event, const int *status,
+		  struct spare *spare)
 {
-	bool has_ended = pid > 0 && (WIFEXITED(status) || WIFSIGNALED(status));
+	pid_t pid = (pid_t)event->result;
 
-	if (has_ended)
-		life_tell_end(pid, status);
-	call_event(call,
-		   &(struct call_event){ .resource = RESOURCE_PROCESS,
-					 .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT,
-					 .moment = MOMENT_LEAVE,
-					 .failed = pid<0, .object = pid> 0 ? (uint64_t)pid : 0,
-					 .result = WORD(pid),
-					 .arguments = arguments });
-	call_end(call);
-	return pid;
-}
-
-EXPORT pid_t wait(int *status)
-{
-	int own = 0;
-	pid_t result;
-
-	BEGIN(wait, MOMENT_WAITS, 0, 0, real.wait(status))
-	call_sleeps(&call);
-	result = real.wait(status ? status : &own);
-	call_returned(&call);
-	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(HEX(own), HEX(status)));
-}
-
-EXPORT pid_t waitpid(pid_t pid, int *status, int options)
-{
-	int own = 0;
-	pid_t result;
-
-	BEGIN(waitpid, MOMENT_WAITS, pid, 0, real.waitpid(pid, status, options))
-	call_sleeps(&call);
-	result = real.waitpid(pid, status ? status : &own, options);
-	call_returned(&call);
-	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own), HEX(status)));
-}
-
-EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
-{
-	int own = 0;
-	pid_t result;
-
-	BEGIN(wait3, MOMENT_WAITS, 0, 0, real.wait3(status, options, usage))
-	call_sleeps(&call);
-	result = real.wait3(status ? status : &own, options, usage);
-	call_returned(&call);
-	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(HEX(options), HEX(own), HEX(status), HEX(usage)));
-}
-
-EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-	int own = 0;
-	pid_t result;
-
-	BEGIN(wait4, MOMENT_WAITS, pid, 0, real.wait4(pid, status, options, usage))
-	call_sleeps(&call);
-	result = real.wait4(pid, status ? status : &own, options, usage);
-	call_returned(&call);
-	own = result > 0 && status ? *status : own;
-	return wait_event(&call, result, own, ARGUMENTS(DECIMAL(pid), HEX(options), HEX(own), HEX(status), HEX(usage)));
+	(void)call;
+	if (pid > 0 && status)
+		spare->number = *status;
+	event->object = pid > 0 ? (uint64_t)pid : 0;
+	event->operation = OPERATION_WAIT;
+	if (pid <= 0 || !(WIFEXITED(spare->number) || WIFSIGNALED(spare->number)))
+		return;
+	event->operation = OPERATION_FREE;
+	life_tell_end(pid, spare->number);
 }
 
 /* As the other functions of waiting have it. */
@@ -209,31 +103,23 @@ static int status_of(const siginfo_t *info)
 	}
 }
 
-EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+static bool has_ended(const siginfo_t *info)
 {
-	siginfo_t own = { 0 };
-	const siginfo_t *said = info ? info : &own;
-	bool has_ended;
-	int result, status;
+	return info->si_pid && (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+				info->si_code == CLD_DUMPED);
+}
 
-	BEGIN(waitid, MOMENT_WAITS, id, 0, real.waitid(type, id, info, options))
-	call_sleeps(&call);
-	result = real.waitid(type, id, info ? info : &own, options);
-	call_returned(&call);
-	has_ended = !result && said->si_pid && !(options & WNOWAIT) &&
-		    (said->si_code == CLD_EXITED || said->si_code == CLD_KILLED ||
-		     said->si_code == CLD_DUMPED);
-	status = result ? 0 : status_of(said);
-	if (has_ended)
-		life_tell_end(said->si_pid, status);
-	EVENT(.resource = RESOURCE_PROCESS,
-	      .operation = has_ended ? OPERATION_FREE : OPERATION_WAIT, .moment = MOMENT_LEAVE,
-	      .failed = result != 0, .object = result ? 0 : WORD(said->si_pid),
-	      .result = WORD(result),
-	      .arguments = ARGUMENTS(DECIMAL(type), DECIMAL(id), HEX(options), HEX(status),
-				   HEX(info)));
-	call_end(&call);
-	return result;
+void child_told(struct call *call, struct call_event *event, const siginfo_t *info, int options,
+		struct spare *spare)
+{
+	(void)call;
+	event->operation = OPERATION_WAIT;
+	event->object = event->failed ? 0 : WORD(info->si_pid);
+	spare->number = event->failed ? 0 : status_of(info);
+	if (event->failed || options & WNOWAIT || !has_ended(info))
+		return;
+	event->operation = OPERATION_FREE;
+	life_tell_end(info->si_pid, spare->number);
 }
 
 /*
@@ -284,10 +170,10 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 		return origin.ip;
 	thread->vfork_return = 0;
 	thread->slot.open_count = thread->vfork_open;
-	if (call_begin(&call, HOOK_vfork, MOMENT_LEAVE, &origin, 0, 0)) {
+	if (call_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
 		call_returned(&call);
 		call.error = saved;
-		child_event(&call, pid, NO_ARGUMENTS);
+		child_event(&call, pid);
 	}
 	return origin.ip;
 }
@@ -327,7 +213,7 @@ static int clone_child(struct call *call, int (*start)(void *), void *stack, int
 
 EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
 {
-	bool is_thread = flags & CLONE_THREAD;
+	struct call_event event;
 	void *rest[3];
 	va_list list;
 	int result;
@@ -338,16 +224,17 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 	va_end(list);
 	if (shares_tls(flags) && !(flags & CLONE_VFORK))
 		life_seal(true);
-	BEGIN(clone, MOMENT_WAITS, 0, 0,
+	BEGIN(clone, WHEN_RETURN, BLOCKS_YES, 0, 0,
 	      real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
 	call_sleeps(&call);
 	result = clone_child(&call, start, stack, flags, argument, rest);
 	call_returned(&call);
-	EVENT(.resource = RESOURCE_PROCESS,
-	      .operation = is_thread ? OPERATION_USE : OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-	      .failed = result < 0, .object = result > 0 ? WORD(result) : 0, .size = 1,
-	      .result = WORD(result),
-	      .arguments = ARGUMENTS(HEX(flags), HEX(WORD(start)), HEX(stack), HEX(argument)));
+	event = EVENT_OF(clone, .moment = MOMENT_LEAVE, .failed = result < 0,
+			 .object = result > 0 ? WORD(result) : 0, .size = 1, .result = WORD(result),
+			 .arguments = VALUES_FOR(clone, HEX(flags), HEX(WORD(start)), HEX(stack),
+						 HEX(argument)));
+	only_used(&call, &event, flags & CLONE_THREAD);
+	call_event(&call, &event);
 	call_end(&call);
 	return result;
 }
@@ -357,159 +244,108 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
  * only if it failed.
  */
 
-static void exec_begins(struct call *call, const struct call_argument *arguments)
+void exec_begins(struct call *call, struct call_event *event)
 {
-	call->leave = call->enter;
-	call->error = 0;
-	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
-					       .operation = OPERATION_END,
-					       .moment = MOMENT_HALF,
-					       .part = 1,
-					       .arguments = arguments });
+	struct call_event half = *event;
+
+	half.moment = MOMENT_HALF;
+	half.part = 1;
+	call_event(call, &half);
 	life_note_end(true);
-	call_sleeps(call);
 }
 
-static int exec_failed(struct call *call, const struct call_argument *arguments)
+/* Whoever comes back from an exec has failed, whatever it says. */
+void exec_failed(struct call *call, struct call_event *event)
 {
+	(void)call;
 	life_note_end(false);
-	call_returned(call);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
-					       .operation = OPERATION_END,
-					       .moment = MOMENT_LEAVE,
-					       .failed = true,
-					       .result = WORD(-1),
-					       .arguments = arguments });
-	call_end(call);
-	return -1;
-}
-
-EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-	BEGIN(execve, MOMENT_SPLIT, 0, 0, real.execve(path, argv, envp))
-	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
-	real.execve(path, argv, envp);
-	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
-}
-
-EXPORT int execv(const char *path, char *const argv[])
-{
-	BEGIN(execv, MOMENT_SPLIT, 0, 0, real.execv(path, argv))
-	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv)));
-	real.execv(path, argv);
-	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv)));
-}
-
-EXPORT int execvp(const char *path, char *const argv[])
-{
-	BEGIN(execvp, MOMENT_SPLIT, 0, 0, real.execvp(path, argv))
-	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv)));
-	real.execvp(path, argv);
-	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv)));
-}
-
-EXPORT int execvpe(const char *path, char *const argv[], char *const envp[])
-{
-	BEGIN(execvpe, MOMENT_SPLIT, 0, 0, real.execvpe(path, argv, envp))
-	exec_begins(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
-	real.execvpe(path, argv, envp);
-	return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(argv), HEX(envp)));
-}
-
-EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-	BEGIN(fexecve, MOMENT_SPLIT, fd, 0, real.fexecve(fd, argv, envp))
-	exec_begins(&call, ARGUMENTS(DECIMAL(fd), HEX(argv), HEX(envp)));
-	real.fexecve(fd, argv, envp);
-	return exec_failed(&call, ARGUMENTS(DECIMAL(fd), HEX(argv), HEX(envp)));
-}
-
-EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
-{
-	BEGIN(execveat, MOMENT_SPLIT, dirfd, 0, real.execveat(dirfd, path, argv, envp, flags))
-	exec_begins(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), HEX(argv), HEX(envp)));
-	real.execveat(dirfd, path, argv, envp, flags);
-	return exec_failed(&call, ARGUMENTS(DECIMAL(dirfd), TEXT(path), HEX(flags), HEX(argv), HEX(envp)));
+	event->failed = true;
 }
 
 /*
  * The forms with a list of arguments are those with an array, as glibc has them, too. On the stack
  * as there: in vfork's child nothing else is safe.
  */
-#define LIST_MAX 1024
-
-struct list {
-	char *argv[LIST_MAX];
-	char *const *envp;
-};
-
-/* False if the list is longer than we can hold: E2BIG, as from the kernel. */
-static bool take_list(struct list *list, const char *first, va_list rest, bool with_environment)
+static size_t count_list(const char *first, va_list rest)
 {
-	unsigned int n = 0;
+	size_t count = 0;
 
-	list->argv[n] = (char *)(uintptr_t)first;
-	while (list->argv[n])
-		if (++n == LIST_MAX)
-			return false;
-		else
-			list->argv[n] = va_arg(rest, char *);
-	if (with_environment)
-		list->envp = va_arg(rest, char *const *);
-	return true;
+	for (const char *arg = first; arg; arg = va_arg(rest, const char *))
+		count++;
+	return count;
 }
 
-#define TAKE_LIST(list, arg, with_environment)                          \
-	do {                                                            \
-		va_list rest;                                           \
-		bool fits;                                              \
-                                                                        \
-		va_start(rest, arg);                                    \
-		fits = take_list(&(list), arg, rest, with_environment); \
-		va_end(rest);                                           \
-		if (!fits) {                                            \
-			errno = E2BIG;                                  \
-			return -1;                                      \
-		}                                                       \
+static void take_list(char **argv, const char *first, size_t count, va_list *rest)
+{
+	argv[0] = (char *)(uintptr_t)first;
+	for (size_t i = 1; first && i <= count; i++)
+		argv[i] = va_arg(*rest, char *);
+}
+
+/* The array, in the frame of whoever says so. then: what takes what stands behind the list. */
+#define TAKE_LIST(argv, arg, then)                                        \
+	do {                                                              \
+		size_t count;                                             \
+		va_list rest;                                             \
+                                                                          \
+		va_start(rest, arg);                                      \
+		count = count_list(arg, rest);                            \
+		va_end(rest);                                             \
+		(argv) = __builtin_alloca((count + 1) * sizeof(*(argv))); \
+		va_start(rest, arg);                                      \
+		take_list(argv, arg, count, &rest);                       \
+		then;                                                     \
+		va_end(rest);                                             \
 	} while (0)
+
+static int exec_event(struct call *call, const struct call_argument *arguments, int result)
+{
+	life_note_end(false);
+	call_returned(call);
+	call_event(call, &EVENT_OF(execl, .moment = MOMENT_LEAVE, .failed = true,
+				   .result = WORD(result), .arguments = arguments));
+	call_end(call);
+	return result;
+}
+
+static void exec_list_begins(struct call *call, const struct call_argument *arguments)
+{
+	exec_begins(call, &EVENT_OF(execl, .arguments = arguments));
+	call_sleeps(call);
+}
 
 EXPORT int execl(const char *path, const char *arg, ...)
 {
-	struct list list;
+	const struct call_argument *values = VALUES_FOR(execl, TEXT(path), HEX(arg));
+	char **argv;
 
-	TAKE_LIST(list, arg, false);
-	{
-		BEGIN(execl, MOMENT_SPLIT, 0, 0, real.execv(path, list.argv))
-		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-		real.execv(path, list.argv);
-		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-	}
+	TAKE_LIST(argv, arg, );
+	BEGIN(execl, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execv(path, argv))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execv(path, argv));
 }
 
 EXPORT int execlp(const char *path, const char *arg, ...)
 {
-	struct list list;
+	const struct call_argument *values = VALUES_FOR(execlp, TEXT(path), HEX(arg));
+	char **argv;
 
-	TAKE_LIST(list, arg, false);
-	{
-		BEGIN(execlp, MOMENT_SPLIT, 0, 0, real.execvp(path, list.argv))
-		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-		real.execvp(path, list.argv);
-		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-	}
+	TAKE_LIST(argv, arg, );
+	BEGIN(execlp, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execvp(path, argv))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execvp(path, argv));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
 {
-	struct list list;
+	const struct call_argument *values = VALUES_FOR(execle, TEXT(path), HEX(arg));
+	char *const *envp;
+	char **argv;
 
-	TAKE_LIST(list, arg, true);
-	{
-		BEGIN(execle, MOMENT_SPLIT, 0, 0, real.execve(path, list.argv, list.envp))
-		exec_begins(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-		real.execve(path, list.argv, list.envp);
-		return exec_failed(&call, ARGUMENTS(TEXT(path), HEX(arg)));
-	}
+	TAKE_LIST(argv, arg, envp = va_arg(rest, char *const *));
+	BEGIN(execle, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execve(path, argv, envp))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execve(path, argv, envp));
 }
 
 /* All that any option may read; what is not there is never looked at (prctl(2)). */
@@ -542,56 +378,13 @@ EXPORT int prctl(int option, ...)
 			life_seal(false);
 		return result;
 	}
-	BEGIN(prctl, MOMENT_LEAVE, 0, 0, real.prctl(option, a, b, c, d))
+	BEGIN(prctl, WHEN_RETURN, BLOCKS_NO, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
 	name = result ? NULL : (const char *)a;
-	EVENT(.resource = RESOURCE_THREAD, .operation = OPERATION_USE, .moment = MOMENT_LEAVE,
-	      .failed = result != 0, .object = call.thread->slot.pthread, .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT(name), DECIMAL(option)));
+	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,
+				    .object = call.thread->slot.pthread, .result = WORD(result),
+				    .arguments = VALUES_FOR(prctl, TEXT(name), DECIMAL(option))));
 	call_end(&call);
 	return result;
-}
-
-/* The ends: recorded before they happen, since they do not return. */
-
-static void end_event(struct call *call, const struct call_argument *arguments)
-{
-	call_returned(call);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_EVENT,
-					       .operation = OPERATION_END,
-					       .moment = MOMENT_ENTER,
-					       .arguments = arguments });
-	call_end(call);
-}
-
-#define END_BY(name)                                                             \
-	EXPORT __attribute__((noreturn)) void name(int status)                   \
-	{                                                                        \
-		const struct origin origin = CAPTURE_ORIGIN();                   \
-		struct call call;                                                \
-                                                                                 \
-		if (call_begin(&call, HOOK_##name, MOMENT_ENTER, &origin, 0, 0)) \
-			end_event(&call, ARGUMENTS(DECIMAL(status)));            \
-		life_note_end(true);                                             \
-		real_ready();                                                    \
-		real.name(status);                                               \
-		__builtin_unreachable();                                         \
-	}
-
-END_BY(exit)
-END_BY(_exit)
-END_BY(_Exit)
-END_BY(quick_exit)
-
-EXPORT __attribute__((noreturn)) void abort(void)
-{
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-
-	if (call_begin(&call, HOOK_abort, MOMENT_ENTER, &origin, 0, 0))
-		end_event(&call, NO_ARGUMENTS);
-	real_ready();
-	real.abort();
-	__builtin_unreachable();
 }

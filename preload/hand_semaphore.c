@@ -1,37 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: named semaphores, and the sets of System V. */
+/* Hooked by hand: operations on the sets of System V; and the effects of making one. */
 #include "hand.h"
 
-#include <stdarg.h>
-
 #include "sys.h"
-
-/* Mode and value are there only if the semaphore may be made (sem_open(3)). */
-EXPORT sem_t *sem_open(const char *name, int flags, ...)
-{
-	unsigned int value = 0;
-	mode_t mode = 0;
-	sem_t *result;
-
-	if (flags & O_CREAT) {
-		va_list list;
-
-		va_start(list, flags);
-		mode = va_arg(list, mode_t);
-		value = va_arg(list, unsigned int);
-		va_end(list);
-	}
-	BEGIN(sem_open, MOMENT_WAITS, 0, 0, real.sem_open(name, flags, mode, value))
-	call_sleeps(&call);
-	result = real.sem_open(name, flags, mode, value);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_SEMAPHORE, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-	      .failed = result == SEM_FAILED, .object = result == SEM_FAILED ? 0 : WORD(result),
-	      .size = 1, .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT(name), HEX(flags), OCTAL(mode), DECIMAL(value)));
-	call_end(&call);
-	return result;
-}
 
 /*
  * Whether semget is about to make a set, if it succeeds: with IPC_CREAT alone only the set itself
@@ -46,53 +17,23 @@ static bool makes_set(key_t key, int flags)
 	return flags & IPC_EXCL || (real.semget(key, 0, 0) < 0 && errno == ENOENT);
 }
 
-EXPORT int semget(key_t key, int count, int flags)
+void set_asked(struct call *call, struct call_event *event, key_t key, int flags,
+	       struct spare *spare)
 {
-	int result, error = errno;
-	bool made;
+	int error = *call->thread->error;
 
-	BEGIN(semget, MOMENT_LEAVE, 0, 0, real.semget(key, count, flags))
-	made = makes_set(key, flags);
-	errno = error;
-	result = real.semget(key, count, flags);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_SEMSET, .operation = made ? OPERATION_ALLOC : OPERATION_USE,
-	      .moment = MOMENT_LEAVE, .failed = result < 0, .object = result < 0 ? 0 : WORD(result),
-	      .size = 1, .result = WORD(result),
-	      .arguments = ARGUMENTS(HEX(key), DECIMAL(count), HEX(flags)));
-	call_end(&call);
-	return result;
+	(void)event;
+	spare->number = makes_set(key, flags);
+	*call->thread->error = error;
 }
 
-/* Fourth argument of semctl; who calls it defines it (semctl(2)). */
-union semun {
-	int value;
-	struct semid_ds *status;
-	unsigned short *values;
-	struct seminfo *limits;
-};
-
-EXPORT int semctl(int id, int number, int command, ...)
+void set_controlled(struct call *call, struct call_event *event, bool is_removed)
 {
-	union semun argument;
-	va_list list;
-	int result;
-	bool removed;
-
-	/* Where there is none, libc does not look at what we pass on. */
-	va_start(list, command);
-	argument = va_arg(list, union semun);
-	va_end(list);
-	BEGIN(semctl, MOMENT_ENTER, id, 0, real.semctl(id, number, command, argument))
-	result = real.semctl(id, number, command, argument);
-	call_returned(&call);
-	removed = command == IPC_RMID;
-	EVENT(.resource = RESOURCE_SEMSET, .operation = removed ? OPERATION_FREE : OPERATION_USE,
-	      .moment = removed ? MOMENT_ENTER : MOMENT_LEAVE, .failed = result < 0,
-	      .object = WORD(id), .result = WORD(result),
-	      .arguments = ARGUMENTS(DECIMAL(number), DECIMAL(command)));
-	call_end(&call);
-	return result;
+	(void)call;
+	if (is_removed)
+		event->moment = MOMENT_ENTER;
+	else
+		event->operation = OPERATION_USE;
 }
 
 /* Whether the program's list can be read before the kernel has said so. */
@@ -111,15 +52,19 @@ static bool can_read(const struct call *call, const struct sembuf *operations, s
 	return count != 0;
 }
 
-/* Posts never sleep, and so they happen at entry: before the return of those whom they wake. */
-static enum moment moment_of(const struct call *call, const struct sembuf *operations, size_t count)
+/*
+ * Posts never sleep, and so they happen at entry: before the return of those whom they wake. The
+ * floor stands from the entry on: only a list that may sleep gives it up.
+ */
+static void operations_begin(struct call *call, const struct sembuf *operations, size_t count)
 {
-	if (!can_read(call, operations, count))
-		return MOMENT_WAITS;
-	for (size_t i = 0; i < count; i++)
-		if (operations[i].sem_op <= 0)
-			return MOMENT_WAITS;
-	return MOMENT_ENTER;
+	bool may_sleep = !can_read(call, operations, count);
+
+	for (size_t i = 0; !may_sleep && i < count; i++)
+		may_sleep = operations[i].sem_op <= 0;
+	call->at = may_sleep ? WHEN_RETURN : WHEN_ENTRY;
+	if (may_sleep)
+		call_sleeps(call);
 }
 
 /* One part for each operation, the last one as part 0. */
@@ -135,17 +80,17 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;
 		int64_t number = done->sem_num, operation = done->sem_op;
 		const struct call_argument *arguments =
-			with_limit ? ARGUMENTS(DECIMAL(number), DECIMAL(operation), TIME(limit),
-					       HEX(operations), DECIMAL(count))
-				   : ARGUMENTS(DECIMAL(number), DECIMAL(operation), HEX(operations),
-					       DECIMAL(count));
+			with_limit ? VALUES_FOR(semtimedop, DECIMAL(number), DECIMAL(operation),
+						TIME(limit), HEX(operations), DECIMAL(count))
+				   : VALUES_FOR(semop, DECIMAL(number), DECIMAL(operation),
+						HEX(operations), DECIMAL(count));
 
 		call_event(call,
 			   &(struct call_event){
-				   .resource = RESOURCE_SEMSET,
-				   .operation = operation > 0 ? OPERATION_NOTIFY : OPERATION_WAIT,
-				   .moment = call->moment == MOMENT_ENTER ? MOMENT_ENTER
-									  : MOMENT_LEAVE,
+				   .resource = (enum resource)CLASS_OF_semop,
+				   .operation = operation > 0 ? OPERATION_NOTIFY
+							      : (enum operation)DOES_semop,
+				   .moment = call->at == WHEN_ENTRY ? MOMENT_ENTER : MOMENT_LEAVE,
 				   .part = i == count ? 0 : (uint8_t)(i < 255 ? i : 255),
 				   .failed = result != 0,
 				   .object = WORD(id),
@@ -155,15 +100,12 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	}
 }
 
-/* The floor stands from the entry on: only a list that may sleep gives it up. */
 EXPORT int semop(int id, struct sembuf *operations, size_t count)
 {
 	int result;
 
-	BEGIN(semop, MOMENT_SPLIT, id, 0, real.semop(id, operations, count))
-	call.moment = moment_of(&call, operations, count);
-	if (call.moment == MOMENT_WAITS)
-		call_sleeps(&call);
+	BEGIN(semop, WHEN_BOTH, BLOCKS_YES, id, 0, real.semop(id, operations, count))
+	operations_begin(&call, operations, count);
 	result = real.semop(id, operations, count);
 	call_returned(&call);
 	tell_operations(&call, id, operations, count, result, NULL, false);
@@ -175,10 +117,8 @@ EXPORT int semtimedop(int id, struct sembuf *operations, size_t count, const str
 {
 	int result;
 
-	BEGIN(semtimedop, MOMENT_SPLIT, id, 0, real.semtimedop(id, operations, count, limit))
-	call.moment = moment_of(&call, operations, count);
-	if (call.moment == MOMENT_WAITS)
-		call_sleeps(&call);
+	BEGIN(semtimedop, WHEN_BOTH, BLOCKS_YES, id, 0, real.semtimedop(id, operations, count, limit))
+	operations_begin(&call, operations, count);
 	result = real.semtimedop(id, operations, count, limit);
 	call_returned(&call);
 	tell_operations(&call, id, operations, count, result, limit, true);

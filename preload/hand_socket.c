@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: sockets, their addresses, and the descriptors that come through them. */
+/*
+ * Effects of sockets: their addresses. Hooked by hand: messages that bring descriptors.
+ */
+#include "hand.h"
 #include "hand_fd.h"
 
 #include "sys.h"
@@ -8,13 +11,6 @@
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sys/un.h>
-
-/* Addresses as text: a path, @name, 127.0.0.1:80, [::1]:80. */
-
-struct address_text {
-	char family[24];
-	char text[sizeof(struct sockaddr_un) + 8];
-};
 
 /* What an address may be; the program's may lie anywhere and be cut short. */
 union address {
@@ -29,7 +25,7 @@ union address {
 
 static char *put_text(char *to, const char *text)
 {
-	return to + plain_copy(to, text, 24) - 1;
+	return to + plain_copy(to, text, ADDRESS_FAMILY_MAX) - 1;
 }
 
 /* The name of an abstract socket begins with a NUL, and may hold more of them. */
@@ -115,7 +111,7 @@ static void put_packet(char *to, const struct sockaddr_ll *address)
 }
 
 /* An address of length bytes; NULL or a short one gives empty texts. */
-static void describe(struct address_text *to, const struct sockaddr *given, size_t length)
+static void describe(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };
 
@@ -161,113 +157,35 @@ static bool can_read(const struct sockaddr *address, size_t length)
 	       sys_is_readable(bytes + length - 8);
 }
 
-static int address_event(struct call *call, int sockfd, const struct sockaddr *address,
-			 socklen_t length, int result)
+void address_known(struct call *call, struct call_event *event, const struct sockaddr *address,
+		   socklen_t length, struct spare *spare)
 {
-	struct address_text text = { "", "" };
-
-	if (!result || can_read(address, length))
-		describe(&text, address, length);
-	call_event(call, &(struct call_event){
-				 .resource = RESOURCE_FD,
-				 .operation = OPERATION_USE,
-				 .moment = MOMENT_LEAVE,
-				 .failed = result != 0,
-				 .object = WORD(sockfd),
-				 .result = WORD(result),
-				 .arguments = ARGUMENTS(TEXT(text.family), TEXT(text.text),
-							DECIMAL(length)) });
-	call_end(call);
-	return result;
-}
-
-EXPORT int bind(int sockfd, __CONST_SOCKADDR_ARG address, socklen_t length)
-{
-	int result;
-
-	BEGIN(bind, MOMENT_LEAVE, sockfd, 0, real.bind(sockfd, address, length))
-	result = real.bind(sockfd, address, length);
-	call_returned(&call);
-	return address_event(&call, sockfd, address.__sockaddr__, length, result);
-}
-
-EXPORT int connect(int sockfd, __CONST_SOCKADDR_ARG address, socklen_t length)
-{
-	int result;
-
-	BEGIN(connect, MOMENT_WAITS, sockfd, 0, real.connect(sockfd, address, length))
-	call_sleeps(&call);
-	result = real.connect(sockfd, address, length);
-	call_returned(&call);
-	return address_event(&call, sockfd, address.__sockaddr__, length, result);
+	(void)call;
+	describe(spare, !event->failed || can_read(address, length) ? address : NULL, length);
 }
 
 /*
  * The peer is said if the program asked for it: to ask the kernel in its place could be what a
- * sandbox kills it for. room: how much the program has for the address.
+ * sandbox kills it for. Notes how much the program has for the address.
  */
-static size_t room_for(const struct sockaddr *address, const socklen_t *length)
+void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
+		const socklen_t *length, struct spare *spare)
 {
-	return address && sys_is_readable(length) ? *length : 0;
+	(void)call;
+	(void)event;
+	spare->word = address && sys_is_readable(length) ? *length : 0;
 }
 
-static void describe_peer(struct address_text *to, const struct sockaddr *address, size_t room,
-			  const socklen_t *length, int result)
+void peer_known(struct call *call, struct call_event *event, const struct sockaddr *address,
+		const socklen_t *length, struct spare *spare)
 {
-	if (result < 0 || !address || !room)
-		address = NULL;
-	describe(to, address, !address ? 0 : *length < room ? *length : room);
-}
+	size_t room = spare->word;
 
-EXPORT int accept(int sockfd, __SOCKADDR_ARG address, socklen_t *restrict length)
-{
-	struct address_text peer;
-	size_t room;
-	int result;
-
-	BEGIN(accept, MOMENT_WAITS, sockfd, 0, real.accept(sockfd, address, length))
-	room = room_for(address.__sockaddr__, length);
-	call_sleeps(&call);
-	result = real.accept(sockfd, address, length);
-	call_returned(&call);
-	describe_peer(&peer, address.__sockaddr__, room, length, result);
-	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text), HEX(length)));
-}
-
-EXPORT int accept4(int sockfd, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
-{
-	struct address_text peer;
-	size_t room;
-	int result;
-
-	BEGIN(accept4, MOMENT_WAITS, sockfd, 0, real.accept4(sockfd, address, length, flags))
-	room = room_for(address.__sockaddr__, length);
-	call_sleeps(&call);
-	result = real.accept4(sockfd, address, length, flags);
-	call_returned(&call);
-	describe_peer(&peer, address.__sockaddr__, room, length, result);
-	return fd_event(&call, result, ARGUMENTS(DECIMAL(sockfd), TEXT(peer.text), HEX(flags), HEX(length)));
-}
-
-/* Both ends; each names the other as its peer. */
-EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
-{
-	int result;
-
-	BEGIN(socketpair, MOMENT_LEAVE, 0, 0, real.socketpair(domain, type, protocol, fds))
-	result = real.socketpair(domain, type, protocol, fds);
-	call_returned(&call);
-	for (int end = result ? 0 : 1; end >= 0; end--) {
-		int peer = result ? -1 : fds[!end];
-
-		EVENT(.resource = RESOURCE_FD, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-		      .part = (uint8_t)end, .failed = result != 0,
-		      .object = result ? 0 : WORD(fds[end]), .size = 1, .result = WORD(result),
-		      .arguments = ARGUMENTS(DECIMAL(peer), HEX(domain), HEX(type), HEX(protocol),
-				     HEX(fds)));
-	}
-	call_end(&call);
-	return result;
+	(void)call;
+	if (event->failed || !address || !room)
+		describe(spare, NULL, 0);
+	else
+		describe(spare, address, *length < room ? *length : room);
 }
 
 /* Descriptors that come with messages (SCM_RIGHTS). */
@@ -334,10 +252,10 @@ EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 	count = all_passed(message);
 	if (!count)
 		return result;
-	BEGIN(recvmsg, MOMENT_LEAVE, sockfd, 0, result)
+	BEGIN(recvmsg, WHEN_RETURN, BLOCKS_NO, sockfd, 0, result)
 	call_returned(&call);
 	passed_event(&call, message, count,
-		     ARGUMENTS(DECIMAL(sockfd), HEX(flags), HEX(message)));
+		     VALUES_FOR(recvmsg, DECIMAL(sockfd), HEX(flags), HEX(message)));
 	call_end(&call);
 	return result;
 }
@@ -354,12 +272,12 @@ EXPORT int recvmmsg(int sockfd, struct mmsghdr *messages, unsigned int count, in
 		left += all_passed(&messages[i].msg_hdr);
 	if (!left)
 		return result;
-	BEGIN(recvmmsg, MOMENT_LEAVE, sockfd, 0, result)
+	BEGIN(recvmmsg, WHEN_RETURN, BLOCKS_NO, sockfd, 0, result)
 	call_returned(&call);
 	for (int i = 0; i < result; i++)
 		left = passed_event(&call, &messages[i].msg_hdr, left,
-				    ARGUMENTS(DECIMAL(sockfd), HEX(flags), HEX(messages),
-					      DECIMAL(count), HEX(timeout)));
+				    VALUES_FOR(recvmmsg, DECIMAL(sockfd), HEX(flags),
+					       HEX(messages), DECIMAL(count), HEX(timeout)));
 	call_end(&call);
 	return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: streams and directories. The FILE or DIR is part 0, the descriptor that came or
- * goes with it part 1.
+ * Effects of streams and directories. The FILE or DIR is part 0, the descriptor that came or goes
+ * with it part 1.
  */
 #include "hand_fd.h"
 
@@ -20,85 +20,37 @@ static int fileno_of(const struct call *call, FILE *stream)
 	return fd;
 }
 
-static FILE *stream_event(struct call *call, FILE *result, const struct call_argument *arguments)
+void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 {
-	int fd = result ? fileno_of(call, result) : -1;
+	int fd = stream ? fileno_of(call, stream) : -1;
 
 	if (fd >= 0)
-		fd_gained(call, 1, fd, WORD(result), arguments);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_FILE,
-					       .operation = OPERATION_ALLOC,
-					       .moment = MOMENT_LEAVE,
-					       .failed = !result,
-					       .object = WORD(result),
-					       .size = 1,
-					       .result = WORD(result),
-					       .arguments = arguments });
-	call_end(call);
-	return result;
+		fd_gained(call, 1, fd, WORD(stream), event->arguments);
 }
 
-EXPORT FILE *fopen(const char *path, const char *mode)
+/* Before it goes: afterwards nobody knows. */
+void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
-	FILE *result;
-
-	BEGIN(fopen, MOMENT_WAITS, 0, 0, real.fopen(path, mode))
-	call_sleeps(&call);
-	result = real.fopen(path, mode);
-	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode)));
+	(void)event;
+	spare->number = fileno_of(call, stream);
 }
 
-EXPORT FILE *fopen64(const char *path, const char *mode)
+/* fclose gives both back whatever it returns (POSIX); a stream in memory has no descriptor. */
+void stream_closed(struct call *call, struct call_event *event, int fd)
 {
-	FILE *result;
-
-	BEGIN(fopen64, MOMENT_WAITS, 0, 0, real.fopen64(path, mode))
-	call_sleeps(&call);
-	result = real.fopen64(path, mode);
-	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode)));
-}
-
-EXPORT FILE *tmpfile(void)
-{
-	FILE *result;
-
-	BEGIN(tmpfile, MOMENT_WAITS, 0, 0, real.tmpfile())
-	call_sleeps(&call);
-	result = real.tmpfile();
-	call_returned(&call);
-	return stream_event(&call, result, NO_ARGUMENTS);
-}
-
-EXPORT FILE *tmpfile64(void)
-{
-	FILE *result;
-
-	BEGIN(tmpfile64, MOMENT_WAITS, 0, 0, real.tmpfile64())
-	call_sleeps(&call);
-	result = real.tmpfile64();
-	call_returned(&call);
-	return stream_event(&call, result, NO_ARGUMENTS);
-}
-
-EXPORT FILE *popen(const char *command, const char *mode)
-{
-	FILE *result;
-
-	BEGIN(popen, MOMENT_WAITS, 0, 0, real.popen(command, mode))
-	call_sleeps(&call);
-	result = real.popen(command, mode);
-	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(command), TEXT(mode)));
+	event->related = WORD(fd);
+	fd_lost(call, MOMENT_ENTER, 1, fd, event->object);
 }
 
 /*
  * freopen and pclose give the stream back before they sleep, whatever becomes of them (POSIX):
  * said in a first half. The descriptor has the part after the stream's.
  */
-static void stream_lost(struct call *call, uint8_t part, FILE *stream, int fd)
+void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint8_t part)
 {
+	int fd = fileno_of(call, stream);
+
+	(void)event;
 	fd_lost(call, MOMENT_HALF, part + 1, fd, WORD(stream));
 	call_event(call, &(struct call_event){ .resource = RESOURCE_FILE,
 					       .operation = OPERATION_FREE,
@@ -106,97 +58,27 @@ static void stream_lost(struct call *call, uint8_t part, FILE *stream, int fd)
 					       .part = part,
 					       .object = WORD(stream),
 					       .related = WORD(fd) });
-	call_sleeps(call);
 }
 
-EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
+void directory_opened(struct call *call, struct call_event *event, DIR *directory)
 {
-	FILE *result;
-
-	BEGIN(freopen, MOMENT_SPLIT, stream, 0, real.freopen(path, mode, stream))
-	stream_lost(&call, 2, stream, fileno_of(&call, stream));
-	result = real.freopen(path, mode, stream);
-	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode), HEX(stream)));
+	if (directory)
+		fd_gained(call, 1, real.dirfd(directory), WORD(directory), event->arguments);
 }
 
-EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
+void directory_asked(struct call *call, struct call_event *event, DIR *directory,
+		     struct spare *spare)
 {
-	FILE *result;
-
-	BEGIN(freopen64, MOMENT_SPLIT, stream, 0, real.freopen64(path, mode, stream))
-	stream_lost(&call, 2, stream, fileno_of(&call, stream));
-	result = real.freopen64(path, mode, stream);
-	call_returned(&call);
-	return stream_event(&call, result, ARGUMENTS(TEXT(path), TEXT(mode), HEX(stream)));
-}
-
-EXPORT int pclose(FILE *stream)
-{
-	int result;
-
-	BEGIN(pclose, MOMENT_SPLIT, stream, 0, real.pclose(stream))
-	stream_lost(&call, 1, stream, fileno_of(&call, stream));
-	result = real.pclose(stream);
-	call_returned(&call);
-	EVENT(.resource = RESOURCE_FILE, .operation = OPERATION_WAIT, .moment = MOMENT_LEAVE,
-	      .failed = result == -1, .object = WORD(stream), .result = WORD(result));
-	call_end(&call);
-	return result;
-}
-
-/* fclose gives both back whatever it returns (POSIX); a stream in memory has no descriptor. */
-EXPORT int fclose(FILE *stream)
-{
-	int fd, result;
-
-	BEGIN(fclose, MOMENT_ENTER, stream, 0, real.fclose(stream))
-	fd = fileno_of(&call, stream);
-	result = real.fclose(stream);
-	call_returned(&call);
-	fd_lost(&call, MOMENT_ENTER, 1, fd, WORD(stream));
-	EVENT(.resource = RESOURCE_FILE, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
-	      .object = WORD(stream), .related = WORD(fd), .result = WORD(result));
-	call_end(&call);
-	return result;
-}
-
-EXPORT DIR *opendir(const char *path)
-{
-	DIR *result;
-
-	BEGIN(opendir, MOMENT_WAITS, 0, 0, real.opendir(path))
-	call_sleeps(&call);
-	result = real.opendir(path);
-	call_returned(&call);
-	if (result)
-		fd_gained(&call, 1, real.dirfd(result), WORD(result), ARGUMENTS(TEXT(path)));
-	EVENT(.resource = RESOURCE_DIRECTORY, .operation = OPERATION_ALLOC, .moment = MOMENT_LEAVE,
-	      .failed = !result, .object = WORD(result), .size = 1, .result = WORD(result),
-	      .arguments = ARGUMENTS(TEXT(path)));
-	call_end(&call);
-	return result;
-}
-
-static int dirfd_of(DIR *directory)
-{
+	(void)call;
+	(void)event;
 	FORGET_NONNULL(directory);
-	return directory ? real.dirfd(directory) : -1;
+	spare->number = directory ? real.dirfd(directory) : -1;
 }
 
 /* Whatever it returns, unless there was nothing to close. */
-EXPORT int closedir(DIR *directory)
+void directory_closed(struct call *call, struct call_event *event, int fd)
 {
-	int fd, result;
-
-	BEGIN(closedir, MOMENT_ENTER, directory, 0, real.closedir(directory))
-	fd = dirfd_of(directory);
-	result = real.closedir(directory);
-	call_returned(&call);
-	fd_lost(&call, MOMENT_ENTER, 1, fd, WORD(directory));
-	EVENT(.resource = RESOURCE_DIRECTORY, .operation = OPERATION_FREE, .moment = MOMENT_ENTER,
-	      .failed = fd < 0, .object = WORD(directory), .related = WORD(fd),
-	      .result = WORD(result));
-	call_end(&call);
-	return result;
+	event->related = WORD(fd);
+	event->failed = fd < 0;
+	fd_lost(call, MOMENT_ENTER, 1, fd, event->object);
 }

@@ -78,8 +78,8 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 	if (birth && result)
 		birth_leave(birth);
 	call->error = error;
-	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-					       .operation = OPERATION_ALLOC,
+	call_event(call, &(struct call_event){ .resource = (enum resource)CLASS_OF_pthread_create,
+					       .operation = (enum operation)DOES_pthread_create,
 					       .moment = MOMENT_LEAVE,
 					       .failed = result != 0,
 					       .object = result ? 0 : WORD(*thread),
@@ -136,7 +136,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	struct birth *birth;
 	int result;
 
-	BEGIN(pthread_create, MOMENT_LEAVE, 0, 0,
+	BEGIN(pthread_create, WHEN_RETURN, BLOCKS_NO, 0, 0,
 	      create_unseen(thread, attributes, start, argument))
 	birth = expect_birth(&call, attributes, argument);
 	if (birth)
@@ -146,7 +146,8 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	call_returned(&call);
 	return created(
 		&call, birth, thread, result, result, is_detached(attributes),
-		ARGUMENTS(HEX(thread), HEX(WORD(attributes)), HEX(WORD(start)), HEX(argument)));
+		VALUES_FOR(pthread_create, HEX(thread), HEX(WORD(attributes)), HEX(WORD(start)),
+			   HEX(argument)));
 }
 
 /* glibc makes it by its own pthread_create, which we do not see. */
@@ -155,7 +156,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	struct birth *birth;
 	int result;
 
-	BEGIN(thrd_create, MOMENT_LEAVE, 0, 0, create_unseen_c11(thread, start, argument))
+	BEGIN(thrd_create, WHEN_RETURN, BLOCKS_NO, 0, 0, create_unseen_c11(thread, start, argument))
 	birth = expect_birth(&call, NULL, argument);
 	if (birth)
 		birth->start_c11 = start;
@@ -163,65 +164,32 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 				  birth ? birth : argument);
 	call_returned(&call);
 	return created(&call, birth, thread, result, c11_error(result), false,
-		       ARGUMENTS(HEX(thread), HEX(WORD(start)), HEX(argument)));
+		       VALUES_FOR(thrd_create, HEX(thread), HEX(WORD(start)), HEX(argument)));
 }
 
 /*
  * A join gives its thread back at entry, since another one may be made with the same handle before
  * we are back; published before the sleep. Where the join was refused the thread is still there.
  */
-static void join_sleeps(struct call *call, pthread_t thread)
+void thread_goes(struct call *call, struct call_event *event, uint64_t thread)
 {
+	(void)event;
 	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
 					       .operation = OPERATION_FREE,
 					       .moment = MOMENT_HALF,
 					       .part = 1,
-					       .object = WORD(thread) });
-	call_sleeps(call);
+					       .object = thread });
 }
 
-static int joined(struct call *call, pthread_t thread, int result, int error,
-		  const struct call_argument *arguments)
+void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 {
-	call->error = error;
-	if (result && error != ESRCH)
+	if (event->failed && call->error != ESRCH)
 		call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
 						       .operation = OPERATION_ALLOC,
 						       .moment = MOMENT_LEAVE,
 						       .part = 2,
-						       .object = WORD(thread),
+						       .object = thread,
 						       .size = 1 });
-	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-					       .operation = OPERATION_WAIT,
-					       .moment = MOMENT_LEAVE,
-					       .failed = result != 0,
-					       .object = WORD(thread),
-					       .result = WORD(result),
-					       .arguments = arguments });
-	call_end(call);
-	return result;
-}
-
-EXPORT int pthread_join(pthread_t thread, void **value)
-{
-	int result;
-
-	BEGIN(pthread_join, MOMENT_SPLIT, thread, 0, real.pthread_join(thread, value))
-	join_sleeps(&call, thread);
-	result = real.pthread_join(thread, value);
-	call_returned(&call);
-	return joined(&call, thread, result, result, ARGUMENTS(HEX(value)));
-}
-
-EXPORT int thrd_join(thrd_t thread, int *value)
-{
-	int result;
-
-	BEGIN(thrd_join, MOMENT_SPLIT, thread, 0, real.thrd_join(thread, value))
-	join_sleeps(&call, thread);
-	result = real.thrd_join(thread, value);
-	call_returned(&call);
-	return joined(&call, thread, result, c11_error(result), ARGUMENTS(HEX(value)));
 }
 
 /*
@@ -234,11 +202,8 @@ static void end_call(struct call *call, const struct call_argument *arguments)
 	struct thread *thread = call->thread;
 
 	call_returned(call);
-	call_event(call, &(struct call_event){ .resource = RESOURCE_THREAD,
-					       .operation = OPERATION_END,
-					       .moment = MOMENT_ENTER,
-					       .object = thread->slot.pthread,
-					       .arguments = arguments });
+	call_event(call, &EVENT_OF(pthread_exit, .moment = MOMENT_ENTER,
+				   .object = thread->slot.pthread, .arguments = arguments));
 	call_end(call);
 	if (thread != thread_self)
 		return;
@@ -251,8 +216,8 @@ EXPORT __attribute__((noreturn)) void pthread_exit(void *value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (call_begin(&call, HOOK_pthread_exit, MOMENT_ENTER, &origin, 0, 0))
-		end_call(&call, ARGUMENTS(HEX(value)));
+	if (call_begin(&call, HOOK_pthread_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+		end_call(&call, VALUES_FOR(pthread_exit, HEX(value)));
 	real_ready();
 	real.pthread_exit(value);
 	__builtin_unreachable();
@@ -263,8 +228,8 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (call_begin(&call, HOOK_thrd_exit, MOMENT_ENTER, &origin, 0, 0))
-		end_call(&call, ARGUMENTS(DECIMAL(value)));
+	if (call_begin(&call, HOOK_thrd_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+		end_call(&call, VALUES_FOR(thrd_exit, DECIMAL(value)));
 	real_ready();
 	real.thrd_exit(value);
 	__builtin_unreachable();

@@ -108,13 +108,8 @@ struct name {
 };
 
 static const struct name names[] = {
-#define HOOK(name, ...)		{ #name, (void **)&real.name },
-#define HOOK_VOID(name, ...)	{ #name, (void **)&real.name },
-#define HOOK_BY_HAND(name, ...) { #name, (void **)&real.name },
+#define HOOK(name, ...) { #name, (void **)&real.name },
 #include "hooks.def"
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
 	{ "dirfd", (void **)&real.dirfd },
 	{ "fileno", (void **)&real.fileno },
 	{ "mallinfo2", (void **)&real.mallinfo2 },

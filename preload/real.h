@@ -59,13 +59,8 @@ void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
 struct real {
-#define HOOK(name, ...)		__typeof__(name) *name;
-#define HOOK_VOID(name, ...)	__typeof__(name) *name;
-#define HOOK_BY_HAND(name, ...) __typeof__(name) *name;
+#define HOOK(name, ...) __typeof__(name) *name;
 #include "hooks.def"
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
 	/* not hooked, only used */
 	__typeof__(dirfd) *dirfd;
 	__typeof__(fileno) *fileno;

@@ -22,9 +22,7 @@ static inline int c11_error(int result)
 					 : 0;
 }
 
-/* An argument list as it stands in hooks.def, as values. */
-#define ARGUMENTS(...) ((const struct call_argument[]){ __VA_ARGS__, { .kind = ARGUMENT_NONE } })
-#define NO_ARGUMENTS   NULL
+/* Values as they stand in hooks.def. */
 #define DECIMAL(name)                                               \
 	{                                                           \
 		.kind = ARGUMENT_DECIMAL, .number = (int64_t)(name) \

@@ -107,7 +107,7 @@ static int note_exec(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = event->function->hook;
 	const char *path;
 
-	if (!hook || hook->resource != RESOURCE_EVENT || hook_moment(hook) != MOMENT_SPLIT ||
+	if (!hook || hook->resource != RESOURCE_EVENT || hook_blocks(hook) != BLOCKS_GIVES_BACK_FIRST ||
 	    hook->operation != OPERATION_END)
 		return 0;
 	path = event_argument(event, "path");
@@ -219,10 +219,7 @@ static const struct hook *hook_named(const char *name)
 /* What a call under way may be waiting in. An exec or exit that does not return is no wait. */
 static bool may_block(const struct hook *hook)
 {
-	enum moment moment = hook_moment(hook);
-
-	return (moment == MOMENT_WAITS || moment == MOMENT_SPLIT) &&
-	       hook->operation != OPERATION_END;
+	return hook_may_sleep(hook) && hook->operation != OPERATION_END;
 }
 
 static int note_open(struct summary *summary, const struct event *event, struct error *err)

@@ -96,9 +96,7 @@ static const unsigned char waits[RESOURCE_COUNT] = {
 /* False: it is no wait, or its time is in that of the call around it. */
 static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *wait)
 {
-	enum moment moment = hook ? hook_moment(hook) : MOMENT_DEFAULT;
-
-	if ((moment != MOMENT_WAITS && moment != MOMENT_SPLIT) || !waits[hook->resource])
+	if (!hook || !hook_may_sleep(hook) || !waits[hook->resource])
 		return false;
 	*wait = (enum thread_wait)(waits[hook->resource] - 1);
 	return *wait != THREAD_WAIT_OTHER || depth == 0;

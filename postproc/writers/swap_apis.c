@@ -33,8 +33,8 @@ struct parameter {
 /* What a hook's row says in C, and hook_table.h leaves to the stubs. */
 struct prototype {
 	char result;
-	const char *object, *size; /* the expressions as they stand there, "" by hand */
 	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* a nameless one ends the list */
+	const char *of, *makes, *size; /* the expressions of these columns; NULL: none */
 };
 
 /* clang-format off */
@@ -56,20 +56,42 @@ struct prototype {
 #define LIST_10(t, n, ...)	   { #n, LETTER(t) }, LIST_8(__VA_ARGS__)
 #define LIST_12(t, n, ...)	   { #n, LETTER(t) }, LIST_10(__VA_ARGS__)
 
-#define HOOK(fn, type, parameters, res, op, object, size, ...)                                    \
-	[HOOK_##fn] = { LETTER(type), #object, #size, { LIST(parameters) } },
-#define HOOK_VOID(fn, parameters, res, op, object, size, ...)                                     \
-	[HOOK_##fn] = { 'v', #object, #size, { LIST(parameters) } },
-#define HOOK_BY_HAND(fn, type, parameters, ...)                                                   \
-	[HOOK_##fn] = { LETTER(type), "", "", { LIST(parameters) } },
+#define OF(expression)	  .of = #expression,
+#define MAKES(expression) .makes = #expression,
+#define SIZE(expression)  .size = #expression,
+#define WITH(object)
+#define RELATED(number)
+#define VALUES(...)
+#define AT(when)
+#define BLOCKS(how)
+#define RECORDS_IF(condition)
+#define FAILS_IF(condition)
+#define BEFORE(...)
+#define AFTER(...)
+#define REAL(...)
+#define HOOK(fn, type, list, class, op, returns, ...)                                             \
+	[HOOK_##fn] = { .result = LETTER(type), .parameters = { LIST(list) }, __VA_ARGS__ },
+#define HOOK_VOID(fn, list, class, op, ...)                                                       \
+	[HOOK_##fn] = { .result = 'v', .parameters = { LIST(list) }, __VA_ARGS__ },
+#define HOOK_LAST HOOK_VOID
 static const struct prototype prototypes[HOOK_COUNT] = {
 #include "hooks.def"
-	[HOOK_holdtrace_gained] = { 'v', "object", "size", { { "object", 'p' }, { "size", 'x' } } },
-	[HOOK_holdtrace_lost] = { 'v', "object", "", { { "object", 'p' } } },
+	[HOOK_holdtrace_gained] = { 'v', { { "object", 'p' }, { "size", 'x' } }, "object", "", "size" },
+	[HOOK_holdtrace_lost] = { 'v', { { "object", 'p' } }, "object", "", "" },
 };
-#undef HOOK
-#undef HOOK_VOID
-#undef HOOK_BY_HAND
+#undef OF
+#undef MAKES
+#undef SIZE
+#undef WITH
+#undef RELATED
+#undef VALUES
+#undef AT
+#undef BLOCKS
+#undef RECORDS_IF
+#undef FAILS_IF
+#undef BEFORE
+#undef AFTER
+#undef REAL
 
 static const struct swap_api rows[] = {
 #define API(fn, number, kind, object, first, last)                                                \
@@ -112,6 +134,14 @@ uint32_t swap_api_id(const char *name)
 	return 0x10000000u | (hash & 0x0fffffffu);
 }
 
+/* Whether the event's object is the value of this parameter. */
+static bool is_object(const struct prototype *prototype, const char *parameter)
+{
+	const char *object = prototype->makes ? prototype->makes : prototype->of;
+
+	return object && !strcmp(object, parameter);
+}
+
 /* Where the value of a parameter is. False: the trace does not have it. */
 static bool find_value(const struct hook *hook, const struct prototype *prototype,
 		       const struct parameter *parameter, struct swap_argument *argument)
@@ -137,11 +167,11 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 			argument->source = (uint8_t)known[i].source;
 			return true;
 		}
-	argument->source =
-		!strcmp(prototype->object, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
+	argument->source = is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
 	/* What points to characters and did not come as a text would have to be read. */
 	return argument->letter != 's' &&
-	       (argument->source == SWAP_FROM_OBJECT || !strcmp(prototype->size, parameter->name));
+	       (argument->source == SWAP_FROM_OBJECT ||
+		(prototype->size && !strcmp(prototype->size, parameter->name)));
 }
 
 static void init_api(struct swap_api *api, const struct hook *hook,
@@ -154,7 +184,7 @@ static void init_api(struct swap_api *api, const struct hook *hook,
 	api->name = hook->name;
 	if (!api->id)
 		api->id = swap_api_id(hook->name);
-	api->is_last = hook->operation == OPERATION_END && hook_moment(hook) == MOMENT_ENTER;
+	api->is_last = hook->operation == OPERATION_END && hook_at(hook) == WHEN_ENTRY;
 	api->result = prototype->result == 's' ? 'p' : prototype->result;
 	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)
 		api->count += find_value(hook, prototype, &prototype->parameters[i],

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
@@ -522,8 +523,9 @@ static void conditions(void)
 	DO(pthread_cond_init, &cond, NULL);
 	DO(pthread_mutex_lock, &mutex);
 	DO(pthread_create, &thread, NULL, signal_posix, &cond);
-	while (!__atomic_load_n(&is_set, __ATOMIC_RELAXED))
+	do
 		DO(pthread_cond_timedwait, &cond, &mutex, &past);
+	while (!__atomic_load_n(&is_set, __ATOMIC_RELAXED));
 	DO(pthread_join, thread, NULL);
 	DO(pthread_cond_clockwait, &cond, &mutex, CLOCK_REALTIME, &past);
 	DO(pthread_mutex_unlock, &mutex);
@@ -657,8 +659,16 @@ static void wait_for(unsigned int way, pid_t child)
 	}
 }
 
+static int be_clone(void *nothing)
+{
+	(void)nothing;
+	_exit(0);
+}
+
 static void processes(void)
 {
+	static char stack[1 << 16] __attribute__((aligned(16)));
+
 	static const char *const ways[] = { "execve", "execv",	  "execvp",  "execvpe", "execl",
 					    "execlp", "execle",	  "execveat", "fexecve", "_exit",
 					    "_Exit",  "quick_exit", "abort" };
@@ -675,6 +685,9 @@ static void processes(void)
 	child = DO(vfork);
 	if (!child)
 		_exit(0);
+	wait_for(1, child);
+	add("_exit", 1); /* of the next child, which is in no memory of ours */
+	child = DO(clone, be_clone, stack + sizeof(stack), SIGCHLD, NULL);
 	wait_for(1, child);
 	expect(DO(posix_spawn, &child, "/bin/true", NULL, NULL, argv, environ) == 0, "posix_spawn");
 	wait_for(0, child);
