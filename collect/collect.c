@@ -182,9 +182,8 @@ static int take_starter(struct collector *collector, const struct arena_process 
 
 void collect_beat(struct collector *collector)
 {
-	struct arena *arena = collector->shared.arena;
-
-	__atomic_store_n(&arena->heartbeat, arena->heartbeat + 1, __ATOMIC_RELEASE);
+	/* the threads that write files beat, too */
+	__atomic_add_fetch(&collector->shared.arena->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
 static void adopt(struct collector *collector, uint32_t index)

@@ -345,17 +345,17 @@ static uint64_t visit(struct merge *merge, uint32_t index, uint64_t now)
 
 uint64_t merge_round(struct merge *merge)
 {
-	uint32_t used = __atomic_load_n(&merge->arena->slots_used, __ATOMIC_ACQUIRE);
 	uint64_t taken = 0;
 	uint64_t now;
+	uint32_t used;
 
-	if (used > merge->slots)
-		used = merge->slots;
 	advance_clock(merge);
 	now = horizon(merge);
 	merge->horizon = now;
 	merge->round++;
-	for (uint32_t i = 0; i < used; i++)
+	/* after the clock: a slot that is not seen here has no event yet that is older */
+	used = __atomic_load_n(&merge->arena->slots_used, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < used && i < merge->slots; i++)
 		taken += visit(merge, i, now);
 	for (uint32_t i = 0; i < merge->active_count; i++) {
 		struct process *process = merge->processes[merge->active[i]];

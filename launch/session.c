@@ -179,11 +179,12 @@ static int take_report(struct session *session, const char *line, struct error *
 
 	if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path)
 		return 0;
-	stream.path = strndup(line + path, strcspn(line + path, "\n"));
 	grown = realloc(session->streams, (session->stream_count + 1) * sizeof(stream));
-	if (!stream.path || !grown)
+	if (grown)
+		session->streams = grown;
+	stream.path = grown ? strndup(line + path, strcspn(line + path, "\n")) : NULL;
+	if (!stream.path)
 		return error_system(err, ENOMEM, "no memory for the list of traces");
-	session->streams = grown;
 	session->streams[session->stream_count++] = stream;
 	return 0;
 }

@@ -143,8 +143,10 @@ static void write_file(const char *path, const struct message_buffer *kept)
 	bool is_written;
 	int fd;
 
-	if (asprintf(&fresh, "%s.XXXXXX", path) < 0)
+	if (asprintf(&fresh, "%s.XXXXXX", path) < 0) {
+		fresh = NULL;
 		return;
+	}
 	fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)
 		return;

@@ -35,8 +35,10 @@ static int look_in_root(const char *root, const char *path)
 	/* Before Linux 5.6, and in containers that filter it: absolute links then lead outside. */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
-	if (asprintf(&joined, "%s/%s", root, path) < 0)
+	if (asprintf(&joined, "%s/%s", root, path) < 0) {
+		joined = NULL; /* nobody says what asprintf leaves there */
 		return -1;
+	}
 	return open(joined, LOOK_FLAGS);
 }
 

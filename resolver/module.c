@@ -64,8 +64,10 @@ static struct elffile *open_by_build_id(const struct debug_place *place, const u
 	char digits[2 * BUILD_ID_MAX + 1];
 
 	if (!print_build_id(build_id, size, digits) ||
-	    asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) < 0)
+	    asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) < 0) {
+		path = NULL;
 		return NULL;
+	}
 	return open_with_build_id(place->root, path, build_id, size);
 }
 
@@ -116,8 +118,10 @@ static struct elffile *open_by_link(const struct module_request *request,
 
 		if (asprintf(&path, "%s%s%.*s%s/%s", i == 2 ? place.directory : "",
 			     i == 2 && !slash ? "/" : "", directory_size, directory, middle[i],
-			     name) < 0)
+			     name) < 0) {
+			path = NULL;
 			return NULL;
+		}
 		debug = open_linked(i == 2 ? place.root : root, path, file, crc);
 		if (debug)
 			return debug;

@@ -100,6 +100,8 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 
 		if (rc == 0 && is_trace_name(names[i]->d_name)) {
 			rc = asprintf(&file, "%s/%s", path, names[i]->d_name) < 0 ? -ENOMEM : 0;
+			if (rc)
+				file = NULL;
 			rc = rc ? error_system(err, ENOMEM, "merge") : add_part(merge, file, err);
 			free(file);
 		}

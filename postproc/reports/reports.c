@@ -80,6 +80,7 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		.events = (selection ? selection->seen : summary->events) + summary->lost,
 		.traces = summary->processes.count,
 		.lost = summary->lost,
+		.late = summary->late,
 	};
 	for (size_t i = 0; i < run->summary->processes.count; i++) {
 		const struct summary_process *process = &run->summary->processes.items[i];

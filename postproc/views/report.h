@@ -91,6 +91,7 @@ struct report_gaps {
 	uint64_t events; /* that there were: recorded, or lost */
 	uint64_t traces;
 	uint64_t lost;	     /* events */
+	uint64_t late;	     /* events that came behind later ones: their order is not certain */
 	uint64_t incomplete; /* traces that do not say how their process ended */
 	uint64_t damaged;    /* traces */
 	uint64_t untraced;   /* programs that a process ran */

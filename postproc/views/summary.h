@@ -158,7 +158,7 @@ struct summary {
 		struct summary_loss *items;
 		size_t count, capacity;
 	} losses;
-	uint64_t events, lost, threads;
+	uint64_t events, lost, late, threads;
 	uint64_t start_ns, end_ns; /* of the run */
 	uint32_t pids;		   /* distinct processes */
 	uint64_t inherited;

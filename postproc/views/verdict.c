@@ -466,6 +466,7 @@ static bool is_first_of_pid(const struct summary *summary, size_t index)
 static void sum_gaps(struct summary *summary, const struct summary_process *process)
 {
 	summary->allocators += process->allocator != NULL;
+	summary->late += process->late;
 	if (process->pauses > summary->pauses)
 		summary->pauses = process->pauses;
 	if (process->pause_ns > summary->pause_ns)

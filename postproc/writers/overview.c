@@ -192,6 +192,21 @@ static void print_lost(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 6, 2);
 }
 
+/* A floor that was passed over, so the order was taken on trust. */
+static void print_late(struct overview *overview)
+{
+	struct line line;
+
+	if (!overview->summary->late)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "LATE  %s event%s came after later ones had been written: what was given back and "
+		 "taken again meanwhile may be told in the wrong order",
+		 COUNT(overview->summary->late), PLURAL(overview->summary->late));
+	screen_wrap(&overview->screen, &line, 6, 2);
+}
+
 static bool has_filters(const struct overview *overview)
 {
 	return overview->summary->selection && overview->summary->selection->filters;
@@ -393,6 +408,7 @@ static void compose(struct overview *overview)
 	overview_processes(overview);
 	overview_left_out(overview);
 	print_lost(overview);
+	print_late(overview);
 	overview_doubts(overview);
 	overview_untraced(overview);
 	overview_cut(overview);

@@ -261,6 +261,7 @@ static void print_gaps(const struct sheets_job *job)
 	report_find_gaps(job->run, &gaps);
 	line_begin(&text);
 	add_lost(&text, &gaps);
+	add_gap(&text, gaps.late, gaps.events, "event", "too late for its order to be certain");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
@@ -314,7 +315,7 @@ static void print_next(const struct sheets_job *job)
 	if (!style->before_next || !*next || is_empty(job))
 		return;
 	report_find_gaps(job->run, &gaps);
-	if ((gaps.lost || gaps.incomplete || gaps.damaged || gaps.untraced) &&
+	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced) &&
 	    !is_asked(job, "missing"))
 		next = "missing";
 	out_text(job->out, "next:  ");
