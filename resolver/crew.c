@@ -3,9 +3,11 @@
 
 #include "base/array.h"
 #include "resolver/cache.h"
+#include "resolver/debuginfod.h"
 #include "resolver/lookup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +141,8 @@ static bool dismiss_oldest(struct crew *crew)
 /* Starts the module's child, which first tells the facts. */
 static int employ(struct crew *crew, struct entry *entry)
 {
+	struct sandbox_wish wish = { .may_connect = crew->options.debuginfod };
+	char cache[PATH_MAX];
 	struct entry **place;
 
 	if (crew->staff.count >= CREW_KEPT_MAX && crew->staff.count >= crew->options.jobs)
@@ -157,7 +161,9 @@ static int employ(struct crew *crew, struct entry *entry)
 		.build_id_size = entry->build_id_size,
 	};
 	entry->is_employed = true;
-	if (worker_start(&entry->worker, lookup_run, &entry->request) == 0)
+	if (wish.may_connect && debuginfod_cache(cache, sizeof(cache)))
+		wish.writable[0] = cache;
+	if (worker_start(&entry->worker, lookup_run, &entry->request, &wish) == 0)
 		return 0;
 	crew->staff.count--;
 	return -EAGAIN;

@@ -2,10 +2,12 @@
 #include "resolver/debuginfod.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,4 +100,36 @@ char *debuginfod_find(const struct debuginfod_question *question)
 		return NULL;
 	close(fd);
 	return path;
+}
+
+/* mkdir -p */
+static bool make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* As libdebuginfod looks for it (debuginfod_find_debuginfo(3)). */
+bool debuginfod_cache(char *path, size_t size)
+{
+	const char *named = getenv("DEBUGINFOD_CACHE_PATH"), *caches = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	struct stat old;
+	int length;
+
+	home = home ? home : "";
+	snprintf(path, size, "%s/.debuginfod_client_cache", home);
+	if (named && *named)
+		length = snprintf(path, size, "%s", named);
+	else if (stat(path, &old) == 0)
+		return true;
+	else if (caches && *caches)
+		length = snprintf(path, size, "%s/debuginfod_client", caches);
+	else
+		length = snprintf(path, size, "%s/.cache/debuginfod_client", home);
+	return length > 0 && (size_t)length < size && make_directories(path);
 }

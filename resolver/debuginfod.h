@@ -8,6 +8,7 @@
  * program sets, say which servers, and for how long.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,11 @@ struct debuginfod_question {
 
 /* Returns the path of the file in the user's cache, to be freed, or NULL. */
 char *debuginfod_find(const struct debuginfod_question *question);
+
+/*
+ * The directory that downloads are kept in, made if it is not there: the only one that whoever
+ * downloads writes into. False where there is none; then libdebuginfod's own search ends nowhere.
+ */
+bool debuginfod_cache(char *path, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/out.h"
+#include "base/sandbox.h"
 #include "base/usage.h"
 #include "resolver/filter.h"
 #include "resolver/missing.h"
@@ -213,6 +214,12 @@ static enum outcome take_jobs(struct settings *settings)
 	return outcome;
 }
 
+static void say_wall(void *context, const char *line)
+{
+	(void)context;
+	fprintf(stderr, PROGRAM ": children that read files: %s\n", line);
+}
+
 static enum outcome take_option(struct settings *settings, int letter)
 {
 	switch (letter) {
@@ -255,6 +262,9 @@ static enum outcome take_option(struct settings *settings, int letter)
 		settings->filter.keep_resolved = true;
 		break;
 	case 'm':
+		break;
+	case 'v':
+		sandbox_describe(sandbox_probe(), say_wall, NULL);
 		break;
 	case 'q':
 		settings->is_quiet = true;

@@ -28,12 +28,11 @@
 #define IS_LIMITED true
 #endif
 
-static void limit(void)
+static void limit(const struct sandbox_wish *wish)
 {
-	struct rlimit none = { 0 }, memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
+	struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
 
-	setrlimit(RLIMIT_CORE, &none);
-	/* No files are written but what a download leaves in its cache. */
+	sandbox_enter(wish ? wish : &(struct sandbox_wish){ 0 });
 	if (IS_LIMITED)
 		setrlimit(RLIMIT_DATA, &memory);
 }
@@ -72,7 +71,7 @@ static void restore_signals(void)
 }
 
 __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_run *run,
-					       const void *job)
+					       const void *job, const struct sandbox_wish *wish)
 {
 	restore_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -80,13 +79,14 @@ __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_
 	socket = drop_descriptors(socket);
 	if (socket < 0 || getppid() != parent)
 		_exit(1);
-	limit();
+	limit(wish);
 	worker_restart_clock();
 	run(socket, job);
 	_exit(0);
 }
 
-int worker_start(struct worker *worker, worker_run *run, const void *job)
+int worker_start(struct worker *worker, worker_run *run, const void *job,
+		 const struct sandbox_wish *wish)
 {
 	pid_t parent = getpid();
 	int sockets[2];
@@ -96,7 +96,7 @@ int worker_start(struct worker *worker, worker_run *run, const void *job)
 		return -errno;
 	worker->pid = fork();
 	if (worker->pid == 0)
-		be_child(parent, sockets[1], run, job);
+		be_child(parent, sockets[1], run, job, wish);
 	close(sockets[1]);
 	if (worker->pid < 0) {
 		int failure = -errno;

@@ -5,12 +5,14 @@
 /*
  * A child process that reads the files of one module. What comes out of a file decides what libelf
  * and libdw do; if they crash, run wild or never end, that costs this child and nothing else. It
- * has a limit on memory and on the time for one address, and none of our descriptors.
+ * has a limit on memory and on the time for one address, none of our descriptors, and stands in a
+ * sandbox (base/sandbox.h).
  */
 
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/sandbox.h"
 #include "resolver/message.h"
 
 /* Memory of one child, without the files it maps. */
@@ -33,8 +35,12 @@ struct worker {
  */
 typedef void worker_run(int socket, const void *job);
 
-/* Starts a child. Returns 0 or a negative errno value. */
-int worker_start(struct worker *worker, worker_run *run, const void *job);
+/*
+ * Starts a child, in a sandbox with what is wished for nevertheless (NULL: nothing). Returns 0 or a
+ * negative errno value.
+ */
+int worker_start(struct worker *worker, worker_run *run, const void *job,
+		 const struct sandbox_wish *wish);
 
 /* Asks for count addresses, at most WORKER_BATCH_MAX. The answers come in their order. */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);

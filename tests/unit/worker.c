@@ -121,7 +121,7 @@ static void test_answers(void)
 	struct worker worker;
 	bool is_right = true;
 
-	ok(worker_start(&worker, answer_all, "name") == 0, "a child starts");
+	ok(worker_start(&worker, answer_all, "name", NULL) == 0, "a child starts");
 	for (int round = 0; round < 2; round++) {
 		worker_ask(&worker, addresses, 3);
 		for (unsigned i = 1; i <= 3; i++) {
@@ -147,7 +147,7 @@ static void dies(worker_run *run, const char *words, const char *sentence)
 	struct worker worker;
 	char why[256] = "";
 
-	if (worker_start(&worker, run, NULL) == 0) {
+	if (worker_start(&worker, run, NULL, NULL) == 0) {
 		worker_ask(&worker, &address, 1);
 		while (wait_for_message(&worker, &message) == 1)
 			;
@@ -172,7 +172,7 @@ static void test_silence(void)
 	struct worker worker;
 	struct pollfd polled;
 
-	worker_start(&worker, sleep_for_ever, NULL);
+	worker_start(&worker, sleep_for_ever, NULL, NULL);
 	polled = (struct pollfd){ .fd = worker.socket, .events = POLLIN };
 	ok(poll(&polled, 1, 50) == 0, "a silent child");
 	alarm(10);
@@ -187,7 +187,7 @@ static void test_descriptors(void)
 	struct worker worker;
 	char found = 1;
 
-	worker_start(&worker, tell_descriptors, NULL);
+	worker_start(&worker, tell_descriptors, NULL, NULL);
 	(void)!recv(worker.socket, &found, 1, MSG_WAITALL);
 	ok(extra >= 0 && found == 0, "a child has no descriptors of ours");
 	worker_end(&worker, NULL, 0);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/sandbox.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#endif
+#ifdef HAVE_SECCOMP
+#include <seccomp.h>
+#endif
+
+/* What is unpacked in memory goes through files in memory, which the limit counts, too. */
+#define UNPACKED_MAX (256u << 20)
+
+/* ---- files ---- */
+
+#if defined(LANDLOCK_CREATE_RULESET_VERSION) && defined(SYS_landlock_create_ruleset)
+
+#define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
+/* Rights on files by the version that brought them: 13 first, then REFER, TRUNCATE, IOCTL_DEV. */
+static uint64_t known_rights(int version)
+{
+	unsigned count = version < 2 ? 13 : version < 3 ? 14 : version < 5 ? 15 : 16;
+
+	return (UINT64_C(1) << count) - 1;
+}
+
+/* The kernel's struct as it has grown since the oldest headers that we build with. */
+struct ruleset {
+	uint64_t files, network, scopes;
+};
+
+static int make_ruleset(const struct sandbox_wish *wish, uint64_t *rights)
+{
+	int version =
+		(int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	struct ruleset rules;
+	size_t size = version < 4 ? 8 : version < 6 ? 16 : 24;
+
+	if (version < 1)
+		return -1;
+	*rights = known_rights(version);
+	rules = (struct ruleset){
+		.files = *rights,
+		.network = wish->may_connect ? 0 : 3, /* bind and connect by TCP */
+		.scopes = wish->may_connect || wish->may_start ? 0
+							       : 3, /* abstract sockets, signals */
+	};
+	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+}
+
+static bool allow(int ruleset, const char *directory, uint64_t rights)
+{
+	cleanup_fd int fd = open(directory, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
+
+	return fd >= 0 &&
+	       syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+}
+
+/* Debug information names files anywhere, so reading is allowed everywhere. */
+static bool close_files(const struct sandbox_wish *wish)
+{
+	uint64_t rights;
+	cleanup_fd int ruleset = make_ruleset(wish, &rights);
+	uint64_t everywhere = READ | (wish->may_execute ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
+
+	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
+		return false;
+	allow(ruleset, "/dev/null", READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
+		allow(ruleset, wish->writable[i], rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
+	return syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
+}
+
+#else
+
+static bool close_files(const struct sandbox_wish *wish)
+{
+	(void)wish;
+	return false;
+}
+
+#endif
+
+/* ---- system calls ---- */
+
+#ifdef HAVE_SECCOMP
+
+#define NAME(name) SCMP_SYS(name)
+
+/* Nobody who reads a file needs them. */
+static const int never[] = {
+	NAME(ptrace),
+	NAME(process_vm_readv),
+	NAME(process_vm_writev),
+	NAME(bpf),
+	NAME(io_uring_setup),
+	NAME(io_uring_enter),
+	NAME(io_uring_register),
+	NAME(perf_event_open),
+	NAME(mount),
+	NAME(umount2),
+	NAME(pivot_root),
+	NAME(chroot),
+	NAME(unshare),
+	NAME(setns),
+	NAME(keyctl),
+	NAME(add_key),
+	NAME(request_key),
+	NAME(userfaultfd),
+	NAME(init_module),
+	NAME(finit_module),
+	NAME(delete_module),
+	NAME(kexec_load),
+	NAME(reboot),
+	NAME(swapon),
+	NAME(swapoff),
+	NAME(open_by_handle_at),
+	NAME(personality),
+	NAME(pidfd_getfd),
+};
+static const int programs[] = { NAME(execve), NAME(execveat) };
+static const int processes[] = { NAME(kill),
+				 NAME(tkill),
+				 NAME(rt_sigqueueinfo),
+				 NAME(rt_tgsigqueueinfo),
+				 NAME(pidfd_open),
+				 NAME(pidfd_send_signal),
+				 NAME(fork),
+				 NAME(vfork) };
+static const int network[] = { NAME(socket), NAME(connect), NAME(bind),
+			       NAME(listen), NAME(accept),  NAME(accept4) };
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static int forbid(scmp_filter_ctx filter, const int *calls, size_t count)
+{
+	int status = 0;
+
+	/* one that this processor does not have fails alone */
+	for (size_t i = 0; i < count; i++)
+		if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), calls[i], 0) == -ENOMEM)
+			status = -ENOMEM;
+	return status;
+}
+
+/* Threads may be made, and signals sent to them (abort() does), but only in this process. */
+static int forbid_processes(scmp_filter_ctx filter)
+{
+	int status = forbid(filter, processes, COUNT(processes));
+
+	if (!status)
+		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(clone), 1,
+					  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+	/* its flags lie in memory; without it libc takes clone() */
+	if (!status)
+		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), NAME(clone3), 0);
+	if (!status)
+		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(tgkill), 1,
+					  SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+	return status;
+}
+
+/* Typing into the terminal of whoever started us. */
+static int forbid_typing(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(ioctl), 1,
+				SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI));
+}
+
+static bool close_calls(const struct sandbox_wish *wish)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int status;
+
+	if (!filter)
+		return false;
+	status = forbid(filter, never, COUNT(never));
+	if (!status)
+		status = forbid_typing(filter);
+	if (!status && !wish->may_execute)
+		status = forbid(filter, programs, COUNT(programs));
+	if (!status && !wish->may_start)
+		status = forbid_processes(filter);
+	if (!status && !wish->may_connect)
+		status = forbid(filter, network, COUNT(network));
+	if (!status)
+		status = seccomp_load(filter);
+	seccomp_release(filter);
+	return status == 0;
+}
+
+#else
+
+static bool close_calls(const struct sandbox_wish *wish)
+{
+	(void)wish;
+	return false;
+}
+
+#endif
+
+/* ---- limits ---- */
+
+static bool set_limit(int which, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)which, &limit) != 0)
+		return false;
+	if (limit.rlim_max > most)
+		limit.rlim_max = most;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	return setrlimit((__rlimit_resource_t)which, &limit) == 0;
+}
+
+/* files: whether what is written ends in memory anyway. */
+static bool limit(const struct sandbox_wish *wish, bool files)
+{
+	bool done = set_limit(RLIMIT_CORE, 0);
+
+	if (!wish->writable[0] && !wish->may_start)
+		done &= set_limit(RLIMIT_FSIZE, files ? UNPACKED_MAX : 0);
+	if (!wish->may_start)
+		done &= set_limit(RLIMIT_NOFILE, SANDBOX_FILES_MAX);
+	return done;
+}
+
+unsigned sandbox_enter(const struct sandbox_wish *wish)
+{
+	unsigned walls = 0;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		walls |= SANDBOX_PRIVILEGES;
+	if (walls & SANDBOX_PRIVILEGES && close_files(wish))
+		walls |= SANDBOX_FILES;
+	if (limit(wish, walls & SANDBOX_FILES))
+		walls |= SANDBOX_LIMITS;
+	if (walls & SANDBOX_PRIVILEGES && close_calls(wish))
+		walls |= SANDBOX_CALLS;
+	return walls;
+}
+
+unsigned sandbox_probe(void)
+{
+	const struct sandbox_wish nothing = { 0 };
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit((int)sandbox_enter(&nothing));
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
+}
+
+static const struct {
+	enum sandbox_wall wall;
+	const char *keeps, *missing;
+} walls_known[] = {
+	{ SANDBOX_PRIVILEGES, "no new rights (no_new_privs)", "the kernel has no no_new_privs" },
+	{ SANDBOX_FILES, "files are only read (Landlock)",
+	  "the kernel has no Landlock (5.13, in lsm=), or forbids it here" },
+#ifdef HAVE_SECCOMP
+	{ SANDBOX_CALLS, "no programs, processes, sockets (seccomp)",
+	  "the kernel has no seccomp filters, or forbids them here" },
+#else
+	{ SANDBOX_CALLS, "no programs, processes, sockets (seccomp)",
+	  "built without libseccomp (apt-get install libseccomp-dev)" },
+#endif
+	{ SANDBOX_LIMITS, "limits on descriptors and written bytes", "limits cannot be set" },
+};
+
+void sandbox_describe(unsigned walls, void (*say)(void *context, const char *line), void *context)
+{
+	char line[160];
+
+	for (size_t i = 0; i < sizeof(walls_known) / sizeof(walls_known[0]); i++) {
+		bool holds = walls & walls_known[i].wall;
+
+		snprintf(line, sizeof(line), "%s: %s%s%s", walls_known[i].keeps,
+			 holds ? "yes" : "no: ", holds ? "" : walls_known[i].missing, "");
+		say(context, line);
+	}
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+/* Each is tried by a child in a sandbox; true: it could be done. */
+
+static char directory[] = "/tmp/holdtrace-sandbox-XXXXXX";
+static char existing[64], made[64];
+
+static bool executes(void)
+{
+	execl("/bin/true", "true", (char *)NULL);
+	return false; /* exec would have ended with 0 */
+}
+
+static bool forks(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	return pid > 0;
+}
+
+static bool traces(void)
+{
+	return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0;
+}
+
+static bool kills(void)
+{
+	return kill(getppid(), 0) == 0;
+}
+
+static bool makes_ring(void)
+{
+	char parameters[120] = { 0 };
+
+	return syscall(SYS_io_uring_setup, 4, parameters) >= 0;
+}
+
+static bool loads_bpf(void)
+{
+	/* a map of one element: what any user once could make */
+	struct {
+		unsigned type, key, value, entries, rest[20];
+	} map = { 2, 4, 4, 1, { 0 } };
+
+	return syscall(SYS_bpf, 0, &map, sizeof(map)) >= 0;
+}
+
+static bool connects(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0) >= 0;
+}
+
+static bool writes_existing(void)
+{
+	return open(existing, O_WRONLY) >= 0;
+}
+
+static bool makes_file(void)
+{
+	return open(made, O_WRONLY | O_CREAT, 0600) >= 0;
+}
+
+static bool removes(void)
+{
+	return unlink(existing) == 0;
+}
+
+static bool opens_many(void)
+{
+	int fd = -1;
+
+	for (int i = 0; i < 2 * SANDBOX_FILES_MAX; i++)
+		fd = dup(0);
+	return fd >= 0;
+}
+
+static bool reads(void)
+{
+	return open(existing, O_RDONLY) >= 0;
+}
+
+static bool unpacks(void)
+{
+	int fd = memfd_create("unpacked", MFD_CLOEXEC);
+
+	return fd >= 0 && write(fd, "text", 4) == 4;
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static bool threads(void)
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0;
+}
+
+/* Whether a child can, in a sandbox with this wish (NULL: in none). */
+static bool can(bool (*try)(void), const struct sandbox_wish *wish)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		if (wish)
+			sandbox_enter(wish);
+		_exit(try() ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_refused(unsigned walls)
+{
+	const struct sandbox_wish none = { 0 };
+	static const struct {
+		bool (*try)(void);
+		enum sandbox_wall wall;
+		const char *what;
+	} tries[] = {
+		{ executes, SANDBOX_CALLS, "no program is executed" },
+		{ forks, SANDBOX_CALLS, "no child is made" },
+		{ traces, SANDBOX_CALLS, "nobody is traced" },
+		{ kills, SANDBOX_CALLS, "nobody gets a signal" },
+		{ makes_ring, SANDBOX_CALLS, "there is no io_uring" },
+		{ loads_bpf, SANDBOX_CALLS, "there is no bpf" },
+		{ connects, SANDBOX_CALLS, "there are no sockets" },
+		{ writes_existing, SANDBOX_FILES, "no file is opened for writing" },
+		{ makes_file, SANDBOX_FILES, "no file is made" },
+		{ removes, SANDBOX_FILES, "no file is removed" },
+		{ opens_many, SANDBOX_LIMITS, "descriptors are few" },
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		if (!(walls & tries[i].wall))
+			printf("ok %d - %s # SKIP not here\n", ++tap_number, tries[i].what);
+		else
+			ok(!can(tries[i].try, &none), tries[i].what);
+	}
+}
+
+static void count_lines(void *context, const char *line)
+{
+	*(int *)context += strstr(line, ": yes") || strstr(line, ": no: ");
+}
+
+int main(void)
+{
+	const struct sandbox_wish none = { 0 }, network = { .may_connect = true },
+				  writer = { .writable = { directory } },
+				  parent = { .may_start = true };
+	unsigned walls = sandbox_probe();
+	int lines = 0, fd;
+
+	if (!mkdtemp(directory))
+		return 99;
+	snprintf(existing, sizeof(existing), "%s/existing", directory);
+	snprintf(made, sizeof(made), "%s/made", directory);
+	fd = open(existing, O_WRONLY | O_CREAT, 0600);
+	close(fd);
+	ok(walls & SANDBOX_PRIVILEGES && walls & SANDBOX_LIMITS, "what all kernels have holds");
+	sandbox_describe(walls, count_lines, &lines);
+	ok(lines == 4, "each wall is told, whether it holds or not");
+	ok(can(executes, NULL) && can(forks, NULL) && can(connects, NULL) &&
+		   can(writes_existing, NULL) && can(opens_many, NULL),
+	   "outside all of it can be done");
+	test_refused(walls);
+	ok(can(reads, &none), "files are read");
+	ok(can(unpacks, &none), "and unpacked in memory");
+	ok(can(threads, &none), "and there may be threads");
+	ok(can(connects, &network), "the network is there if wished for");
+	ok(can(makes_file, &writer) && can(writes_existing, &writer),
+	   "and a directory for writing");
+	ok(can(forks, &parent), "and children");
+	unlink(existing);
+	unlink(made);
+	rmdir(directory);
+	return tap_end();
+}
