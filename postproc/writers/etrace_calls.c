@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What is said of another task, a new name for example, is also before its end. */
 static void begin(struct etrace *etrace, const struct etrace_call *call)
 {
+	if (call->task->last_ns < call->event->time_ns)
+		call->task->last_ns = call->event->time_ns;
 	etrace_block(&etrace->lines, call->task, call->event->time_ns, call->event->cpu);
 }
 

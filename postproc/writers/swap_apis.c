@@ -184,7 +184,8 @@ static void init_api(struct swap_api *api, const struct hook *hook,
 	api->name = hook->name;
 	if (!api->id)
 		api->id = swap_api_id(hook->name);
-	api->is_last = hook->operation == OPERATION_END && hook_at(hook) == WHEN_ENTRY;
+	/* an exec, too, says that it begins */
+	api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
 	api->result = prototype->result == 's' ? 'p' : prototype->result;
 	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)
 		api->count += find_value(hook, prototype, &prototype->parameters[i],

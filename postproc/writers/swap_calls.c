@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "hook_table.h"
 
 #define FIXED_MOST 512 /* bytes of a message without its texts */
 
@@ -494,6 +495,13 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 	return thread->file.fd == part->fd ? thread : NULL;
 }
 
+/* An exec says that it begins, since it does not return but where it failed. */
+static bool has_begun(const struct event *event)
+{
+	return event->operation == OPERATION_END && event->function->hook &&
+	       hook_blocks(event->function->hook) == BLOCKS_GIVES_BACK_FIRST;
+}
+
 static int tell_call(struct swap *swap, struct swap_process *process, const struct event *event,
 		     uint64_t *fd, struct error *err)
 {
@@ -505,6 +513,8 @@ static int tell_call(struct swap *swap, struct swap_process *process, const stru
 
 	if (!api)
 		return error_system(err, ENOMEM, "names of functions");
+	if (event->moment == MOMENT_HALF && event->operation == OPERATION_END)
+		return add_entry(swap, process, &part, err);
 	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several))
 		return remember_fd(process, event, err);
 	if (api->is_each && !is_one_of_several) {
@@ -524,7 +534,7 @@ static int tell_call(struct swap *swap, struct swap_process *process, const stru
 		rc = swap_shared_path(swap, process, event, part.fd, &part.path);
 	if (rc)
 		return error_system(err, ENOMEM, "paths");
-	if (event->has_tail)
+	if (event->has_tail && !has_begun(event))
 		rc = add_entry(swap, process, &part, err);
 	return rc ? rc : add_return(swap, process, &part, err);
 }

@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""agree.py BUILD WORK NAME COMMAND...: two outputs that state the same number state the same number.
+
+The command is recorded once, and every output is made of that one trace. The reference are the packets
+as tests/decode-2.0 reads them, which shares nothing with what it judges: they are counted here, by
+rules of a few lines. Prints a TAP line without its number for each comparison.
+"""
+import collections
+import csv
+import glob
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+BUILD, WORK, NAME = sys.argv[1:4]
+COMMAND = sys.argv[4:]
+POSTPROC = os.path.join(BUILD, "holdtrace-postproc")
+EACH = ("close_range", "closefrom", "pipe", "pipe2", "socketpair", "recvmsg", "recvmmsg")
+UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit("Bail out! %s: %s" % (" ".join(command), done.stderr.decode(errors="replace")))
+    return done.stdout.decode(errors="replace")
+
+
+def post(*options):
+    return run(POSTPROC, "-q", *options)
+
+
+def verdict(what, got, wanted):
+    """got and wanted: numbers, or tables of them; zeros do not count."""
+    if isinstance(got, dict):
+        got = {key: value for key, value in got.items() if value}
+        wanted = {key: value for key, value in wanted.items() if value}
+    print(("ok" if got == wanted else "not ok") + " - %s: %s" % (NAME, what))
+    if got == wanted:
+        return
+    if not isinstance(got, dict):
+        print("# %s, not %s" % (got, wanted))
+        return
+    for key in sorted(set(got) | set(wanted), key=str):
+        if got.get(key) != wanted.get(key):
+            print("# %s: %s, not %s" % (key, got.get(key), wanted.get(key)))
+
+
+class Count(collections.Counter):
+    """A table of numbers that adds up."""
+
+
+def canonical(stem):
+    """The first of the names that one address has (mmap64 is mmap), for each."""
+    with open(stem + ".json", encoding="utf-8") as side:
+        processes = json.load(side)["processes"]
+    first = {}
+    for process in processes:
+        names = collections.defaultdict(list)
+        for name, address in process["functions"].items():
+            names[address].append(name)
+        for group in names.values():
+            first.update({name: min(group) for name in group})
+    return first
+
+
+def renamed(table, names):
+    result = Count()
+    for name, count in table.items():
+        result[names.get(name, name)] += count
+    return dict(result)
+
+
+class Packets:
+    """What the packets of one stream say, counted."""
+
+    CALL = re.compile(r'^CALL class=(\d+) .* type=(\d+) function="([^"]*)" size=(\d+) id=(0x[0-9a-f]+) '
+                      r"operation=(\d+) moment=(\d+) part=(\d+) bits=(0x[0-9a-f]+) .* call=(\d+) .*"
+                      r"bytes=(\d+) .*frame=(0x[0-9a-f]+)")
+
+    def __init__(self, trace):
+        self.events, self.calls = 0, Count()
+        self.begun, self.returned = set(), set()
+        self.gained, self.taken, self.lost, self.bytes = Count(), Count(), Count(), Count()
+        self.programs = 0
+        self.closed = 0
+        self.how = ""
+        classes, last = {}, ""
+        path = os.path.join(WORK, "packets")
+        with open(path, "wb") as out:
+            subprocess.run([POSTPROC, "-q", "--format=sp-rtrace", trace], stdout=out, check=True)
+        for line in run(os.path.join(BUILD, "tests/decode-2.0"), "--tails", path).split("\n"):
+            if line.startswith("RESR "):
+                found = re.match(r'RESR id=(\d+) .*type="([^"]*)"', line)
+                classes[found.group(1)] = found.group(2)
+            elif line.startswith("ARGS ") and last == "~process":
+                self.programs += '"executable"=' in line
+            elif line.startswith("ARGS ") and last == "~open":
+                self.begun.add((re.search(r'"call"="([^"]*)"', line).group(1),) + self.where)
+            elif line.startswith("ARGS ") and last == "~end":
+                self.how = re.search(r'"how"="([^"]*)"', line).group(1)
+            elif line.startswith("CALL "):
+                last = self.take(classes, self.CALL.match(line))
+        # also those that did not return
+        self.made = self.calls + Count(key[0] for key in self.begun - self.returned)
+
+    def take(self, classes, found):
+        number, kind, function, _, _, _, moment, part, _, call, size, frame = found.groups()
+        name = classes[number]
+        self.where = (call, frame)
+        if function.startswith("~"):
+            return function
+        self.events += 1
+        self.calls[function] += part == "0" and moment != "5"
+        if moment == "5":
+            self.begun.add((function, call, frame))
+        elif part == "0":
+            self.begun.discard((function, call, frame))
+            self.returned.add((function, call, frame))
+        if kind == "2":
+            self.gained[name] += 1
+            # a wait for a condition takes its mutex again: that is no taking of its own
+            self.taken[name] += name != "lock" or part == "0"
+            self.bytes[name] += int(size)
+        elif kind == "1":
+            self.lost[name] += 1
+            # dup2's own line says that the descriptor was replaced
+            self.closed += name == "fd" and not function.startswith("dup")
+        return function
+
+
+def text_of(trace):
+    """The same of the text, where a call that neither gains nor loses is of the class event."""
+    events, gained, lost, size = 0, Count(), Count(), Count()
+    for line in post(trace).split("\n"):
+        found = re.match(r"^\d+\. (?:@[0-9a-f]+ )?\[[0-9:.]+\] ([^<]+)<([^>]+)>\((0x[0-9a-f]+|\d+)\)( =)?", line)
+        if not found or found.group(1).startswith("~"):
+            continue
+        events += 1
+        if found.group(4):
+            gained[found.group(2)] += 1
+            size[found.group(2)] += int(found.group(3))
+        elif found.group(2) != "event":
+            lost[found.group(2)] += 1
+    return events, gained, lost, size
+
+
+def leaks_of_filter(traces):
+    """Blocks and bytes by class as -l sums them up."""
+    count, size, name = Count(), Count(), ""
+    for trace in traces:
+        for line in post("-l", trace).split("\n"):
+            found = re.match(r"# Resource - (\S+) \(", line)
+            name = found.group(1) if found else name
+            found = re.match(r"# (\d+) block\(s\) leaked with total size of (\d+) bytes", line)
+            if found:
+                count[name] += int(found.group(1))
+                size[name] += int(found.group(2))
+    return count, size
+
+
+class Screen:
+    """The first screen: numbers of its head and of its table."""
+
+    def __init__(self, text):
+        head = re.search(r"(\d[\d,]*) process(?:es)?(?: \((\d[\d,]*) programs?\))?.*?, (\d[\d,]*) threads?, "
+                         r"(\d[\d,]*) events?, (\d[\d,]*) lost", text)
+        one = re.search(r"(\d[\d,]*) threads?, (\d[\d,]*) events?, (\d[\d,]*) lost", text)
+        groups = (head or one).groups() if head else ("1", "1") + one.groups()
+        self.processes, self.programs, self.threads, self.events, self.lost = \
+            [int((group or "0").replace(",", "")) for group in groups]
+        self.gained, self.held, self.held_bytes, self.peak = Count(), Count(), {}, {}
+        table = text.partition("held at the end")[2].split("\n")[1:]
+        for line in table:
+            row = re.match(r"  (\S+) +(\d[\d,]*) (?:\w+) +(.*)", line)
+            if not row:
+                if line.startswith("  "):
+                    continue
+                break
+            name, rest = row.group(1), row.group(3)
+            self.gained[name] = int(row.group(2).replace(",", ""))
+            self.take_held(name, rest)
+            most = re.match(r"(\d[\d,.]*) ([KMGT]?B) ", rest)
+            if most:
+                self.peak[name] = most.groups()
+
+    def take_held(self, name, rest):
+        sized = re.search(r"(\d[\d,.]*) ([KMGT]?B) in (\d[\d,]*) ", rest[12:])
+        if sized:
+            self.held_bytes[name] = (sized.group(1), sized.group(2))
+            self.held[name] = int(sized.group(3).replace(",", ""))
+
+
+def fits(shown, number):
+    """Whether 210.0 KB may stand for 210018."""
+    text, unit = shown
+    digits = len(text.split(".")[1]) if "." in text else 0
+    return abs(float(text.replace(",", "")) * UNITS[unit] - number) <= UNITS[unit] * 10 ** -digits * 0.51
+
+
+def report(name, traces, *options):
+    return json.loads(post("--report=" + name, "--format=json", *options, *traces))
+
+
+def sheets_agree(name, traces):
+    """CSV and JSON of one report have the same rows, cell by cell."""
+    options = ("--no-suppress",) if name == "leaks" else ()
+    data = report(name, traces, *options)
+    rows = collections.defaultdict(list)
+    head = []
+    for row in csv.reader(io.StringIO(post("--report=" + name, "--format=csv", *options, *traces))):
+        if row and row[0] == "sheet":
+            head = row
+        elif row:
+            rows[row[0]].append(dict(zip(head, row)))
+    wrong = {}
+    for sheet, wanted in data.items():
+        if not isinstance(wanted, list):
+            continue
+        if len(wanted) != len(rows[sheet]):
+            wrong[sheet] = "%d rows, not %d" % (len(rows[sheet]), len(wanted))
+        for mine, other in zip(rows[sheet], wanted):
+            for key, cell in mine.items():
+                if key in other and isinstance(other[key], (int, float)) and not isinstance(other[key], bool) \
+                        and float(cell or 0) != float(other[key]):
+                    wrong["%s.%s" % (sheet, key)] = "%s, not %s" % (cell, other[key])
+    verdict("CSV and JSON of report " + name, wrong, {})
+    return data
+
+
+def swap(traces, packets):
+    out = os.path.join(WORK, "swap")
+    shutil.rmtree(out, ignore_errors=True)
+    post("--format=swap", "--merge", "-o", out, *traces)
+    stem = glob.glob(out + "/*.swap")[0][:-5]
+    said = run(os.path.join(BUILD, "tests/check-swap"), "-l", stem)
+    kinds, calls = Count(), Count()
+    for line in said.split("\n"):
+        found = re.match(r"\d+ (\S+)", line)
+        if found:
+            kinds[found.group(1)] += 1
+            name = re.match(r"\d+ (?:FUNCTION_ENTRY|PROBE_(?:MEMORY|FILE|SYNC|THREAD|NETWORK)) (\S+) tid", line)
+            # of a call that waits the message at its entry counts
+            ends = name and re.search(r" PROBE_(SYNC .* type (2|6) object|THREAD .* type 5 pthread|NETWORK .* type 10 fd)",
+                                      line)
+            if name and not ends and not name.group(1).startswith("_da_"):
+                calls[name.group(1)] += 1
+    streams = len(packets)
+    verdict("SWAP has every process, its status and its end", [kinds[word] for word in (
+        "PROCESS_INFO", "PROCESS_STATUS_INFO", "TERMINATE")], [streams] * 3)
+    # one message for each descriptor
+    wanted = {name: count for name, count in sum((one.made for one in packets), Count()).items()
+              if name not in EACH}
+    names = canonical(stem)
+    got = renamed({name: calls[name] for name in calls if name not in EACH}, names)
+    wanted = renamed(wanted, names)
+    # a call under way at the end that has one message, of what it did, has none
+    returned = renamed(sum((one.calls for one in packets), Count()), names)
+    wanted = {name: got.get(name, 0) if returned.get(name, 0) <= got.get(name, 0) <= wanted[name] else wanted[name]
+              for name in wanted}
+    # of files that the first process has used, too, the message has no name of a function
+    missing = {name: wanted[name] - got.get(name, 0) for name in wanted if wanted[name] != got.get(name, 0)}
+    if min(missing.values(), default=0) >= 0 and sum(missing.values()) == kinds["FILE_FUNCTION_ENTRY"]:
+        got = wanted
+    verdict("SWAP has the calls of each hook", got, wanted)
+
+
+def etrace(traces, packets):
+    path = os.path.join(WORK, "etrace")
+    with open(path, "w", encoding="latin-1") as out:
+        out.write(subprocess.run([POSTPROC, "-q", "--format=etrace", "--merge", *traces], check=True,
+                                 stdout=subprocess.PIPE).stdout.decode("latin-1"))
+    done = subprocess.run([os.path.join(BUILD, "tests/check-etrace"), path], stdout=subprocess.PIPE, check=False)
+    said = done.stdout.decode("latin-1")
+    verdict("etrace is what its document has", done.returncode, 0)
+    if done.returncode:
+        print("# " + said.strip().split("\n")[-1])
+    events = Count(line.split(" ")[1] for line in said.split("\n") if line.startswith("task"))
+    verdict("etrace has each program that began", events["New_proc"], sum(one.programs for one in packets))
+    verdict("etrace has each descriptor that was closed", events["Close"], sum(one.closed for one in packets))
+    return len(set(line.split(" ")[0] for line in said.split("\n") if line.startswith("task")))
+
+
+def scaler(traces, packets):
+    for trace, one in zip(traces, packets):
+        out = os.path.join(WORK, "scaler")
+        shutil.rmtree(out, ignore_errors=True)
+        post("--format=scaler", "-o", out, trace)
+        made = glob.glob(out + "/*/") or [out]
+        done = subprocess.run([os.path.join(BUILD, "tests/check-scaler"), "-p", made[0]], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = done.stdout.decode(errors="replace")
+        calls = Count(line.strip() for line in said.split("\n")
+                      if line and not line.startswith("thread_") and not re.match(r"\d+ threads, ", line))
+        if done.returncode:
+            print("# " + said.strip().split("\n")[-1])
+        yield done.returncode, calls, one.made
+
+
+def main():
+    traces_in = os.path.join(WORK, "traces") + "/"
+    shutil.rmtree(traces_in, ignore_errors=True)
+    os.makedirs(traces_in)
+    subprocess.run([os.path.join(BUILD, "holdtrace"), "record", "-q", "-o", traces_in, *COMMAND], check=False,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    traces = sorted(glob.glob(traces_in + "*"))
+    if not traces:
+        raise SystemExit("Bail out! %s left no trace" % NAME)
+    packets = [Packets(trace) for trace in traces]
+    events = sum(one.events for one in packets)
+    calls = sum((one.calls for one in packets), Count())
+    gained = sum((one.taken for one in packets), Count())
+    size = sum((one.bytes for one in packets), Count())
+
+    for trace, one in zip(traces, packets):
+        if text_of(trace) != (one.events, one.gained, Count({k: v for k, v in one.lost.items() if k != "event"}),
+                              one.bytes):
+            verdict("text of " + os.path.basename(trace), text_of(trace), (one.events, one.gained, one.lost, one.bytes))
+            break
+    else:
+        verdict("the text has all events, gains, losses and bytes", 0, 0)
+
+    screen = Screen(post("--format=summary", *traces))
+    stats = sheets_agree("stats", traces)
+    leaks = sheets_agree("leaks", traces)
+    info = sheets_agree("info", traces)
+    peak = sheets_agree("peak", traces)
+    fds = sheets_agree("fds", traces)
+    threads = sheets_agree("threads", traces)
+    locks = report("locks", traces)
+
+    verdict("events of the screen", screen.events, events)
+    verdict("events of report info", sum(row["events"] for row in info["processes"]), events)
+    verdict("events of every report", [one["run"]["events"] for one in (stats, leaks, info, peak, fds, threads)],
+            [events] * 6)
+    verdict("lost events of screen and info", screen.lost, sum(row["lost"] or 0 for row in info["processes"]))
+    verdict("programs of screen and info", screen.programs or len(traces), len(info["processes"]))
+    verdict("calls of each hook in report stats",
+            {row["function"]: row["calls"] for row in stats["functions"]}, calls)
+    verdict("bytes of memory in report stats", sum(row["bytes"] or 0 for row in stats["calls_by_class"]
+                                                   if row["class"] == "memory"), size["memory"])
+    verdict("what the screen says was gained", screen.gained,
+            {name: gained[name] for name in gained if name in screen.gained})
+    verdict("descriptors opened, of the report and the screen", sum(row["opened"] or 0 for row in fds["fd_peaks"]),
+            screen.gained["fd"])
+    verdict("locks taken, of the report and the screen", sum(row["taken"] or 0 for row in locks["locks"]),
+            screen.gained["lock"])
+
+    count, amount = Count(), Count()
+    for row in leaks["leaks"]:
+        count[row["class"]] += row["count"]
+        amount[row["class"]] += row["amount"]
+    # what an image held that another one replaced is gone
+    filtered, filtered_bytes = leaks_of_filter([trace for trace, one in zip(traces, packets) if one.how != "exec"])
+    # -l lists the descriptor of a stream beside the stream, the report the stream alone
+    streams = count["fp"] + count["dir"] + count["pshmfd"]
+    verdict("descriptors left, of report leaks and -l", 0 <= filtered["fd"] - count["fd"] <= streams, True)
+    del count["fd"], filtered["fd"]
+    verdict("blocks left, of report leaks and -l", dict(count), dict(filtered))
+    for name in ("memory", "mapping"):
+        verdict("bytes of %s left, of report leaks and -l" % name, amount[name], filtered_bytes[name])
+    verdict("blocks left, of report leaks and the screen",
+            {name: count[name] for name in ("memory", "mapping")},
+            {name: screen.held[name] for name in ("memory", "mapping")})
+    if "memory" in screen.held_bytes:
+        verdict("bytes left, of report leaks and the screen", fits(screen.held_bytes["memory"], amount["memory"]), True)
+    most = max([row["amount"] for row in peak["peaks"] if row["class"] == "memory"], default=0)
+    if "memory" in screen.peak:
+        verdict("the peak of memory, of report peak and the screen", fits(screen.peak["memory"], most), True)
+    swap(traces, packets)
+    verdict("threads of the screen and of etrace", screen.threads, etrace(traces, packets))
+    trees = list(scaler(traces, packets))
+    verdict("Scaler's trees are what their document has", {i: tree[0] for i, tree in enumerate(trees)}, {})
+    verdict("Scaler has the calls of each hook", dict(sum((tree[1] for tree in trees), Count())),
+            dict(sum((one.made for one in packets), Count())))
+
+
+main()
