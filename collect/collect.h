@@ -3,7 +3,7 @@
 #define COLLECT_COLLECT_H
 
 /*
- * The collector: from an arena that somebody made to streams that are complete. Knows the
+ * The collector: from a board that somebody made to streams that are complete. Knows the
  * processes of the run, their streams, and what is still to be said when one has ended.
  */
 
@@ -16,15 +16,15 @@ struct collector;
 
 /* The descriptors that a collector is born with; -1: none. */
 struct collect_fds {
-	int arena;
+	int board;
 	int sink;    /* for stdout and fd:N; none: as out says */
 	int reports; /* where "STREAM PID PATH\n" is said of every stream that is complete */
 };
 
 /*
- * Takes the arena, opens the first output and the socket, leaves the terminal, closes every
- * descriptor that it does not need, and says that it runs. On failure the sentence stands in the
- * arena, too. NULL then.
+ * Takes the board, opens the first output and the socket, leaves the terminal, closes every
+ * descriptor that it does not need, and says that it runs. On failure the sentence stands on the
+ * board, too. NULL then.
  */
 struct collector *collect_start(const struct collect_fds *fds, struct error *err);
 

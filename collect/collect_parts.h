@@ -3,14 +3,16 @@
 #define COLLECT_PARTS_H
 
 /*
- * The collector's insides, between its parts: collect.c has the processes of the run and the loop,
- * orders.c what is asked for meanwhile, finish.c what is said of a process that has ended.
+ * The collector's insides, between its parts: collect.c has the loop and the ends, guests.c
+ * who comes and is taken into it, orders.c what is asked for meanwhile, finish.c what is said of a
+ * process that has ended.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "arena.h"
+#include "collect/chunk.h"
 #include "collect/door.h"
 #include "collect/merge.h"
 #include "collect/sample.h"
@@ -26,20 +28,31 @@ enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
 /* A process of the run, from its attaching until its stream is complete. */
 struct member {
-	uint32_t index;
+	struct arena_hello hello; /* what it said of itself: our copy */
+	uint32_t number;	  /* of its stream */
 	enum phase phase;
 	struct watch watch;
 	struct stream *stream;
-	uint64_t seen; /* events when we last looked for its mapping */
+	struct process *process; /* in the merge */
+	struct chunk *chunks[ARENA_CHUNKS];
+	uint32_t chunk_count;
+	uint32_t toggles, told;	   /* of its head that we have seen */
+	uint64_t seen;		   /* events when we last looked for its mapping */
+	bool is_told;		   /* its parent said how it ended */
+	int32_t told_status;
 };
+
+/* One that has gone: its children may be known later. */
+struct ancestor {
+	uint64_t key[2];
+	uint32_t number;
+};
+
+#define ANCESTORS 64
 
 struct collector {
 	struct shared shared;
-	/*
-	 * As they were before anybody attached: what is shared stays writable for programs that
-	 * have given up their rights since.
-	 */
-	struct settings settings;
+	struct settings settings; /* as they were when the run began */
 	char starter_name[64];
 	int32_t starter_pid; /* 0: none is known */
 	struct sink_place place;
@@ -48,13 +61,14 @@ struct collector {
 	struct door *door;
 	struct sink first; /* opened before anybody attached; fd -1: not, or taken */
 	bool any;	   /* somebody has attached */
-	uint32_t paused;   /* as the streams were told; see struct arena */
+	uint32_t paused;   /* as the streams were told; see struct board */
 	int starter;	   /* pidfd of the first process, opened while it waits for us; -1 */
 	int inherited;
 	int reports; /* -1: nobody wants them */
 	uint64_t realtime_ns;
 	time_t begun; /* the run, in seconds since 1970: as old as any file of it, or older */
-	uint64_t started_ns, gone_ns, polled_ns;
+	uint64_t begun_ticks;
+	uint64_t started_ns, gone_ns, polled_ns, tidied_ns;
 	uint64_t leave_ns; /* when we end whoever is still there; 0: nobody asked us to */
 	bool leaving;
 	char failure[ERROR_TEXT_MAX + 64]; /* why streams are not complete */
@@ -62,11 +76,11 @@ struct collector {
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */
 	struct sample *sample; /* NULL: nobody asked for samples */
 	uint64_t sampled_ns;
-	uint32_t adopted; /* entries below are all known */
-	uint32_t count;
-	struct member *active[ARENA_PROCESSES];
-	struct member *members[ARENA_PROCESSES];
-	bool known[ARENA_PROCESSES];
+	uint32_t next_stream;
+	struct ancestor ancestors[ANCESTORS];
+	struct guest *requests; /* of holdtrace ctl, to be answered */
+	struct member **active;
+	uint32_t count, room;
 };
 
 /*
@@ -81,11 +95,29 @@ void collect_sample_begin(struct collector *collector, struct member *member, ui
 /* The state of machine and processes, where it was asked for and is due. */
 void collect_sample(struct collector *collector, uint64_t now_ns);
 
-/* A stream tells when nothing was recorded, or what was freed then would seem to be held. */
-void collect_note_pause(struct collector *collector);
+/* Pauses and goes on as often as signals have asked for it. */
+void collect_toggle(struct collector *collector);
 
-/* Does what the mailbox asks for, if anything, and answers. */
+/* Does what holdtrace ctl asks for, if anything, and answers. */
 void collect_obey(struct collector *collector);
+
+/* Takes in all who have come with memory, and those who found a spare. */
+void collect_receive(struct collector *collector);
+
+/* The latter alone. */
+void collect_receive_spares(struct collector *collector);
+
+/* A process is no more what it was: what it has left to say is handed out. */
+void collect_end_member(struct collector *collector, struct member *member);
+
+/* Takes what a process's children told it of their ends, before it is forgotten. */
+void collect_hear_ends(struct collector *collector);
+
+/* Says why streams are not complete, where the launcher looks. */
+void collect_tell_failure(struct collector *collector, const struct stream *stream);
+
+/* How a sink is to be opened; first: no other has been. */
+struct sink_wish collect_wish(const struct collector *collector);
 
 /*
  * All records of a process that has ended are handed out: says the last words, gives its slots back

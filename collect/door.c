@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -10,86 +11,189 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
+#include "contract.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* Somebody who has come in and not said yet what he wants, in the order of their coming. */
+struct visitor {
+	struct visitor *next;
+	int connection, pidfd;
+	pid_t pid;
+};
+
+#define LIMIT_COMFORT 64 /* with fewer descriptors we do with what is needed */
 
 struct door {
 	struct shared *shared;
 	int epoll;
-	int socket;
-	int reserve; /* given up for a moment when no other descriptor is left */
-	uint32_t noticed;
+	int by_name, by_path; /* sockets that listen */
+	int path;	      /* leads to the second one */
+	int reserve[2];	      /* given up for a moment when no other descriptor is left */
+	bool is_tight;	      /* there are too few for more than what is needed: nobody listens */
+	uint32_t noticed, guest_count;
+	pthread_mutex_t lock; /* of all below, and of who serves */
+	struct visitor *visitors;
+	struct guest *first, **last;
 };
 
-static int listen_on(const char *session, struct error *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int length, fd;
+/* ---- opening ---- */
 
-	/* abstract: the name begins with a NUL and ends where the length says */
-	length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
-			  ARENA_SOCKET_PREFIX, session);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+static int listen_on(const struct sockaddr_un *address, socklen_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
 	if (fd < 0)
-		return error_system(err, errno, "cannot make the socket for exec");
-	if (bind(fd, (struct sockaddr *)&address,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0 ||
-	    listen(fd, 128) < 0) {
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)address, size) < 0 || listen(fd, INT_MAX) < 0) {
 		int number = errno;
 
 		close(fd);
-		return error_system(err, number, "cannot open the socket for exec");
+		return -number;
 	}
 	return fd;
+}
+
+static int listen_by_name(const char *session)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	/* abstract: the name begins with a NUL and ends where the length says */
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
+			      BOARD_SOCKET_PREFIX, session);
+
+	return listen_on(&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					       (size_t)length));
+}
+
+/*
+ * A socket in a directory, whose name is taken away at once: our descriptor leads there, through
+ * /proc. Programs of other users may come, too, if they find the way.
+ */
+static bool listen_in(struct door *door, const char *directory)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directory,
+		     BOARD_SOCKET_PREFIX,
+		     door->shared->session) >= (int)sizeof(address.sun_path))
+		return false;
+	door->by_path = listen_on(&address, sizeof(address));
+	if (door->by_path < 0)
+		return false;
+	chmod(address.sun_path, 0666);
+	door->path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	unlink(address.sun_path);
+	if (door->path >= 0)
+		return true;
+	close(door->by_path);
+	door->by_path = -1;
+	return false;
+}
+
+static void listen_by_path(struct door *door)
+{
+	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		if (listen_in(door, directories[i]))
+			return;
+}
+
+static void watch_socket(struct door *door, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	if (door->epoll >= 0 && fd >= 0)
+		epoll_ctl(door->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Whoever comes needs two descriptors: his own way in, and what he brings. */
+static bool take_reserve(struct door *door)
+{
+	for (int i = 0; i < 2; i++)
+		if (door->reserve[i] < 0)
+			door->reserve[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return door->reserve[0] >= 0 && door->reserve[1] >= 0;
+}
+
+static void give_reserve(struct door *door)
+{
+	for (int i = 0; i < 2; i++) {
+		if (door->reserve[i] >= 0)
+			close(door->reserve[i]);
+		door->reserve[i] = -1;
+	}
+}
+
+/* Who listens, and where, if there are descriptors for it. */
+static void open_comfort(struct door *door)
+{
+	struct rlimit limit;
+
+	door->is_tight = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < LIMIT_COMFORT;
+	if (door->is_tight) {
+		give_reserve(door);
+		return;
+	}
+	listen_by_path(door);
+	door->epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch_socket(door, door->by_name);
+	watch_socket(door, door->by_path);
 }
 
 struct door *door_open(struct shared *shared, struct error *err)
 {
 	struct door *door = calloc(1, sizeof(*door));
-	struct epoll_event event = { .events = EPOLLIN };
 
 	if (!door) {
-		error_system(err, ENOMEM, "cannot open the socket for exec");
+		error_system(err, ENOMEM, "cannot open the socket");
 		return NULL;
 	}
 	door->shared = shared;
-	door->socket = listen_on(shared->session, err);
-	door->epoll = epoll_create1(EPOLL_CLOEXEC);
-	door->reserve = open("/dev/null", O_RDWR | O_CLOEXEC);
-	event.data.fd = door->socket;
-	if (door->epoll >= 0 && door->socket >= 0)
-		epoll_ctl(door->epoll, EPOLL_CTL_ADD, door->socket, &event);
+	door->last = &door->first;
+	door->by_path = door->path = door->epoll = -1;
+	door->reserve[0] = door->reserve[1] = -1;
+	pthread_mutex_init(&door->lock, NULL);
+	door->by_name = listen_by_name(shared->session);
+	if (door->by_name < 0 || !take_reserve(door)) {
+		error_system(err, door->by_name < 0 ? -door->by_name : errno,
+			     "cannot open the socket");
+		free(door);
+		return NULL;
+	}
+	open_comfort(door);
+	shared->board->door = door->path;
 	return door;
 }
 
-void door_descriptors(const struct door *door, int descriptors[3])
+void door_descriptors(const struct door *door, int descriptors[DOOR_DESCRIPTORS])
 {
 	descriptors[0] = door->epoll;
-	descriptors[1] = door->socket;
-	descriptors[2] = door->reserve;
+	descriptors[1] = door->by_name;
+	descriptors[2] = door->by_path;
+	descriptors[3] = door->path;
+	descriptors[4] = door->reserve[0];
+	descriptors[5] = door->reserve[1];
 }
 
-/* One of ours under another user id: it changed it after it had attached. */
-static bool is_member(const struct arena *arena, int32_t pid)
+/* ---- guests ---- */
+
+static void wake(struct door *door)
 {
-	for (uint32_t i = 0; i < arena->processes_used && i < ARENA_PROCESSES; i++)
-		if (arena->processes[i].state == PROCESS_ALIVE && arena->processes[i].pid == pid)
-			return true;
-	return false;
+	shared_wake(&door->shared->board->sleeping);
 }
 
-static bool may_enter(const struct door *door, int connection)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return false;
-	return peer.uid == geteuid() || peer.uid == 0 || is_member(door->shared->arena, peer.pid);
-}
-
-/* One byte, and with it the descriptor. */
+/* One byte, and with it the board. */
 static void hand_over(int connection, int fd)
 {
 	char byte = 'h', control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -107,37 +211,247 @@ static void hand_over(int connection, int fd)
 	sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Whoever asks waits for the answer: there must be one when all descriptors are in use, too. */
-static int take_connection(struct door *door)
+/* The descriptors that came with a message: the first one, or -1. More than one nobody sends. */
+static int take_descriptors(struct msghdr *message)
 {
-	int connection = accept4(door->socket, NULL, NULL, SOCK_CLOEXEC);
+	int memory = -1;
 
-	if (connection >= 0 || errno != EMFILE || door->reserve < 0)
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+			if (memory < 0)
+				memory = fd;
+			else
+				close(fd);
+		}
+	}
+	return memory;
+}
+
+/* What a visitor says. Returns its length, 0 or less if there is nothing (yet: -EAGAIN). */
+static ssize_t listen_to(const struct visitor *visitor, struct guest *guest)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))];
+	size_t room = sizeof(*guest) - offsetof(struct guest, hello);
+	struct iovec part = { .iov_base = &guest->hello, .iov_len = room };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (got < 0)
+		return -errno;
+	guest->memory = take_descriptors(&message);
+	return got;
+}
+
+static bool knows_secret(const struct door *door, uint64_t contract, const uint64_t secret[2])
+{
+	const struct board *board = door->shared->board;
+
+	return contract == CONTRACT_HASH && secret[0] == board->secret[0] &&
+	       secret[1] == board->secret[1];
+}
+
+static void add_guest(struct door *door, struct guest *guest)
+{
+	*door->last = guest;
+	door->last = &guest->next;
+	__atomic_add_fetch(&door->guest_count, 1, __ATOMIC_RELEASE);
+}
+
+/* True if it was let in; its connection and its descriptors are then the guest's. */
+static bool let_in(struct door *door, struct visitor *visitor, struct guest *guest, size_t size)
+{
+	guest->pid = visitor->pid;
+	guest->pidfd = guest->connection = -1;
+	if (guest->memory >= 0) {
+		if (size != sizeof(guest->hello) ||
+		    !knows_secret(door, guest->hello.contract, guest->hello.secret))
+			return false;
+		guest->pidfd = visitor->pidfd;
+		visitor->pidfd = -1;
+		add_guest(door, guest);
+		return true;
+	}
+	if (size != sizeof(guest->request) ||
+	    !knows_secret(door, guest->request.contract, guest->request.secret))
+		return false;
+	if (guest->request.command == CONTROL_BOARD) {
+		hand_over(visitor->connection, door->shared->fd);
+		return false;
+	}
+	guest->connection = visitor->connection;
+	visitor->connection = -1;
+	add_guest(door, guest);
+	return true;
+}
+
+/* True if there is nothing more to wait for from this one. */
+static bool receive(struct door *door, struct visitor *visitor)
+{
+	struct guest *guest = calloc(1, sizeof(*guest));
+	ssize_t got;
+
+	if (!guest)
+		return true;
+	guest->memory = -1;
+	got = listen_to(visitor, guest);
+	if (got > 0 && let_in(door, visitor, guest, (size_t)got))
+		return true;
+	if (guest->memory >= 0)
+		close(guest->memory);
+	free(guest);
+	return got != -EAGAIN && got != -EINTR;
+}
+
+static void forget(struct visitor **at)
+{
+	struct visitor *visitor = *at;
+
+	*at = visitor->next;
+	/* closing ends the watch of epoll, too; a guest's connection is answered later */
+	if (visitor->connection >= 0)
+		close(visitor->connection);
+	if (visitor->pidfd >= 0)
+		close(visitor->pidfd);
+	free(visitor);
+}
+
+/*
+ * From the first to come to the last: who executes another program has said all that he had to say
+ * before that one comes.
+ */
+static void hear_all(struct door *door)
+{
+	struct visitor **at = &door->visitors;
+
+	while (*at) {
+		if (receive(door, *at))
+			forget(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+static int open_pidfd(int connection, pid_t pid)
+{
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
+		return pidfd;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+/* There must be a place for whoever comes when all descriptors are in use, too. */
+static int accept_one(struct door *door, int socket)
+{
+	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (connection >= 0 || errno != EMFILE || door->reserve[0] < 0)
 		return connection;
-	close(door->reserve);
-	door->reserve = -1;
-	return accept4(door->socket, NULL, NULL, SOCK_CLOEXEC);
+	give_reserve(door);
+	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-static void answer(struct door *door)
+static bool welcome(struct door *door, int socket)
 {
-	int connection = take_connection(door);
+	int connection = socket < 0 ? -1 : accept_one(door, socket);
+	struct visitor **at = &door->visitors;
+	struct visitor *visitor;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 
-	if (connection >= 0 && may_enter(door, connection))
-		hand_over(connection, door->shared->fd);
-	if (connection >= 0)
+	if (connection < 0)
+		return false;
+	visitor = calloc(1, sizeof(*visitor));
+	if (!visitor || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) {
+		free(visitor);
 		close(connection);
-	if (door->reserve < 0)
-		door->reserve = open("/dev/null", O_RDWR | O_CLOEXEC);
+		return true;
+	}
+	while (*at)
+		at = &(*at)->next;
+	visitor->connection = connection;
+	visitor->pid = peer.pid;
+	visitor->pidfd = door->reserve[0] < 0 ? -1 : open_pidfd(connection, peer.pid);
+	*at = visitor;
+	hear_all(door);
+	if (*at == visitor)
+		watch_socket(door, connection);
+	return true;
 }
 
-static void notice(struct door *door)
+static void serve(struct door *door)
 {
-	uint32_t *sleeping = &door->shared->arena->sleeping;
+	pthread_mutex_lock(&door->lock);
+	hear_all(door);
+	while (welcome(door, door->by_name) || welcome(door, door->by_path))
+		;
+	if (!door->is_tight)
+		take_reserve(door);
+	pthread_mutex_unlock(&door->lock);
+}
 
-	__atomic_store_n(&door->noticed, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(sleeping, 0, __ATOMIC_SEQ_CST);
-	shared_futex_wake(sleeping);
+struct guest *door_take(struct door *door)
+{
+	struct guest *guests;
+
+	serve(door);
+	pthread_mutex_lock(&door->lock);
+	guests = door->first;
+	door->first = NULL;
+	door->last = &door->first;
+	__atomic_store_n(&door->guest_count, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&door->lock);
+	return guests;
+}
+
+bool door_has_guests(const struct door *door)
+{
+	return __atomic_load_n(&door->guest_count, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool door_is_unwatched(const struct door *door)
+{
+	return door->epoll < 0;
+}
+
+void door_answer(struct guest *guest, const char *text)
+{
+	if (guest->connection < 0)
+		return;
+	send(guest->connection, text, strlen(text) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void door_dismiss(struct guest *guest)
+{
+	if (guest->memory >= 0)
+		close(guest->memory);
+	if (guest->pidfd >= 0)
+		close(guest->pidfd);
+	if (guest->connection >= 0)
+		close(guest->connection);
+	free(guest);
+}
+
+/* ---- the thread ---- */
+
+static bool is_socket(const struct door *door, int fd)
+{
+	struct stat st;
+
+	return fd == door->by_name || fd == door->by_path ||
+	       (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode));
 }
 
 static void *keep(void *argument)
@@ -147,15 +461,20 @@ static void *keep(void *argument)
 
 	for (;;) {
 		int count = epoll_wait(door->epoll, events, 16, -1);
+		bool has_visitors = false;
 
 		if (count < 0 && errno != EINTR)
 			return NULL;
 		for (int i = 0; i < count; i++) {
-			if (events[i].data.fd == door->socket)
-				answer(door);
+			if (is_socket(door, events[i].data.fd))
+				has_visitors = true;
 			else
-				notice(door);
+				__atomic_store_n(&door->noticed, 1, __ATOMIC_RELEASE);
 		}
+		if (has_visitors)
+			serve(door);
+		if (count > 0)
+			wake(door);
 	}
 }
 
@@ -165,6 +484,8 @@ int door_start(struct door *door, struct error *err)
 	sigset_t all, before;
 	int ret;
 
+	if (door->epoll < 0)
+		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ret = pthread_create(&thread, NULL, keep, door);
@@ -191,5 +512,8 @@ bool door_noticed(struct door *door)
 void door_close(struct door *door)
 {
 	/* not freed: the thread may be in the middle of an answer, and the program ends now */
-	shutdown(door->socket, SHUT_RDWR);
+	if (door->by_name >= 0)
+		shutdown(door->by_name, SHUT_RDWR);
+	if (door->by_path >= 0)
+		shutdown(door->by_path, SHUT_RDWR);
 }

@@ -3,26 +3,59 @@
 #define COLLECT_DOOR_H
 
 /*
- * Where programs of the run knock after an exec: an abstract socket named by the session's id that
- * hands out the arena's descriptor. A thread of its own answers at once, whatever the collector
- * is busy with, and wakes the collector when a process that it watches has ended.
+ * Where programs of the run hand over their memory and `holdtrace ctl` asks: a socket named by the
+ * session's id, and the same by a path for whoever is in another network namespace. Who comes must
+ * know the run's secret; who he is the kernel says. A thread of its own listens, so that nobody
+ * waits for what the collector is busy with, and wakes the collector, also when a process that it
+ * watches has ended.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "arena.h"
 #include "collect/shared.h"
 
 struct door;
 
-/* Opens the socket; it then has a queue, so nobody is turned away before door_start(). */
+/* Somebody who came, in the order in which they did. Freed by door_dismiss(). */
+struct guest {
+	struct guest *next;
+	pid_t pid; /* as we see it */
+	int pidfd; /* of it; -1: none */
+	int memory; /* -1: it is a request */
+	int connection; /* where a request is to be answered; -1 */
+	union {
+		struct arena_hello hello;
+		struct control_request request;
+	};
+};
+
+/* Opens the socket; it then has a queue, so nobody is turned away before door_start(). NULL: no. */
 struct door *door_open(struct shared *shared, struct error *err);
 
 /* Its descriptors, for those who close all others. */
-void door_descriptors(const struct door *door, int descriptors[3]);
+#define DOOR_DESCRIPTORS 6
+void door_descriptors(const struct door *door, int descriptors[DOOR_DESCRIPTORS]);
 
-/* Starts the thread. Without it (on failure) the door stays shut and everything else works. */
+/* Starts the thread. Without it who comes waits until door_take(). */
 int door_start(struct door *door, struct error *err);
+
+/* All who have come, up to now: also those whom the thread has not yet seen. */
+struct guest *door_take(struct door *door);
+
+/* Whether somebody is known to have come since door_take(). */
+bool door_has_guests(const struct door *door);
+
+/* Whether nobody but door_take() ever looks. */
+bool door_is_unwatched(const struct door *door);
+
+/* Answers a request. */
+void door_answer(struct guest *guest, const char *text);
+
+/* Closes what the guest brought and was not taken (set to -1). */
+void door_dismiss(struct guest *guest);
 
 /* Wakes the collector when this pidfd says that its process has ended. */
 void door_watch(struct door *door, int pidfd);

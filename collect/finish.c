@@ -50,22 +50,26 @@ static void say(struct collector *collector, struct member *member, struct encod
 {
 	note->values = facts->values;
 	note->count = facts->count;
-	note->time = ticks_now(collector->shared.arena->clock);
+	note->time = ticks_now(collector->shared.board->clock);
 	stream_note(member->stream, note);
 }
 
-/*
- * The backtrace of an open call, innermost first: what its thread left, else its caller alone. A
- * thread that still runs may change both while we look.
- */
-static uint32_t open_frames(const struct slot *slot, const struct arena_open *open,
-			    uint64_t *frames)
+/* An open call and where it stands. The slot may still be written: what counts is our copy. */
+struct open_call {
+	struct arena_open open;
+	const struct slot *slot;
+	const struct merge_thread *thread;
+};
+
+/* The backtrace of an open call, innermost first: what its thread left, else its caller alone. */
+static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 {
+	const struct slot *slot = call->slot;
 	uint32_t count = __atomic_load_n(&slot->stack_count, __ATOMIC_RELAXED);
 
-	if (!count || count > ARENA_FRAMES_MAX || open->serial != slot->stack_serial) {
-		frames[0] = open->ip;
-		return open->ip != 0;
+	if (!count || count > ARENA_FRAMES_MAX || call->open.serial != slot->stack_serial) {
+		frames[0] = call->open.ip;
+		return call->open.ip != 0;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		frames[i] = slot->stack[count - 1 - i];
@@ -73,52 +77,61 @@ static uint32_t open_frames(const struct slot *slot, const struct arena_open *op
 }
 
 /* A call that was under way when its process ended. Returns whether it is what was looked for. */
-typedef bool open_visitor(struct collector *collector, struct member *member, uint32_t slot,
-			  const struct arena_open *open);
+typedef bool open_visitor(struct collector *collector, struct member *member,
+			  const struct open_call *call);
 
-static bool say_open(struct collector *collector, struct member *member, uint32_t index,
-		     const struct arena_open *open)
+static bool say_open(struct collector *collector, struct member *member,
+		     const struct open_call *call)
 {
-	const struct slot *slot = arena_slot(collector->shared.arena, index);
 	uint64_t frames[ARENA_FRAMES_MAX];
 	struct facts facts = { .count = 0 };
 	struct encode_note note = {
 		.name = "~open",
-		.thread = merge_slot_thread(collector->merge, index),
-		.open = open,
+		.thread = call->thread,
+		.open = &call->open,
 		.frames = frames,
-		.frame_count = open_frames(slot, open, frames),
+		.frame_count = open_frames(call, frames),
 	};
 
 	/* exit() never returns, and that is no news */
-	if (open->hook >= HOOK_COUNT || open->hook == HOOK_exit)
+	if (call->open.hook >= HOOK_COUNT || call->open.hook == HOOK_exit)
 		return false;
-	add_text(&facts, "call", hook_table[open->hook].name);
-	add_address(&facts, "object", open->object);
-	if (open->related)
-		add_address(&facts, "related", open->related);
-	add_time(&facts, "since", ticks_ns(&collector->ticks, open->enter));
+	add_text(&facts, "call", hook_table[call->open.hook].name);
+	add_address(&facts, "object", call->open.object);
+	if (call->open.related)
+		add_address(&facts, "related", call->open.related);
+	add_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
 	say(collector, member, &note, &facts);
+	return false;
+}
+
+static bool visit_slot(struct collector *collector, struct member *member,
+		       const struct chunk *chunk, uint32_t i, open_visitor *visit)
+{
+	struct open_call call = { .slot = chunk_slot_at(chunk, i) };
+	uint32_t count = __atomic_load_n(&call.slot->open_count, __ATOMIC_ACQUIRE);
+
+	if (!__atomic_load_n(&call.slot->state, __ATOMIC_ACQUIRE))
+		return false;
+	call.thread = merge_slot_thread(member->process, chunk, i);
+	for (uint32_t j = 0; j < count && j < ARENA_OPEN_MAX; j++) {
+		memcpy(&call.open, &call.slot->open[j], sizeof(call.open));
+		if (visit(collector, member, &call))
+			return true;
+	}
 	return false;
 }
 
 /* Visits the open calls of a process, up to one that is what was looked for. */
 static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
-	struct arena *arena = collector->shared.arena;
+	for (uint32_t i = 0; i < member->chunk_count; i++) {
+		const struct chunk *chunk = member->chunks[i];
+		uint32_t used = chunk_used(chunk);
 
-	for (uint32_t i = 0; i < arena->slots_used && i < arena->slots; i++) {
-		const struct slot *slot = arena_slot(arena, i);
-		uint32_t count = __atomic_load_n(&slot->open_count, __ATOMIC_RELAXED);
-
-		if (!arena->owners[i].ready || arena->owners[i].process != member->index)
-			continue;
-		for (uint32_t j = 0; j < count && j < ARENA_OPEN_MAX; j++) {
-			struct arena_open open = slot->open[j]; /* read once */
-
-			if (visit(collector, member, i, &open))
+		for (uint32_t k = 0; k < used; k++)
+			if (visit_slot(collector, member, chunk, k, visit))
 				return true;
-		}
 	}
 	return false;
 }
@@ -150,27 +163,27 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 static uint64_t say_all_lost(struct collector *collector, struct member *member)
 {
 	uint32_t count;
-	const struct merge_thread *threads = merge_threads(collector->merge, member->index, &count);
-	uint64_t sum = 0;
+	const struct merge_thread *threads = merge_threads(member->process, &count);
+	uint64_t nobody[LOSS_COUNT], sum = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		sum += say_lost(collector, member, &threads[i], threads[i].lost);
-	return sum + say_lost(collector, member, NULL,
-			      collector->shared.arena->processes[member->index].lost);
+	memcpy(nobody, member->chunks[0]->head->lost, sizeof(nobody));
+	return sum + say_lost(collector, member, NULL, nobody);
 }
 
 /*
  * One that is in the middle of an exec when it ends was replaced: that call returns only if it
  * fails, so what ended was another image, which did not attach.
  */
-static bool is_exec(struct collector *collector, struct member *member, uint32_t slot,
-		    const struct arena_open *open)
+static bool is_exec(struct collector *collector, struct member *member,
+		    const struct open_call *call)
 {
-	const char *name = open->hook < HOOK_COUNT ? hook_table[open->hook].name : "";
+	uint16_t hook = call->open.hook;
+	const char *name = hook < HOOK_COUNT ? hook_table[hook].name : "";
 
 	(void)collector;
 	(void)member;
-	(void)slot;
 	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
 }
 
@@ -197,9 +210,9 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		[WATCH_ALIVE] = "unknown", [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
 		[WATCH_EXEC] = "exec",	   [WATCH_LEFT] = "left",     [WATCH_GONE] = "unknown",
 	};
-	const struct merge_counts *counts = merge_counts(collector->merge, member->index);
-	uint32_t flags = collector->shared.arena->processes[member->index].flags;
-	uint64_t ended = collector->shared.arena->processes[member->index].ended;
+	const struct merge_counts *counts = merge_counts(member->process);
+	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
+	uint64_t ended = __atomic_load_n(&member->chunks[0]->head->ended, __ATOMIC_RELAXED);
 	struct encode_note note = { .name = "~end" };
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
@@ -218,7 +231,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)
 		add_number(&facts, "signal", (uint64_t)member->watch.status);
-	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.arena->clock))
+	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.board->clock))
 		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
 	add_number(&facts, "events", counts->events);
 	add_number(&facts, "lost", lost);
@@ -229,14 +242,24 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	say(collector, member, &note, &facts);
 }
 
-/* How it ended, if we came too late and its parent has said so. */
+/* How it ended, if we came too late and who has waited for it has said so. */
 static void ask_parent(const struct collector *collector, struct member *member)
 {
-	const struct arena_process *process = &collector->shared.arena->processes[member->index];
+	const struct board *board = collector->shared.board;
 
 	if (member->watch.end == WATCH_GONE &&
-	    __atomic_load_n(&process->flags, __ATOMIC_ACQUIRE) & PROCESS_TOLD)
-		watch_learn(&member->watch, process->told_status);
+	    __atomic_load_n(&board->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
+		watch_learn(&member->watch, board->told_status);
+	if (member->watch.end == WATCH_GONE && member->is_told)
+		watch_learn(&member->watch, member->told_status);
+}
+
+static void give_back(struct collector *collector, struct member *member)
+{
+	merge_remove(collector->merge, member->process);
+	member->process = NULL;
+	while (member->chunk_count)
+		chunk_close(member->chunks[--member->chunk_count]);
 }
 
 void collect_finish(struct collector *collector, struct member *member)
@@ -244,16 +267,13 @@ void collect_finish(struct collector *collector, struct member *member)
 	uint64_t lost;
 
 	collect_beat(collector);
-	if (member->watch.end == WATCH_GONE &&
-	    __atomic_load_n(&collector->shared.arena->told_pid, __ATOMIC_ACQUIRE) ==
-		    member->watch.pid)
-		watch_learn(&member->watch, collector->shared.arena->told_status);
+	collect_hear_ends(collector);
 	ask_parent(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);
 	say_end(collector, member, lost);
-	merge_free_slots(collector->merge, member->index);
+	give_back(collector, member);
 	stream_close(member->stream);
 	watch_stop(&member->watch);
 	member->phase = PHASE_CLOSING;

@@ -15,7 +15,7 @@
 #endif
 
 static const char usage[] =
-	"Usage: holdtrace-collect ARENA [SINK [REPORTS]]\n"
+	"Usage: holdtrace-collect BOARD [SINK [REPORTS]]\n"
 	"Collects what the programs traced by libholdtrace.so record.\n"
 	"\n"
 	"The library or `holdtrace` starts this program; nobody has to do so by hand.\n"
@@ -66,8 +66,8 @@ static void say_failure(const char *failure, const char *terminal)
 
 int main(int argc, char **argv)
 {
-	struct collect_fds fds = { .arena = -1, .sink = -1, .reports = -1 };
-	int *const where[] = { &fds.arena, &fds.sink, &fds.reports };
+	struct collect_fds fds = { .board = -1, .sink = -1, .reports = -1 };
+	int *const where[] = { &fds.board, &fds.sink, &fds.reports };
 	struct collector *collector;
 	struct error err = { 0 };
 	char terminal[64];
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 		terminal[0] = 0;
 	collector = collect_start(&fds, &err);
 	if (!collector) {
-		/* Under the launcher it stands in the arena, and the launcher says it. */
+		/* Under the launcher it stands on the board, and the launcher says it. */
 		if (fds.reports < 0)
 			fprintf(stderr, "holdtrace-collect: %s\n", err.text);
 		return 1;

@@ -11,17 +11,18 @@
 #include "counter.h"
 #include "machine.h"
 
-static int fill(struct arena *arena, uint32_t slots, struct error *err)
+static int fill(struct board *board, struct error *err)
 {
-	if (getrandom(arena->session, sizeof(arena->session), 0) != sizeof(arena->session))
+	if (getrandom(board->session, sizeof(board->session), 0) != sizeof(board->session) ||
+	    getrandom(board->secret, sizeof(board->secret), 0) != sizeof(board->secret))
 		return error_system(err, errno, "no random session id");
-	arena_lay_out(arena, slots);
-	arena->contract = CONTRACT_HASH;
-	arena->clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
-	arena->machine = MACHINE_OWN;
-	arena->state = ARENA_STARTING;
-	settings_default(&arena->settings);
-	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);
+	board->size = sizeof(*board);
+	board->contract = CONTRACT_HASH;
+	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
+	board->machine = MACHINE_OWN;
+	board->state = BOARD_STARTING;
+	settings_default(&board->settings);
+	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -45,40 +46,22 @@ static int set_size(int fd, uint64_t size)
 	return status;
 }
 
-/* Maps so many slots. Returns 0 or a negative errno. */
-static int map_slots(struct arena **arena, int fd, uint32_t slots)
+int make_board(struct board **board, int *fd, struct error *err)
 {
-	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
-	struct arena shape;
-	void *memory;
+	void *memory = MAP_FAILED;
 	int status;
 
-	arena_lay_out(&shape, slots);
-	getrlimit(RLIMIT_AS, &limit);
-	if (slots > ARENA_SLOTS_LEAST && !arena_leaves_room(shape.size, limit.rlim_cur))
-		return -ENOMEM;
-	status = set_size(fd, shape.size);
-	if (status)
-		return status;
-	memory = mmap(NULL, shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	*arena = memory;
-	return 0;
-}
-
-int make_arena(struct arena **arena, int *fd, struct error *err)
-{
-	static const uint32_t counts[] = { ARENA_SLOT_COUNTS };
-	int status = -ENOMEM;
-
-	*fd = memfd_create("holdtrace", MFD_CLOEXEC);
+	*fd = memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return error_system(err, errno, "cannot make the shared memory");
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		status = map_slots(arena, *fd, counts[i]);
-		if (!status)
-			return fill(*arena, counts[i], err);
+	status = set_size(*fd, sizeof(**board));
+	if (!status) {
+		memory = mmap(NULL, sizeof(**board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		status = memory == MAP_FAILED ? -errno : 0;
+	}
+	if (!status) {
+		*board = memory;
+		return fill(*board, err);
 	}
 	close(*fd);
 	*fd = -1;

@@ -2,6 +2,7 @@
 #include "collect/merge.h"
 
 #include "collect/merge_parts.h"
+#include "collect/budget.h"
 #include "collect/sound.h"
 #include "collect/ticks.h"
 
@@ -14,24 +15,29 @@
 #define STUCK_NS 200000000u /* a floor that stays longer than this is not waited for */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
-#define BATCHES_MAX	 4096u	 /* of a process, 256 MiB: then its floors are overruled */
-#define CLOCK_SLACK	 (1u << 22)   /* ticks, about 1 ms: processors' clocks differ by less */
-#define BARRIER_SLACK_NS 200000u      /* without membarrier: no store stays unseen for so long */
+#define BATCHES_MAX	 4096u	  /* of a process, 256 MiB: then its floors are overruled */
+#define BATCHES_PART	 8u	  /* or this part of the memory that we are allowed */
+#define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
+#define BARRIER_SLACK_NS 200000u  /* without membarrier: no store stays unseen for so long */
+#define MISSING_NS	 50000000u /* memory that was handed over is not waited for longer */
 
-struct merge *merge_create(struct arena *arena, const struct merge_handler *handler)
+static uint32_t most_batches(void)
+{
+	uint64_t most = budget_memory() / BATCHES_PART / BATCH_SIZE;
+
+	return most < 16 ? 16 : most < BATCHES_MAX ? (uint32_t)most : BATCHES_MAX;
+}
+
+struct merge *merge_create(struct board *board, const struct merge_handler *handler)
 {
 	struct merge *merge = calloc(1, sizeof(*merge));
 
 	if (!merge)
 		return NULL;
-	merge->arena = arena;
-	merge->slots = arena->slots;
-	merge->slot_size = arena->slot_size;
-	merge->ring_size = arena->ring_size;
-	merge->first_slot = (char *)arena + arena->slots_offset;
-	merge->first_ring = (char *)arena + arena->rings_offset;
-	merge->clock = arena->clock;
+	merge->board = board;
+	merge->clock = board->clock;
 	merge->handler = *handler;
+	merge->batches_most = most_batches();
 	merge->barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
 	merge->round_ns = ticks_clock_ns();
 	return merge;
@@ -48,6 +54,7 @@ static void free_reader(struct merge *merge, struct reader *reader)
 {
 	if (!reader)
 		return;
+	merge->held -= reader->end - reader->begin;
 	for (uint32_t i = reader->begin; i < reader->end; i++)
 		free_entry(merge, reader, &reader->entries[i]);
 	merge_give_back(merge, reader->batch);
@@ -55,57 +62,116 @@ static void free_reader(struct merge *merge, struct reader *reader)
 	free(reader);
 }
 
+static void free_process(struct merge *merge, struct process *process)
+{
+	for (uint32_t i = 0; i < process->piece_count; i++) {
+		struct piece *piece = &process->pieces[i];
+
+		for (uint32_t k = 0; k < piece->chunk->slots; k++)
+			free_reader(merge, piece->readers[k]);
+		free(piece->readers);
+	}
+	free(process->pieces);
+	free(process->threads);
+	free(process->thread_next);
+	free(process);
+}
+
 void merge_destroy(struct merge *merge)
 {
 	if (!merge)
 		return;
-	for (uint32_t i = 0; i < ARENA_SLOTS; i++)
-		free_reader(merge, merge->readers[i]);
+	while (merge->processes) {
+		struct process *process = merge->processes;
+
+		merge->processes = process->next;
+		free_process(merge, process);
+	}
 	while (merge->spare) {
 		struct batch *batch = merge->spare;
 
 		merge->spare = batch->next;
 		free(batch);
 	}
-	for (uint32_t i = 0; i < ARENA_PROCESSES; i++) {
-		if (merge->processes[i])
-			free(merge->processes[i]->threads);
-		free(merge->processes[i]);
-	}
+	free(merge->heap);
 	free(merge);
 }
 
-void merge_forget(struct merge *merge, uint32_t index)
+struct process *merge_add(struct merge *merge, void *owner)
 {
-	if (merge->processes[index])
-		free(merge->processes[index]->threads);
-	free(merge->processes[index]);
-	merge->processes[index] = NULL;
+	struct process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->owner = owner;
+	process->thread_free = NO_THREAD;
+	process->next = merge->processes;
+	merge->processes = process;
+	return process;
 }
 
-static struct slot *slot_place(const struct merge *merge, uint32_t slot)
+bool merge_add_chunk(struct process *process, const struct chunk *chunk)
 {
-	return (struct slot *)(void *)(merge->first_slot + (uint64_t)slot * merge->slot_size);
+	struct piece *pieces = reallocarray(process->pieces, process->piece_count + 1,
+					    sizeof(*pieces));
+	struct reader **readers;
+
+	if (!pieces)
+		return false;
+	process->pieces = pieces;
+	readers = calloc(chunk->slots, sizeof(*readers));
+	if (!readers)
+		return false;
+	pieces[process->piece_count++] = (struct piece){ .chunk = chunk, .readers = readers };
+	process->missing_since = 0;
+	return true;
 }
 
-static struct reader *reader_get(struct merge *merge, uint32_t slot, uint32_t owner)
+void merge_remove(struct merge *merge, struct process *process)
 {
-	struct reader *reader = merge->readers[slot];
+	struct process **at = &merge->processes;
 
-	if (reader)
-		return reader;
+	while (*at && *at != process)
+		at = &(*at)->next;
+	if (*at)
+		*at = process->next;
+	free_process(merge, process);
+}
+
+static bool heap_has_room(struct merge *merge, uint32_t count)
+{
+	uint32_t room = merge->heap_room ? merge->heap_room : 64;
+	struct reader **heap;
+
+	while (room < count)
+		room *= 2;
+	if (room == merge->heap_room)
+		return true;
+	heap = reallocarray(merge->heap, room, sizeof(struct reader *));
+	if (!heap)
+		return false;
+	merge->heap = heap;
+	merge->heap_room = room;
+	return true;
+}
+
+static struct reader *reader_make(struct merge *merge, struct process *process,
+				  const struct chunk *chunk, uint32_t slot)
+{
+	struct reader *reader;
+
+	if (!heap_has_room(merge, process->reader_count + 1))
+		return NULL;
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return NULL;
-	reader->slot = slot;
-	reader->place = slot_place(merge, slot);
-	reader->ring = merge->first_ring + (uint64_t)slot * merge->ring_size;
-	reader->ring_size = merge->ring_size;
-	reader->owner = owner;
-	reader->process = merge->processes[owner];
-	reader->thread = NO_THREAD;
-	reader->scanned = reader->released = merge->positions[slot];
-	merge->readers[slot] = reader;
+	reader->number = process->reader_count++;
+	reader->place = chunk_slot_at(chunk, slot);
+	reader->ring = chunk_ring_at(chunk, slot);
+	reader->ring_most = chunk->ring_size;
+	reader->ring_size = ARENA_RING_LEAST;
+	reader->process = process;
+	reader->thread = reader->retired = NO_THREAD;
 	return reader;
 }
 
@@ -158,7 +224,7 @@ static void hand_out(struct merge *merge, struct process *process, struct reader
 		process->counts.events++;
 		process->counts.late += event.late;
 	}
-	merge->handler.event(merge->handler.context, reader->owner, &event);
+	merge->handler.event(merge->handler.context, process->owner, &event);
 	free_entry(merge, reader, entry);
 	reader->begin++;
 	merge->held--;
@@ -173,7 +239,7 @@ static bool reader_is_before(const struct reader *a, const struct reader *b)
 		return x->time < y->time;
 	if (x->rank != y->rank)
 		return x->rank < y->rank;
-	return a->slot < b->slot;
+	return a->number < b->number;
 }
 
 static void sift_down(struct reader **heap, uint32_t count, uint32_t at)
@@ -246,6 +312,8 @@ static void make_way(struct merge *merge, struct reader *reader)
 	reader->begin = reader->end = 0;
 	merge_give_back(merge, reader->batch);
 	reader->batch = NULL;
+	if (__builtin_expect(reader->retired != NO_THREAD, 0))
+		merge_retire(reader);
 }
 
 /* ---- a round ---- */
@@ -281,118 +349,147 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor = floor;
 		reader->floor_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || process->batches > BATCHES_MAX ||
+	if (!floor || process->ended || process->batches > merge->batches_most ||
 	    merge->clock_ns - reader->floor_since > STUCK_NS)
 		return;
 	if (floor < process->limit)
 		process->limit = floor;
 }
 
-static struct process *list_process(struct merge *merge, uint32_t index, uint64_t now)
+/* How large the ring is, as the thread says that has it. What cannot be true closes the reader. */
+static bool note_ring(struct reader *reader, uint64_t head)
 {
-	struct process *process = merge_process(merge, index);
+	uint64_t bytes = ring_bytes(head);
 
-	if (process && !process->listed) {
-		process->listed = true;
-		process->first = NULL;
-		process->limit = process->ended ? UINT64_MAX : now;
-		process->round = merge->round;
-		merge->active[merge->active_count++] = index;
+	if (__builtin_expect(bytes == reader->ring_size, 1))
+		return true;
+	if (bytes < reader->ring_size || bytes > reader->ring_most) {
+		merge_close(reader);
+		return false;
 	}
-	return process;
+	reader->ring_size = bytes;
+	return true;
 }
 
 /* The reader of a slot that may be read. NULL: it may not, or there is no memory. */
-static struct reader *open_reader(struct merge *merge, uint32_t index, uint64_t now)
+static inline struct reader *open_reader(struct merge *merge, struct process *process,
+					 const struct piece *piece, uint32_t i)
 {
-	const struct arena_owner *place = &merge->arena->owners[index];
-	uint32_t owner;
+	struct reader *reader = piece->readers[i];
 
-	if (!__atomic_load_n(&place->ready, __ATOMIC_ACQUIRE))
+	if (__builtin_expect(reader != NULL, 1))
+		return reader;
+	if (!__atomic_load_n(&chunk_slot_at(piece->chunk, i)->state, __ATOMIC_ACQUIRE))
 		return NULL;
-	if (merge->readers[index])
-		owner = merge->readers[index]->owner;
-	else
-		owner = __atomic_load_n(&place->process, __ATOMIC_RELAXED);
-	if (owner >= ARENA_PROCESSES || !list_process(merge, owner, now))
-		return NULL;
-	return reader_get(merge, index, owner);
+	reader = reader_make(merge, process, piece->chunk, i);
+	piece->readers[i] = reader;
+	return reader;
 }
 
 /*
  * One slot: its floor, then its head, then its records, in this order, so that whatever the
  * floor no longer covers is seen.
  */
-static uint64_t visit(struct merge *merge, uint32_t index, uint64_t now)
+static uint64_t visit(struct merge *merge, struct process *process, struct reader *reader)
 {
-	struct reader *reader = open_reader(merge, index, now);
-	uint64_t floor, head, before;
+	uint64_t floor = __atomic_load_n(&reader->place->floor, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
+	uint64_t before = reader->scanned;
 
-	if (!reader)
-		return 0;
-	floor = __atomic_load_n(&reader->place->floor, __ATOMIC_ACQUIRE);
-	head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
-	note_floor(merge, reader, reader->process, floor);
-	before = reader->scanned;
-	if (head != before) {
+	note_floor(merge, reader, process, floor);
+	if ((head & ~RING_LEVEL) != before) {
 		reader->latest = ticks_now(merge->clock) + CLOCK_SLACK;
-		merge_take(merge, reader, head, reader->process->ended);
+		if (note_ring(reader, head))
+			merge_take(merge, reader, head & ~RING_LEVEL, process->ended);
 	}
-	reader->next = reader->process->first;
-	reader->process->first = reader;
+	reader->next = process->first;
+	process->first = reader;
 	return reader->scanned - before;
+}
+
+/*
+ * A process may have handed over memory after we looked for it, and a thread there may have begun
+ * before now: what others have done since must wait for it, for a while.
+ */
+static void note_missing(struct merge *merge, struct process *process)
+{
+	const struct arena *head = process->pieces[0].chunk->head;
+
+	if (__atomic_load_n(&head->chunks, __ATOMIC_ACQUIRE) <= process->piece_count)
+		return;
+	merge->handler.grown(merge->handler.context, process->owner);
+	if (__atomic_load_n(&head->chunks, __ATOMIC_ACQUIRE) <= process->piece_count)
+		return;
+	if (!process->missing_since)
+		process->missing_since = merge->clock_ns;
+	if (merge->clock_ns - process->missing_since < MISSING_NS && !process->ended)
+		process->limit = process->last_time;
+}
+
+static uint64_t visit_all(struct merge *merge, struct process *process, uint64_t now)
+{
+	uint64_t taken = 0;
+
+	process->first = NULL;
+	process->limit = process->ended ? UINT64_MAX : now;
+	if (!process->piece_count)
+		return 0;
+	note_missing(merge, process);
+	for (uint32_t i = 0; i < process->piece_count; i++) {
+		const struct piece *piece = &process->pieces[i];
+		uint32_t used = chunk_used(piece->chunk);
+
+		for (uint32_t k = 0; k < used; k++) {
+			struct reader *reader = open_reader(merge, process, piece, k);
+
+			if (reader)
+				taken += visit(merge, process, reader);
+		}
+	}
+	return taken;
 }
 
 uint64_t merge_round(struct merge *merge)
 {
 	uint64_t taken = 0;
 	uint64_t now;
-	uint32_t used;
 
 	advance_clock(merge);
 	now = horizon(merge);
 	merge->horizon = now;
-	merge->round++;
 	/* after the clock: a slot that is not seen here has no event yet that is older */
-	used = __atomic_load_n(&merge->arena->slots_used, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < used && i < merge->slots; i++)
-		taken += visit(merge, i, now);
-	for (uint32_t i = 0; i < merge->active_count; i++) {
-		struct process *process = merge->processes[merge->active[i]];
-
+	for (struct process *process = merge->processes; process; process = process->next)
+		taken += visit_all(merge, process, now);
+	for (struct process *process = merge->processes; process; process = process->next) {
 		drain(merge, process);
 		for (struct reader *reader = process->first; reader; reader = reader->next)
 			make_way(merge, reader);
-		process->listed = false;
 	}
-	merge->active_count = 0;
-	__atomic_add_fetch(&merge->arena->heartbeat, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
 }
 
-/* What stands in a slot's ring and was not taken yet. */
-static uint64_t slot_waiting(const struct merge *merge, uint32_t index)
+/* What stands in a slot's ring and was not taken yet is worth a round. */
+static bool is_much(const struct slot *slot, const struct reader *reader)
 {
-	const struct reader *reader = merge->readers[index];
-	struct reader fresh;
+	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
+	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->scanned : 0);
 
-	if (!__atomic_load_n(&merge->arena->owners[index].ready, __ATOMIC_ACQUIRE))
-		return 0;
-	if (!reader) {
-		fresh.scanned = merge->positions[index];
-		fresh.ring_size = merge->ring_size;
-		reader = &fresh;
-	}
-	return merge_waiting(reader, __atomic_load_n(&slot_place(merge, index)->head, __ATOMIC_ACQUIRE));
+	return waiting <= ring_bytes(head) && waiting >= ring_step(ring_bytes(head)) / 2;
 }
 
 bool merge_is_behind(const struct merge *merge)
 {
-	uint32_t used = __atomic_load_n(&merge->arena->slots_used, __ATOMIC_ACQUIRE);
+	for (const struct process *process = merge->processes; process; process = process->next)
+		for (uint32_t i = 0; i < process->piece_count; i++) {
+			const struct piece *piece = &process->pieces[i];
+			uint32_t used = chunk_used(piece->chunk);
 
-	for (uint32_t i = 0; i < used && i < merge->slots; i++)
-		if (slot_waiting(merge, i) >= ARENA_WAKE_STEP / 2)
-			return true;
+			for (uint32_t k = 0; k < used; k++)
+				if (is_much(chunk_slot_at(piece->chunk, k), piece->readers[k]))
+					return true;
+		}
 	return false;
 }
 
@@ -401,98 +498,84 @@ bool merge_is_holding(const struct merge *merge)
 	return merge->held != 0;
 }
 
+/* ---- what is no longer needed ---- */
+
+/* Its thread has ended, or is in its last destructors; a new one waits until we have done. */
+static void clean(const struct piece *piece, uint32_t i)
+{
+	struct slot *slot = chunk_slot_at(piece->chunk, i);
+	struct reader *reader = piece->readers[i];
+	uint32_t expected = SLOT_LEFT;
+
+	if (!__atomic_compare_exchange_n(&slot->state, &expected, SLOT_CLEANING, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	if ((__atomic_load_n(&slot->head, __ATOMIC_ACQUIRE) & ~RING_LEVEL) == reader->scanned)
+		chunk_clean_ring(piece->chunk, i, reader->scanned);
+	__atomic_store_n(&slot->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	free(reader->entries);
+	reader->entries = NULL;
+	reader->room = 0;
+}
+
+/* Once, when it has stood still since we looked last. */
+static void tidy(const struct piece *piece, uint32_t i)
+{
+	struct reader *reader = piece->readers[i];
+
+	if (!reader || !reader->room || reader->begin != reader->end)
+		return;
+	if (reader->tidied == reader->scanned)
+		clean(piece, i);
+	reader->tidied = reader->scanned;
+}
+
+void merge_tidy(struct merge *merge)
+{
+	for (const struct process *process = merge->processes; process; process = process->next)
+		for (uint32_t i = 0; i < process->piece_count; i++)
+			for (uint32_t k = 0; k < process->pieces[i].chunk->slots; k++)
+				tidy(&process->pieces[i], k);
+}
+
 /* ---- ends ---- */
 
-void merge_end(struct merge *merge, uint32_t index)
+void merge_end(struct process *process)
 {
-	struct process *process = merge_process(merge, index);
-
-	if (process)
-		process->ended = true;
+	process->ended = true;
 }
 
-const struct merge_counts *merge_counts(const struct merge *merge, uint32_t process)
+const struct merge_counts *merge_counts(const struct process *process)
 {
-	return merge->processes[process] ? &merge->processes[process]->counts : &merge->nobody;
+	return &process->counts;
 }
 
-const struct merge_thread *merge_threads(struct merge *merge, uint32_t index, uint32_t *count)
+const struct merge_thread *merge_threads(struct process *process, uint32_t *count)
 {
-	struct process *process = merge->processes[index];
-
-	*count = 0;
-	if (!process)
-		return NULL;
-	for (uint32_t i = 0; i < merge->slots; i++)
-		if (merge->readers[i] && merge->readers[i]->owner == index)
-			merge_collect_lost(merge->readers[i]);
+	for (uint32_t i = 0; i < process->piece_count; i++)
+		for (uint32_t k = 0; k < process->pieces[i].chunk->slots; k++)
+			if (process->pieces[i].readers[k])
+				merge_collect_lost(process->pieces[i].readers[k]);
 	*count = process->thread_count;
 	return process->threads;
 }
 
-const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t index)
+const struct merge_thread *merge_slot_thread(const struct process *process,
+					     const struct chunk *chunk, uint32_t slot)
 {
-	const struct reader *reader = merge->readers[index];
+	for (uint32_t i = 0; i < process->piece_count; i++) {
+		const struct piece *piece = &process->pieces[i];
+		const struct reader *reader = piece->chunk == chunk ? piece->readers[slot] : NULL;
 
-	if (!reader || reader->thread == NO_THREAD)
-		return NULL;
-	return entry_thread(reader->process, reader->thread);
-}
-
-uint64_t merge_limit(const struct merge *merge, uint32_t index)
-{
-	const struct process *process = merge->processes[index];
-	uint64_t limit = merge->horizon;
-
-	if (process && !process->ended && process->round == merge->round)
-		limit = process->limit;
-	return process && process->last_time > limit ? process->last_time : limit;
-}
-
-static void free_slot(struct merge *merge, uint32_t index)
-{
-	struct arena_owner *owner = &merge->arena->owners[index];
-	struct reader *reader = merge->readers[index];
-	struct slot *slot = slot_place(merge, index);
-
-	if (reader) {
-		merge->held -= reader->end - reader->begin;
-		merge->positions[index] = reader->scanned;
-		free_reader(merge, reader);
-		merge->readers[index] = NULL;
+		if (reader && reader->thread != NO_THREAD)
+			return entry_thread(process, reader->thread);
 	}
-	slot->floor = 0;
-	slot->open_count = 0;
-	slot->stack_count = 0;
-	slot->waiting = 0;
-	memset(slot->lost, 0, sizeof(slot->lost));
-	slot->head = slot->tail = merge->positions[index];
-	owner->thread = 0;
-	owner->process = MERGE_NO_PROCESS;
-	owner->ready = 0;
-	__atomic_store_n(&owner->state, SLOT_FREE, __ATOMIC_RELEASE);
+	return NULL;
 }
 
-/* Whether the slot is the process's, as we know, or as it says if we have not read it. */
-static bool is_slot_of(const struct merge *merge, uint32_t slot, uint32_t process)
+uint64_t merge_limit(const struct merge *merge, const struct process *process)
 {
-	const struct arena_owner *owner = &merge->arena->owners[slot];
+	uint64_t limit = process->ended || !process->limit ? merge->horizon : process->limit;
 
-	if (merge->readers[slot])
-		return merge->readers[slot]->owner == process;
-	return owner->state != SLOT_FREE && owner->process == process;
-}
-
-void merge_free_slots(struct merge *merge, uint32_t index)
-{
-	struct process *process = merge->processes[index];
-
-	for (uint32_t i = 0; i < merge->slots; i++)
-		if (is_slot_of(merge, i, index))
-			free_slot(merge, i);
-	if (process) {
-		free(process->threads);
-		process->threads = NULL;
-		process->thread_count = process->thread_room = 0;
-	}
+	return process->last_time > limit ? process->last_time : limit;
 }

@@ -3,7 +3,7 @@
 #define COLLECT_MERGE_H
 
 /*
- * All rings of the arena as one sequence in time order for each process (design: "Order"). Takes
+ * All rings of a process as one sequence in time order (ARCHITECTURE.md: "Order"). Takes
  * records out of the rings, rebuilds every thread's backtrace from its changes, and hands out
  * events that nothing can precede any more.
  */
@@ -12,8 +12,7 @@
 #include <stdint.h>
 
 #include "arena.h"
-
-#define MERGE_NO_PROCESS 0xffffffffu
+#include "collect/chunk.h"
 
 /* A thread that spoke, and what it could not say. */
 struct merge_thread {
@@ -38,7 +37,9 @@ struct merge_event {
  * modules itself, just before the event that needs them, so one module may come several times.
  */
 struct merge_handler {
-	void (*event)(void *context, uint32_t process, const struct merge_event *event);
+	void (*event)(void *context, void *owner, const struct merge_event *event);
+	/* a process has handed over memory that merge_add_chunk() has not yet been told of */
+	void (*grown)(void *context, void *owner);
 	void *context;
 };
 
@@ -49,10 +50,20 @@ struct merge_counts {
 };
 
 struct merge;
+struct process;
 
 /* NULL if there is no memory. */
-struct merge *merge_create(struct arena *arena, const struct merge_handler *handler);
+struct merge *merge_create(struct board *board, const struct merge_handler *handler);
 void merge_destroy(struct merge *merge);
+
+/* A process of the run; owner is the handler's. NULL if there is no memory. */
+struct process *merge_add(struct merge *merge, void *owner);
+
+/* One more piece of its memory, which must stay until merge_remove(). False: no memory. */
+bool merge_add_chunk(struct process *process, const struct chunk *chunk);
+
+/* A process that has ended and been drained: nothing is known of it any more. */
+void merge_remove(struct merge *merge, struct process *process);
 
 /*
  * One round: takes what the rings hold and hands out what is certain. Moves the heartbeat.
@@ -66,30 +77,28 @@ bool merge_is_behind(const struct merge *merge);
 /* Whether records are held back that only time will release. */
 bool merge_is_holding(const struct merge *merge);
 
+/* Gives back what threads that have ended no longer need. Now and then. */
+void merge_tidy(struct merge *merge);
+
 /*
  * The process is gone for certain: the next round hands out all that is left of it, and counts
  * what will never be finished.
  */
-void merge_end(struct merge *merge, uint32_t process);
+void merge_end(struct process *process);
 
-const struct merge_counts *merge_counts(const struct merge *merge, uint32_t process);
+const struct merge_counts *merge_counts(const struct process *process);
 
-/* All threads of a process, with what was lost up to now. They stay until its slots are freed. */
-const struct merge_thread *merge_threads(struct merge *merge, uint32_t process, uint32_t *count);
+/* All threads of a process that live or lost something, with what was lost up to now. */
+const struct merge_thread *merge_threads(struct process *process, uint32_t *count);
 
-/* The thread that last spoke through a slot; NULL if none did. */
-const struct merge_thread *merge_slot_thread(const struct merge *merge, uint32_t slot);
+/* The thread that last spoke through a slot of a chunk; NULL if none did. */
+const struct merge_thread *merge_slot_thread(const struct process *process,
+					     const struct chunk *chunk, uint32_t slot);
 
 /*
  * A time, in ticks, that everything handed out of a process is before and that what is still to
  * come is not: what is said of the process at this time stands where it belongs.
  */
-uint64_t merge_limit(const struct merge *merge, uint32_t process);
-
-/* Gives back the slots of a process that has ended and been drained. */
-void merge_free_slots(struct merge *merge, uint32_t process);
-
-/* Its slots are free: nothing is known of the process any more, and its entry may be used again. */
-void merge_forget(struct merge *merge, uint32_t process);
+uint64_t merge_limit(const struct merge *merge, const struct process *process);
 
 #endif

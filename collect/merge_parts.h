@@ -6,7 +6,7 @@
  * The merge's insides, between its parts: merge_take.c copies what stands in a ring and makes
  * entries of it, merge.c brings the entries of all rings into one order and hands them out.
  *
- * The host can write whatever it likes into a ring, its slot and its owner, at any time. So every
+ * The host can write whatever it likes into a ring and its slot, at any time. So every
  * byte of them is read once, and nothing is looked at twice but in a copy of our own.
  */
 
@@ -59,22 +59,24 @@ struct entry {
  * Frames lie at the end of stack, innermost first.
  */
 struct reader {
-	uint32_t slot;
+	uint32_t number;    /* of the reader in its process */
 	struct slot *place; /* what only its thread and we should write */
 	const char *ring;
-	uint64_t ring_size;
-	uint32_t owner; /* index of the process that has the slot, for as long as we read it */
+	uint64_t ring_most; /* bytes that it has place for */
+	uint64_t ring_size; /* bytes that it has now */
 	struct process *process;
 	uint32_t thread;   /* NO_THREAD: it has not said */
 	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
 	uint64_t scanned;  /* position up to which records became entries */
 	uint64_t released; /* tail as the producer knows it */
 	uint64_t latest;   /* ticks: nothing in the ring can be later */
+	uint64_t tidied;   /* where it stood when it was looked at last for what it does not need */
 	uint64_t floor;
 	uint64_t floor_since;
 	struct batch *batch; /* being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
+	uint32_t retired; /* threads before this one whose entries may still wait; NO_THREAD: none */
 	uint32_t told; /* frames that are remembered behind all that is taken */
 	uint32_t frame_count;
 	uint64_t lost[LOSS_COUNT];
@@ -82,51 +84,60 @@ struct reader {
 	uint64_t stack[ARENA_MEMORY_MAX];
 };
 
+/* A piece of a process's memory with the readers of its slots. */
+struct piece {
+	const struct chunk *chunk;
+	struct reader **readers;
+};
+
 struct process {
+	struct process *next;
+	void *owner;
+	struct piece *pieces;
+	uint32_t piece_count, reader_count;
 	struct merge_counts counts;
 	uint64_t last_time;
 	uint64_t limit;
-	uint64_t round; /* the last one that it was listed in */
+	uint64_t missing_since; /* when it had handed over what we have not; 0: we have all */
 	struct merge_thread *threads;
-	uint32_t thread_count, thread_room;
+	uint32_t *thread_next; /* chains of those that are retired or free */
+	uint32_t thread_count, thread_room, thread_free;
 	uint32_t batches;     /* in use */
 	struct reader *first; /* in this round */
 	bool ended;
-	bool listed;
 };
 
 struct merge {
-	struct arena *arena;
+	struct board *board;
 	struct merge_handler handler;
-	/* the arena's geometry as it was when we began */
-	uint32_t slots, slot_size, ring_size;
-	char *first_slot, *first_ring;
-	enum arena_clock clock;
+	enum board_clock clock;
 	bool barrier;
 	uint64_t clock_ns; /* our own active time: stops while we are stopped */
 	uint64_t round_ns;
-	uint64_t round;	  /* number of the round */
 	uint64_t horizon; /* of the round */
 	uint64_t held;	  /* entries that wait */
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
-	struct merge_counts nobody;
-	uint32_t active_count;
-	uint32_t active[ARENA_PROCESSES]; /* processes with slots in this round */
-	struct process *processes[ARENA_PROCESSES];
-	struct reader *readers[ARENA_SLOTS];
-	struct reader *heap[ARENA_SLOTS];
-	uint64_t positions[ARENA_SLOTS]; /* where the slot's next reader begins */
+	uint32_t batches_most; /* of a process: then its floors are overruled */
+	struct process *processes;
+	struct reader **heap;
+	uint32_t heap_room;
 };
 
-/* NULL if there is no memory. */
-struct process *merge_process(struct merge *merge, uint32_t index);
+/* Threads that ended and whose entries are all handed out leave their places to others. */
+void merge_retire(struct reader *reader);
 
 /*
  * Turns all finished records up to head into entries. Stops at one that is being filled, unless
  * nobody is left to finish it.
  */
 void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended);
+
+/*
+ * What stands in the ring makes no sense: a wild store of the host, or worse. Nothing that this
+ * thread says from here on is believed; its events are counted as lost.
+ */
+void merge_close(struct reader *reader);
 
 /* What stands in the ring behind what was taken; 0 if the head makes no sense. */
 uint64_t merge_waiting(const struct reader *reader, uint64_t head);

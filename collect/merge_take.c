@@ -7,14 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions */
-
-struct process *merge_process(struct merge *merge, uint32_t index)
-{
-	if (!merge->processes[index])
-		merge->processes[index] = calloc(1, sizeof(struct process));
-	return merge->processes[index];
-}
+#define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions … */
+#define RELEASE_PART 8u		 /* … or in such a part of it, whichever is less */
 
 /* ---- memory of our own ---- */
 
@@ -200,22 +194,62 @@ static inline void insert(struct merge *merge, struct reader *reader, const stru
 		bring_forward(reader);
 }
 
+/* ---- threads ---- */
+
+static bool grow_threads(struct process *process)
+{
+	uint32_t room = process->thread_room ? process->thread_room * 2 : 8;
+	struct merge_thread *threads = reallocarray(process->threads, room, sizeof(*threads));
+	uint32_t *next;
+
+	if (!threads)
+		return false;
+	process->threads = threads;
+	next = reallocarray(process->thread_next, room, sizeof(*next));
+	if (!next)
+		return false;
+	process->thread_next = next;
+	process->thread_room = room;
+	return true;
+}
+
 /* NO_THREAD if there is no memory. */
 static uint32_t add_thread(struct process *process, int32_t thread, uint64_t pthread)
 {
-	if (process->thread_count == process->thread_room) {
-		uint32_t room = process->thread_room ? process->thread_room * 2 : 8;
-		struct merge_thread *threads =
-			reallocarray(process->threads, room, sizeof(*threads));
+	uint32_t place = process->thread_free;
 
-		if (!threads)
+	if (place != NO_THREAD) {
+		process->thread_free = process->thread_next[place];
+	} else {
+		if (process->thread_count == process->thread_room && !grow_threads(process))
 			return NO_THREAD;
-		process->threads = threads;
-		process->thread_room = room;
+		place = process->thread_count++;
 	}
-	process->threads[process->thread_count] =
-		(struct merge_thread){ .id = thread, .pthread = pthread };
-	return process->thread_count++;
+	process->threads[place] = (struct merge_thread){ .id = thread, .pthread = pthread };
+	return place;
+}
+
+static bool has_losses(const struct merge_thread *thread)
+{
+	for (int i = 0; i < LOSS_COUNT; i++)
+		if (thread->lost[i])
+			return true;
+	return false;
+}
+
+void merge_retire(struct reader *reader)
+{
+	struct process *process = reader->process;
+
+	while (reader->retired != NO_THREAD) {
+		uint32_t place = reader->retired;
+
+		reader->retired = process->thread_next[place];
+		if (has_losses(&process->threads[place]))
+			continue; /* it is still to be said */
+		process->thread_next[place] = process->thread_free;
+		process->thread_free = place;
+	}
 }
 
 /* The counts of the slot's thread; NULL if nobody knows the thread. */
@@ -247,6 +281,10 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 	if (!settle(reader))
 		return false;
 	merge_collect_lost(reader);
+	if (reader->thread != NO_THREAD) {
+		reader->process->thread_next[reader->thread] = reader->retired;
+		reader->retired = reader->thread;
+	}
 	reader->thread = add_thread(reader->process, record->thread, record->pthread);
 	reader->frame_count = reader->told = 0;
 	reader->is_closed = false;
@@ -254,36 +292,29 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /* A slot may speak before it said for whom: it must be the one who holds it. */
-static inline bool has_thread(struct merge *merge, struct reader *reader)
+static inline bool has_thread(struct reader *reader)
 {
-	const struct arena_owner *owner;
-
 	if (__builtin_expect(reader->thread != NO_THREAD, 1))
 		return true;
-	owner = &merge->arena->owners[reader->slot];
 	reader->thread = add_thread(reader->process,
-				    __atomic_load_n(&owner->thread, __ATOMIC_RELAXED),
+				    __atomic_load_n(&reader->place->thread, __ATOMIC_RELAXED),
 				    __atomic_load_n(&reader->place->pthread, __ATOMIC_RELAXED));
 	return reader->thread != NO_THREAD;
 }
 
-static void count_lost(struct merge *merge, struct reader *reader, enum loss reason)
+static void count_lost(struct reader *reader, enum loss reason)
 {
-	uint64_t *lost = has_thread(merge, reader) ? lost_of(reader) : NULL;
+	uint64_t *lost = has_thread(reader) ? lost_of(reader) : NULL;
 
 	if (lost)
 		lost[reason]++;
 }
 
-/*
- * What stands in the ring makes no sense: a wild store of the host, or worse. Nothing that this
- * thread says from here on is believed; its events are counted as lost.
- */
-static void close_reader(struct merge *merge, struct reader *reader)
+void merge_close(struct reader *reader)
 {
 	if (reader->is_closed)
 		return;
-	count_lost(merge, reader, LOSS_DAMAGED);
+	count_lost(reader, LOSS_DAMAGED);
 	reader->process->counts.damaged++;
 	reader->is_closed = true;
 }
@@ -341,13 +372,7 @@ static struct record *copy_record(struct merge *merge, struct reader *reader, un
 
 static bool is_believed(struct reader *reader, struct record *record)
 {
-	const struct record_thread *thread = (const struct record_thread *)record;
-
-	if (!record_is_sound(record))
-		return false;
-	if (record->kind == RECORD_THREAD)
-		return thread->process == reader->owner;
-	return follows(reader, record);
+	return record_is_sound(record) && follows(reader, record);
 }
 
 /* One finished record. False if there is no memory to take it: it stays in the ring. */
@@ -358,10 +383,10 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 
 	if (reader->is_closed && header.kind != RECORD_THREAD) {
 		if (header.kind == RECORD_CALL)
-			count_lost(merge, reader, LOSS_DAMAGED);
+			count_lost(reader, LOSS_DAMAGED);
 		return true;
 	}
-	if (header.kind != RECORD_THREAD && !has_thread(merge, reader))
+	if (header.kind != RECORD_THREAD && !has_thread(reader))
 		return false;
 	if (!has_room(reader))
 		return false;
@@ -369,7 +394,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	if (!record)
 		return false;
 	if (!is_believed(reader, record))
-		close_reader(merge, reader);
+		merge_close(reader);
 	else if (header.kind == RECORD_THREAD)
 		return take_thread(reader, (const struct record_thread *)record);
 	else
@@ -419,14 +444,14 @@ static bool take_next(struct merge *merge, struct reader *reader, uint64_t left,
 
 	if (!header_is_sound(header, left < reader->ring_size - offset ? left
 								       : reader->ring_size - offset)) {
-		close_reader(merge, reader);
+		merge_close(reader);
 		reader->scanned += left;
 		return false;
 	}
 	if (header.kind == RECORD_PAD || header.state == RECORD_ABANDONED)
 		; /* its own thread has counted it */
 	else if (header.state == RECORD_FILLING && ended)
-		count_lost(merge, reader, LOSS_ABANDONED);
+		count_lost(reader, LOSS_ABANDONED);
 	else if (header.state == RECORD_FILLING || !take_record(merge, reader, header, from))
 		return false;
 	reader->scanned += header.length;
@@ -435,13 +460,15 @@ static bool take_next(struct merge *merge, struct reader *reader, uint64_t left,
 
 void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended)
 {
-	uint64_t left = merge_waiting(reader, head);
+	uint64_t left = merge_waiting(reader, head), step = reader->ring_size / RELEASE_PART;
 
+	if (step > RELEASE_STEP)
+		step = RELEASE_STEP;
 	if (!left && head != reader->scanned)
-		close_reader(merge, reader);
+		merge_close(reader);
 	while (left && take_next(merge, reader, left, ended)) {
 		left = head - reader->scanned;
-		if (reader->scanned - reader->released >= RELEASE_STEP)
+		if (reader->scanned - reader->released >= step)
 			merge_release(reader);
 	}
 }

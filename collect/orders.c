@@ -42,7 +42,7 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ALIVE)
-			say_sample(collector, member, merge_limit(collector->merge, member->index));
+			say_sample(collector, member, merge_limit(collector->merge, member->process));
 	}
 }
 
@@ -58,7 +58,7 @@ static void say_everywhere(struct collector *collector, const char *name, const 
 			.name = name,
 			.values = &pair,
 			.count = 1,
-			.time = merge_limit(collector->merge, member->index),
+			.time = merge_limit(collector->merge, member->process),
 		};
 
 		if (member->phase != PHASE_CLOSING)
@@ -71,93 +71,114 @@ static void say_recording(struct collector *collector, bool on)
 	say_everywhere(collector, "~recording", "state", on ? "on" : "off");
 }
 
-void collect_note_pause(struct collector *collector)
-{
-	uint32_t paused = __atomic_load_n(&collector->shared.arena->paused, __ATOMIC_ACQUIRE);
-	uint32_t changes = paused - collector->paused;
-
-	if (!changes)
-		return;
-	collector->paused = paused;
-	/* back where it was before we looked: once there, once back */
-	if (changes % 2 == 0)
-		say_recording(collector, paused & 1);
-	say_recording(collector, !(paused & 1));
-}
-
 /* Stopped before it is noted, started after: what is recorded lies between the notes. */
 static void pause_run(struct collector *collector, bool paused)
 {
-	uint32_t *word = &collector->shared.arena->paused;
-	uint32_t seen = collector->paused;
+	struct board *board = collector->shared.board;
 
-	if ((seen & 1) == paused)
+	if ((collector->paused & 1) == paused)
 		return;
 	if (!paused)
 		say_recording(collector, true);
-	/* It fails where a signal has just done the same. */
-	if (__atomic_compare_exchange_n(word, &seen, seen + 1, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_RELAXED) &&
-	    !paused)
-		collector->paused++;
+	__atomic_store_n(&board->paused, ++collector->paused, __ATOMIC_SEQ_CST);
+	shared_futex_wake(&board->paused);
+	if (paused)
+		merge_round(collector->merge);
+	if (paused)
+		say_recording(collector, false);
 }
 
-/* The path of a stream's file as it is now, with a newline, if there is room for it. */
-static void answer_path(struct arena_control *control, const struct sink *sink)
+void collect_toggle(struct collector *collector)
 {
-	char link[32], path[sizeof(control->answer)];
-	size_t used = strnlen(control->answer, sizeof(control->answer) - 1);
+	uint32_t count = 0;
+
+	if (!collector->settings.toggle_signal)
+		return;
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		uint32_t toggles;
+
+		if (member->phase == PHASE_CLOSING)
+			continue;
+		toggles = __atomic_load_n(&member->chunks[0]->head->toggles, __ATOMIC_ACQUIRE);
+		count += toggles - member->toggles;
+		member->toggles = toggles;
+	}
+	/* back where it was before we looked: once there, once back */
+	if (count > 2)
+		count = 2 - count % 2;
+	while (count--)
+		pause_run(collector, !(collector->paused & 1));
+}
+
+/* Paths, each with a newline. */
+struct answer {
+	char text[CONTROL_ANSWER_MAX];
+	size_t used;
+};
+
+/* The path of a stream's file as it is now, if there is room for it. */
+static void add_path(struct answer *answer, const struct sink *sink)
+{
+	char link[32], path[CONTROL_ANSWER_MAX];
 	ssize_t length;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
 	length = readlink(link, path, sizeof(path));
-	if (!sink->regular || length <= 0 || used + (size_t)length + 2 > sizeof(control->answer))
+	if (!sink->regular || length <= 0 ||
+	    answer->used + (size_t)length + 2 > sizeof(answer->text))
 		return;
-	memcpy(control->answer + used, path, (size_t)length);
-	memcpy(control->answer + used + length, "\n", 2);
+	memcpy(answer->text + answer->used, path, (size_t)length);
+	memcpy(answer->text + answer->used + length, "\n", 2);
+	answer->used += (size_t)length + 1;
 }
 
-static void flush_streams(struct collector *collector)
+static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
 {
-	struct arena *arena = collector->shared.arena;
-
-	arena->control.answer[0] = '\0';
 	/* first that of the process that was named, then the others */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
 			struct member *member = collector->active[i];
 
 			if (member->phase == PHASE_CLOSING ||
-			    named != (member->watch.our_pid == arena->control.pid))
+			    named != (member->watch.our_pid == pid))
 				continue;
 			stream_sync(member->stream);
-			answer_path(&arena->control, &member->stream->sink);
+			add_path(answer, &member->stream->sink);
 		}
+}
+
+static void obey(struct collector *collector, struct guest *guest)
+{
+	struct control_request *request = &guest->request;
+	struct answer answer = { .used = 0 };
+
+	request->text[sizeof(request->text) - 1] = '\0';
+	switch ((enum control_command)request->command) {
+	case CONTROL_START:
+	case CONTROL_STOP:
+		pause_run(collector, request->command == CONTROL_STOP);
+		break;
+	case CONTROL_MARK:
+		say_everywhere(collector, "~mark", "text", request->text);
+		break;
+	case CONTROL_SNAPSHOT:
+		flush_streams(collector, request->pid, &answer);
+		break;
+	case CONTROL_NONE:
+	case CONTROL_BOARD:
+		break;
+	}
+	door_answer(guest, answer.text);
 }
 
 void collect_obey(struct collector *collector)
 {
-	struct arena_control *control = &collector->shared.arena->control;
-	uint32_t asked = __atomic_load_n(&control->asked, __ATOMIC_ACQUIRE);
-	char text[sizeof(control->text)];
+	while (collector->requests) {
+		struct guest *guest = collector->requests;
 
-	if (asked == control->answered)
-		return;
-	switch ((enum control_command)control->command) {
-	case CONTROL_START:
-	case CONTROL_STOP:
-		pause_run(collector, control->command == CONTROL_STOP);
-		break;
-	case CONTROL_MARK:
-		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, control->text);
-		say_everywhere(collector, "~mark", "text", text);
-		break;
-	case CONTROL_SNAPSHOT:
-		flush_streams(collector);
-		break;
-	case CONTROL_NONE:
-		break;
+		collector->requests = guest->next;
+		obey(collector, guest);
+		door_dismiss(guest);
 	}
-	__atomic_store_n(&control->answered, asked, __ATOMIC_RELEASE);
-	shared_futex_wake(&control->answered);
 }

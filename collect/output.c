@@ -200,10 +200,8 @@ static bool end_job(struct output *output, struct job *job)
 	output->is_closed = is_last;
 	pthread_cond_signal(&output->done);
 	pthread_mutex_unlock(&output->lock);
-	if (is_last && wake) {
-		__atomic_store_n(wake, 0, __ATOMIC_SEQ_CST);
-		shared_futex_wake(wake);
-	}
+	if (is_last && wake)
+		shared_wake(wake);
 	return !is_last;
 }
 

@@ -3,7 +3,7 @@
 #define COLLECT_SHARED_H
 
 /*
- * The collector's hold on the arena: mapping and verifying it, saying what state it is in, and
+ * The collector's hold on the board: mapping, verifying and sealing it, saying what state it is in, and
  * knowing by a lock on the memfd whether anybody is still attached.
  */
 
@@ -15,32 +15,34 @@
 #include "base/error.h"
 
 struct shared {
-	struct arena *arena;
+	struct board *board;
 	int fd;	      /* the memfd as it was inherited; its number is known to others */
-	int lock;     /* the same memfd opened anew, for flock */
+	int lock;     /* the same memfd opened anew, for flock, while it is held */
 	dev_t device; /* of the memfd, to find it in /proc/PID/maps */
 	ino_t inode;
 	char session[33]; /* the id as 32 hexadecimal digits */
 };
 
 /*
- * Maps the arena behind fd and checks that it is one, that it was made by this build, and that
- * everything it speaks of lies inside the file. If it is an arena of another build, that is
- * said in the arena, too.
+ * Maps the board behind fd, checks that it is one and that it was made by this build, and seals it:
+ * nobody after us can write to it. If it is a board of another build, that is said there, too.
  */
 int shared_open(struct shared *shared, int fd, struct error *err);
 
-/* Sets the arena's state and wakes whoever waits for it. */
-void shared_state(struct shared *shared, enum arena_state state);
+/* Sets the board's state and wakes whoever waits for it. */
+void shared_state(struct shared *shared, enum board_state state);
 
-/* Puts a sentence into the arena's failure. A failure said before is replaced. */
+/* Puts a sentence into the board's failure. A failure said before is replaced. */
 void shared_fail(struct shared *shared, const char *sentence);
 
 /*
- * Whether no process has the arena mapped any more. keep: hold the lock then, so that nobody
+ * Whether no process has the board mapped any more. keep: hold the lock then, so that nobody
  * can attach from now on; otherwise it is released again at once.
  */
 bool shared_deserted(struct shared *shared, bool keep);
+
+/* Wakes the collector where it sleeps: board.sleeping. */
+void shared_wake(uint32_t *sleeping);
 
 /* The futex system call on a word that other processes map. Waiting may end early. */
 void shared_futex_wake(uint32_t *word);

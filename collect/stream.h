@@ -19,7 +19,7 @@ struct stream {
 	struct sink sink;
 	struct encoder encoder;
 	struct output *output; /* NULL: not begun */
-	uint32_t *wake;	       /* futex of who waits for the stream's end; may be NULL */
+	uint32_t *wake;	       /* board.sleeping, of who waits for the stream's end; may be NULL */
 	bool broken;
 	uint64_t unwritten;  /* events that a broken sink cost */
 	uint64_t flushed_ns; /* when the buffer was emptied last */

@@ -48,10 +48,10 @@ static inline uint64_t ticks_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The present in the ticks of a clock (enum arena_clock). */
+/* The present in the ticks of a clock (enum board_clock). */
 static inline uint64_t ticks_now(uint32_t clock)
 {
-	return clock == ARENA_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
+	return clock == BOARD_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
 }
 
 /* Begins the measurement. Cheap; the conversion works after ticks_begin(). */

@@ -21,8 +21,8 @@
 
 enum mapped { MAPPED_NO, MAPPED_YES, MAPPED_UNKNOWN };
 
-/* Whether a process has the arena mapped; unknown where we may not look. */
-static enum mapped has_arena(int32_t pid, const struct shared *shared)
+/* Whether a process has the board mapped; unknown where we may not look. */
+static enum mapped has_board(int32_t pid, const struct shared *shared)
 {
 	char path[64], line[512];
 	cleanup_file FILE *maps = NULL;
@@ -74,7 +74,7 @@ static int32_t find_foreign(int32_t pid, const struct shared *shared)
 		int32_t candidate = (int32_t)strtol(entry->d_name, NULL, 10);
 
 		if (candidate > 0 && own_pid(candidate) == pid &&
-		    has_arena(candidate, shared) == MAPPED_YES)
+		    has_board(candidate, shared) == MAPPED_YES)
 			found = candidate;
 	}
 	closedir(directory);
@@ -87,17 +87,18 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, bool foreign,
-		 int pidfd)
+void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start)
 {
 	memset(watch, 0, sizeof(*watch));
-	watch->pid = watch->our_pid = pid;
-	watch->pidfd = pidfd;
-	if (pidfd >= 0)
+	watch->pid = start->pid;
+	watch->our_pid = start->our_pid ? start->our_pid : start->pid;
+	watch->foreign = watch->our_pid != start->pid;
+	watch->pidfd = start->pidfd;
+	if (watch->pidfd >= 0)
 		return;
-	if (foreign && has_arena(pid, shared) != MAPPED_YES) {
+	if (!start->our_pid && start->foreign && has_board(start->pid, shared) != MAPPED_YES) {
 		watch->foreign = true;
-		watch->our_pid = find_foreign(pid, shared);
+		watch->our_pid = find_foreign(start->pid, shared);
 	}
 	if (watch->our_pid)
 		watch->pidfd = watch_open(watch->our_pid);
@@ -192,6 +193,11 @@ static bool is_dead(struct watch *watch)
 	return true;
 }
 
+bool watch_is_dead(struct watch *watch)
+{
+	return watch->our_pid && is_dead(watch);
+}
+
 /* Alive, but does it still run what attached? */
 static bool has_left(struct watch *watch, const struct shared *shared, uint64_t now_ns)
 {
@@ -199,7 +205,7 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	int code;
 
 	/* a first thread that called pthread_exit is a zombie while the others live: no mappings */
-	if (has_arena(watch->our_pid, shared) != MAPPED_NO ||
+	if (has_board(watch->our_pid, shared) != MAPPED_NO ||
 	    !read_stat(watch->our_pid, &state, &code) || state == 'Z') {
 		watch->missed_ns = 0;
 		return false;

@@ -4,7 +4,7 @@
 
 /*
  * Whether a traced process is still there, and how it ended: by pidfd, by what /proc says of it,
- * and by whether it still has the arena mapped.
+ * and by whether it still has the board mapped.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct watch {
 	int pidfd;	    /* -1: none */
 	bool foreign;	    /* lives in another pid namespace */
 	uint64_t next_ns;   /* when to look for its mapping again */
-	uint64_t missed_ns; /* since when it has the arena no more; 0: it has */
+	uint64_t missed_ns; /* since when it has the board no more; 0: it has */
 	enum watch_end end;
 	int status;
 };
@@ -35,12 +35,16 @@ struct watch {
 /* A pidfd of a process of our own namespace; -1 if it is gone or the kernel has none. */
 int watch_open(int32_t pid);
 
-/*
- * foreign: there are signs (its parent's) that it is of another pid namespace. pidfd: one that
- * was opened earlier, which the watch then owns, or -1.
- */
-void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, bool foreign,
-		 int pidfd);
+/* What is known of a process that begins. */
+struct watch_start {
+	int32_t pid;	 /* as it calls itself */
+	int32_t our_pid; /* as the kernel says; 0: it was not asked */
+	bool foreign;	 /* then: there are signs (its parent's) of another pid namespace */
+	int pidfd;	 /* one that was opened earlier, which the watch then owns, or -1 */
+};
+
+void watch_begin(struct watch *watch, const struct shared *shared,
+		 const struct watch_start *start);
 
 /*
  * Whether it has ended; watch->end then says how. now_ns: CLOCK_MONOTONIC. Without closely, only
@@ -48,6 +52,9 @@ void watch_begin(struct watch *watch, const struct shared *shared, int32_t pid, 
  */
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
+
+/* Whether it is dead for certain; then watch->end says how. */
+bool watch_is_dead(struct watch *watch);
 
 /* Takes an end that somebody else saw. status: as wait(2) has it. */
 void watch_learn(struct watch *watch, int status);

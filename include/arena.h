@@ -3,9 +3,15 @@
 #define ARENA_H
 
 /*
- * The shared memory between the programs that are traced and the collector: one memfd, mapped
- * once by each. Header, table of processes, table of slots; then each slot's own pages and its
- * ring. Who writes what stands beside every field; nothing has two writers but what says so.
+ * The memory between the programs that are traced and the collector. A run has one *board*, which
+ * the collector writes and every program reads. A process image has an *arena*, which it makes
+ * itself and hands to the collector: chunks of memory, each a sealed memfd of its own with a page
+ * for its head, slots, and a ring for each slot. Who writes what stands beside every field; nothing
+ * has two writers but what says so.
+ *
+ * Nobody trusts what another may write: the producer keeps its own positions in private memory and
+ * takes from a slot only the tail, within what it knows; the collector knows the geometry from the
+ * message that came with the memory, and copies before it checks.
  *
  * Order of memory: a record is published by storing its state with release after its bytes; the
  * collector loads state with acquire. head is stored with release after the header of the
@@ -18,63 +24,108 @@
 #include "settings.h"
 #include "terms.h"
 
-#define ARENA_MAGIC	  0x61656e6172617468ull /* "htarane" + a */
-#define ARENA_ENVIRONMENT "HOLDTRACE_ARENA"
-/* "ID:PID:FD": session id as 32 hex digits, the collector's pid, its descriptor of the memfd. */
-#define ARENA_SOCKET_PREFIX "holdtrace-" /* abstract socket: this and the id */
-#define ARENA_PROCESSES	    4096u
-#define ARENA_SLOTS	    1024u
-#define ARENA_RING_SIZE	    (1u << 20)
-#define ARENA_FRAMES_MAX    500u
-#define ARENA_MEMORY_MAX    640u /* kept and fresh frames of a record together, cut included */
-#define ARENA_OPEN_MAX	    64u
-#define ARENA_WAKE_STEP	    (64u << 10) /* a producer looks for a sleeper once in so many bytes */
+#define BOARD_MAGIC	  0x6472616f62617468ull /* "htaboard" */
+#define BOARD_ENVIRONMENT "HOLDTRACE_ARENA"
+/*
+ * "IDSECRET:PID:FD": session id and secret as 32 hex digits each, the collector's pid, its
+ * descriptor of the board.
+ */
+#define BOARD_SOCKET_PREFIX "holdtrace-" /* abstract socket: this and the id */
+#define BOARD_NAME	    "holdtrace"
+#define ARENA_NAME	    "holdtrace-arena"
 
-/* Numbers of slots to try: where RLIMIT_AS is small there are fewer rather than none. */
-#define ARENA_SLOT_COUNTS ARENA_SLOTS, 256, 32, ARENA_SLOTS_LEAST
-#define ARENA_SLOTS_LEAST 4u
+#define ARENA_RING_LEAST   (64u << 10) /* a ring begins so large … */
+#define ARENA_RING_MOST	   (1u << 20)  /* … and grows, four times each time, up to this, … */
+#define ARENA_RINGS_BUDGET (64u << 20) /* … while all rings of a process stay below this */
+#define ARENA_SLOTS_FIRST  2u	       /* slots of a first chunk; each further one has twice as many */
+#define ARENA_SLOTS_MOST   512u	       /* of one chunk */
+#define ARENA_CHUNKS	   64u	       /* of one process */
+#define ARENA_SPARES	   64u	       /* of a first chunk */
+#define ARENA_SPARES_MOST  512u
+#define ARENA_FRAMES_MAX   500u
+#define ARENA_MEMORY_MAX   640u /* kept and fresh frames of a record together, cut included */
+#define ARENA_OPEN_MAX	   64u
+#define ARENA_WAKE_STEP	   (64u << 10) /* a producer looks for a sleeper once in so many bytes */
+#define ARENA_TOLD	   32u
 
-enum arena_state {
-	ARENA_STARTING, /* the collector has not said anything yet */
-	ARENA_RUNNING,	/* the output exists; events are taken */
-	ARENA_FAILED,	/* the collector could not start; the library stays silent */
-	ARENA_COMPLETE, /* everything has been written; nobody is attached any more */
+enum board_state {
+	BOARD_STARTING, /* the collector has not said anything yet */
+	BOARD_RUNNING,	/* the output exists; events are taken */
+	BOARD_FAILED,	/* the collector could not start; the library stays silent */
+	BOARD_COMPLETE, /* everything has been written; nobody is attached any more */
 };
 
 /* How ticks are counted; one for all processes of a run. */
-enum arena_clock {
-	ARENA_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
-	ARENA_CLOCK_COUNTER,   /* the processor's counter: invariant TSC, cntvct */
+enum board_clock {
+	BOARD_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
+	BOARD_CLOCK_COUNTER,   /* the processor's counter: invariant TSC, cntvct */
 };
 
-enum process_state {
-	PROCESS_NONE,
-	PROCESS_ATTACHING, /* being filled in */
-	PROCESS_ALIVE,
-	PROCESS_GONE, /* collector: its stream is complete */
-};
-
-/* One process image that attached: a program's start, a fork's child, what exec made. */
-struct arena_process {
-	uint32_t state; /* enum process_state; claimed by compare-and-swap */
-	int32_t pid;	/* in its own pid namespace */
-	int32_t parent_pid;
-	uint32_t parent;	   /* index of the process it was forked from, or WIRE_NO_STREAM */
-	uint32_t stream;	   /* number of its stream, from 0: next_stream at the time */
-	uint32_t flags;		   /* enum process_flag */
-	uint64_t start;		   /* ticks */
-	uint64_t lost[LOSS_COUNT]; /* atomic adds: what belongs to no slot */
-	char name[64];		   /* last part of argv[0] or of the executable, cut to fit */
-	int32_t told_status;	   /* PROCESS_TOLD: as wait(2) gave it to the parent */
-	uint32_t reserved;
-	uint64_t ended; /* ticks: when it said that it ends or becomes another program; 0: it has not */
+/*
+ * What all of a run know. Its maker and the collector map it before it is sealed against further
+ * writers; programs map it to read.
+ */
+struct board {
+	uint64_t magic;
+	uint64_t contract;   /* hash of the tables: two builds never misread each other */
+	uint64_t size;	     /* bytes of the memfd */
+	uint64_t session[2]; /* random */
+	uint64_t secret[2];  /* random: who knows it belongs to the run */
+	uint32_t clock;	     /* enum board_clock; settled once state is BOARD_RUNNING */
+	uint32_t machine;    /* ELF's number of the processor that the programs are made for */
+	/* collector */
+	uint32_t state __attribute__((aligned(64))); /* enum board_state; futex */
+	int32_t collector;			     /* its pid as its parent saw it */
+	uint64_t heartbeat; /* moves whenever the collector consumed something or looked and found
+			       nothing */
+	uint64_t rounds;    /* times that it looked into all rings */
+	uint32_t sleeping;  /* odd: it sleeps on this word, and this is which sleep; futex */
+	uint32_t detached;  /* futex: streams completed so far */
+	uint32_t attached;  /* streams begun so far */
+	uint32_t alive;	    /* processes of these that have not ended */
+	uint32_t settled;   /* 1: all who attached before told_pid was set are counted; futex */
+	int32_t door;	    /* its descriptor of a socket that has a path, for other network
+			       namespaces; -1: none */
+	uint32_t ring_most; /* bytes that a ring may grow to */
+	uint32_t rings_budget;
+	char failure[512]; /* what failed, as a sentence; set before BOARD_FAILED or while running
+			     */
+	uint32_t paused __attribute__((aligned(64))); /* moves at each change; odd: calls that begin
+							 are not recorded; futex */
+	/* maker, before the collector starts: names the first file; 0: it is made at the first
+	 * attach */
+	int32_t starter;       /* pid of the first process */
+	char starter_name[64]; /* as arena_hello.name */
+	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
+	int32_t told_status;
+	int32_t told_pid; /* set last; 0: it has not ended */
+	struct settings settings;
 };
 
 enum process_flag {
 	PROCESS_FORKED = 1 << 0, /* made by a fork: no exec of its own */
 	PROCESS_EXITED = 1 << 1, /* exit() ran to its end */
-	PROCESS_FAILED = 1 << 2, /* the library fell silent: failure says why */
-	PROCESS_TOLD = 1 << 3,	 /* its parent has waited for it: set after told_status */
+};
+
+/*
+ * What a process says when it hands over memory, with the descriptor of it: to the socket, without
+ * waiting for an answer; or beside a spare that it took.
+ */
+struct arena_hello {
+	uint64_t contract;
+	uint64_t secret[2];
+	uint64_t key[2];	/* of the image: its start in ticks, and its pid */
+	uint64_t parent[2];	/* key of the one that it was forked from; 0: none */
+	uint32_t parent_stream; /* number of that one's stream, if it knew, or WIRE_NO_STREAM */
+	uint32_t chunk;		/* 0: a new image; else one more for it */
+	uint32_t slots;
+	uint32_t ring_size; /* bytes of address for each ring */
+	uint32_t spares;
+	int32_t pid; /* in its own pid namespace */
+	int32_t parent_pid;
+	uint32_t flags; /* enum process_flag */
+	uint64_t start; /* ticks */
+	char name[64];	/* last part of argv[0] or of the executable, cut to fit */
 };
 
 /* A call that is under way, for threads that are killed or blocked. Written by its thread. */
@@ -90,38 +141,24 @@ struct arena_open {
 	uint64_t ip; /* return address in the caller */
 };
 
-enum slot_state {
-	SLOT_FREE,
-	SLOT_TAKING, /* being prepared by its new thread */
-	SLOT_TAKEN,
-	SLOT_LEFT, /* hint of its own thread: about to end; taken over once the thread is dead */
-};
-
-/*
- * Whose a slot is; this table lies in the header, since a slot's own pages are opened only by the
- * process that takes it. A free one is taken by compare-and-swap on state; one of a dead thread of
- * the same process by compare-and-swap on thread: the dead one's records stay in the ring before
- * the new one's, and RECORD_THREAD says where it changes hands. Given back by the collector when
- * the process is gone.
- */
-struct arena_owner {
-	uint32_t state;	  /* enum slot_state */
-	uint32_t process; /* index of its process; set before state is SLOT_TAKEN */
-	int32_t thread;	  /* kernel's thread id */
-	uint32_t ready;	  /* 1 once the slot may be read by the collector */
-};
-
-/* A thread's place: its own pages, its ring is apart (arena_ring). */
+/* A thread's place; its ring is apart (chunk_ring). */
 struct slot {
-	/* the producer's line */
+	/* the producer's lines */
 	/*
 	 * Lower bound of the time of anything that this thread has not yet published; 0 when
 	 * there is nothing. Stored before the clock is read. The collector's membarrier stands in
 	 * for the fence between the two.
 	 */
 	uint64_t floor;
-	uint64_t head; /* bytes ever reserved whose headers are written */
+	/*
+	 * Bytes ever reserved whose headers are written. Records are multiples of 8 bytes long; the
+	 * low bits say how large the ring is (ring_bytes()). It grows only where every byte that
+	 * is not yet consumed lies at the same place in both.
+	 */
+	uint64_t head;
 	uint64_t pthread;
+	int32_t thread;	  /* kernel's thread id */
+	uint32_t state; /* enum slot_state */
 	uint64_t lost[LOSS_COUNT]; /* written by the thread alone; they add up over its threads */
 	/* the collector's line */
 	uint64_t tail __attribute__((aligned(64))); /* bytes ever consumed; futex of a full ring */
@@ -134,10 +171,117 @@ struct slot {
 	uint32_t stack_serial;
 	uint32_t stack_count;
 	uint64_t stack[ARENA_FRAMES_MAX];
-	/* what follows up to ARENA_SLOT_SIZE is the library's own */
 };
 
-#define ARENA_SLOT_SIZE (80u << 10)
+#define ARENA_SLOT_SIZE 8192u
+_Static_assert(sizeof(struct slot) <= ARENA_SLOT_SIZE, "a slot has two pages");
+
+enum slot_state {
+	SLOT_UNUSED,
+	SLOT_TAKEN,    /* the collector may read it */
+	SLOT_LEFT,     /* its thread is about to end, or has */
+	SLOT_CLEANING, /* collector: gives back the pages of its ring; nobody takes it meanwhile */
+};
+
+/* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
+struct arena {
+	uint32_t used;	 /* one more than the highest slot ever taken */
+	uint32_t chunks; /* that were handed over; before the last of them is used */
+	uint32_t flags; /* enum process_flag that come later; atomic or */
+	uint32_t toggles; /* times that the signal asked for a pause or its end; atomic */
+	uint32_t stream;  /* collector: 1 and the number of its stream */
+	uint64_t ended;	  /* ticks: when it said that it ends or becomes another program; 0: not */
+	uint64_t lost[LOSS_COUNT]; /* atomic adds: what belongs to no slot */
+	/*
+	 * How children ended, as wait(2) gave it to this process: the newest ones, each the pid in
+	 * the upper half and the status.
+	 */
+	uint32_t told_count;
+	uint64_t told[ARENA_TOLD];
+};
+
+#define ARENA_HEAD_SIZE 4096u
+
+enum spare_state {
+	SPARE_FREE,
+	SPARE_FILLING, /* claimed by compare-and-swap */
+	SPARE_READY,   /* process: the collector may have it */
+	SPARE_KNOWN,   /* collector; it becomes free again when its process has ended */
+};
+
+/*
+ * A place for a process that can make or hand over no memory: a fork's child in a jail. It lies
+ * behind the first chunk of whoever was outside, with one slot and one small ring, and is the only
+ * part of that memory that a fork's child keeps.
+ */
+struct arena_spare {
+	uint32_t used;	/* in the place before the first: one more than the highest ever taken */
+	uint32_t state; /* enum spare_state */
+	struct arena head;
+	struct arena_hello hello;
+};
+
+#define ARENA_SPARE_SIZE 1024u
+_Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE, "spares are counted by it");
+
+/* Where everything of a chunk lies, in bytes from its start. */
+struct chunk_layout {
+	uint64_t rings, spares, spare_slots, spare_rings, size;
+};
+
+static inline uint64_t arena_align(uint64_t offset)
+{
+	return (offset + ARENA_RING_LEAST - 1) & ~(uint64_t)(ARENA_RING_LEAST - 1);
+}
+
+static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_size, uint32_t spares)
+{
+	struct chunk_layout layout;
+
+	layout.rings = arena_align(ARENA_HEAD_SIZE + (uint64_t)slots * ARENA_SLOT_SIZE);
+	layout.spares = layout.rings + (uint64_t)slots * ring_size;
+	layout.spare_slots =
+		(layout.spares + (spares + 1ull) * ARENA_SPARE_SIZE + 0xfff) & ~0xfffull;
+	layout.spare_rings = arena_align(layout.spare_slots + (uint64_t)spares * ARENA_SLOT_SIZE);
+	layout.size = layout.spare_rings + (uint64_t)spares * ARENA_RING_LEAST;
+	if (!spares)
+		layout.size = layout.spares;
+	return layout;
+}
+
+/* The bits of a position in a ring that say how large the ring is. */
+#define RING_LEVEL 7ull
+
+/* How large the ring is at this head, in bytes; more than ARENA_RING_MOST: no such ring. */
+static inline uint64_t ring_bytes(uint64_t head)
+{
+	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
+}
+
+/* Producers look for a sleeping collector once in so many bytes. */
+static inline uint64_t ring_step(uint64_t bytes)
+{
+	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
+}
+
+/* Whether a chunk may have this form: what is said of it is not believed before. */
+static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
+{
+	return slots && slots <= ARENA_SLOTS_MOST && ring_size >= ARENA_RING_LEAST &&
+	       ring_size <= ARENA_RING_MOST && !(ring_size & (ring_size - 1)) &&
+	       spares <= ARENA_SPARES_MOST;
+}
+
+static inline struct slot *chunk_slot(char *chunk, uint32_t i)
+{
+	return (struct slot *)(void *)(chunk + ARENA_HEAD_SIZE + (uint64_t)i * ARENA_SLOT_SIZE);
+}
+
+/* Whether so many bytes leave a process with this RLIMIT_AS most of its address space. */
+static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
+{
+	return size <= limit / 8;
+}
 
 /* What `holdtrace ctl` asks the collector to do with the whole run. */
 enum control_command {
@@ -146,65 +290,24 @@ enum control_command {
 	CONTROL_STOP,	  /* record nothing */
 	CONTROL_MARK,	  /* text goes into all streams */
 	CONTROL_SNAPSHOT, /* what was recorded up to now can be read from the files */
+	CONTROL_BOARD,	  /* a program that cannot open it wants the board's descriptor */
 };
 
-/*
- * One request at a time. Who asks takes it by compare-and-swap on holder, fills it, moves asked on
- * and waits until answered is the same. The collector looks between two rounds.
- */
-struct arena_control {
-	uint32_t holder; /* pid of who asks, 0: nobody */
-	uint32_t asked;
-	uint32_t command;  /* enum control_command */
-	int32_t pid;	   /* of the process that was named: its stream comes first in the answer */
-	uint32_t answered; /* futex; written by the collector, after the answer */
+/* A request, sent to the socket without a descriptor. The answer: paths, each with a newline. */
+struct control_request {
+	uint64_t contract;
+	uint64_t secret[2];
+	uint32_t command; /* enum control_command */
+	int32_t pid;	  /* of the process that was named: its stream comes first in the answer */
 	char text[1024];
-	char answer[8192]; /* paths of the streams, each with a newline */
 };
 
-struct arena {
-	uint64_t magic;
-	uint64_t contract;   /* hash of the tables: two builds never misread each other */
-	uint64_t size;	     /* bytes of the whole memfd */
-	uint64_t session[2]; /* random */
-	uint32_t slots;	     /* number of slots that exist: ARENA_SLOTS or less */
-	uint32_t slot_size;  /* distance between slots' own pages */
-	uint64_t slots_offset;
-	uint64_t rings_offset;
-	uint32_t ring_size;
-	uint32_t clock;	  /* enum arena_clock; settled once state is ARENA_RUNNING */
-	uint32_t machine; /* ELF's number of the processor that the programs are made for */
-	/* collector */
-	uint32_t state __attribute__((aligned(64))); /* enum arena_state; futex */
-	int32_t collector;			     /* its pid as its parent saw it */
-	uint64_t heartbeat; /* moves whenever the collector consumed something or looked and found
-			       nothing */
-	uint32_t sleeping;  /* 1: wake it by the futex on this word */
-	uint32_t detached;  /* futex: streams completed so far */
-	char failure[512];  /* what failed, as a sentence; set before ARENA_FAILED or while running
-			     */
-	/* anybody, atomically */
-	uint32_t next_stream __attribute__((aligned(64)));
-	uint32_t slots_used; /* one more than the highest slot ever taken */
-	uint32_t processes_used;
-	uint32_t paused; /* moves at each change; odd: calls that begin are not recorded */
-	/* maker, before the collector starts: names the first file; 0: it is made at the first
-	 * attach */
-	int32_t starter;       /* pid of the first process */
-	char starter_name[64]; /* as arena_process.name */
-	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
-	int32_t told_status;
-	int32_t told_pid; /* set last; 0: it has not ended */
-	struct settings settings;
-	struct arena_owner owners[ARENA_SLOTS];
-	struct arena_process processes[ARENA_PROCESSES];
-	struct arena_control control;
-};
+#define CONTROL_ANSWER_MAX 8192u
 
 enum record_kind {
 	RECORD_PAD,	/* nothing: skip to the start of the ring */
 	RECORD_CALL,	/* struct record_call */
-	RECORD_THREAD,	/* struct record_thread: the slot changes hands, or a process begins */
+	RECORD_THREAD,	/* struct record_thread: the slot changes hands */
 	RECORD_MODULE,	/* struct record_module */
 	RECORD_NOTE,	/* struct record_note: a ~ call */
 	RECORD_HEAP,	/* struct record_heap */
@@ -275,12 +378,10 @@ struct record_call {
 /* From here on the slot speaks for this thread; its remembered backtrace is empty. */
 struct record_thread {
 	struct record record;
-	uint32_t process;
 	int32_t thread;
+	int32_t creator_thread;
 	uint64_t pthread;
 	uint64_t creator; /* call number of the pthread_create that made it, 0 if unknown */
-	int32_t creator_thread;
-	uint32_t pad;
 };
 
 /* A module, before the first event that has a frame in it. path and build-id follow, path first. */
@@ -338,34 +439,5 @@ struct record_name {
 
 _Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
 _Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
-
-/* Whether so many bytes leave a process with this RLIMIT_AS most of its address space. */
-static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
-{
-	return size <= limit / 4;
-}
-
-/* The geometry of an arena with so many slots. */
-static inline void arena_lay_out(struct arena *arena, uint32_t slots)
-{
-	arena->slots = slots;
-	arena->slot_size = ARENA_SLOT_SIZE;
-	arena->ring_size = ARENA_RING_SIZE;
-	arena->slots_offset = (sizeof(*arena) + 0xffff) & ~0xffffull;
-	arena->rings_offset =
-		(arena->slots_offset + (uint64_t)slots * ARENA_SLOT_SIZE + 0xffff) & ~0xffffull;
-	arena->size = arena->rings_offset + (uint64_t)slots * ARENA_RING_SIZE;
-}
-
-static inline struct slot *arena_slot(struct arena *arena, uint32_t i)
-{
-	return (struct slot *)((char *)arena + arena->slots_offset +
-			       (uint64_t)i * arena->slot_size);
-}
-
-static inline char *arena_ring(struct arena *arena, uint32_t i)
-{
-	return (char *)arena + arena->rings_offset + (uint64_t)i * arena->ring_size;
-}
 
 #endif

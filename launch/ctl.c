@@ -2,25 +2,28 @@
 #include "launch/command.h"
 
 #include "base/cleanup.h"
-#include "collect/shared.h"
+#include "arena.h"
+#include "contract.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#define MEMORY_NAME "/memfd:holdtrace (deleted)"
-#define TURN_MS	    2000 /* how long another ctl may take */
-#define ANSWER_MS   5000 /* how long the collector may take */
+#define MEMORY_NAME    "/memfd:" BOARD_NAME " (deleted)"
+#define ANSWER_SECONDS 5 /* how long the collector may take */
 
 static const struct {
 	const char *word;
@@ -101,7 +104,7 @@ static int open_through(const char *pid, const struct memory *memory)
 		if (strcmp(target, MEMORY_NAME) == 0 && stat(path, &st) == 0 &&
 		    st.st_ino == memory->inode && major(st.st_dev) == memory->major &&
 		    minor(st.st_dev) == memory->minor)
-			found = open(path, O_RDWR | O_CLOEXEC);
+			found = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	closedir(directory);
 	return found;
@@ -128,85 +131,82 @@ static int open_memory(int pid, const struct memory *memory, int *fd, struct err
 		pid);
 }
 
-static void sleep_ms(long ms)
+/* Reads the board through its descriptor. */
+static int read_board(int fd, struct board *board, struct error *err)
 {
-	const struct timespec time = { .tv_nsec = ms * 1000000 };
+	ssize_t got = pread(fd, board, sizeof(*board), 0);
 
-	nanosleep(&time, NULL);
+	if (got != sizeof(*board) || board->magic != BOARD_MAGIC)
+		return error_set(err, EBADMSG, "what the run shares is no board of holdtrace");
+	if (board->contract != CONTRACT_HASH)
+		return error_set(err, EPROTO, "the run is one of another build of holdtrace");
+	if (board->state != BOARD_RUNNING)
+		return error_set(err, ESRCH, "the run has ended");
+	return 0;
 }
 
-/* One request at a time; one whose sender has died is forgotten. */
-static int take_turn(struct arena_control *control, struct error *err)
+/* A socket that leads to the collector, with a limit to how long it may take. */
+static int connect_collector(const struct board *board, int *fd, struct error *err)
 {
-	for (int waited = 0; waited < TURN_MS; waited += 10) {
-		uint32_t holder = __atomic_load_n(&control->holder, __ATOMIC_RELAXED);
+	const struct timeval most = { .tv_sec = ANSWER_SECONDS };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX,
+			      board->session[1], board->session[0]);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 
-		if (holder && kill((pid_t)holder, 0) < 0 && errno == ESRCH) {
-			__atomic_compare_exchange_n(&control->holder, &holder, 0, false,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-			continue;
-		}
-		holder = 0;
-		if (__atomic_compare_exchange_n(&control->holder, &holder, (uint32_t)getpid(),
-						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return 0;
-		sleep_ms(10);
-	}
-	return error_set(err, EBUSY, "another holdtrace ctl has asked and has no answer yet");
-}
-
-static int wait_for_answer(struct arena *arena, uint32_t number, struct error *err)
-{
-	struct arena_control *control = &arena->control;
-
-	for (int waited = 0; waited < ANSWER_MS; waited += 50) {
-		uint32_t answered = __atomic_load_n(&control->answered, __ATOMIC_ACQUIRE);
-
-		if (answered == number)
-			return 0;
-		if (__atomic_load_n(&arena->state, __ATOMIC_ACQUIRE) != ARENA_RUNNING)
-			return error_set(err, ESRCH, "the run has ended");
-		shared_futex_wait(&control->answered, answered, 50000000);
-	}
-	return error_set(err, ETIMEDOUT, "the collector does not answer");
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
+		return error_system(err, errno, "cannot make a socket");
+	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	if (connect(*fd, (struct sockaddr *)&address,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0)
+		return error_set(err, ESRCH, "the collector is gone, or in another network");
+	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+	    peer.pid != board->collector)
+		return error_set(err, EPERM, "who answers is not the collector");
+	return 0;
 }
 
 /* Asks, waits, and prints what the collector says. */
-static int ask(struct arena *arena, enum control_command command, int pid, const char *text,
-	       struct error *err)
+static int ask(const struct board *board, struct control_request *request, struct error *err)
 {
-	struct arena_control *control = &arena->control;
-	int status = take_turn(control, err);
-	uint32_t number = control->answered + 1;
+	char answer[CONTROL_ANSWER_MAX];
+	cleanup_fd int fd = -1;
+	ssize_t got;
+	int status = connect_collector(board, &fd, err);
 
 	if (status)
 		return status;
-	control->command = (uint32_t)command;
-	control->pid = pid;
-	control->answer[0] = '\0';
-	snprintf(control->text, sizeof(control->text), "%s", text);
-	__atomic_store_n(&control->asked, number, __ATOMIC_RELEASE);
-	__atomic_store_n(&arena->sleeping, 0, __ATOMIC_SEQ_CST);
-	shared_futex_wake(&arena->sleeping);
-	status = wait_for_answer(arena, number, err);
-	if (!status)
-		printf("%.*s", (int)sizeof(control->answer), control->answer);
-	__atomic_store_n(&control->holder, 0, __ATOMIC_RELEASE);
-	return status;
+	request->contract = CONTRACT_HASH;
+	memcpy(request->secret, board->secret, sizeof(request->secret));
+	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
+		return error_system(err, errno, "cannot ask the collector");
+	got = recv(fd, answer, sizeof(answer), 0);
+	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return error_set(err, ETIMEDOUT, "the collector does not answer");
+	if (got <= 0)
+		return error_set(err, ESRCH, "the run has ended");
+	printf("%.*s", (int)got, answer);
+	return 0;
 }
 
 static int ask_run(int pid, enum control_command command, const char *text, struct error *err)
 {
+	struct control_request request = { .command = (uint32_t)command, .pid = pid };
 	struct memory memory;
-	struct shared shared;
+	struct board board;
 	cleanup_fd int fd = -1;
 	int status = find_memory(pid, &memory, err);
 
 	if (!status)
 		status = open_memory(pid, &memory, &fd, err);
 	if (!status)
-		status = shared_open(&shared, fd, err);
-	return status ? status : ask(shared.arena, command, pid, text, err);
+		status = read_board(fd, &board, err);
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	return status ? status : ask(&board, &request, err);
 }
 
 static int find_word(const char *text)

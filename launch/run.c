@@ -250,8 +250,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 
 	make_tables(words, letters);
 	opterr = 0; /* one message, in one form */
-	run->session.arena->settings.format = FORMAT_HTR;
-	status = take_environment(&run->session.arena->settings, err);
+	run->session.board->settings.format = FORMAT_HTR;
+	status = take_environment(&run->session.board->settings, err);
 	while (!status && (number = getopt_long(argc, argv, letters, words, NULL)) != -1) {
 		const struct setting_option *option = find_option(number);
 
@@ -262,7 +262,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 			return command_help(2, asked, err) ? -EIO : 0;
 		}
 		if (option)
-			status = take(&run->session.arena->settings, option, optarg ? optarg : "1",
+			status = take(&run->session.board->settings, option, optarg ? optarg : "1",
 				      err);
 		else if (number == 'q' || number == OPTION_QUIET)
 			run->is_quiet = true;
@@ -275,7 +275,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 			return refuse_option(words, argv[optind - 1], err);
 	}
 	if (!status)
-		status = check_settings(&run->session.arena->settings, err);
+		status = check_settings(&run->session.board->settings, err);
 	if (status)
 		return status;
 	if (optind >= argc)
@@ -331,14 +331,14 @@ static int wait_for_child(pid_t pid)
 }
 
 /* The collector learns how the program ended from us: when we have waited, the kernel forgets. */
-static int wait_for_program(struct arena *arena, pid_t pid)
+static int wait_for_program(struct session *session, pid_t pid)
 {
 	siginfo_t info = { 0 };
 
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		;
-	arena->told_status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
-	__atomic_store_n(&arena->told_pid, (int32_t)pid, __ATOMIC_RELEASE);
+	session_tell(session, pid,
+		     info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status);
 	return wait_for_child(pid);
 }
 
@@ -436,9 +436,9 @@ static int report(struct run *run, const char *program)
 {
 	struct error err = { 0 };
 	struct session *session = &run->session;
-	const struct arena *arena = session->arena;
+	const struct board *board = session->board;
 
-	if (!arena->next_stream) {
+	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
 		    program);
@@ -446,8 +446,8 @@ static int report(struct run *run, const char *program)
 	}
 	if (session_wait(session, &err))
 		say("%s", err.text);
-	if (arena->failure[0])
-		say("%.*s", (int)sizeof(arena->failure), arena->failure);
+	if (board->failure[0])
+		say("%.*s", (int)sizeof(board->failure), board->failure);
 	if (session_running(session))
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
@@ -485,7 +485,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (pid < 0)
 		return status_of(pid);
 	program_pid = pid;
-	status = wait_for_program(run->session.arena, pid);
+	status = wait_for_program(&run->session, pid);
 	program_pid = 0;
 	found = report(run, argv[0]);
 	return status ? status : found;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "collect/make.h"
+#include "collect/shared.h"
 #include "launch/place.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#define SETTLE_STEPS 100 /* of 20 ms */
 
 /* Where the program had closed some of 0, 1 and 2, no file of ours may keep their numbers. */
 static int move_above_standard(int *fd, struct error *err)
@@ -37,7 +40,7 @@ int session_create(struct session *session, struct error *err)
 	session->fd = session->reports = -1;
 	status = place_find(PART_LIBRARY, &session->library, err);
 	if (!status)
-		status = make_arena(&session->arena, &session->fd, err);
+		status = make_board(&session->board, &session->fd, err);
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
@@ -53,37 +56,37 @@ static int sink_descriptor_of(const struct settings *settings)
 
 /* In the child: the collector gets descriptors under the numbers that they have here. Never
  * returns. */
-static void become_collector(const char *path, int arena, int sink, int report)
+static void become_collector(const char *path, int board, int sink, int report)
 {
-	char arena_text[16], sink_text[16], report_text[16];
+	char board_text[16], sink_text[16], report_text[16];
 
-	fcntl(arena, F_SETFD, 0);
+	fcntl(board, F_SETFD, 0);
 	fcntl(report, F_SETFD, 0);
-	snprintf(arena_text, sizeof(arena_text), "%d", arena);
+	snprintf(board_text, sizeof(board_text), "%d", board);
 	snprintf(sink_text, sizeof(sink_text), "%d", sink);
 	snprintf(report_text, sizeof(report_text), "%d", report);
-	execl(path, "holdtrace-collect", arena_text, sink_text, report_text, (char *)NULL);
+	execl(path, "holdtrace-collect", board_text, sink_text, report_text, (char *)NULL);
 	_exit(127);
 }
 
 static int wait_until_ready(struct session *session, struct error *err)
 {
-	struct arena *arena = session->arena;
+	struct board *board = session->board;
 	const struct timespec step = { .tv_nsec = 50000000 };
 
 	for (;;) {
-		uint32_t state = __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE);
+		uint32_t state = __atomic_load_n(&board->state, __ATOMIC_ACQUIRE);
 		int status;
 
-		if (state == ARENA_FAILED)
-			return error_set(err, EIO, "%.*s", (int)sizeof(arena->failure),
-					 arena->failure);
-		if (state != ARENA_STARTING)
+		if (state == BOARD_FAILED)
+			return error_set(err, EIO, "%.*s", (int)sizeof(board->failure),
+					 board->failure);
+		if (state != BOARD_STARTING)
 			return 0;
 		if (waitpid(session->collector, &status, WNOHANG) == session->collector &&
-		    __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE) == ARENA_STARTING)
+		    __atomic_load_n(&board->state, __ATOMIC_ACQUIRE) == BOARD_STARTING)
 			return error_set(err, EIO, "the collector ended before it began");
-		syscall(SYS_futex, &arena->state, FUTEX_WAIT, ARENA_STARTING, &step, NULL, 0);
+		syscall(SYS_futex, &board->state, FUTEX_WAIT, BOARD_STARTING, &step, NULL, 0);
 	}
 }
 
@@ -105,7 +108,7 @@ int session_collect(struct session *session, struct error *err)
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
 	if (!session->collector)
-		become_collector(path, session->fd, sink_descriptor_of(&session->arena->settings),
+		become_collector(path, session->fd, sink_descriptor_of(&session->board->settings),
 				 session->reports);
 	return wait_until_ready(session, err);
 }
@@ -113,16 +116,18 @@ int session_collect(struct session *session, struct error *err)
 /* What a program needs to find the run: LD_PRELOAD and the arena's name. */
 static int set_environment(const struct session *session, struct error *err)
 {
+	const struct board *board = session->board;
 	const char *others = getenv("LD_PRELOAD");
 	cleanup_free char *preload = NULL, *run = NULL;
 
 	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
 		     others ? others : "") < 0 ||
-	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 ":%d:%d", session->arena->session[1],
-		     session->arena->session[0], (int)session->collector, session->fd) < 0)
+	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d",
+		     board->session[1], board->session[0], board->secret[1], board->secret[0],
+		     (int)session->collector, session->fd) < 0)
 		return error_system(err, ENOMEM, "no memory for the environment");
 	setenv("LD_PRELOAD", preload, 1);
-	setenv(ARENA_ENVIRONMENT, run, 1);
+	setenv(BOARD_ENVIRONMENT, run, 1);
 	return 0;
 }
 
@@ -135,7 +140,7 @@ static void become_program(const struct session *session, const char *path, char
 	if (set_environment(session, &err))
 		_exit(125);
 	/* The packets have our standard output, so the program gets standard error. */
-	if (strcmp(session->arena->settings.out, "stdout") == 0)
+	if (strcmp(session->board->settings.out, "stdout") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	/* execvp runs what has no #! line by the shell; the path has a slash, so none is searched
 	 */
@@ -189,34 +194,38 @@ static int take_report(struct session *session, const char *line, struct error *
 	return 0;
 }
 
-static bool is_running(const struct arena_process *process)
-{
-	uint32_t state = __atomic_load_n(&process->state, __ATOMIC_ACQUIRE);
-
-	if (state != PROCESS_ALIVE && state != PROCESS_ATTACHING)
-		return false;
-	return kill(process->pid, 0) == 0 || errno != ESRCH;
-}
-
 unsigned session_running(const struct session *session)
 {
-	const struct arena *arena = session->arena;
-	unsigned count = 0;
-
-	for (uint32_t i = 0; i < arena->processes_used && i < ARENA_PROCESSES; i++)
-		count += is_running(&arena->processes[i]);
-	return count;
+	return __atomic_load_n(&session->board->alive, __ATOMIC_ACQUIRE);
 }
 
-/* Sleeps until another stream is complete. False if the collector is gone and none will be. */
-static bool wait_for_stream(const struct session *session, uint32_t complete)
+unsigned session_attached(const struct session *session)
+{
+	return __atomic_load_n(&session->board->attached, __ATOMIC_ACQUIRE);
+}
+
+/* Sleeps until the word is another. False if the collector is gone and nobody will change it. */
+static bool wait_for_word(const struct session *session, const uint32_t *word, uint32_t value)
 {
 	const struct timespec step = { .tv_nsec = 20000000 };
 
 	if (waitpid(session->collector, NULL, WNOHANG) == session->collector)
 		return false;
-	syscall(SYS_futex, &session->arena->detached, FUTEX_WAIT, complete, &step, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &step, NULL, 0);
 	return true;
+}
+
+void session_tell(struct session *session, pid_t pid, int status)
+{
+	struct board *board = session->board;
+
+	board->told_status = status;
+	__atomic_store_n(&board->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
+	shared_wake(&board->sleeping);
+	/* one that is stopped is not waited for: what it has counted by then is what there is */
+	for (int i = 0; i < SETTLE_STEPS && !__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE); i++)
+		if (!wait_for_word(session, &board->settled, 0))
+			session->has_ended = true;
 }
 
 static int read_reports(struct session *session, struct error *err)
@@ -236,15 +245,15 @@ static int read_reports(struct session *session, struct error *err)
 
 int session_wait(struct session *session, struct error *err)
 {
-	const struct arena *arena = session->arena;
-	bool is_alive = true;
+	const struct board *board = session->board;
+	bool is_alive = !session->has_ended;
 	uint32_t complete;
 
-	/* Every process has a number, and its stream is counted when it is complete. */
-	while (is_alive && (complete = __atomic_load_n(&arena->detached, __ATOMIC_ACQUIRE)) <
-				   arena->next_stream - session_running(session))
-		is_alive = wait_for_stream(session, complete);
-	if (!is_alive && arena->state == ARENA_RUNNING)
+	/* Every process is counted, and its stream when it is complete. */
+	while (is_alive && (complete = __atomic_load_n(&board->detached, __ATOMIC_ACQUIRE)) <
+				   session_attached(session) - session_running(session))
+		is_alive = wait_for_word(session, &board->detached, complete);
+	if (!is_alive && board->state == BOARD_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end where it did");
 	return read_reports(session, err);
 }
@@ -257,8 +266,8 @@ void session_destroy(struct session *session)
 	free(session->library);
 	if (session->reports >= 0)
 		close(session->reports);
-	if (session->arena)
-		munmap(session->arena, session->arena->size);
+	if (session->board)
+		munmap(session->board, sizeof(*session->board));
 	if (session->fd >= 0)
 		close(session->fd);
 }

@@ -3,7 +3,7 @@
 #define SESSION_H
 
 /*
- * One run: the arena, its collector, the program, and what the collector says of the streams that
+ * One run: the board, its collector, the program, and what the collector says of the streams that
  * came of it.
  */
 
@@ -22,16 +22,17 @@ struct session_stream {
 };
 
 struct session {
-	struct arena *arena;
-	int fd; /* the arena's memfd */
+	struct board *board;
+	int fd; /* the board's memfd */
 	pid_t collector;
 	int reports; /* a file in memory: the collector says which streams are complete */
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
+	bool has_ended; /* the collector, before it should have */
 };
 
-/* Makes the arena; its settings may be changed until session_collect(). */
+/* Makes the board; its settings may be changed until session_collect(). */
 int session_create(struct session *session, struct error *err);
 
 /*
@@ -51,6 +52,12 @@ pid_t session_start(struct session *session, const char *path, char **argv, stru
  * complete; those that still run (a daemon that was left behind) are not waited for.
  */
 int session_wait(struct session *session, struct error *err);
+
+/* How the program ended. After this the counts below have all that it began and made. */
+void session_tell(struct session *session, pid_t pid, int status);
+
+/* How many processes of the run have attached. */
+unsigned session_attached(const struct session *session);
 
 /* How many processes of the run are still running. */
 unsigned session_running(const struct session *session);

@@ -3,18 +3,30 @@
 #define ATTACH_H
 
 /*
- * How a process gets the arena: from the collector of its run, which the environment names, or by
- * making one and starting a collector of its own.
+ * How a process gets the board: from the collector of its run, which the environment names, or by
+ * making one and starting a collector of its own. And how it hands memory to the collector.
  */
 
 #include "arena.h"
 
 /*
- * Maps the arena and keeps no descriptor of it; the mapping holds a shared flock, so that the
+ * Maps the board and keeps no descriptor of it; the mapping holds a shared flock, so that the
  * collector knows when the last process has gone. name: of the program, for its trace. Returns
  * NULL where the process stays untraced.
  */
-struct arena *attach_arena(char **environment, const char *name);
+const struct board *attach_board(char **environment, const char *name);
+
+/*
+ * Hands memory to the collector, if that is who it says, and waits for nobody. Returns 0 or
+ * -errno. The descriptor stays the caller's.
+ */
+int attach_hand_over(int memory, const struct arena_hello *hello);
+
+/* Maps it to read, with the lock. NULL where there is no room. */
+const struct board *attach_map_board(int fd);
+
+/* The session's id as 32 hexadecimal digits: the collector's socket has this name. */
+void attach_name_run(const char *id);
 
 struct rlimit;
 

@@ -25,17 +25,22 @@
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
 
-static const uint32_t slot_counts[] = { ARENA_SLOT_COUNTS };
-
-static void fill_header(struct arena *arena)
+static void fill_board(struct board *board)
 {
-	sys_call3(__NR_getrandom, (long)arena->session, sizeof(arena->session), GRND_NONBLOCK);
-	arena->contract = CONTRACT_HASH;
-	arena->clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
-	arena->machine = MACHINE_OWN;
-	arena->state = ARENA_STARTING;
-	settings_default(&arena->settings);
-	__atomic_store_n(&arena->magic, ARENA_MAGIC, __ATOMIC_RELEASE);
+	uint64_t random[4] = { 0 };
+
+	sys_call3(__NR_getrandom, (long)random, sizeof(random), GRND_NONBLOCK);
+	board->session[0] = random[0];
+	board->session[1] = random[1];
+	board->secret[0] = random[2];
+	board->secret[1] = random[3];
+	board->size = sizeof(*board);
+	board->contract = CONTRACT_HASH;
+	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
+	board->machine = MACHINE_OWN;
+	board->state = BOARD_STARTING;
+	settings_default(&board->settings);
+	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
 }
 
 /*
@@ -52,35 +57,20 @@ static bool set_size(int fd, uint64_t size)
 	return done;
 }
 
-static uint64_t address_space(void)
+/* A new board in *fd, mapped to write until the collector has it; NULL where there is no room. */
+static struct board *make_board(int *fd)
 {
-	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	struct board *board;
 
-	sys_call4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
-	return limit.rlim_cur;
-}
-
-/* A new arena in *fd, mapped; NULL where the system has no room for it. */
-static struct arena *make_arena(int *fd)
-{
-	*fd = sys_memfd_create("holdtrace", MFD_CLOEXEC);
+	*fd = sys_memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	for (unsigned int i = 0; i < sizeof(slot_counts) / sizeof(slot_counts[0]); i++) {
-		struct arena shape, *arena;
-
-		arena_lay_out(&shape, slot_counts[i]);
-		if (slot_counts[i] > ARENA_SLOTS_LEAST &&
-		    !arena_leaves_room(shape.size, address_space()))
-			continue;
-		if (!set_size(*fd, shape.size))
-			continue;
-		arena = attach_map(*fd, shape.size);
-		if (!arena)
-			continue;
-		arena_lay_out(arena, slot_counts[i]);
-		fill_header(arena);
-		return arena;
+	if (set_size(*fd, sizeof(*board))) {
+		board = sys_mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		if (!sys_error(board)) {
+			fill_board(board);
+			return board;
+		}
 	}
 	sys_close(*fd);
 	return NULL;
@@ -94,24 +84,32 @@ static bool is_ours(const char *entry)
 		entry[8] == 'E' && entry[9] == '_');
 }
 
+/* 32 hexadecimal digits, upper half first. */
+static char *write_digits(char *at, const uint64_t number[2])
+{
+	for (int half = 1; half >= 0; half--)
+		for (int shift = 60; shift >= 0; shift -= 4)
+			*at++ = "0123456789abcdef"[number[half] >> shift & 15];
+	return at;
+}
+
 /*
  * Programs that this one executes find the run in their environment. A new entry has no room in
  * the block that the kernel made, so a setting of ours, which nobody needs any more, gives its
  * place; where there is none, such a program starts a run of its own.
  */
-static void name_run(char **environment, const struct arena *arena, int fd, char *text)
+static void name_run(char **environment, const struct board *board, int fd, char *text)
 {
 	char *at = text;
 
 	for (char **entry = environment; *entry; entry++) {
 		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
 			continue;
-		at += plain_copy(at, ARENA_ENVIRONMENT "=", 32) - 1;
-		for (int half = 1; half >= 0; half--)
-			for (int shift = 60; shift >= 0; shift -= 4)
-				*at++ = "0123456789abcdef"[arena->session[half] >> shift & 15];
+		at += plain_copy(at, BOARD_ENVIRONMENT "=", 32) - 1;
+		at = write_digits(at, board->session);
+		at = write_digits(at, board->secret);
 		*at++ = ':';
-		at = plain_number(at, (uint64_t)arena->collector, 10);
+		at = plain_number(at, (uint64_t)board->collector, 10);
 		*at++ = ':';
 		plain_number(at, (uint64_t)fd, 10);
 		*entry = text;
@@ -221,16 +219,16 @@ static bool start_collector(int fd, int sink, char **environment)
 }
 
 /* The output exists once the collector says that it runs. */
-static bool wait_for_collector(struct arena *arena)
+static bool wait_for_collector(struct board *board)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
 
 	for (int i = 0; i < START_SECONDS * 10; i++) {
-		uint32_t state = __atomic_load_n(&arena->state, __ATOMIC_ACQUIRE);
+		uint32_t state = __atomic_load_n(&board->state, __ATOMIC_ACQUIRE);
 
-		if (state != ARENA_STARTING)
-			return state == ARENA_RUNNING;
-		sys_futex_wait(&arena->state, ARENA_STARTING, &step, 1);
+		if (state != BOARD_STARTING)
+			return state == BOARD_RUNNING;
+		sys_futex_wait(&board->state, BOARD_STARTING, &step, 1);
 	}
 	return false;
 }
@@ -265,30 +263,58 @@ static void give_up_stdout(void)
 	sys_close(null);
 }
 
-struct arena *bare_start(char **environment, const char *name)
+static bool start_run(struct board *board, int fd, char **environment, const char *name)
 {
-	static char run_name[96];
-	struct arena *arena;
-	int fd, sink;
+	static char run_name[128];
+	int sink;
+
+	for (char **entry = environment; *entry; entry++)
+		settings_take(&board->settings, *entry);
+	sink = sink_of(&board->settings);
+	board->starter = sys_getpid();
+	plain_copy(board->starter_name, name, sizeof(board->starter_name));
+	if (!start_collector(fd, sink, environment) || !wait_for_collector(board))
+		return false;
+	name_run(environment, board, fd, run_name);
+	if (sink == 1)
+		give_up_stdout();
+	return true;
+}
+
+/* The board as everybody has it: to read. */
+static const struct board *take_board(const struct board *made, int fd)
+{
+	char path[32], id[33];
+	int own;
+
+	*write_digits(id, made->session) = 0;
+	attach_name_run(id);
+	plain_number(path + plain_copy(path, "/proc/self/fd/", 16) - 1, (uint64_t)fd, 10);
+	own = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (own >= 0)
+		sys_close(fd);
+	else
+		own = fd;
+	made = attach_map_board(own);
+	sys_close(own);
+	return made;
+}
+
+const struct board *bare_start(char **environment, const char *name)
+{
+	const struct board *shared = NULL;
+	struct board *board;
+	int fd;
 
 	if (adopts_orphans())
 		return NULL;
-	arena = make_arena(&fd);
-	if (!arena)
+	board = make_board(&fd);
+	if (!board)
 		return NULL;
-	for (char **entry = environment; *entry; entry++)
-		settings_take(&arena->settings, *entry);
-	sink = sink_of(&arena->settings);
-	arena->starter = sys_getpid();
-	plain_copy(arena->starter_name, name, sizeof(arena->starter_name));
-	if (!start_collector(fd, sink, environment) || !wait_for_collector(arena)) {
-		sys_munmap(arena, arena->size);
+	if (start_run(board, fd, environment, name))
+		shared = take_board(board, fd);
+	else
 		sys_close(fd);
-		return NULL;
-	}
-	name_run(environment, arena, fd, run_name);
-	sys_close(fd);
-	if (sink == 1)
-		give_up_stdout();
-	return arena;
+	sys_munmap(board, sizeof(*board));
+	return shared;
 }

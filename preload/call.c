@@ -29,8 +29,8 @@ static const uint8_t classes[HOOK_COUNT] = {
 struct thread *call_attach(void)
 {
 	struct thread *thread = thread_self;
-	struct stack_bounds bounds = thread_main_stack();
-	bool is_known = sys_gettid() == life.pid, is_forked = call_is_forked();
+	struct stack_bounds bounds;
+	bool is_known = false, is_forked = call_is_forked();
 
 	if (is_forked) {
 		/* The child goes on where its parent's thread stood, whichever that was. */
@@ -40,7 +40,7 @@ struct thread *call_attach(void)
 		life_forked();
 		thread = NULL;
 	}
-	if (!life.arena)
+	if (!life.board)
 		return NULL;
 	if (!thread)
 		thread = thread_attach(is_known ? &bounds : NULL, NULL);
@@ -198,18 +198,16 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 /* Closes the open calls that the stack has left. */
 static void close_left(struct thread *thread, const struct origin *origin)
 {
-	struct slot *slot = &thread->slot;
-
-	while (slot->open_count) {
-		uint32_t depth = slot->open_count - 1;
-		const struct arena_open *open = &slot->open[depth];
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
+		const struct arena_open *open = &thread->slot->open[depth];
 
 		if (depth < ARENA_OPEN_MAX) {
 			if (!is_left(thread, open, origin))
 				break;
 			close_unwound(thread, open, depth);
 		}
-		slot->open_count = depth;
+		thread_set_open(thread, depth);
 	}
 }
 
@@ -219,12 +217,12 @@ static void close_left(struct thread *thread, const struct origin *origin)
  */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
-	uint32_t last = thread->slot.open_count - 1; /* none: far beyond the table */
+	uint32_t last = thread->open_count - 1; /* none: far beyond the table */
 	const struct arena_open *open;
 
-	if (!thread->slot.open_count)
+	if (!thread->open_count)
 		return false;
-	open = &thread->slot.open[last < ARENA_OPEN_MAX ? last : ARENA_OPEN_MAX - 1];
+	open = &thread->slot->open[last < ARENA_OPEN_MAX ? last : ARENA_OPEN_MAX - 1];
 	return is_left(thread, open, origin);
 }
 
@@ -234,8 +232,7 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
  */
 static void settle(struct thread *thread, const struct origin *origin)
 {
-	struct slot *slot = &thread->slot;
-	uint64_t floor = slot->floor;
+	uint64_t floor = thread->floor;
 	struct busy before;
 
 	if (!on_known_stack(thread, origin->cfa))
@@ -247,7 +244,7 @@ static void settle(struct thread *thread, const struct origin *origin)
 	if (thread->busy.frame || !has_left(thread, origin))
 		return;
 	if (!floor)
-		__atomic_store_n(&slot->floor, thread->last, __ATOMIC_RELAXED);
+		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->last = clock_now();
 	before = busy_begin(thread, origin);
@@ -255,7 +252,7 @@ static void settle(struct thread *thread, const struct origin *origin)
 	close_left(thread, origin);
 	busy_end(thread, before);
 	/* Who owned the floor is among those that did not return. */
-	__atomic_store_n(&slot->floor, slot->open_count ? floor : 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, thread->open_count ? floor : 0);
 }
 
 /*
@@ -277,12 +274,15 @@ static bool is_of_real(enum hook_number hook, uintptr_t ip)
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)
 {
-	const struct slot *slot = &thread->slot;
-	const struct arena_open *open = &slot->open[slot->open_count - 1];
+	uint32_t count = thread->open_count;
+	const struct arena_open *open = &thread->slot->open[count - 1];
+	enum hook_number outer;
 
-	return slot->open_count && slot->open_count <= ARENA_OPEN_MAX && !thread->busy.frame &&
-	       classes[open->hook] == classes[hook] && open->object == object &&
-	       open->frame > origin->cfa && is_of_real((enum hook_number)open->hook, origin->ip);
+	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
+		return false;
+	outer = (enum hook_number)__atomic_load_n(&open->hook, __ATOMIC_RELAXED);
+	return outer < HOOK_COUNT && classes[outer] == classes[hook] && open->object == object &&
+	       open->frame > origin->cfa && is_of_real(outer, origin->ip);
 }
 
 /* Returns false for what is not recorded: a part of another call, what the checking mode calls. */
@@ -295,23 +295,21 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 
 void call_give_up(struct thread *thread)
 {
-	struct slot *slot = &thread->slot;
-
 	if (thread->busy.frame)
 		drop_busy(thread);
-	if (slot->open_count && !slot->floor)
-		__atomic_store_n(&slot->floor, thread->last, __ATOMIC_RELAXED);
+	if (thread->open_count && !thread->floor)
+		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (slot->open_count)
+	if (thread->open_count)
 		thread->last = clock_now();
-	while (slot->open_count) {
-		uint32_t depth = slot->open_count - 1;
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
 
 		if (depth < ARENA_OPEN_MAX)
-			close_unwound(thread, &slot->open[depth], depth);
-		slot->open_count = depth;
+			close_unwound(thread, &thread->slot->open[depth], depth);
+		thread_set_open(thread, depth);
 	}
-	__atomic_store_n(&slot->floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 }
 
 static bool is_monitored(uint64_t size)
@@ -658,7 +656,7 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 static void note_part(struct call *call, const struct call_event *event)
 {
 	if (call->depth < ARENA_OPEN_MAX)
-		call->thread->slot.open[call->depth].half =
+		call->thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
 }
 
@@ -707,17 +705,18 @@ void call_event(struct call *call, const struct call_event *event)
 static void show(struct thread *thread)
 {
 	const struct capture_memory *memory = &thread->memory;
-	struct slot *slot = &thread->slot;
+	struct slot *slot = thread->slot;
 	uint32_t cut = memory->count > life.depth ? memory->count - life.depth : 0;
 	uint32_t count = memory->count - cut;
 
-	if (!cut && thread->shown == count && slot->stack_count == count)
+	if (!cut && thread->shown == count && thread->shown_all == count)
 		return;
-	slot->stack_serial++;
+	slot->stack_serial = ++thread->stack_serial;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = cut ? 0 : thread->shown; i < count; i++)
 		slot->stack[i] = memory->frames[cut + i].ip;
 	slot->stack_count = count;
+	thread->shown_all = count;
 	thread->shown = cut ? 0 : count;
 }
 
@@ -734,6 +733,6 @@ void call_show_waiting(struct call *call)
 	thread->busy.is_written = true; /* nothing would be lost */
 	walk_and_remember(call);
 	show(thread);
-	thread->slot.open[call->depth].serial = thread->slot.stack_serial;
+	thread->slot->open[call->depth].serial = thread->stack_serial;
 	busy_end(thread, before);
 }

@@ -107,11 +107,11 @@ static inline struct thread *call_thread(void)
 
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {
-	struct slot *slot = &call->thread->slot;
+	struct thread *thread = call->thread;
 
-	call->depth = slot->open_count;
+	call->depth = thread->open_count;
 	if (likely(call->depth < ARENA_OPEN_MAX)) {
-		struct arena_open *open = &slot->open[call->depth];
+		struct arena_open *open = &thread->slot->open[call->depth];
 
 		open->hook = (uint16_t)call->hook;
 		open->half = 0;
@@ -121,10 +121,10 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		open->frame = call->origin->cfa;
 		open->ip = call->origin->ip;
 		open->call = call->number;
-		open->serial = slot->stack_serial - 1;
+		open->serial = thread->stack_serial - 1;
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	slot->open_count = call->depth + 1;
+	thread_set_open(thread, call->depth + 1);
 }
 
 /*
@@ -154,12 +154,12 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 
 	if (unlikely(!life_armed[hook]) && !life_wake(hook))
 		return false;
-	if (unlikely(__atomic_load_n(&life.arena->paused, __ATOMIC_RELAXED) & 1))
+	if (unlikely(__atomic_load_n(&life.board->paused, __ATOMIC_RELAXED) & 1))
 		return false;
 	thread = call_thread();
 	if (unlikely(!thread))
 		return false;
-	if (unlikely(thread->slot.open_count | (uint32_t)(thread->busy.frame != 0)))
+	if (unlikely(thread->open_count | (uint32_t)(thread->busy.frame != 0)))
 		if (!call_settle(thread, origin, hook, object))
 			return false;
 	call->thread = thread;
@@ -169,14 +169,14 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	call->number = ++thread->calls;
 	call->walked = false;
 	/* The floor comes before the clock: see struct slot. */
-	call->owns_floor = !thread->slot.floor;
+	call->owns_floor = !thread->floor;
 	if (call->owns_floor)
-		__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	call_note_entry(call);
 	call_open(call, object, related);
 	if (call->owns_floor)
-		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
+		thread_set_floor(thread, call->enter);
 	if (blocks != BLOCKS_NO)
 		call_show_waiting(call);
 	return true;
@@ -189,7 +189,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 static inline void call_sleeps(struct call *call)
 {
 	if (call->owns_floor)
-		__atomic_store_n(&call->thread->slot.floor, 0, __ATOMIC_RELEASE);
+		thread_set_floor(call->thread, 0);
 }
 
 static inline void call_note_return(struct call *call)
@@ -198,7 +198,7 @@ static inline void call_note_return(struct call *call)
 
 	call->error = *thread->error;
 	if (call->owns_floor)
-		__atomic_store_n(&thread->slot.floor, call->enter, __ATOMIC_RELAXED);
+		thread_set_floor(thread, call->enter);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -233,9 +233,9 @@ static inline void call_end(struct call *call)
 
 	if (unlikely(thread != thread_self))
 		return;
-	thread->slot.open_count = call->depth;
+	thread_set_open(thread, call->depth);
 	if (call->owns_floor)
-		__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+		thread_set_floor(thread, 0);
 }
 
 #endif

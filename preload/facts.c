@@ -329,19 +329,19 @@ void facts_tell_process(int argc, char **argv)
 	char text[NOTE_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
 
-	__atomic_store_n(&thread_self->slot.floor, thread_self->last, __ATOMIC_RELAXED);
+	thread_set_floor(thread_self, thread_self->last);
 	tell_identity(&note, argc, argv);
 	tell_descriptors(&note);
 	tell_functions();
 	maps_find_all();
 	call_tell_modules(thread_self, thread_self->last);
-	__atomic_store_n(&thread_self->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread_self, 0);
 }
 
 /* What one says by itself, at the time of its thread's last event or now. */
 static void begin_alone(struct thread *thread, bool is_now)
 {
-	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (is_now)
 		thread->last = clock_now_ordered();
@@ -349,7 +349,7 @@ static void begin_alone(struct thread *thread, bool is_now)
 
 static void end_alone(struct thread *thread)
 {
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 }
 
 void facts_tell_functions(void)
@@ -446,10 +446,10 @@ void facts_tell_heap(void)
 	struct mallinfo2 info;
 
 	/* exit() from a handler that interrupted malloc: its lock would never come free. */
-	if (!thread || thread->slot.open_count || !real.mallinfo2)
+	if (!thread || thread->open_count || !real.mallinfo2)
 		return;
 	info = real.mallinfo2();
-	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread_set_floor(thread, thread->last);
 	thread->last = clock_now_ordered();
 	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
 	if (record) {
@@ -468,7 +468,7 @@ void facts_tell_heap(void)
 		record->number[9] = info.keepcost;
 		ring_publish(&record->record);
 	}
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 }
 
 static void note_add_count(struct note *note, const char *name, const uint64_t *count)
@@ -489,10 +489,10 @@ void facts_tell_walker(bool is_there)
 		return;
 	note_begin(&note, "~unwind");
 	note_add(&note, "libunwind", is_there ? "walks" : "missing");
-	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread_set_floor(thread, thread->last);
 	thread->last = clock_now_ordered();
 	note_end(&note);
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 }
 
 void facts_tell_unwind(void)
@@ -508,8 +508,8 @@ void facts_tell_unwind(void)
 	note_add_count(&note, "different", &unwind_counts.different);
 	note_add_count(&note, "cut", &unwind_counts.cut);
 	note_add_count(&note, "unjudged", &unwind_counts.unjudged);
-	__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+	thread_set_floor(thread, thread->last);
 	thread->last = clock_now_ordered();
 	note_end(&note);
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 }

@@ -4,6 +4,7 @@
 
 #include "facts.h"
 #include "maps.h"
+#include "memory.h"
 #include "ring.h"
 
 #include <stdarg.h>
@@ -29,8 +30,8 @@ void library_closed(struct call *call, struct call_event *event)
 }
 
 /*
- * Children. In fork's child the call belongs to the parent's thread, whose slot it must not touch:
- * the next hook finds out by the fork mark and gives the child its own.
+ * Children. In fork's child the call belongs to the parent's thread, whose memory it leaves before
+ * anything else; the next hook finds out by the fork mark and gives the child its own.
  */
 
 static pid_t child_event(struct call *call, pid_t pid)
@@ -46,8 +47,8 @@ EXPORT pid_t fork(void)
 {
 	pid_t pid;
 
-	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, real.fork())
-	pid = real.fork();
+	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real.fork(), 0))
+	pid = life_child_of(real.fork(), 1);
 	if (!pid)
 		return pid;
 	call_returned(&call);
@@ -58,8 +59,8 @@ EXPORT pid_t _Fork(void)
 {
 	pid_t pid;
 
-	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, real._Fork())
-	pid = real._Fork();
+	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real._Fork(), 0))
+	pid = life_child_of(real._Fork(), 1);
 	if (!pid)
 		return pid;
 	call_returned(&call);
@@ -154,7 +155,7 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 	if (!thread || thread->vfork_return)
 		return (struct vfork_target){ real.vfork, 0 };
 	vfork_return = thread->vfork_return = ip;
-	thread->vfork_open = thread->slot.open_count;
+	thread->vfork_open = thread->open_count;
 	return (struct vfork_target){ real.vfork, 1 };
 }
 
@@ -169,7 +170,7 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 	if (!pid)
 		return origin.ip;
 	thread->vfork_return = 0;
-	thread->slot.open_count = thread->vfork_open;
+	thread_set_open(thread, thread->vfork_open);
 	if (call_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
 		call_returned(&call);
 		call.error = saved;
@@ -198,7 +199,7 @@ static int clone_child(struct call *call, int (*start)(void *), void *stack, int
 {
 	struct thread *thread = call->thread;
 	bool is_guest = shares_tls(flags) && flags & CLONE_VFORK && !thread->vfork_return;
-	uint32_t open = thread->slot.open_count;
+	uint32_t open = thread->open_count;
 	int result;
 
 	if (is_guest)
@@ -206,7 +207,7 @@ static int clone_child(struct call *call, int (*start)(void *), void *stack, int
 	result = real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]);
 	if (is_guest) {
 		thread->vfork_return = 0;
-		thread->slot.open_count = open;
+		thread_set_open(thread, open);
 	}
 	return result;
 }
@@ -369,8 +370,10 @@ EXPORT int prctl(int option, ...)
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
 
 		real_ready();
-		if (option == PR_SET_SECCOMP)
+		if (option == PR_SET_SECCOMP) {
+			memory_prepare();
 			ring_be_quiet();
+		}
 		if (seals)
 			life_seal(true);
 		result = real.prctl(option, a, b, c, d);
@@ -383,7 +386,7 @@ EXPORT int prctl(int option, ...)
 	call_returned(&call);
 	name = result ? NULL : (const char *)a;
 	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,
-				    .object = call.thread->slot.pthread, .result = WORD(result),
+				    .object = call.thread->pthread, .result = WORD(result),
 				    .arguments = VALUES_FOR(prctl, TEXT(name), DECIMAL(option))));
 	call_end(&call);
 	return result;

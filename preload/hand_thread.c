@@ -203,12 +203,12 @@ static void end_call(struct call *call, const struct call_argument *arguments)
 
 	call_returned(call);
 	call_event(call, &EVENT_OF(pthread_exit, .moment = MOMENT_ENTER,
-				   .object = thread->slot.pthread, .arguments = arguments));
+				   .object = thread->pthread, .arguments = arguments));
 	call_end(call);
 	if (thread != thread_self)
 		return;
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&thread->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
+	memory_leave(thread);
 }
 
 EXPORT __attribute__((noreturn)) void pthread_exit(void *value)

@@ -13,6 +13,7 @@
 #include "facts.h"
 #include "gate.h"
 #include "hook_table.h"
+#include "memory.h"
 #include "names.h"
 #include "plain.h"
 #include "real.h"
@@ -66,9 +67,23 @@ void life_seal(bool on)
 	}
 }
 
+/* What was lost before there was memory to say it in. */
+static uint64_t early[LOSS_COUNT];
+
 void life_lose(enum loss reason)
 {
-	__atomic_fetch_add(&life.arena->processes[life.process].lost[reason], 1, __ATOMIC_RELAXED);
+	struct arena *head = memory_head();
+
+	__atomic_fetch_add(head ? &head->lost[reason] : &early[reason], 1, __ATOMIC_RELAXED);
+}
+
+static void tell_early(void)
+{
+	for (unsigned int i = 0; i < LOSS_COUNT; i++)
+		if (early[i])
+			__atomic_fetch_add(&memory_head()->lost[i],
+					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
+					   __ATOMIC_RELAXED);
 }
 
 void life_note_end(bool is_over)
@@ -78,25 +93,21 @@ void life_note_end(bool is_over)
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
 	    (thread && thread->vfork_return))
 		return;
-	__atomic_store_n(&life.arena->processes[life.process].ended,
-			 is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
+	if (memory_head())
+		__atomic_store_n(&memory_head()->ended, is_over ? clock_now_ordered() : 0,
+				 __ATOMIC_RELAXED);
 }
 
 void life_tell_end(int32_t pid, int status)
 {
-	struct arena *arena = life.arena;
-	uint32_t used = arena ? __atomic_load_n(&arena->processes_used, __ATOMIC_ACQUIRE) : 0;
+	struct arena *head = life.board ? memory_head() : NULL;
+	uint32_t place;
 
-	for (uint32_t i = 0; i < used && i < ARENA_PROCESSES; i++) {
-		struct arena_process *process = &arena->processes[i];
-
-		/* Another one may have the same number, in a pid namespace of its own. */
-		if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ALIVE ||
-		    process->pid != pid || process->parent_pid != life.pid)
-			continue;
-		process->told_status = status;
-		__atomic_fetch_or(&process->flags, PROCESS_TOLD, __ATOMIC_RELEASE);
-	}
+	if (!head)
+		return;
+	place = __atomic_fetch_add(&head->told_count, 1, __ATOMIC_RELAXED) % ARENA_TOLD;
+	__atomic_store_n(&head->told[place], (uint64_t)(uint32_t)pid << 32 | (uint32_t)status,
+			 __ATOMIC_RELEASE);
 }
 
 /*
@@ -118,63 +129,7 @@ static bool mark_process(void)
 	return true;
 }
 
-static bool claim_entry(struct arena_process *entry, uint32_t expected)
-{
-	return __atomic_load_n(&entry->state, __ATOMIC_RELAXED) == expected &&
-	       __atomic_compare_exchange_n(&entry->state, &expected, PROCESS_ATTACHING, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-/*
- * An entry of the table of processes, being filled in: one that nobody has had, or that of a
- * process that has gone. -1: as many processes as there are entries run at one time.
- */
-static int take_entry(struct arena *arena)
-{
-	for (uint32_t i = 0; i < ARENA_PROCESSES; i++)
-		if (claim_entry(&arena->processes[i], PROCESS_NONE))
-			return (int)i;
-	for (uint32_t i = 0; i < ARENA_PROCESSES; i++)
-		if (claim_entry(&arena->processes[i], PROCESS_GONE))
-			return (int)i;
-	return -1;
-}
-
-/* Enters this process into the arena. parent: index of the one it was forked from. */
-static bool enter_process(uint32_t parent, uint32_t flags, const char *name)
-{
-	struct arena *arena = life.arena;
-	int index = take_entry(arena);
-	struct arena_process *process;
-	uint32_t used;
-
-	if (index < 0)
-		return false;
-	process = &arena->processes[index];
-	process->pid = sys_getpid();
-	process->parent_pid = sys_getppid();
-	process->parent = parent;
-	process->flags = flags;
-	process->start = clock_now();
-	process->ended = 0;
-	for (unsigned int i = 0; i < LOSS_COUNT; i++)
-		process->lost[i] = 0;
-	plain_copy(process->name, name, sizeof(process->name));
-	process->stream = __atomic_fetch_add(&arena->next_stream, 1, __ATOMIC_RELAXED);
-	used = __atomic_load_n(&arena->processes_used, __ATOMIC_RELAXED);
-	while (used <= (uint32_t)index &&
-	       !__atomic_compare_exchange_n(&arena->processes_used, &used, (uint32_t)index + 1,
-					    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-	__atomic_store_n(&process->state, PROCESS_ALIVE, __ATOMIC_RELEASE);
-	/* It takes a hold on the process, to learn how it ends even if that is at once. */
-	ring_wake();
-	life.process = (uint32_t)index;
-	life.pid = process->pid;
-	return true;
-}
-
-/* The collector's membarrier then reaches this process, too (membarrier(2)). */
+/* The collector's membarrier then reaches this process, too, and its children (membarrier(2)). */
 static void register_barrier(void)
 {
 	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
@@ -191,7 +146,7 @@ static bool equal_word(const char *word, const char *end, const char *name)
 
 bool life_is_listed(const char *name)
 {
-	const char *list = life.arena->settings.events;
+	const char *list = life.board->settings.events;
 
 	while (*list) {
 		const char *end = list;
@@ -222,7 +177,7 @@ static bool names_file(const struct hook *hook)
 
 static void arm(void)
 {
-	bool follows = life.arena->settings.files == FILES_RESOLVED;
+	bool follows = life.board->settings.files == FILES_RESOLVED;
 
 	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
 		const struct hook *hook = &hook_table[i];
@@ -245,7 +200,7 @@ static void read_settings(const struct settings *settings)
 	life.monitored = settings->monitor;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;
-	clock_is_counter = life.arena->clock == ARENA_CLOCK_COUNTER;
+	clock_is_counter = life.board->clock == BOARD_CLOCK_COUNTER;
 }
 
 /* Last part of the path of the program, as the name of its trace. */
@@ -268,18 +223,18 @@ static bool start(int argc, char **argv, char **environment)
 	if (gate_is_closed())
 		return false;
 	life.pid = sys_getpid();
-	life.arena = attach_arena(environment, name);
-	if (!life.arena || !mark_process())
+	life.board = attach_board(environment, name);
+	if (!life.board || !mark_process())
 		return false;
-	read_settings(&life.arena->settings);
+	read_settings(&life.board->settings);
 	register_barrier();
-	if (!enter_process(WIRE_NO_STREAM, 0, name))
+	if (!memory_begin(&(struct memory_image){ .name = name }))
 		return false;
 	if (!thread_attach(sys_gettid() == life.pid ? &stack : NULL, NULL))
 		return false;
 	facts_tell_process(argc, argv);
 	arm();
-	toggle_install((int)life.arena->settings.toggle_signal);
+	toggle_install((int)life.board->settings.toggle_signal);
 	return true;
 }
 
@@ -294,7 +249,7 @@ static void start_once(int argc, char **argv, char **environment)
 	if (start(argc, argv, environment)) {
 		__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
 	} else {
-		life.arena = NULL;
+		life.board = NULL;
 		life_silence();
 	}
 }
@@ -346,11 +301,11 @@ __attribute__((constructor)) static void life_construct(int argc, char **argv, c
 	start_once(argc, argv, environment);
 	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
 	 */
-	if (!life.arena)
+	if (!life.board)
 		return;
-	if (life.arena->settings.check_unwind)
+	if (life.board->settings.check_unwind)
 		life.check_unwind = open_quietly(unwind_open) == 0;
-	if (life.arena->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
+	if (life.board->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
 		open_remote();
 }
 
@@ -363,22 +318,46 @@ __attribute__((destructor)) static void life_destruct(void)
 	if (life.check_unwind)
 		facts_tell_unwind();
 	life_note_end(true);
-	__atomic_fetch_or(&life.arena->processes[life.process].flags, PROCESS_EXITED,
-			  __ATOMIC_RELAXED);
+	if (memory_head())
+		__atomic_fetch_or(&memory_head()->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
+}
+
+/* Its pid without asking, where that is forbidden: libc knows it as the thread's number. */
+static int32_t own_pid(void)
+{
+	return ring_is_quiet() ? thread_id() : sys_getpid();
+}
+
+/* Whether a thread of the parent's was in the middle of something that the child goes on with. */
+static const struct thread *busy_thread(uint32_t calls)
+{
+	struct thread *thread = thread_self;
+
+	return thread && thread_is_busy(thread, calls) ? thread : NULL;
+}
+
+int life_child_of(int pid, uint32_t calls)
+{
+	/* a handler of pthread_atfork() may have come first */
+	if (!pid && life.board && !*life.fork_mark)
+		memory_forsake(busy_thread(calls));
+	return pid;
 }
 
 void life_forked(void)
 {
-	uint32_t parent = life.process;
-
+	/* a child that no hook has seen being made */
+	memory_forsake(busy_thread(0));
 	thread_forget();
 	names_forked();
 	*life.fork_mark = 1;
-	if (!life.arena)
+	if (!life.board)
 		return;
-	register_barrier();
-	if (!enter_process(parent, PROCESS_FORKED, life.arena->processes[parent].name)) {
-		life.arena = NULL;
-		life_silence();
+	life.pid = own_pid();
+	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
+		tell_early();
+		return;
 	}
+	life.board = NULL;
+	life_silence();
 }

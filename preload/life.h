@@ -3,8 +3,8 @@
 #define LIFE_H
 
 /*
- * How a process comes to be traced and how it ends: the arena (found, or made together with a
- * collector), this process's entry in it, forks, and what is recorded at all.
+ * How a process comes to be traced and how it ends: the board (found, or made together with a
+ * collector), memory of its own, forks, and what is recorded at all.
  */
 
 #include <stdbool.h>
@@ -15,8 +15,7 @@
 
 /* What the path of an event needs; written at start and in a fork's child, read everywhere. */
 struct life {
-	struct arena *arena; /* NULL: nothing is recorded */
-	uint32_t process;    /* our entry of arena->processes */
+	const struct board *board; /* NULL: nothing is recorded */
 	int32_t pid;
 	uint32_t depth;	   /* most frames of a backtrace */
 	bool check_unwind; /* every backtrace is compared with libunwind's */
@@ -58,7 +57,13 @@ void life_silence(void);
  */
 void life_seal(bool on);
 
-/* We are a new process: whatever call made it. Gives it an entry of its own, and a new mark. */
+/*
+ * In the child of a fork, before anything else runs there: its parent's memory is gone. calls: so
+ * many of the thread's open calls are the fork itself. Returns pid, which is not 0 in the parent.
+ */
+int life_child_of(int pid, uint32_t calls);
+
+/* We are a new process: whatever call made it. Gives it memory of its own, and a new mark. */
 void life_forked(void);
 
 /*

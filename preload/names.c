@@ -38,11 +38,11 @@ struct statement {
 
 static struct statement begin(struct thread *thread)
 {
-	struct statement statement = { .owns_floor = !thread->slot.floor };
+	struct statement statement = { .owns_floor = !thread->floor };
 
 	/* As in call_begin(): the floor comes before the clock. */
 	if (statement.owns_floor)
-		__atomic_store_n(&thread->slot.floor, thread->last, __ATOMIC_RELAXED);
+		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	statement.time = clock_now_ordered();
 	thread->last = statement.time;
@@ -52,7 +52,7 @@ static struct statement begin(struct thread *thread)
 static void end(struct thread *thread, const struct statement *statement)
 {
 	if (statement->owns_floor)
-		__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+		thread_set_floor(thread, 0);
 }
 
 /* ---- what the stream is told ---- */
@@ -215,7 +215,7 @@ uint32_t names_context_count(void)
 /* By its name, or because it is no hooked function's: holdtrace_gained stands for all of them. */
 static bool is_listed(const char *name)
 {
-	return life.arena && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
+	return life.board && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
 }
 
 uint32_t names_class(const char *name, const char *description, bool counted)

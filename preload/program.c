@@ -13,7 +13,7 @@
 static struct thread *begin(void)
 {
 	life_wake(HOOK_holdtrace_gained);
-	return life.arena ? call_thread() : NULL;
+	return life.board ? call_thread() : NULL;
 }
 
 /* ---- contexts ---- */

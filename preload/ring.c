@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "life.h"
+#include "memory.h"
 #include "plain.h"
 #include "sys.h"
 #include "thread.h"
@@ -15,6 +16,9 @@
 static uint64_t stalled_beat;
 
 static bool is_quiet;
+
+#define WAITS_MOST  20 /* times the user's patience: so long waits nobody for room */
+#define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
 {
@@ -28,7 +32,7 @@ bool ring_is_quiet(void)
 
 void ring_lose(struct thread *thread, enum loss reason)
 {
-	thread->slot.lost[reason]++;
+	thread->slot->lost[reason]++;
 }
 
 /*
@@ -53,12 +57,12 @@ static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desire
 
 static inline uint64_t heartbeat(void)
 {
-	return __atomic_load_n(&life.arena->heartbeat, __ATOMIC_RELAXED);
+	return __atomic_load_n(&life.board->heartbeat, __ATOMIC_RELAXED);
 }
 
 static bool collector_runs(void)
 {
-	return __atomic_load_n(&life.arena->state, __ATOMIC_RELAXED) == ARENA_RUNNING;
+	return __atomic_load_n(&life.board->state, __ATOMIC_RELAXED) == BOARD_RUNNING;
 }
 
 /*
@@ -67,7 +71,7 @@ static bool collector_runs(void)
  */
 static bool collector_is_dead(void)
 {
-	int32_t pid = __atomic_load_n(&life.arena->collector, __ATOMIC_RELAXED);
+	int32_t pid = __atomic_load_n(&life.board->collector, __ATOMIC_RELAXED);
 	char path[32], text[128];
 	long length;
 	int fd;
@@ -89,13 +93,25 @@ static bool collector_is_dead(void)
 	return false;
 }
 
+/*
+ * We only read the word: which sleep it is tells whether we have woken it from this one. It may
+ * have been about to sleep; then it sleeps for some milliseconds at most.
+ */
+static void wake(bool again)
+{
+	static uint32_t woken;
+	const uint32_t *sleeping = &life.board->sleeping;
+	uint32_t sleep = __atomic_load_n(sleeping, __ATOMIC_RELAXED);
+
+	if (!(sleep & 1) || ring_is_quiet())
+		return;
+	if (__atomic_exchange_n(&woken, sleep, __ATOMIC_RELAXED) != sleep || again)
+		sys_futex_wake(sleeping, 1, 1);
+}
+
 void ring_wake(void)
 {
-	struct arena *arena = life.arena;
-
-	if (!ring_is_quiet() && __atomic_load_n(&arena->sleeping, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&arena->sleeping, 0, __ATOMIC_ACQ_REL))
-		sys_futex_wake(&arena->sleeping, 1, 1);
+	wake(false);
 }
 
 /* Some microseconds without a system call. */
@@ -115,26 +131,44 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 		return;
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
-	ring_wake();
+	wake(true);
 	/* The low half of a little-endian word; the collector stores all of it. */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
 }
 
-static inline struct record *record_at(const struct thread *thread, uint64_t at)
+static inline uint64_t position(uint64_t head)
 {
-	return (struct record *)(thread->ring + (at & (life.arena->ring_size - 1)));
+	return head & ~RING_LEVEL;
+}
+
+static inline struct record *record_at(const struct thread *thread, uint64_t at, uint64_t bytes)
+{
+	return (struct record *)(void *)(thread->ring + (at & (bytes - 1)));
+}
+
+/*
+ * The collector's tail, as far as it can be true: the slot may be written by more than the
+ * collector. What cannot be true is no news.
+ */
+static uint64_t look_at_tail(const struct thread *thread)
+{
+	uint64_t tail = __atomic_load_n(&thread->slot->tail, __ATOMIC_ACQUIRE);
+	uint64_t seen = thread->tail_seen;
+
+	return tail - seen <= position(thread->head) - seen && !(tail & RING_LEVEL) ? tail : seen;
 }
 
 /*
  * Whether waiting is in vain, because the collector waits for us: all that it can see is taken, or
  * what comes next is a record that is not whole. Then this is a signal handler in the middle of
- * that record, or its writer was jumped out of.
+ * that record, or its writer was jumped out of. Or nobody reads this ring: it is a parent's.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
-	return tail == thread->slot.head || record_at(thread, tail)->state == RECORD_FILLING;
+	return tail == position(thread->head) || !*life.fork_mark ||
+	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 
 /* Whether the collector moved since somebody gave up on it; then we trust it again. */
@@ -155,70 +189,130 @@ static uint64_t now_ms(void)
 	return clock_monotonic() / 1000000;
 }
 
+/* What is known of a wait for room. */
+struct wait {
+	uint64_t begun, since; /* ms */
+	uint64_t beat, rounds; /* as the collector had them then */
+};
+
+/*
+ * Whether it is in vain. A collector that makes no progress is given as long as the user allows;
+ * one that looks into all rings and leaves this one as it is, or that takes twenty times as long
+ * for anything, no longer.
+ */
+static bool has_waited_enough(struct wait *wait)
+{
+	const struct settings *settings = &life.board->settings;
+	uint64_t now = now_ms(), patience = (uint64_t)settings->patience;
+
+	if (heartbeat() != wait->beat) {
+		wait->beat = heartbeat();
+		wait->since = now;
+	}
+	if (settings->lossless) {
+		if (now - wait->since <= patience)
+			return false;
+		wait->since = now;
+		return collector_is_dead();
+	}
+	if (now - wait->since > patience || now - wait->begun > WAITS_MOST * patience)
+		return true;
+	return now - wait->begun > patience &&
+	       __atomic_load_n(&life.board->rounds, __ATOMIC_RELAXED) - wait->rounds > ROUNDS_MOST;
+}
+
 /*
  * Waits until the tail has moved from where it was. A lost free is a false leak, so slowing the
- * host down is the lesser evil while the collector makes progress; when its heart has not beaten
- * for the time the user allows, false.
+ * host down is the lesser evil while the collector makes progress.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
-	const struct settings *settings = &life.arena->settings;
-	uint64_t beat = heartbeat(), since = now_ms();
+	struct wait wait = { .beat = heartbeat() };
 
 	if (is_stalled())
 		return false;
-	while (__atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE) == tail) {
+	wait.begun = wait.since = now_ms();
+	wait.rounds = __atomic_load_n(&life.board->rounds, __ATOMIC_RELAXED);
+	while (look_at_tail(thread) == tail) {
 		if (!collector_runs() || waits_for_us(thread, tail))
 			return false;
-		sleep_on_tail(&thread->slot, tail);
-		if (heartbeat() != beat) {
-			beat = heartbeat();
-			since = now_ms();
-		} else if (now_ms() - since > (uint64_t)settings->patience) {
-			since = now_ms();
-			if (settings->lossless && !collector_is_dead())
-				continue;
-			__atomic_store_n(&stalled_beat, beat ? beat : 1, __ATOMIC_RELAXED);
+		sleep_on_tail(thread->slot, tail);
+		if (has_waited_enough(&wait)) {
+			__atomic_store_n(&stalled_beat, wait.beat ? wait.beat : 1,
+					 __ATOMIC_RELAXED);
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Bytes to skip so that length bytes lie in one piece. */
-static inline uint32_t padding(const struct arena *arena, uint64_t at, uint32_t length)
+/*
+ * Makes the ring four times as large, if every byte that is not yet consumed lies at the same
+ * place then: all of them behind a multiple of its size to be, and not farther from it than the
+ * ring is large now. True if it has become larger, by whomever.
+ */
+static bool grow(struct thread *thread, uint64_t reserved)
 {
-	uint32_t left = arena->ring_size - (uint32_t)(at & (arena->ring_size - 1));
+	uint64_t at = position(reserved), bytes = ring_bytes(reserved);
+	uint64_t lap = (at ? at - 1 : 0) & ~(4 * bytes - 1);
+
+	if (4 * bytes > thread->ring_most || at - lap > bytes || look_at_tail(thread) < lap ||
+	    !memory_grant(3 * bytes))
+		return false;
+	if (!swap_local(&thread->reserved, reserved, reserved + 1))
+		memory_grant(-3 * bytes);
+	return true;
+}
+
+/* Bytes to skip so that length bytes lie in one piece. */
+static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
+{
+	uint32_t left = (uint32_t)(bytes - (at & (bytes - 1)));
 
 	return left < length ? left : 0;
 }
 
-/* Moves the reservation on by what length needs. Returns where it began, or UINT64_MAX. */
+/* Whether there is room for so much behind at, now or after a wait. */
+static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
+{
+	uint64_t tail;
+
+	if (likely(end - thread->tail_seen <= bytes))
+		return true;
+	tail = look_at_tail(thread);
+	if (tail == thread->tail_seen && !wait_for_room(thread, tail))
+		return false;
+	thread->tail_seen = look_at_tail(thread);
+	return has_room(thread, end, bytes);
+}
+
+/*
+ * Moves the reservation on by what length needs. Returns where it began, with the ring's level, or
+ * UINT64_MAX.
+ */
 static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uint32_t *pad)
 {
-	const struct arena *arena = life.arena;
-
 	for (;;) {
-		uint64_t at = __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED);
+		uint64_t reserved = __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED);
+		uint64_t at = position(reserved), bytes = ring_bytes(reserved);
 
-		*pad = padding(arena, at, length);
-		if (unlikely(at + *pad + length - thread->tail_seen > arena->ring_size)) {
-			uint64_t tail = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
-
-			if (tail == thread->tail_seen && !wait_for_room(thread, tail))
+		*pad = padding(bytes, at, length);
+		if (unlikely(*pad || at + length - thread->tail_seen > bytes)) {
+			if (grow(thread, reserved))
+				continue;
+			if (!has_room(thread, at + *pad + length, bytes))
 				return UINT64_MAX;
-			thread->tail_seen = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
-			continue;
+			if (reserved != __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED))
+				continue;
 		}
-		if (likely(swap_local(&thread->reserved, at, at + *pad + length)))
-			return at;
+		if (likely(swap_local(&thread->reserved, reserved, reserved + *pad + length)))
+			return reserved;
 	}
 }
 
-static inline struct record *write_header(struct thread *thread, uint64_t at, uint32_t length,
+static inline struct record *write_header(struct record *record, uint32_t length,
 					  enum record_kind kind, enum record_state state)
 {
-	struct record *record = record_at(thread, at);
 
 	record->length = length;
 	record->kind = (uint8_t)kind;
@@ -243,40 +337,54 @@ static inline uint64_t show_head(struct thread *thread)
 	}
 	thread->unseen = 0;
 	head = __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread->slot.head, head, __ATOMIC_RELEASE);
+	thread->head = head;
+	__atomic_store_n(&thread->slot->head, head, __ATOMIC_RELEASE);
 	return head;
+}
+
+/* Gives up the records that are not whole. What they say of their length is looked at twice. */
+static uint32_t abandon(struct thread *thread)
+{
+	uint64_t at = look_at_tail(thread), head = position(thread->head);
+	uint64_t bytes = ring_bytes(thread->head);
+	uint32_t count = 0;
+
+	while (at < head) {
+		struct record *record = record_at(thread, at, bytes);
+		uint32_t length = record->length;
+
+		if (length < 8 || length % 8 || length > head - at)
+			break;
+		if (record->state == RECORD_FILLING) {
+			__atomic_store_n(&record->state, RECORD_ABANDONED, __ATOMIC_RELEASE);
+			count++;
+		}
+		at += length;
+	}
+	return count;
 }
 
 uint32_t ring_settle(struct thread *thread)
 {
-	uint64_t at = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
 	uint32_t count = 0;
 
 	/* The headers up to the reservation's end are not all there. */
 	if (thread->unheaded) {
 		count = thread->unseen + 1;
-		thread->reserved = thread->slot.head;
+		thread->reserved = thread->head;
 		thread->unheaded = 0;
 		thread->unseen = 0;
 	}
-	while (at < thread->slot.head) {
-		struct record *record = record_at(thread, at);
-
-		if (record->state == RECORD_FILLING) {
-			__atomic_store_n(&record->state, RECORD_ABANDONED, __ATOMIC_RELEASE);
-			count++;
-		}
-		at += record->length;
-	}
-	thread->slot.lost[LOSS_ABANDONED] += count;
+	count += abandon(thread);
+	thread->slot->lost[LOSS_ABANDONED] += count;
 	return count;
 }
 
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
 {
+	uint64_t at, bytes, head;
 	struct record *record;
 	uint32_t pad;
-	uint64_t at, head;
 
 	thread->unheaded++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -286,11 +394,13 @@ struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32
 		ring_lose(thread, LOSS_FULL);
 		return NULL;
 	}
-	if (pad)
-		write_header(thread, at, pad, RECORD_PAD, RECORD_DONE);
-	record = write_header(thread, at + pad, length, kind, RECORD_FILLING);
+	bytes = ring_bytes(at);
+	at = position(at);
+	if (unlikely(pad))
+		write_header(record_at(thread, at, bytes), pad, RECORD_PAD, RECORD_DONE);
+	record = write_header(record_at(thread, at + pad, bytes), length, kind, RECORD_FILLING);
 	head = show_head(thread);
-	if (unlikely(head && (at ^ head) & ~(uint64_t)(ARENA_WAKE_STEP - 1)))
+	if (unlikely(head && (at ^ head) & ~(ring_step(bytes) - 1)))
 		ring_wake();
 	return record;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "call.h"
@@ -12,6 +11,7 @@
 #include "life.h"
 #include "names.h"
 #include "plain.h"
+#include "real.h"
 #include "ring.h"
 #include "sys.h"
 
@@ -34,109 +34,31 @@ static uint32_t crowded_at; /* ended when no slot was found, and 1; 0: the last 
 /* Set by ld.so before anything runs: the first thread's stack pointer at entry. */
 extern void *__libc_stack_end;
 
-int thread_open_pages(void *address, size_t size)
+/*
+ * Brings a block to the state of a thread that has done nothing. The ring of a fresh one is empty;
+ * another has records of a thread before.
+ */
+static void prepare(struct thread *thread, bool fresh)
 {
-	uintptr_t from = (uintptr_t)address & ~(uintptr_t)0xfff;
-	uintptr_t to = ((uintptr_t)address + size + 0xfff) & ~(uintptr_t)0xfff;
-
-	return sys_mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
-}
-
-static bool is_dead(int32_t thread)
-{
-	/* Where nobody may ask, slots of the dead are not used again. */
-	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
-}
-
-/* A slot that nobody has had, or that the collector gave back. */
-static bool take_free(struct arena_owner *owner)
-{
-	uint32_t expected = SLOT_FREE;
-
-	return __atomic_load_n(&owner->state, __ATOMIC_RELAXED) == SLOT_FREE &&
-	       __atomic_compare_exchange_n(&owner->state, &expected, SLOT_TAKING, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-/* The slot of a dead thread of this process. hinted: only if it said that it was about to end. */
-static bool take_over(struct arena_owner *owner, int32_t tid, bool hinted)
-{
-	uint32_t state = __atomic_load_n(&owner->state, __ATOMIC_ACQUIRE);
-	int32_t dead = __atomic_load_n(&owner->thread, __ATOMIC_RELAXED);
-
-	if (owner->process != life.process || state == SLOT_FREE || state == SLOT_TAKING)
-		return false;
-	if (hinted != (state == SLOT_LEFT) || !is_dead(dead))
-		return false;
-	return __atomic_compare_exchange_n(&owner->thread, &dead, tid, false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
-}
-
-/* Tells the collector how far it has to look. */
-static void raise_used(struct arena *arena, uint32_t index)
-{
-	uint32_t used = __atomic_load_n(&arena->slots_used, __ATOMIC_RELAXED);
-
-	while (used <= index &&
-	       !__atomic_compare_exchange_n(&arena->slots_used, &used, index + 1, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
-/* Index of a slot that is now ours, or -1. *fresh: it was free, and its pages are not yet open. */
-static int take_slot(int32_t tid, bool *fresh)
-{
-	struct arena *arena = life.arena;
-	uint32_t used = __atomic_load_n(&arena->slots_used, __ATOMIC_ACQUIRE);
-
-	*fresh = false;
-	for (uint32_t i = 0; i < used && i < arena->slots; i++)
-		if (take_over(&arena->owners[i], tid, true))
-			return (int)i;
-	*fresh = true;
-	for (uint32_t i = 0; i < arena->slots; i++)
-		if (take_free(&arena->owners[i]))
-			return (int)i;
-	*fresh = false;
-	for (uint32_t i = 0; i < arena->slots; i++)
-		if (take_over(&arena->owners[i], tid, false))
-			return (int)i;
-	return -1;
-}
-
-/* Brings a slot's own pages to the state of a thread that has done nothing. */
-static struct thread *prepare(int index, bool fresh)
-{
-	struct thread *thread = (struct thread *)arena_slot(life.arena, (uint32_t)index);
-
 	if (fresh) {
-		if (thread_open_pages(thread, sizeof(*thread)) ||
-		    thread_open_pages(arena_ring(life.arena, (uint32_t)index), ARENA_RING_SIZE)) {
-			/* No memory for it now; another thread may try again. */
-			__atomic_store_n(&life.arena->owners[index].state, SLOT_FREE,
-					 __ATOMIC_RELEASE);
-			return NULL;
-		}
-		thread->reserved = thread->slot.head;
-		thread->unheaded = 0;
-		thread->unseen = 0;
+		thread->reserved = thread->head = thread->tail_seen = 0;
+		thread->unheaded = thread->unseen = 0;
+		thread->stack_serial = 0;
+		memory_grant(ARENA_RING_LEAST);
 	} else {
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
 	/* Nothing that the thread is about to publish is older than this. */
-	__atomic_store_n(&thread->slot.floor, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread->slot.open_count, 0, __ATOMIC_RELAXED);
-	thread->slot.stack_count = 0;
+	thread_set_floor(thread, 1);
+	thread_set_open(thread, 0);
+	thread->slot->stack_count = 0;
 	thread->memory.count = 0;
 	thread->is_judged = false;
-	thread->told = thread->shown = 0;
+	thread->told = thread->shown = thread->shown_all = 0;
 	thread->calls = 0;
 	thread->modules = __atomic_load_n(&thread_modules_told, __ATOMIC_ACQUIRE);
-	thread->tail_seen = __atomic_load_n(&thread->slot.tail, __ATOMIC_ACQUIRE);
-	thread->ring = arena_ring(life.arena, (uint32_t)index);
-	thread->owner = &life.arena->owners[index];
-	return thread;
+	thread->vfork_return = 0;
 }
 
 /* Says in the ring whose records follow. */
@@ -148,12 +70,10 @@ static void announce(struct thread *thread, const struct birth *birth)
 	if (!record)
 		return;
 	record->record.time = thread->last;
-	record->process = life.process;
 	record->thread = thread->owner->thread;
-	record->pthread = thread->slot.pthread;
+	record->pthread = thread->pthread;
 	record->creator = birth ? birth->call : 0;
 	record->creator_thread = birth ? birth->creator : 0;
-	record->pad = 0;
 	ring_publish(&record->record);
 }
 
@@ -171,35 +91,56 @@ static bool is_crowded(void)
 	       __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED) % 256;
 }
 
+/*
+ * The kernel's number of the thread. Where no system call may be made, a lock tells it: libc knows
+ * the number, and writes it into what it locks.
+ */
+int32_t thread_id(void)
+{
+	pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+	if (!ring_is_quiet())
+		return sys_gettid();
+	real.pthread_mutex_lock(&lock);
+	return lock.__data.__owner;
+}
+
+/* Shows the collector whose the slot is. */
+static void show_owner(struct thread *thread, int32_t tid)
+{
+	struct slot *slot = thread->slot;
+
+	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->owner->state, OWNER_TAKEN, __ATOMIC_RELEASE);
+	slot->thread = tid;
+	slot->pthread = thread->pthread;
+	__atomic_store_n(&slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
+}
+
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
 	struct thread *thread;
 	int32_t tid;
 	bool fresh;
-	int index;
 
 	if (is_crowded())
 		return NULL;
-	tid = sys_gettid();
-	index = take_slot(tid, &fresh);
-	__atomic_store_n(&crowded_at, index < 0 ? ended_before + 1 : 0, __ATOMIC_RELAXED);
-	thread = index < 0 ? NULL : prepare(index, fresh);
+	tid = thread_id();
+	thread = memory_take(tid, &fresh);
+	__atomic_store_n(&crowded_at, thread ? 0 : ended_before + 1, __ATOMIC_RELAXED);
 	if (!thread)
 		return NULL;
-	thread->owner->process = life.process;
-	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
-	thread->slot.pthread = (uint64_t)pthread_self();
+	prepare(thread, fresh);
+	thread->pthread = (uint64_t)pthread_self();
 	thread->error = &errno;
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
-	__atomic_store_n(&thread->owner->state, SLOT_TAKEN, __ATOMIC_RELEASE);
-	__atomic_store_n(&thread->owner->ready, 1, __ATOMIC_RELEASE);
-	raise_used(life.arena, (uint32_t)index);
+	show_owner(thread, tid);
 	thread->last = clock_now();
 	thread_self = thread;
 	announce(thread, birth);
 	names_tell(thread);
-	__atomic_store_n(&thread->slot.floor, 0, __ATOMIC_RELEASE);
+	thread_set_floor(thread, 0);
 	return thread;
 }
 
@@ -235,7 +176,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 
-	if (!thread_self && life.arena && thread_attach(&bounds, birth))
+	if (!thread_self && life.board && thread_attach(&bounds, birth))
 		facts_tell_thread(birth->creator, birth->call);
 	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
 			 __ATOMIC_RELEASE);
@@ -249,7 +190,7 @@ static void end_thread(void)
 		return;
 	call_give_up(thread_self);
 	facts_tell_thread_end();
-	__atomic_store_n(&thread_self->owner->state, SLOT_LEFT, __ATOMIC_RELEASE);
+	memory_leave(thread_self);
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
 

@@ -3,18 +3,18 @@
 #define THREAD_H
 
 /*
- * A thread as the library knows it: its slot of the arena with what is private to the library
- * behind it. Few things are thread-local: thread_self, the contexts that a thread is in (names.c)
+ * A thread as the library knows it: a private block, which says where its slot and ring are. What
+ * the library goes by stands here; the slot has copies of it for the collector. Few things are thread-local: thread_self, the contexts that a thread is in (names.c)
  * and where its vfork returns to (hand_process.c).
  */
 
-#include <stdbool.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arena.h"
 #include "capture.h"
+#include "memory.h"
 
 /* The event that a thread is writing. frame is set last and cleared first: signals come between. */
 struct busy {
@@ -24,15 +24,22 @@ struct busy {
 };
 
 struct thread {
-	struct slot slot; /* first: what the collector sees */
-	struct arena_owner *owner;
+	struct slot *slot; /* what the collector sees */
 	char *ring;
-	uint64_t reserved;  /* ring: bytes ever reserved, headers written or not */
-	uint64_t tail_seen; /* ring: the collector's tail when last looked at */
-	uint32_t unheaded;  /* ring: reservations whose header is not yet written */
-	uint32_t unseen;    /* ring: records behind such a one, whole or not */
-	uint32_t told;	    /* outer frames of memory that the collector knows */
-	uint32_t shown;	    /* outer frames of memory that slot.stack has */
+	uint64_t floor;	     /* as in the slot */
+	uint32_t open_count; /* as in the slot */
+	uint32_t unheaded;   /* ring: reservations whose header is not yet written */
+	uint64_t reserved;   /* ring: bytes ever reserved, headers written or not; as slot.head */
+	uint64_t head;	     /* ring: as in the slot */
+	uint64_t tail_seen;  /* ring: the collector's tail when last looked at */
+	uint32_t unseen;     /* ring: records behind an unheaded one, whole or not */
+	uint32_t ring_most;  /* ring: bytes that it may have */
+	struct owner *owner;
+	uint64_t pthread;
+	uint32_t stack_serial; /* as in the slot */
+	uint32_t told;	       /* outer frames of memory that the collector knows */
+	uint32_t shown;	       /* outer frames of memory that slot.stack has */
+	uint32_t shown_all;    /* all that it has */
 	uint32_t serial;    /* of memory; moves with its addresses */
 	uint64_t last;	    /* newest time taken from the clock */
 	uint64_t calls;	    /* calls so far */
@@ -47,7 +54,6 @@ struct thread {
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
 };
 
-_Static_assert(sizeof(struct thread) <= ARENA_SLOT_SIZE, "a slot's pages hold it");
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
 _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what we keep");
 
@@ -86,13 +92,35 @@ void birth_leave(struct birth *birth);
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);
 
+/* The kernel's number of the calling thread. */
+int32_t thread_id(void);
+
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
 /* The function that fork's child calls before anything: forgets the parent's thread. */
 void thread_forget(void);
 
-/* Opens the pages of what lies at address for this process: they are reserved until used. */
-int thread_open_pages(void *address, size_t size);
+/*
+ * Nothing that the thread has not yet published is older; 0: it has nothing. The floor must be
+ * seen before what it no longer covers is.
+ */
+static inline void thread_set_floor(struct thread *thread, uint64_t floor)
+{
+	thread->floor = floor;
+	__atomic_store_n(&thread->slot->floor, floor, __ATOMIC_RELEASE);
+}
+
+static inline void thread_set_open(struct thread *thread, uint32_t count)
+{
+	thread->open_count = count;
+	thread->slot->open_count = count;
+}
+
+/* Whether it is in the middle of anything but so many calls. */
+static inline bool thread_is_busy(const struct thread *thread, uint32_t calls)
+{
+	return thread->busy.frame || thread->unheaded || thread->open_count > calls;
+}
 
 #endif

@@ -3,21 +3,32 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <time.h>
 
 #include "life.h"
+#include "memory.h"
 #include "ring.h"
+#include "sys.h"
 
-/* One system call at most, and only while the collector sleeps; errno is not touched. */
+/*
+ * Asks the collector, who tells all processes and notes the time in all streams, and waits a moment
+ * until it has: what the program does next is recorded or not, as was wished. errno is not touched.
+ */
 static void toggle(int number)
 {
-	struct arena *arena = life.arena;
+	static const struct timespec most = { .tv_nsec = 100000000 };
+	const struct board *board = life.board;
+	struct arena *head = memory_head();
+	uint32_t before;
 
 	(void)number;
-	if (!arena)
+	if (!board || !head || !life_is_running())
 		return;
-	__atomic_fetch_add(&arena->paused, 1, __ATOMIC_SEQ_CST);
-	/* It notes the time in all streams. */
+	before = __atomic_load_n(&board->paused, __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&head->toggles, 1, __ATOMIC_RELEASE);
 	ring_wake();
+	if (!ring_is_quiet())
+		sys_futex_wait(&board->paused, before, &most, 1);
 }
 
 /*

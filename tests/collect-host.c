@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program as the collector sees one: makes an arena, starts the collector and writes records.
+ * A program as the collector sees one: makes a board, starts the collector and writes records.
  *
  *   collect-host COLLECTOR SCENE [NUMBER]
  *
@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 
 extern char **environ;
+
+static struct producer_memory own;
 
 static const uint64_t stack[] = { 0x401100, 0x401200, 0x401300, 0x401400 };
 
@@ -40,19 +42,19 @@ parent:
 }
 
 /* Waits until the collector runs. */
-static bool wait_running(struct arena *arena)
+static bool wait_running(const struct board *board)
 {
-	for (int i = 0; i < 5000 && arena->state == ARENA_STARTING; i++)
+	for (int i = 0; i < 5000 && board->state == BOARD_STARTING; i++)
 		usleep(1000);
-	if (arena->state != ARENA_RUNNING)
-		printf("%s\n", arena->state == ARENA_FAILED ? arena->failure : "no answer");
-	return arena->state == ARENA_RUNNING;
+	if (board->state != BOARD_RUNNING)
+		printf("%s\n", board->state == BOARD_FAILED ? board->failure : "no answer");
+	return board->state == BOARD_RUNNING;
 }
 
 static void say_malloc(struct producer *producer, uint64_t object, uint64_t size, uint32_t kept,
 		       uint32_t fresh, const uint64_t *frames)
 {
-	uint64_t enter = producer_now(producer->arena);
+	uint64_t enter = producer_now(producer->board);
 
 	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_malloc,
@@ -60,7 +62,7 @@ static void say_malloc(struct producer *producer, uint64_t object, uint64_t size
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_LEAVE,
 							.enter = enter,
-							.leave = producer_now(producer->arena),
+							.leave = producer_now(producer->board),
 							.object = object,
 							.size = size,
 							.result = object,
@@ -73,7 +75,7 @@ static void say_malloc(struct producer *producer, uint64_t object, uint64_t size
 static void say_free(struct producer *producer, uint64_t object, uint32_t kept, uint32_t fresh,
 		     const uint64_t *frames)
 {
-	uint64_t enter = producer_now(producer->arena);
+	uint64_t enter = producer_now(producer->board);
 
 	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_free,
@@ -81,7 +83,7 @@ static void say_free(struct producer *producer, uint64_t object, uint32_t kept, 
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_ENTER,
 							.enter = enter,
-							.leave = producer_now(producer->arena),
+							.leave = producer_now(producer->board),
 							.object = object,
 							.kept = kept,
 							.fresh = fresh,
@@ -92,7 +94,7 @@ static void say_free(struct producer *producer, uint64_t object, uint32_t kept, 
 static void say_open(struct producer *producer, const char *path, uint32_t path_size)
 {
 	static const uint64_t numbers[] = { 0x80041, 0644 };
-	uint64_t now = producer_now(producer->arena);
+	uint64_t now = producer_now(producer->board);
 
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_open,
 							.operation = OPERATION_ALLOC,
@@ -148,13 +150,13 @@ static void scene_kill(struct producer *producer)
 	slot->open[0] = (struct arena_open){ .hook = HOOK_sem_wait,
 					     .serial = 7,
 					     .object = 0x5e0,
-					     .enter = producer_now(producer->arena),
+					     .enter = producer_now(producer->board),
 					     .call = 2,
 					     .ip = 0xbbb0 };
 	slot->open[1] = (struct arena_open){ .hook = HOOK_pthread_mutex_lock,
 					     .serial = 6,
 					     .object = 0x10c,
-					     .enter = producer_now(producer->arena),
+					     .enter = producer_now(producer->board),
 					     .call = 3,
 					     .ip = 0xccc0 };
 	slot->open_count = 2;
@@ -166,7 +168,7 @@ static void scene_kill(struct producer *producer)
 
 static void scene_fork(struct producer *producer)
 {
-	struct arena *arena = producer->arena;
+	struct producer_memory memory;
 	struct producer child;
 
 	say_malloc(producer, 0x1000, 24, 0, 4, stack);
@@ -175,17 +177,19 @@ static void scene_fork(struct producer *producer)
 		say_malloc(producer, 0x2000, 24, 4, 0, stack);
 		return;
 	}
-	producer_attach(&child, arena, producer_enter(arena, 0, "child"));
+	producer_make(&memory, producer->board, 1, &own, "child");
+	producer_hand_over(&memory);
+	producer_attach(&child, &memory);
 	say_malloc(&child, 0x3000, 24, 0, 2, stack);
 }
 
 /* An event that comes long after its time, when others have been written. */
 static void scene_late(struct producer *producer)
 {
-	uint64_t enter = producer_now(producer->arena);
+	uint64_t enter = producer_now(producer->board);
 	struct producer other;
 
-	producer_attach(&other, producer->arena, 0);
+	producer_attach(&other, &own);
 	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
 	for (int i = 0; i < 60; i++) {
 		say_malloc(&other, 0x2000 + (uint64_t)i, 24, 0, 2, stack);
@@ -231,8 +235,8 @@ static void scene_edges(struct producer *producer)
 							.operation = OPERATION_ALLOC,
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_LEAVE,
-							.enter = producer_now(producer->arena),
-							.leave = producer_now(producer->arena),
+							.enter = producer_now(producer->board),
+							.leave = producer_now(producer->board),
 							.flags = CALL_FAILED });
 }
 
@@ -241,17 +245,19 @@ static void scene_failed(struct producer *producer)
 	/* by now a command that does not want to read has ended */
 	usleep(100000);
 	scene_plain(producer);
-	for (int i = 0; i < 100 && !strstr(producer->arena->failure, "3 events"); i++)
+	for (int i = 0; i < 100 && !strstr(producer->board->failure, "3 events"); i++)
 		usleep(10000);
-	printf("%s\n", producer->arena->failure);
+	printf("%s\n", producer->board->failure);
 }
 
-static int play(struct arena *arena, char **argv, uint64_t number)
+static int play(const struct board *board, char **argv, uint64_t number)
 {
 	const char *scene = argv[2];
 	struct producer producer;
 
-	producer_attach(&producer, arena, producer_enter(arena, WIRE_NO_STREAM, "host"));
+	producer_make(&own, board, 16, NULL, "host");
+	producer_hand_over(&own);
+	producer_attach(&producer, &own);
 	if (!strcmp(scene, "many"))
 		scene_many(&producer, number);
 	else if (!strcmp(scene, "kill"))
@@ -272,23 +278,24 @@ static int play(struct arena *arena, char **argv, uint64_t number)
 int main(int argc, char **argv)
 {
 	uint64_t number = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-	struct arena *arena;
+	const struct board *board;
+	struct board *made;
 	int fd;
 
 	if (argc < 3)
 		return 2;
-	arena = producer_arena(&fd, 16);
+	made = producer_board(&fd);
 	for (char **variable = environ; *variable; variable++)
-		settings_take(&arena->settings, *variable);
-	arena->starter = getpid();
-	snprintf(arena->starter_name, sizeof(arena->starter_name), "host");
-	munmap(arena, arena->size);
-	arena = producer_map(fd);
+		settings_take(&made->settings, *variable);
+	made->starter = getpid();
+	snprintf(made->starter_name, sizeof(made->starter_name), "host");
+	munmap(made, sizeof(*made));
+	board = producer_map(fd);
 	start_collector(argv[1], fd, !strcmp(argv[2], "fd") ? argv[3] : NULL);
 	close(fd);
-	if (!wait_running(arena))
+	if (!wait_running(board))
 		return 1;
 	if (!strcmp(argv[2], "nobody"))
 		return 0;
-	return play(arena, argv, number);
+	return play(board, argv, number);
 }

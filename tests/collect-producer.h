@@ -3,8 +3,8 @@
 #define TESTS_COLLECT_PRODUCER_H
 
 /*
- * A small producer for the collector's tests: makes arenas and writes records into real rings
- * as include/arena.h says, without the library. One producer is one thread.
+ * A small producer for the collector's tests: makes a board and memory of processes, and writes
+ * records into real rings as include/arena.h says, without the library. One producer is one thread.
  */
 
 #include <errno.h>
@@ -17,8 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,9 +31,19 @@
 #include "hooks.h"
 #include "wire.h"
 
+#define PRODUCER_LEVEL 2 /* its rings are as large as they can be from the start */
+
+/* A process as the collector knows it. */
+struct producer_memory {
+	const struct board *board;
+	struct arena_hello hello;
+	char *map;
+	struct chunk_layout layout;
+	int fd;
+};
+
 struct producer {
-	struct arena *arena;
-	struct arena_owner *owner;
+	const struct board *board;
 	struct slot *slot;
 	char *ring;
 	uint64_t reserved, tail_seen;
@@ -38,83 +51,124 @@ struct producer {
 	uint64_t wakes;
 };
 
-__attribute__((unused)) static uint64_t producer_now(const struct arena *arena)
+__attribute__((unused)) static uint64_t producer_now(const struct board *board)
 {
 	struct timespec now;
 
-	if (arena->clock == ARENA_CLOCK_COUNTER)
+	if (board->clock == BOARD_CLOCK_COUNTER)
 		return counter_read_ordered();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A fresh arena on a memfd, which is left in *fd. */
-__attribute__((unused)) static struct arena *producer_arena(int *fd, uint32_t slots)
+/* A fresh board on a memfd, which is left in *fd. */
+__attribute__((unused)) static struct board *producer_board(int *fd)
 {
-	struct arena layout = { .magic = ARENA_MAGIC };
-	struct arena *arena;
+	struct board *board;
 
-	layout.contract = CONTRACT_HASH;
-	layout.clock = counter_is_invariant() ? ARENA_CLOCK_COUNTER : ARENA_CLOCK_MONOTONIC;
-	layout.session[0] = 0x0123456789abcdefull;
-	layout.session[1] = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
-	arena_lay_out(&layout, slots);
-	settings_default(&layout.settings);
-	*fd = memfd_create("holdtrace", 0);
-	if (*fd < 0 || ftruncate(*fd, (off_t)layout.size) < 0)
+	*fd = memfd_create(BOARD_NAME, MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, sizeof(*board)) < 0)
 		abort();
-	arena = mmap(NULL, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-	if (arena == MAP_FAILED)
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (board == MAP_FAILED)
 		abort();
-	*arena = layout;
+	board->size = sizeof(*board);
+	board->contract = CONTRACT_HASH;
+	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
+	board->session[0] = 0x0123456789abcdefull;
+	board->session[1] = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
+	board->secret[0] = 0xfedcba9876543210ull;
+	settings_default(&board->settings);
+	board->magic = BOARD_MAGIC;
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	return arena;
+	return board;
 }
 
-/* As a process does that attaches: a mapping that holds a shared lock. */
-__attribute__((unused)) static struct arena *producer_map(int fd)
+/* As a process does that attaches: a mapping to read that holds a shared lock. */
+__attribute__((unused)) static const struct board *producer_map(int fd)
 {
 	char path[64];
-	struct arena *arena;
+	const struct board *board;
 	int own;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, O_RDWR | O_CLOEXEC);
+	own = open(path, O_RDONLY | O_CLOEXEC);
 	if (own < 0 || flock(own, LOCK_SH) < 0)
 		abort();
-	arena = mmap(NULL, sizeof(*arena), PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
-	if (arena == MAP_FAILED)
-		abort();
-	arena = mremap(arena, sizeof(*arena), arena->size, MREMAP_MAYMOVE);
-	if (arena == MAP_FAILED)
+	board = mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, own, 0);
+	if (board == MAP_FAILED)
 		abort();
 	close(own);
-	return arena;
+	return board;
 }
 
-/* An entry of the table of processes. */
-__attribute__((unused)) static uint32_t producer_enter(struct arena *arena, uint32_t parent,
-						       const char *name)
+/* Memory of a new process. parent: NULL if it was not forked. */
+__attribute__((unused)) static void producer_make(struct producer_memory *memory,
+						  const struct board *board, uint32_t slots,
+						  const struct producer_memory *parent,
+						  const char *name)
 {
-	uint32_t index = __atomic_fetch_add(&arena->processes_used, 1, __ATOMIC_ACQ_REL);
-	struct arena_process *process = &arena->processes[index];
+	struct arena_hello *hello = &memory->hello;
 
-	process->pid = getpid();
-	process->parent_pid = getppid();
-	process->parent = parent;
-	process->stream = __atomic_fetch_add(&arena->next_stream, 1, __ATOMIC_RELAXED);
-	process->start = producer_now(arena);
-	snprintf(process->name, sizeof(process->name), "%s", name);
-	__atomic_store_n(&process->state, PROCESS_ALIVE, __ATOMIC_RELEASE);
-	return index;
+	memset(memory, 0, sizeof(*memory));
+	memory->board = board;
+	memory->layout = chunk_lay_out(slots, ARENA_RING_MOST, 0);
+	hello->contract = CONTRACT_HASH;
+	hello->secret[0] = board->secret[0];
+	hello->secret[1] = board->secret[1];
+	hello->start = hello->key[0] = producer_now(board);
+	hello->pid = getpid();
+	hello->key[1] = (uint64_t)hello->pid;
+	hello->parent_pid = getppid();
+	hello->parent_stream = WIRE_NO_STREAM;
+	hello->slots = slots;
+	hello->ring_size = ARENA_RING_MOST;
+	if (parent)
+		memcpy(hello->parent, parent->hello.key, sizeof(hello->parent));
+	snprintf(hello->name, sizeof(hello->name), "%s", name);
+	memory->fd = memfd_create(ARENA_NAME, MFD_ALLOW_SEALING);
+	if (memory->fd < 0 || ftruncate(memory->fd, (off_t)memory->layout.size) < 0)
+		abort();
+	memory->map = mmap(NULL, memory->layout.size, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_NORESERVE, memory->fd, 0);
+	if (memory->map == MAP_FAILED)
+		abort();
+}
+
+/* Gives it to the collector. */
+__attribute__((unused)) static void producer_hand_over(const struct producer_memory *memory)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { (void *)(uintptr_t)&memory->hello, sizeof(memory->hello) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			      "%s%016llx%016llx", BOARD_SOCKET_PREFIX,
+			      (unsigned long long)memory->board->session[1],
+			      (unsigned long long)memory->board->session[0]);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &memory->fd, sizeof(int));
+	if (connection < 0 ||
+	    connect(connection, (struct sockaddr *)&address,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0 ||
+	    sendmsg(connection, &message, MSG_NOSIGNAL) < 0)
+		abort();
+	close(connection);
 }
 
 static void producer_wake(struct producer *producer)
 {
-	uint32_t *sleeping = &producer->arena->sleeping;
+	const uint32_t *sleeping = &producer->board->sleeping;
 
-	if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(sleeping, 0, __ATOMIC_ACQ_REL)) {
+	if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) & 1) {
 		producer->wakes++;
 		syscall(SYS_futex, sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
 	}
@@ -136,7 +190,7 @@ static void producer_wait(struct producer *producer, uint64_t tail)
 /* Reserves a record, state FILLING; waits for as long as it takes. */
 static void *producer_reserve(struct producer *producer, enum record_kind kind, uint32_t length)
 {
-	uint32_t size = producer->arena->ring_size;
+	uint32_t size = ARENA_RING_MOST;
 	uint64_t at = producer->reserved;
 	uint32_t left = size - (uint32_t)(at & (size - 1));
 	uint32_t pad = left < length ? left : 0;
@@ -162,7 +216,7 @@ static void *producer_reserve(struct producer *producer, enum record_kind kind, 
 	record->state = RECORD_FILLING;
 	record->more = 0;
 	producer->reserved = at + length;
-	__atomic_store_n(&producer->slot->head, at + length, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->slot->head, (at + length) | PRODUCER_LEVEL, __ATOMIC_RELEASE);
 	if ((at ^ (at + length)) & ~(uint64_t)(ARENA_WAKE_STEP - 1))
 		producer_wake(producer);
 	return record;
@@ -174,45 +228,29 @@ static inline void producer_publish(void *record)
 }
 
 /* Gives the calling thread a free slot and says so in its ring. */
-__attribute__((unused)) static void producer_attach(struct producer *producer, struct arena *arena,
-						    uint32_t process)
+__attribute__((unused)) static void producer_attach(struct producer *producer,
+						    const struct producer_memory *memory)
 {
+	struct arena *head = (struct arena *)(void *)memory->map;
+	uint32_t i = __atomic_fetch_add(&head->used, 1, __ATOMIC_RELAXED);
 	struct record_thread *record;
-	uint32_t i, used, expected;
 
-	for (i = 0; i < arena->slots; i++) {
-		expected = SLOT_FREE;
-		if (__atomic_compare_exchange_n(&arena->owners[i].state, &expected, SLOT_TAKING,
-						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			break;
-	}
-	if (i == arena->slots)
+	if (i >= memory->hello.slots)
 		abort();
 	memset(producer, 0, sizeof(*producer));
-	producer->arena = arena;
-	producer->owner = &arena->owners[i];
-	producer->slot = arena_slot(arena, i);
-	producer->ring = arena_ring(arena, i);
-	producer->reserved = producer->slot->head;
-	producer->tail_seen = producer->slot->tail;
+	producer->board = memory->board;
+	producer->slot = chunk_slot(memory->map, i);
+	producer->ring = memory->map + memory->layout.rings + (size_t)i * ARENA_RING_MOST;
 	producer->slot->floor = 1;
 	producer->slot->pthread = 0x7f0000000000ull + i;
-	producer->owner->process = process;
-	producer->owner->thread = (int32_t)syscall(SYS_gettid);
-	__atomic_store_n(&producer->owner->state, SLOT_TAKEN, __ATOMIC_RELEASE);
-	__atomic_store_n(&producer->owner->ready, 1, __ATOMIC_RELEASE);
-	used = arena->slots_used;
-	while (used <= i && !__atomic_compare_exchange_n(&arena->slots_used, &used, i + 1, false,
-							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
+	producer->slot->thread = (int32_t)syscall(SYS_gettid);
+	__atomic_store_n(&producer->slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
 	record = producer_reserve(producer, RECORD_THREAD, sizeof(*record));
-	record->record.time = producer_now(arena);
-	record->process = process;
-	record->thread = producer->owner->thread;
+	record->record.time = producer_now(memory->board);
+	record->thread = producer->slot->thread;
 	record->pthread = producer->slot->pthread;
 	record->creator = 0;
 	record->creator_thread = 0;
-	record->pad = 0;
 	producer_publish(record);
 	__atomic_store_n(&producer->slot->floor, 0, __ATOMIC_RELEASE);
 }
@@ -289,7 +327,7 @@ __attribute__((unused)) static void producer_note(struct producer *producer, con
 						      ((uint32_t)sizeof(*record) + size + 7) & ~7u);
 
 	record->record.more = (uint16_t)pairs;
-	record->record.time = producer_now(producer->arena);
+	record->record.time = producer_now(producer->board);
 	record->text = size;
 	record->pad = 0;
 	memcpy(record + 1, text, size);
@@ -306,7 +344,7 @@ __attribute__((unused)) static void producer_module(struct producer *producer, u
 				 ((uint32_t)(sizeof(*record) + size + sizeof(id)) + 7) & ~7u);
 
 	record->record.more = number;
-	record->record.time = producer_now(producer->arena);
+	record->record.time = producer_now(producer->board);
 	record->base = start - 0x1000;
 	record->start = start;
 	record->end = start + 0x10000;

@@ -25,7 +25,10 @@ struct seen {
 
 struct scene {
 	int fd;
-	struct arena *arena;
+	struct board *board;
+	struct producer_memory memory;
+	struct chunk *chunk;
+	struct process *process;
 	struct merge *merge;
 	struct seen seen;
 	struct producer bad, good;
@@ -33,14 +36,14 @@ struct scene {
 
 static const uint64_t stack[] = { 0x401100, 0x401200, 0x401300, 0x401400 };
 
-static void see(void *context, uint32_t process, const struct merge_event *event)
+static void see(void *context, void *owner, const struct merge_event *event)
 {
 	struct seen *seen = context;
 	const struct record_call *call = (const struct record_call *)event->record;
 
-	(void)process;
+	(void)owner;
 	if (seen->spoil)
-		memset(seen->spoil, 0xff, ARENA_RING_SIZE);
+		memset(seen->spoil, 0xff, ARENA_RING_MOST);
 	for (uint32_t i = 0; i < event->frame_count; i++)
 		seen->sum += event->frames[i];
 	seen->encoder->used = 0;
@@ -55,30 +58,45 @@ static void see(void *context, uint32_t process, const struct merge_event *event
 	seen->late += event->late;
 }
 
+/* There is no more memory. */
+static void wait_for_more(void *context, void *owner)
+{
+	(void)context;
+	(void)owner;
+}
+
 static void scene_begin(struct scene *scene)
 {
 	static uint8_t buffer[4 * ENCODE_MOST];
 	static struct encoder encoder;
 	static struct ticks ticks;
-	struct merge_handler handler = { .event = see, .context = &scene->seen };
+	struct merge_handler handler = { .event = see,
+					 .grown = wait_for_more,
+					 .context = &scene->seen };
+	struct error err;
 
 	memset(scene, 0, sizeof(*scene));
-	scene->arena = producer_arena(&scene->fd, 8);
-	ticks_measure(&ticks, scene->arena->clock);
+	scene->board = producer_board(&scene->fd);
+	producer_make(&scene->memory, scene->board, 8, NULL, "damage");
+	scene->chunk = chunk_open(scene->memory.fd, &scene->memory.hello, &err);
+	ticks_measure(&ticks, scene->board->clock);
 	ticks_begin(&ticks);
 	encode_init(&encoder, buffer, sizeof(buffer), PROTOCOL_2_0, &ticks);
 	scene->seen.encoder = &encoder;
-	scene->merge = merge_create(scene->arena, &handler);
-	producer_enter(scene->arena, WIRE_NO_STREAM, "damage");
-	producer_enter(scene->arena, WIRE_NO_STREAM, "other");
-	producer_attach(&scene->bad, scene->arena, 0);
-	producer_attach(&scene->good, scene->arena, 0);
+	scene->merge = merge_create(scene->board, &handler);
+	scene->process = merge_add(scene->merge, NULL);
+	merge_add_chunk(scene->process, scene->chunk);
+	producer_attach(&scene->bad, &scene->memory);
+	producer_attach(&scene->good, &scene->memory);
 }
 
 static void scene_end(struct scene *scene)
 {
 	merge_destroy(scene->merge);
-	munmap(scene->arena, scene->arena->size);
+	chunk_close(scene->chunk);
+	munmap(scene->memory.map, scene->memory.layout.size);
+	munmap(scene->board, sizeof(*scene->board));
+	close(scene->memory.fd);
 	close(scene->fd);
 }
 
@@ -86,7 +104,7 @@ static void scene_end(struct scene *scene)
 static struct record_call *begin(struct producer *producer)
 {
 	static const uint64_t number = 42;
-	uint64_t now = producer_now(producer->arena);
+	uint64_t now = producer_now(producer->board);
 
 	return producer_fill(producer, &(struct producer_call){ .hook = HOOK_open,
 								.operation = OPERATION_ALLOC,
@@ -112,7 +130,7 @@ static void say(struct producer *producer)
 static uint64_t lost_of(struct scene *scene, const struct producer *producer, enum loss reason)
 {
 	uint32_t count;
-	const struct merge_thread *threads = merge_threads(scene->merge, 0, &count);
+	const struct merge_thread *threads = merge_threads(scene->process, &count);
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -146,10 +164,6 @@ static uint64_t lost_of(struct scene *scene, const struct producer *producer, en
 	X(a_class_with_a_long_description, record->record.kind = RECORD_CLASS;                   \
 	  ((struct record_name *)record)->name_size = 1;                                         \
 	  ((struct record_name *)record)->description_size = 0xffff)                             \
-	X(a_thread_of_another_process, record->record.kind = RECORD_THREAD;                      \
-	  ((struct record_thread *)record)->process = 1)                                         \
-	X(a_thread_of_no_process, record->record.kind = RECORD_THREAD;                           \
-	  ((struct record_thread *)record)->process = 0xffffff00u)                               \
 	X(an_unknown_hook, record->record.more = 0xffff)                                         \
 	X(an_unknown_operation, record->operation = OPERATION_COUNT)                             \
 	X(an_unknown_moment, record->moment = MOMENT_HALF + 1)                                   \
@@ -164,7 +178,9 @@ static uint64_t lost_of(struct scene *scene, const struct producer *producer, en
 	X(head_far_away, producer->slot->head += 1ull << 40)                                     \
 	X(head_of_ones, producer->slot->head = UINT64_MAX)                                       \
 	X(head_that_is_odd, producer->slot->head += 3)                                           \
-	X(head_before_the_tail, producer->slot->head = 0)
+	X(head_before_the_tail, producer->slot->head = PRODUCER_LEVEL)                           \
+	X(a_ring_that_shrinks, producer->slot->head &= ~RING_LEVEL)                              \
+	X(a_ring_that_is_larger_than_its_place, producer->slot->head |= RING_LEVEL)
 
 struct damage {
 	const char *name;
@@ -210,18 +226,18 @@ static void test_damage(const struct damage *damage)
 		say(&scene.good);
 		merge_round(scene.merge);
 	}
-	merge_end(scene.merge, 0);
+	merge_end(scene.process);
 	merge_round(scene.merge);
 	lost = lost_of(&scene, &scene.bad, LOSS_DAMAGED);
 	snprintf(sentence, sizeof(sentence), "%s: one thread is not believed, the other is", damage->name);
 	for (char *at = sentence; *at != ':'; at++)
 		*at = *at == '_' ? ' ' : *at;
 	if (!ok(scene.seen.events == 9 && lost >= 3 && lost <= 4 &&
-			merge_counts(scene.merge, 0)->damaged == 1 &&
+			merge_counts(scene.process)->damaged == 1 &&
 			lost_of(&scene, &scene.good, LOSS_DAMAGED) == 0,
 		sentence))
 		printf("# %" PRIu64 " events, %" PRIu64 " lost, %" PRIu64 " damaged\n",
-		       scene.seen.events, lost, merge_counts(scene.merge, 0)->damaged);
+		       scene.seen.events, lost, merge_counts(scene.process)->damaged);
 	scene_end(&scene);
 }
 
@@ -236,7 +252,7 @@ static void test_copied(void)
 	for (int i = 0; i < 8; i++)
 		say(&scene.bad);
 	scene.seen.spoil = scene.bad.ring;
-	merge_end(scene.merge, 0);
+	merge_end(scene.process);
 	merge_round(scene.merge);
 	ok(scene.seen.events == 8 && scene.seen.calls[7] == 8 &&
 		   scene.seen.sum == 8 * (stack[0] + stack[1] + stack[2] + stack[3]) -
@@ -262,31 +278,9 @@ static void test_next_thread(void)
 	producer_publish(next);
 	scene.bad.calls = 0;
 	say(&scene.bad);
-	merge_end(scene.merge, 0);
+	merge_end(scene.process);
 	merge_round(scene.merge);
 	ok(scene.seen.events == 2, "the next thread that has the slot is believed");
-	scene_end(&scene);
-}
-
-static void test_next_process(void)
-{
-	struct scene scene;
-	struct producer next;
-
-	scene_begin(&scene);
-	say(&scene.bad);
-	scene.bad.slot->head = 0x123456789abcull;
-	merge_round(scene.merge);
-	merge_end(scene.merge, 0);
-	merge_round(scene.merge);
-	merge_free_slots(scene.merge, 0);
-	merge_forget(scene.merge, 0);
-	producer_attach(&next, scene.arena, 1);
-	for (int i = 0; i < 4; i++)
-		say(&next);
-	merge_end(scene.merge, 1);
-	merge_round(scene.merge);
-	ok(scene.seen.events == 4, "a wild head does not outlive its process");
 	scene_end(&scene);
 }
 
@@ -324,7 +318,7 @@ static void test_moving_floor(void)
 		merge_round(scene.merge);
 	}
 	ok(scene.seen.events > 0, "a floor that moves for ever is overruled where memory ends");
-	merge_end(scene.merge, 0);
+	merge_end(scene.process);
 	merge_round(scene.merge);
 	ok(scene.seen.events == calls, "... and nothing is missing");
 	scene_end(&scene);
@@ -337,39 +331,68 @@ static void test_spin(void)
 
 	scene_begin(&scene);
 	merge_round(scene.merge);
-	scene.bad.slot->head = ~7ull;
-	scene.arena->slots_used = UINT32_MAX;
+	scene.bad.slot->head = ~7ull | PRODUCER_LEVEL;
+	scene.chunk->head->used = UINT32_MAX;
 	for (int i = 0; i < 10; i++)
 		taken += merge_round(scene.merge);
 	ok(!taken && !merge_is_behind(scene.merge),
 	   "a wild head is nothing to be taken, and nothing to stay awake for");
-	scene.arena->owners[5].ready = 1;
-	scene.arena->owners[5].process = 0xfffffff0u;
-	merge_round(scene.merge);
-	ok(!merge_is_behind(scene.merge), "a slot of no process neither");
 	scene_end(&scene);
 }
 
-/* Geometry is what it was at the start. */
+/* What the memory says of itself is not looked at, and it cannot become smaller. */
 static void test_geometry(void)
 {
 	struct scene scene;
-	uint64_t size;
 
 	scene_begin(&scene);
-	size = scene.arena->size;
-	scene.arena->slots = UINT32_MAX;
-	scene.arena->slot_size = 0x10000000;
-	scene.arena->ring_size = 3;
-	scene.arena->slots_offset = scene.arena->rings_offset = ~0ull << 20;
-	scene.arena->clock = 99;
-	scene.bad.arena = &(struct arena){ .ring_size = ARENA_RING_SIZE };
+	scene.chunk->head->used = UINT32_MAX;
+	scene.chunk->head->chunks = UINT32_MAX;
+	chunk_slot_at(scene.chunk, 5)->state = 77;
+	chunk_slot_at(scene.chunk, 5)->head = 0x123456789abcull;
 	say(&scene.bad);
-	merge_end(scene.merge, 0);
+	for (int i = 0; i < 3; i++)
+		merge_round(scene.merge);
+	merge_end(scene.process);
 	merge_round(scene.merge);
-	merge_free_slots(scene.merge, 0);
-	ok(scene.seen.events == 1, "a geometry that changes later is not looked at");
-	scene.arena->size = size;
+	ok(scene.seen.events == 1, "a wild head of the memory costs nobody anything");
+	ok(ftruncate(scene.memory.fd, 0) < 0, "memory that was handed over keeps its size");
+	scene_end(&scene);
+}
+
+static void test_hello(void)
+{
+	static const struct {
+		uint32_t slots, ring_size, spares;
+	} wrong[] = {
+		{ 0, ARENA_RING_MOST, 0 },
+		{ UINT32_MAX, ARENA_RING_MOST, 0 },
+		{ 2, 0, 0 },
+		{ 2, 3 << 16, 0 },
+		{ 2, 1u << 31, 0 },
+		{ 2, ARENA_RING_MOST, UINT32_MAX },
+		{ 2, ARENA_RING_MOST, 0 },
+	};
+	struct scene scene;
+	struct error err;
+	unsigned refused = 0;
+
+	scene_begin(&scene);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct arena_hello hello = scene.memory.hello;
+		struct chunk *chunk;
+
+		hello.slots = wrong[i].slots;
+		hello.ring_size = wrong[i].ring_size;
+		hello.spares = wrong[i].spares;
+		chunk = chunk_open(scene.memory.fd, &hello, &err);
+		refused += !chunk;
+		chunk_close(chunk);
+	}
+	ok(refused == sizeof(wrong) / sizeof(wrong[0]),
+	   "memory that is not as it is said to be is refused");
+	ok(!chunk_open(scene.fd, &scene.memory.hello, &err), "so is another size");
+	ok(!chunk_open(0, &scene.memory.hello, &err), "so is what cannot be sealed");
 	scene_end(&scene);
 }
 
@@ -390,7 +413,7 @@ static void say_at(struct producer *producer, uint64_t time, bool gains, uint64_
 
 static void finish(struct scene *scene)
 {
-	merge_end(scene->merge, 0);
+	merge_end(scene->process);
 	merge_round(scene->merge);
 }
 
@@ -400,7 +423,7 @@ static void test_ties(void)
 	uint64_t time;
 
 	scene_begin(&scene);
-	time = producer_now(scene.arena);
+	time = producer_now(scene.board);
 	say_at(&scene.bad, time, true, 1);
 	say_at(&scene.bad, time, false, 1);
 	say_at(&scene.bad, time, true, 1);
@@ -410,7 +433,7 @@ static void test_ties(void)
 	scene_end(&scene);
 
 	scene_begin(&scene);
-	time = producer_now(scene.arena);
+	time = producer_now(scene.board);
 	/* the slot that comes first gains what the other has, and loses, at the very same time */
 	say_at(&scene.bad, time, true, 2);
 	say_at(&scene.good, time, true, 1);
@@ -428,7 +451,7 @@ static void test_short_waits(void)
 	uint64_t time;
 
 	scene_begin(&scene);
-	time = producer_now(scene.arena);
+	time = producer_now(scene.board);
 	say_at(&scene.bad, time + 20, true, 1);
 	producer_note(&scene.bad, "~x", 3, 0);
 	say_at(&scene.bad, time, false, 2);
@@ -445,11 +468,11 @@ int main(void)
 		test_damage(&damages[i]);
 	test_copied();
 	test_next_thread();
-	test_next_process();
 	test_future();
 	test_moving_floor();
 	test_spin();
 	test_geometry();
+	test_hello();
 	test_ties();
 	test_short_waits();
 	return tap_end();

@@ -36,7 +36,10 @@ static void ok(bool good, const char *sentence)
 /* ---- the host ---- */
 
 struct host {
-	struct arena *arena;
+	struct board *board;
+	struct producer_memory memory;
+	struct chunk *chunk;
+	struct process *process;
 	uint64_t pairs; /* for each thread */
 	bool no_floor, plain_enter, plain_leave;
 	uint64_t pool; /* stack of free blocks: changes << 32 | 1 + first */
@@ -118,8 +121,8 @@ static uint64_t move_stack(struct worker *worker, uint32_t *kept, uint32_t *fres
 
 static uint64_t read_clock(const struct worker *worker, bool plain)
 {
-	if (worker->host->arena->clock != ARENA_CLOCK_COUNTER)
-		return producer_now(worker->host->arena);
+	if (worker->host->board->clock != BOARD_CLOCK_COUNTER)
+		return producer_now(worker->host->board);
 	return plain ? counter_read() : counter_read_ordered();
 }
 
@@ -211,7 +214,7 @@ static void *work(void *argument)
 	struct worker *worker = argument;
 	struct host *host = worker->host;
 
-	producer_attach(&worker->producer, host->arena, 0);
+	producer_attach(&worker->producer, &host->memory);
 	worker->last = read_clock(worker, worker->host->plain_leave);
 	for (uint64_t i = 0; i < host->pairs; i++) {
 		uint32_t block = gain(worker);
@@ -249,13 +252,13 @@ static void show_violation(const struct checker *checker, const struct merge_eve
 	       event->time - checker->times[call->object], call->leave - call->enter);
 }
 
-static void check_event(void *context, uint32_t process, const struct merge_event *event)
+static void check_event(void *context, void *owner, const struct merge_event *event)
 {
 	struct checker *checker = context;
 	const struct record_call *call = (const struct record_call *)event->record;
 	uint64_t hash = 0;
 
-	(void)process;
+	(void)owner;
 	checker->backwards += event->time < checker->last;
 	checker->last = event->time;
 	checker->late += event->late;
@@ -279,30 +282,34 @@ static void collect(struct merge *merge, struct host *host)
 	while (__atomic_load_n(&host->running, __ATOMIC_ACQUIRE))
 		if (merge_round(merge) < 16384)
 			usleep(100);
-	merge_end(merge, 0);
+	merge_end(host->process);
 	merge_round(merge);
 }
 
 static void host_init(struct host *host, uint64_t pairs)
 {
+	struct error err;
 	int fd;
 
-	host->arena = producer_arena(&fd, 16);
+	host->board = producer_board(&fd);
+	producer_make(&host->memory, host->board, 16, NULL, "merge");
+	host->chunk = chunk_open(host->memory.fd, &host->memory.hello, &err);
 	host->pairs = pairs / THREADS;
 	host->running = THREADS;
 	for (uint32_t i = 1; i <= BLOCKS; i++)
 		give_block(host, i);
-	producer_enter(host->arena, WIRE_NO_STREAM, "merge");
 }
 
 static void run(struct host *host, struct checker *checker)
 {
 	static struct worker workers[THREADS];
 	struct merge_handler handler = { .event = check_event, .context = checker };
-	struct merge *merge = merge_create(host->arena, &handler);
+	struct merge *merge = merge_create(host->board, &handler);
 	uint64_t begin = 0, numbers = 0, said = 0;
 	struct timespec now;
 
+	host->process = merge_add(merge, NULL);
+	merge_add_chunk(host->process, host->chunk);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	begin = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	for (int i = 0; i < THREADS; i++) {

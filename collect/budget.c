@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/budget.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* A number in a file; UINT64_MAX where there is none, or the word max. */
+static uint64_t read_limit(const char *directory, const char *name)
+{
+	char path[PATH_MAX + 32], text[64];
+	cleanup_file FILE *file = NULL;
+	char *end;
+	uint64_t value;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (!file || !fgets(text, sizeof(text), file))
+		return UINT64_MAX;
+	value = strtoull(text, &end, 10);
+	return end == text ? UINT64_MAX : value;
+}
+
+/* Every group up to the root has a say (cgroups(7)). */
+static uint64_t least_limit(char *directory, size_t root, const char *name)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (;;) {
+		uint64_t limit = read_limit(directory, name);
+		char *slash = strrchr(directory, '/');
+
+		if (limit < least)
+			least = limit;
+		if (!slash || (size_t)(slash - directory) < root)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* A line of /proc/self/cgroup: "0::/path", or "4:memory:/path" of the first version. */
+static uint64_t limit_of_line(char *line)
+{
+	static const char second[] = "/sys/fs/cgroup", first[] = "/sys/fs/cgroup/memory";
+	char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;
+	char directory[PATH_MAX];
+	bool is_second;
+
+	if (!path)
+		return UINT64_MAX;
+	path[strcspn(path, "\n")] = '\0';
+	*path++ = '\0';
+	is_second = kind[1] == '\0';
+	if (!is_second && !strstr(kind, "memory"))
+		return UINT64_MAX;
+	snprintf(directory, sizeof(directory), "%s%s", is_second ? second : first, path);
+	return is_second ? least_limit(directory, sizeof(second) - 1, "memory.max")
+			 : least_limit(directory, sizeof(first) - 1, "memory.limit_in_bytes");
+}
+
+uint64_t budget_memory(void)
+{
+	uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	cleanup_file FILE *groups = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX];
+
+	while (groups && fgets(line, sizeof(line), groups)) {
+		uint64_t limit = limit_of_line(line);
+
+		if (limit < least)
+			least = limit;
+	}
+	return least;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_BUDGET_H
+#define COLLECT_BUDGET_H
+
+/*
+ * How much memory we and the program may use: rings are charged to the program, what is held back
+ * to us, and both may live under one limit.
+ */
+
+#include <stdint.h>
+
+/* The least limit of memory of our control groups, or the machine's memory, in bytes. */
+uint64_t budget_memory(void);
+
+#endif

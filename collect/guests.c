@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collect_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the stream of a process ---- */
+
+/* The document's protocol has no other form than packets. */
+static bool prefers_htr(const struct settings *settings)
+{
+	return settings->format == FORMAT_HTR && settings->protocol == PROTOCOL_2_0;
+}
+
+struct sink_wish collect_wish(const struct collector *collector)
+{
+	return (struct sink_wish){
+		.place = &collector->place,
+		.force = collector->settings.force,
+		.prefers_htr = prefers_htr(&collector->settings),
+		.first = !collector->any,
+		.inherited = collector->inherited,
+		.begun = collector->begun,
+	};
+}
+
+static void open_sink(struct collector *collector, struct member *member)
+{
+	struct sink *sink = &member->stream->sink;
+	struct sink_wish wish = collect_wish(collector);
+	struct error err = { 0 };
+
+	wish.program = member->hello.name;
+	wish.pid = member->hello.pid;
+	if (wish.first && collector->first.fd >= 0) {
+		*sink = collector->first;
+		collector->first.fd = -1;
+	} else if (sink_open(sink, &wish, &err) < 0) {
+		stream_break(member->stream, &err);
+		collect_tell_failure(collector, member->stream);
+	}
+	sink->heartbeat = &collector->shared.board->heartbeat;
+	member->stream->wake = &collector->shared.board->sleeping;
+}
+
+static uint32_t our_version(void)
+{
+	unsigned major = 0, minor = 0;
+
+#ifdef PACKAGE_VERSION
+	if (sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor) < 1)
+		major = minor = 0;
+#endif
+	return major << 16 | minor;
+}
+
+static bool same_key(const uint64_t a[2], const uint64_t b[2])
+{
+	return a[0] == b[0] && a[1] == b[1];
+}
+
+/* The number of the parent's stream: as the child says, by its key, or unknown. */
+static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
+{
+	if (!hello->parent[0] && !hello->parent[1])
+		return WIRE_NO_STREAM;
+	if (hello->parent_stream < collector->next_stream)
+		return hello->parent_stream;
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (same_key(collector->active[i]->hello.key, hello->parent))
+			return collector->active[i]->number;
+	for (uint32_t i = 0; i < ANCESTORS; i++)
+		if (same_key(collector->ancestors[i].key, hello->parent))
+			return collector->ancestors[i].number;
+	return WIRE_NO_STREAM;
+}
+
+static void begin_stream(struct collector *collector, struct member *member)
+{
+	const struct board *board = collector->shared.board;
+	const struct arena_hello *hello = &member->hello;
+	const struct encode_process start = {
+		.pid = hello->pid,
+		.parent_pid = hello->parent_pid,
+		.name = hello->name,
+		.machine = board->machine,
+		.depth = (uint32_t)collector->settings.depth,
+		.session = { board->session[0], board->session[1] },
+		.stream = member->number,
+		.parent_stream = parent_stream(collector, hello),
+		.start = hello->start,
+		.realtime_ns = collector->realtime_ns,
+		.version = our_version(),
+	};
+	const struct encode_note chosen = {
+		.name = "~settings",
+		.values = &(const struct wire_value){ "events", collector->settings.events },
+		.count = 1,
+		.time = hello->start,
+	};
+	const struct encode_note off = {
+		.name = "~recording",
+		.values = &(const struct wire_value){ "state", "off" },
+		.count = 1,
+		.time = hello->start,
+	};
+
+	stream_begin(member->stream, &start);
+	collect_sample_begin(collector, member, hello->start);
+	if (strcmp(collector->settings.events, "all") != 0)
+		stream_note(member->stream, &chosen);
+	if (collector->paused & 1)
+		stream_note(member->stream, &off);
+	/* from here on a file has a head, and tools know what it is */
+	stream_flush(member->stream);
+}
+
+/* ---- who it is ---- */
+
+/* A new image in a process that we know, or another process with its number: the old one is gone. */
+static void end_predecessor(struct collector *collector, const struct watch *watch)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase != PHASE_ALIVE || !watch->our_pid ||
+		    member->watch.our_pid != watch->our_pid)
+			continue;
+		if (!watch_is_dead(&member->watch))
+			member->watch.end = WATCH_EXEC;
+		collect_end_member(collector, member);
+	}
+}
+
+/* The starter may be dead and forgotten by the time that we look for it. */
+static int take_starter(struct collector *collector, const struct watch_start *start)
+{
+	int pidfd = collector->starter;
+
+	if (start->pidfd >= 0 || start->pid != collector->starter_pid)
+		return start->pidfd;
+	collector->starter = -1;
+	return pidfd;
+}
+
+/* What is printed and becomes part of a file's name is one line and no path. */
+static void clean_name(char *name, size_t size)
+{
+	name[size - 1] = '\0';
+	if (!*name)
+		strcpy(name, "unknown");
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == '/' || *name == 127)
+			*name = '_';
+}
+
+static void clean_hello(const struct collector *collector, struct arena_hello *hello)
+{
+	uint64_t now = ticks_now(collector->shared.board->clock);
+
+	clean_name(hello->name, sizeof(hello->name));
+	if (hello->start > now || hello->start < collector->begun_ticks)
+		hello->start = now;
+}
+
+static bool has_room(struct collector *collector)
+{
+	uint32_t room = collector->room ? collector->room * 2 : 16;
+	struct member **active;
+
+	if (collector->count < collector->room)
+		return true;
+	active = reallocarray(collector->active, room, sizeof(struct member *));
+	if (!active)
+		return false;
+	collector->active = active;
+	collector->room = room;
+	return true;
+}
+
+static bool add_chunk(struct member *member, struct chunk *chunk)
+{
+	if (member->chunk_count == ARENA_CHUNKS || !merge_add_chunk(member->process, chunk))
+		return false;
+	member->chunks[member->chunk_count++] = chunk;
+	return true;
+}
+
+static void free_member(struct collector *collector, struct member *member)
+{
+	if (member->process)
+		merge_remove(collector->merge, member->process);
+	if (member->stream)
+		stream_free(member->stream);
+	free(member);
+}
+
+/* A member with all that needs memory; the chunk is its own then. NULL if there is none. */
+static struct member *make_member(struct collector *collector, const struct arena_hello *hello,
+				  struct chunk *chunk)
+{
+	struct member *member = has_room(collector) ? calloc(1, sizeof(*member)) : NULL;
+
+	if (!member)
+		return NULL;
+	member->hello = *hello;
+	clean_hello(collector, &member->hello);
+	member->process = merge_add(collector->merge, member);
+	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
+				       &collector->ticks);
+	if (member->process && member->stream && add_chunk(member, chunk))
+		return member;
+	free_member(collector, member);
+	return NULL;
+}
+
+/* False: there is no memory for it; chunk and pidfd are then still the caller's. */
+static bool adopt(struct collector *collector, const struct arena_hello *hello, struct chunk *chunk,
+		  const struct watch_start *start)
+{
+	struct member *member = make_member(collector, hello, chunk);
+	struct board *board = collector->shared.board;
+	struct watch_start known = *start;
+
+	collect_beat(collector);
+	if (!member)
+		return false;
+	known.pidfd = take_starter(collector, start);
+	watch_begin(&member->watch, &collector->shared, &known);
+	end_predecessor(collector, &member->watch);
+	if (member->watch.pidfd >= 0)
+		door_watch(collector->door, member->watch.pidfd);
+	member->number = collector->next_stream++;
+	open_sink(collector, member);
+	begin_stream(collector, member);
+	collector->any = true;
+	collector->active[collector->count++] = member;
+	__atomic_store_n(&chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- who comes ---- */
+
+static struct member *find_member(const struct collector *collector,
+				  const struct arena_hello *hello)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (same_key(collector->active[i]->hello.key, hello->key))
+			return collector->active[i];
+	return NULL;
+}
+
+static void refuse(struct collector *collector, const struct arena_hello *hello, int pid,
+		   const char *why)
+{
+	char sentence[ERROR_TEXT_MAX + 128];
+
+	snprintf(sentence, sizeof(sentence), "process %d%s: %.400s: %s", pid,
+		 hello->chunk ? ", some of its threads" : "", why, "not traced");
+	shared_fail(&collector->shared, sentence);
+	collector->has_failed = true;
+}
+
+/* More memory of a process that is known: only the process itself brings that. */
+static bool extend(struct collector *collector, const struct arena_hello *hello,
+		   struct chunk *chunk, int our_pid)
+{
+	struct member *member = find_member(collector, hello);
+
+	return member && (!our_pid || member->watch.our_pid == our_pid) && add_chunk(member, chunk);
+}
+
+static void admit(struct collector *collector, struct guest *guest)
+{
+	const struct watch_start start = { .pid = guest->hello.pid,
+					   .our_pid = guest->pid,
+					   .pidfd = guest->pidfd };
+	struct error err = { .text = "no memory for it" };
+	struct chunk *chunk = chunk_open(guest->memory, &guest->hello, &err);
+	bool taken = false;
+
+	if (collector->leaving) {
+		chunk_close(chunk);
+		return;
+	}
+	if (chunk && guest->hello.chunk)
+		taken = extend(collector, &guest->hello, chunk, guest->pid);
+	else if (chunk)
+		taken = adopt(collector, &guest->hello, chunk, &start);
+	if (taken && !guest->hello.chunk)
+		guest->pidfd = -1;
+	if (!taken) {
+		chunk_close(chunk);
+		refuse(collector, &guest->hello, guest->pid, err.text);
+	}
+}
+
+/* A child in a jail, or a thread there, that found a place in the memory of its family. */
+static void take_spare(struct collector *collector, const struct member *family, uint32_t i)
+{
+	struct arena_hello hello;
+	struct chunk *chunk = chunk_take_spare(family->chunks[0], i, &hello);
+	const struct watch_start start = { .pid = hello.pid,
+					   .foreign = family->watch.foreign,
+					   .pidfd = -1 };
+	bool taken;
+
+	if (!chunk || collector->leaving) {
+		chunk_close(chunk);
+		return;
+	}
+	taken = hello.chunk ? extend(collector, &hello, chunk, 0)
+			    : adopt(collector, &hello, chunk, &start);
+	if (!taken) {
+		chunk_close(chunk);
+		refuse(collector, &hello, hello.pid, "no memory for it");
+	}
+}
+
+void collect_receive_spares(struct collector *collector)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		const struct member *family = collector->active[i];
+		uint32_t used;
+
+		if (family->phase == PHASE_CLOSING || family->chunks[0]->spare)
+			continue;
+		used = chunk_spares_used(family->chunks[0]);
+		for (uint32_t k = 0; k < used; k++)
+			take_spare(collector, family, k);
+	}
+}
+
+static void keep_request(struct collector *collector, struct guest *guest)
+{
+	struct guest **at = &collector->requests;
+
+	while (*at)
+		at = &(*at)->next;
+	guest->next = NULL;
+	*at = guest;
+}
+
+void collect_receive(struct collector *collector)
+{
+	struct guest *guests = door_take(collector->door);
+
+	/* who has a spare had it before it executed what comes in by the door */
+	collect_receive_spares(collector);
+	while (guests) {
+		struct guest *guest = guests;
+
+		guests = guest->next;
+		if (guest->memory < 0) {
+			keep_request(collector, guest);
+			continue;
+		}
+		admit(collector, guest);
+		door_dismiss(guest);
+	}
+}
+
+/* ---- what parents say ---- */
+
+static void hear_end(struct collector *collector, const struct member *parent, uint64_t told)
+{
+	int32_t pid = (int32_t)(told >> 32);
+
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		/* another one may have the same number, in a pid namespace of its own */
+		if (member->phase == PHASE_CLOSING || member->hello.pid != pid ||
+		    member->hello.parent_pid != parent->hello.pid)
+			continue;
+		member->told_status = (int32_t)told;
+		member->is_told = true;
+	}
+}
+
+void collect_hear_ends(struct collector *collector)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		const struct arena *head;
+		uint32_t count;
+
+		if (member->phase == PHASE_CLOSING)
+			continue;
+		head = member->chunks[0]->head;
+		count = __atomic_load_n(&head->told_count, __ATOMIC_ACQUIRE);
+		if (count - member->told > ARENA_TOLD)
+			member->told = count - ARENA_TOLD;
+		for (; member->told != count; member->told++)
+			hear_end(collector, member,
+				 __atomic_load_n(&head->told[member->told % ARENA_TOLD],
+						 __ATOMIC_ACQUIRE));
+	}
+}
