@@ -62,7 +62,8 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 
 void fd_closed(struct call *call, struct call_event *event, int fd);
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd);
-void fd_pair(struct call *call, struct call_event *event, const int *fds);
+void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other);
+void fd_made_standard(struct call *call, struct call_event *event, int fd);
 void range_closes(struct call *call, struct call_event *event, unsigned int first,
 		  unsigned int last, int flags);
 

@@ -23,20 +23,35 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 }
 
 /* Both ends; each names the other as its peer, in the first of the values. */
-void fd_pair(struct call *call, struct call_event *event, const int *fds)
+void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
-	struct call_event other = *event;
+	struct call_event second = *event;
 
 	if (event->failed)
 		return;
 	for (int i = 1; i <= HOOK_ARGUMENTS_MAX && event->arguments[i - 1].kind; i++)
 		arguments[i] = event->arguments[i];
-	arguments[0].number = fds[0];
-	other.part = 1;
-	other.object = WORD(fds[1]);
-	other.arguments = arguments;
-	call_event(call, &other);
+	arguments[0].number = *one;
+	second.part = 1;
+	second.object = WORD(*other);
+	second.arguments = arguments;
+	call_event(call, &second);
+}
+
+/* login_tty: what 0, 1 and 2 stood for is gone, they are gained, and fd is closed unless it is one. */
+void fd_made_standard(struct call *call, struct call_event *event, int fd)
+{
+	for (int standard = 0; standard <= 2 && !event->failed; standard++) {
+		if (standard == fd)
+			continue;
+		fd_lost(call, MOMENT_ENTER, (uint8_t)(3 * standard + 1), standard, 0);
+		fd_gained(call, (uint8_t)(3 * standard + 3), standard, WORD(fd), NULL);
+	}
+	if (fd <= 2)
+		event->operation = OPERATION_USE;
+	else
+		event->moment = MOMENT_ENTER;
 }
 
 /* The descriptor is gone unless it never was one: Linux gives it back even at EINTR and EIO. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hooked by hand: how processes begin, and what becomes of their code; effects of the same. */
 #include "hand.h"
+#include "hand_fd.h"
 
 #include "facts.h"
 #include "maps.h"
@@ -64,6 +65,22 @@ EXPORT pid_t _Fork(void)
 	if (!pid)
 		return pid;
 	call_returned(&call);
+	return child_event(&call, pid);
+}
+
+/* The child of forkpty has the other end for a terminal. */
+EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
+		   const struct winsize *window)
+{
+	pid_t pid;
+
+	BEGIN(forkpty, WHEN_RETURN, BLOCKS_NO, 0, 0, real.forkpty(master, name, terminal, window))
+	pid = real.forkpty(master, name, terminal, window);
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	if (pid > 0)
+		fd_gained(&call, 1, *master, (uint64_t)pid, NULL);
 	return child_event(&call, pid);
 }
 

@@ -150,8 +150,14 @@ static void *find(const char *name)
  */
 static bool may_be_missing(const char *name)
 {
-	return (name[0] == '_' && name[1] == '_') || plain_equal(name, "cfree") ||
-	       plain_equal(name, "free_sized") || plain_equal(name, "free_aligned_sized");
+	static const char *const newer[] = { "cfree",	   "free_sized",  "free_aligned_sized",
+					     "pidfd_open", "pidfd_getfd", "open_tree",
+					     "fspick",	   "fsopen",	  "fsmount" };
+
+	for (unsigned int i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
+		if (plain_equal(name, newer[i]))
+			return true;
+	return name[0] == '_' && name[1] == '_';
 }
 
 /*

@@ -11,7 +11,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <mntent.h>
+#include <mqueue.h>
 #include <pthread.h>
+#include <pty.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <spawn.h>
@@ -20,6 +23,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -33,6 +37,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
+#include <utmp.h>
 #include <wchar.h>
 
 #include "hooks.h"
@@ -57,6 +62,19 @@ int __openat64_2(int dirfd, const char *path, int flags);
 void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
+
+/* In libc since 2.36; the same in every header that has them. */
+int pidfd_open(pid_t pid, unsigned int flags);
+int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
+int open_tree(int dirfd, const char *path, unsigned int flags);
+int fspick(int dirfd, const char *path, unsigned int flags);
+int fsopen(const char *type, unsigned int flags);
+int fsmount(int fsfd, unsigned int flags, unsigned int attributes);
+
+/* What they become with _FORTIFY_SOURCE, and old names. */
+int __mq_open_2(const char *name, int flags);
+FILE *__setmntent(const char *path, const char *mode);
+int __endmntent(FILE *stream);
 
 struct real {
 #define HOOK(name, ...) __typeof__(name) *name;

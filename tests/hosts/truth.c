@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <mntent.h>
+#include <mqueue.h>
 #include <pthread.h>
+#include <pty.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -21,10 +24,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
@@ -38,6 +43,7 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 #include <wchar.h>
 
 #define NAMES_MAX 512
@@ -203,6 +209,64 @@ static void temporary_files(void)
 	TEMPORARY(mkostemps64, ".c", 2, O_CLOEXEC);
 }
 
+/* Those that not everybody may use: what they return is closed if it is a descriptor. */
+#define MAY_FAIL(name, ...)                        \
+	do {                                       \
+		int fd = DO(name, ##__VA_ARGS__);  \
+                                                   \
+		if (fd >= 0)                       \
+			DO(close, fd);             \
+	} while (0)
+
+static void rare_descriptors(void)
+{
+	struct file_handle handle = { .handle_bytes = 0 };
+	char name[40];
+
+	MAY_FAIL(fanotify_init, 0, O_RDONLY);
+	MAY_FAIL(pidfd_open, getpid(), 0);
+	MAY_FAIL(pidfd_getfd, 0, 0, 0);
+	MAY_FAIL(open_by_handle_at, AT_FDCWD, &handle, O_RDONLY);
+	MAY_FAIL(open_tree, AT_FDCWD, "/", 0);
+	MAY_FAIL(fspick, AT_FDCWD, "/", 0);
+	MAY_FAIL(fsopen, "tmpfs", 0);
+	MAY_FAIL(fsmount, -1, 0, 0);
+	snprintf(name, sizeof(name), "/holdtrace-truth-%d", (int)getpid());
+	{
+		mqd_t (*open_2)(const char *, int) =
+			(mqd_t(*)(const char *, int))find("__mq_open_2");
+		mqd_t queue = DO(mq_open, name, O_CREAT | O_RDWR, 0600, NULL);
+
+		if (queue != (mqd_t)-1)
+			expect(DO(mq_close, open_2(name, O_RDONLY)) == 0, "mq_open");
+		else
+			open_2(name, O_RDONLY);
+		DO(mq_close, queue);
+		DO(mq_unlink, name);
+	}
+}
+
+static void terminals(void)
+{
+	int master, slave, status;
+	pid_t child;
+
+	expect(DO(openpty, &master, &slave, NULL, NULL, NULL) == 0, "openpty");
+	child = DO(fork);
+	if (!child) {
+		DO(login_tty, slave);
+		DO(_exit, 0);
+	}
+	expect(DO(waitpid, child, &status, 0) == child, "waitpid");
+	DO(close, master);
+	DO(close, slave);
+	child = DO(forkpty, &master, NULL, NULL, NULL);
+	if (!child)
+		DO(_exit, 0);
+	expect(child > 0 && DO(waitpid, child, &status, 0) == child, "forkpty");
+	DO(close, master);
+}
+
 static void descriptors(void)
 {
 	sigset_t set;
@@ -328,6 +392,18 @@ static void streams(void)
 	DO(fclose, DO(fopen64, path, "r"));
 	DO(fclose, DO(fdopen, DO(dup, 0), "r"));
 	DO(fclose, DO(freopen, path, "r", DO(freopen64, path, "r", DO(fopen, path, "r"))));
+	DO(endmntent, DO(setmntent, path, "r"));
+	{
+		FILE *(*set)(const char *, const char *) =
+			(FILE * (*)(const char *, const char *)) find("__setmntent");
+		int (*end)(FILE *) = (int (*)(FILE *))find("__endmntent");
+
+		end(set(path, "r"));
+	}
+	DO(flockfile, stdin);
+	DO(ftrylockfile, stdin);
+	DO(funlockfile, stdin);
+	DO(funlockfile, stdin);
 	DO(fclose, DO(tmpfile));
 	DO(fclose, DO(tmpfile64));
 	DO(pclose, DO(popen, "true", "r"));
@@ -733,6 +809,8 @@ int main(void)
 	files();
 	temporary_files();
 	descriptors();
+	rare_descriptors();
+	terminals();
 	sockets();
 	streams();
 	names();
