@@ -23,6 +23,8 @@
 #define SPLIT_SIZE_MAX (64u << 20)
 /* Inlined calls at one address. */
 #define CHAIN_MAX 256
+/* Blocks and inlined calls within each other. */
+#define SCOPES_MAX 512
 
 struct function {
 	Dwarf_Die die;
@@ -369,6 +371,7 @@ static bool holds_functions(const struct unit *unit, int tag)
 		return unit->is_mangling;
 	case DW_TAG_subprogram:
 	case DW_TAG_lexical_block:
+	case DW_TAG_inlined_subroutine:
 		return unit->is_deep;
 	default:
 		return false;
@@ -497,53 +500,64 @@ static struct function *find_function(const struct debuginfo *debuginfo, struct 
 	return range ? &unit->functions.items[range->item] : NULL;
 }
 
-/*
- * Looks through the blocks of scope for the inlined call or block around address. Blocks without
- * ranges of their own are looked into. Returns false if there is none.
- */
-static bool enter_scope(uint64_t *budget, uint64_t address, Dwarf_Die *scope)
+/* The inlined calls around an address, as they are met on the way inwards. */
+struct chain_search {
+	uint64_t address, budget;
+	unsigned count, best;	    /* calls on the way, and of the longest way so far */
+	Dwarf_Die calls[CHAIN_MAX]; /* outermost first */
+	Dwarf_Die *chain;	    /* the longest way's */
+};
+
+/* Blocks without ranges of their own are looked into. */
+static bool may_hold(Dwarf_Die *die, uint64_t address)
 {
-	Dwarf_Die pending[NESTING_MAX] = { *scope };
-	unsigned count = 1;
-
-	while (count > 0) {
-		Dwarf_Die die;
-
-		if (dwarf_child(&pending[--count], &die) != 0)
-			continue;
-		do {
-			int tag = dwarf_tag(&die);
-
-			if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
-			    tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
-				continue;
-			if (dwarf_haspc(&die, address) == 1) {
-				*scope = die;
-				return true;
-			}
-			if (tag != DW_TAG_inlined_subroutine && count < NESTING_MAX &&
-			    !dwarf_hasattr(&die, DW_AT_low_pc) &&
-			    !dwarf_hasattr(&die, DW_AT_ranges))
-				pending[count++] = die;
-		} while (next_sibling(budget, &die));
+	switch (dwarf_tag(die)) {
+	case DW_TAG_inlined_subroutine:
+		return dwarf_haspc(die, address) == 1;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+		return dwarf_haspc(die, address) == 1 ||
+		       (!dwarf_hasattr(die, DW_AT_low_pc) && !dwarf_hasattr(die, DW_AT_ranges));
+	default:
+		return false;
 	}
-	return false;
+}
+
+/*
+ * Ranges of blocks side by side may overlap: gcc moves code between them. So each that has the
+ * address is looked into, and the longest way inwards is taken.
+ */
+static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned nesting)
+{
+	Dwarf_Die die;
+
+	if (nesting == SCOPES_MAX || dwarf_child(scope, &die) != 0)
+		return;
+	do {
+		bool is_call = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
+
+		if (!may_hold(&die, search->address) || (is_call && search->count == CHAIN_MAX))
+			continue;
+		if (is_call)
+			search->calls[search->count++] = die;
+		if (search->count > search->best) {
+			search->best = search->count;
+			memcpy(search->chain, search->calls, search->count * sizeof(die));
+		}
+		search_scope(search, &die, nesting + 1);
+		search->count -= is_call;
+	} while (next_sibling(&search->budget, &die));
 }
 
 /* Fills chain with the inlined calls around address, outermost first. Returns how many. */
 static unsigned find_inlines(struct unit *unit, struct function *function, uint64_t address,
 			     Dwarf_Die *chain)
 {
-	Dwarf_Die scope = function->die;
-	uint64_t budget = unit->size;
-	unsigned count = 0;
+	struct chain_search search = { .address = address, .budget = unit->size, .chain = chain };
 
-	for (unsigned depth = 0; depth < CHAIN_MAX && enter_scope(&budget, address, &scope);
-	     depth++) {
-		if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine)
-			chain[count++] = scope;
-	}
-	return count;
+	search_scope(&search, &function->die, 0);
+	return search.best;
 }
 
 /* A name of no letters, which damage makes, is none. */

@@ -7,13 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_function(const GElf_Sym *symbol)
+/* False where the file does not say. */
+static bool find_section(const struct elffile *file, const GElf_Sym *symbol, GElf_Shdr *header)
+{
+	Elf_Scn *section =
+		symbol->st_shndx < SHN_LORESERVE ? elf_getscn(file->elf, symbol->st_shndx) : NULL;
+
+	return section && gelf_getshdr(section, header);
+}
+
+/* gcc's LTO leaves labels in .debug_info (`json.c.0bdbb24f`), whose values look like addresses. */
+static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
+	GElf_Shdr header;
 
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
 		return false;
-	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return false;
+	return !find_section(file, symbol, &header) || (header.sh_flags & SHF_EXECINSTR);
 }
 
 /*
@@ -38,11 +51,9 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 /* Where an unsized label's section ends. */
 static uint64_t section_end(const struct elffile *file, const GElf_Sym *symbol)
 {
-	Elf_Scn *section =
-		symbol->st_shndx < SHN_LORESERVE ? elf_getscn(file->elf, symbol->st_shndx) : NULL;
 	GElf_Shdr header;
 
-	if (!section || !gelf_getshdr(section, &header))
+	if (!find_section(file, symbol, &header))
 		return symbol->st_value + 1;
 	return header.sh_addr + header.sh_size;
 }
@@ -79,7 +90,7 @@ static int add_section(struct symtab *symtab, const struct elffile *file, Elf_Sc
 		const char *name;
 		int failure;
 
-		if (!gelf_getsym(data, (int)i, &symbol) || !is_function(&symbol) ||
+		if (!gelf_getsym(data, (int)i, &symbol) || !is_function(file, &symbol) ||
 		    !layout_is_code(&code->layout, symbol.st_value))
 			continue;
 		name = elf_strptr(file->elf, header->sh_link, symbol.st_name);
