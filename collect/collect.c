@@ -79,16 +79,6 @@ static void on_growth(void *context, void *owner)
 
 /* ---- the end of a process ---- */
 
-/* The launcher cannot know which name was still free. */
-static void report(const struct collector *collector, const struct member *member)
-{
-	const struct sink *sink = &member->stream->sink;
-
-	if (collector->reports >= 0)
-		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
-			sink->regular ? sink->name : "");
-}
-
 static void remember(struct collector *collector, const struct member *member)
 {
 	struct ancestor *place = &collector->ancestors[member->number % ANCESTORS];
@@ -106,11 +96,12 @@ static void leave(struct collector *collector, uint32_t place)
 
 	if (member->stream->broken)
 		collect_tell_failure(collector, member->stream);
-	report(collector, member);
 	remember(collector, member);
 	__atomic_add_fetch(&board->detached, 1, __ATOMIC_RELEASE);
 	shared_futex_wake(&board->detached);
 	collector->active[place] = collector->active[--collector->count];
+	if (!collector->count && collector->bundle)
+		bundle_rest(collector->bundle);
 	collector->gone_ns = ticks_clock_ns();
 	collector->unwritten += member->stream->unwritten;
 	stream_free(member->stream);
@@ -297,6 +288,7 @@ void collect_run(struct collector *collector)
 		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
 	}
 	sink_discard(&collector->first);
+	bundle_close(collector->bundle);
 	door_close(collector->door);
 	shared_state(&collector->shared, BOARD_COMPLETE);
 	merge_destroy(collector->merge);

@@ -18,7 +18,7 @@ struct collector;
 struct collect_fds {
 	int board;
 	int sink;    /* for stdout and fd:N; none: as out says */
-	int reports; /* where "STREAM PID PATH\n" is said of every stream that is complete */
+	int reports; /* where "STREAM PID PATH\n" is said of every stream that begins */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "collect/bundle.h"
 #include "collect/chunk.h"
 #include "collect/door.h"
 #include "collect/merge.h"
@@ -60,6 +61,7 @@ struct collector {
 	struct ticks ticks;
 	struct door *door;
 	struct sink first; /* opened before anybody attached; fd -1: not, or taken */
+	struct bundle *bundle; /* of all streams; NULL: each has a sink of its own */
 	bool any;	   /* somebody has attached */
 	uint32_t paused;   /* as the streams were told; see struct board */
 	int starter;	   /* pidfd of the first process, opened while it waits for us; -1 */

@@ -27,23 +27,56 @@ struct sink_wish collect_wish(const struct collector *collector)
 	};
 }
 
+/* A file that was named, or that nobody named, has the whole run; in a directory each its own. */
+static bool wants_bundle(const struct collector *collector, const struct sink *sink)
+{
+	return sink->regular && sink->is_htr &&
+	       (collector->place.form == SINK_FILE || !*collector->place.out);
+}
+
+static int open_own(struct collector *collector, struct sink *sink, const struct arena_hello *hello,
+		    struct error *err)
+{
+	struct sink_wish wish = collect_wish(collector);
+
+	wish.program = hello->name;
+	wish.pid = hello->pid;
+	if (!wish.first || collector->first.fd < 0)
+		return sink_open(sink, &wish, err);
+	*sink = collector->first;
+	collector->first.fd = -1;
+	return 0;
+}
+
+/* A stream of its own, or another one of the bundle that the first has begun. */
 static void open_sink(struct collector *collector, struct member *member)
 {
-	struct sink *sink = &member->stream->sink;
-	struct sink_wish wish = collect_wish(collector);
+	struct stream *stream = member->stream;
 	struct error err = { 0 };
 
-	wish.program = member->hello.name;
-	wish.pid = member->hello.pid;
-	if (wish.first && collector->first.fd >= 0) {
-		*sink = collector->first;
-		collector->first.fd = -1;
-	} else if (sink_open(sink, &wish, &err) < 0) {
-		stream_break(member->stream, &err);
-		collect_tell_failure(collector, member->stream);
+	if (!collector->bundle && open_own(collector, &stream->sink, &member->hello, &err) < 0) {
+		stream_break(stream, &err);
+		collect_tell_failure(collector, stream);
 	}
-	sink->heartbeat = &collector->shared.board->heartbeat;
-	member->stream->wake = &collector->shared.board->sleeping;
+	stream->sink.heartbeat = &collector->shared.board->heartbeat;
+	stream->wake = &collector->shared.board->sleeping;
+	if (!collector->any && wants_bundle(collector, &stream->sink))
+		collector->bundle = bundle_create(&stream->sink);
+	if (!collector->bundle)
+		return;
+	stream->bundle = bundle_begin(collector->bundle);
+	stream->sink = *bundle_sink(collector->bundle);
+	stream->sink.fd = -1;
+}
+
+/* The launcher cannot know which name was still free. */
+static void report(const struct collector *collector, const struct member *member)
+{
+	const struct sink *sink = &member->stream->sink;
+
+	if (collector->reports >= 0)
+		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
+			sink->regular ? sink->name : "");
 }
 
 static uint32_t our_version(void)
@@ -236,6 +269,7 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 	member->number = collector->next_stream++;
 	open_sink(collector, member);
 	begin_stream(collector, member);
+	report(collector, member);
 	collector->any = true;
 	collector->active[collector->count++] = member;
 	__atomic_store_n(&chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);

@@ -135,6 +135,8 @@ static void add_path(struct answer *answer, const struct sink *sink)
 
 static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
 {
+	if (collector->bundle)
+		add_path(answer, bundle_sink(collector->bundle));
 	/* first that of the process that was named, then the others */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
@@ -144,7 +146,8 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			    named != (member->watch.our_pid == pid))
 				continue;
 			stream_sync(member->stream);
-			add_path(answer, &member->stream->sink);
+			if (!collector->bundle)
+				add_path(answer, &member->stream->sink);
 		}
 }
 

@@ -29,6 +29,7 @@ struct job {
 
 struct output {
 	struct sink *sink;
+	struct bundle_stream bundle;
 	struct pack *pack; /* NULL until the first block */
 	uint32_t *wake;
 	bool has_thread;
@@ -48,13 +49,14 @@ struct output {
 /* Bytes in all queues. */
 static uint64_t queued;
 
-struct output *output_create(struct sink *sink)
+struct output *output_create(struct sink *sink, struct bundle_stream bundle)
 {
 	struct output *output = calloc(1, sizeof(*output));
 
 	if (!output)
 		return NULL;
 	output->sink = sink;
+	output->bundle = bundle;
 	output->last = &output->first;
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->work, NULL);
@@ -118,8 +120,11 @@ static void write_packets(struct output *output, const struct job *job)
 static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
 {
 	size_t written = 0;
-	int ret = sink_write(output->sink, piece.bytes, piece.size, &written, err);
+	int ret;
 
+	if (output->bundle.bundle)
+		return bundle_write(&output->bundle, piece.bytes, piece.size, err);
+	ret = sink_write(output->sink, piece.bytes, piece.size, &written, err);
 	if (ret < 0)
 		sink_cut(output->sink, written);
 	return ret;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/bundle.h"
 #include "collect/htr.h"
 #include "collect/sink.h"
 
@@ -20,8 +21,11 @@
 
 struct output;
 
-/* sink: open, and the thread's own until output_finished(). NULL: no memory. */
-struct output *output_create(struct sink *sink);
+/*
+ * sink: open, and the thread's own until output_finished(); or not, where the stream's bytes go to
+ * a bundle: then it is only what it is called. NULL: no memory.
+ */
+struct output *output_create(struct sink *sink, struct bundle_stream bundle);
 
 /* Frees it, waiting for its end if it was closed. */
 void output_destroy(struct output *output);

@@ -121,7 +121,7 @@ static inline void make_room(struct stream *stream)
 /* Everything about the output that needs to know the sink. */
 static void begin_output(struct stream *stream)
 {
-	stream->output = output_create(&stream->sink);
+	stream->output = output_create(&stream->sink, stream->bundle);
 	if (stream->sink.is_htr) {
 		stream->encoder.htr = htr_create();
 		stream->encoder.tails = true;

@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/bundle.h"
 #include "collect/encode.h"
 #include "collect/output.h"
 #include "collect/sink.h"
 
 struct stream {
 	struct sink sink;
+	struct bundle_stream bundle; /* where it goes instead, if that is set */
 	struct encoder encoder;
 	struct output *output; /* NULL: not begun */
 	uint32_t *wake;	       /* board.sleeping, of who waits for the stream's end; may be NULL */

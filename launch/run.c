@@ -382,19 +382,19 @@ static int check_limits(const char *limits, struct error *err)
 	return run_postproc(path, argv, true);
 }
 
-/* Whether a stream is in a file, and the disk had room for its beginning. */
+/* Whether a stream is in a file, that is there, and the disk had room for its beginning. */
 static bool is_readable(const struct session_stream *stream)
 {
 	struct stat status;
 
-	return stream->path[0] && (stat(stream->path, &status) || status.st_size);
+	return stream->path[0] && stat(stream->path, &status) == 0 && status.st_size;
 }
 
 /* Returns the post-processor's status: 1 if a limit is broken. */
 static int show_screen(const struct run *run)
 {
 	const struct session *session = &run->session;
-	cleanup_free char **argv = calloc(session->stream_count + 6, sizeof(*argv));
+	cleanup_free char **argv = calloc(session->stream_count + 7, sizeof(*argv));
 	cleanup_free char *path = NULL, *limits = NULL;
 	struct error err = { 0 };
 	char name[PATH_MAX];
@@ -408,6 +408,7 @@ static int show_screen(const struct run *run)
 	argv[n++] = name_as_called("holdtrace-postproc", name, sizeof(name));
 	argv[n++] = (char *)(run->fail_on ? "--report=check,summary" : "--format=summary");
 	argv[n++] = (char *)"--newest";
+	argv[n++] = (char *)"--now"; /* what still runs is told of, and not waited for */
 	if (run->fail_on)
 		argv[n++] = limits;
 	words = n;

@@ -176,13 +176,23 @@ pid_t session_start(struct session *session, const char *path, char **argv, stru
 	return error_system(err, number, "%s: cannot be run", argv[0]);
 }
 
+/* A run in one file has it in every line; files of their own are named once. */
+static bool is_known(const struct session *session, const char *path)
+{
+	size_t count = session->stream_count, length = strcspn(path, "\n");
+	const char *last = count ? session->streams[count - 1].path : "";
+
+	return length && strlen(last) == length && !strncmp(last, path, length);
+}
+
 /* One line of the collector: number, pid, path. */
 static int take_report(struct session *session, const char *line, struct error *err)
 {
 	struct session_stream stream = { 0 }, *grown;
 	int path = 0;
 
-	if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path)
+	if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
+	    is_known(session, line + path))
 		return 0;
 	grown = realloc(session->streams, (session->stream_count + 1) * sizeof(stream));
 	if (grown)

@@ -14,7 +14,7 @@
 #include "arena.h"
 #include "base/error.h"
 
-/* A stream that is complete. */
+/* A stream that was begun; of several in one file the first. */
 struct session_stream {
 	unsigned number;
 	int pid;
@@ -25,7 +25,7 @@ struct session {
 	struct board *board;
 	int fd; /* the board's memfd */
 	pid_t collector;
-	int reports; /* a file in memory: the collector says which streams are complete */
+	int reports; /* a file in memory: the collector says where streams go */
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;

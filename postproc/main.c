@@ -16,6 +16,8 @@
 #include "postproc/report_plan.h"
 #include "postproc/summarise.h"
 #include "postproc/warnings.h"
+#include "trace/bundle.h"
+#include "trace/inputs.h"
 #include "trace/merge.h"
 
 #define PROGRAM	       "holdtrace-postproc"
@@ -53,6 +55,7 @@ static void catch_signals(void)
 /* What is told while a trace is read. */
 struct listener {
 	struct progress progress;
+	struct bundles *bundles;
 	bool has_failed; /* an input of --merge */
 };
 
@@ -135,8 +138,12 @@ static int plan_reading(struct trace_options *reading, struct listener *listener
 
 	*reading = (struct trace_options){ .memory_max = options->max_memory.value << 20,
 					   .wants_repeats = writer_is_stream(writer),
+					   .no_wait = options->now,
 					   .waiting = options->quiet ? NULL : say_waiting,
 					   .user = listener };
+	listener->bundles = reading->bundles = bundles_create();
+	if (!reading->bundles)
+		return error_system(err, ENOMEM, "list of streams");
 	if (wants_progress(options))
 		reading->progress = show_progress;
 	progress_begin(&listener->progress, stderr, PROGRAM);
@@ -249,9 +256,9 @@ static int print_merged(const char *const *paths, size_t count, const struct pas
 }
 
 /* One after the other. A failure counts more than damage. */
-static int print_files(const char *const *paths, size_t count, const struct pass_options *pass,
-		       const struct trace_options *reading, const struct options *options,
-		       struct error *err)
+static int print_streams(const char *const *paths, size_t count, const struct pass_options *pass,
+			 const struct trace_options *reading, const struct options *options,
+			 struct error *err)
 {
 	int worst = STATUS_OK;
 
@@ -262,6 +269,23 @@ static int print_files(const char *const *paths, size_t count, const struct pass
 			worst = status ? status : worst;
 	}
 	return worst;
+}
+
+static int print_files(const char *const *paths, size_t count, const struct pass_options *pass,
+		       const struct trace_options *reading, const struct options *options,
+		       struct error *err)
+{
+	struct inputs inputs;
+	int status, rc = inputs_expand(&inputs, paths, count, reading, err);
+
+	if (rc == 0) {
+		status = print_streams(inputs.items, inputs.count, pass, reading, options, err);
+	} else {
+		print_error(NULL, err);
+		status = rc == -EINTR ? STATUS_INTERRUPTED : STATUS_FAILED;
+	}
+	inputs_free(&inputs);
+	return status;
 }
 
 static int check_found(const struct pass_options *pass, const struct options *options,
@@ -463,30 +487,21 @@ static int run_reports(const struct options *options, struct error *err)
 		status = failure(options, false);
 	}
 	report_plan_free(&plan);
+	bundles_free(listener.bundles);
 	return status;
 }
 
-static int run(const struct options *options, struct error *err)
+static int run_pass(struct listener *listener, const struct options *options, struct error *err)
 {
 	bool has_found = false;
 	struct pass_options pass = { .has_found = &has_found, .stop = &stop };
-	struct listener listener = { 0 };
 	struct trace_options reading;
 	struct select_tally tally;
 	struct output output = { 0 };
 	int rc;
 
-	if (options->help)
-		return options->report ? print_report_help(options->report) : print_help();
-	if (options->version)
-		return print_version();
-	if (options->report)
-		return run_reports(options, err);
-	if (options->format &&
-	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
-		return print_formats();
 	if (plan_pass(&pass, &output, &tally, options, err) ||
-	    plan_reading(&reading, &listener, options, pass.writer, err))
+	    plan_reading(&reading, listener, options, pass.writer, err))
 		return usage(err);
 	if (options->inputs.count == 0 && isatty(STDIN_FILENO)) {
 		error_set(err, EINVAL, "no input: name a trace, or send one through a pipe");
@@ -505,6 +520,25 @@ static int run(const struct options *options, struct error *err)
 	if (!strcmp(pass.writer->name, "summary"))
 		return print_summary(&pass, &reading, options, err);
 	return print_all(&pass, &reading, options, err);
+}
+
+static int run(const struct options *options, struct error *err)
+{
+	struct listener listener = { 0 };
+	int status;
+
+	if (options->help)
+		return options->report ? print_report_help(options->report) : print_help();
+	if (options->version)
+		return print_version();
+	if (options->report)
+		return run_reports(options, err);
+	if (options->format &&
+	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
+		return print_formats();
+	status = run_pass(&listener, options, err);
+	bundles_free(listener.bundles);
+	return status;
 }
 
 int main(int argc, char **argv)

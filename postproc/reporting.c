@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "naming/naming.h"
 #include "postproc/judge.h"
+#include "trace/inputs.h"
 #include "postproc/writers/overview.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
@@ -253,8 +254,9 @@ static int fold_file(struct fold *fold, const char *path, struct error *err)
 	return rc;
 }
 
-/* A file that fails is told of and left out, unless all do. */
-static int fold_files(struct fold *fold, const char *const *paths, size_t count, struct error *err)
+/* A stream that fails is told of and left out, unless all do. */
+static int fold_streams(struct fold *fold, const char *const *paths, size_t count,
+			struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		int rc = fold_file(fold, paths[i], err);
@@ -272,6 +274,17 @@ static int fold_files(struct fold *fold, const char *const *paths, size_t count,
 			fold->options->failed(paths[i], err);
 	}
 	return 0;
+}
+
+static int fold_files(struct fold *fold, const char *const *paths, size_t count, struct error *err)
+{
+	struct inputs inputs;
+	int rc = inputs_expand(&inputs, paths, count, &fold->options->trace, err);
+
+	if (rc == 0)
+		rc = fold_streams(fold, inputs.items, inputs.count, err);
+	inputs_free(&inputs);
+	return rc;
 }
 
 static int fold_all(struct fold *fold, const char *const *paths, size_t count, struct error *err)

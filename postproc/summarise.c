@@ -6,6 +6,7 @@
 
 #include "postproc/views/summary.h"
 #include "postproc/writers/overview.h"
+#include "trace/inputs.h"
 
 static int fold_events(struct summary *summary, struct trace *trace, struct select *select,
 		       const struct summarise_options *options, struct error *err)
@@ -66,9 +67,10 @@ static int fold_file(struct summary *summary, const char *path,
 	return rc;
 }
 
-/* A file that fails is told of and left out, unless all do. */
-static int fold_files(struct summary *summary, const char *const *paths, size_t count,
-		      const struct summarise_options *options, bool *is_damaged, struct error *err)
+/* A stream that fails is told of and left out, unless all do. */
+static int fold_streams(struct summary *summary, const char *const *paths, size_t count,
+			const struct summarise_options *options, bool *is_damaged,
+			struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		int rc = fold_file(summary, paths[i], options, is_damaged, err);
@@ -84,6 +86,18 @@ static int fold_files(struct summary *summary, const char *const *paths, size_t 
 			options->failed(paths[i], err);
 	}
 	return 0;
+}
+
+static int fold_files(struct summary *summary, const char *const *paths, size_t count,
+		      const struct summarise_options *options, bool *is_damaged, struct error *err)
+{
+	struct inputs inputs;
+	int rc = inputs_expand(&inputs, paths, count, &options->trace, err);
+
+	if (rc == 0)
+		rc = fold_streams(summary, inputs.items, inputs.count, options, is_damaged, err);
+	inputs_free(&inputs);
+	return rc;
 }
 
 int summarise(const char *const *paths, size_t count, const struct summarise_options *options,

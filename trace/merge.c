@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "trace/inputs.h"
 #include "trace/merge_ids.h"
 
 #define SAME_CLOCK_NS 1000000000ull /* realtime offsets this near are of one boot */
@@ -87,6 +88,18 @@ static int add_part(struct merge *merge, const char *path, struct error *err)
 	return error_system(err, ENOMEM, "merge");
 }
 
+/* A file of several streams is as many parts. */
+static int add_file(struct merge *merge, const char *path, struct error *err)
+{
+	struct inputs inputs;
+	int rc = inputs_expand(&inputs, &path, 1, &merge->options, err);
+
+	for (size_t i = 0; rc == 0 && i < inputs.count; i++)
+		rc = add_part(merge, inputs.items[i], err);
+	inputs_free(&inputs);
+	return rc;
+}
+
 static int add_directory(struct merge *merge, const char *path, struct error *err)
 {
 	struct dirent **names;
@@ -102,7 +115,7 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 			rc = asprintf(&file, "%s/%s", path, names[i]->d_name) < 0 ? -ENOMEM : 0;
 			if (rc)
 				file = NULL;
-			rc = rc ? error_system(err, ENOMEM, "merge") : add_part(merge, file, err);
+			rc = rc ? error_system(err, ENOMEM, "merge") : add_file(merge, file, err);
 			free(file);
 		}
 		free(names[i]);
@@ -124,7 +137,7 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 		if (stat(paths[i], &facts) == 0 && S_ISDIR(facts.st_mode))
 			rc = add_directory(merge, paths[i], err);
 		else
-			rc = add_part(merge, paths[i], err);
+			rc = add_file(merge, paths[i], err);
 	}
 	return rc;
 }

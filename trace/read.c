@@ -13,21 +13,27 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "hook_table.h"
+#include "trace/bundle.h"
 #include "trace/state.h"
 
 #define TRACE_RECOGNISE	      4096u /* bytes that tell text from anything else */
 #define TRACE_SECONDS_TO_WORD 1
+#define ALL_STREAMS	      SIZE_MAX
 
 /*
  * The collector locks a file until it is complete. Whoever asks for it earlier (prog; postproc
  * FILE) wants all of it, so wait, and say so when it takes long.
  */
-static int wait_for_writer(int fd, const char *path, const struct trace_options *options,
-			   struct error *err)
+int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
+	       struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
+	*is_live = options->no_wait && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	if (*is_live)
+		return 0;
 	for (int i = 0; flock(fd, LOCK_SH | LOCK_NB) != 0; i++) {
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
 			return error_set(err, EINTR, "interrupted while its writer is at work");
@@ -89,7 +95,52 @@ struct trace *trace_create(const struct trace_options *options)
 	return trace;
 }
 
-static int trace_start(struct trace **result, int fd, bool owns_fd, const char *path,
+/* All streams of a file, or one. */
+static int open_parts(struct trace *trace, const struct bundle *bundle, size_t stream,
+		      struct error *err)
+{
+	const struct bundle_stream *part = &bundle->streams[stream == ALL_STREAMS ? 0 : stream];
+	uint64_t missing = 0, at = 0;
+
+	if (stream != ALL_STREAMS && stream >= bundle->stream_count)
+		return error_set(err, ENOENT, "has no stream %zu, but %zu from 0 on", stream,
+				 bundle->stream_count);
+	if (!part->has_start)
+		return error_set(err, EBADMSG, "is damaged: its beginning is missing");
+	for (size_t i = 0; i < bundle->stream_count; i++) {
+		if (stream != ALL_STREAMS && i != stream)
+			continue;
+		at = missing ? at : bundle->streams[i].missing_at;
+		missing += bundle->streams[i].missing;
+	}
+	if (missing)
+		trace_add_damage(trace, at, missing, "a piece of the stream is missing");
+	return source_open_parts(&trace->source, trace->fd, bundle->extents + part->first,
+				 stream == ALL_STREAMS ? bundle->extent_count : part->count, err);
+}
+
+static int open_source(struct trace *trace, size_t stream, const struct trace_options *options,
+		       struct error *err)
+{
+	struct bundles *bundles = options->bundles;
+	const struct bundle *bundle;
+	int rc;
+
+	if (!bundles)
+		bundles = trace->bundles = bundles_create();
+	if (!bundles)
+		return error_system(err, ENOMEM, "list of streams");
+	rc = bundles_find(bundles, trace->fd, trace->is_live, &bundle, err);
+	if (rc)
+		return rc;
+	if (bundle)
+		return open_parts(trace, bundle, stream, err);
+	if (stream != ALL_STREAMS)
+		return error_set(err, ENOENT, "is no file of several streams");
+	return source_open(&trace->source, trace->fd, err);
+}
+
+static int trace_start(struct trace **result, int fd, bool owns_fd, const char *path, size_t stream,
 		       const struct trace_options *options, struct error *err)
 {
 	static const struct trace_options no_options;
@@ -111,10 +162,10 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
 		rc = error_set(err, EISDIR,
 			       "is a directory: name a trace file in it, or add --merge");
-	else if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && !options->no_wait)
-		rc = wait_for_writer(fd, path, options, err);
+	else if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode))
+		rc = trace_wait(fd, path, options, &trace->is_live, err);
 	if (rc == 0)
-		rc = source_open(&trace->source, fd, err);
+		rc = open_source(trace, stream, options, err);
 	if (rc == 0)
 		rc = recognise(trace, err);
 	if (rc) {
@@ -128,20 +179,39 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 int trace_open_fd(struct trace **trace, int fd, const struct trace_options *options,
 		  struct error *err)
 {
-	return trace_start(trace, fd, false, "-", options, err);
+	return trace_start(trace, fd, false, "-", ALL_STREAMS, options, err);
+}
+
+/* FILE#N: the file, and N. */
+static int open_of_stream(const char *path, size_t *stream)
+{
+	cleanup_free char *file = NULL;
+	size_t length, number;
+
+	if (bundle_split_name(path, &length, &number))
+		file = strndup(path, length);
+	if (!file) {
+		errno = ENOENT;
+		return -1;
+	}
+	*stream = number;
+	return open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
 	       struct error *err)
 {
+	size_t stream = ALL_STREAMS;
 	int fd;
 
 	if (!strcmp(path, "-"))
 		return trace_open_fd(trace, STDIN_FILENO, options, err);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		fd = open_of_stream(path, &stream);
 	if (fd < 0)
 		return error_system(err, errno, "cannot open");
-	return trace_start(trace, fd, true, path, options, err);
+	return trace_start(trace, fd, true, path, stream, options, err);
 }
 
 /* From here on, calls outside of the options' time are not handed out. */
@@ -214,6 +284,18 @@ static void note_progress(struct trace *trace)
 	}
 }
 
+/* What ends early has not come yet: the last damage that was noted is that. */
+static void forgive_end(struct trace *trace)
+{
+	struct trace_tally *tally = &trace->tally;
+
+	tally->is_growing = true;
+	if (!tally->is_truncated)
+		return;
+	tally->is_truncated = false;
+	tally->damages -= tally->damages != 0;
+}
+
 /* The trace has no more events, or fails. Returns rc. */
 static int end_trace(struct trace *trace, int rc)
 {
@@ -222,6 +304,8 @@ static int end_trace(struct trace *trace, int rc)
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		trace->tally.is_truncated = true;
 	}
+	if (trace->is_live)
+		forgive_end(trace);
 	trace->has_ended = true;
 	trace->result = rc;
 	if (trace->progress)
@@ -252,13 +336,14 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 int trace_progress(const struct trace *trace)
 {
 	uint64_t done = trace->source.zstd ? trace->source.packed_offset : trace->source.offset;
-	struct stat facts;
+	uint64_t size;
 
 	if (trace->part)
 		return merge_progress(trace);
-	if (fstat(trace->fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0)
+	size = source_size(&trace->source);
+	if (!size)
 		return -1;
-	return done > (uint64_t)facts.st_size ? 1000 : (int)(done * 1000 / (uint64_t)facts.st_size);
+	return done > size ? 1000 : (int)(done * 1000 / size);
 }
 
 const struct trace_tally *trace_tally(const struct trace *trace)
@@ -335,6 +420,8 @@ void trace_shed(struct trace *trace)
 	trace->close = NULL;
 	trace->reader = trace->container = NULL;
 	source_close(&trace->source);
+	bundles_free(trace->bundles);
+	trace->bundles = NULL;
 	pool_free(&trace->scratch);
 	if (trace->owns_fd)
 		close(trace->fd);

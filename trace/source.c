@@ -18,9 +18,32 @@ struct source_zstd {
 	size_t hint; /* what ZSTD_decompressStream() said last; 0: between frames */
 };
 
+/* Of the extents, from where the last one ended. */
+static ssize_t read_part(struct source *source, void *bytes, size_t size)
+{
+	const struct source_extent *extent;
+	ssize_t count;
+
+	while (source->extent < source->extent_count &&
+	       source->extent_at == source->extents[source->extent].size) {
+		source->extent++;
+		source->extent_at = 0;
+	}
+	if (source->extent == source->extent_count)
+		return 0;
+	extent = &source->extents[source->extent];
+	if (size > extent->size - source->extent_at)
+		size = (size_t)(extent->size - source->extent_at);
+	count = pread(source->fd, bytes, size, (off_t)(extent->offset + source->extent_at));
+	if (count > 0)
+		source->extent_at += (uint64_t)count;
+	return count;
+}
+
 static int source_read(struct source *source, void *bytes, size_t size, struct error *err)
 {
-	ssize_t count = read(source->fd, bytes, size);
+	ssize_t count =
+		source->extents ? read_part(source, bytes, size) : read(source->fd, bytes, size);
 
 	if (count < 0)
 		return error_system(err, errno, "cannot read");
@@ -72,6 +95,26 @@ int source_open(struct source *source, int fd, struct error *err)
 		return error_set(err, ENODATA, "is compressed and holds nothing%s%s",
 				 source->damage ? ": " : "", source->damage ? source->damage : "");
 	return 0;
+}
+
+int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
+		      size_t count, struct error *err)
+{
+	*source = (struct source){ .fd = fd, .extents = extents, .extent_count = count };
+	return source_fill(source, 1, err);
+}
+
+uint64_t source_size(const struct source *source)
+{
+	struct stat facts;
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < source->extent_count; i++)
+		size += source->extents[i].size;
+	if (source->extents)
+		return size;
+	return fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size
+									: 0;
 }
 
 /* Decompresses some bytes. Returns their number, 0 at the end (or damage), or a negative errno. */
@@ -135,7 +178,7 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 static bool source_can_seek(const struct source *source, uint64_t size)
 {
 	struct stat facts;
-	off_t place = lseek(source->fd, 0, SEEK_CUR);
+	off_t place = source->extents ? -1 : lseek(source->fd, 0, SEEK_CUR);
 
 	return place >= 0 && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
 	       place <= facts.st_size && size <= (uint64_t)(facts.st_size - place);
@@ -161,10 +204,34 @@ int source_fill(struct source *source, size_t wanted, struct error *err)
 	return 0;
 }
 
+/* Of parts of a file: goes on behind so many bytes, or at the end. */
+static void skip_parts(struct source *source, uint64_t size)
+{
+	while (size && source->extent < source->extent_count) {
+		uint64_t left = source->extents[source->extent].size - source->extent_at;
+		uint64_t step = size < left ? size : left;
+
+		source->extent_at += step;
+		source->offset += step;
+		size -= step;
+		if (step == left) {
+			source->extent++;
+			source->extent_at = 0;
+		}
+	}
+}
+
 int source_skip_far(struct source *source, uint64_t size, struct error *err)
 {
 	size_t left = source_left(source);
 	int rc;
+
+	if (size > left && source->extents) {
+		source->offset += left;
+		source->start = source->end = 0;
+		skip_parts(source, size - left);
+		return 0;
+	}
 
 	if (size > left && !source->zstd && !source->is_finished &&
 	    source_can_seek(source, size - left) &&
@@ -186,11 +253,34 @@ int source_skip_far(struct source *source, uint64_t size, struct error *err)
 	return 0;
 }
 
+static size_t peek_parts(const struct source *source, int64_t offset, void *bytes, size_t size)
+{
+	uint64_t all = source_size(source);
+	struct source parts = { .fd = source->fd,
+				.extents = source->extents,
+				.extent_count = source->extent_count };
+	size_t got = 0;
+
+	if (offset < 0 && (uint64_t)-offset > all)
+		return 0;
+	skip_parts(&parts, offset < 0 ? all - (uint64_t)-offset : (uint64_t)offset);
+	while (got < size) {
+		ssize_t count = read_part(&parts, (char *)bytes + got, size - got);
+
+		if (count <= 0)
+			break;
+		got += (size_t)count;
+	}
+	return got;
+}
+
 size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size)
 {
 	struct stat facts;
 	ssize_t count;
 
+	if (source->extents)
+		return peek_parts(source, offset, bytes, size);
 	if (source->zstd || fstat(source->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
 		return 0;
 	if (offset < 0)

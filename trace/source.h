@@ -15,8 +15,16 @@
 
 struct source_zstd;
 
+/* A part of a file. */
+struct source_extent {
+	uint64_t offset, size;
+};
+
 struct source {
 	int fd;
+	const struct source_extent *extents; /* NULL: all of the file */
+	size_t extent_count, extent;	     /* the one that is read */
+	uint64_t extent_at;		     /* so much of it was */
 	unsigned char *buffer;
 	size_t start, end, capacity; /* unread bytes are buffer[start .. end) */
 	uint64_t offset;	     /* of buffer[start] in the (decompressed) input */
@@ -28,6 +36,16 @@ struct source {
 
 /* Reads the first bytes of fd. Returns 0, -ENODATA if there are none, or another -errno. */
 int source_open(struct source *source, int fd, struct error *err);
+
+/*
+ * The same of what stands in these parts of a regular file, one behind the other: never through
+ * zstd. extents outlive the source.
+ */
+int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
+		      size_t count, struct error *err);
+
+/* Bytes of the input, through no zstd; 0: not known. */
+uint64_t source_size(const struct source *source);
 
 /*
  * Makes sure that wanted bytes are in the window, if the input has as many: asks source_left()

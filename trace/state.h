@@ -26,6 +26,8 @@ struct trace_window {
 struct trace {
 	int fd;
 	bool owns_fd;
+	bool is_live;		 /* its file is still written */
+	struct bundles *bundles; /* our own, if the options have none */
 	struct source source;
 	struct registry registry;
 	struct trace_tally tally;
@@ -51,6 +53,13 @@ struct trace {
 	bool has_ended;
 	int result; /* of the last trace_next() */
 };
+
+/*
+ * Waits until the writer of a regular file has finished, unless the options say not to. *is_live:
+ * it has not. Returns 0 or -EINTR. Of trace.h's users, whoever looks at files before.
+ */
+int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
+	       struct error *err);
 
 /* Begins a new stream: a process without facts, empty tables. Returns 0 or -ENOMEM. */
 int trace_begin_stream(struct trace *trace, struct error *err);

@@ -18,13 +18,19 @@
 #include "trace/instant.h"
 
 struct trace;
+struct bundles;
 
 #define TRACE_MEMORY_MAX      (2ull << 30)
 #define TRACE_PROGRESS_EVENTS 65536u
 
 struct trace_options {
 	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
-	bool no_wait;	     /* do not wait until the writer of a file has finished */
+	/*
+	 * Do not wait until the writer of a file has finished: what is there by now is all of it,
+	 * and an end that has not come yet is no damage.
+	 */
+	bool no_wait;
+	struct bundles *bundles; /* remembers the streams of files (bundle.h); NULL: nobody does */
 	bool wants_repeats;  /* hand out what the stream says of its surroundings once more, too */
 	/*
 	 * Calls (no notes) before and after these times, as in event->time_ns, are not handed out,
@@ -58,12 +64,14 @@ struct trace_tally {
 	uint64_t damage_offset; /* of the first one, in the (decompressed) input */
 	char damage_text[120];	/* what is wrong there */
 	bool is_truncated;	/* the input ends inside a packet */
+	bool is_growing;	/* the file is still written: its end has not come yet */
 	uint64_t lost;		/* events that the tracer counted and did not record (~lost) */
 	bool has_ended;		/* the last stream says how it ended (~end) */
 };
 
 /*
- * path: "-" is standard input. options may be NULL. Waits (flock) while the writer of a regular
+ * path: "-" is standard input; FILE#N is a stream of a file that has several (bundle.h), where no
+ * file has that name. options may be NULL. Waits (flock) while the writer of a regular
  * file is still at work. Returns 0 or a negative errno: -ENOENT and the like, -EISDIR, -ENODATA
  * (empty), -EBADMSG (not a trace), -EPROTO (a version that we do not know), -ENOMEM.
  * The text of an error does not name the path; callers put it before (error_prefix).

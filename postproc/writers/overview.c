@@ -5,10 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "postproc/select.h"
 #include "postproc/views/report.h"
 #include "postproc/writers/overview_parts.h"
+#include "trace/bundle.h"
 
 #define FRAMES_MAX  6
 #define MISSING_MAX 3
@@ -325,6 +328,32 @@ static const char *next_report(const struct overview *overview)
 										    : "leaks";
 }
 
+/* Of a trace's path, that of the file: streams of one file have numbers behind it. */
+static size_t file_length(const char *path)
+{
+	size_t length, stream;
+
+	return bundle_split_name(path, &length, &stream) && access(path, F_OK) ? length
+									       : strlen(path);
+}
+
+/* Those of one file stand together. */
+static size_t count_files(const struct summary *summary)
+{
+	const char *before = "";
+	size_t count = 0, length = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const char *path = summary->processes.items[i].path;
+		size_t size = file_length(path);
+
+		count += size != length || strncmp(path, before, size) != 0;
+		before = path;
+		length = size;
+	}
+	return count;
+}
+
 /* All in the directory where they are looked for. */
 static bool are_here(const struct summary *summary)
 {
@@ -365,8 +394,8 @@ static void print_trace(struct overview *overview, const char *path)
 
 	line_begin(&line);
 	line_add(&line, "trace: %s", path);
-	if (summary->processes.count > 1)
-		line_add(&line, " and %zu more", summary->processes.count - 1);
+	if (count_files(summary) > 1)
+		line_add(&line, " and %zu more", count_files(summary) - 1);
 	screen_wrap(&overview->screen, &line, 7, 2);
 }
 
@@ -375,7 +404,8 @@ static void print_traces(struct overview *overview)
 	const struct summary *summary = overview->summary;
 	const struct summary_process *process = summary_process_at(summary, overview->first);
 	bool has_held = summary->sites.count != 0 && process;
-	const char *path = has_held ? process->path : overview_last_image(summary)->path;
+	const char *of = has_held ? process->path : overview_last_image(summary)->path;
+	cleanup_free char *path = of ? strndup(of, file_length(of)) : NULL;
 
 	if (!path || !*path)
 		return;

@@ -238,9 +238,11 @@ static void untraced_child(void)
 static void daemon_child(void)
 {
 	if (!fork()) {
+		clean(); /* or nobody knows of it yet */
 		pause_ms(1500);
 		_exit(0);
 	}
+	pause_ms(50);
 }
 
 static const struct {

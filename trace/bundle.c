@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/bundle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/checksum.h"
+#include "htr_table.h"
+
+#define WINDOW	    (64u << 10) /* in which the next piece is looked for behind damage */
+#define STREAMS_MAX (1u << 22)
+
+bool bundle_recognises(const unsigned char *bytes, size_t size)
+{
+	return size >= HTR_SIZE_bundle && htr_get_qword(&bytes) == HTR_MAGIC_BUNDLE;
+}
+
+bool bundle_split_name(const char *path, size_t *length, size_t *stream)
+{
+	const char *mark = strrchr(path, '#');
+	char *end;
+
+	if (!mark || mark == path || mark[1] < '0' || mark[1] > '9')
+		return false;
+	errno = 0;
+	*stream = strtoul(mark + 1, &end, 10);
+	*length = (size_t)(mark - path);
+	return !*end && !errno;
+}
+
+/* ---- looking through a file ---- */
+
+/* A piece as it stands in the file. */
+struct found {
+	uint32_t stream;
+	struct source_extent extent;
+	uint64_t missing; /* before it, of its stream */
+};
+
+struct search {
+	int fd;
+	bool is_live;
+	uint64_t size, offset; /* of the file; in it */
+	struct {
+		struct found *items;
+		size_t count, capacity;
+	} pieces;
+	struct {
+		uint64_t *items; /* by stream: where in it the next piece is to stand */
+		size_t count, capacity;
+	} places;
+};
+
+static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)
+{
+	htr_get_piece(bytes, piece);
+	return piece->magic == HTR_MAGIC_PIECE &&
+	       piece->check == checksum(0, bytes + 8, HTR_SIZE_piece - 8) && piece->size &&
+	       piece->stream < STREAMS_MAX;
+}
+
+static bool grow_places(struct search *search, uint32_t stream)
+{
+	while (search->places.count <= stream) {
+		uint64_t *place = ARRAY_ADD(&search->places);
+
+		if (!place)
+			return false;
+		*place = 0;
+	}
+	return true;
+}
+
+/* What is said to stand before what is there already is no piece of ours. */
+static int take_piece(struct search *search, const struct htr_piece *piece, uint64_t size)
+{
+	struct found *found;
+	uint64_t *place;
+
+	if (!grow_places(search, piece->stream))
+		return -ENOMEM;
+	place = &search->places.items[piece->stream];
+	if (piece->place < *place || piece->place > UINT64_MAX / 2)
+		return 0;
+	found = ARRAY_ADD(&search->pieces);
+	if (!found)
+		return -ENOMEM;
+	*found = (struct found){ .stream = piece->stream,
+				 .extent = { search->offset + HTR_SIZE_piece, size },
+				 .missing = piece->place - *place };
+	*place = piece->place + size;
+	return 0;
+}
+
+/* To the next place that looks like a piece, or the end. Returns 0 or a negative errno. */
+static int search_piece(struct search *search, struct error *err)
+{
+	static const char magic[] = { 'H', 'T', 'R', 'P' };
+	uint8_t *window = malloc(WINDOW);
+	int rc = window ? 0 : error_system(err, ENOMEM, "list of streams");
+
+	for (search->offset++; rc == 0 && search->offset < search->size;) {
+		ssize_t got = pread(search->fd, window, WINDOW, (off_t)search->offset);
+		const uint8_t *at = got > 0 ? memmem(window, (size_t)got, magic, 4) : NULL;
+		struct htr_piece piece;
+
+		if (got < 0)
+			rc = error_system(err, errno, "cannot read");
+		else if (at && at + HTR_SIZE_piece <= window + got && get_piece(at, &piece)) {
+			search->offset += (uint64_t)(at - window);
+			break;
+		} else if (got < HTR_SIZE_piece)
+			search->offset = search->size;
+		else
+			search->offset += at ? (uint64_t)(at - window) + 1 : (uint64_t)got - 3;
+	}
+	free(window);
+	return rc;
+}
+
+static int search_file(struct search *search, struct error *err)
+{
+	while (search->offset + HTR_SIZE_piece <= search->size) {
+		uint8_t bytes[HTR_SIZE_piece];
+		struct htr_piece piece;
+		uint64_t left = search->size - search->offset - HTR_SIZE_piece, size;
+		ssize_t got = pread(search->fd, bytes, sizeof(bytes), (off_t)search->offset);
+
+		if (got < 0)
+			return error_system(err, errno, "cannot read");
+		if (got < (ssize_t)sizeof(bytes))
+			return 0;
+		if (!get_piece(bytes, &piece)) {
+			int rc = search_piece(search, err);
+
+			if (rc)
+				return rc;
+			continue;
+		}
+		if (piece.size > left && search->is_live)
+			return 0;
+		size = piece.size < left ? piece.size : left;
+		if (size && take_piece(search, &piece, size))
+			return error_system(err, ENOMEM, "list of streams");
+		search->offset += HTR_SIZE_piece + size;
+	}
+	return 0;
+}
+
+/* ---- by stream ---- */
+
+static int compare(const void *one, const void *two)
+{
+	const struct found *a = one, *b = two;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return (a->extent.offset > b->extent.offset) - (a->extent.offset < b->extent.offset);
+}
+
+/* Streams of which no piece is there have no place: their numbers are left out. */
+static void fill(struct bundle *bundle, const struct search *search)
+{
+	for (size_t i = 0; i < search->pieces.count; i++) {
+		const struct found *found = &search->pieces.items[i];
+		struct bundle_stream *stream;
+
+		if (!i || found->stream != found[-1].stream)
+			bundle->streams[bundle->stream_count++] =
+				(struct bundle_stream){ .first = i, .has_start = !found->missing };
+		stream = &bundle->streams[bundle->stream_count - 1];
+		stream->count++;
+		stream->size += found->extent.size;
+		if (found->missing && !stream->missing)
+			stream->missing_at = found->extent.offset;
+		stream->missing += found->missing;
+		bundle->extents[i] = found->extent;
+	}
+	bundle->extent_count = search->pieces.count;
+}
+
+static int make(struct bundle *bundle, struct search *search, struct error *err)
+{
+	size_t count = search->pieces.count;
+
+	if (!count)
+		return error_set(err, ENODATA, "has no stream: nothing was recorded");
+	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare);
+	bundle->extents = calloc(count, sizeof(*bundle->extents));
+	bundle->streams = calloc(search->places.count, sizeof(*bundle->streams));
+	if (!bundle->extents || !bundle->streams)
+		return error_system(err, ENOMEM, "list of streams");
+	fill(bundle, search);
+	return 0;
+}
+
+int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
+{
+	struct search search = { .fd = fd, .is_live = is_live, .offset = HTR_SIZE_bundle };
+	uint8_t bytes[HTR_SIZE_bundle];
+	struct htr_bundle start;
+	struct stat facts;
+	int rc = 0;
+
+	*bundle = (struct bundle){ 0 };
+	if (fstat(fd, &facts) || pread(fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return error_system(err, errno ? errno : EIO, "cannot read");
+	htr_get_bundle(bytes, &start);
+	if (start.version != HTR_BUNDLE_VERSION)
+		return error_set(err, EPROTO,
+				 "is a file of streams of version %u, and version %u is known: "
+				 "use the holdtrace-postproc of what wrote it",
+				 start.version, HTR_BUNDLE_VERSION);
+	search.size = (uint64_t)facts.st_size;
+	rc = search_file(&search, err);
+	if (rc == 0)
+		rc = make(bundle, &search, err);
+	free(search.pieces.items);
+	free(search.places.items);
+	if (rc)
+		bundle_free(bundle);
+	return rc;
+}
+
+void bundle_free(struct bundle *bundle)
+{
+	free(bundle->extents);
+	free(bundle->streams);
+	*bundle = (struct bundle){ 0 };
+}
+
+/* ---- several files ---- */
+
+struct known {
+	dev_t device;
+	ino_t inode;
+	struct bundle bundle;
+};
+
+struct bundles {
+	struct known **items;
+	size_t count, capacity;
+	struct known *last;
+};
+
+struct bundles *bundles_create(void)
+{
+	return calloc(1, sizeof(struct bundles));
+}
+
+void bundles_free(struct bundles *bundles)
+{
+	if (!bundles)
+		return;
+	for (size_t i = 0; i < bundles->count; i++) {
+		bundle_free(&bundles->items[i]->bundle);
+		free(bundles->items[i]);
+	}
+	free(bundles->items);
+	free(bundles);
+}
+
+static struct known *remembered(struct bundles *bundles, const struct stat *facts)
+{
+	if (bundles->last && bundles->last->device == facts->st_dev &&
+	    bundles->last->inode == facts->st_ino)
+		return bundles->last;
+	for (size_t i = 0; i < bundles->count; i++)
+		if (bundles->items[i]->device == facts->st_dev &&
+		    bundles->items[i]->inode == facts->st_ino)
+			return bundles->items[i];
+	return NULL;
+}
+
+static int learn(struct bundles *bundles, int fd, bool is_live, const struct stat *facts,
+		 struct error *err)
+{
+	struct known *known = calloc(1, sizeof(*known)), **place;
+	int rc = known ? bundle_read(&known->bundle, fd, is_live, err)
+		       : error_system(err, ENOMEM, "list of streams");
+
+	place = rc == 0 ? ARRAY_ADD(bundles) : NULL;
+	if (!place) {
+		if (rc == 0)
+			bundle_free(&known->bundle);
+		free(known);
+		return rc ? rc : error_system(err, ENOMEM, "list of streams");
+	}
+	known->device = facts->st_dev;
+	known->inode = facts->st_ino;
+	*place = bundles->last = known;
+	return 0;
+}
+
+int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bundle **bundle,
+		 struct error *err)
+{
+	unsigned char start[HTR_SIZE_bundle];
+	struct stat facts;
+	int rc = 0;
+
+	*bundle = NULL;
+	if (fstat(fd, &facts) || !S_ISREG(facts.st_mode) ||
+	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
+	    !bundle_recognises(start, sizeof(start)))
+		return 0;
+	bundles->last = remembered(bundles, &facts);
+	if (!bundles->last)
+		rc = learn(bundles, fd, is_live, &facts, err);
+	if (rc == 0)
+		*bundle = &bundles->last->bundle;
+	return rc;
+}

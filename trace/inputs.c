@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "trace/bundle.h"
+#include "trace/state.h"
+
+static int no_memory(struct error *err)
+{
+	return error_system(err, ENOMEM, "list of inputs");
+}
+
+static int add(struct inputs *inputs, const char *path, struct error *err)
+{
+	const char **place = ARRAY_ADD(inputs);
+
+	if (!place)
+		return no_memory(err);
+	*place = path;
+	return 0;
+}
+
+static int add_stream(struct inputs *inputs, const char *path, size_t number, struct error *err)
+{
+	char **place = ARRAY_ADD(&inputs->made);
+
+	if (!place)
+		return no_memory(err);
+	if (asprintf(place, "%s#%zu", path, number) < 0) {
+		inputs->made.count--;
+		return no_memory(err);
+	}
+	return add(inputs, *place, err);
+}
+
+/* The streams of a file; 0: it has no such list, or it cannot be had. */
+static int count_streams(const char *path, const struct trace_options *options, size_t *count,
+			 struct error *err)
+{
+	cleanup_fd int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	const struct bundle *bundle = NULL;
+	struct stat facts;
+	bool is_live;
+	int rc;
+
+	*count = 0;
+	if (fd < 0 || !options->bundles || fstat(fd, &facts) || !S_ISREG(facts.st_mode))
+		return 0;
+	rc = trace_wait(fd, path, options, &is_live, err);
+	if (rc == 0 && bundles_find(options->bundles, fd, is_live, &bundle, NULL) == 0 && bundle)
+		*count = bundle->stream_count;
+	return rc;
+}
+
+static int expand(struct inputs *inputs, const char *path, const struct trace_options *options,
+		  struct error *err)
+{
+	size_t count;
+	int rc = count_streams(path, options, &count, err);
+
+	/* the only one is the file */
+	if (rc == 0 && count < 2)
+		return add(inputs, path, err);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = add_stream(inputs, path, i, err);
+	return rc;
+}
+
+int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
+		  const struct trace_options *options, struct error *err)
+{
+	int rc = 0;
+
+	*inputs = (struct inputs){ 0 };
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = expand(inputs, paths[i], options, err);
+	return rc;
+}
+
+void inputs_free(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->made.count; i++)
+		free(inputs->made.items[i]);
+	free(inputs->made.items);
+	free(inputs->items);
+	*inputs = (struct inputs){ 0 };
+}
