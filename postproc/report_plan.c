@@ -20,7 +20,8 @@ static int plan_format(struct sheets_style *style, const struct options *options
 	} formats[] = { { "text", SHEETS_TEXT },
 			{ "json", SHEETS_JSON },
 			{ "csv", SHEETS_CSV },
-			{ "collapsed", SHEETS_COLLAPSED } };
+			{ "collapsed", SHEETS_COLLAPSED },
+			{ "html", SHEETS_HTML } };
 
 	if (!options->format)
 		return 0;
@@ -31,7 +32,7 @@ static int plan_format(struct sheets_style *style, const struct options *options
 		return 0;
 	}
 	return error_set(err, EINVAL,
-			 "--format=%s: a report is text, json or csv, a tree also collapsed",
+			 "--format=%s: a report is text, json, csv or html, a tree also collapsed",
 			 options->format);
 }
 

@@ -75,6 +75,27 @@ static int choose_for_limits(struct fold *fold, struct error *err)
 	return 0;
 }
 
+static void choose_named(struct fold *fold, const char *name)
+{
+	const struct report_row *row = report_find(name, strlen(name));
+
+	if (fold->count < REPORTING_MAX && !is_chosen(fold, row))
+		choose_row(fold, row);
+}
+
+/* A page draws the model; a page of the summary has whatever a reader may want to look at next. */
+static void choose_for_page(struct fold *fold)
+{
+	static const char *const further[] = { "leaks", "peak",	   "temp",  "locks", "conds",
+					       "sems",	"fds",	   "threads", "stats", "info",
+					       "missing" };
+	bool is_whole = fold->count == 1 && fold->rows[0]->report == &report_summary;
+
+	choose_named(fold, "model");
+	for (size_t i = 0; is_whole && i < sizeof(further) / sizeof(*further); i++)
+		choose_named(fold, further[i]);
+}
+
 static int choose(struct fold *fold, const char *words, struct error *err)
 {
 	while (*words) {
@@ -93,6 +114,8 @@ static int choose(struct fold *fold, const char *words, struct error *err)
 	if (fold->wants_directories && fold->count > 1)
 		return error_set(err, EINVAL,
 				 "--report=traces is of directories: ask for it alone");
+	if (fold->options->style.format == SHEETS_HTML && !fold->wants_directories)
+		choose_for_page(fold);
 	return choose_for_limits(fold, err);
 }
 

@@ -45,6 +45,32 @@ struct sheet_facts sheet_facts(enum sheet_id id)
 	};
 }
 
+const char *sheet_report(enum sheet_id id)
+{
+	/* rows of reports and of sheets in their order */
+	static const struct {
+		const char *report;
+		int sheet;
+	} rows[] = {
+#define REPORT(name, question, next) { #name, -1 },
+#define SHEET(name, by, title) { NULL, SHEET_##name },
+#define COLUMN(sheet, name, kind, heading, meaning)
+#include "postproc/reports.def"
+#undef REPORT
+#undef SHEET
+#undef COLUMN
+	};
+	const char *report = NULL;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (rows[i].report)
+			report = rows[i].report;
+		else if (rows[i].sheet == (int)id)
+			break;
+	}
+	return report;
+}
+
 int sheet_column(const struct sheet_facts *facts, const char *name)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)

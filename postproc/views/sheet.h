@@ -139,6 +139,9 @@ struct sheets {
 
 struct sheet_facts sheet_facts(enum sheet_id id);
 
+/* The report that it is a sheet of. */
+const char *sheet_report(enum sheet_id id);
+
 /* The place of the column with that name; -1: there is none. */
 int sheet_column(const struct sheet_facts *facts, const char *name);
 

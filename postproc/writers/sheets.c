@@ -10,6 +10,7 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		[SHEETS_JSON] = sheets_print_json,
 		[SHEETS_CSV] = sheets_print_csv,
 		[SHEETS_COLLAPSED] = sheets_print_collapsed,
+		[SHEETS_HTML] = sheets_print_html,
 	};
 	struct sheets_job job = { sheets, run, naming, rows, count, style, out };
 

@@ -14,7 +14,7 @@
 #include "postproc/views/sheet.h"
 #include "naming/naming.h"
 
-enum sheets_format { SHEETS_TEXT, SHEETS_JSON, SHEETS_CSV, SHEETS_COLLAPSED };
+enum sheets_format { SHEETS_TEXT, SHEETS_JSON, SHEETS_CSV, SHEETS_COLLAPSED, SHEETS_HTML };
 
 struct sheets_style {
 	enum sheets_format format;
@@ -75,5 +75,6 @@ enum sheets_shape sheets_shape(enum sheet_kind kind);
 void sheets_print_json(const struct sheets_job *job);
 void sheets_print_csv(const struct sheets_job *job);
 void sheets_print_collapsed(const struct sheets_job *job);
+void sheets_print_html(const struct sheets_job *job);
 
 #endif

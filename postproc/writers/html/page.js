@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page of a run. The model (report model of reports.def) holds sums: what each site gained and lost,
+ * by bins of time. Every view is a question to these sums about the window that is chosen, so a
+ * brush over the timeline re-filters all of them. Names are hostile: they only ever become text.
+ */
+'use strict';
+(async function () {
+
+/* ---- the model ---- */
+
+async function unpack(text) {
+	const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+	return JSON.parse(await new Response(stream).text());
+}
+
+const $ = id => document.getElementById(id);
+let page;
+try {
+	page = await unpack($('model').textContent);
+} catch (error) {
+	$('about').textContent = 'This page is damaged: its data cannot be read (' + error.message + ').';
+	return;
+}
+
+/*
+ * The page has the sheets of reports, column by column: { name, title, note, columns: [{ name, kind,
+ * heading, meaning }], values: [[...]] }. A text is an index into strings, a backtrace one of a node
+ * of the call tree, what is not known null.
+ */
+function sheet(name) {
+	const found = page.sheets.find(each => each.name === name);
+	const columns = { rows: found && found.values.length ? found.values[0].length : 0 };
+	for (const [i, column] of (found ? found.columns : []).entries())
+		columns[column.name] = found.values[i];
+	return columns;
+}
+
+const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
+const M = { bins: sheet('bins'), sites: sheet('places'), spans: sheet('spans'), waits: sheet('waits_over_time'),
+	marks: sheet('marks') };
+const BINS = M.bins.rows - 1;
+const edges = M.bins.time;
+const NEVER = null;
+
+/* Classes are numbered as they appear; units come with them. */
+const classes = [];
+M.sites.number = (M.sites.class || []).map((name, i) => {
+	let number = classes.findIndex(each => each.name === text(name));
+	if (number < 0)
+		number = classes.push({ name: text(name), isBytes: !!M.sites.has_bytes[i] }) - 1;
+	return number;
+});
+if (!classes.length)
+	classes.push({ name: 'nothing', isBytes: false });
+const COSTS = {
+	held: { name: 'held at the end of the window' },
+	kept: { name: 'allocated in the window and still held at its end' },
+	peak: { name: 'held at the peak of the window' },
+	gained: { name: 'allocated in the window' },
+	temporary: { name: 'allocated and freed in the window' },
+	freed: { name: 'freed in the window' },
+	waited: { name: 'time waited', isWait: true },
+};
+
+/* ---- what is chosen: it stands in the URL, so a state can be sent ---- */
+
+const state = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, tree: 'down',
+	search: '', zoom: '' };
+
+function readState() {
+	const said = new URLSearchParams(location.hash.slice(1));
+	const number = (key, least, most, otherwise) => {
+		const value = parseInt(said.get(key), 10);
+		return value >= least && value <= most ? value : otherwise;
+	};
+	state.from = number('from', 0, BINS - 1, 0);
+	state.to = number('to', state.from + 1, BINS, BINS);
+	state.class = number('class', 0, classes.length - 1, 0);
+	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'held';
+	state.by = said.get('by') === 'count' ? 'count' : 'size';
+	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : 'flame';
+	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
+	state.search = said.get('search') || '';
+	state.zoom = said.get('zoom') || '';
+}
+
+function choose(changes, replace) {
+	Object.assign(state, changes);
+	const said = new URLSearchParams();
+	const initial = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, tree: 'down',
+		search: '', zoom: '' };
+	for (const key in initial)
+		if (state[key] !== initial[key])
+			said.set(key, state[key]);
+	history[replace ? 'replaceState' : 'pushState'](null, '', '#' + said);
+	draw();
+}
+
+/* ---- numbers as people read them ---- */
+
+function bytes(n) {
+	const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+	let i = 0;
+	while (Math.abs(n) >= 1000 && i < units.length - 1) {
+		n /= 1000;
+		i++;
+	}
+	return (i && Math.abs(n) < 100 ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
+}
+function time(ns) {
+	if (ns >= 1e9)
+		return (ns / 1e9).toFixed(ns < 1e10 ? 2 : 1) + ' s';
+	if (ns >= 1e6)
+		return (ns / 1e6).toFixed(ns < 1e7 ? 2 : 1) + ' ms';
+	return (ns / 1e3).toFixed(ns < 1e4 ? 1 : 0) + ' µs';
+}
+const count = n => Math.round(n).toLocaleString('en');
+const isWait = cost => !!COSTS[cost].isWait;
+const inBytes = () => classes[state.class].isBytes && state.by === 'size';
+const amount = n => isWait(state.cost) ? time(n) : inBytes() ? bytes(n) : count(n);
+
+/* ---- questions to the sums ---- */
+
+/* Whether a span counts for a cost in the window [a, b) of bins; peak: the bin of the peak. */
+function counts(cost, gain, loss, a, b, peak) {
+	const lives = loss === NEVER || loss >= b;
+	switch (cost) {
+	case 'held': return gain < b && lives;
+	case 'kept': return gain >= a && gain < b && lives;
+	case 'peak': return gain <= peak && (loss === NEVER || loss > peak);
+	case 'gained': return gain >= a && gain < b;
+	case 'temporary': return gain >= a && loss !== NEVER && loss < b;
+	case 'freed': return loss !== NEVER && loss >= a && loss < b;
+	}
+	return false;
+}
+
+/* What is held at the end of each bin, of a class. */
+function heldCurve(number, by) {
+	const change = new Float64Array(BINS + 1), values = M.spans[by === 'size' ? 'bytes' : 'count'];
+	for (let i = 0; i < M.spans.rows; i++) {
+		const site = M.spans.site[i];
+		if (M.sites.number[site] !== number)
+			continue;
+		change[Math.max(M.spans.gained[i], 0)] += values[i];
+		if (M.spans.lost[i] !== NEVER)
+			change[M.spans.lost[i]] -= values[i];
+	}
+	for (let i = 1; i <= BINS; i++)
+		change[i] += change[i - 1];
+	return change.subarray(0, BINS);
+}
+
+function peakBin(curve, a, b) {
+	let best = a;
+	for (let i = a; i < b; i++)
+		if (curve[i] > curve[best])
+			best = i;
+	return best;
+}
+
+/* Of each site of the class: what it costs in the window, by size and by number. */
+function siteCosts(cost, number, a, b) {
+	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
+	const peak = cost === 'peak' ? peakBin(heldCurve(number, 'size'), a, b) : 0;
+	const spans = M.spans;
+	for (let i = 0; i < spans.rows; i++) {
+		const site = spans.site[i];
+		if (M.sites.number[site] !== number || !counts(cost, spans.gained[i], spans.lost[i], a, b, peak))
+			continue;
+		size[site] += spans.bytes[i];
+		times[site] += spans.count[i];
+	}
+	return { size, times };
+}
+
+/* Sums by node of the call tree: [node, value] pairs. */
+function nodeCosts(cost) {
+	const sums = new Map();
+	const add = (node, value) => value && sums.set(node, (sums.get(node) || 0) + value);
+	if (isWait(cost)) {
+		for (let i = 0; i < M.waits.rows; i++)
+			if (M.waits.step[i] >= state.from && M.waits.step[i] < state.to)
+				add(M.waits.backtrace[i], M.waits.waited[i]);
+		return sums;
+	}
+	const { size, times } = siteCosts(cost, state.class, state.from, state.to);
+	const values = inBytes() ? size : times;
+	for (let site = 0; site < values.length; site++)
+		add(M.sites.backtrace[site], values[site]);
+	return sums;
+}
+
+/* Frames of a node, outermost first. */
+function framesOf(node) {
+	const frames = [];
+	for (; node >= 0; node = page.nodes.parent[node])
+		frames.push(page.nodes.frame[node]);
+	return frames.reverse();
+}
+
+const functionOf = frame => text(page.frames.function[frame]) || '?';
+function placeOf(frame) {
+	const file = text(page.frames.file[frame]), module = text(page.frames.module[frame]);
+	return file ? file + (page.frames.line[frame] ? ':' + page.frames.line[frame] : '') : module;
+}
+
+/* The window as words. */
+function windowText() {
+	const from = edges[state.from], to = edges[state.to];
+	return state.from === 0 && state.to === BINS ? 'the whole run, ' + time(to)
+		: time(from) + ' to ' + time(to);
+}
+
+/* ---- small parts of pages ---- */
+
+function make(name, attributes, ...children) {
+	const element = document.createElement(name);
+	for (const [key, value] of Object.entries(attributes || {})) {
+		if (key.startsWith('on'))
+			element.addEventListener(key.slice(2), value);
+		else if (value !== undefined && value !== false)
+			element.setAttribute(key, value === true ? '' : value);
+	}
+	element.append(...children.filter(child => child !== undefined && child !== null));
+	return element;
+}
+const clear = element => { element.replaceChildren(); return element; };
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+
+function showTip(event, words) {
+	const tip = $('tip');
+	tip.hidden = !words;
+	if (!words)
+		return;
+	tip.textContent = words;
+	const width = tip.offsetWidth, height = tip.offsetHeight;
+	tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8)) + 'px';
+	tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18) + 'px';
+}
+
+/* A canvas of so many CSS pixels in height, sharp on every screen. */
+function paper(canvas, height) {
+	const scale = devicePixelRatio || 1, width = canvas.clientWidth || 600;
+	if (height)
+		canvas.style.height = height + 'px';
+	height = height || canvas.clientHeight;
+	canvas.width = width * scale;
+	canvas.height = height * scale;
+	const context = canvas.getContext('2d');
+	context.scale(scale, scale);
+	context.font = '12px ui-monospace, "DejaVu Sans Mono", monospace';
+	context.textBaseline = 'middle';
+	return { context, width, height };
+}
+
+function hue(name, strength) {
+	let hash = 7;
+	for (let i = 0; i < name.length; i++)
+		hash = (hash * 31 + name.charCodeAt(i)) % 360;
+	return `hsl(${hash} ${strength || 55}% ${isDark() ? 34 : 76}%)`;
+}
+function isDark() {
+	const theme = document.documentElement.dataset.theme;
+	return theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+function stack(node, title) {
+	if (node === null || node < 0)
+		return make('div', {}, title ? make('h3', {}, title) : null, make('span', { class: 'faint' }, 'not known'));
+	const list = make('ul', { class: 'stack mono' });
+	for (const frame of framesOf(node).reverse())
+		list.append(make('li', { class: page.frames.own[frame] ? undefined : 'outside' },
+			functionOf(frame), ' ', make('span', { class: 'faint' }, placeOf(frame))));
+	return make('div', {}, title ? make('strong', {}, title) : null, list);
+}
+
+/* A backtrace as the text reports have it: the program's own functions first. */
+const siteName = node => node === null ? '' : text(page.words[node]) || functionOf(page.nodes.frame[node]);
+
+/*
+ * A table that sorts by its heads. columns: { name, value(row), text(row), number }. detail(row):
+ * what opens below a row. Rows beyond the first hundred come when asked for.
+ */
+const sorting = {};
+function table(id, columns, rows, detail, isSorted) {
+	const order = sorting[id] || (sorting[id] = { column: isSorted ? -1 : columns.findIndex(c => c.number), falls: true });
+	const key = columns[order.column];
+	const sign = order.falls ? -1 : 1;
+	if (key)
+		rows = rows.slice().sort((a, b) => {
+			const x = key.value(a), y = key.value(b);
+			return (x < y ? -1 : x > y ? 1 : 0) * sign;
+		});
+	const body = make('tbody');
+	let shown = 0;
+	function more() {
+		for (const row of rows.slice(shown, shown + 100))
+			body.append(line(row));
+		shown = Math.min(rows.length, shown + 100);
+		button.hidden = shown === rows.length;
+		button.textContent = `show more (${count(rows.length - shown)} left)`;
+	}
+	function line(row) {
+		const cells = columns.map(c => make('td', { class: c.number ? 'number' : undefined },
+			c.draw ? c.draw(row) : c.text ? c.text(row) : String(c.value(row))));
+		const element = make('tr', detail ? { tabindex: 0 } : {}, ...cells);
+		const toggle = () => {
+			if (element.classList.toggle('open'))
+				element.after(make('tr', { class: 'open' }, make('td', { colspan: columns.length }, detail(row))));
+			else
+				element.nextSibling.remove();
+		};
+		if (detail) {
+			element.addEventListener('click', toggle);
+			element.addEventListener('keydown', event => event.key === 'Enter' && toggle());
+		}
+		return element;
+	}
+	const head = make('tr', {}, ...columns.map((c, i) => make('th', {
+		class: c.number ? 'number' : undefined,
+		'aria-sort': i === order.column ? (order.falls ? 'descending' : 'ascending') : undefined,
+	}, make('button', { type: 'button', title: c.meaning, onclick: () => {
+		order.falls = order.column === i ? !order.falls : !!c.number;
+		order.column = i;
+		draw();
+	} }, c.name + (i === order.column ? (order.falls ? ' ▾' : ' ▴') : '')))));
+	const button = make('button', { type: 'button', onclick: more });
+	more();
+	return make('div', { class: 'wide' }, make('table', {}, make('thead', {}, head), body), button);
+}
+
+/* ---- verdict ---- */
+
+function drawVerdict() {
+	const cards = clear($('verdict')), said = sheet('verdict');
+	for (let i = 0; i < said.rows; i++) {
+		const number = classes.findIndex(each => each.name === text(said.class[i]));
+		cards.append(make('button', { class: 'card ' + text(said.level[i]), type: 'button', onclick: () => choose({
+			tab: text(said.view[i]) || state.tab, class: number < 0 ? state.class : number,
+			cost: text(said.cost[i]) || state.cost, zoom: '', from: 0, to: BINS,
+		}) }, text(said.text[i])));
+	}
+}
+
+/* ---- timeline ---- */
+
+const LARGEST = 8;
+
+/* The largest sites of the class as layers, and the rest. */
+function layers() {
+	const by = inBytes() ? 'bytes' : 'count', totals = new Map();
+	for (let i = 0; i < M.spans.rows; i++) {
+		const site = M.spans.site[i];
+		if (M.sites.number[site] !== state.class)
+			continue;
+		const life = (M.spans.lost[i] === NEVER ? BINS : M.spans.lost[i]) - M.spans.gained[i];
+		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
+	}
+	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, LARGEST).map(entry => entry[0]);
+	const curves = new Map(largest.concat(-1).map(site => [site, new Float64Array(BINS + 1)]));
+	for (let i = 0; i < M.spans.rows; i++) {
+		const site = M.spans.site[i];
+		if (M.sites.number[site] !== state.class)
+			continue;
+		const curve = curves.get(site) || curves.get(-1);
+		curve[M.spans.gained[i]] += M.spans[by][i];
+		if (M.spans.lost[i] !== NEVER)
+			curve[M.spans.lost[i]] -= M.spans[by][i];
+	}
+	for (const curve of curves.values())
+		for (let i = 1; i < BINS; i++)
+			curve[i] += curve[i - 1];
+	return curves;
+}
+
+const LEFT = 66;
+
+function drawTimeline() {
+	const { context, width, height } = paper($('timeline'));
+	const bottom = height - 18, plot = width - LEFT - 6;
+	const x = edge => LEFT + plot * edges[edge] / edges[BINS];
+	const curves = layers(), sum = new Float64Array(BINS);
+	for (const curve of curves.values())
+		for (let i = 0; i < BINS; i++)
+			sum[i] += curve[i];
+	const most = Math.max(1e-9, ...sum), y = value => bottom - (bottom - 8) * value / most;
+	const base = new Float64Array(BINS);
+	context.lineWidth = 1;
+	for (const [site, curve] of curves) {
+		context.beginPath();
+		for (let i = 0; i < BINS; i++) {
+			context.lineTo(x(i), y(base[i] + curve[i]));
+			context.lineTo(x(i + 1), y(base[i] + curve[i]));
+		}
+		for (let i = BINS; i-- > 0;) {
+			context.lineTo(x(i + 1), y(base[i]));
+			context.lineTo(x(i), y(base[i]));
+		}
+		context.fillStyle = site < 0 ? colour('line') : hue('site' + M.sites.backtrace[site] * 77);
+		context.fill();
+		for (let i = 0; i < BINS; i++)
+			base[i] += curve[i];
+	}
+	drawWaiting(context, x, bottom);
+	context.fillStyle = colour('faint');
+	context.textAlign = 'right';
+	context.fillText(inBytes() ? bytes(most) : count(most), LEFT - 6, 12);
+	context.fillText('0', LEFT - 6, bottom - 4);
+	context.textAlign = 'left';
+	for (let i = 0; i <= 4; i++) {
+		const at = edges[BINS] * i / 4, words = time(at);
+		context.fillText(words, Math.min(LEFT + plot * i / 4, width - 8 - context.measureText(words).width), height - 8);
+	}
+	for (let i = 0; i < M.marks.rows; i++) {
+		const at = LEFT + plot * M.marks.time[i] / edges[BINS];
+		context.fillStyle = colour('accent');
+		context.fillRect(at, 4, 1, bottom - 4);
+		context.fillText(text(M.marks.text[i]).slice(0, 24), at + 3, 10);
+	}
+	if (state.from > 0 || state.to < BINS) {
+		context.fillStyle = colour('select');
+		context.fillRect(x(state.from), 0, x(state.to) - x(state.from), bottom);
+	}
+	context.fillStyle = colour('accent');
+	context.fillRect(x(state.from) - 1, 0, 2, bottom);
+	context.fillRect(x(state.to) - 1, 0, 2, bottom);
+	const slider = $('timeline');
+	slider.setAttribute('aria-valuetext', windowText());
+	slider.setAttribute('aria-valuemin', 0);
+	slider.setAttribute('aria-valuemax', BINS);
+	slider.setAttribute('aria-valuenow', state.from);
+}
+
+/* How many threads waited, as a red line at the bottom: its height is the share of the time. */
+function drawWaiting(context, x, bottom) {
+	const waited = new Float64Array(BINS);
+	for (let i = 0; i < M.waits.rows; i++)
+		waited[M.waits.step[i]] += M.waits.waited[i];
+	context.fillStyle = colour('wait');
+	for (let i = 0; i < BINS; i++) {
+		const share = waited[i] / (edges[i + 1] - edges[i]);
+		if (share > 0)
+			context.fillRect(x(i), bottom, Math.max(1, x(i + 1) - x(i)), -Math.min(24, 2 + share * 6));
+	}
+}
+
+function binAt(event) {
+	const canvas = $('timeline'), box = canvas.getBoundingClientRect();
+	const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - 6);
+	const at = Math.max(0, Math.min(1, share)) * edges[BINS];
+	let low = 0, high = BINS;
+	while (low < high) {
+		const middle = low + high + 1 >> 1;
+		if (edges[middle] <= at)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return Math.min(low, BINS - 1);
+}
+
+function listenTimeline() {
+	const canvas = $('timeline');
+	let begun = -1, before;
+	canvas.addEventListener('pointerdown', event => {
+		begun = binAt(event);
+		before = { from: state.from, to: state.to };
+		canvas.setPointerCapture(event.pointerId);
+	});
+	canvas.addEventListener('pointermove', event => {
+		const bin = binAt(event);
+		if (begun >= 0) {
+			const from = Math.min(begun, bin), to = Math.max(begun, bin) + 1;
+			if (from !== state.from || to !== state.to)
+				choose({ from, to }, true);
+		}
+		const curve = heldCurve(state.class, inBytes() ? 'size' : 'count');
+		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
+			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' held at its end');
+	});
+	canvas.addEventListener('pointerup', event => {
+		if (begun >= 0 && binAt(event) === begun)
+			choose({ from: 0, to: BINS });
+		else if (begun >= 0)
+			choose({});
+		begun = -1;
+	});
+	canvas.addEventListener('pointerleave', event => showTip(event, ''));
+	canvas.addEventListener('keydown', event => {
+		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+		if (!step)
+			return;
+		event.preventDefault();
+		if (event.shiftKey)
+			choose({ to: Math.max(state.from + 1, Math.min(BINS, state.to + step)) }, true);
+		else
+			choose({ from: Math.max(0, Math.min(state.to - 1, state.from + step)) }, true);
+	});
+}
+
+function drawWindows() {
+	const row = clear($('windows'));
+	const curve = heldCurve(state.class, 'size');
+	const button = (words, from, to, cost) => row.append(make('button', { type: 'button',
+		'aria-pressed': String(state.from === from && state.to === to && (!cost || state.cost === cost)),
+		onclick: () => choose({ from, to, cost: cost || state.cost }) }, words));
+	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
+	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
+	row.append(chooser);
+	button('whole run', 0, BINS);
+	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
+	/* between two marks lies a generation */
+	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
+	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
+		const from = binOf(M.marks.time[i]), to = Math.max(from + 1, binOf(M.marks.time[i + 1]));
+		button(`${text(M.marks.text[i])} … ${text(M.marks.text[i + 1])}`, from, Math.min(to, BINS));
+	}
+	row.append(make('span', { class: 'faint push' }, windowText()));
+}
+
+/* ---- flame graph ---- */
+
+/* A tree of { frame, value, children: Map } out of backtraces with values. */
+function grow(paths) {
+	const root = { frame: -1, value: 0, children: new Map() };
+	for (const [frames, value] of paths) {
+		let at = root;
+		root.value += value;
+		for (const frame of frames) {
+			let child = at.children.get(frame);
+			if (!child)
+				at.children.set(frame, child = { frame, value: 0, children: new Map(), parent: at });
+			child.value += value;
+			at = child;
+		}
+	}
+	return root;
+}
+
+const ROW = 19;
+
+function depthOf(tree) {
+	let most = 0;
+	const look = (node, depth) => {
+		most = Math.max(most, depth);
+		for (const child of node.children.values())
+			look(child, depth + 1);
+	};
+	look(tree, 0);
+	return Math.min(most, 400);
+}
+
+function drawTree(canvas, tree, pick) {
+	const depth = depthOf(tree), boxes = [];
+	const { context, width } = paper(canvas, (depth + 1) * ROW + 2);
+	const wanted = state.search.toLowerCase();
+	let matched = 0;
+	const box = (node, x, w, level, inMatch) => {
+		const name = node.frame < 0 ? `all: ${amount(node.value)}` : functionOf(node.frame);
+		const matches = wanted && node.frame >= 0 && (name + ' ' + placeOf(node.frame)).toLowerCase().includes(wanted);
+		if (matches && !inMatch)
+			matched += node.value;
+		context.fillStyle = node.frame < 0 ? colour('panel') : hue(text(page.frames.module[node.frame]) || name, wanted && !matches ? 8 : 55);
+		if (matches)
+			context.fillStyle = colour('busy');
+		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
+		if (w > 30) {
+			context.fillStyle = matches ? '#000' : colour('ink');
+			const room = Math.floor((w - 8) / 7.3);
+			context.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + '…' : name, x + 4, level * ROW + ROW / 2);
+		}
+		boxes.push({ node, x, w, level, name });
+		let at = x;
+		for (const child of [...node.children.values()].sort((a, b) => b.value - a.value)) {
+			const part = w * child.value / node.value;
+			if (part >= 0.5 && level < depth)
+				box(child, at, part, level + 1, inMatch || matches);
+			at += part;
+		}
+	};
+	if (tree.value > 0)
+		box(tree, 0, width, 0, false);
+	const find = event => {
+		const area = canvas.getBoundingClientRect(), x = event.clientX - area.left;
+		const level = Math.floor((event.clientY - area.top) / ROW);
+		return boxes.find(b => b.level === level && x >= b.x && x < b.x + b.w);
+	};
+	canvas.onpointermove = event => {
+		const found = find(event);
+		showTip(event, found && `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
+			`${amount(found.node.value)}, ${(100 * found.node.value / tree.value).toFixed(1)} % of what is shown`);
+	};
+	canvas.onpointerleave = event => showTip(event, '');
+	canvas.onclick = event => {
+		const found = find(event);
+		if (found)
+			pick(found.node);
+	};
+	return matched;
+}
+
+function pathOf(node) {
+	const path = [];
+	for (; node && node.frame >= 0; node = node.parent)
+		path.push(node.frame);
+	return path.reverse().join('.');
+}
+
+function follow(tree, path) {
+	for (const frame of path ? path.split('.').map(Number) : []) {
+		const next = tree.children.get(frame);
+		if (!next)
+			return tree;
+		tree = next;
+	}
+	return tree;
+}
+
+/* Callers of a function above it, callees below it. */
+function sandwich(sums, frame) {
+	const up = [], down = [], name = page.frames.function[frame];
+	for (const [node, value] of sums) {
+		const frames = framesOf(node), first = frames.findIndex(f => page.frames.function[f] === name);
+		if (first < 0)
+			continue;
+		up.push([frames.slice(0, first + 1).reverse(), value]);
+		down.push([frames.slice(first), value]);
+	}
+	return { up: grow(up), down: grow(down) };
+}
+
+function viewFlame(view) {
+	const sums = nodeCosts(state.cost);
+	const total = [...sums.values()].reduce((a, b) => a + b, 0);
+	const controls = make('div', { class: 'row' });
+	const costs = make('select', { 'aria-label': 'cost', onchange: event => choose({ cost: event.target.value, zoom: '' }) });
+	for (const cost in COSTS)
+		costs.append(make('option', { value: cost, selected: cost === state.cost }, COSTS[cost].name));
+	const search = make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
+		oninput: event => { choose({ search: event.target.value }, true); $('search').focus(); } });
+	controls.append(costs);
+	if (classes[state.class].isBytes && !isWait(state.cost))
+		for (const by of ['size', 'count'])
+			controls.append(make('button', { type: 'button', 'aria-pressed': String(state.by === by), onclick: () => choose({ by }) },
+				by === 'size' ? 'bytes' : 'number'));
+	for (const [tree, words] of [['down', 'callers first'], ['up', 'callees first'], ['both', 'sandwich']])
+		controls.append(make('button', { type: 'button', 'aria-pressed': String(state.tree === tree),
+			onclick: () => choose({ tree, zoom: '' }) }, words));
+	controls.append(search);
+	const said = make('span', { class: 'faint push' });
+	controls.append(said);
+	const canvas = make('canvas', { role: 'img', 'aria-label': 'flame graph: ' + COSTS[state.cost].name });
+	view.append(controls, canvas);
+	if (total === 0) {
+		canvas.remove();
+		view.append(make('p', { class: 'faint' }, `Nothing: ${COSTS[state.cost].name}, ${windowText()}.`));
+		return;
+	}
+	if (state.tree === 'both' && state.zoom) {
+		const { up, down } = sandwich(sums, Number(state.zoom.split('.').pop()));
+		view.append(make('h2', {}, 'and what it calls'));
+		const below = make('canvas', {});
+		view.append(below);
+		const pick = node => node.frame >= 0 && choose({ zoom: String(node.frame) });
+		drawTree(canvas, up, pick);
+		drawTree(below, down, pick);
+		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: who calls it`)));
+		return;
+	}
+	const tree = grow([...sums].map(([node, value]) => {
+		const frames = framesOf(node);
+		return [state.tree === 'up' ? frames.reverse() : frames, value];
+	}));
+	const shown = follow(tree, state.tree === 'both' ? '' : state.zoom);
+	const matched = drawTree(canvas, shown, node => state.tree === 'both'
+		? node.frame >= 0 && choose({ zoom: String(node.frame) })
+		: choose({ zoom: node === shown && node.parent ? pathOf(node.parent) : pathOf(node) }));
+	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
+		(state.tree === 'both' ? '; click a function' : shown.frame >= 0 ? '; click the top to go back' : '');
+}
+
+/* ---- sites ---- */
+
+function spark(site) {
+	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
+	for (let i = 0; i < M.spans.rows; i++) {
+		if (M.spans.site[i] !== site)
+			continue;
+		change[M.spans.gained[i]] += values[i];
+		if (M.spans.lost[i] !== NEVER)
+			change[M.spans.lost[i]] -= values[i];
+	}
+	let sum = 0, most = 0;
+	const curve = Array.from({ length: BINS }, (unused, i) => { sum += change[i]; most = Math.max(most, sum); return sum; });
+	const points = curve.map((value, i) => `L${(90 * i / BINS).toFixed(1)} ${(19 - 18 * value / (most || 1)).toFixed(1)}`);
+	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
+	svg.setAttribute('class', 'spark');
+	svg.setAttribute('viewBox', '0 0 90 20');
+	path.setAttribute('d', `M0 20${points.join('')}L90 20Z`);
+	svg.append(path);
+	return svg;
+}
+
+function viewSites(view) {
+	const a = state.from, b = state.to, number = state.class, isBytes = classes[number].isBytes;
+	const all = {};
+	for (const cost of ['held', 'kept', 'gained', 'freed', 'temporary'])
+		all[cost] = siteCosts(cost, number, a, b);
+	const rows = [];
+	for (let site = 0; site < M.sites.rows; site++)
+		if (M.sites.number[site] === number && (all.held.times[site] || all.gained.times[site]))
+			rows.push(site);
+	const column = (cost, name) => isBytes
+		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
+		: { name, number: true, value: site => all[cost].times[site], text: site => count(all[cost].times[site]) };
+	const columns = [column('held', 'held')];
+	if (isBytes)
+		columns.push({ name: 'in', number: true, value: site => all.held.times[site], text: site => count(all.held.times[site]) });
+	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('gained', 'allocated'),
+		column('temporary', 'temporary'), column('freed', 'freed'),
+		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
+			text(M.sites.call[site]), ' ← ', siteName(M.sites.backtrace[site])) });
+	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
+	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('held', 'size'))} in ${count(sum('held', 'times'))} blocks` : count(sum('held', 'times')),
+		` held at the end of ${windowText()}; kept is what was allocated in the window and is still held at its end.`));
+	view.append(table('sites' + number, columns, rows, site => stack(M.sites.backtrace[site])));
+}
+
+/* ---- every other report: its sheets as they are ---- */
+
+const KINDS = {
+	bytes: bytes, ns: time, count: count, number: n => String(n), text: text, percent: n => (n / 100).toFixed(1) + ' %',
+	hex: n => '0x' + n.toString(16), signed: n => (n > 0 ? '+' : '') + count(n),
+};
+const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
+
+/* How a cell reads, and what it is sorted by. */
+function column(values, { heading, kind, meaning }) {
+	const value = row => values[row];
+	if (kind === 'backtrace')
+		return { name: heading, meaning, value: row => siteName(value(row)),
+			draw: row => make('span', { class: 'mono' }, siteName(value(row))) };
+	return { name: heading, meaning, number: isNumber(kind),
+		value: row => value(row) === null ? (isNumber(kind) ? -Infinity : '') : kind === 'text' ? text(value(row)) : value(row),
+		text: row => value(row) === null ? '' : KINDS[kind](value(row)) };
+}
+
+/* Whole backtraces of a row, side by side: who waited and who had it. */
+function backtraces(found, row) {
+	const parts = make('div', { class: 'two' });
+	for (const [i, each] of found.columns.entries())
+		if (each.kind === 'backtrace' && found.values[i][row] !== null)
+			parts.append(stack(found.values[i][row], each.meaning));
+	return parts;
+}
+
+function drawSheet(view, found) {
+	const rows = [...(found.values[0] || []).keys()];
+	view.append(make('h2', {}, found.title));
+	if (found.note !== null)
+		view.append(make('p', { class: 'faint' }, text(found.note)));
+	if (!rows.length) {
+		view.append(make('p', { class: 'faint' }, 'nothing'));
+		return;
+	}
+	/* columns that say nothing are left away */
+	const columns = found.columns.map((each, i) => ({ each, values: found.values[i] }))
+		.filter(({ each, values }) => each.kind !== 'key' && values.some(value => value !== null))
+		.map(({ each, values }) => column(values, each));
+	const hasBacktrace = found.columns.some(each => each.kind === 'backtrace');
+	view.append(table(found.name, columns, rows, hasBacktrace ? row => backtraces(found, row) : undefined, found.columns));
+}
+
+function viewReport(report) {
+	return view => {
+		for (const found of page.sheets.filter(each => each.report === report))
+			drawSheet(view, found);
+	};
+}
+
+/* The model's own sheets are what the drawn views are made of. */
+const OWN = ['model'];
+const TABS = [
+	{ id: 'flame', name: 'Flame graph', draw: viewFlame },
+	{ id: 'sites', name: 'Held, by site', draw: viewSites },
+	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
+		.map(report => ({ id: report, name: report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
+];
+
+function drawTabs() {
+	const tabs = clear($('tabs'));
+	for (const tab of TABS)
+		tabs.append(make('button', { type: 'button', role: 'tab', 'aria-selected': String(tab.id === state.tab),
+			onclick: () => choose({ tab: tab.id }) }, tab.name));
+}
+
+/* ---- all of it, at most once a frame ---- */
+
+let isDue = false;
+function draw() {
+	if (isDue)
+		return;
+	isDue = true;
+	requestAnimationFrame(() => {
+		const focused = document.activeElement && document.activeElement.id === 'search' ? $('search').selectionStart : -1;
+		isDue = false;
+		drawWindows();
+		drawTimeline();
+		drawTabs();
+		TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
+		document.documentElement.dataset.drawn = state.tab;
+		if (focused >= 0 && $('search')) {
+			$('search').focus();
+			$('search').setSelectionRange(focused, focused);
+		}
+	});
+}
+
+document.title = 'holdtrace: ' + page.title;
+$('title').textContent = page.title;
+$('about').textContent = page.about;
+$('theme').addEventListener('click', () => {
+	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
+	draw();
+});
+addEventListener('popstate', () => { readState(); draw(); });
+addEventListener('resize', draw);
+addEventListener('keydown', event => {
+	if (event.target.matches('input, select'))
+		return;
+	if (event.key === '/' && $('search')) {
+		event.preventDefault();
+		$('search').focus();
+	} else if (event.key === 'Escape') {
+		choose(state.zoom ? { zoom: '' } : { from: 0, to: BINS });
+	} else if (event.key >= '1' && event.key <= String(Math.min(TABS.length, 9))) {
+		choose({ tab: TABS[event.key - 1].id });
+	}
+});
+readState();
+drawVerdict();
+listenTimeline();
+draw();
+
+})();
