@@ -39,6 +39,7 @@ struct call {
 	size_t home; /* in the map, when it was put off */
 	uint32_t class, item, thread, turn;
 	bool is_wait, is_join, is_again;
+	bool is_now; /* it is not put off */
 	const struct event *event; /* NULL: it was put off, and nobody listens */
 };
 
@@ -47,6 +48,7 @@ struct call {
  * the cache: what is held is spread over more than any cache holds.
  */
 #define QUEUE_LENGTH 8u
+#define QUEUE_FROM   32768u /* objects; fewer are in the cache as it is */
 
 struct ledger {
 	struct pool pool; /* names of classes */
@@ -75,6 +77,7 @@ struct ledger {
 		size_t count, capacity;
 	} threads;
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
+	uint32_t last_id, last_thread;		 /* the one that was looked for last */
 	uint64_t inherited;
 	bool is_replaced; /* by another program */
 	struct call queue[QUEUE_LENGTH];
@@ -187,10 +190,13 @@ static inline uint32_t thread_of(struct ledger *ledger, uint32_t id)
 {
 	uint32_t *remembered = &ledger->remembered[id % THREADS_REMEMBERED];
 
-	if (__builtin_expect(*remembered && ledger->threads.items[*remembered - 1].id == id, 1))
-		return *remembered - 1;
-	*remembered = add_thread(ledger, id) + 1;
-	return *remembered - 1;
+	if (id == ledger->last_id && ledger->threads.count)
+		return ledger->last_thread;
+	if (!*remembered || ledger->threads.items[*remembered - 1].id != id)
+		*remembered = add_thread(ledger, id) + 1;
+	ledger->last_id = id;
+	ledger->last_thread = *remembered - 1;
+	return ledger->last_thread;
 }
 
 uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
@@ -265,7 +271,7 @@ static inline uint32_t add_item(struct ledger *ledger, const struct call *call)
 			     (ledger->keeps_all_arguments ||
 			      ledger->classes[call->class].known != RESOURCE_MEMORY);
 	struct wire_value *arguments = has_arguments ? keep_arguments(event) : NULL;
-	uint32_t site = sites_of(&ledger->sites, (uint8_t)call->class, event);
+	uint32_t site = sites_of_again(&ledger->sites, (uint8_t)call->class, event);
 	uint32_t index = site && (arguments || !has_arguments) ? new_item(ledger) : 0;
 
 	if (!index) {
@@ -414,7 +420,7 @@ static inline int tell_loss(struct ledger *ledger, const struct call *call, uint
 	return tell(ledger, &move, err);
 }
 
-static int gain(struct ledger *ledger, const struct call *call, struct error *err)
+static inline int gain(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_put(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
@@ -476,7 +482,7 @@ static int join_begins(struct ledger *ledger, const struct call *call, uint32_t 
 	return map_set(&ledger->map, OF_JOIN, call->thread, item) ? no_memory(err) : 0;
 }
 
-static int lose(struct ledger *ledger, const struct call *call, struct error *err)
+static inline int lose(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
@@ -542,6 +548,11 @@ static inline void fetch(struct ledger *ledger)
 	if (ledger->queued > 2)
 		__builtin_prefetch(
 			&ledger->items.items[ledger->map.entries[before->home].value]);
+}
+
+static inline bool puts_off(const struct ledger *ledger)
+{
+	return !ledger->listener_count && ledger->map.count >= QUEUE_FROM;
 }
 
 /* A place for a call that is to be put off; NULL: what was before it could not be done. */
@@ -666,7 +677,7 @@ static int gain_or_lose(struct ledger *ledger, struct call *call, struct error *
 
 	if (known == RESOURCE_MAPPING)
 		return map_or_unmap(ledger, call, err);
-	if (known != RESOURCE_MEMORY) {
+	if (__builtin_expect(known != RESOURCE_MEMORY, 0)) {
 		call->is_wait = is_of_wait(known, event);
 		call->is_join = !is_gain && is_join(known, event);
 	}
@@ -677,7 +688,7 @@ static int gain_or_lose(struct ledger *ledger, struct call *call, struct error *
 		return no_memory(err);
 	if (is_gain && known == RESOURCE_FD && ledger->inherited)
 		disinherit(ledger, call->object);
-	return ledger->listener_count ? settle(ledger, call, err) : put_off(ledger, call);
+	return call->is_now ? settle(ledger, call, err) : put_off(ledger, call);
 }
 
 static int on_call(struct ledger *ledger, const struct event *event, struct error *err)
@@ -692,8 +703,10 @@ static int on_call(struct ledger *ledger, const struct event *event, struct erro
 	thread->turns += !event->part && event->moment != MOMENT_HALF;
 	if (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED)
 		return 0;
-	if (!ledger->listener_count)
+	if (puts_off(ledger))
 		call = queue_call(ledger, err);
+	else if (ledger->queued && ledger_settle(ledger, err))
+		return -ENOMEM;
 	if (!call)
 		return -ENOMEM;
 	*call = (struct call){ .object = event->object,
@@ -701,6 +714,7 @@ static int on_call(struct ledger *ledger, const struct event *event, struct erro
 			       .class = class_of(ledger, event->resource),
 			       .thread = index,
 			       .turn = thread->turns,
+			       .is_now = call == &now,
 			       .event = event };
 	return call->class == LEDGER_CLASSES ? no_memory(err) : gain_or_lose(ledger, call, err);
 }

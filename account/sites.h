@@ -43,6 +43,21 @@ void sites_clear(struct sites *sites);
  */
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
 
+/* The same, where the last one of its backtrace is it. */
+static inline uint32_t sites_of_again(struct sites *sites, uint8_t class,
+				      const struct event *event)
+{
+	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
+	uint32_t index = id < sites->first_count ? sites->first[id] : 0;
+	struct site *site = &sites->list.items[index];
+
+	if (!index || site->function != event->function || site->resource != event->resource ||
+	    site->class != class)
+		return sites_of(sites, class, event);
+	site->index = event->index;
+	return index;
+}
+
 static inline struct site *sites_at(const struct sites *sites, uint32_t index)
 {
 	return &sites->list.items[index];

@@ -22,7 +22,7 @@ void map_clear(struct map *map)
 }
 
 /* The entry, or the free one where it belongs. */
-static struct map_entry *place(const struct map *map, uint32_t kind, uint64_t key)
+static inline struct map_entry *place(const struct map *map, uint32_t kind, uint64_t key)
 {
 	size_t i = map_home(map, kind, key);
 
@@ -54,7 +54,7 @@ struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 	size_t size = map->entries ? map->mask + 1 : 0;
 	struct map_entry *entry;
 
-	if (map->count + 1 > size / 4 * 3 && !resize(map, size ? size * 2 : ENTRIES_MIN))
+	if (map->count >= size / 2 && !resize(map, size ? size * 2 : ENTRIES_MIN))
 		return NULL;
 	entry = place(map, kind, key);
 	if (entry->value)

@@ -4,7 +4,7 @@
 
 /*
  * A hash map from (kind, key) to a number that is never 0, its entries in place: 16 bytes each, at
- * most three quarters full. Most tables of the analyst number things that are known by an address,
+ * most half of them full. Most tables of the analyst number things that are known by an address,
  * an id or a pair of numbers; kind tells several such tables in one map apart. The seed is random,
  * so that no input can aim at one slot.
  */

@@ -27,6 +27,7 @@ struct leaks {
 	} processes;
 	struct map by_section; /* index + 1 */
 	struct process current;
+	const struct trace_process *of; /* whose that is */
 	uint64_t last_ns; /* of all events */
 	uint64_t min_age_ns, until_ns;
 	struct {
@@ -76,24 +77,24 @@ static int add_process(struct leaks *leaks, uint32_t section, struct error *err)
 }
 
 /* Events of a merged trace come of one process, then of another one. */
-static int find_process(struct leaks *leaks, uint32_t section, struct error *err)
+static int find_process(struct leaks *leaks, const struct trace_process *process,
+			struct error *err)
 {
+	uint32_t section = process->section;
 	int rc = map_get(&leaks->by_section, 0, section) ? 0 : add_process(leaks, section, err);
 
-	if (rc == 0)
-		leaks->current =
-			leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
-	return rc;
+	if (rc)
+		return rc;
+	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
+	leaks->of = process;
+	return 0;
 }
 
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
 {
-	uint32_t section = event->process->section;
-
 	if (event->time_ns > leaks->last_ns)
 		leaks->last_ns = event->time_ns;
-	if ((!leaks->current.ledger || leaks->current.section != section) &&
-	    find_process(leaks, section, err))
+	if (leaks->of != event->process && find_process(leaks, event->process, err))
 		return -ENOMEM;
 	return ledger_event(leaks->current.ledger, event, err);
 }
