@@ -56,7 +56,7 @@ static void put_event(const struct event *event)
 	put_dword(&stream, 0);
 	put_dword(&stream, 0);
 	put_dword(&stream, 0);
-	put_number(&stream, 0x7000, 8);
+	put_number(&stream, 0x7000 + (event->thread ? event->thread - 100 : 0), 8);
 	put_number(&stream, ++stream.calls, 8);
 	put_number(&stream, now, 8);
 	put_number(&stream, now + event->duration, 8);

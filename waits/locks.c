@@ -350,7 +350,7 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 {
 	const struct locks_lock *lock = &locks->locks.items[index];
 	const struct locks_hold *hold =
-		lock->first && event->flags & CALL_FAILED ? &locks->holds.items[lock->first] : NULL;
+		lock->first && event->flags & (CALL_FAILED | CALL_OPEN) ? &locks->holds.items[lock->first] : NULL;
 	struct locks_past best = { 0 };
 	uint64_t longest = 0;
 
@@ -362,7 +362,7 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 			best = lock->past.items[i];
 		}
 	}
-	if (hold) { /* it timed out: whoever has it still */
+	if (hold) { /* it timed out, or waits still: whoever has it */
 		struct locks_past now = { .since_ns = hold->since_ns,
 					  .until_ns = event->leave_ns,
 					  .thread = hold->thread,
@@ -417,12 +417,12 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 	uint64_t ns = event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 	bool may_wait = event->operation == OPERATION_ACQUIRE && event->has_tail;
 	struct locks_past holder = { 0 };
-	struct locks_times more = { .taken = !(event->flags & CALL_FAILED) };
+	struct locks_times more = { .taken = !(event->flags & (CALL_FAILED | CALL_OPEN)),
+				    .refused = (event->flags & CALL_FAILED) != 0 };
 	struct locks_site *stats = stats_of(locks, site);
 
 	if (!stats)
 		return -ENOMEM;
-	more.refused = !more.taken;
 	more.asked = may_wait;
 	if (may_wait)
 		holder = find_holder(locks, lock, way, thread, event);
@@ -438,18 +438,13 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 
 /* ---- calls ---- */
 
-static bool has(const struct function *function, const char *word)
+static enum locks_way name_way(const char *function)
 {
-	return strstr(function->name, word) != NULL;
-}
-
-static enum locks_way name_way(const struct function *function)
-{
-	if (has(function, "rdlock"))
+	if (strstr(function, "rdlock"))
 		return LOCKS_READ;
-	if (has(function, "wrlock"))
+	if (strstr(function, "wrlock"))
 		return LOCKS_WRITE;
-	return has(function, "spin") ? LOCKS_SPIN : LOCKS_MUTEX;
+	return strstr(function, "spin") ? LOCKS_SPIN : LOCKS_MUTEX;
 }
 
 /* By the function's number; without memory by its name each time. */
@@ -460,13 +455,13 @@ static enum locks_way way_of(struct locks *locks, const struct function *functio
 		uint8_t *ways = realloc(locks->ways, count);
 
 		if (!ways)
-			return name_way(function);
+			return name_way(function->name);
 		memset(ways + locks->way_count, 0, count - locks->way_count);
 		locks->ways = ways;
 		locks->way_count = count;
 	}
 	if (!locks->ways[function->id])
-		locks->ways[function->id] = (uint8_t)(name_way(function) + 1);
+		locks->ways[function->id] = (uint8_t)(name_way(function->name) + 1);
 	return locks->ways[function->id] - 1u;
 }
 
@@ -581,6 +576,29 @@ static int refuse(struct locks *locks, const struct event *event)
 	if (!locks->locks.items[lock].born)
 		locks->locks.items[lock].born = site;
 	return add_call(locks, lock, site, way, thread, event);
+}
+
+int locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
+{
+	struct event call = *note;
+	struct locks_hold wanted = { .way = (uint8_t)name_way(hook->name), .count = 1 };
+
+	if (hook->resource != RESOURCE_LOCK || hook->operation != OPERATION_ACQUIRE)
+		return 0;
+	call.operation = hook->operation;
+	call.flags = (uint8_t)((call.flags & ~CALL_FAILED) | CALL_OPEN);
+	wanted.lock = lock_of(locks, call.object);
+	wanted.thread = thread_of(locks, call.thread);
+	wanted.site = sites_of(&locks->sites, wanted.way, &call);
+	if (!wanted.lock || !wanted.thread || !wanted.site ||
+	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call))
+		return -ENOMEM;
+	if (!locks->locks.items[wanted.lock].born)
+		locks->locks.items[wanted.lock].born = wanted.site;
+	/* Its own lock it has already. */
+	if (!locks->wants_order || find_hold(locks, wanted.lock, wanted.thread))
+		return 0;
+	return add_order(locks, &wanted);
 }
 
 /* ---- the end of a lock ---- */

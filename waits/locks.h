@@ -137,6 +137,12 @@ void locks_clear(struct locks *locks);
 /* A call in the order of the stream, of whatever class. Returns 0 or -ENOMEM. */
 int locks_event(struct locks *locks, const struct event *event);
 
+/*
+ * A call for a lock that is under way at the end (~open): a wait that is not over, for whoever has
+ * the lock, and an order of locks that was tried. Others are ignored. Returns 0 or -ENOMEM.
+ */
+int locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
+
 /* The process has no more events: what is held was held until then. Returns 0 or -ENOMEM. */
 int locks_finish(struct locks *locks, uint64_t end_ns);
 

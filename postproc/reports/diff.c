@@ -13,6 +13,8 @@
 #include "naming/paths.h"
 #include "postproc/views/report.h"
 
+#define WAITED_NS 1000000u /* less is no difference */
+
 /* Places with one path, in both runs. */
 struct spot {
 	struct measure_place place; /* its backtrace: of the new run, if it has some */
@@ -20,8 +22,12 @@ struct spot {
 	const struct path_function *path[];
 };
 
+/* What a class amounts to in a run. */
+enum { PEAK, GAINED, HELD, WAITED, TOTALS };
+
 struct diff_state {
 	struct report_run *run;
+	uint64_t totals[LEDGER_CLASSES][TOTALS][2]; /* [0]: now, [1]: then */
 	struct measure *measure;
 	struct paths paths;
 	struct pool pool;
@@ -51,9 +57,32 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	return measure_event(((struct diff_state *)user)->measure, event, err);
 }
 
+static void add_totals(struct diff_state *state, uint32_t class)
+{
+	const struct ledger_sum *sum = ledger_sum(state->run->ledger, class);
+	bool is_replaced = summary_current(state->run->summary)->end == SUMMARY_EXEC;
+	bool has_bytes = ledger_class(state->run->ledger, class)->has_bytes;
+	uint64_t(*totals)[2] = state->totals[class];
+	int run = state->run->is_base;
+
+	if (sum->peak > totals[PEAK][run])
+		totals[PEAK][run] = sum->peak;
+	totals[GAINED][run] += sum->gained;
+	if (!is_replaced)
+		totals[HELD][run] += has_bytes ? sum->bytes : sum->count;
+}
+
 static int process(void *user, struct error *err)
 {
-	return measure_process(((struct diff_state *)user)->measure, err);
+	struct diff_state *state = user;
+	uint32_t lock = ledger_class_of(state->run->ledger, RESOURCE_LOCK);
+	struct locks_times times = { 0 };
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		add_totals(state, i);
+	locks_sum(&state->run->summary->locks, &times);
+	state->totals[lock][WAITED][state->run->is_base] += times.waited_ns;
+	return measure_process(state->measure, err);
 }
 
 /* ---- matching ---- */
@@ -162,6 +191,45 @@ static int put(struct sheet *sheet, const struct measure_place *place)
 	return 0;
 }
 
+/* Peaks and counts vary a little from run to run, times more. */
+static bool differs(int what, const uint64_t *now_then)
+{
+	uint64_t old = now_then[1], new = now_then[0];
+	uint64_t less = old < new ? old : new, more = old < new ? new : old;
+
+	return what == WAITED ? more / 2 > less && more >= WAITED_NS : more - less > more / 10;
+}
+
+static int put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
+{
+	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
+	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
+	const uint64_t *amounts = state->totals[class][what];
+	struct measure_place as = {
+		.has_bytes = facts->has_bytes && (what == PEAK || what == HELD),
+		.has_ns = what == WAITED,
+	};
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row || sheet_text(sheet, CELL(row, totals, class), facts->type) ||
+	    sheet_text(sheet, CELL(row, totals, what), words[what]))
+		return -ENOMEM;
+	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
+	put_amount(CELL(row, totals, old), amounts[1], &as);
+	put_amount(CELL(row, totals, new), amounts[0], &as);
+	return 0;
+}
+
+static int put_totals(struct diff_state *state, struct sheet *sheet)
+{
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		for (int what = 0; what < TOTALS; what++)
+			if (differs(what, state->totals[i][what]) &&
+			    put_total(state, sheet, i, what))
+				return -ENOMEM;
+	return 0;
+}
+
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	static const char *const notes[] = {
@@ -183,7 +251,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		if (is_changed(&state->spots.items[i]->place) &&
 		    put(sheet, &state->spots.items[i]->place))
 			return report_no_memory(err);
-	return 0;
+	return put_totals(state, sheets_begin(sheets, SHEET_totals)) ? report_no_memory(err) : 0;
 }
 
 static void destroy(void *user)
@@ -200,6 +268,7 @@ static void destroy(void *user)
 
 const struct report report_diff = {
 	.wants_ledger = true,
+	.wants_summary = true,
 	.wants_base = true,
 	.takes_by = true,
 	.begin = begin,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places that hold more and more: looked at from step to step of time, what they hold rose and
- * never fell, and did so for at least half of the process's life. What only rises while a program
- * starts is no growth. A step is looked at when the place changes for the first time after it, so
+ * Places that hold more and more: looked at from step to step of time, what they hold rose and did
+ * not fall until it was most, and that took at least half of the process's life. What only rises
+ * while a program starts is no growth; what is given back in the end has grown all the same. A step is looked at when the place changes for the first time after it, so
  * that places which do not change cost nothing.
  */
 #include <errno.h>
@@ -15,11 +15,14 @@
 #define RISES_MIN 4u
 
 struct entry {
-	uint64_t count, bytes; /* now; of the run: of the processes where it grew */
+	uint64_t count, bytes; /* now; of the run: of the processes where it grew, when most */
 	uint64_t at_step;      /* amount at the end of the step before the last one */
 	uint64_t step;	       /* of the last change + 1; 0: none yet */
 	uint64_t rises, falls;
-	uint64_t first_ns, last_ns; /* rise */
+	uint64_t first_ns, last_ns, gained_ns; /* rise; last_ns: before the peak */
+	struct {
+		uint64_t amount, count, bytes, rises, falls;
+	} peak; /* of the ends of steps */
 };
 
 struct growth_state {
@@ -51,6 +54,14 @@ static void look(struct entry *entry)
 	entry->rises += amount > entry->at_step;
 	entry->falls += amount < entry->at_step;
 	entry->at_step = amount;
+	if (amount < entry->peak.amount || !amount)
+		return;
+	entry->last_ns = amount > entry->peak.amount ? entry->gained_ns : entry->last_ns;
+	entry->peak.amount = amount;
+	entry->peak.count = entry->count;
+	entry->peak.bytes = entry->bytes;
+	entry->peak.rises = entry->rises;
+	entry->peak.falls = entry->falls;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -71,7 +82,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		return 0;
 	if (!entry->first_ns)
 		entry->first_ns = move->event->time_ns;
-	entry->last_ns = move->event->time_ns;
+	entry->gained_ns = move->event->time_ns;
 	return 0;
 }
 
@@ -81,12 +92,12 @@ static void merge(void *user, void *of_run, const void *of_process)
 	struct entry process = *(const struct entry *)of_process, *run = of_run;
 
 	look(&process);
-	if (process.falls || process.rises < RISES_MIN ||
+	if (process.peak.falls || process.peak.rises < RISES_MIN ||
 	    process.last_ns - process.first_ns < state->least_ns)
 		return;
-	run->count += process.count;
-	run->bytes += process.bytes;
-	run->rises += process.rises;
+	run->count += process.peak.count;
+	run->bytes += process.peak.bytes;
+	run->rises += process.peak.rises;
 	if (!run->first_ns || process.first_ns < run->first_ns)
 		run->first_ns = process.first_ns;
 	if (process.last_ns > run->last_ns)

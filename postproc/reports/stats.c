@@ -123,10 +123,15 @@ static void add_error(struct stat *stat, uint32_t number)
 	}
 }
 
-/* free(NULL) had nothing to give back, and that is no failure. */
+/* free(NULL) has nothing to give back, and that is no failure; nor does it say an errno. */
 static bool has_failed(const struct event *event)
 {
-	return event->flags & CALL_FAILED && (event->error || event->operation != OPERATION_FREE);
+	const struct hook *hook = event->function->hook;
+	bool frees_memory = event->operation == OPERATION_FREE && hook &&
+			    hook->resource == RESOURCE_MEMORY;
+
+	return event->flags & CALL_FAILED && !frees_memory &&
+	       (event->error || event->operation != OPERATION_FREE);
 }
 
 static void add_call(struct stat *stat, const struct event *event)

@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "postproc/views/sheet.h"
 
-#define CANDIDATES 10 /* times what is shown */
+#define ROWS_READ 4096 /* of a group, the weightiest: the same whatever is shown */
 
 /* A row that others may read the same as. */
 struct reading {
@@ -79,7 +79,7 @@ static int fold_row(struct sheet *sheet, struct table *table, struct sheet_cell 
 }
 
 /* Moves what stays of a group to *to. */
-static int fold_group(struct sheet *sheet, const struct sheet_group *group, size_t top, size_t *to,
+static int fold_group(struct sheet *sheet, const struct sheet_group *group, size_t *to,
 		      sheet_reading *reading, void *user)
 {
 	struct table table;
@@ -88,7 +88,7 @@ static int fold_group(struct sheet *sheet, const struct sheet_group *group, size
 	table_init(&table);
 	for (size_t i = 0; i < group->count && rc >= 0; i++) {
 		struct sheet_cell *row = sheet->rows.items[group->first + i];
-		const char *text = !top || i < top * CANDIDATES ? reading(user, sheet, row) : NULL;
+		const char *text = i < ROWS_READ ? reading(user, sheet, row) : NULL;
 
 		rc = text ? fold_row(sheet, &table, row, text) : 0;
 		if (rc == 0)
@@ -98,13 +98,13 @@ static int fold_group(struct sheet *sheet, const struct sheet_group *group, size
 	return rc < 0 ? rc : 0;
 }
 
-static int fold(struct sheet *sheet, size_t top, sheet_reading *reading, void *user)
+static int fold(struct sheet *sheet, sheet_reading *reading, void *user)
 {
 	size_t to = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < sheet->groups.count && rc == 0; i++)
-		rc = fold_group(sheet, &sheet->groups.items[i], top, &to, reading, user);
+		rc = fold_group(sheet, &sheet->groups.items[i], &to, reading, user);
 	if (rc == 0)
 		sheet->rows.count = to;
 	return rc;
@@ -115,7 +115,7 @@ int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading
 {
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (is_foldable(&sheets->list[i].facts) &&
-		    fold(&sheets->list[i], top, reading, user))
+		    fold(&sheets->list[i], reading, user))
 			return error_set(err, ENOMEM, "no memory for the report");
 	return sheets_finish(sheets, by, top, err);
 }

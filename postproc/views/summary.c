@@ -95,10 +95,38 @@ static int use(struct summary *summary, const struct event *event, struct error 
 
 /* ---- calls ---- */
 
-static int add_thread(struct summary_fold *fold, uint32_t thread, struct error *err)
+/* A thread is heard of: it may have been made by a call that was seen, or will be. */
+static int hear(struct summary_fold *fold, uint64_t handle)
 {
-	fold->thread_cache[thread % FOLD_THREAD_CACHE] = thread;
-	return map_set(&fold->threads, 0, thread, 1) ? summary_no_memory(err) : 0;
+	bool is_made = map_get(&fold->threads, OF_SILENT, handle) != 0;
+
+	fold->thread_count++;
+	if (!is_made)
+		return map_set(&fold->threads, OF_EARLY, handle, 1);
+	fold->silent--;
+	return map_set(&fold->threads, OF_SILENT, handle, 0);
+}
+
+/* A thread was made; until it calls something, nobody hears of it. */
+static int make_thread(struct summary_fold *fold, uint64_t handle)
+{
+	if (map_get(&fold->threads, OF_EARLY, handle))
+		return map_set(&fold->threads, OF_EARLY, handle, 0);
+	fold->silent++;
+	return map_set(&fold->threads, OF_SILENT, handle, 1);
+}
+
+static int add_thread(struct summary_fold *fold, const struct event *event, struct error *err)
+{
+	fold->thread_cache[event->thread % FOLD_THREAD_CACHE] = event->thread;
+	if (event->pthread && map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread))
+		return summary_no_memory(err);
+	if (map_get(&fold->threads, OF_THREAD, event->thread))
+		return 0;
+	return map_set(&fold->threads, OF_THREAD, event->thread, FOLD_HEARD) ||
+			       hear(fold, event->pthread)
+		       ? summary_no_memory(err)
+		       : 0;
 }
 
 /* What the process is about to become: said by the first half of an exec, before it happens. */
@@ -136,8 +164,11 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	note_start(process, event);
 	if (event->has_tail &&
 	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread &&
-	    add_thread(fold, event->thread, err))
+	    add_thread(fold, event, err))
 		return -ENOMEM;
+	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
+	    event->pthread && !event->part && make_thread(fold, event->object))
+		return summary_no_memory(err);
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD))
 		return note_exec(summary, event, err);
@@ -244,7 +275,9 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 		.index = event->index,
 		.backtrace = event->backtrace,
 	};
-	return open->function ? 0 : summary_no_memory(err);
+	if (!open->function || (hook && locks_open(&summary->locks, event, hook)))
+		return summary_no_memory(err);
+	return 0;
 }
 
 static void end_pause(struct summary_process *process, uint64_t now_ns)
@@ -328,6 +361,10 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 	note_start(&summary->fold->process, event);
 	if (!strcmp(name, "~process"))
 		return note_process(summary, event, err);
+	else if (!strcmp(name, "~thread-end"))
+		return map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED)
+			       ? summary_no_memory(err)
+			       : 0;
 	else if (!strcmp(name, "~lost"))
 		return note_lost(summary, event, err);
 	else if (!strcmp(name, "~open"))

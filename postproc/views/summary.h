@@ -88,7 +88,9 @@ struct summary_blocked {
 	bool has_holder;
 	uint32_t holder; /* thread */
 	const struct atlas_backtrace *holder_backtrace;
-	bool is_deadlock; /* the holder waits, in the end, for this thread */
+	bool has_ended_holder; /* nobody will give it back */
+	uint32_t joined;       /* the thread that is to be joined; 0: none, or not known */
+	bool is_deadlock;      /* the holder, or that thread, waits in the end for this thread */
 };
 
 enum summary_end {

@@ -23,13 +23,25 @@ struct fold_open {
 	const struct backtrace *backtrace;
 };
 
+/* What numbers in the map of threads are of. */
+enum fold_of {
+	OF_THREAD, /* by kernel's id: enum fold_life */
+	OF_HANDLE, /* the thread with that pthread_t: kernel's id */
+	OF_SILENT, /* by pthread_t: made, not heard of */
+	OF_EARLY,  /* by pthread_t: heard of before the call that made it was back */
+};
+
+enum fold_life { FOLD_HEARD = 1, FOLD_ENDED };
+
 struct summary_fold {
 	struct summary_process process;
 	bool is_begun;
 	char *path; /* of the trace */
 	struct sites sites; /* of waits */
 	struct waits waits;
-	struct map threads; /* by kernel's id */
+	struct map threads; /* see enum fold_of */
+	uint64_t thread_count; /* that were heard of */
+	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	struct {
 		struct fold_open *items;

@@ -6,9 +6,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "naming/shorten.h"
 #include "postproc/views/report.h"
 
 #define FRAMES_LOOKED_AT 64
+#define FUNCTION_MAX	 256
 
 static const struct {
 	enum suppress_kind kind;
@@ -78,9 +80,23 @@ static bool is_one_of(const char *words, const char *module)
 	return false;
 }
 
+/* By its own name or, within a library, by the one that programs call: setlocale, __GI_setlocale. */
+static bool matches_function(const char *pattern, const char *function)
+{
+	char name[FUNCTION_MAX];
+
+	if (suppress_matches(pattern, function))
+		return true;
+	if (*function != '_' || strlen(function) >= sizeof(name))
+		return false;
+	strcpy(name, function);
+	shorten_public(name);
+	return suppress_matches(pattern, name);
+}
+
 static bool matches_symbol(const char *pattern, const struct naming_symbol *symbol)
 {
-	return (symbol->function && suppress_matches(pattern, symbol->function)) ||
+	return (symbol->function && matches_function(pattern, symbol->function)) ||
 	       (symbol->file && suppress_matches(pattern, symbol->file)) ||
 	       (symbol->module && suppress_matches(pattern, symbol->module));
 }

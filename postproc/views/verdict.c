@@ -240,12 +240,23 @@ static const struct ledger_item *holder_of(struct summary *summary, const struct
 		       : NULL;
 }
 
-/* The lock that a thread waits for at the end, or NULL. */
+/* The thread that a call waits for: whoever has the lock, or is to be joined. 0: not known. */
+static uint32_t blocker_of(struct summary *summary, const struct fold_open *open)
+{
+	const struct ledger_item *holder = holder_of(summary, open);
+
+	if (open->resource == RESOURCE_THREAD)
+		return map_get(&summary->fold->threads, OF_HANDLE, open->object);
+	return holder ? ledger_thread(summary->ledger, holder->thread) : 0;
+}
+
+/* What a thread waits for at the end, or NULL. */
 static const struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
 		if (fold->open.items[i].thread == thread &&
-		    fold->open.items[i].resource == RESOURCE_LOCK)
+		    (fold->open.items[i].resource == RESOURCE_LOCK ||
+		     fold->open.items[i].resource == RESOURCE_THREAD))
 			return &fold->open.items[i];
 	return NULL;
 }
@@ -256,10 +267,9 @@ static bool is_deadlock(struct summary *summary, const struct fold_open *first)
 	const struct fold_open *open = first;
 
 	for (size_t i = 0; i <= summary->fold->open.count; i++) {
-		const struct ledger_item *holder = holder_of(summary, open);
-		uint32_t thread = holder ? ledger_thread(summary->ledger, holder->thread) : 0;
+		uint32_t thread = blocker_of(summary, open);
 
-		if (!holder)
+		if (!thread)
 			return false;
 		if (thread == first->thread)
 			return true;
@@ -291,6 +301,10 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 		.holder = holder ? ledger_thread(summary->ledger, holder->thread) : 0,
 		.is_deadlock = is_deadlock(summary, open),
 	};
+	if (open->resource == RESOURCE_THREAD)
+		blocked->joined = blocker_of(summary, open);
+	blocked->has_ended_holder =
+		holder && map_get(&summary->fold->threads, OF_THREAD, blocked->holder) == FOLD_ENDED;
 	summary->deadlocked += blocked->is_deadlock;
 	if (!blocked->backtrace)
 		return -ENOMEM;
@@ -335,6 +349,7 @@ static void clear_fold(struct summary *summary)
 	ledger_clear(summary->ledger);
 	locks_clear(&summary->locks);
 	map_clear(&fold->threads);
+	fold->thread_count = fold->silent = 0;
 	sites_clear(&fold->sites);
 	waits_free(&fold->waits);
 	waits_init(&fold->waits);
@@ -373,7 +388,7 @@ static int keep_process(struct summary *summary)
 	process->path = fold->path;
 	if (process->allocator && calls_malloc(ledger_sites(summary->ledger)))
 		process->allocator = NULL;
-	process->threads = (uint32_t)fold->threads.count;
+	process->threads = (uint32_t)(fold->thread_count + fold->silent);
 	process->inherited = ledger_inherited(summary->ledger);
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
 	summary->events += process->events;

@@ -227,6 +227,24 @@ static void print_selection(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8, 4);
 }
 
+/* Before the first number, since none has what could not be read. */
+static void print_damage(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t damaged = 0;
+	struct line line;
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		damaged += summary->processes.items[i].is_damaged;
+	if (!damaged)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "DAMAGED  a part of %s could not be read, and is in no number here",
+		 summary->processes.count > 1 ? "the traces" : "the trace");
+	screen_wrap(&overview->screen, &line, 9, 2);
+}
+
 static void print_nothing(struct overview *overview)
 {
 	struct line line;
@@ -424,6 +442,7 @@ static void compose(struct overview *overview)
 
 	print_verdict(overview);
 	print_selection(overview);
+	print_damage(overview);
 	if (!overview->summary->events)
 		print_nothing(overview);
 	if (overview->summary->deadlocked)

@@ -9,7 +9,7 @@
 #define AMOUNT_WIDTH_MAX 34
 
 #define SITES_MAX      10
-#define CANDIDATES_MAX 40
+#define CANDIDATES_MAX 512 /* all but of the largest programs: lines that read the same are one */
 
 /* A line of the list: a site, or several that would read the same. */
 struct entry {

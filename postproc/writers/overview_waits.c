@@ -113,14 +113,21 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 {
 	struct line line;
 
-	if (!blocked->has_holder)
-		return;
 	line_begin(&line);
 	line_to(&line, 6);
+	if (blocked->joined) {
+		line_add(&line, blocked->joined == blocked->thread ? "which is itself"
+								    : "which is thread %" PRIu32,
+			 blocked->joined);
+		screen_wrap(&overview->screen, &line, 8, 2);
+	}
+	if (!blocked->has_holder)
+		return;
 	if (blocked->holder == blocked->thread)
 		line_add(&line, "held by itself: taken at ");
 	else
-		line_add(&line, "held by thread %" PRIu32 ": taken at ", blocked->holder);
+		line_add(&line, "held by thread %" PRIu32 "%s: taken at ", blocked->holder,
+			 blocked->has_ended_holder ? ", which has ended" : "");
 	overview_frames(overview, &line, 8, 2, blocked->holder_backtrace, "");
 	screen_wrap(&overview->screen, &line, 8, 2);
 }

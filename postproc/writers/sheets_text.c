@@ -326,8 +326,29 @@ static void print_next(const struct sheets_job *job)
 	out_char(job->out, '\n');
 }
 
+/* What stands in the part that could not be read is in no number: said before the first of them. */
+static void print_damage(const struct sheets_job *job)
+{
+	struct report_gaps gaps;
+	struct line text;
+
+	report_find_gaps(job->run, &gaps);
+	if (!gaps.damaged || !job->count)
+		return;
+	line_begin(&text);
+	line_add(&text, "a part of %s could not be read, and is in no number here: what was "
+			"gained or given back there is not known",
+		 gaps.traces > 1 ? "the traces" : "the trace");
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "DAMAGED:");
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen("DAMAGED:"), text.text);
+	out_char(job->out, '\n');
+}
+
 void sheets_print_text(const struct sheets_job *job)
 {
+	print_damage(job);
 	for (unsigned i = 0; i < job->sheets->count; i++) {
 		if (i)
 			out_char(job->out, '\n');

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ends that are told wrongly with ease: endings WAY. Where threads are stuck, it kills itself.
+ *
+ *   joined    two threads join each other
+ *   orphan    a thread ends with a lock that another one waits for
+ *   crossed   two threads take two locks in either order, and meet
+ *   silent    three threads that call nothing, one of them joined
+ *   cache     a block at a time for 200 ms, all given back in the end
+ *   frees     free(NULL) after a call that failed
+ *   unrolled  64 places that a reader cannot tell apart
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static pthread_t threads[3];
+
+static void *join_other(void *argument)
+{
+	pthread_barrier_wait(&both);
+	pthread_join(threads[argument == NULL], NULL);
+	return NULL;
+}
+
+static void *keep_lock(void *argument)
+{
+	pthread_mutex_lock(&first);
+	return argument;
+}
+
+static void *want_lock(void *argument)
+{
+	pthread_mutex_lock(&first);
+	return argument;
+}
+
+static void *take_both(void *argument)
+{
+	pthread_mutex_lock(argument ? &first : &second);
+	pthread_barrier_wait(&both);
+	pthread_mutex_lock(argument ? &second : &first);
+	return NULL;
+}
+
+static volatile int is_over;
+
+static void *call_nothing(void *argument)
+{
+	while (argument && !is_over)
+		;
+	return NULL;
+}
+
+static void be_stuck(void)
+{
+	usleep(1200000);
+	kill(getpid(), SIGKILL);
+}
+
+static void pair(void *(*body)(void *))
+{
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&threads[0], NULL, body, NULL);
+	pthread_create(&threads[1], NULL, body, &both);
+	be_stuck();
+}
+
+static void orphan(void)
+{
+	pthread_create(&threads[0], NULL, keep_lock, NULL);
+	usleep(100000);
+	pthread_create(&threads[1], NULL, want_lock, NULL);
+	be_stuck();
+}
+
+static void silent(void)
+{
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, call_nothing, i ? &both : NULL);
+	pthread_join(threads[0], NULL);
+	is_over = 1;
+}
+
+static void cache(void)
+{
+	static void *blocks[100];
+
+	for (int i = 0; i < 100; i++) {
+		blocks[i] = malloc(10000);
+		usleep(2000);
+	}
+	for (int i = 0; i < 100; i++)
+		free(blocks[i]);
+}
+
+static void frees(void)
+{
+	int fd = open("/nonexistent/file", O_RDONLY);
+
+	for (int i = 0; fd < 0 && i < 5; i++)
+		free(NULL);
+}
+
+#define FOUR(x)	   x x x x
+#define SIXTYFOUR(x) FOUR(FOUR(FOUR(x)))
+
+static void *volatile kept;
+
+static void unrolled(void)
+{
+	SIXTYFOUR(kept = malloc(100);)
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(way, "joined"))
+		pair(join_other);
+	else if (!strcmp(way, "orphan"))
+		orphan();
+	else if (!strcmp(way, "crossed"))
+		pair(take_both);
+	else if (!strcmp(way, "silent"))
+		silent();
+	else if (!strcmp(way, "cache"))
+		cache();
+	else if (!strcmp(way, "unrolled"))
+		unrolled();
+	else if (!strcmp(way, "frees"))
+		frees();
+	return 0;
+}
