@@ -225,11 +225,14 @@ size_t naming_look_up(struct naming *naming, const struct atlas_backtrace *backt
 	uint32_t most = backtrace ? backtrace->count : 0, looked = 0;
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < most && i < max; i++)
-		expect(naming, backtrace->frames[i]);
 	for (; looked < most && count < max; looked++) {
-		const struct naming_found *found = find(naming, backtrace->frames[looked]);
+		const struct naming_found *found = recall(naming, backtrace->frames[looked]);
 
+		/* The first one that is new takes those behind it along. */
+		for (uint32_t i = looked; !found && i < most && i < max; i++)
+			expect(naming, backtrace->frames[i]);
+		if (!found)
+			found = find(naming, backtrace->frames[looked]);
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = found->frames[i];
 	}
@@ -256,8 +259,10 @@ size_t naming_symbols(struct naming *naming, const struct atlas_backtrace *backt
 		symbols[i] = frames[i].symbol;
 		symbols[i].is_start = i >= end;
 	}
-	if (main < count)
+	if (main < count) {
 		symbols[main].function = "main";
+		symbols[main].id = 0;
+	}
 	return count;
 }
 

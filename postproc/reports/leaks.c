@@ -169,11 +169,22 @@ static bool is_left_out(struct leaks_state *state, uint32_t index, const struct 
 	return true;
 }
 
+/* All places are matched, so their names are looked up together. */
+static void expect_names(struct leaks_state *state)
+{
+	const struct tallies *tallies = &state->run->summary->tallies;
+
+	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++)
+		if (tally_of_place(state->tally, i))
+			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
+}
+
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct leaks_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
+	expect_names(state);
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 

@@ -2,6 +2,7 @@
 #include "postproc/views/suppress.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -101,37 +102,106 @@ static bool matches_symbol(const char *pattern, const struct naming_symbol *symb
 	       (symbol->module && suppress_matches(pattern, symbol->module));
 }
 
-static bool matches(const struct suppress_pattern *pattern, const struct naming_symbol *symbols,
-		    size_t count)
+static bool says(const struct suppress_pattern *pattern, const struct naming_symbol *symbol)
 {
-	size_t matched = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (pattern->kind == SUPPRESS_ANY && matches_symbol(pattern->text, &symbols[i]))
-			return true;
-		matched += pattern->kind != SUPPRESS_ANY &&
-			   is_one_of(pattern->text, symbols[i].module);
-		if (pattern->kind == SUPPRESS_INNERMOST)
-			break;
-	}
 	if (pattern->kind == SUPPRESS_ANY)
-		return false;
-	return matched && (pattern->kind == SUPPRESS_INNERMOST || matched == count);
+		return matches_symbol(pattern->text, symbol);
+	return is_one_of(pattern->text, symbol->module);
+}
+
+static void set_bit(uint64_t *bits, size_t number)
+{
+	bits[number / 64] |= UINT64_C(1) << number % 64;
+}
+
+static bool has_bit(const uint64_t *bits, size_t number)
+{
+	return bits[number / 64] >> number % 64 & 1;
+}
+
+/* Room for the verdict on a symbol: NULL without memory. */
+static uint64_t *place_of(struct suppress *suppress, uint32_t id)
+{
+	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
+	uint64_t *grown = suppress->verdicts;
+
+	if (id < symbols)
+		return grown + id * words;
+	while (symbols <= id)
+		symbols = symbols ? 2 * symbols : 1024;
+	grown = realloc(grown, symbols * words * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	memset(grown + suppress->symbols * words, 0,
+	       (symbols - suppress->symbols) * words * sizeof(*grown));
+	suppress->verdicts = grown;
+	suppress->symbols = symbols;
+	suppress->words = words;
+	return grown + id * words;
+}
+
+/*
+ * Each pattern is asked about each symbol once, however many backtraces it stands in. id 0, of a
+ * symbol that is known from its backtrace alone, is judged each time.
+ */
+static const uint64_t *judge(struct suppress *suppress, const struct naming_symbol *symbol)
+{
+	size_t count = suppress->patterns.count;
+	uint64_t *verdict = place_of(suppress, symbol->id);
+
+	if (!verdict || (symbol->id && has_bit(verdict, count)))
+		return verdict;
+	memset(verdict, 0, suppress->words * sizeof(*verdict));
+	for (size_t i = 0; i < count; i++)
+		if (says(&suppress->patterns.items[i], symbol))
+			set_bit(verdict, i);
+	set_bit(verdict, count);
+	return verdict;
+}
+
+/* What the patterns say of a whole backtrace; bits as of a verdict, 64 of them at a time. */
+struct suppress_sum {
+	uint64_t first, any, all;
+};
+
+static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
+{
+	for (size_t i = 0; i < suppress->patterns.count; i++) {
+		struct suppress_pattern *pattern = &suppress->patterns.items[i];
+		const struct suppress_sum *sum = &sums[i / 64];
+		uint64_t bits = pattern->kind == SUPPRESS_ANY	      ? sum->any
+				: pattern->kind == SUPPRESS_INNERMOST ? sum->first
+								      : sum->all;
+
+		if (bits >> i % 64 & 1)
+			return pattern;
+	}
+	return NULL;
 }
 
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct atlas_backtrace *backtrace)
 {
 	struct naming_symbol symbols[FRAMES_LOOKED_AT];
-	size_t count;
+	cleanup_free struct suppress_sum *sums = NULL;
+	size_t count, words = suppress->patterns.count / 64 + 1;
 
 	if (!suppress->patterns.count || !naming)
 		return NULL;
+	sums = calloc(words, sizeof(*sums));
 	count = naming_symbols(naming, backtrace, symbols, FRAMES_LOOKED_AT);
-	for (size_t i = 0; i < suppress->patterns.count; i++)
-		if (matches(&suppress->patterns.items[i], symbols, count))
-			return &suppress->patterns.items[i];
-	return NULL;
+	for (size_t i = 0; sums && i < count; i++) {
+		const uint64_t *verdict = judge(suppress, &symbols[i]);
+
+		for (size_t word = 0; verdict && word < words; word++) {
+			struct suppress_sum *sum = &sums[word];
+
+			sum->first = i ? sum->first : verdict[word];
+			sum->any |= verdict[word];
+			sum->all = i ? sum->all & verdict[word] : verdict[word];
+		}
+	}
+	return sums ? choose(suppress, sums) : NULL;
 }
 
 /* ---- patterns ---- */
@@ -212,5 +282,6 @@ void suppress_free(struct suppress *suppress)
 {
 	pool_free(&suppress->pool);
 	free(suppress->patterns.items);
+	free(suppress->verdicts);
 	*suppress = (struct suppress){ 0 };
 }

@@ -35,6 +35,10 @@ struct suppress {
 		struct suppress_pattern *items;
 		size_t count, capacity;
 	} patterns;
+	/* Which patterns say something of a symbol, by its id: a bit for each, and one: it is
+	 * known. */
+	uint64_t *verdicts;
+	size_t symbols, words; /* that there is room for; of each */
 };
 
 /*

@@ -89,6 +89,8 @@ static void flow_words(struct flow *flow, const char *text)
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		/* A sentence that is cut in the middle says nothing. */
+		flow->lines = 0;
 		if (!flow_piece(flow, " ", word))
 			break;
 	}

@@ -16,7 +16,7 @@
 #include "postproc/writers/sheets.h"
 
 #define COLUMNS_MAX 32
-#define CELL_MAX    512
+#define CELL_MAX    1024
 #define INDENT	    2u
 #define GAP	    2u
 
