@@ -48,8 +48,8 @@ EXPORT pid_t fork(void)
 {
 	pid_t pid;
 
-	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real.fork(), 0))
-	pid = life_child_of(real.fork(), 1);
+	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real.fork(), NULL))
+	pid = life_child_of(real.fork(), &call);
 	if (!pid)
 		return pid;
 	call_returned(&call);
@@ -60,8 +60,8 @@ EXPORT pid_t _Fork(void)
 {
 	pid_t pid;
 
-	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real._Fork(), 0))
-	pid = life_child_of(real._Fork(), 1);
+	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real._Fork(), NULL))
+	pid = life_child_of(real._Fork(), &call);
 	if (!pid)
 		return pid;
 	call_returned(&call);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "attach.h"
+#include "call.h"
 #include "clock.h"
 #include "facts.h"
 #include "gate.h"
@@ -230,7 +231,7 @@ static bool start(int argc, char **argv, char **environment)
 	register_barrier();
 	if (!memory_begin(&(struct memory_image){ .name = name }))
 		return false;
-	if (!thread_attach(sys_gettid() == life.pid ? &stack : NULL, NULL))
+	if (!thread_attach(thread_id() == life.pid ? &stack : NULL, NULL))
 		return false;
 	facts_tell_process(argc, argv);
 	arm();
@@ -328,26 +329,27 @@ static int32_t own_pid(void)
 	return ring_is_quiet() ? thread_id() : sys_getpid();
 }
 
-/* Whether a thread of the parent's was in the middle of something that the child goes on with. */
-static const struct thread *busy_thread(uint32_t calls)
+/* The parent's thread if it was in the middle of something that the child goes on with. */
+static const struct thread *busy_thread(const struct call *call)
 {
 	struct thread *thread = thread_self;
 
-	return thread && thread_is_busy(thread, calls) ? thread : NULL;
+	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
+											 : NULL;
 }
 
-int life_child_of(int pid, uint32_t calls)
+int life_child_of(int pid, const struct call *call)
 {
 	/* a handler of pthread_atfork() may have come first */
 	if (!pid && life.board && !*life.fork_mark)
-		memory_forsake(busy_thread(calls));
+		memory_forsake(busy_thread(call));
 	return pid;
 }
 
 void life_forked(void)
 {
 	/* a child that no hook has seen being made */
-	memory_forsake(busy_thread(0));
+	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();
 	*life.fork_mark = 1;

@@ -57,11 +57,13 @@ void life_silence(void);
  */
 void life_seal(bool on);
 
+struct call;
+
 /*
- * In the child of a fork, before anything else runs there: its parent's memory is gone. calls: so
- * many of the thread's open calls are the fork itself. Returns pid, which is not 0 in the parent.
+ * In the child of a fork, before anything else runs there: its parent's memory is gone. call: the
+ * fork, NULL if it is not recorded. Returns pid, which is not 0 in the parent.
  */
-int life_child_of(int pid, uint32_t calls);
+int life_child_of(int pid, const struct call *call);
 
 /* We are a new process: whatever call made it. Gives it memory of its own, and a new mark. */
 void life_forked(void);

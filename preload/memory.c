@@ -539,31 +539,24 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 	       (const char *)thread < chunk->blocks.first + chunk->blocks.count * BLOCK_SIZE;
 }
 
-static void put_nothing(char *at, uint64_t size, int protection)
+/*
+ * Empty memory of the child's own: what a handler interrupted goes on there without effect. It may
+ * have been about to write, whatever can be seen of it.
+ */
+static void put_empty(char *at, uint64_t size)
 {
-	sys_mmap(at, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-		 0);
-}
-
-/* What is under way goes on over empty memory of the child's own. */
-static void empty_chunk(const struct chunk *chunk)
-{
-	int both = PROT_READ | PROT_WRITE;
-
-	if (chunk->map) {
-		put_nothing(chunk->map, chunk->layout.spares, both);
-		return;
-	}
-	put_nothing(chunk->slot_base, ARENA_SLOT_SIZE, both);
-	put_nothing(chunk->rings, ARENA_RING_LEAST, both);
+	sys_mmap(at, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static void leave_chunk(const struct chunk *chunk)
 {
-	if (chunk->map && chunk->map == family.map)
-		put_nothing(chunk->map, chunk->layout.spares, PROT_NONE);
-	else if (chunk->map)
-		sys_munmap(chunk->map, chunk->layout.size);
+	if (chunk->map) {
+		put_empty(chunk->map, chunk->layout.spares);
+		return;
+	}
+	put_empty(chunk->slot_base, ARENA_SLOT_SIZE);
+	put_empty(chunk->rings, ARENA_RING_LEAST);
 }
 
 void memory_forsake(const struct thread *thread)
@@ -578,12 +571,17 @@ void memory_forsake(const struct thread *thread)
 
 		if (!chunk->is_ready)
 			continue;
-		if (has_block(chunk, thread)) {
-			empty_chunk(chunk);
-			is_vacant &= chunk->map != family.map && chunk->map;
+		if (ring_is_quiet()) {
+			/* it stays: not even this may be asked for */
+			is_vacant = false;
+			if (!has_block(chunk, thread))
+				keep_blocks(&chunk->blocks);
 		} else {
 			leave_chunk(chunk);
-			keep_blocks(&chunk->blocks);
+			if (has_block(chunk, thread))
+				is_vacant &= chunk->map && chunk->map != family.map;
+			else
+				keep_blocks(&chunk->blocks);
 		}
 		chunk->is_ready = 0;
 	}

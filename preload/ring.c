@@ -15,19 +15,17 @@
 /* Heartbeat of the collector when a producer last gave up on it, and 0 while nobody has. */
 static uint64_t stalled_beat;
 
-static bool is_quiet;
-
 #define WAITS_MOST  20 /* times the user's patience: so long waits nobody for room */
 #define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
 {
-	__atomic_store_n(&is_quiet, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&sys_is_quiet, true, __ATOMIC_RELAXED);
 }
 
 bool ring_is_quiet(void)
 {
-	return __atomic_load_n(&is_quiet, __ATOMIC_RELAXED);
+	return __atomic_load_n(&sys_is_quiet, __ATOMIC_RELAXED);
 }
 
 void ring_lose(struct thread *thread, enum loss reason)

@@ -190,14 +190,18 @@ static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old
 
 /* Memory. */
 
+/* Set once no system call of ours may be made any more (ring_be_quiet()). */
+extern bool sys_is_quiet __attribute__((visibility("hidden")));
+bool sys_is_quiet __attribute__((weak));
+
 /*
- * Whether the 8 bytes at address can be read. Needs no descriptor and changes nothing: the kernel
+ * Whether the 8 bytes at address can be read; no where nothing may be asked. Needs no descriptor and changes nothing: the kernel
  * copies the set before it refuses the unknown way to combine it (EINVAL, not EFAULT). Abseil's
  * AddressIsReadable() lives by it.
  */
 static inline bool sys_is_readable(const void *address)
 {
-	return sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
+	return !sys_is_quiet && sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
 }
 
 /* Returns the address, or an error for sys_error(). */

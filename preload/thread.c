@@ -28,6 +28,7 @@ uint32_t thread_modules_told;
 
 static struct birth births[BIRTHS];
 
+static bool is_forgotten;   /* this is a fork's child, and its thread has not attached */
 static uint32_t ended;	    /* threads that have given their slots up */
 static uint32_t crowded_at; /* ended when no slot was found, and 1; 0: the last one found one */
 
@@ -92,17 +93,15 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's number of the thread. Where no system call may be made, a lock tells it: libc knows
- * the number, and writes it into what it locks.
+ * The kernel's number of the thread, without asking the kernel, who may be forbidden to be asked:
+ * libc knows it, and writes it into what it locks. But not that of a thread that libc has not made.
  */
 int32_t thread_id(void)
 {
 	pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-	if (!ring_is_quiet())
-		return sys_gettid();
 	real.pthread_mutex_lock(&lock);
-	return lock.__data.__owner;
+	return lock.__data.__owner > 0 ? lock.__data.__owner : sys_gettid();
 }
 
 /* Shows the collector whose the slot is. */
@@ -126,7 +125,9 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 
 	if (is_crowded())
 		return NULL;
-	tid = thread_id();
+	/* a child's only thread has its number, also if libc was not told of it */
+	tid = is_forgotten ? life.pid : thread_id();
+	is_forgotten = false;
 	thread = memory_take(tid, &fresh);
 	__atomic_store_n(&crowded_at, thread ? 0 : ended_before + 1, __ATOMIC_RELAXED);
 	if (!thread)
@@ -254,5 +255,6 @@ struct stack_bounds thread_main_stack(void)
 void thread_forget(void)
 {
 	thread_self = NULL;
+	is_forgotten = true;
 	thread_modules_told = 0;
 }

@@ -117,10 +117,14 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 	thread->slot->open_count = count;
 }
 
-/* Whether it is in the middle of anything but so many calls. */
-static inline bool thread_is_busy(const struct thread *thread, uint32_t calls)
+/*
+ * Whether it is in the middle of anything but a call of its own (is_calling), which owns the floor
+ * or does not.
+ */
+static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_floor)
 {
-	return thread->busy.frame || thread->unheaded || thread->open_count > calls;
+	return thread->busy.frame || thread->unheaded || thread->open_count > is_calling ||
+	       (thread->floor && !owns_floor);
 }
 
 #endif

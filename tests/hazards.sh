@@ -10,7 +10,7 @@
 
 hosts=./tests/hosts
 limit=20 # seconds for one run
-ulimit -c 0
+ulimit -Sc 0
 
 # todo CAUSE COMMAND...: as the command; where its verdicts are bad, that is known, for this cause
 todo()
