@@ -4,6 +4,7 @@
 #include "facts.h"
 #include "maps.h"
 #include "names.h"
+#include "proof.h"
 #include "real.h"
 #include "remote.h"
 #include "ring.h"
@@ -377,31 +378,61 @@ struct arguments_size {
 	uint32_t numbers, text;
 };
 
-static const char *text_of(bool is_readable, const struct call_argument *argument)
+/*
+ * Whether the texts of an event have been read already, by the kernel or libc: those of a call that
+ * succeeded; and of one that looked for the one name it was given. Otherwise nobody knows: EINVAL
+ * comes before any of them, and where there are two the first may have been enough.
+ */
+static bool has_read_texts(const struct call *call, const struct call_event *event)
 {
-	/* The kernel could not read it, so we do not try. */
-	return argument->text && is_readable ? argument->text : "";
+	unsigned int texts = 0;
+
+	if (event->moment == MOMENT_HALF)
+		return false;
+	if (!event->failed)
+		return true;
+	for (const struct call_argument *at = event->arguments; at && at->kind; at++)
+		texts += at->kind == ARGUMENT_TEXT;
+	return texts == 1 && (call->error == ENOENT || call->error == EEXIST ||
+			      call->error == ENOTDIR || call->error == EACCES);
 }
 
-static struct arguments_size measure(bool is_readable, const struct call_argument *argument)
+static const char *text_of(const struct call *call, bool is_proven,
+			   const struct call_argument *argument)
+{
+	if (!is_proven)
+		return proof_text(call, argument->text);
+	return argument->text ? argument->text : "";
+}
+
+/* No more than fits a record is looked at. */
+static uint32_t text_size(const char *text)
+{
+	uint32_t size = 0;
+
+	while (size < ARENA_TEXT_MAX - 1 && text[size])
+		size++;
+	return size + 1;
+}
+
+static struct arguments_size measure(const struct call *call, bool is_proven,
+				     const struct call_argument *argument)
 {
 	struct arguments_size size = { 0, 0 };
 
 	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
-		if (argument->kind == ARGUMENT_TEXT) {
-			size_t length = plain_length(text_of(is_readable, argument)) + 1;
-
-			size.text += length < ARENA_TEXT_MAX ? (uint32_t)length : ARENA_TEXT_MAX;
-		} else {
+		if (argument->kind == ARGUMENT_TEXT)
+			size.text += text_size(text_of(call, is_proven, argument));
+		else
 			size.numbers += argument->kind == ARGUMENT_TIME ? 2 : 1;
-		}
 	}
 	return size;
 }
 
 /* Writes the numbers, then the texts. Texts may have changed since they were measured. */
-static void write_arguments(bool is_readable, const struct call_argument *argument,
-			    uint64_t *number, struct arguments_size size)
+static void write_arguments(const struct call *call, bool is_proven,
+			    const struct call_argument *argument, uint64_t *number,
+			    struct arguments_size size)
 {
 	char *text = (char *)(number + size.numbers), *end = text + size.text;
 
@@ -410,10 +441,12 @@ static void write_arguments(bool is_readable, const struct call_argument *argume
 			size_t room = (size_t)(end - text);
 
 			if (room)
-				text += plain_copy(text, text_of(is_readable, argument),
+				text += plain_copy(text, text_of(call, is_proven, argument),
 						   room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
-			bool known = argument->time && is_readable;
+			/* Who need not wait does not look at it. */
+			bool known = argument->time &&
+				     proof_of(call, argument->time, sizeof(*argument->time));
 
 			*number++ = known ? (uint64_t)argument->time->tv_sec : 0;
 			*number++ = known ? (uint64_t)argument->time->tv_nsec : 0;
@@ -496,9 +529,8 @@ static bool write_record(const struct call *call, const struct call_event *event
 {
 	struct thread *thread = call->thread;
 	bool aside = change->flags & RECORD_ASIDE;
-	/* errno of a call that succeeded is an older one. */
-	bool is_readable = !event->failed || call->error != EFAULT;
-	struct arguments_size size = measure(is_readable, event->arguments);
+	bool is_proven = !event->arguments || has_read_texts(call, event);
+	struct arguments_size size = measure(call, is_proven, event->arguments);
 	uint32_t arguments = (size.numbers * 8 + size.text + 7) & ~7u;
 	struct record_call *record = (struct record_call *)ring_reserve(
 		thread, RECORD_CALL, (uint32_t)sizeof(*record) + arguments + change->fresh * 8);
@@ -517,7 +549,7 @@ static bool write_record(const struct call *call, const struct call_event *event
 	record->numbers = (uint8_t)size.numbers;
 	record->text = (uint16_t)size.text;
 	at = (uint64_t *)(record + 1);
-	write_arguments(is_readable, event->arguments, at, size);
+	write_arguments(call, is_proven, event->arguments, at, size);
 	at += arguments / 8;
 	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);

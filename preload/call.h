@@ -45,7 +45,7 @@ struct call {
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	const char *text; /* looked at only if the call did not fail with EFAULT */
+	const char *text; /* looked at only if it was read already, or can be (proof.h) */
 	const struct timespec *time;
 };
 

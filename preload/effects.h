@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "proof.h"
 #include "stub.h"
 
 /* An address as text: a path, @name, 127.0.0.1:80, [::1]:80. */

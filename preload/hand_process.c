@@ -370,7 +370,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 EXPORT int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;
-	const char *name;
+	char name[16] = "";
 	va_list list;
 	int result;
 
@@ -401,7 +401,9 @@ EXPORT int prctl(int option, ...)
 	BEGIN(prctl, WHEN_RETURN, BLOCKS_NO, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
-	name = result ? NULL : (const char *)a;
+	/* The kernel reads no more of it than a name may have. */
+	for (size_t i = 0; !result && i < sizeof(name) - 1 && ((const char *)a)[i]; i++)
+		name[i] = ((const char *)a)[i];
 	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,
 				    .object = call.thread->pthread, .result = WORD(result),
 				    .arguments = VALUES_FOR(prctl, TEXT(name), DECIMAL(option))));
