@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "resolver/resolve.h"
+#include "resolver/symbol.h"
 
 /* Longer linker names stay as they are: the demangler's time is not bounded by their length. */
 #define DEMANGLE_NAME_MAX 16384

@@ -6,7 +6,7 @@
 
 #include "base/table.h"
 #include "resolver/layout.h"
-#include "resolver/resolve.h"
+#include "resolver/symbol.h"
 
 struct entry;
 

@@ -14,7 +14,7 @@
 
 #include "resolver/debuginfo.h"
 #include "resolver/layout.h"
-#include "resolver/resolve.h"
+#include "resolver/symbol.h"
 
 #define MESSAGE_SIZE_MAX (16u << 20)
 #define MESSAGE_NAME_MAX (64u << 10) /* longer names are cut */

@@ -13,7 +13,7 @@
 
 #include "resolver/debuginfo.h"
 #include "resolver/elffile.h"
-#include "resolver/resolve.h"
+#include "resolver/symbol.h"
 #include "resolver/symtab.h"
 
 struct module {
