@@ -427,9 +427,9 @@ void merge_release(struct reader *reader)
 	if (reader->released == reader->scanned)
 		return;
 	reader->released = reader->scanned;
-	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&slot->waiting, __ATOMIC_RELAXED))
+	/* the producer says that it waits, and then looks at the tail once more */
+	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
 		shared_futex_wake(shared_low_word(&slot->tail));
 }
 

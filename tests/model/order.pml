@@ -20,6 +20,8 @@
  *   OVERRULED the collector may pass over a floor, as it does after 200 ms
  *   WEAK      stores to different places become visible in any order but where one releases, and a
  *             later one to the same place may swallow an earlier one (ARMv8)
+ * Measured with Spin 6.5, in million states: 3.8 as it is and with WEAK, HANDLER 15.1, ATTACH 22.3,
+ * REUSE 20.7, WRAP 9.8, OVERRULED 6.5; all takes a quarter of an hour on a busy processor.
  * What may be missing, and then it fails:
  *   NO_BARRIER    the collector issues none
  *   NO_FLOOR      there are none
