@@ -197,7 +197,8 @@ static struct job *take_job(struct output *output)
 static bool end_job(struct output *output, struct job *job)
 {
 	bool is_last = job->kind == JOB_CLOSE;
-	uint32_t *wake = output->wake;
+	/* set before the last job was added */
+	uint32_t *wake = is_last ? output->wake : NULL;
 
 	pthread_mutex_lock(&output->lock);
 	free_job(output, job);
