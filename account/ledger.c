@@ -9,6 +9,7 @@
 #include "account/keep.h"
 #include "base/array.h"
 #include "hook_table.h"
+#include "notes.h"
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
@@ -744,17 +745,17 @@ static int on_note(struct ledger *ledger, const struct event *event, struct erro
 	const char *fd;
 	int rc;
 
-	if (!strcmp(event->function->name, "~open")) {
+	if (!strcmp(event->function->name, NOTE_OPEN)) {
 		rc = ledger_settle(ledger, err);
 		return rc ? rc : on_open(ledger, event, err);
 	}
-	if (!strcmp(event->function->name, "~end")) {
+	if (!strcmp(event->function->name, NOTE_END)) {
 		const char *how = event_argument(event, "how");
 
 		ledger->is_replaced = how && !strcmp(how, "exec");
 		return 0;
 	}
-	if (strcmp(event->function->name, "~fd") != 0)
+	if (strcmp(event->function->name, NOTE_FD) != 0)
 		return 0;
 	fd = event_argument(event, "fd");
 	if (!fd || map_get(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0)))

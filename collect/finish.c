@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
 #include "hook_table.h"
+#include "notes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static bool say_open(struct collector *collector, struct member *member,
 	uint64_t frames[ARENA_FRAMES_MAX];
 	struct facts facts = { .count = 0 };
 	struct encode_note note = {
-		.name = "~open",
+		.name = NOTE_OPEN,
 		.thread = call->thread,
 		.open = &call->open,
 		.frames = frames,
@@ -147,7 +148,7 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 	uint64_t sum = 0;
 
 	for (int i = 0; i < LOSS_COUNT; i++) {
-		struct encode_note note = { .name = "~lost", .thread = thread };
+		struct encode_note note = { .name = NOTE_LOST, .thread = thread };
 		struct facts facts = { .count = 0 };
 
 		if (!lost[i])
@@ -190,7 +191,7 @@ static bool is_exec(struct collector *collector, struct member *member,
 /* Where the functions that the process has called begin, some in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
-	struct encode_note note = { .name = "~functions" };
+	struct encode_note note = { .name = NOTE_FUNCTIONS };
 	const struct encoder *encoder = &member->stream->encoder;
 	struct facts facts = { .count = 0 };
 
@@ -213,7 +214,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	const struct merge_counts *counts = merge_counts(member->process);
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 	uint64_t ended = __atomic_load_n(&member->chunks[0]->head->ended, __ATOMIC_RELAXED);
-	struct encode_note note = { .name = "~end" };
+	struct encode_note note = { .name = NOTE_END };
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 

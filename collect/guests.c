@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,13 +130,13 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.version = our_version(),
 	};
 	const struct encode_note chosen = {
-		.name = "~settings",
+		.name = NOTE_SETTINGS,
 		.values = &(const struct wire_value){ "events", collector->settings.events },
 		.count = 1,
 		.time = hello->start,
 	};
 	const struct encode_note off = {
-		.name = "~recording",
+		.name = NOTE_RECORDING,
 		.values = &(const struct wire_value){ "state", "off" },
 		.count = 1,
 		.time = hello->start,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "notes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void say_sample(struct collector *collector, struct member *member, uint6
 	if (!sample || !member->watch.our_pid)
 		return;
 	sample_process(sample, member->watch.our_pid, interval >= SAMPLE_PSS_MS);
-	stream_note(member->stream, &(struct encode_note){ .name = "~sample",
+	stream_note(member->stream, &(struct encode_note){ .name = NOTE_SAMPLE,
 							   .values = sample->values,
 							   .count = sample->count,
 							   .time = time });
@@ -68,7 +69,7 @@ static void say_everywhere(struct collector *collector, const char *name, const 
 
 static void say_recording(struct collector *collector, bool on)
 {
-	say_everywhere(collector, "~recording", "state", on ? "on" : "off");
+	say_everywhere(collector, NOTE_RECORDING, "state", on ? "on" : "off");
 }
 
 /* Stopped before it is noted, started after: what is recorded lies between the notes. */
@@ -163,7 +164,7 @@ static void obey(struct collector *collector, struct guest *guest)
 		pause_run(collector, request->command == CONTROL_STOP);
 		break;
 	case CONTROL_MARK:
-		say_everywhere(collector, "~mark", "text", request->text);
+		say_everywhere(collector, NOTE_MARK, "text", request->text);
 		break;
 	case CONTROL_SNAPSHOT:
 		flush_streams(collector, request->pid, &answer);

@@ -84,16 +84,7 @@ enum wire_packet {
 	((uint32_t)(text)[0] | (uint32_t)(text)[1] << 8 | (uint32_t)(text)[2] << 16 | \
 	 (uint32_t)(text)[3] << 24)
 
-/*
- * Names of calls that are no hooked function: type 0, class event, their facts in ARGS.
- * ~process: executable, arguments (argv0, argv1, … in parts), directory; ~fd: descriptors open at
- * start, with the bytes of files; ~thread: a thread's first breath (creator and its call);
- * ~thread-end: its last; ~file: before a call that opens or links, what the kernel calls the file,
- * and its size (--files=resolved); ~open: a call still under way at the end; ~functions: where
- * those that were called begin; ~settings: what was to be recorded, if not all; ~lost: events
- * counted and not recorded, by thread and reason; ~end: how it ended, when (at) if it said so,
- * counts.
- */
+/* What is no call of a hooked function has a name that begins so: see notes.def. */
 #define WIRE_NOTE_PREFIX '~'
 
 #endif

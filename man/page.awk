@@ -4,7 +4,7 @@
 # tables say. Run as: awk -f rows.awk -f page.awk -v top=SOURCE -v pkglibdir=DIRECTORY frame
 #
 #   @hooks@ @resources@ @operations@         tables of holdtrace-hooks(7)
-#   @packets@                                the packets of holdtrace-binary(5)
+#   @packets@ @notes@                        the packets of holdtrace-binary(5), what is no call
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
@@ -29,6 +29,8 @@ function expand(what, file)
 		resources(top "/include/resources.def")
 	else if (what == "operations")
 		operations(top "/include/operations.def")
+	else if (what == "notes")
+		notes(top "/include/notes.def")
 	else if (what == "packets")
 		packets(top "/include/wire.def")
 	else if (what == "container")
@@ -219,6 +221,25 @@ function operations(file,    i, count, number)
 			(field(i, 2) == "GAINS" ? "gains the object." : \
 			 field(i, 2) == "LOSES" ? "loses the object." : "neither gains nor loses.")
 		print "Number " number " in a stream."
+	}
+	print ".El"
+}
+
+# NOTE(NAME, "~name", "values", "description")
+function notes(file,    i, count, values)
+{
+	count = read_rows(file)
+	print ".Bl -tag -width \"~recording\""
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "NOTE")
+			continue
+		print ".It " cell(text(field(i, 2)))
+		print sentence(text(field(i, 4)))
+		values = text(field(i, 3))
+		gsub(/ /, " , ", values)
+		gsub(/[*]/, "...", values)
+		if (values != "" && values != "...")
+			print "Its facts:\n.Cm " values " ."
 	}
 	print ".El"
 }

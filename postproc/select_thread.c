@@ -4,6 +4,7 @@
  * of its program, as the kernel does it.
  */
 #include "postproc/select_parts.h"
+#include "notes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ int select_thread_names(struct select_thread *part, const struct event *event)
 		return 0;
 	if (!strcmp(function, "pthread_setname_np"))
 		pthread = event->object;
-	else if (strcmp(function, "prctl") != 0 && strcmp(function, "~thread") != 0)
+	else if (strcmp(function, "prctl") != 0 && strcmp(function, NOTE_THREAD) != 0)
 		return 0;
 	name = event_argument(event, "name");
 	return name ? name_thread(part, event, pthread, name) : 0;

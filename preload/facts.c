@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "life.h"
 #include "maps.h"
+#include "notes.h"
 #include "plain.h"
 #include "real.h"
 #include "ring.h"
@@ -147,7 +148,7 @@ static void tell_argument(struct note *note, const char *name, const char *value
 	if (note_add(note, name, value))
 		return;
 	note_end(note);
-	note_begin(note, "~process");
+	note_begin(note, NOTE_PROCESS);
 	note_add(note, name, value);
 }
 
@@ -168,7 +169,7 @@ static void tell_rest(struct note *note, char *name, const char *value)
 /* Arguments one by one, in as many notes as they need; the first also says the rest. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
-	note_begin(note, "~process");
+	note_begin(note, NOTE_PROCESS);
 	note_add_link(note, "executable", "/proc/self/exe");
 	note_add_program(note);
 	note_add_directory(note);
@@ -229,7 +230,7 @@ static void tell_file(struct file_room *room, const char *number, bool is_own)
 	if (length <= 0)
 		return;
 	room->path[length] = 0;
-	note_begin(&note, "~file");
+	note_begin(&note, NOTE_FILE);
 	if (is_own)
 		note_add(&note, "fd", number);
 	note_add(&note, "path", room->path);
@@ -271,7 +272,7 @@ static void tell_descriptor(struct note *note, const char *number)
 	char path[64];
 
 	plain_copy(path + plain_copy(path, "/proc/self/fd/", 16) - 1, number, 32);
-	note_begin(note, "~fd");
+	note_begin(note, NOTE_FD);
 	note_add(note, "fd", number);
 	note_add_link(note, "path", path);
 	note_add_size(note, path);
@@ -373,7 +374,7 @@ void facts_tell_thread(int32_t creator, uint64_t call)
 	struct note note = { .room = sizeof(text), .text = text };
 
 	begin_alone(thread_self, false);
-	note_begin(&note, "~thread");
+	note_begin(&note, NOTE_THREAD);
 	if (creator)
 		note_add_number(&note, "creator", (uint64_t)creator);
 	if (call)
@@ -388,7 +389,7 @@ void facts_tell_thread_end(void)
 	struct note note = { .room = sizeof(text), .text = text };
 
 	begin_alone(thread_self, true);
-	note_begin(&note, "~thread-end");
+	note_begin(&note, NOTE_THREAD_END);
 	note_end(&note);
 	end_alone(thread_self);
 }
@@ -429,7 +430,7 @@ void facts_tell_gone(void)
 		struct note note = { .room = sizeof(text), .text = text };
 		char number[24] = "0x";
 
-		note_begin(&note, "~unmap");
+		note_begin(&note, NOTE_UNMAP);
 		plain_number(number + 2, module->base, 16);
 		note_add(&note, "from", number);
 		plain_number(number + 2, module->end, 16);
@@ -487,7 +488,7 @@ void facts_tell_walker(bool is_there)
 
 	if (!thread)
 		return;
-	note_begin(&note, "~unwind");
+	note_begin(&note, NOTE_UNWIND);
 	note_add(&note, "libunwind", is_there ? "walks" : "missing");
 	thread_set_floor(thread, thread->last);
 	thread->last = clock_now_ordered();
@@ -503,7 +504,7 @@ void facts_tell_unwind(void)
 
 	if (!thread)
 		return;
-	note_begin(&note, "~unwind");
+	note_begin(&note, NOTE_UNWIND);
 	note_add_count(&note, "checked", &unwind_counts.checked);
 	note_add_count(&note, "different", &unwind_counts.different);
 	note_add_count(&note, "cut", &unwind_counts.cut);

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "hook_table.h"
+#include "notes.h"
 #include "trace/bundle.h"
 #include "trace/state.h"
 
@@ -508,9 +509,9 @@ void trace_count_note(struct trace *trace, const struct event *event)
 	const char *count;
 
 	trace->tally.notes++;
-	if (!strcmp(event->function->name, "~end"))
+	if (!strcmp(event->function->name, NOTE_END))
 		trace->tally.has_ended = true;
-	if (strcmp(event->function->name, "~lost") != 0)
+	if (strcmp(event->function->name, NOTE_LOST) != 0)
 		return;
 	count = event_argument(event, "count");
 	trace->tally.lost += count ? strtoull(count, NULL, 0) : event->size;

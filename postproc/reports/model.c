@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "postproc/views/report.h"
 #include "postproc/views/spans.h"
+#include "notes.h"
 
 #define PLACES_MOST 5000u
 #define SPANS_MOST  200000u
@@ -146,7 +147,7 @@ static int on_note(void *user, const struct event *event, struct error *err)
 	const char *text = event_argument(event, "text");
 	struct mark *mark;
 
-	if (strcmp(event->function->name, "~mark") != 0 || !text)
+	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text)
 		return 0;
 	mark = ARRAY_ADD(&state->marks);
 	if (!mark)

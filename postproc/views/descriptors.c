@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "hook_table.h"
+#include "notes.h"
 
 #define WHAT_MAX 200u
 
@@ -227,7 +228,7 @@ int descriptors_note(struct descriptors *descriptors, const struct event *event)
 	const char *path;
 	uint64_t number;
 
-	if (strcmp(event->function->name, "~fd") != 0 || !number_of(event, "fd", &number))
+	if (strcmp(event->function->name, NOTE_FD) != 0 || !number_of(event, "fd", &number))
 		return 0;
 	descriptor = have(descriptors, number);
 	if (!descriptor)

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "hook_table.h"
+#include "notes.h"
 #include "postproc/views/summary_fold.h"
 
 #define NO_CLASS UINT32_MAX
@@ -359,23 +360,23 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 	if (rc)
 		return rc;
 	note_start(&summary->fold->process, event);
-	if (!strcmp(name, "~process"))
+	if (!strcmp(name, NOTE_PROCESS))
 		return note_process(summary, event, err);
-	else if (!strcmp(name, "~thread-end"))
+	else if (!strcmp(name, NOTE_THREAD_END))
 		return map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED)
 			       ? summary_no_memory(err)
 			       : 0;
-	else if (!strcmp(name, "~lost"))
+	else if (!strcmp(name, NOTE_LOST))
 		return note_lost(summary, event, err);
-	else if (!strcmp(name, "~open"))
+	else if (!strcmp(name, NOTE_OPEN))
 		return note_open(summary, event, err);
-	else if (!strcmp(name, "~end"))
+	else if (!strcmp(name, NOTE_END))
 		note_end(summary->fold, event);
-	else if (!strcmp(name, "~recording"))
+	else if (!strcmp(name, NOTE_RECORDING))
 		note_recording(&summary->fold->process, event);
-	else if (!strcmp(name, "~unwind"))
+	else if (!strcmp(name, NOTE_UNWIND))
 		note_unwind(summary, event);
-	else if (!strcmp(name, "~settings"))
+	else if (!strcmp(name, NOTE_SETTINGS))
 		summary->fold->process.recorded = copy(summary, event_argument(event, "events"));
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "hook_table.h"
+#include "notes.h"
 
 /* ---- the tables ---- */
 
@@ -215,7 +216,7 @@ int threads_note(struct threads *threads, const struct event *event)
 	struct thread_life *thread;
 	uint32_t index;
 
-	if (strcmp(name, "~open") != 0 && strcmp(name, "~process") != 0)
+	if (strcmp(name, NOTE_OPEN) != 0 && strcmp(name, NOTE_PROCESS) != 0)
 		return 0;
 	index = thread_of(threads, event);
 	if (index == THREAD_NONE)

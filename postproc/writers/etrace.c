@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "postproc/writers/writers.h"
+#include "notes.h"
 
 int etrace_no_memory(struct error *err)
 {
@@ -217,17 +218,17 @@ static int take_note(struct etrace *etrace, const struct etrace_call *call, stru
 	const char *value;
 	int rc = 0;
 
-	if (!strcmp(name, "~process")) {
+	if (!strcmp(name, NOTE_PROCESS)) {
 		rc = take_process(etrace, call);
-	} else if (!strcmp(name, "~file")) {
+	} else if (!strcmp(name, NOTE_FILE)) {
 		rc = take_file(etrace, call);
-	} else if (!strncmp(name, "~thread", 7)) {
+	} else if (!strncmp(name, NOTE_THREAD, 7)) {
 		rc = take_thread(etrace, call, name[7] != 0);
-	} else if (!strcmp(name, "~fd")) {
+	} else if (!strcmp(name, NOTE_FD)) {
 		value = etrace_value(etrace, call->event, "path");
 		rc = places_set_fd(&call->process->places,
 				   (uint64_t)etrace_number(call->event, "fd", -1), value);
-	} else if (!strcmp(name, "~end")) {
+	} else if (!strcmp(name, NOTE_END)) {
 		value = event_argument(call->event, "how");
 		etrace_end_process(etrace, call, value ? value : "", end_of(call->event));
 	}
@@ -281,7 +282,7 @@ int write_etrace_event(void *state, const struct event *event, struct error *err
 	if (!event_is_call(event))
 		return 0;
 	if (etrace->image.process && (event->process != etrace->image.process->facts ||
-				      strcmp(event->function->name, "~process") != 0))
+				      strcmp(event->function->name, NOTE_PROCESS) != 0))
 		put_image(etrace);
 	if (event->kind == EVENT_CALL)
 		return take_call(etrace, &call, err);

@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "postproc/writers/writers.h"
+#include "notes.h"
 
 /* What this run of the program has written so far: a second process changes where the first is. */
 static struct {
@@ -134,13 +135,13 @@ static int take_note(struct scaler *scaler, const struct event *event, struct er
 	const char *value;
 
 	calltree_see_time(&scaler->tree, event->time_ns);
-	if (!strcmp(name, "~thread"))
+	if (!strcmp(name, NOTE_THREAD))
 		return calltree_begin_thread(&scaler->tree, event, err);
-	if (!strcmp(name, "~open")) {
+	if (!strcmp(name, NOTE_OPEN)) {
 		value = event_argument(event, "call");
 		return value ? take_call(scaler, event, value, err) : 0;
 	}
-	value = strcmp(name, "~process") ? NULL : event_argument(event, "executable");
+	value = strcmp(name, NOTE_PROCESS) ? NULL : event_argument(event, "executable");
 	if (value && *value && callees_set_executable(&scaler->callees, value))
 		return scaler_no_memory(err);
 	return 0;

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "postproc/writers/writers.h"
+#include "notes.h"
 
 #define DAY_NS 86400000000000ull
 
@@ -357,36 +358,36 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 	const char *name = event->function->name, *text;
 	int rc;
 
-	if (!strcmp(name, "~process"))
+	if (!strcmp(name, NOTE_PROCESS))
 		return take_identity(process, event, err);
-	if (!strcmp(name, "~fd"))
+	if (!strcmp(name, NOTE_FD))
 		return take_fd(process, event, err);
-	if (!strcmp(name, "~recording"))
+	if (!strcmp(name, NOTE_RECORDING))
 		return take_pause(swap, process, event, err);
-	if (!strcmp(name, "~sample"))
+	if (!strcmp(name, NOTE_SAMPLE))
 		return swap_sample(swap, process, event, err);
 	rc = start(swap, process, event->time_ns, err);
 	if (rc)
 		return rc;
-	if (!strcmp(name, "~unmap"))
+	if (!strcmp(name, NOTE_UNMAP))
 		return swap_process_unmap(swap, process, event, err);
-	if (!strcmp(name, "~lost"))
+	if (!strcmp(name, NOTE_LOST))
 		return take_loss(swap, process, event, err);
-	if (!strcmp(name, "~open"))
+	if (!strcmp(name, NOTE_OPEN))
 		return swap_open_call(swap, process, event, err);
-	if (!strcmp(name, "~thread"))
+	if (!strcmp(name, NOTE_THREAD))
 		return swap_thread_start(swap, process, event, err);
-	if (!strcmp(name, "~file"))
+	if (!strcmp(name, NOTE_FILE))
 		return take_file(process, event, err);
-	if (!strcmp(name, "~thread-end"))
+	if (!strcmp(name, NOTE_THREAD_END))
 		return swap_thread_end(swap, process, event, err);
-	if (!strcmp(name, "~functions"))
+	if (!strcmp(name, NOTE_FUNCTIONS))
 		return swap_functions_take(swap, process, event, err);
-	if (!strcmp(name, "~end"))
+	if (!strcmp(name, NOTE_END))
 		return process->has_ended ? 0
 					  : swap_terminate(swap, process,
 							   swap_unix(process, end_of(event)), err);
-	text = strcmp(name, "~mark") ? NULL : event_argument(event, "text");
+	text = strcmp(name, NOTE_MARK) ? NULL : event_argument(event, "text");
 	return text ? swap_mark(swap, process, event, text, err) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "notes.h"
 
 static bool is_path(const void *item, const void *key)
 {
@@ -166,11 +167,11 @@ static int take_fact(struct swap_process *process, const struct event *event)
 {
 	const char *text;
 
-	if (!strcmp(event->function->name, "~process")) {
+	if (!strcmp(event->function->name, NOTE_PROCESS)) {
 		text = event_argument(event, "directory");
 		return text ? places_set_directory(&process->places, text) : 0;
 	}
-	if (strcmp(event->function->name, "~fd") != 0)
+	if (strcmp(event->function->name, NOTE_FD) != 0)
 		return 0;
 	return places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
 			     event_argument(event, "path"));
