@@ -221,6 +221,10 @@ int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
 
+	if (argc > 2 && find_word(argv[1]) >= 0 && is_number(argv[2])) {
+		say("ctl: the process id comes first: holdtrace ctl %s %s", argv[2], argv[1]);
+		return STATUS_USAGE;
+	}
 	if (word < 0 || !is_number(argv[1]) || strlen(argv[1]) > 9 ||
 	    argc != (words[word].takes_text ? 4 : 3)) {
 		say("ctl: one process id and start, stop, mark TEXT or snapshot are needed");

@@ -3,6 +3,7 @@
 #include "base/usage.h"
 #include "launch/command.h"
 #include "launch/run.h"
+#include "postproc/views/report_names.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -55,16 +56,25 @@ static const char *suggest_command(struct suggest *suggest, const char *word)
 	return suggest_text(suggest);
 }
 
-static void print_overview(FILE *to)
+static void print_command(FILE *to, const struct command *command, bool is_all)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(command->text, ";"), command->text);
+	usage_word(to, command->name, 10, is_all ? command->text : text);
+}
+
+/* One screen; all: with every option of run. */
+static void print_overview(FILE *to, bool is_all)
 {
 	fprintf(to,
 		"Usage: %s [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 		"Shows what a program holds and what it waits for.\n\nCommands:\n",
 		PROGRAM);
 	for (size_t i = 0; i < COMMANDS; i++)
-		usage_word(to, commands[i].name, 10, commands[i].text);
+		print_command(to, &commands[i], is_all);
 	fputs("\nOptions of run and record:\n", to);
-	run_print_options(to);
+	run_print_options(to, is_all);
 	fprintf(to,
 		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
 		"ended it; 125 if %s itself failed or the program cannot be traced, 126 if\n"
@@ -78,7 +88,7 @@ static int print_details(const struct command *command, const char *what, struct
 {
 	if (command->function == command_run || command->function == command_record) {
 		puts("\nOptions:");
-		run_print_options(stdout);
+		run_print_options(stdout, true);
 	}
 	if (command->function == command_report)
 		return report_print_help(what, err);
@@ -95,13 +105,17 @@ int command_help(int argc, char **argv, struct error *err)
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 	struct suggest suggest;
 
+	if (argc > 1 && !strcmp(argv[1], "all")) {
+		print_overview(stdout, true);
+		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+	}
 	if (argc > 1 && !command) {
 		say("help: there is no command \"%s\"%s; `%s help` lists them", argv[1],
 		    suggest_command(&suggest, argv[1]), PROGRAM);
 		return STATUS_USAGE;
 	}
 	if (!command) {
-		print_overview(stdout);
+		print_overview(stdout, false);
 		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
 	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
@@ -142,15 +156,33 @@ static const struct command *choose(int argc, char **argv, int *used)
 	return command ? command : find_command("run");
 }
 
+static bool is_report(const char *word)
+{
+	for (size_t i = 0; i < sizeof(report_names) / sizeof(report_names[0]); i++)
+		if (strcmp(report_names[i], word) == 0)
+			return true;
+	return false;
+}
+
+/* A program that is not there may have been meant for something of ours. */
+static void say_failure(const struct error *err, const char *program)
+{
+	struct suggest suggest;
+
+	if (program && is_report(program))
+		say("%s: did you mean `%s report %s'?", err->text, PROGRAM, program);
+	else
+		say("%s%s", err->text, program ? suggest_command(&suggest, program) : "");
+}
+
 int main(int argc, char **argv)
 {
 	struct error err = { 0 };
 	const struct command *command;
-	struct suggest suggest;
 	int used, status;
 
 	if (argc < 2) {
-		print_overview(stderr);
+		print_overview(stderr, false);
 		return STATUS_USAGE;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
@@ -159,12 +191,13 @@ int main(int argc, char **argv)
 	}
 	if (is_help(argv[1]))
 		return command_help(1, argv, &err);
+	if (strcmp(argv[1], "--help=all") == 0)
+		return command_help(2, (char *[]){ argv[0], (char *)"all", NULL }, &err);
 	command = choose(argc, argv, &used);
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
 	if (err.number)
-		say("%s%s", err.text,
-		    status == STATUS_NOT_FOUND && !used ? suggest_command(&suggest, argv[1]) : "");
+		say_failure(&err, status == STATUS_NOT_FOUND && !used ? argv[1] : NULL);
 	return status;
 }

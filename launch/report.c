@@ -132,24 +132,22 @@ static void add_terminal(struct words *words)
 	add(words, terminal_has_colour(STDOUT_FILENO) ? "--color=always" : "--color=never");
 }
 
-/* The program's own name and what it is called with; it says "holdtrace report" by itself. */
+/* Under our name, so that it speaks as we do, and what it is called with. */
 static int run_report(const char *what, int argc, char **argv, struct error *err)
 {
-	const char *pager = find_pager(), *slash = strrchr(program_invocation_name, '/');
+	const char *pager = find_pager();
 	cleanup_free char **list = calloc((size_t)argc + 8, sizeof(*list));
-	cleanup_free char *path = NULL, *name = NULL;
+	cleanup_free char *path = NULL;
 	struct words words = { .argv = list };
 
-	if (!list || asprintf(&name, "%.*sholdtrace-postproc",
-			      slash ? (int)(slash - program_invocation_name) + 1 : 0,
-			      program_invocation_name) < 0) {
+	if (!list) {
 		error_system(err, ENOMEM, "report");
 		return STATUS_OWN_FAILURE;
 	}
 	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
 	snprintf(words.what, sizeof(words.what), "--report=%s", what);
-	add(&words, name);
+	add(&words, program_invocation_name);
 	add(&words, words.what);
 	add(&words, "--newest");
 	if (pager)
@@ -204,7 +202,7 @@ int report_print_help(const char *what, struct error *err)
 	}
 	putchar('\n');
 	fflush(stdout);
-	execl(path, "holdtrace-postproc", option, "--help", (char *)NULL);
+	execl(path, program_invocation_name, option, "--help", (char *)NULL);
 	error_system(err, errno, "cannot start %s", path);
 	return STATUS_OWN_FAILURE;
 }

@@ -54,24 +54,46 @@ struct run {
 	const char *fail_on; /* limits, or NULL */
 };
 
-void run_print_options(FILE *to)
+/* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
+static bool is_usual(const struct setting_option *option)
 {
-	for (size_t i = 0; i < SETTINGS; i++) {
-		const struct setting_option *option = &settings_options[i];
-		bool has_default =
-			option->argument && *option->value && !strstr(option->text, "default");
-		char text[512];
+	static const char usual[] = " output force depth backtrace events start lossless ";
+	char word[40];
 
+	snprintf(word, sizeof(word), " %s ", option->option);
+	return strstr(usual, word) != NULL;
+}
+
+static void print_setting(FILE *to, const struct setting_option *option, bool is_all)
+{
+	bool has_default = option->argument && *option->value && !strstr(option->text, "default");
+	char text[640];
+
+	if (is_all)
 		snprintf(text, sizeof(text), "%s%s%s%s [%s]", option->text,
 			 has_default ? " (default: " : "", has_default ? option->value : "",
 			 has_default ? ")" : "", option->environment);
-		usage_option(to, option->letter, option->option, option->argument, text);
-	}
-	usage_option(to, 0, "fail-on", "LIMIT[,LIMIT]",
-		     "if the program succeeds, end with status 1 where its run breaks a limit "
-		     "(leak>0, fd>0, wait>100ms, peak>10MB), and show which");
+	else
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(option->text, ";("),
+			 option->text);
+	usage_option(to, option->letter, option->option, option->argument, text);
+}
+
+void run_print_options(FILE *to, bool is_all)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (is_all || is_usual(&settings_options[i]))
+			print_setting(to, &settings_options[i], is_all);
+	usage_option(
+		to, 0, "fail-on", "LIMIT[,LIMIT]",
+		is_all ? "if the program succeeds, end with status 1 where its run breaks a limit "
+			 "(leak>0, fd>0, wait>100ms, peak>10MB), with 3 where that is unknown, and "
+			 "show which"
+		       : "end with status 1 if the run breaks a limit, as leak>0");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
-	usage_option(to, 'h', "help", NULL, "print this and exit");
+	usage_option(to, 'h', "help", "all",
+		     is_all ? "print this and exit; --help is one screen of it"
+			    : "print every option of run and record");
 }
 
 /* The tables of getopt_long(), from the settings: room for two characters a letter. */
@@ -92,7 +114,7 @@ static void make_tables(struct option *words, char *letters)
 	}
 	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
-	*words++ = (struct option){ "help", no_argument, NULL, OPTION_HELP };
+	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
 	strcpy(letters, "qh");
 }
@@ -274,6 +296,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 		else
 			return refuse_option(words, argv[optind - 1], err);
 	}
+	if (!strcmp(run->session.board->settings.out, "-"))
+		strcpy(run->session.board->settings.out, "stdout");
 	if (!status)
 		status = check_settings(&run->session.board->settings, err);
 	if (status)
@@ -342,16 +366,6 @@ static int wait_for_program(struct session *session, pid_t pid)
 	return wait_for_child(pid);
 }
 
-/* A program beside ours, as the user would have to call it: the screen tells the next command. */
-static char *name_as_called(const char *program, char *name, size_t room)
-{
-	const char *slash = strrchr(program_invocation_name, '/');
-	int directory = slash ? (int)(slash - program_invocation_name) + 1 : 0;
-
-	snprintf(name, room, "%.*s%s", directory, program_invocation_name, program);
-	return name;
-}
-
 /* Runs the post-processor with its output on our standard error, or nowhere. Returns its status. */
 static int run_postproc(const char *path, char **argv, bool is_silent)
 {
@@ -397,7 +411,6 @@ static int show_screen(const struct run *run)
 	cleanup_free char **argv = calloc(session->stream_count + 7, sizeof(*argv));
 	cleanup_free char *path = NULL, *limits = NULL;
 	struct error err = { 0 };
-	char name[PATH_MAX];
 	size_t n = 0, words;
 
 	if (!argv || place_find(PART_POSTPROC, &path, &err) ||
@@ -405,7 +418,7 @@ static int show_screen(const struct run *run)
 		say("%s", err.text);
 		return STATUS_OWN_FAILURE;
 	}
-	argv[n++] = name_as_called("holdtrace-postproc", name, sizeof(name));
+	argv[n++] = program_invocation_name;
 	argv[n++] = (char *)(run->fail_on ? "--report=check,summary" : "--format=summary");
 	argv[n++] = (char *)"--newest";
 	argv[n++] = (char *)"--now"; /* what still runs is told of, and not waited for */

@@ -5,8 +5,10 @@
 /* The commands run and record: a program under the tracer, with or without the screen at its end.
  */
 
+#include <stdbool.h>
 #include <stdio.h>
 
-void run_print_options(FILE *to);
+/* is_all: each with its whole text; else the usual ones, in a line or two. */
+void run_print_options(FILE *to, bool is_all);
 
 #endif

@@ -287,6 +287,7 @@ function bash_commands(    i, runs, asks, has_what)
 	print "_" name "_command()"
 	print "{"
 	print "\tif ((COMP_CWORD == 1)); then"
+	print "\t\t[[ $word ]] || { mapfile -t COMPREPLY < <(compgen -W '" names "'); return; }"
 	print "\t\t_" name "_start 1"
 	print "\t\t[[ $word == -* ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W '" names "' -- \"$word\")"
 	print "\t\treturn"

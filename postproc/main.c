@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/invocation.h"
 #include "postproc/options.h"
 #include "postproc/pass.h"
 #include "postproc/plan.h"
@@ -20,7 +21,8 @@
 #include "trace/inputs.h"
 #include "trace/merge.h"
 
-#define PROGRAM	       "holdtrace-postproc"
+/* As the user called it: holdtrace runs us under its own name. */
+#define PROGRAM	       (invocation_is_launcher() ? "holdtrace" : "holdtrace-postproc")
 #define STANDARD_INPUT "standard input"
 
 /* As diff(1) and grep(1): what scripts ask for. */
@@ -67,9 +69,8 @@ static void show_progress(void *user, const struct trace *trace)
 static void say_waiting(void *user, const char *path)
 {
 	(void)user;
-	fprintf(stderr,
-		PROGRAM ": %s: waiting until its program has ended; a copy can be read now\n",
-		path);
+	fprintf(stderr, "%s: %s: waiting until its program has ended; --now reads what there is\n",
+		PROGRAM, path);
 }
 
 /* On a terminal alone, and not between the lines of a text that goes there, too. */
@@ -82,12 +83,12 @@ static bool wants_progress(const struct options *options)
 
 static int print_help(void)
 {
-	printf("Usage: " PROGRAM " [OPTION]... [FILE]...\n"
+	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
 	options_print_help(stdout);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or lost events (--strict).\n\n"
-	       "Example: holdtrace record ./prog; " PROGRAM " -lcr holdtrace.prog.*\n");
+	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -108,14 +109,15 @@ static int print_report_help(const char *report)
 		printf("%s: %s\n", row->name, row->question);
 	else
 		list_reports();
-	printf("\nOptions (all of them: " PROGRAM " --help; columns: holdtrace-report(1)):\n");
+	printf("\nOptions (all of them: holdtrace-postproc --help; columns: "
+	       "holdtrace-report(1)):\n");
 	options_print_report_help(stdout, row ? row->name : "list");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int print_version(void)
 {
-	printf(PROGRAM " (holdtrace) %s\n", PACKAGE_VERSION);
+	printf("%s (holdtrace) %s\n", PROGRAM, PACKAGE_VERSION);
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -156,7 +158,7 @@ static int plan_reading(struct trace_options *reading, struct listener *listener
 
 static void print_error(const char *path, const struct error *err)
 {
-	fprintf(stderr, PROGRAM ": %s%s%s\n", path ? path : "", path ? ": " : "", err->text);
+	fprintf(stderr, "%s: %s%s%s\n", PROGRAM, path ? path : "", path ? ": " : "", err->text);
 }
 
 /* Where no other word of it is printed. */
@@ -165,10 +167,10 @@ static void warn_empty(const struct options *options, const struct select_tally 
 	if (options->quiet || !select_is_empty(tally))
 		return;
 	if (tally->seen)
-		fprintf(stderr, PROGRAM ": %s left none of %" PRIu64 " events\n", tally->filters,
+		fprintf(stderr, "%s: %s left none of %" PRIu64 " events\n", PROGRAM, tally->filters,
 			tally->seen);
 	else
-		fprintf(stderr, PROGRAM ": %s left no event\n", tally->filters);
+		fprintf(stderr, "%s: %s left no event\n", PROGRAM, tally->filters);
 }
 
 /* The parts of a merged trace warn each by its name. Returns true if all are whole. */
@@ -291,8 +293,14 @@ static int print_files(const char *const *paths, size_t count, const struct pass
 static int check_found(const struct pass_options *pass, const struct options *options,
 		       struct error *err)
 {
-	if (!options->pid.is_set || *pass->has_found)
+	if (!SELECT_WANTS_PROCESS(&pass->select) || *pass->has_found)
 		return STATUS_OK;
+	if (!options->pid.is_set) {
+		error_set(err, ESRCH, "--program=%s: no process has such a name",
+			  options->programs);
+		print_error(NULL, err);
+		return STATUS_FAILED;
+	}
 	error_set(err, ESRCH, "--pid=%" PRIu64 ": no stream is of this process",
 		  options->pid.value);
 	print_error(NULL, err);
@@ -364,7 +372,8 @@ static int print_summary(const struct pass_options *pass, const struct trace_opt
 static int usage(const struct error *err)
 {
 	print_error(NULL, err);
-	fprintf(stderr, "Try `" PROGRAM " --help'.\n");
+	fprintf(stderr, "Try `%s'.\n",
+		invocation_is_launcher() ? "holdtrace help report" : "holdtrace-postproc --help");
 	return STATUS_USAGE;
 }
 

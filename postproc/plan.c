@@ -73,6 +73,7 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 		.size = options->size,
 		.has_pid = options->pid.is_set,
 		.pid = (uint32_t)options->pid.value,
+		.programs = options->programs,
 	};
 }
 

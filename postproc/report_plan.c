@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/invocation.h"
 #include "base/terminal.h"
 
 #define TOP_OF_TEXT 20
@@ -80,15 +81,15 @@ static bool is_plain(const char *path)
 /* "holdtrace report " and nothing, where the newest trace was found; else with the one file. */
 static int plan_next(struct report_plan *plan, const struct options *options)
 {
-	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
+	char before[4200];
 	bool has_file = options->inputs.count == 1 && is_plain(options->inputs.items[0]) &&
 			strcmp(options->inputs.items[0], "-") != 0;
-	int length = end && !end[9] ? (int)(end - own) : -1;
 
 	if (options->inputs.count && !has_file)
 		return 0;
-	if ((length >= 0 ? asprintf(&plan->before, "%.*s report ", length, own)
-			 : asprintf(&plan->before, "%s --report=", own)) < 0)
+	invocation_of_report(before, sizeof(before));
+	plan->before = strdup(before);
+	if (!plan->before)
 		return -ENOMEM;
 	if (has_file && asprintf(&plan->behind, " %s", options->inputs.items[0]) < 0)
 		return -ENOMEM;

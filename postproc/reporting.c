@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invocation.h"
 #include "base/suggest.h"
 #include "naming/naming.h"
 #include "postproc/judge.h"
@@ -35,6 +36,11 @@ static int refuse(const char *word, size_t length, struct error *err)
 	suggest_begin(&suggest, word, length);
 	for (unsigned i = 0; report_at(i); i++)
 		suggest_try(&suggest, report_at(i)->name);
+	if (invocation_is_launcher())
+		return error_set(err, EINVAL,
+				 "report %.*s: no such report%s; `holdtrace report list` lists "
+				 "them, and a file of that name is given as ./%.*s",
+				 (int)length, word, suggest_text(&suggest), (int)length, word);
 	return error_set(err, EINVAL, "--report=%.*s: no such report%s; --report=list lists them",
 			 (int)length, word, suggest_text(&suggest));
 }
@@ -485,6 +491,18 @@ static void end(struct fold *fold)
 	summary_free(fold->run.summary);
 }
 
+/* Nobody is of the wanted processes: a name or number was mistaken. */
+static int refuse_process(const struct select_options *select, struct error *err)
+{
+	if (select->has_pid)
+		return error_set(err, ESRCH, "--pid=%" PRIu32 ": no stream is of this process",
+				 select->pid);
+	if (select->programs)
+		return error_set(err, ESRCH, "--program=%s: no process of the run has such a name",
+				 select->programs);
+	return 0;
+}
+
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
@@ -504,10 +522,8 @@ int reporting(const char *const *paths, size_t count, const struct reporting_opt
 		int printed;
 
 		rc = fold_all(&fold, paths, count, err);
-		if (rc == 0 && options->select.has_pid && !fold.run.summary->processes.count)
-			rc = error_set(err, ESRCH,
-				       "--pid=%" PRIu32 ": no stream is of this process",
-				       options->select.pid);
+		if (rc == 0 && !fold.run.summary->processes.count)
+			rc = refuse_process(&options->select, err);
 		/* half of a comparison would tell that all came or went */
 		printed =
 			rc == 0 || rc == -EINTR ||

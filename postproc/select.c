@@ -22,6 +22,8 @@ struct code_range {
 };
 
 struct select {
+	struct globs programs;
+	const struct trace_process *process; /* that is_other is about; NULL: not known yet */
 	struct select_options options;
 	struct indices include, exclude;
 	char *module; /* of call_address */
@@ -117,7 +119,8 @@ static int parse_call_address(struct select *select, const char *text, struct er
 static int create_parts(struct select *select, const struct select_options *options,
 			struct error *err)
 {
-	if (globs_parse(&select->functions.globs, options->functions) ||
+	if (globs_parse(&select->programs, options->programs) ||
+	    globs_parse(&select->functions.globs, options->functions) ||
 	    globs_parse(&select->modules.globs, options->modules) ||
 	    select_thread_parse(&select->thread, options->thread))
 		return no_memory(err);
@@ -125,9 +128,9 @@ static int create_parts(struct select *select, const struct select_options *opti
 			    options->size ||
 			    (options->is_whole && (options->has_contexts || options->call_address));
 	select->keeps_calls = !select->is_paired && !options->has_resources &&
-			      !options->has_contexts && !options->has_pid && options->depth < 0 &&
-			      !options->remove_arguments && !options->include &&
-			      !options->exclude && !options->call_address;
+			      !options->has_contexts && !SELECT_WANTS_PROCESS(options) &&
+			      options->depth < 0 && !options->remove_arguments &&
+			      !options->include && !options->exclude && !options->call_address;
 	return select_size_parse(&select->size_range, options->size, err);
 }
 
@@ -345,8 +348,15 @@ static int select_mapping(struct select *select, const struct event *event, stru
  */
 static void select_process(struct select *select, const struct event *event)
 {
-	select->is_other = select->options.has_pid && (!event->process->has_process ||
-						       event->process->pid != select->options.pid);
+	const struct trace_process *process = event->process;
+
+	if (process == select->process && event->kind != EVENT_PROCESS)
+		return;
+	select->process = process->has_process ? process : NULL;
+	select->is_other = !process->has_process ||
+			   (select->options.has_pid && process->pid != select->options.pid) ||
+			   (select->programs.count &&
+			    (!process->name || !globs_match(&select->programs, process->name)));
 }
 
 int select_event(struct select *select, const struct event **event, struct error *err)
@@ -355,7 +365,7 @@ int select_event(struct select *select, const struct event **event, struct error
 		count_call(select, *event, true);
 		return 1;
 	}
-	if (select->options.has_pid)
+	if (SELECT_WANTS_PROCESS(&select->options))
 		select_process(select, *event);
 	if (select->is_other)
 		return 0;
@@ -409,6 +419,7 @@ void select_destroy(struct select *select)
 	free(select->module);
 	free(select->ranges.items);
 	free(select->by_id.items);
+	globs_free(&select->programs);
 	globs_free(&select->functions.globs);
 	free(select->functions.known.items);
 	globs_free(&select->modules.globs);

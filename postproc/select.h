@@ -34,6 +34,9 @@ static inline bool select_is_empty(const struct select_tally *tally)
 	return tally && tally->filters && !tally->kept;
 }
 
+/* Streams of some processes alone are wanted. */
+#define SELECT_WANTS_PROCESS(options) ((options)->has_pid || (options)->programs)
+
 struct select_options {
 	struct select_tally *tally; /* is added to by select_destroy(); may be NULL */
 	bool has_resources, has_contexts;
@@ -49,6 +52,7 @@ struct select_options {
 	const char *size;	       /* of what is gained: A..B, or NULL */
 	bool has_pid;
 	uint32_t pid;
+	const char *programs; /* patterns of names of processes, or NULL */
 	/*
 	 * How long something must have been held: known only when it is lost or at the end, so
 	 * select does nothing with it and views that list what was held do.

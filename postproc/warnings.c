@@ -60,7 +60,7 @@ void warnings_print(const struct warnings *warnings, const char *path, const str
 	if (tally->lost)
 		say(warnings, path,
 		    "%" PRIu64 " events were lost while recording, so leaks may be "
-		    "reported that are none: record with --lossless",
+		    "reported that are none; `holdtrace report missing` says why",
 		    tally->lost);
 	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
 		say(warnings, path, "has no end: the recording was killed, or is still going on");

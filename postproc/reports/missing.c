@@ -50,7 +50,8 @@ static int put_process(struct sheet *sheet, const struct summary_process *proces
 
 	if (process->lost)
 		rc = put(sheet, "lost", process, process->lost,
-			 "what seems to be held may have been given back: record with --lossless");
+			 "what seems to be held may have been given back: the collector was too "
+			 "slow (then --lossless helps), or had no room for more threads");
 	if (rc == 0 && process->is_damaged)
 		rc = put(sheet, "damaged", process, process->damages,
 			 process->damage ? process->damage : "what is good was used");

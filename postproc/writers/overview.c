@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/invocation.h"
 #include "postproc/select.h"
 #include "postproc/views/report.h"
 #include "postproc/writers/overview_parts.h"
@@ -182,6 +183,15 @@ static void print_missing(struct overview *overview)
 		print_module(overview, &missing[i]);
 }
 
+/* Waiting for the collector helps against nothing else. */
+static bool was_full(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->losses.count; i++)
+		if (!strcmp(summary->losses.items[i].reason, "full"))
+			return true;
+	return false;
+}
+
 static void print_lost(struct overview *overview)
 {
 	struct line line;
@@ -190,8 +200,9 @@ static void print_lost(struct overview *overview)
 		return;
 	line_begin(&line);
 	line_add(&line,
-		 "LOST  events are missing, so what seems to be held may have been given back: "
-		 "record again with --lossless");
+		 "LOST  events are missing, so what seems to be held may have been given back: %s",
+		 was_full(overview->summary) ? "record again with --lossless"
+					     : "report missing says why");
 	screen_wrap(&overview->screen, &line, 6, 2);
 }
 
@@ -313,6 +324,7 @@ static void add_word(struct line *line, const char *text)
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
+	bool is_ours = invocation_is_launcher() || (end && !end[strlen("-postproc")]);
 	char word[SCREEN_LINE_MAX];
 
 	if (end && !end[strlen("-postproc")])
@@ -320,7 +332,7 @@ static void add_report(struct line *line, const char *what)
 	else
 		snprintf(word, sizeof(word), "%s", own);
 	add_word(line, word);
-	line_add(line, end && !end[strlen("-postproc")] ? " report %s" : " --report=%s", what);
+	line_add(line, is_ours ? " report %s" : " --report=%s", what);
 }
 
 /* As long as a tenth of the run, for all threads together: worth a look before what is held. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INVOCATION_H
+#define INVOCATION_H
+
+/*
+ * How this program was called: holdtrace runs the post-processor under its own name, and then it
+ * speaks as holdtrace, and tells commands that the user can type.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the post-processor stands in for `holdtrace report` and the like. */
+bool invocation_is_launcher(void);
+
+/*
+ * The beginning of a command that prints a report, up to where its name follows: "holdtrace report
+ * " or "holdtrace-postproc --report=", with the directory that the user named. text: room for size
+ * bytes.
+ */
+void invocation_of_report(char *text, size_t size);
+
+#endif
