@@ -32,6 +32,7 @@ struct visitor {
 	pid_t pid;
 };
 
+#define VISITORS_MOST 256
 #define LIMIT_COMFORT 64 /* with fewer descriptors we do with what is needed */
 
 struct door {
@@ -363,6 +364,14 @@ static int accept_one(struct door *door, int socket)
 	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
+/* Who has not been heard yet is, when he speaks. */
+static void watch_visitor(struct door *door, int connection)
+{
+	for (const struct visitor *visitor = door->visitors; visitor; visitor = visitor->next)
+		if (visitor->connection == connection)
+			watch_socket(door, connection);
+}
+
 static bool welcome(struct door *door, int socket)
 {
 	int connection = socket < 0 ? -1 : accept_one(door, socket);
@@ -370,6 +379,7 @@ static bool welcome(struct door *door, int socket)
 	struct visitor *visitor;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
+	unsigned count;
 
 	if (connection < 0)
 		return false;
@@ -379,15 +389,17 @@ static bool welcome(struct door *door, int socket)
 		close(connection);
 		return true;
 	}
-	while (*at)
+	for (count = 0; *at; count++)
 		at = &(*at)->next;
 	visitor->connection = connection;
 	visitor->pid = peer.pid;
 	visitor->pidfd = door->reserve[0] < 0 ? -1 : open_pidfd(connection, peer.pid);
 	*at = visitor;
 	hear_all(door);
-	if (*at == visitor)
-		watch_socket(door, connection);
+	/* anybody may come in and say nothing: the first of too many has had his time */
+	if (count >= VISITORS_MOST && door->visitors)
+		forget(&door->visitors);
+	watch_visitor(door, connection);
 	return true;
 }
 

@@ -154,15 +154,22 @@ static void begin_stream(struct collector *collector, struct member *member)
 
 /* ---- who it is ---- */
 
-/* A new image in a process that we know, or another process with its number: the old one is gone. */
-static void end_predecessor(struct collector *collector, const struct watch *watch)
+/*
+ * A new image in a process that we know, or another process with its number: the old one is gone.
+ * Where they came by two ways the old one may come later.
+ */
+static void end_predecessor(struct collector *collector, struct member *later)
 {
+	const struct watch *watch = &later->watch;
+
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 
-		if (member->phase != PHASE_ALIVE || !watch->our_pid ||
+		if (member->phase != PHASE_ALIVE || member == later || !watch->our_pid ||
 		    member->watch.our_pid != watch->our_pid)
 			continue;
+		if (member->hello.start > later->hello.start)
+			member = later;
 		if (!watch_is_dead(&member->watch))
 			member->watch.end = WATCH_EXEC;
 		collect_end_member(collector, member);
@@ -264,7 +271,6 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 		return false;
 	known.pidfd = take_starter(collector, start);
 	watch_begin(&member->watch, &collector->shared, &known);
-	end_predecessor(collector, &member->watch);
 	if (member->watch.pidfd >= 0)
 		door_watch(collector->door, member->watch.pidfd);
 	member->number = collector->next_stream++;
@@ -276,6 +282,7 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 	__atomic_store_n(&chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
+	end_predecessor(collector, member);
 	return true;
 }
 

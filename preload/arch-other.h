@@ -11,6 +11,8 @@
 
 #include <linux/errno.h>
 
+#define ARCH_CALLS_BY_LIBC
+
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {
 	int saved = errno;

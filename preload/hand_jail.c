@@ -2,7 +2,7 @@
 /*
  * syscall(2). It is no hook: nothing of it is recorded. A filter for system calls is put on by it
  * (libseccomp does), and afterwards one of ours could kill the program. So it is looked for, and
- * all else is done as libc does it.
+ * all else is done as libc does it. Where ours are made through libc's function it is left alone.
  */
 #include "hand.h"
 
@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#ifndef ARCH_CALLS_BY_LIBC
 static bool puts_filter_on(long number, long first)
 {
 	return (number == __NR_seccomp &&
@@ -41,3 +42,4 @@ EXPORT long syscall(long number, ...)
 	errno = (int)-result;
 	return -1;
 }
+#endif
