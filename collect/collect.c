@@ -209,7 +209,13 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 		return true;
 	if (now_ns - since < patience)
 		return false;
-	return shared_deserted(&collector->shared, true);
+	if (!shared_deserted(&collector->shared, true))
+		return false;
+	/* nobody can come any more, but somebody may have come and gone already */
+	collect_receive(collector);
+	if (collector->count)
+		shared_release(&collector->shared);
+	return !collector->count;
 }
 
 /* Sleeps until a producer has something for us, at most so long. */

@@ -105,6 +105,12 @@ bool shared_deserted(struct shared *shared, bool keep)
 	return is_deserted;
 }
 
+void shared_release(struct shared *shared)
+{
+	close(shared->lock);
+	shared->lock = -1;
+}
+
 void shared_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);

@@ -41,6 +41,9 @@ void shared_fail(struct shared *shared, const char *sentence);
  */
 bool shared_deserted(struct shared *shared, bool keep);
 
+/* Gives up the lock that shared_deserted() kept. */
+void shared_release(struct shared *shared);
+
 /* Wakes the collector where it sleeps: board.sleeping. */
 void shared_wake(uint32_t *sleeping);
 
