@@ -502,6 +502,8 @@ static inline int lose(struct ledger *ledger, const struct call *call, struct er
 		ledger->items.items[item].count--;
 		return 0;
 	}
+	sum->temporary += ledger->items.items[item].thread == call->thread &&
+			  call->turn - ledger->items.items[item].turn <= 1;
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, err);
 	if (rc == 0 && call->is_join && call->is_wait)

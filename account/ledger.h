@@ -55,6 +55,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 struct ledger_sum {
 	uint64_t gained;	 /* calls that gained, but for waits that take a lock again */
 	uint64_t lost, joined;	 /* calls that lost, likewise; joined: threads that were waited for */
+	uint64_t temporary;	 /* losses by the next call of the thread that gained it */
 	uint64_t strays;	 /* losses of what was not gained in the trace */
 	uint64_t replaced;	 /* gains of what was held already */
 	uint64_t count, bytes;	 /* held now */

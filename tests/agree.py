@@ -175,7 +175,7 @@ class Screen:
         self.processes, self.programs, self.threads, self.events, self.lost = \
             [int((group or "0").replace(",", "")) for group in groups]
         self.gained, self.held, self.held_bytes, self.peak = Count(), Count(), {}, {}
-        table = text.partition("held at the end")[2].split("\n")[1:]
+        table = text.partition("still held at exit")[2].split("\n")[1:]
         for line in table:
             row = re.match(r"  (\S+) +(\d[\d,]*) (?:\w+) +(.*)", line)
             if not row:

@@ -82,6 +82,10 @@ static int use(struct summary *summary, const struct event *event, struct error 
 		return 0;
 	index = ledger_class_of(summary->ledger, hook->resource);
 	class = &summary->classes[index];
+	if (event->flags & CALL_FAILED && event->error == EBADF) {
+		class->bad_closes += event->operation == OPERATION_FREE;
+		class->bad_uses += event->operation != OPERATION_FREE;
+	}
 	if (event->flags & CALL_FAILED)
 		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
 	else if (event->operation == OPERATION_WAIT)
@@ -182,7 +186,8 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 
 	if (rc == 0)
 		rc = ledger_event(summary->ledger, event, err);
-	if (rc == 0 && locks_event(&summary->locks, event))
+	if (rc == 0 && (locks_event(&summary->locks, event) ||
+			wakes_event(&summary->signals, event)))
 		rc = summary_no_memory(err);
 	if (rc || event->type != CALL_TYPE_NONE)
 		return rc;
@@ -454,6 +459,7 @@ int summary_begin(struct summary **result, struct error *err)
 	tallies_init(&summary->tallies, &summary->atlas);
 	verdict_begin(summary);
 	locks_init(&summary->locks);
+	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	summary->fold = calloc(1, sizeof(*summary->fold));
 	if (!summary->fold || ledger_create(&summary->ledger, false, err)) {
 		summary_free(summary);
@@ -513,6 +519,7 @@ void summary_free(struct summary *summary)
 	ledger_destroy(summary->ledger);
 	tallies_free(&summary->tallies);
 	locks_free(&summary->locks);
+	wakes_free(&summary->signals);
 	touched_free(&summary->touched);
 	free(summary->processes.items);
 	free(summary->sites.items);

@@ -21,6 +21,7 @@
 #include "postproc/views/touched.h"
 #include "waits/locks.h"
 #include "waits/waits.h"
+#include "waits/wakes.h"
 #include "trace/trace.h"
 
 #define SUMMARY_BLOCKED_MAX 256u /* open calls that are kept, of a process */
@@ -50,6 +51,9 @@ struct summary_class {
 	uint64_t gained, lost, failed; /* calls */
 	uint64_t strays;	       /* losses of what was not gained in the trace */
 	uint64_t replaced;	       /* gains of what was held already */
+	uint64_t temporary;	       /* lost by the next call of the thread that gained it */
+	uint64_t bad_closes, bad_uses; /* of what was not open (EBADF): closed, used otherwise */
+	uint64_t vain;		       /* of notified: no thread waited (conditions) */
 	uint64_t held, held_bytes;     /* objects, at the end of their processes */
 	uint64_t killed, killed_bytes; /* of those, by processes that were killed */
 	uint64_t held_parts;	       /* of those, what belongs to another object: a FILE's fd */
@@ -177,6 +181,7 @@ struct summary {
 	struct tallies tallies;		      /* what its places amount to, for reports, too */
 	struct tally *held;		      /* of them: what is held at the end */
 	struct locks locks;		      /* of the process that is being read */
+	struct wakes signals;		      /* likewise, of conditions */
 	struct touched touched;
 	struct summary_fold *fold;
 };

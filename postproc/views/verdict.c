@@ -149,6 +149,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->waited += sum->joined;
 	class->strays += sum->strays;
 	class->replaced += sum->replaced;
+	class->temporary += sum->temporary;
 	close_peak(summary, class, sum);
 	if (process->end != SUMMARY_EXEC) {
 		class->held += sum->count;
@@ -204,6 +205,20 @@ static int close_waits(struct summary *summary, uint32_t index)
 	hot.ns = waits_ns(&object->times, 1000);
 	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter,
 			object->other);
+}
+
+static int close_signals(struct summary *summary)
+{
+	const struct summary_class *conditions = summary_class_of(summary, RESOURCE_CONDITION);
+	const struct wakes *signals = &summary->signals;
+
+	if (!conditions)
+		return 0;
+	if (wakes_finish(&summary->signals, summary->fold->process.end_ns))
+		return -ENOMEM;
+	for (size_t i = 1; i < signals->stats.count; i++)
+		summary->classes[conditions - summary->classes].vain += signals->stats.items[i].vain;
+	return 0;
 }
 
 /* The report locks has the same numbers. */
@@ -348,6 +363,7 @@ static void clear_fold(struct summary *summary)
 
 	ledger_clear(summary->ledger);
 	locks_clear(&summary->locks);
+	wakes_clear(&summary->signals);
 	map_clear(&fold->threads);
 	fold->thread_count = fold->silent = 0;
 	sites_clear(&fold->sites);
@@ -410,6 +426,8 @@ int verdict_process(struct summary *summary, struct error *err)
 		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	if (rc == 0)
 		rc = close_locks(summary);
+	if (rc == 0)
+		rc = close_signals(summary);
 	for (uint32_t i = 0; i < summary->class_count && rc == 0; i++) {
 		close_class(summary, i);
 		rc = close_waits(summary, i);

@@ -91,6 +91,9 @@ const char *human_moment(struct human *human, uint64_t ns)
 {
 	double seconds = (double)ns / 1e9;
 
+	/* In seconds it would be none. */
+	if (ns && ns < 1000000)
+		return human_time(human, ns);
 	snprintf(human->text, sizeof(human->text), "%.*f s", seconds < 99.9995 ? 3 : 1, seconds);
 	return human->text;
 }

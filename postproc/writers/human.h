@@ -26,7 +26,7 @@ const char *human_exact_bytes(struct human *human, uint64_t bytes);
 /* 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */
 const char *human_time(struct human *human, uint64_t ns);
 
-/* 0.031 s: all of them in one column */
+/* 0.031 s: all of them in one column, but for 31.4 us */
 const char *human_moment(struct human *human, uint64_t ns);
 
 #endif

@@ -352,6 +352,8 @@ static const char *next_report(const struct overview *overview)
 
 	if (summary->deadlocked || waits_long(summary))
 		return "locks";
+	if (overview_unusual_report(summary))
+		return overview_unusual_report(summary);
 	if (overview->has_no_leaks)
 		return "hot";
 	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"
@@ -464,6 +466,7 @@ static void compose(struct overview *overview)
 	if (!overview->summary->deadlocked)
 		overview_blocked(overview);
 	overview_waits(overview);
+	overview_unusual(overview);
 	top = overview->screen;
 	overview->screen = (struct screen){ 0 };
 	overview_processes(overview);

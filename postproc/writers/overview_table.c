@@ -17,7 +17,7 @@ struct words {
 static struct words words_of(enum resource resource)
 {
 	static const struct words words[RESOURCE_COUNT] = {
-		[RESOURCE_NONE] = { "gained", "held" },
+		[RESOURCE_NONE] = { "taken", "held" },
 		[RESOURCE_MEMORY] = { "allocs", "block" },
 		[RESOURCE_FD] = { "opened", "open" },
 		[RESOURCE_FILE] = { "opened", "open" },
@@ -44,7 +44,7 @@ static struct words words_of(enum resource resource)
 	return words[resource];
 }
 
-/* The cells of a row: class, used, most at a time, held at the end. */
+/* The cells of a row: class, used, peak, still held at exit. */
 #define CELLS	 4
 #define ROWS_MAX (RESOURCE_COUNT + OTHERS_MAX)
 
@@ -83,7 +83,7 @@ static void fill_peak(const struct overview *overview, struct line *line,
 	if (overview->summary->pids > 1 && process)
 		line_add(line, " in %" PRIu32 " %.10s", process->pid, overview_name(process));
 	else if (overview->summary->has_times)
-		line_add(line, " at %s", MOMENT(class->peak.time_ns));
+		line_add(line, " at %s", DURATION(class->peak.time_ns));
 }
 
 /* What those held that were killed is no leak of theirs, perhaps. */
@@ -198,10 +198,10 @@ static void fill_row(const struct overview *overview, struct row *row,
 
 static void fill_title(const struct overview *overview, struct row *row)
 {
-	const char *titles[CELLS] = { "", "used", "most at a time", "held at the end" };
+	const char *titles[CELLS] = { "", "used", "peak", "still held at exit" };
 
 	if (overview->summary->pids > 1)
-		titles[2] = "most in one process";
+		titles[2] = "peak of one process";
 	row->sites = 0;
 	for (size_t i = 0; i < CELLS; i++) {
 		line_begin(&row->cells[i]);

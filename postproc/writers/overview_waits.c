@@ -60,7 +60,7 @@ static void print_wait(struct overview *overview, const struct summary_class *cl
 		 COUNT(class->waits.calls), DURATION(waits_ns(times, threshold)),
 		 DURATION(times->longest_ns));
 	if (threshold)
-		line_add(&line, " (over %s)", DURATION(threshold));
+		line_add(&line, " (counting waits over %s)", DURATION(threshold));
 	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
 	/* A join waits for a thread's work, a barrier for the slowest: no news. */
 	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||

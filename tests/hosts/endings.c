@@ -8,6 +8,9 @@
  *   silent    three threads that call nothing, one of them joined
  *   cache     a block at a time for 200 ms, all given back in the end
  *   frees     free(NULL) after a call that failed
+ *   closed    a descriptor is closed twice
+ *   vain      20 signals that nobody waits for
+ *   short     2000 blocks that are freed at once
  *   unrolled  64 places that a reader cannot tell apart
  */
 #include <errno.h>
@@ -93,7 +96,7 @@ static void cache(void)
 	static void *blocks[100];
 
 	for (int i = 0; i < 100; i++) {
-		blocks[i] = malloc(10000);
+		blocks[i] = malloc(10500);
 		usleep(2000);
 	}
 	for (int i = 0; i < 100; i++)
@@ -106,6 +109,32 @@ static void frees(void)
 
 	for (int i = 0; fd < 0 && i < 5; i++)
 		free(NULL);
+}
+
+static void closed(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	close(fd);
+	close(fd);
+}
+
+static void vain(void)
+{
+	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+	for (int i = 0; i < 20; i++)
+		pthread_cond_signal(&condition);
+}
+
+static void short_lived(void)
+{
+	void *volatile block;
+
+	for (int i = 0; i < 2000; i++) {
+		block = malloc(10);
+		free(block);
+	}
 }
 
 #define FOUR(x)	   x x x x
@@ -134,6 +163,12 @@ int main(int argc, char **argv)
 		cache();
 	else if (!strcmp(way, "unrolled"))
 		unrolled();
+	else if (!strcmp(way, "closed"))
+		closed();
+	else if (!strcmp(way, "vain"))
+		vain();
+	else if (!strcmp(way, "short"))
+		short_lived();
 	else if (!strcmp(way, "frees"))
 		frees();
 	return 0;
