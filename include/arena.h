@@ -36,7 +36,7 @@
 
 #define ARENA_RING_LEAST   (64u << 10) /* a ring begins so large … */
 #define ARENA_RING_MOST	   (1u << 20)  /* … and grows, four times each time, up to this, … */
-#define ARENA_RINGS_BUDGET (64u << 20) /* … while all rings of a process stay below this */
+#define ARENA_RINGS_BUDGET (48u << 20) /* … while all rings of a process stay below this */
 #define ARENA_SLOTS_FIRST  2u	       /* slots of a first chunk; each further one has twice as many */
 #define ARENA_SLOTS_MOST   512u	       /* of one chunk */
 #define ARENA_CHUNKS	   64u	       /* of one process */
