@@ -56,6 +56,15 @@ void json_end(struct json *json)
 	out_char(json->out, json->ends[json->depth]);
 }
 
+/* Beyond 16 bits as two halves (RFC 8259). */
+static void quote_code(struct out *out, uint32_t code)
+{
+	if (code > 0xffff)
+		out_format(out, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+	else
+		out_format(out, "\\u%04x", code);
+}
+
 static void json_quote(struct json *json, const char *text, size_t length)
 {
 	struct out *out = json->out;
@@ -74,7 +83,7 @@ static void json_quote(struct json *json, const char *text, size_t length)
 			out_char(out, '\\');
 			out_char(out, (char)first);
 		} else if (!code_is_plain(code)) {
-			out_format(out, "\\u%04x", code);
+			quote_code(out, code);
 		} else {
 			out_bytes(out, text + at, size);
 		}

@@ -161,8 +161,12 @@ bool code_is_plain(uint32_t code)
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
 		return false;
 	/* Marks that make a terminal show text in another order (CVE-2021-42574). */
-	return code != 0x061c && code != 0x200e && code != 0x200f &&
-	       !(code >= 0x202a && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
+	if (code == 0x061c || code == 0x200e || code == 0x200f ||
+	    (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+		return false;
+	/* Ends of lines, and what is seen by programs alone: tags, a byte order mark. */
+	return code != 0x2028 && code != 0x2029 && code != 0xfeff &&
+	       !(code >= 0xfff9 && code <= 0xfffb) && !(code >= 0xe0000 && code <= 0xe0fff);
 }
 
 /* Bytes at text that may be printed as they are; 0: the first one must be escaped. */
@@ -198,4 +202,20 @@ void out_name(struct out *out, const char *text, size_t length, enum escape esca
 		start = ++at;
 	}
 	out_bytes(out, text + start, at - start);
+}
+
+void out_cell(struct out *out, const char *text, size_t length, bool begins)
+{
+	if (begins && length && strchr("=+-@\t\r", *text))
+		out_char(out, '\'');
+	while (length) {
+		const char *quote = memchr(text, '"', length);
+		size_t size = quote ? (size_t)(quote - text) + 1 : length;
+
+		out_name(out, text, size, ESCAPE_ALL);
+		if (quote)
+			out_char(out, '"');
+		text += size;
+		length -= size;
+	}
 }

@@ -72,6 +72,13 @@ void out_padded(struct out *out, uint64_t number, unsigned digits);
 /* A text of foreign origin. */
 void out_name(struct out *out, const char *text, size_t length, enum escape escape);
 
+/*
+ * A text of foreign origin in a cell of CSV, quotes doubled. begins: nothing of the cell was
+ * written before; a spreadsheet then takes what begins with = + - @ for a formula, and runs it, so
+ * a ' comes first (OWASP, CSV injection). For texts alone: numbers stay numbers.
+ */
+void out_cell(struct out *out, const char *text, size_t length, bool begins);
+
 /* For what has no function of its own; at most 1 KiB a call. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

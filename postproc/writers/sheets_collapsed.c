@@ -43,11 +43,15 @@ bool sheets_fit(const struct sheets *sheets, enum sheets_format format)
 /* A semicolon would part it, the end of the line end it. */
 static void print_name(struct out *out, const char *name)
 {
-	for (; *name; name++)
-		if (*name == ';')
+	while (*name) {
+		size_t length = strcspn(name, ";");
+
+		out_name(out, name, length, ESCAPE_ALL);
+		name += length;
+		if (*name)
 			out_char(out, ':');
-		else
-			out_name(out, name, 1, ESCAPE_LINES);
+		name += *name == ';';
+	}
 }
 
 static void print_frame(const struct walk *walk, const struct naming_symbol *frame, bool is_first)

@@ -11,40 +11,32 @@
  * follow each other, each with a line of headings and an empty line between; the first column is
  * the sheet's name, so that lines can be told apart by grep.
  */
-static void print_bytes(struct out *out, const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '"')
-			out_char(out, '"');
-		out_name(out, &text[i], 1, ESCAPE_LINES);
-	}
-}
-
 static void print_text(struct out *out, const char *text)
 {
 	bool is_quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
 
 	if (is_quoted)
 		out_char(out, '"');
-	print_bytes(out, text, strlen(text));
+	out_cell(out, text, strlen(text), true);
 	if (is_quoted)
 		out_char(out, '"');
 }
 
-static void print_frame(struct out *out, const struct naming_symbol *frame)
+/* begins: it is the first of its cell */
+static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
 {
 	if (frame->function)
-		print_bytes(out, frame->function, strlen(frame->function));
+		out_cell(out, frame->function, strlen(frame->function), begins);
 	else
 		out_format(out, "0x%" PRIx64, frame->offset);
 	if (frame->file && frame->line) {
 		out_char(out, ' ');
-		print_bytes(out, frame->file, strlen(frame->file));
+		out_cell(out, frame->file, strlen(frame->file), false);
 		out_format(out, ":%u", frame->line);
 	}
 	if (frame->module) {
 		out_text(out, " (");
-		print_bytes(out, frame->module, strlen(frame->module));
+		out_cell(out, frame->module, strlen(frame->module), false);
 		out_char(out, ')');
 	}
 }
@@ -58,7 +50,7 @@ static void print_backtrace(const struct sheets_job *job, const struct atlas_bac
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			out_text(job->out, " <- ");
-		print_frame(job->out, &frames[i]);
+		print_frame(job->out, &frames[i], i == 0);
 	}
 	out_char(job->out, '"');
 }
@@ -69,7 +61,7 @@ static void print_branch(struct out *out, const struct sheet_branch *branch)
 	for (uint32_t i = 0; i < branch->count; i++) {
 		if (i)
 			out_text(out, branch->is_outwards ? " <- " : " -> ");
-		print_frame(out, branch->frames[i]);
+		print_frame(out, branch->frames[i], i == 0);
 	}
 	out_char(out, '"');
 }

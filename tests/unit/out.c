@@ -41,6 +41,24 @@ static void name_is(const char *name, enum escape escape, const char *expected,
 	ok_text(end(), expected, sentence);
 }
 
+static void cell_is(const char *text, bool begins, const char *expected, const char *sentence)
+{
+	begin();
+	out_cell(&out, text, strlen(text), begins);
+	ok_text(end(), expected, sentence);
+}
+
+static void cell_tests(void)
+{
+	cell_is("=1+1", true, "'=1+1", "a cell that begins as a formula is a text");
+	cell_is("@SUM", true, "'@SUM", "so is one with the old sign of functions");
+	cell_is("-[Object name]", true, "'-[Object name]", "a minus begins one, too");
+	cell_is("=1+1", false, "=1+1", "behind other text nothing does");
+	cell_is("a\"b", true, "a\"\"b", "quotes are doubled");
+	cell_is("a\xff\xf3\xa0\x81\x81", true, "a\\xff\\xf3\\xa0\\x81\\x81",
+		"no UTF-8, and letters that nobody sees, are escaped");
+}
+
 static void number_tests(void)
 {
 	begin();
@@ -197,6 +215,7 @@ static void json_tests(void)
 
 int main(void)
 {
+	cell_tests();
 	number_tests();
 	name_tests();
 	large_test();
