@@ -12,6 +12,7 @@
  */
 enum {
 	STATUS_USAGE = 2,
+	STATUS_UNKNOWN = 3, /* limits cannot be judged */
 	STATUS_OWN_FAILURE = 125,
 	STATUS_NOT_RUNNABLE = 126,
 	STATUS_NOT_FOUND = 127,

@@ -151,8 +151,8 @@ static int connect_collector(const struct board *board, int *fd, struct error *e
 	const struct timeval most = { .tv_sec = ANSWER_SECONDS };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX,
-			      board->session[1], board->session[0]);
+			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX, board->session[1],
+			      board->session[0]);
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 

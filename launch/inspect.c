@@ -159,7 +159,8 @@ static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *name, size_
 	return true;
 }
 
-static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
+static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
+			struct error *err)
 {
 	char interpreter[PATH_MAX];
 	bool is_dynamic;
@@ -169,6 +170,7 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, stru
 	/* The loader itself has a dynamic section and no interpreter; it obeys LD_PRELOAD. */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
+	*ignores = !interpreter[0];
 	if (!interpreter[0])
 		return error_set(err, ENOTSUP,
 				 "%s is statically linked, so no library can be loaded into it: "
@@ -196,7 +198,7 @@ static bool read_script(char *line, size_t length, const char **interpreter)
 	return *at == '/';
 }
 
-int inspect_program(const char *path, struct error *err)
+int inspect_program(const char *path, bool *ignores, struct error *err)
 {
 	char buffer[4096], next[4096];
 
@@ -220,9 +222,10 @@ int inspect_program(const char *path, struct error *err)
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
 			/* The kernel honours the set-id bits of programs, not of scripts. */
 			result = check_rights(path, &status, err);
+			*ignores = result;
 			if (!result)
 				result = check_class(path, &header, err);
-			return result ? result : check_loader(path, fd, &header, err);
+			return result ? result : check_loader(path, fd, &header, ignores, err);
 		}
 		if (!read_script(buffer, (size_t)length, &interpreter))
 			return 0;

@@ -77,7 +77,7 @@ static void print_overview(FILE *to, bool is_all)
 	run_print_options(to, is_all);
 	fprintf(to,
 		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
-		"ended it; 125 if %s itself failed or the program cannot be traced, 126 if\n"
+		"ended it; 125 if %s itself failed or --strict refused the program, 126 if\n"
 		"it cannot be run, 127 if it was not found.\n"
 		"Traces are read by holdtrace-postproc and holdtrace-resolve.\n",
 		PROGRAM);

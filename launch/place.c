@@ -34,8 +34,8 @@ static bool own_directory(char *path, size_t room)
 }
 
 /*
- * Beside us lies what was built or installed with us; where others may write (a copy in /tmp), it may
- * be anybody's.
+ * Beside us lies what was built or installed with us; where others may write (a copy in /tmp), it
+ * may be anybody's.
  */
 static bool is_ours(const char *path)
 {

@@ -28,6 +28,7 @@ enum {
 #include "settings.def"
 #undef SETTING
 	OPTION_FAIL_ON,
+	OPTION_STRICT,
 	OPTION_QUIET,
 	OPTION_HELP,
 };
@@ -51,6 +52,8 @@ struct run {
 	struct session session;
 	bool is_quiet;	     /* nothing of ours on standard error but errors */
 	bool is_shown;	     /* the screen at the end */
+	bool is_strict;	     /* what cannot be traced is not run */
+	bool is_untraced;    /* what is run cannot be traced; its children perhaps */
 	const char *fail_on; /* limits, or NULL */
 };
 
@@ -90,6 +93,10 @@ void run_print_options(FILE *to, bool is_all)
 			 "(leak>0, fd>0, wait>100ms, peak>10MB), with 3 where that is unknown, and "
 			 "show which"
 		       : "end with status 1 if the run breaks a limit, as leak>0");
+	if (is_all)
+		usage_option(to, 0, "strict", NULL,
+			     "do not run a program that cannot be traced (default: run it "
+			     "untraced, and say so)");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
@@ -113,6 +120,7 @@ static void make_tables(struct option *words, char *letters)
 			*letters++ = ':';
 	}
 	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
+	*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
 	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
@@ -266,7 +274,7 @@ static int refuse_option(const struct option *words, const char *typed, struct e
 /* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 4];
+	struct option words[SETTINGS + 5];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
@@ -288,6 +296,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 				      err);
 		else if (number == 'q' || number == OPTION_QUIET)
 			run->is_quiet = true;
+		else if (number == OPTION_STRICT)
+			run->is_strict = true;
 		else if (number == OPTION_FAIL_ON)
 			run->fail_on = optarg;
 		else if (number == ':')
@@ -452,6 +462,8 @@ static int report(struct run *run, const char *program)
 	struct session *session = &run->session;
 	const struct board *board = session->board;
 
+	if (!session_attached(session) && run->is_untraced)
+		return 0;
 	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
@@ -481,10 +493,36 @@ static int status_of(int number)
 	return number == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
 }
 
+/* Of what nobody has seen no limit is kept. */
+static int judge(const struct run *run, int found)
+{
+	if (!run->fail_on || !run->is_untraced)
+		return found;
+	say("--fail-on: the program was not traced, so nothing can be said of it");
+	return STATUS_UNKNOWN;
+}
+
+/* A program that would not run with the library in its environment, nor would its children. */
+static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)
+{
+	int status;
+	pid_t pid;
+
+	set_signals();
+	pid = session_start_alone(path, argv, err);
+	if (pid < 0)
+		return status_of(pid);
+	program_pid = pid;
+	status = wait_for_child(pid);
+	program_pid = 0;
+	return status ? status : judge(run, 0);
+}
+
 static int run_program(struct run *run, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;
 	int status = place_program(argv[0], &path, err), found;
+	bool ignores = false;
 	pid_t pid;
 
 	if (status)
@@ -492,7 +530,16 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	status = run->fail_on ? check_limits(run->fail_on, err) : 0;
 	if (status)
 		return status;
-	if (inspect_program(path, err) || session_collect(&run->session, err))
+	if (inspect_program(path, &ignores, err)) {
+		if (run->is_strict)
+			return STATUS_OWN_FAILURE;
+		say("untraced: %s", err->text);
+		*err = (struct error){ 0 };
+		run->is_untraced = true;
+	}
+	if (run->is_untraced && !ignores)
+		return run_alone(run, path, argv, err);
+	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
 	set_signals();
 	pid = session_start(&run->session, path, argv, err);
@@ -502,7 +549,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	status = wait_for_program(&run->session, pid);
 	program_pid = 0;
 	found = report(run, argv[0]);
-	return status ? status : found;
+	return status ? status : judge(run, found);
 }
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)

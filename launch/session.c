@@ -131,16 +131,17 @@ static int set_environment(const struct session *session, struct error *err)
 	return 0;
 }
 
-/* In the child. Never returns; says through the pipe why the program could not be executed. */
+/* In the child, session NULL: untraced. Never returns; says through the pipe why the program could
+ * not be executed. */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
 	struct error err = { 0 };
 	int number;
 
-	if (set_environment(session, &err))
+	if (session && set_environment(session, &err))
 		_exit(125);
 	/* The packets have our standard output, so the program gets standard error. */
-	if (strcmp(session->board->settings.out, "stdout") == 0)
+	if (session && strcmp(session->board->settings.out, "stdout") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	/* execvp runs what has no #! line by the shell; the path has a slash, so none is searched
 	 */
@@ -151,7 +152,7 @@ static void become_program(const struct session *session, const char *path, char
 	_exit(126);
 }
 
-pid_t session_start(struct session *session, const char *path, char **argv, struct error *err)
+static pid_t start(const struct session *session, const char *path, char **argv, struct error *err)
 {
 	int tell[2], number;
 	ssize_t got;
@@ -174,6 +175,16 @@ pid_t session_start(struct session *session, const char *path, char **argv, stru
 		return pid;
 	waitpid(pid, NULL, 0);
 	return error_system(err, number, "%s: cannot be run", argv[0]);
+}
+
+pid_t session_start(struct session *session, const char *path, char **argv, struct error *err)
+{
+	return start(session, path, argv, err);
+}
+
+pid_t session_start_alone(const char *path, char **argv, struct error *err)
+{
+	return start(NULL, path, argv, err);
 }
 
 /* A run in one file has it in every line; files of their own are named once. */
@@ -233,7 +244,8 @@ void session_tell(struct session *session, pid_t pid, int status)
 	__atomic_store_n(&board->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
 	shared_wake(&board->sleeping);
 	/* one that is stopped is not waited for: what it has counted by then is what there is */
-	for (int i = 0; i < SETTLE_STEPS && !__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE); i++)
+	for (int i = 0; i < SETTLE_STEPS && !__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE);
+	     i++)
 		if (!wait_for_word(session, &board->settled, 0))
 			session->has_ended = true;
 }

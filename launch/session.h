@@ -47,6 +47,9 @@ int session_collect(struct session *session, struct error *err);
  */
 pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
 
+/* The same without the run: nothing of it is in the program's environment. */
+pid_t session_start_alone(const char *path, char **argv, struct error *err);
+
 /*
  * Reads what the collector reports until the streams of all processes that have ended are
  * complete; those that still run (a daemon that was left behind) are not waited for.
