@@ -385,16 +385,18 @@ function commands(file,    i, count)
 	}
 }
 
-# WRITER(name, "word", is_directory, "description")
+# FORMAT(kind, name, "word", "suffix", flags, "missing", "sentence")
 function writers(file,    i, count)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (macro[i] != "WRITER")
+		if (macro[i] != "FORMAT" || seen_format[field(i, 3)]++)
 			continue
-		print ".It Cm " roff(text(field(i, 2)))
-		print sentence(text(field(i, 4)))
-		if (field(i, 3) == "1")
+		print ".It Cm " roff(text(field(i, 3)))
+		print sentence(text(field(i, 7)))
+		if (field(i, 1) == "SHEETS")
+			print "With\n.Fl Fl report ."
+		if (field(i, 5) ~ /DIRECTORY/)
 			print "Several files; needs\n.Fl o ."
 	}
 }

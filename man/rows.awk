@@ -7,7 +7,7 @@
 function read_rows(file,    line, whole, status)
 {
 	while ((status = (getline line < file)) > 0)
-		whole = whole line "\n"
+		whole = whole (line ~ /^#include "/ ? included(line) : line) "\n"
 	close(file)
 	if (status < 0) {
 		print "cannot read " file > "/dev/stderr"
@@ -17,6 +17,17 @@ function read_rows(file,    line, whole, status)
 	split("", macro)
 	split("", fields)
 	return parse_rows(whole)
+}
+
+# A table may have rows of another one among its own.
+function included(line,    path, whole)
+{
+	split(line, path, "\"")
+	path[2] = top "/" path[2]
+	while ((getline line < path[2]) > 0)
+		whole = whole line "\n"
+	close(path[2])
+	return whole
 }
 
 function field(i, n)

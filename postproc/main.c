@@ -123,11 +123,14 @@ static int print_version(void)
 
 static int print_formats(void)
 {
-	const struct writer *writer;
+	const struct writer *format;
 
-	for (unsigned i = 0; (writer = writer_at(i)) != NULL; i++)
-		printf("%-12s%s%s\n", writer->name, writer->description,
-		       writer->is_directory ? " (files in -o DIR)" : "");
+	/* A word that events have, too, stands there. */
+	for (unsigned i = 0; (format = format_at(i)) != NULL; i++)
+		if (format->kind != FORMAT_SHEETS || !writer_find(format->name))
+			printf("%-12s%s%s%s\n", format->name, format->description,
+			       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
+			       format->kind == FORMAT_SHEETS ? " (--report)" : "");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -139,8 +142,8 @@ static int plan_reading(struct trace_options *reading, struct listener *listener
 	int rc = 0;
 
 	*reading = (struct trace_options){ .memory_max = options->max_memory.value << 20,
-					   .wants_repeats = writer_is_stream(writer),
 					   .no_wait = options->now,
+					   .wants_repeats = writer->flags & FORMAT_REPEATS,
 					   .waiting = options->quiet ? NULL : say_waiting,
 					   .user = listener };
 	listener->bundles = reading->bundles = bundles_create();
@@ -456,7 +459,7 @@ static int print_reports(struct report_plan *plan, const struct options *options
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.is_damaged);
 	}
 	/* A text has a line for it. */
-	if (plan->how.style.format != SHEETS_TEXT)
+	if (plan->how.style.format != SHEETS_text)
 		warn_empty(options, plan->how.select.tally);
 	return report_status(options, &result);
 }

@@ -46,14 +46,11 @@ static int fold_open(struct fold *fold, struct error *err)
 					 .depth = options->select.depth,
 					 .is_merged = options->is_merged,
 					 .views = &fold->views,
-					 .swap_dialect = options->swap_dialect,
-					 .etrace_framing = options->etrace_framing,
-					 .etrace_thread_names = options->etrace_thread_names,
-					 .scaler_ids = options->scaler_ids,
-					 .scaler_tree = options->scaler_tree };
+					 .own = options->own,
+					 .own_count = options->own_count };
 	int rc = fold_create_views(fold, err);
 
-	if (rc == 0 && !options->writer->is_directory) {
+	if (rc == 0 && !(options->writer->flags & FORMAT_DIRECTORY)) {
 		rc = output_open(options->output, fold->stream.process, err);
 		writer.out = &options->output->out;
 	}
@@ -113,7 +110,7 @@ static int fold_close(struct fold *fold, int rc, struct error *err)
 			end = fold->options->writer->end(fold->writer_state, &later);
 	}
 	fold_destroy(fold);
-	if (!fold->options->writer->is_directory) {
+	if (!(fold->options->writer->flags & FORMAT_DIRECTORY)) {
 		struct error closing = { 0 };
 		int closed;
 
@@ -137,7 +134,7 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 {
 	int rc = fold->options->writer->event(fold->writer_state, event, err);
 
-	return rc || fold->options->writer->is_directory ? rc
+	return rc || (fold->options->writer->flags & FORMAT_DIRECTORY) ? rc
 							 : output_error(fold->options->output, err);
 }
 

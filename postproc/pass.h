@@ -21,9 +21,9 @@ struct pass_options {
 	bool is_merged; /* the trace is of trace_merge_open() */
 	enum sort_order order;
 	bool force;
-	const char *swap_dialect;		 /* see writer.h */
-	const char *etrace_framing, *etrace_thread_names, *scaler_ids; /* likewise */
-	const char *scaler_tree;		 /* likewise */
+	/* the formats' own options, see writer.h; the last one is nothing */
+	struct writer_option own[FORMAT_OPTIONS_MAX];
+	size_t own_count;
 	struct output *output;
 	bool *has_found;		   /* set when a stream was wanted; may be NULL */
 	const volatile sig_atomic_t *stop; /* set by a signal: finish with what was read */

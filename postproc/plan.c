@@ -13,7 +13,7 @@ int plan_check_directory(const struct output *output, const struct writer *write
 	struct stat facts;
 
 	/* A format that is a directory makes it itself. */
-	if (!output->directory || writer->is_directory)
+	if (!output->directory || writer->flags & FORMAT_DIRECTORY)
 		return 0;
 	if (stat(output->directory, &facts) != 0)
 		return error_system(err, errno, "-o %s: make the directory first",
@@ -36,12 +36,12 @@ int plan_check_selection(const struct select_options *options, struct error *err
 
 static const char *select_problem(const struct options *options, const struct writer *writer)
 {
-	if (writer->is_directory && (!options->directory || !strcmp(options->directory, "stdout")))
+	if (writer->flags & FORMAT_DIRECTORY && (!options->directory || !strcmp(options->directory, "stdout")))
 		return "this format writes several files: add -o DIR";
-	if (!strcmp(writer->name, "summary") && options->directory &&
+	if (writer->kind == FORMAT_SCREEN && options->directory &&
 	    strcmp(options->directory, "stdout") != 0)
 		return "a summary is one text of all inputs: leave -o out, and use > for a file";
-	if (options->merge && !writer_takes_merged(writer))
+	if (options->merge && !(writer->flags & FORMAT_MERGED))
 		return "this format tells of one process: leave --merge out";
 	if (options->merge && options->resolve)
 		return "-r resolves one process at a time: leave --merge out";
@@ -88,6 +88,34 @@ static int refuse_format(const char *word, struct error *err)
 			 word, suggest_text(&suggest));
 }
 
+static const char *said(const option_word *option)
+{
+	return option->word;
+}
+
+/* What the formats have of their own, by the words of their tables. */
+static void plan_own(struct pass_options *pass, const struct options *options)
+{
+	const struct writer_option own[] = {
+#define OPTION(kind, name, word, letter, argument, with, description) { word, said(&options->name) },
+#ifdef HAVE_DIALECT_SWAP
+#include "dialects/swap/options.def"
+#endif
+#ifdef HAVE_DIALECT_ETRACE
+#include "dialects/etrace/options.def"
+#endif
+#ifdef HAVE_DIALECT_SCALER
+#include "dialects/scaler/options.def"
+#endif
+#undef OPTION
+		{ NULL, NULL },
+	};
+
+	_Static_assert(sizeof(own) <= sizeof(pass->own), "room for the options of all formats");
+	memcpy(pass->own, own, sizeof(own));
+	pass->own_count = sizeof(own) / sizeof(*own) - 1;
+}
+
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err)
 {
@@ -103,18 +131,14 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	output->directory = options->directory;
 	if (options->directory && !strcmp(options->directory, "stdout"))
 		output->directory = NULL;
-	output->suffix = writer_suffix(pass->writer);
+	output->suffix = pass->writer->suffix;
 	output->is_resolved = options->resolve;
 	output->is_quiet = options->quiet;
 	pass->is_leaks = options->leaks;
 	pass->is_compressed = options->compress;
 	pass->is_merged = options->merge;
 	pass->force = options->force;
-	pass->swap_dialect = options->swap_dialect.word;
-	pass->etrace_framing = options->etrace_framing.word;
-	pass->etrace_thread_names = options->etrace_thread_names.word;
-	pass->scaler_ids = options->scaler_ids.word;
-	pass->scaler_tree = options->scaler_tree.word;
+	plan_own(pass, options);
 	pass->output = output;
 	plan_selection(&pass->select, tally, options);
 	pass->select.is_whole = options->leaks || pass->writer != writer_at(0);

@@ -2,6 +2,7 @@
 #include "postproc/report_plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,39 +10,44 @@
 
 #include "base/invocation.h"
 #include "base/terminal.h"
+#include "postproc/writer.h"
 
 #define TOP_OF_TEXT 20
 #define WIDTH_MAX   100000u
 
+/* " text, json, csv, of trees also collapsed" */
+static void add_word(char *list, size_t size, const struct writer *format)
+{
+	size_t at = strlen(list);
+
+	snprintf(list + at, size - at, "%s%s %s", at ? "," : "",
+		 format->flags & FORMAT_TREES ? " of trees also" : "", format->name);
+}
+
 static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
 {
-	static const struct {
-		const char *word;
-		enum sheets_format format;
-	} formats[] = { { "text", SHEETS_TEXT },
-			{ "json", SHEETS_JSON },
-			{ "csv", SHEETS_CSV },
-			{ "collapsed", SHEETS_COLLAPSED },
-			{ "html", SHEETS_HTML } };
+	const struct writer *format;
+	unsigned number = 0;
+	char list[160] = "";
 
 	if (!options->format)
 		return 0;
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		if (strcmp(options->format, formats[i].word) != 0)
+	for (unsigned i = 0; (format = format_at(i)) != NULL; i++) {
+		if (format->kind != FORMAT_SHEETS)
 			continue;
-		style->format = formats[i].format;
-		return 0;
+		style->format = (enum sheets_format)number++;
+		if (!strcmp(options->format, format->name))
+			return 0;
+		add_word(list, sizeof(list), format);
 	}
-	return error_set(err, EINVAL,
-			 "--format=%s: a report is text, json, csv or html, a tree also collapsed",
-			 options->format);
+	return error_set(err, EINVAL, "--format=%s: a report is%s", options->format, list);
 }
 
 static void plan_rows(struct reporting_options *how, const struct options *options)
 {
 	enum { TOP_DOWN, BOTTOM_UP };
 
-	how->report.top = how->style.format == SHEETS_TEXT ? TOP_OF_TEXT : 0;
+	how->report.top = how->style.format == SHEETS_text ? TOP_OF_TEXT : 0;
 	if (options->top.is_set)
 		how->report.top = (size_t)options->top.value;
 	how->report.is_bottom_up = options->tree.value == BOTTOM_UP;

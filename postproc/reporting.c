@@ -120,7 +120,7 @@ static int choose(struct fold *fold, const char *words, struct error *err)
 	if (fold->wants_directories && fold->count > 1)
 		return error_set(err, EINVAL,
 				 "--report=traces is of directories: ask for it alone");
-	if (fold->options->style.format == SHEETS_HTML && !fold->wants_directories)
+	if (fold->options->style.format == SHEETS_html && !fold->wants_directories)
 		choose_for_page(fold);
 	return choose_for_limits(fold, err);
 }
@@ -335,7 +335,7 @@ static int fold_all(struct fold *fold, const char *const *paths, size_t count, s
 /* The summary is a screen of its own where it is text. */
 static bool is_screen(const struct fold *fold, unsigned index)
 {
-	return fold->options->style.format == SHEETS_TEXT &&
+	return fold->options->style.format == SHEETS_text &&
 	       fold->rows[index]->report == &report_summary;
 }
 
@@ -367,7 +367,7 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 		 struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	bool is_alone = options->style.format == SHEETS_TEXT;
+	bool is_alone = options->style.format == SHEETS_text;
 	struct judge judge = { .limits = options->limits,
 			       .run = &fold->run,
 			       .baseline = options->baseline,
@@ -420,7 +420,7 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
 		rc = error_set(err, EINVAL,
 			       "--format=collapsed is for trees: --report=tree, calls");
-	if (rc == 0 && options->style.format == SHEETS_TEXT && !options->style.is_verbose)
+	if (rc == 0 && options->style.format == SHEETS_text && !options->style.is_verbose)
 		rc = sheets_fold_same(sheets, &job, by, options->report.top, err);
 	return rc;
 }
@@ -441,7 +441,7 @@ static int print(struct fold *fold, struct out *out, struct error *err)
 
 	sheets_init(&sheets);
 	sheets_init(&others);
-	if (options->limits && options->style.format != SHEETS_TEXT)
+	if (options->limits && options->style.format != SHEETS_text)
 		sheets_begin(&sheets, SHEET_limits);
 	rc = end_reports(fold, &sheets, &others, err);
 	if (rc == 0 && options->limits)

@@ -73,8 +73,6 @@ void warnings_print_missing(const struct warnings *warnings, const char *path,
 			    const struct trace *trace, const struct writer *writer)
 {
 	const struct trace_process *process = trace_process(trace);
-	const char *missing = writer_missing(writer);
-
-	if (missing && process && !process->has_tails)
-		say(warnings, path, "not recorded by holdtrace: %s", missing);
+	if (*writer->missing && process && !process->has_tails)
+		say(warnings, path, "not recorded by holdtrace: %s", writer->missing);
 }

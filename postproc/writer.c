@@ -5,55 +5,53 @@
 
 #include "postproc/writers/writers.h"
 
-static const struct writer writers[] = {
-#define WRITER(function, word, is_directory, description) \
-	{ word,                                           \
-	  description,                                    \
-	  is_directory,                                   \
-	  write_##function##_begin,                       \
-	  write_##function##_event,                       \
-	  write_##function##_end,                         \
-	  write_##function##_destroy },
-#include "postproc/writers.def"
-#undef WRITER
+#define FORMAT(kind, name, word, suffix, flags, missing, sentence) \
+	FORMAT_ROW_##kind(kind, name, word, suffix, flags, missing, sentence)
+#define FORMAT_FACTS(kind, word, suffix, flags, missing, sentence) \
+	word, sentence, suffix, missing, FORMAT_##kind, flags
+#define FORMAT_WRITER(kind, name, word, suffix, flags, missing, sentence) \
+	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence),     \
+	  write_##name##_begin,                                           \
+	  write_##name##_event,                                           \
+	  write_##name##_end,                                             \
+	  write_##name##_destroy },
+#define FORMAT_ROW_STREAM  FORMAT_WRITER
+#define FORMAT_ROW_DIALECT FORMAT_WRITER
+#define FORMAT_ROW_SCREEN  FORMAT_WRITER
+#define FORMAT_ROW_SHEETS(kind, name, word, suffix, flags, missing, sentence) \
+	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), NULL, NULL, NULL, NULL },
+
+static const struct writer formats[] = {
+#include "postproc/formats.def"
 };
+
+const struct writer *format_at(unsigned index)
+{
+	return index < sizeof(formats) / sizeof(*formats) ? &formats[index] : NULL;
+}
 
 const struct writer *writer_at(unsigned index)
 {
-	return index < sizeof(writers) / sizeof(*writers) ? &writers[index] : NULL;
-}
-
-bool writer_is_stream(const struct writer *writer)
-{
-	return writer->event == write_sp_rtrace_binary_event || writer->event == write_htr_event;
-}
-
-const char *writer_suffix(const struct writer *writer)
-{
-	if (writer->event == write_sp_rtrace_text_event)
-		return "rtrace.txt";
-	return writer->event == write_sp_rtrace_binary_event ? "rtrace" : writer->name;
-}
-
-const char *writer_missing(const struct writer *writer)
-{
-	return writer->event == write_etrace_event ? "there are no threads, programs and ends, "
-						     "times are in ms, and paths are as "
-						     "the program said them"
-						   : NULL;
-}
-
-bool writer_takes_merged(const struct writer *writer)
-{
-	return writer->event == write_sp_rtrace_text_event ||
-	       writer->event == write_summary_event || writer->event == write_etrace_event ||
-	       writer->event == write_swap_event;
+	for (unsigned i = 0; format_at(i); i++)
+		if (formats[i].kind != FORMAT_SHEETS && !index--)
+			return &formats[i];
+	return NULL;
 }
 
 const struct writer *writer_find(const char *name)
 {
-	for (unsigned i = 0; writer_at(i); i++)
-		if (!strcmp(writers[i].name, name))
-			return &writers[i];
+	const struct writer *writer;
+
+	for (unsigned i = 0; (writer = writer_at(i)) != NULL; i++)
+		if (!strcmp(writer->name, name))
+			return writer;
 	return NULL;
+}
+
+const char *writer_option(const struct writer_options *options, const char *word)
+{
+	for (size_t i = 0; i < options->own_count; i++)
+		if (!strcmp(options->own[i].word, word))
+			return options->own[i].value ? options->own[i].value : "";
+	return "";
 }

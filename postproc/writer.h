@@ -4,7 +4,7 @@
 
 /*
  * What prints. A writer is a fold over the events that select has left: begin once for each
- * stream, event for each event, end once. writers.def lists them. Computing is the business of
+ * stream, event for each event, end once. formats.def lists them. Computing is the business of
  * views: with -l and -c the calls go to views, and the writer gets what came of them at the end.
  */
 
@@ -26,6 +26,13 @@ struct writer_views {
 	const struct compress *compress; /* -c: likewise; with -l of the leaks alone */
 };
 
+/* An option of a format's own: what was said, NULL: nothing. */
+struct writer_option {
+	const char *word, *value;
+};
+
+#define FORMAT_OPTIONS_MAX 16
+
 struct writer_options {
 	struct out *out;	   /* where a text goes; NULL for formats that are directories */
 	const char *directory;	   /* -o; NULL: none */
@@ -34,17 +41,25 @@ struct writer_options {
 	bool is_single_renumbered; /* -R: if one class is left, it gets the number 1 */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
-	const char *swap_dialect;   /* --swap-dialect; NULL: not given */
-	const char *etrace_framing; /* --etrace-framing, likewise */
-	const char *etrace_thread_names; /* --etrace-thread-names, likewise */
-	const char *scaler_ids;	    /* --scaler-ids, likewise */
-	const char *scaler_tree;    /* --scaler-tree, likewise */
+	const struct writer_option *own; /* those of all formats, see writer_option() */
+	size_t own_count;
+};
+
+enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS };
+
+/* See formats.def. */
+enum format_flag {
+	FORMAT_MERGED = 1 << 0,
+	FORMAT_DIRECTORY = 1 << 1, /* needs -o DIR; not for -l, -c, -r */
+	FORMAT_REPEATS = 1 << 2,
+	FORMAT_TREES = 1 << 3,
 };
 
 struct writer {
 	const char *name; /* of --format */
-	const char *description;
-	bool is_directory; /* writes files of its own, needs -o DIR; not for -l, -c, -r */
+	const char *description, *suffix, *missing;
+	enum format_kind kind; /* of SHEETS the functions are NULL */
+	unsigned flags;	       /* enum format_flag */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
@@ -59,19 +74,13 @@ struct writer {
 /* The writer of that name, or NULL. */
 const struct writer *writer_find(const char *name);
 
-/* True if it writes a trace anew, and so wants to hear all that the stream says. */
-bool writer_is_stream(const struct writer *writer);
-
-/* What the names of its files end in, without the dot. */
-const char *writer_suffix(const struct writer *writer);
-
-/* What it cannot say of a trace that holdtrace did not record, as a sentence; NULL: nothing. */
-const char *writer_missing(const struct writer *writer);
-
-/* True if it can tell the processes of a merged trace apart. */
-bool writer_takes_merged(const struct writer *writer);
-
-/* The index-th writer, or NULL. */
+/* The index-th writer of events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
+
+/* The index-th format, sheets among them, or NULL. */
+const struct writer *format_at(unsigned index);
+
+/* What was said with an option of the format's own ("swap-dialect"); "": nothing. */
+const char *writer_option(const struct writer_options *options, const char *word);
 
 #endif

@@ -303,9 +303,8 @@ int write_etrace_begin(void **state, const struct trace *trace,
 		return etrace_no_memory(err);
 	etrace->trace = trace;
 	etrace->out = options->out;
-	etrace->has_names =
-		!options->etrace_thread_names || strcmp(options->etrace_thread_names, "no") != 0;
-	etrace->is_framed = options->etrace_framing && !strcmp(options->etrace_framing, "cas");
+	etrace->has_names = strcmp(writer_option(options, "etrace-thread-names"), "no") != 0;
+	etrace->is_framed = !strcmp(writer_option(options, "etrace-framing"), "cas");
 	tasks_init(&etrace->tasks);
 	rc = etrace_lines_init(&etrace->lines, err);
 	*state = etrace;

@@ -45,8 +45,8 @@ int write_scaler_begin(void **state, const struct trace *trace,
 		return scaler_no_memory(err);
 	scaler->trace = trace;
 	scaler->force = options->force;
-	scaler->is_by_callee = options->scaler_ids && !strcmp(options->scaler_ids, "callee");
-	scaler->has_frames = options->scaler_tree && !strcmp(options->scaler_tree, "frames");
+	scaler->is_by_callee = !strcmp(writer_option(options, "scaler-ids"), "callee");
+	scaler->has_frames = !strcmp(writer_option(options, "scaler-tree"), "frames");
 	rc = outdir_open(&scaler->directory, options->directory,
 			 options->force || run.processes.count, err);
 	if (rc) {

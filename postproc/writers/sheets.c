@@ -6,11 +6,13 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		  const struct sheets_style *style, struct out *out)
 {
 	static void (*const printers[])(const struct sheets_job *) = {
-		[SHEETS_TEXT] = sheets_print_text,
-		[SHEETS_JSON] = sheets_print_json,
-		[SHEETS_CSV] = sheets_print_csv,
-		[SHEETS_COLLAPSED] = sheets_print_collapsed,
-		[SHEETS_HTML] = sheets_print_html,
+#define FORMAT(kind, name, ...)	   FORMAT_PRINTER_##kind(name)
+#define FORMAT_PRINTER_STREAM(name)
+#define FORMAT_PRINTER_DIALECT(name)
+#define FORMAT_PRINTER_SCREEN(name)
+#define FORMAT_PRINTER_SHEETS(name) [SHEETS_##name] = sheets_print_##name,
+#include "postproc/formats.def"
+#undef FORMAT
 	};
 	struct sheets_job job = { sheets, run, naming, rows, count, style, out };
 

@@ -14,7 +14,16 @@
 #include "postproc/views/sheet.h"
 #include "naming/naming.h"
 
-enum sheets_format { SHEETS_TEXT, SHEETS_JSON, SHEETS_CSV, SHEETS_COLLAPSED, SHEETS_HTML };
+/* One for each row of formats.def. */
+enum sheets_format {
+#define FORMAT(kind, name, ...) SHEETS_FORMAT_##kind(name)
+#define SHEETS_FORMAT_STREAM(name)
+#define SHEETS_FORMAT_DIALECT(name)
+#define SHEETS_FORMAT_SCREEN(name)
+#define SHEETS_FORMAT_SHEETS(name) SHEETS_##name,
+#include "postproc/formats.def"
+#undef SHEETS_FORMAT_SHEETS
+};
 
 struct sheets_style {
 	enum sheets_format format;
@@ -47,7 +56,14 @@ struct sheets_job {
 	const struct sheets_style *style;
 	struct out *out;
 };
-void sheets_print_text(const struct sheets_job *job);
+
+#define SHEETS_FORMAT_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
+#include "postproc/formats.def"
+#undef FORMAT
+#undef SHEETS_FORMAT_STREAM
+#undef SHEETS_FORMAT_DIALECT
+#undef SHEETS_FORMAT_SCREEN
+#undef SHEETS_FORMAT_SHEETS
 
 /*
  * Of text, after sheets_finish(): rows that would read the same become one. by and top as there;
@@ -71,10 +87,5 @@ enum sheets_shape {
 	SHAPE_UNSIGNED,
 };
 enum sheets_shape sheets_shape(enum sheet_kind kind);
-
-void sheets_print_json(const struct sheets_job *job);
-void sheets_print_csv(const struct sheets_job *job);
-void sheets_print_collapsed(const struct sheets_job *job);
-void sheets_print_html(const struct sheets_job *job);
 
 #endif

@@ -32,7 +32,7 @@ static int branch_column(const struct sheet_facts *facts)
 
 bool sheets_fit(const struct sheets *sheets, enum sheets_format format)
 {
-	if (format != SHEETS_COLLAPSED)
+	if (format != SHEETS_collapsed)
 		return true;
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (branch_column(&sheets->list[i].facts) >= 0)

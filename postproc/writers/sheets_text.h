@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_SHEETS_TEXT_H
-#define WRITERS_SHEETS_TEXT_H
+#ifndef WRITERS_SHEETS_text_H
+#define WRITERS_SHEETS_text_H
 
 /*
  * A sheet as text, between its parts: sheets_cells.c says what is in a cell, sheets_layout.c how

@@ -34,7 +34,7 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 	if (!swap)
 		return no_memory(err);
 	swap->trace = trace;
-	if (options->swap_dialect && !strcmp(options->swap_dialect, "tizen"))
+	if (!strcmp(writer_option(options, "swap-dialect"), "tizen"))
 		swap->dialect = SWAP_DIALECT_TIZEN;
 	swap->is_merged = options->is_merged;
 	rc = outdir_open(&swap->directory, options->directory, options->force || swap_has_written(),

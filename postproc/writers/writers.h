@@ -2,17 +2,27 @@
 #ifndef WRITERS_H
 #define WRITERS_H
 
-/* The functions of every writer in writers.def; each writer's file includes this. */
+/* The functions of every writer in formats.def; each writer's file includes this. */
 
 #include "postproc/writer.h"
 
-#define WRITER(function, word, is_directory, description)                                        \
-	int write_##function##_begin(void **state, const struct trace *trace,                    \
-				     const struct writer_options *options, struct error *err);   \
-	int write_##function##_event(void *state, const struct event *event, struct error *err); \
-	int write_##function##_end(void *state, struct error *err);                              \
-	void write_##function##_destroy(void *state);
-#include "postproc/writers.def"
-#undef WRITER
+#define FORMAT(kind, name, ...) FORMAT_PROTOTYPES_##kind(name)
+#define FORMAT_PROTOTYPES(name)                                                              \
+	int write_##name##_begin(void **state, const struct trace *trace,                    \
+				 const struct writer_options *options, struct error *err);   \
+	int write_##name##_event(void *state, const struct event *event, struct error *err); \
+	int write_##name##_end(void *state, struct error *err);                              \
+	void write_##name##_destroy(void *state);
+#define FORMAT_PROTOTYPES_STREAM  FORMAT_PROTOTYPES
+#define FORMAT_PROTOTYPES_DIALECT FORMAT_PROTOTYPES
+#define FORMAT_PROTOTYPES_SCREEN  FORMAT_PROTOTYPES
+#define FORMAT_PROTOTYPES_SHEETS(name)
+#include "postproc/formats.def"
+#undef FORMAT
+#undef FORMAT_PROTOTYPES
+#undef FORMAT_PROTOTYPES_STREAM
+#undef FORMAT_PROTOTYPES_DIALECT
+#undef FORMAT_PROTOTYPES_SCREEN
+#undef FORMAT_PROTOTYPES_SHEETS
 
 #endif

@@ -76,7 +76,7 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 {
 	struct reporting_options how = {
 		.reports = head[0] < NAME_COUNT ? names[head[0]] : all_names(),
-		.style = { .format = (enum sheets_format)(head[1] % (SHEETS_COLLAPSED + 1)),
+		.style = { .format = (enum sheets_format)(head[1] % (SHEETS_collapsed + 1)),
 			   .width = head[2] },
 		.report = { .top = head[1] & 4 ? head[3] : 0 },
 		.select = { .depth = -1 },

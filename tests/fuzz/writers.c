@@ -108,8 +108,8 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 {
 	struct trace_options how = { .memory_max = FUZZ_MEMORY_MAX,
 				     .no_wait = true,
-				     .wants_repeats = writer_is_stream(writer) };
-	struct output output = { .directory = writer->is_directory ? fuzz_directory() : NULL };
+				     .wants_repeats = (writer->flags & FORMAT_REPEATS) };
+	struct output output = { .directory = (writer->flags & FORMAT_DIRECTORY) ? fuzz_directory() : NULL };
 	bool has_found = false;
 	struct pass_options pass = {
 		.writer = writer, .force = true, .output = &output, .has_found = &has_found
@@ -163,9 +163,9 @@ static void write_it(const uint8_t *trace, size_t size, const struct writer *wri
 	else
 		rc = run_pass(fd, writer, head, &err);
 	fuzz_check(rc == 0 || err.text[0], "an error without words");
-	if (writer_is_stream(writer))
+	if ((writer->flags & FORMAT_REPEATS))
 		check_stream(rc != 0);
-	else if (!writer->is_directory && strcmp(writer->name, "etrace") != 0)
+	else if (!(writer->flags & FORMAT_DIRECTORY) && strcmp(writer->name, "etrace") != 0)
 		check_text();
 }
 

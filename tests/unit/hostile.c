@@ -184,7 +184,7 @@ static struct specimen *add_written(const char *name, enum kind kind, const char
 				     .output = &output,
 				     .select = { .depth = -1 },
 				     .has_found = &has_found };
-	struct trace_options options = { .wants_repeats = writer_is_stream(pass.writer) };
+	struct trace_options options = { .wants_repeats = pass.writer->flags & FORMAT_REPEATS };
 	int written = memfd_create("written", 0), kept = dup(STDOUT_FILENO);
 	struct specimen *specimen;
 	struct trace *trace;
