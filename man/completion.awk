@@ -51,7 +51,7 @@ function read_words()
 {
 	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
-	formats = words_of(top "/postproc/formats.def", "FORMAT", 3) " list"
+	formats = words_of(top "/formats/formats.def", "FORMAT", 3) " list"
 	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
 }
 

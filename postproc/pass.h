@@ -11,7 +11,7 @@
 #include "postproc/output.h"
 #include "postproc/select.h"
 #include "postproc/views/compress.h"
-#include "postproc/writer.h"
+#include "formats/writer.h"
 #include "trace/trace.h"
 
 struct pass_options {

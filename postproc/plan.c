@@ -81,6 +81,10 @@ static int refuse_format(const char *word, struct error *err)
 {
 	struct suggest suggest;
 
+	for (unsigned i = 0; format_at(i); i++)
+		if (format_at(i)->kind == FORMAT_SHEETS && !strcmp(format_at(i)->name, word))
+			return error_set(err, EINVAL, "--format=%s: for reports: add --report=WHAT",
+					 word);
 	suggest_begin(&suggest, word, strlen(word));
 	for (unsigned i = 0; writer_at(i); i++)
 		suggest_try(&suggest, writer_at(i)->name);
@@ -88,7 +92,7 @@ static int refuse_format(const char *word, struct error *err)
 			 word, suggest_text(&suggest));
 }
 
-static const char *said(const option_word *option)
+static inline const char *said(const option_word *option)
 {
 	return option->word;
 }
@@ -96,6 +100,7 @@ static const char *said(const option_word *option)
 /* What the formats have of their own, by the words of their tables. */
 static void plan_own(struct pass_options *pass, const struct options *options)
 {
+	(void)options; /* where no format has any */
 	const struct writer_option own[] = {
 #define OPTION(kind, name, word, letter, argument, with, description) { word, said(&options->name) },
 #ifdef HAVE_DIALECT_SWAP

@@ -10,7 +10,7 @@
 
 #include "base/invocation.h"
 #include "base/terminal.h"
-#include "postproc/writer.h"
+#include "formats/writer.h"
 
 #define TOP_OF_TEXT 20
 #define WIDTH_MAX   100000u

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "postproc/writer.h"
+#include "formats/writer.h"
 #include "trace/trace.h"
 
 struct warnings {

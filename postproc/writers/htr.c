@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The stream as an .htr container, through the encoder of the collector. */
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 #define FORMAT_PRINTER_DIALECT(name)
 #define FORMAT_PRINTER_SCREEN(name)
 #define FORMAT_PRINTER_SHEETS(name) [SHEETS_##name] = sheets_print_##name,
-#include "postproc/formats.def"
+#include "formats/formats.def"
 #undef FORMAT
 	};
 	struct sheets_job job = { sheets, run, naming, rows, count, style, out };

@@ -21,7 +21,7 @@ enum sheets_format {
 #define SHEETS_FORMAT_DIALECT(name)
 #define SHEETS_FORMAT_SCREEN(name)
 #define SHEETS_FORMAT_SHEETS(name) SHEETS_##name,
-#include "postproc/formats.def"
+#include "formats/formats.def"
 #undef SHEETS_FORMAT_SHEETS
 };
 
@@ -58,7 +58,7 @@ struct sheets_job {
 };
 
 #define SHEETS_FORMAT_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
-#include "postproc/formats.def"
+#include "formats/formats.def"
 #undef FORMAT
 #undef SHEETS_FORMAT_STREAM
 #undef SHEETS_FORMAT_DIALECT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The stream as sp-rtrace packets, whatever it was read from. */
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * gathered, because the order of its lines and the <type> of calls depend on all of it; what comes
  * later is printed where it comes.
  */
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/writers/overview.h"
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 
 #include <errno.h>
 #include <stdlib.h>

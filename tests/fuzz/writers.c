@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace of any kind through select and the views to each writer of writers.def. The first four
+ * A trace of any kind through select and the views to each writer of formats.def. The first four
  * bytes of an input are: the writer (beyond the last: all of them, one after the other), flags,
  * the most frames, the classes; the trace follows, an .htr in loose form (loose.h).
  *

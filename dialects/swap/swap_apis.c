@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/swap_apis.h"
+#include "dialects/swap/swap_apis.h"
 
 /* As preload/real.h: the types of hooks.def. */
 #include <dirent.h>

@@ -4,7 +4,7 @@
  * PROCESS_MAP where the trace names another mapping, PROCESS_UNMAP where that takes the place of an
  * older one, TERMINATE.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/callees.h"
+#include "dialects/scaler/callees.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Scaler's threads: a file of records for each, breadth first behind a root. */
-#include "postproc/writers/scaler.h"
+#include "dialects/scaler/scaler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

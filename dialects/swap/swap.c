@@ -4,7 +4,7 @@
  * become messages as they come, in whatever order; sequence numbers are given when all of them have
  * been sorted by time.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 #include "notes.h"
 
 #define DAY_NS 86400000000000ull

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writer.h"
+#include "formats/writer.h"
 
 #include <string.h>
 
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 
 #define FORMAT(kind, name, word, suffix, flags, missing, sentence) \
 	FORMAT_ROW_##kind(kind, name, word, suffix, flags, missing, sentence)
@@ -22,7 +22,7 @@
 	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), NULL, NULL, NULL, NULL },
 
 static const struct writer formats[] = {
-#include "postproc/formats.def"
+#include "formats/formats.def"
 };
 
 const struct writer *format_at(unsigned index)

@@ -4,7 +4,7 @@
  * functions, as SWAP's host is told them (count, then number and name); PID.json what a host
  * learns on its control channel or not at all.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 /* The functions of every writer in formats.def; each writer's file includes this. */
 
-#include "postproc/writer.h"
+#include "formats/writer.h"
 
 #define FORMAT(kind, name, ...) FORMAT_PROTOTYPES_##kind(name)
 #define FORMAT_PROTOTYPES(name)                                                              \
@@ -17,7 +17,7 @@
 #define FORMAT_PROTOTYPES_DIALECT FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_SCREEN  FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_SHEETS(name)
-#include "postproc/formats.def"
+#include "formats/formats.def"
 #undef FORMAT
 #undef FORMAT_PROTOTYPES
 #undef FORMAT_PROTOTYPES_STREAM

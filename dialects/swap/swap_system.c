@@ -4,7 +4,7 @@
  * home has (WiFi, brightness, voltage ...) is 0, and so is energy; other processes are not looked
  * at. How many processors there are stands in the JSON file, as the message does not say it.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #define FIXED_MOST   512
 #define DEVICE_WORDS 13 /* WiFi, BT, GPS, brightness, camera ... DNet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Scaler's names: which kind a function is, its number, and the two files that list them. */
-#include "postproc/writers/scaler.h"
+#include "dialects/scaler/scaler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * between the hooked calls. Nothing timed or counted such a function: it carries SCALER_INFERRED
  * behind its name.
  */
-#include "postproc/writers/scaler.h"
+#include "dialects/scaler/scaler.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/places.h"
+#include "dialects/places.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * siblings stand oldest first; empty fields are 0. All numbers are little-endian. With several
  * processes each gets a directory of its own.
  */
-#include "postproc/writers/scaler.h"
+#include "dialects/scaler/scaler.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 #include "notes.h"
 
 /* What this run of the program has written so far: a second process changes where the first is. */

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "postproc/views/places.h"
+#include "dialects/places.h"
 #include "trace/event.h"
 
 #define TASK_NONE UINT32_MAX

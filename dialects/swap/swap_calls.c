@@ -4,7 +4,7 @@
  * at the moment at which they gain or lose; a hook that SWAP has no probe for has FUNCTION_ENTRY
  * and FUNCTION_EXIT. Arguments are those whose values the trace has, in the function's order.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,11 +12,11 @@
 #include "base/pool.h"
 #include "base/table.h"
 #include "base/timesort.h"
-#include "postproc/views/load.h"
-#include "postproc/views/places.h"
-#include "postproc/writers/outdir.h"
-#include "postproc/writers/swap_apis.h"
-#include "postproc/writers/swap_message.h"
+#include "dialects/swap/load.h"
+#include "dialects/places.h"
+#include "dialects/outdir.h"
+#include "dialects/swap/swap_apis.h"
+#include "dialects/swap/swap_message.h"
 #include "trace/trace.h"
 
 /* Ranks of messages that have the same time. */

@@ -5,9 +5,9 @@
 /* What the parts of the etrace writer share: etrace.c is the fold, etrace_calls.c knows the calls.
  */
 
-#include "postproc/views/places.h"
-#include "postproc/views/tasks.h"
-#include "postproc/writers/etrace_lines.h"
+#include "dialects/places.h"
+#include "dialects/etrace/tasks.h"
+#include "dialects/etrace/etrace_lines.h"
 
 struct etrace;
 

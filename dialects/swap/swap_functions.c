@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <stdlib.h>

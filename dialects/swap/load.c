@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/load.h"
+#include "dialects/swap/load.h"
 
 #include <errno.h>
 #include <inttypes.h>

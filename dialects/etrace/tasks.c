@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/tasks.h"
+#include "dialects/etrace/tasks.h"
 
 #include <errno.h>
 #include <stdlib.h>

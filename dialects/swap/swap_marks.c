@@ -4,7 +4,7 @@
  * functions of ours, with the context's bit as the handle: entered and left as the next call of the
  * thread shows it, for the entering itself is no event.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * of their own for failure. Paths are made absolute from what the trace says of directories; links
  * are not resolved, since nobody asked the file system while the program ran.
  */
-#include "postproc/writers/etrace.h"
+#include "dialects/etrace/etrace.h"
 
 #include <errno.h>
 #include <fcntl.h>

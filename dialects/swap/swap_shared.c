@@ -4,7 +4,7 @@
  * used is told as FILE_FUNCTION_ENTRY and FILE_FUNCTION_EXIT. Paths are those of what the trace
  * says of directories and descriptors; links are not resolved.
  */
-#include "postproc/writers/swap.h"
+#include "dialects/swap/swap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/etrace_lines.h"
+#include "dialects/etrace/etrace_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>

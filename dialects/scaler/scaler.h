@@ -9,10 +9,10 @@
  */
 
 #include "naming/atlas.h"
-#include "postproc/views/callees.h"
+#include "dialects/scaler/callees.h"
 #include "postproc/views/calltree.h"
-#include "postproc/writer.h"
-#include "postproc/writers/outdir.h"
+#include "formats/writer.h"
+#include "dialects/outdir.h"
 
 enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/outdir.h"
+#include "dialects/outdir.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * the document leaves open is decided thus: who is a thread, numbered as the tracer does; markers
  * end in `|`; times grow with every line of the file; a call's lines stand together.
  */
-#include "postproc/writers/etrace.h"
+#include "dialects/etrace/etrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/writers/writers.h"
+#include "formats/writers.h"
 #include "notes.h"
 
 int etrace_no_memory(struct error *err)

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "base/spool.h"
-#include "postproc/views/tasks.h"
+#include "dialects/etrace/tasks.h"
 
 struct etrace_block {
 	uint64_t time_ns;
