@@ -86,9 +86,7 @@ enum call_flag {
 enum loss {
 	LOSS_NO_SLOT,	/* more threads than slots */
 	LOSS_FULL,	/* ring full, and the collector made no progress */
-	LOSS_REENTRY,	/* a signal handler came in the middle of a reservation */
 	LOSS_ABANDONED, /* a record that was begun and never finished (siglongjmp, kill) */
-	LOSS_EARLY,	/* more calls before the start than the early ring holds */
 	LOSS_SEALED,	/* the program had forbidden itself to ask for the time (seccomp) */
 	LOSS_DAMAGED,	/* what its thread wrote into the ring made no sense: a wild store hit it */
 	LOSS_COUNT
