@@ -265,7 +265,8 @@ static inline void remove_item(struct ledger *ledger, uint32_t index)
 }
 
 /* Index of what the event gains; 0: no memory. */
-static inline uint32_t add_item(struct ledger *ledger, const struct call *call)
+static inline __attribute__((always_inline)) uint32_t add_item(struct ledger *ledger,
+							       const struct call *call)
 {
 	const struct event *event = call->event;
 	bool has_arguments = event->argument_count &&
@@ -671,7 +672,8 @@ static bool is_join(enum resource known, const struct event *event)
 	return known == RESOURCE_THREAD && strstr(event->function->name, "join");
 }
 
-static int gain_or_lose(struct ledger *ledger, struct call *call, struct error *err)
+static inline __attribute__((always_inline)) int
+gain_or_lose(struct ledger *ledger, struct call *call, struct error *err)
 {
 	const struct event *event = call->event;
 	struct thread *thread = &ledger->threads.items[call->thread];
@@ -694,7 +696,9 @@ static int gain_or_lose(struct ledger *ledger, struct call *call, struct error *
 	return call->is_now ? settle(ledger, call, err) : put_off(ledger, call);
 }
 
-static int on_call(struct ledger *ledger, const struct event *event, struct error *err)
+/* One piece with what it calls: most of what an event of a report costs. */
+static inline __attribute__((always_inline)) int
+on_call(struct ledger *ledger, const struct event *event, struct error *err)
 {
 	uint32_t index = thread_of(ledger, event->thread);
 	struct thread *thread = &ledger->threads.items[index];
