@@ -14,34 +14,105 @@ struct sizes {
 	uint64_t events, bytes, stored;
 };
 
+/*
+ * A stream of the file as one row of bytes: the file itself, or its pieces in a file of several
+ * streams. left: bytes of the piece that are still to be read; 0 in a file that has no pieces.
+ */
+struct stream {
+	FILE *file;
+	bool has_pieces;
+	uint32_t number;
+	uint64_t left;
+};
+
+/* On to the next piece of the stream; false at the end of the file. */
+static bool next_piece(struct stream *stream)
+{
+	uint8_t bytes[HTR_SIZE_piece];
+	struct htr_piece piece;
+
+	for (;;) {
+		if (fread(bytes, 1, sizeof(bytes), stream->file) != sizeof(bytes))
+			return false;
+		htr_get_piece(bytes, &piece);
+		if (piece.magic != HTR_MAGIC_PIECE)
+			return false;
+		stream->left = piece.size;
+		if (piece.stream == stream->number)
+			return true;
+		if (fseeko(stream->file, (off_t)piece.size, SEEK_CUR) != 0)
+			return false;
+	}
+}
+
+/* Reads so many bytes, or steps over them where bytes is NULL. */
+static bool take(struct stream *stream, uint8_t *bytes, uint64_t size)
+{
+	while (size) {
+		uint64_t part = size;
+
+		if (stream->has_pieces && !stream->left && !next_piece(stream))
+			return false;
+		if (stream->has_pieces && part > stream->left)
+			part = stream->left;
+		if (bytes ? fread(bytes, 1, part, stream->file) != part
+			  : fseeko(stream->file, (off_t)part, SEEK_CUR) != 0)
+			return false;
+		bytes = bytes ? bytes + part : NULL;
+		size -= part;
+		stream->left -= stream->has_pieces ? part : 0;
+	}
+	return true;
+}
+
 /* One block's header, and over what stands behind it; false where the last block ended. */
-static bool add_block(FILE *file, struct sizes *sizes)
+static bool add_block(struct stream *stream, struct sizes *sizes)
 {
 	uint8_t bytes[HTR_SIZE_block];
 	struct htr_block block;
 
-	if (fread(bytes, 1, sizeof(bytes), file) != sizeof(bytes))
+	if (!take(stream, bytes, sizeof(bytes)))
 		return false;
 	htr_get_block(bytes, &block);
 	if (block.magic != HTR_MAGIC_BLOCK)
 		return false;
 	sizes->events += block.events;
 	sizes->bytes += sizeof(bytes) + block.definitions_size + block.events_size;
-	return fseeko(file, (off_t)block.definitions_packed + block.events_packed, SEEK_CUR) == 0;
+	return take(stream, NULL, (uint64_t)block.definitions_packed + block.events_packed);
+}
+
+/* False: the file has no stream of that number. */
+static bool add_stream(FILE *file, bool has_pieces, uint32_t number, struct sizes *sizes)
+{
+	struct stream stream = { .file = file, .has_pieces = has_pieces, .number = number };
+
+	if (fseeko(file, has_pieces ? HTR_SIZE_bundle : 0, SEEK_SET) != 0 ||
+	    !take(&stream, NULL, HTR_SIZE_file))
+		return false;
+	while (add_block(&stream, sizes))
+		;
+	return true;
 }
 
 static int add_file(const char *path, struct sizes *sizes)
 {
 	FILE *file = fopen(path, "re");
+	uint8_t bytes[HTR_SIZE_bundle];
+	struct htr_bundle bundle = { 0 };
+	uint32_t number = 0;
 
-	if (file == NULL || fseeko(file, HTR_SIZE_file, SEEK_SET) != 0) {
+	if (file == NULL || fread(bytes, 1, sizeof(bytes), file) != sizeof(bytes)) {
 		perror(path);
 		if (file != NULL)
 			fclose(file);
 		return -1;
 	}
-	while (add_block(file, sizes))
-		;
+	htr_get_bundle(bytes, &bundle);
+	if (bundle.magic == HTR_MAGIC_BUNDLE)
+		while (add_stream(file, true, number, sizes))
+			number++;
+	else
+		add_stream(file, false, 0, sizes);
 	fseeko(file, 0, SEEK_END);
 	sizes->stored += (uint64_t)ftello(file);
 	return fclose(file);
