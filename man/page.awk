@@ -8,7 +8,9 @@
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
-#   @reports FILE@ @suppressions FILE@       reports with their sheets and columns; what leaks leaves out
+#   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
+#   @reports FILE@ @sheets FILE@             reports with their questions; with their sheets and columns
+#   @suppressions FILE@                      what leaks leaves out
 #   @limits FILE@                            what --fail-on can limit
 
 /^@[a-z].*@$/ {
@@ -41,14 +43,16 @@ function expand(what, file)
 		environment(top "/include/settings.def")
 	else if (what == "settings")
 		settings(top "/include/settings.def")
-	else if (what == "options")
-		options(file)
+	else if (what == "options" || what == "filters" || what == "reporting")
+		options(file, what)
 	else if (what == "commands")
 		commands(file)
 	else if (what == "writers")
 		writers(file)
 	else if (what == "reports")
 		reports(file)
+	else if (what == "sheets")
+		sheets(file)
 	else if (what == "limits")
 		limits(file)
 	else if (what == "suppressions")
@@ -347,14 +351,41 @@ function settings(file,    i, count)
 	}
 }
 
-function options(file,    i, alias, count)
+# Whether option i stands in a list of all options, of filters, or of what else a report takes.
+function is_listed(i, list)
+{
+	if (list == "filters")
+		return macro[i] == "FILTER" || option_word(i) == "min-age"
+	# The sub-command gives --report and --newest itself, and its last words are the files.
+	if (list == "reporting")
+		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report|newest)$/ && \
+			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on)/)
+	return 1
+}
+
+# "of tree: ", "with --fail-on: "; nothing where every report takes it
+function of_reports(i,    needs, out)
+{
+	needs = option_needs(i)
+	if (needs ~ /report=/) {
+		out = needs
+		gsub(/[a-z-]*\|?report=|\|?fail-on|filter-leaks\|?/, "", out)
+		out = "of " out
+		gsub(/\|/, ", ", out)
+	}
+	if (needs ~ /fail-on/)
+		out = out (out == "" ? "with " : " and with ") "--fail-on"
+	return needs ~ /^!/ || out == "" ? "" : out ": "
+}
+
+function options(file, list,    i, alias, count)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (!is_option(i))
+		if (!is_option(i) || !is_listed(i, list))
 			continue
 		option(option_letter(i), option_word(i), option_argument(i))
-		print sentence(option_text(i))
+		print sentence(list == "options" ? option_text(i) : of_reports(i) text(field(i, fields[i])))
 		for (alias = 1; alias <= count; alias++)
 			if (macro[alias] == "ALIAS" && field(alias, 1) == field(i, 2))
 				print "Also\n.Fl Fl " roff(text(field(alias, 2))) " ."
@@ -401,8 +432,20 @@ function writers(file,    i, count)
 	}
 }
 
+# REPORT(name, "question", "next")
+function reports(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "REPORT")
+			continue
+		print ".It Cm " roff(field(i, 1))
+		print sentence(text(field(i, 2)))
+	}
+}
+
 # REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(sheet, name, KIND, "heading", "meaning")
-function reports(file,    i, count, open)
+function sheets(file,    i, count, open)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
@@ -420,7 +463,7 @@ function reports(file,    i, count, open)
 			print sentence(text(field(i, 3)))
 			if (text(field(i, 2)) != "")
 				print "Sorted by\n.Cm " roff(text(field(i, 2))) " ."
-			print ".Bl -tag -width \"backtrace\" -compact"
+			print ".Bl -tag -width \"processes (number)\" -compact"
 		} else if (macro[i] == "COLUMN") {
 			print ".It Cm " roff(field(i, 2)) " Pq " unit(field(i, 3))
 			print sentence(text(field(i, 5)))

@@ -152,10 +152,16 @@ function option_text(i)
 	return option_with(i) text(field(i, fields[i]))
 }
 
+# What it is of use with, as the row has it; nothing where that is everything.
+function option_needs(i)
+{
+	return fields[i] == 7 ? text(field(i, 6)) : ""
+}
+
 # "with --report=tree: "
 function option_with(i,    with, word, count, n, list)
 {
-	with = fields[i] == 7 ? text(field(i, 6)) : ""
+	with = option_needs(i)
 	if (with == "" || with ~ /^!/)
 		return ""
 	count = split(with, word, "|")
