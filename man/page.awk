@@ -10,12 +10,13 @@
 #   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
 #   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
 #   @reports FILE@ @sheets FILE@             reports with their questions; with their sheets and columns
+#   @screen FILE N@                          the N-th command of a screen, and what it prints
 #   @suppressions FILE@                      what leaks leaves out
 #   @limits FILE@                            what --fail-on can limit
 
 /^@[a-z].*@$/ {
 	split(substr($0, 2, length($0) - 2), word, " ")
-	expand(word[1], word[2] ? top "/" word[2] : "")
+	expand(word[1], word[2] ? top "/" word[2] : "", word[3])
 	next
 }
 {
@@ -23,7 +24,7 @@
 	print
 }
 
-function expand(what, file)
+function expand(what, file, n)
 {
 	if (what == "hooks")
 		hooks(top "/include/hooks.def")
@@ -57,6 +58,8 @@ function expand(what, file)
 		limits(file)
 	else if (what == "suppressions")
 		suppressions(file)
+	else if (what == "screen")
+		screen(file, n)
 	else {
 		print "page.awk: no table " what > "/dev/stderr"
 		exit 1
@@ -521,4 +524,17 @@ function suppressions(file,    i, count, rule)
 		print ".It Ql " cell(text(field(i, 2)))
 		print sentence(text(field(i, 3)) " (" rule[field(i, 1)] ")")
 	}
+}
+
+# Commands stand behind "$ ", each with what it prints below it.
+function screen(file, n,    line, count)
+{
+	print ".Bd -literal"
+	while ((getline line < file) > 0) {
+		count += line ~ /^\$ /
+		if (count == n)
+			print roff(line)
+	}
+	close(file)
+	print ".Ed"
 }
