@@ -139,9 +139,6 @@ void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool 
  */
 void merge_close(struct reader *reader);
 
-/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
-uint64_t merge_waiting(const struct reader *reader, uint64_t head);
-
 /* Gives the producer its room back, and wakes it if it waits for it. */
 void merge_release(struct reader *reader);
 

@@ -413,7 +413,8 @@ static bool header_is_sound(union header header, uint64_t left)
 	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
 }
 
-uint64_t merge_waiting(const struct reader *reader, uint64_t head)
+/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
+static uint64_t waiting_bytes(const struct reader *reader, uint64_t head)
 {
 	uint64_t waiting = head - reader->scanned;
 
@@ -460,7 +461,7 @@ static bool take_next(struct merge *merge, struct reader *reader, uint64_t left,
 
 void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended)
 {
-	uint64_t left = merge_waiting(reader, head), step = reader->ring_size / RELEASE_PART;
+	uint64_t left = waiting_bytes(reader, head), step = reader->ring_size / RELEASE_PART;
 
 	if (step > RELEASE_STEP)
 		step = RELEASE_STEP;

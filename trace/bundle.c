@@ -15,7 +15,14 @@
 #define WINDOW	    (64u << 10) /* in which the next piece is looked for behind damage */
 #define STREAMS_MAX (1u << 22)
 
-bool bundle_recognises(const unsigned char *bytes, size_t size)
+static void bundle_free(struct bundle *bundle)
+{
+	free(bundle->extents);
+	free(bundle->streams);
+	*bundle = (struct bundle){ 0 };
+}
+
+static bool is_bundle(const unsigned char *bytes, size_t size)
 {
 	return size >= HTR_SIZE_bundle && htr_get_qword(&bytes) == HTR_MAGIC_BUNDLE;
 }
@@ -227,13 +234,6 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
 	return rc;
 }
 
-void bundle_free(struct bundle *bundle)
-{
-	free(bundle->extents);
-	free(bundle->streams);
-	*bundle = (struct bundle){ 0 };
-}
-
 /* ---- several files ---- */
 
 struct known {
@@ -307,7 +307,7 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 	*bundle = NULL;
 	if (fstat(fd, &facts) || !S_ISREG(facts.st_mode) ||
 	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
-	    !bundle_recognises(start, sizeof(start)))
+	    !is_bundle(start, sizeof(start)))
 		return 0;
 	bundles->last = remembered(bundles, &facts);
 	if (!bundles->last)

@@ -30,16 +30,12 @@ struct bundle {
 	size_t extent_count, stream_count;
 };
 
-bool bundle_recognises(const unsigned char *bytes, size_t size);
-
 /*
  * Looks through a file that begins as one. is_live: it is still written, and what is not there
  * whole has not come yet; else the last piece may be cut. Returns 0, -EPROTO (a newer version),
  * -ENODATA (no piece), -ENOMEM or what reading returned.
  */
 int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
-
-void bundle_free(struct bundle *bundle);
 
 /* What was found out of files, so that it need not be again for each of their streams. */
 struct bundles;
