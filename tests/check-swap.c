@@ -717,24 +717,24 @@ static void read_addresses(const char *json)
 	uint32_t pid = 0;
 	bool is_inside = false;
 
-	for (const char *at = json, *next; (at = strchr(at, '"')) != NULL; at = next) {
+	for (const char *word = json, *next; (word = strchr(word, '"')) != NULL; word = next) {
 		char name[64], value[64];
 		int length = 0;
 
-		next = at + 1 + strcspn(at + 1, "\"");
+		next = word + 1 + strcspn(word + 1, "\"");
 		next += *next != 0;
-		if (sscanf(at, "\"pid\": %" SCNu32, &pid) == 1)
+		if (sscanf(word, "\"pid\": %" SCNu32, &pid) == 1)
 			is_inside = false;
-		if (!strncmp(at, "\"functions\": {", 14)) {
+		if (!strncmp(word, "\"functions\": {", 14)) {
 			is_inside = true;
 		} else if (is_inside &&
-			   sscanf(at, "\"%63[^\"]\": \"%63[^\"]\"%n", name, value, &length) == 2 &&
+			   sscanf(word, "\"%63[^\"]\": \"%63[^\"]\"%n", name, value, &length) == 2 &&
 			   length) {
 			addresses = more(addresses, address_count, sizeof(*addresses));
 			addresses[address_count] =
 				(struct address){ .pid = pid, .address = strtoull(value, NULL, 0) };
 			snprintf(addresses[address_count++].name, sizeof(name), "%s", name);
-			next = at + length;
+			next = word + length;
 		} else {
 			is_inside = false;
 		}
