@@ -308,6 +308,10 @@ static enum unseen find_doubt(const struct judge *judge, const struct limit_row 
 		  { MORE, MORE, MORE, NONE },
 		  "process",
 		  "with a malloc of its own" },
+		{ gaps.bypasses,
+		  { EITHER, EITHER, MORE, NONE },
+		  "module",
+		  "whose calls are not seen" },
 		{ judge->is_empty, { MORE, MORE, MORE, MORE }, NULL, "filters left no event" },
 		{ !gaps.traces, { MORE, MORE, MORE, MORE }, NULL, "no process was traced" },
 	};

@@ -7,6 +7,7 @@
 #include <link.h>
 #include <linux/stat.h>
 
+#include "bypass.h"
 #include "call.h"
 #include "clock.h"
 #include "life.h"
@@ -513,4 +514,58 @@ void facts_tell_unwind(void)
 	thread->last = clock_now_ordered();
 	note_end(&note);
 	thread_set_floor(thread, 0);
+}
+
+static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
+{
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	note_begin(&note, NOTE_BYPASS);
+	note_add_number(&note, "functions", bypass->functions);
+	note_add(&note, "example", bypass->example);
+	if (*bypass->map->l_name)
+		note_add(&note, "path", bypass->map->l_name);
+	else
+		note_add_link(&note, "path", "/proc/self/exe");
+	note_end(&note);
+}
+
+/* Within a call or beside all of them. */
+static void tell_bypasses(struct bypass *bypass)
+{
+	struct thread *thread = thread_self;
+	bool owns_floor = !thread->floor;
+
+	if (owns_floor)
+		begin_alone(thread, true);
+	while (bypass_next(bypass))
+		tell_bypass(bypass);
+	if (owns_floor)
+		end_alone(thread);
+}
+
+static bool can_tell(void)
+{
+	return life_is_running() && thread_self && !thread_self->vfork_return;
+}
+
+void facts_tell_bypass_of(const void *library)
+{
+	struct bypass bypass;
+
+	if (!can_tell())
+		return;
+	bypass = bypass_among(library);
+	tell_bypasses(&bypass);
+}
+
+void facts_tell_bypass(bool is_held)
+{
+	struct bypass bypass;
+
+	if (!can_tell())
+		return;
+	bypass = bypass_among_all(is_held);
+	tell_bypasses(&bypass);
 }

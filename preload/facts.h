@@ -18,6 +18,14 @@ void facts_tell_heap(void);
 void facts_tell_gone(void);
 
 /*
+ * A ~bypass note for each module that calls hooked functions past us and was not told before: of
+ * those that a call of dlclose may unload; of all, where nothing is unloaded any more (is_held) or
+ * there is one thread. Not by vfork's child.
+ */
+void facts_tell_bypass_of(const void *library);
+void facts_tell_bypass(bool is_held);
+
+/*
  * Within a call, before its event: a ~file note with the path and the size of what a descriptor
  * stands for, or of what a new symbolic link leads to, if it does.
  */

@@ -16,8 +16,10 @@
 /* Afterwards rules and modules may be stale, whether or not the call is recorded. */
 int close_library(void *handle)
 {
-	int result = real.dlclose(handle);
+	int result;
 
+	facts_tell_bypass_of(handle);
+	result = real.dlclose(handle);
 	maps_check();
 	return result;
 }
@@ -269,6 +271,7 @@ void exec_begins(struct call *call, struct call_event *event)
 	half.moment = MOMENT_HALF;
 	half.part = 1;
 	call_event(call, &half);
+	facts_tell_bypass(false);
 	life_note_end(true);
 }
 

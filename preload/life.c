@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "attach.h"
+#include "bypass.h"
 #include "call.h"
 #include "clock.h"
 #include "facts.h"
@@ -316,6 +317,7 @@ __attribute__((destructor)) static void life_destruct(void)
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark)
 		return;
 	facts_tell_heap();
+	facts_tell_bypass(true);
 	if (life.check_unwind)
 		facts_tell_unwind();
 	life_note_end(true);
@@ -352,6 +354,7 @@ void life_forked(void)
 	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();
+	bypass_forked();
 	*life.fork_mark = 1;
 	if (!life.board)
 		return;

@@ -125,6 +125,54 @@ void *real_of(enum hook_number hook)
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
+/*
+ * The addresses of real functions, open-addressed: whoever looks through a module's relocations
+ * asks for thousands. Filled by whoever comes first, perhaps by several with the same values in the
+ * same order.
+ */
+#define ADDRESSES_BITS 10
+
+static uintptr_t begins[1u << ADDRESSES_BITS];
+
+_Static_assert(HOOK_COUNT * 2 <= 1u << ADDRESSES_BITS, "half of the table stays empty");
+
+/* The place of an address, or the empty one where it belongs. */
+static uintptr_t *address_place(uintptr_t address)
+{
+	uint32_t at = (uint32_t)(address >> 4) * 0x9e3779b1u >> (32 - ADDRESSES_BITS);
+
+	for (;; at = (at + 1) % (1u << ADDRESSES_BITS)) {
+		uintptr_t there = __atomic_load_n(&begins[at], __ATOMIC_RELAXED);
+
+		if (!there || there == address)
+			return &begins[at];
+	}
+}
+
+bool real_has(uintptr_t address)
+{
+	static bool is_filled;
+
+	if (!__atomic_load_n(&is_filled, __ATOMIC_ACQUIRE)) {
+		for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+			uintptr_t found = (uintptr_t)*names[i].where;
+
+			if (found)
+				__atomic_store_n(address_place(found), found, __ATOMIC_RELAXED);
+		}
+		__atomic_store_n(&is_filled, true, __ATOMIC_RELEASE);
+	}
+	return address && *address_place(address) == address;
+}
+
+bool real_is_called(uintptr_t address, const char *name)
+{
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+		if ((uintptr_t)*names[i].where == address && plain_equal(names[i].name, name))
+			return true;
+	return false;
+}
+
 void real_tell(uint64_t *addresses)
 {
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)

@@ -109,6 +109,10 @@ static inline void real_ready(void)
 		real_find();
 }
 
+/* Whether a real function of a hook begins there; and whether it is one of that name. */
+bool real_has(uintptr_t address);
+bool real_is_called(uintptr_t address, const char *name);
+
 /* Where the functions behind the hooks begin, by the hook's number; 0: this libc has none. */
 void real_tell(uint64_t *addresses);
 

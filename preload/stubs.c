@@ -6,6 +6,7 @@
  */
 #include "effects.h"
 #include "each.h"
+#include "facts.h"
 
 #include <stdarg.h>
 
@@ -181,7 +182,10 @@ enum {
 		return stub_##name(EACH_NAME(params), EACH_NAME(optional));                        \
 	}
 
-/* Recorded before it happens, since it does not return. */
+/*
+ * Recorded before it happens, since it does not return. exit() comes by the destructors, where more
+ * can be told; whoever aborts may have a loader in pieces.
+ */
 #define HOOK_LAST(name, params, class, op, ...)                                                    \
 	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \
 	{                                                                                          \
@@ -196,6 +200,8 @@ enum {
 			call_event(&call, &event);                                                 \
 			call_end(&call);                                                           \
 		}                                                                                  \
+		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
+			facts_tell_bypass(false);                                                  \
 		life_note_end(true);                                                               \
 		real_ready();                                                                      \
 		real.name(EACH_NAME(params));                                                      \

@@ -69,6 +69,27 @@ static int put_process(struct sheet *sheet, const struct summary_process *proces
 	return rc;
 }
 
+/* In the first process that had it. */
+static int put_bypass(struct sheet *sheet, const struct summary *summary,
+		      const struct summary_bypass *bypass)
+{
+	const struct summary_process *process = summary_process_at(summary, bypass->process);
+	cleanup_free char *reason = NULL;
+
+	if (!process)
+		return 0;
+	if (asprintf(&reason,
+		     "%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
+		     "makes of it: what it gained is not counted, what it gave back seems to be "
+		     "held",
+		     bypass->path, bypass->example ? bypass->example : "hooked functions",
+		     bypass->functions > 1 ? " and others" : "") < 0) {
+		reason = NULL;
+		return -ENOMEM;
+	}
+	return put(sheet, "unseen", process, bypass->functions, reason);
+}
+
 static int put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -104,6 +125,9 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		if (put_process(missing, &run->summary->processes.items[i]))
+			return report_no_memory(err);
+	for (size_t i = 0; i < run->summary->bypasses.count; i++)
+		if (put_bypass(missing, run->summary, &run->summary->bypasses.items[i]))
 			return report_no_memory(err);
 	look_up(run);
 	return put_modules(modules, run) ? report_no_memory(err) : 0;

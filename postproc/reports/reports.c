@@ -81,6 +81,7 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		.traces = summary->processes.count,
 		.lost = summary->lost,
 		.late = summary->late,
+		.bypasses = summary->bypasses.count,
 	};
 	for (size_t i = 0; i < run->summary->processes.count; i++) {
 		const struct summary_process *process = &run->summary->processes.items[i];

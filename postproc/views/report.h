@@ -97,6 +97,7 @@ struct report_gaps {
 	uint64_t untraced;   /* programs that a process ran */
 	uint64_t paused;     /* processes that were not recorded for a time */
 	uint64_t allocators; /* processes with a malloc of their own */
+	uint64_t bypasses;   /* modules whose calls are not seen */
 };
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
 

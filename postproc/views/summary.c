@@ -245,6 +245,43 @@ static int note_lost(struct summary *summary, const struct event *event, struct 
 	return loss->reason ? 0 : summary_no_memory(err);
 }
 
+#define BYPASSES_MAX 256
+
+static struct summary_bypass *bypass_at(struct summary *summary, const char *path)
+{
+	struct summary_bypass *bypass;
+
+	for (size_t i = 0; i < summary->bypasses.count; i++)
+		if (!strcmp(summary->bypasses.items[i].path, path))
+			return &summary->bypasses.items[i];
+	bypass = ARRAY_ADD(&summary->bypasses);
+	if (!bypass)
+		return NULL;
+	*bypass = (struct summary_bypass){ .path = copy(summary, path),
+					   .process = (uint32_t)summary->processes.count };
+	return bypass->path ? bypass : NULL;
+}
+
+static int note_bypass(struct summary *summary, const struct event *event, struct error *err)
+{
+	const char *path = event_argument(event, "path");
+	const char *functions = event_argument(event, "functions");
+	uint64_t number = functions ? strtoull(functions, NULL, 0) : 0;
+	struct summary_bypass *bypass;
+
+	if (!path || summary->bypasses.count >= BYPASSES_MAX)
+		return 0;
+	bypass = bypass_at(summary, path);
+	if (!bypass)
+		return summary_no_memory(err);
+	bypass->processes++;
+	if (number > bypass->functions)
+		bypass->functions = number;
+	if (!bypass->example)
+		bypass->example = copy(summary, event_argument(event, "example"));
+	return 0;
+}
+
 static const struct hook *hook_named(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)
@@ -373,6 +410,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 			       : 0;
 	else if (!strcmp(name, NOTE_LOST))
 		return note_lost(summary, event, err);
+	else if (!strcmp(name, NOTE_BYPASS))
+		return note_bypass(summary, event, err);
 	else if (!strcmp(name, NOTE_OPEN))
 		return note_open(summary, event, err);
 	else if (!strcmp(name, NOTE_END))
@@ -525,6 +564,7 @@ void summary_free(struct summary *summary)
 	free(summary->sites.items);
 	free(summary->blocked.items);
 	free(summary->losses.items);
+	free(summary->bypasses.items);
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);

@@ -139,6 +139,14 @@ struct summary_loss {
 	uint64_t count;
 };
 
+/* A module whose calls of hooked functions went past the library. */
+struct summary_bypass {
+	const char *path, *example; /* example: one of the functions; NULL: not said */
+	uint64_t functions;	    /* most that a process had */
+	uint32_t process;	    /* number of the first that had it */
+	uint32_t processes;	    /* that had it */
+};
+
 struct summary_fold;
 struct select_tally;
 
@@ -164,6 +172,10 @@ struct summary {
 		struct summary_loss *items;
 		size_t count, capacity;
 	} losses;
+	struct {
+		struct summary_bypass *items; /* distinct; of those beyond some hundred none */
+		size_t count, capacity;
+	} bypasses;
 	uint64_t events, lost, late, threads;
 	uint64_t start_ns, end_ns; /* of the run */
 	uint32_t pids;		   /* distinct processes */

@@ -354,6 +354,8 @@ static const char *next_report(const struct overview *overview)
 		return "locks";
 	if (overview_unusual_report(summary))
 		return overview_unusual_report(summary);
+	if (summary->bypasses.count)
+		return "missing"; /* it names them, and without them no leak is certain */
 	if (overview->has_no_leaks)
 		return "hot";
 	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/writers/overview_parts.h"
 
+#include <string.h>
+
 /* Its calls of malloc never come to the library. */
 static void print_allocator(struct overview *overview)
 {
@@ -19,6 +21,34 @@ static void print_allocator(struct overview *overview)
 		 overview_name(process), process->allocator);
 	if (summary->allocators > 1)
 		line_add(&line, "; %s processes do so", COUNT(summary->allocators));
+	screen_wrap(&overview->screen, &line, 8, 3);
+}
+
+/* The path's last part. */
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* What they gain and give back is in no number. */
+static void print_bypasses(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = summary->bypasses.count;
+	struct line line;
+
+	if (!count)
+		return;
+	line_begin(&line);
+	line_add(&line, "UNSEEN  calls of %s", file_name(summary->bypasses.items[0].path));
+	if (count > 1)
+		line_add(&line, " and %s more module%s", COUNT(count - 1), PLURAL(count - 1));
+	line_add(&line,
+		 " (dlopen with RTLD_DEEPBIND?): what %s gained is not counted here, what "
+		 "%s gave back seems to be held",
+		 count > 1 ? "they" : "it", count > 1 ? "they" : "it");
 	screen_wrap(&overview->screen, &line, 8, 3);
 }
 
@@ -63,6 +93,7 @@ static void print_unwind(struct overview *overview)
 void overview_doubts(struct overview *overview)
 {
 	print_allocator(overview);
+	print_bypasses(overview);
 	print_pauses(overview);
 	print_unwind(overview);
 }

@@ -265,6 +265,7 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
+	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
 	add_unnamed(job, &text);
 	if (!text.length)
 		return;
@@ -315,7 +316,8 @@ static void print_next(const struct sheets_job *job)
 	if (!style->before_next || !*next || is_empty(job))
 		return;
 	report_find_gaps(job->run, &gaps);
-	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced) &&
+	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
+	     gaps.bypasses) &&
 	    !is_asked(job, "missing"))
 		next = "missing";
 	out_text(job->out, "next:  ");
