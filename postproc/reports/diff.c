@@ -13,6 +13,7 @@
 #include "naming/paths.h"
 #include "postproc/views/report.h"
 
+#define INNER	  2u	   /* functions that a renamed one has below it */
 #define WAITED_NS 1000000u /* less is no difference */
 
 /* Places with one path, in both runs. */
@@ -32,6 +33,7 @@ struct diff_state {
 	struct paths paths;
 	struct pool pool;
 	struct table table;
+	struct table lone; /* spots of one run alone */
 	struct {
 		struct spot **items;
 		size_t count, capacity;
@@ -47,6 +49,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	*result = state;
 	state->run = run;
 	table_init(&state->table);
+	table_init(&state->lone);
 	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
 	return measure_begin(&state->measure, run, MEASURE_HELD, err);
@@ -141,6 +144,76 @@ static int add(struct diff_state *state, const struct measure_place *place)
 	for (int i = 0; i < 2; i++) {
 		spot->place.amount[i] += place->amount[i];
 		spot->place.count[i] += place->count[i];
+	}
+	return 0;
+}
+
+/* ---- renamed ---- */
+
+static bool is_in_one_run(const struct spot *spot)
+{
+	return !spot->place.count[0] != !spot->place.count[1];
+}
+
+/* Its innermost functions: those stand last. */
+static const struct path_function *const *inner_of(const struct spot *spot)
+{
+	return spot->path + spot->length - INNER;
+}
+
+/* Functions that differ, one by one. */
+static size_t differences(const struct spot *a, const struct spot *b)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < a->length; i++)
+		count += a->path[i] != b->path[i];
+	return count;
+}
+
+/*
+ * The same amount by the same path but for one function on the way, none of the innermost:
+ * that function has another name now.
+ */
+static bool is_renamed(const void *item, const void *key)
+{
+	const struct spot *one = item, *two = key;
+	int now = two->place.count[0] ? 0 : 1;
+
+	return one->length == two->length && one->place.count[!now] && !one->place.count[now] &&
+	       one->place.count[!now] == two->place.count[now] &&
+	       one->place.amount[!now] == two->place.amount[now] &&
+	       !strcmp(one->place.class, two->place.class) &&
+	       !memcmp(inner_of(one), inner_of(two), INNER * sizeof(*one->path)) &&
+	       differences(one, two) == 1;
+}
+
+static uint64_t hash_of_inner(const struct table *table, const struct spot *spot)
+{
+	return hash_two(table->seed, hash_words(table->seed, inner_of(spot), INNER), spot->length);
+}
+
+/* Joins what stands for itself in each of the runs; the table has those that found no other yet. */
+static int join_renamed(struct diff_state *state)
+{
+	for (size_t i = 0; i < state->spots.count; i++) {
+		struct spot *spot = state->spots.items[i], *other;
+		uint64_t hash;
+
+		if (!is_in_one_run(spot) || spot->length <= INNER)
+			continue;
+		hash = hash_of_inner(&state->lone, spot);
+		other = table_find(&state->lone, hash, is_renamed, spot);
+		if (!other) {
+			if (table_add(&state->lone, hash, spot))
+				return -ENOMEM;
+			continue;
+		}
+		for (int run = 0; run < 2; run++) {
+			other->place.amount[run] += spot->place.amount[run];
+			other->place.count[run] += spot->place.count[run];
+			spot->place.amount[run] = spot->place.count[run] = 0;
+		}
 	}
 	return 0;
 }
@@ -247,6 +320,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	while (measure_next(state->measure, &at, &place))
 		if (add(state, &place))
 			return report_no_memory(err);
+	if (join_renamed(state))
+		return report_no_memory(err);
 	for (size_t i = 0; i < state->spots.count; i++)
 		if (is_changed(&state->spots.items[i]->place) &&
 		    put(sheet, &state->spots.items[i]->place))
@@ -260,6 +335,7 @@ static void destroy(void *user)
 
 	free(state->spots.items);
 	table_free(&state->table);
+	table_free(&state->lone);
 	pool_free(&state->pool);
 	paths_free(&state->paths);
 	measure_free(state->measure);
