@@ -475,6 +475,8 @@ static int begin(struct fold *fold, struct error *err)
 	if (rc == 0)
 		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
 				   &fold->options->files, err);
+	if (rc == 0 && has_screen(fold))
+		rc = summary_watch(fold->run.summary, err);
 	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
 		rc = fold->rows[i]->report->begin(&fold->states[i], &fold->run, err);

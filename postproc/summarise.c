@@ -111,6 +111,11 @@ int summarise(const char *const *paths, size_t count, const struct summarise_opt
 	*is_damaged = false;
 	if (rc)
 		return rc;
+	rc = summary_watch(summary, err);
+	if (rc) {
+		summary_free(summary);
+		return rc;
+	}
 	summary->selection = options->select.tally;
 	rc = fold_files(summary, paths, count, options, is_damaged, err);
 	end = summary_end(summary, &later);

@@ -83,6 +83,14 @@ const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site)
 	return site < wakes->stats.count ? &wakes->stats.items[site] : NULL;
 }
 
+const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
+{
+	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
+	const struct wakes_object *found = number ? &wakes->objects.items[number] : NULL;
+
+	return found && found->vain.site ? &found->vain : NULL;
+}
+
 /* Made if need be. NULL: no memory. */
 static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 {
@@ -421,7 +429,16 @@ static int wake(struct wakes *wakes, const struct event *event)
 	stats->count++;
 	stats->woke += token.count;
 	stats->vain += !token.count;
+	object->vain = token.count ? (struct wakes_token){ 0 } : token;
 	return push(object, &token);
+}
+
+static void forget_vain(struct wakes *wakes, uint64_t object)
+{
+	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
+
+	if (number)
+		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
 }
 
 static int condition_event(struct wakes *wakes, const struct event *event)
@@ -430,6 +447,9 @@ static int condition_event(struct wakes *wakes, const struct event *event)
 		return wake_up(wakes, event);
 	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		return wake(wakes, event);
+	/* Another one at the same address. */
+	if (event->operation == OPERATION_ALLOC)
+		forget_vain(wakes, event->object);
 	return 0;
 }
 

@@ -73,6 +73,7 @@ struct wakes_object {
 		struct wakes_token *items; /* a ring */
 		size_t count, capacity, first;
 	} tokens;
+	struct wakes_token vain; /* the last signal, if no thread waited for it (condition) */
 	uint64_t pending; /* tokens */
 	uint64_t waiting; /* threads (condition) */
 };
@@ -121,6 +122,9 @@ int wakes_event(struct wakes *wakes, const struct event *event);
 
 /* The process has no more events. Returns 0 or -ENOMEM. */
 int wakes_finish(struct wakes *wakes, uint64_t end_ns);
+
+/* The last signal of a condition, if no thread waited when it came; else NULL. */
+const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object);
 
 /* The numbers of a site where somebody posts or signals, or NULL. */
 const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site);

@@ -186,6 +186,8 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 
 	if (rc == 0)
 		rc = ledger_event(summary->ledger, event, err);
+	if (rc == 0 && summary->causes && causes_event(summary->causes, event))
+		rc = summary_no_memory(err);
 	if (rc == 0 && (locks_event(&summary->locks, event) ||
 			wakes_event(&summary->signals, event)))
 		rc = summary_no_memory(err);
@@ -303,6 +305,9 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = call ? hook_named(call) : NULL;
 	struct fold_open *open;
 
+	/* A thread may be in its first call. */
+	if (event->pthread && map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread))
+		return summary_no_memory(err);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
 		return 0;
 	open = ARRAY_ADD(&fold->open);
@@ -314,6 +319,7 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 		.object = event->object,
 		.related = event->related,
 		.thread = event->thread,
+		.enter_ns = event->enter_ns,
 		.waited_ns = duration_of(event),
 		.index = event->index,
 		.backtrace = event->backtrace,
@@ -399,6 +405,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 	const char *name = event->function->name;
 	int rc = ledger_event(summary->ledger, event, err);
 
+	if (rc == 0 && summary->causes && causes_note(summary->causes, event))
+		rc = summary_no_memory(err);
 	if (rc)
 		return rc;
 	note_start(&summary->fold->process, event);
@@ -509,6 +517,13 @@ int summary_begin(struct summary **result, struct error *err)
 	return 0;
 }
 
+int summary_watch(struct summary *summary, struct error *err)
+{
+	return causes_create(&summary->causes, summary->ledger, &summary->tallies)
+		       ? summary_no_memory(err)
+		       : 0;
+}
+
 int summary_open(struct summary *summary, const char *path, struct error *err)
 {
 	summary->fold->path = copy(summary, path ? path : "");
@@ -555,6 +570,7 @@ void summary_free(struct summary *summary)
 	if (!summary)
 		return;
 	free_fold(summary->fold);
+	causes_destroy(summary->causes);
 	ledger_destroy(summary->ledger);
 	tallies_free(&summary->tallies);
 	locks_free(&summary->locks);

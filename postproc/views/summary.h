@@ -17,6 +17,7 @@
 #include "account/ledger.h"
 #include "base/error.h"
 #include "naming/atlas.h"
+#include "postproc/views/causes.h"
 #include "postproc/views/tallies.h"
 #include "postproc/views/touched.h"
 #include "waits/locks.h"
@@ -94,6 +95,11 @@ struct summary_blocked {
 	const struct atlas_backtrace *holder_backtrace;
 	bool has_ended_holder; /* nobody will give it back */
 	uint32_t joined;       /* the thread that is to be joined; 0: none, or not known */
+	/* Condition: the last signal before the wait found no thread waiting; NULL: not so. */
+	const struct atlas_backtrace *vain_backtrace;
+	uint32_t vain_thread;
+	uint64_t vain_ns;      /* by which it came before the wait */
+	bool is_lost_wakeup;   /* so it seems: this wait kept the program from its end */
 	bool is_deadlock;      /* the holder, or that thread, waits in the end for this thread */
 };
 
@@ -181,6 +187,7 @@ struct summary {
 	uint32_t pids;		   /* distinct processes */
 	uint64_t inherited;
 	uint64_t deadlocked; /* threads */
+	uint64_t lost_wakeups; /* of blocked */
 	struct {
 		uint64_t checked, different, cut, unjudged;
 	} unwind;			      /* backtraces, with --check-unwind */
@@ -194,6 +201,7 @@ struct summary {
 	struct tally *held;		      /* of them: what is held at the end */
 	struct locks locks;		      /* of the process that is being read */
 	struct wakes signals;		      /* likewise, of conditions */
+	struct causes *causes;		      /* NULL: nobody asked for them */
 	struct touched touched;
 	struct summary_fold *fold;
 };
@@ -207,6 +215,9 @@ static inline bool summary_has_bytes(const struct summary_class *class)
 
 /* All return 0 or a negative errno (-ENOMEM). */
 int summary_begin(struct summary **summary, struct error *err);
+
+/* For the screen: causes are looked for, too. Before the first event. */
+int summary_watch(struct summary *summary, struct error *err);
 
 /* Events of this trace follow. path: for the report, copied; may be NULL. */
 int summary_open(struct summary *summary, const char *path, struct error *err);

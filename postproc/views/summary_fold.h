@@ -18,7 +18,7 @@ struct fold_open {
 	enum resource resource;
 	uint64_t object, related;
 	uint32_t thread;
-	uint64_t waited_ns;
+	uint64_t enter_ns, waited_ns;
 	uint64_t index;
 	const struct backtrace *backtrace;
 };

@@ -47,7 +47,7 @@ struct tallies {
 		struct tally_place *items;
 		size_t count, capacity;
 	} places;
-	struct tally list[LEDGER_LISTENERS + 1];
+	struct tally list[LEDGER_LISTENERS + 3]; /* the summary has some of its own */
 	unsigned count;
 };
 

@@ -295,6 +295,33 @@ static bool is_deadlock(struct summary *summary, const struct fold_open *first)
 	return false;
 }
 
+/* Whoever ends a program by a signal was tired of waiting; idle threads of a pool are at rest. */
+static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
+{
+	const struct summary_process *process = &summary->fold->process;
+
+	return process->end == SUMMARY_KILLED || process->end == SUMMARY_LEFT ||
+	       open->thread == process->pid;
+}
+
+/* The last signal before the wait, if no thread waited when it came. */
+static int find_vain(struct summary *summary, const struct fold_open *open,
+		     struct summary_blocked *blocked)
+{
+	const struct wakes_token *vain =
+		open->resource == RESOURCE_CONDITION
+			? wakes_vain(&summary->signals, open->object)
+			: NULL;
+
+	if (!vain || vain->time_ns > open->enter_ns)
+		return 0;
+	blocked->vain_thread = vain->thread;
+	blocked->vain_ns = open->enter_ns - vain->time_ns;
+	blocked->is_lost_wakeup = kept_from_end(summary, open);
+	summary->lost_wakeups += blocked->is_lost_wakeup;
+	return place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
+}
+
 static int add_blocked(struct summary *summary, const struct fold_open *open)
 {
 	const struct ledger_item *holder = holder_of(summary, open);
@@ -321,7 +348,7 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 	blocked->has_ended_holder =
 		holder && map_get(&summary->fold->threads, OF_THREAD, blocked->holder) == FOLD_ENDED;
 	summary->deadlocked += blocked->is_deadlock;
-	if (!blocked->backtrace)
+	if (!blocked->backtrace || find_vain(summary, open, blocked))
 		return -ENOMEM;
 	return holder ? place_of(summary, ledger_sites(summary->ledger), holder->site,
 				 &blocked->holder_backtrace)
@@ -422,6 +449,9 @@ int verdict_process(struct summary *summary, struct error *err)
 	learn_classes(summary);
 	if (rc == 0)
 		rc = close_held(summary);
+	if (summary->causes)
+		causes_process(summary->causes, summary->fold->process.pid,
+			       summary->fold->process.name);
 	if (rc == 0)
 		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	if (rc == 0)
@@ -472,6 +502,8 @@ static int compare_blocked(const void *left, const void *right)
 	const struct summary_blocked *a = left, *b = right;
 	int order = compare(b->is_deadlock, a->is_deadlock);
 
+	if (!order)
+		order = compare(b->is_lost_wakeup, a->is_lost_wakeup);
 	if (!order)
 		order = compare(b->resource == RESOURCE_LOCK, a->resource == RESOURCE_LOCK);
 	return order ? order : compare(b->longest_ns, a->longest_ns);
@@ -572,6 +604,8 @@ int verdict_run(struct summary *summary, struct error *err)
 	if (summary->sites.count)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
 			compare_sites, summary);
+	if (summary->causes)
+		causes_run(summary->causes);
 	sum_processes(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
 		struct summary_peak *peak = &summary->classes[i].peak;

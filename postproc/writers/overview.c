@@ -352,8 +352,10 @@ static const char *next_report(const struct overview *overview)
 
 	if (summary->deadlocked || waits_long(summary))
 		return "locks";
-	if (overview_unusual_report(summary))
-		return overview_unusual_report(summary);
+	if (summary->lost_wakeups)
+		return "conds";
+	if (overview_unusual_report(overview))
+		return overview_unusual_report(overview);
 	if (summary->bypasses.count)
 		return "missing"; /* it names them, and without them no leak is certain */
 	if (overview->has_no_leaks)

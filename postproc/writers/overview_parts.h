@@ -71,7 +71,7 @@ void overview_blocked(struct overview *overview);
 
 /* overview_unusual.c: what no sum shows; the report that tells more of the worst of it, or NULL */
 void overview_unusual(struct overview *overview);
-const char *overview_unusual_report(const struct summary *summary);
+const char *overview_unusual_report(const struct overview *overview);
 
 /* overview_sites.c: as many places of what is held as fit into so many lines, but one at least */
 void overview_sites(struct overview *overview, size_t room);

@@ -132,6 +132,20 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	screen_wrap(&overview->screen, &line, 8, 2);
 }
 
+static void print_vain(struct overview *overview, const struct summary_blocked *blocked)
+{
+	struct line line;
+
+	if (!blocked->vain_backtrace)
+		return;
+	line_begin(&line);
+	line_to(&line, 6);
+	line_add(&line, "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
+		 DURATION(blocked->vain_ns), blocked->vain_thread);
+	overview_frames(overview, &line, 8, 2, blocked->vain_backtrace, "");
+	screen_wrap(&overview->screen, &line, 8, 2);
+}
+
 static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
 {
 	struct line line;
@@ -154,6 +168,7 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	overview_frames(overview, &line, 8, 2, blocked->backtrace, "");
 	screen_wrap(&overview->screen, &line, 8, 2);
 	print_holder(overview, blocked);
+	print_vain(overview, blocked);
 }
 
 void overview_blocked(struct overview *overview)

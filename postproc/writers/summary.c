@@ -23,6 +23,8 @@ int write_summary_begin(void **result, const struct trace *trace,
 	state->out = options->out;
 	rc = summary_begin(&state->summary, err);
 	if (rc == 0)
+		rc = summary_watch(state->summary, err);
+	if (rc == 0)
 		rc = summary_open(state->summary, NULL, err);
 	if (rc)
 		write_summary_destroy(state);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_CAUSES_H
+#define VIEWS_CAUSES_H
+
+/*
+ * Whose fault it is what sums show: the places that made the peak of memory, those whose blocks are
+ * freed at once, and what was done wrong with descriptors. For the screen that a run ends with;
+ * the reports peak, temp and fds tell all of it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "postproc/views/descriptors.h"
+#include "postproc/views/misuses.h"
+#include "postproc/views/peaks.h"
+#include "postproc/views/tallies.h"
+
+#define CAUSES_PLACES 3u
+
+struct causes_place {
+	const struct atlas_backtrace *backtrace;
+	uint64_t count, bytes; /* bytes: of the peak */
+};
+
+struct causes_top {
+	struct causes_place places[CAUSES_PLACES]; /* the weightiest first */
+	size_t count;
+	uint64_t all; /* places that have some */
+};
+
+struct causes {
+	const struct ledger *ledger;
+	struct tallies *tallies;
+	struct peaks peaks;
+	struct tally *temporary;
+	struct descriptors descriptors;
+	/* after causes_run(): */
+	struct misuses misuses; /* the most frequent first */
+	struct causes_top peak, temp;
+};
+
+/* Before the first event. Returns 0 or -ENOMEM. */
+int causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
+void causes_destroy(struct causes *causes);
+
+/* A call, a note. Return 0 or -ENOMEM. */
+int causes_event(struct causes *causes, const struct event *event);
+int causes_note(struct causes *causes, const struct event *event);
+
+/* The process has no more events; before its tallies are closed. */
+void causes_process(struct causes *causes, uint32_t pid, const char *program);
+
+/* All processes have ended. */
+void causes_run(struct causes *causes);
+
+#endif

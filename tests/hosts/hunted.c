@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One planted bug for each word, as people meet them: hunted BUG [PLUGIN]. The function whose name
+ * begins with culprit_ is the one that a hunter has to be led to; all the others are innocent and
+ * make enough noise to hide it.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PLAIN __attribute__((noinline, noclone))
+
+static void *volatile sink;
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t two = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool is_ready;
+
+/* ---- noise ---- */
+
+PLAIN static void innocent_work(int times)
+{
+	for (int i = 0; i < times; i++) {
+		sink = malloc((size_t)(16 + i % 100));
+		free(sink);
+	}
+}
+
+PLAIN static void *innocent_table(void)
+{
+	void *table = calloc(64, 64);
+
+	sink = table;
+	return table;
+}
+
+/* ---- a cache that only grows, and is freed in the last moment ---- */
+
+struct cached {
+	struct cached *next;
+	char text[1000];
+};
+
+PLAIN static struct cached *culprit_cache(struct cached *cache)
+{
+	struct cached *new = malloc(sizeof(*new));
+
+	new->next = cache;
+	memset(new->text, 'x', sizeof(new->text));
+	return new;
+}
+
+static void cache(void)
+{
+	struct cached *all = NULL;
+
+	for (int i = 0; i < 20000; i++) {
+		all = culprit_cache(all);
+		innocent_work(2);
+	}
+	while (all) {
+		struct cached *next = all->next;
+
+		free(all);
+		all = next;
+	}
+}
+
+/* ---- a server that forgets to close one connection in four ---- */
+
+PLAIN static int culprit_accept(int listener)
+{
+	return accept(listener, NULL, NULL);
+}
+
+static void server(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bind(listener, (struct sockaddr *)&address, size);
+	listen(listener, 16);
+	getsockname(listener, (struct sockaddr *)&address, &size);
+	for (int i = 0; i < 40; i++) {
+		int client = socket(AF_INET, SOCK_STREAM, 0), connection;
+
+		connect(client, (struct sockaddr *)&address, size);
+		connection = culprit_accept(listener);
+		if (i % 4)
+			close(connection);
+		close(client);
+		innocent_work(50);
+	}
+	close(listener);
+}
+
+/* ---- one slow holder among many quick ones ---- */
+
+PLAIN static void culprit_flush(void)
+{
+	pthread_mutex_lock(&one);
+	usleep(60 * 1000);
+	pthread_mutex_unlock(&one);
+}
+
+PLAIN static void quick_holder(void)
+{
+	pthread_mutex_lock(&one);
+	innocent_work(3);
+	pthread_mutex_unlock(&one);
+}
+
+static void *quick_thread(void *unused)
+{
+	for (int i = 0; i < 200; i++) {
+		quick_holder();
+		usleep(1000);
+	}
+	return unused;
+}
+
+static void holder(void)
+{
+	pthread_t threads[6];
+
+	for (int i = 0; i < 6; i++)
+		pthread_create(&threads[i], NULL, quick_thread, NULL);
+	for (int i = 0; i < 4; i++) {
+		culprit_flush();
+		usleep(10 * 1000);
+	}
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- deadlocks ---- */
+
+PLAIN static void *culprit_backwards(void *unused)
+{
+	pthread_mutex_lock(&two);
+	usleep(100 * 1000);
+	pthread_mutex_lock(&one);
+	return unused;
+}
+
+PLAIN static void forwards(void)
+{
+	pthread_mutex_lock(&one);
+	usleep(100 * 1000);
+	pthread_mutex_lock(&two);
+}
+
+static void abba(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, culprit_backwards, NULL);
+	forwards();
+}
+
+PLAIN static void *culprit_member(void *unused)
+{
+	usleep(50 * 1000);
+	pthread_mutex_lock(&one);
+	pthread_mutex_unlock(&one);
+	return unused;
+}
+
+static void join(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, culprit_member, NULL);
+	pthread_mutex_lock(&one);
+	pthread_join(thread, NULL);
+	pthread_mutex_unlock(&one);
+}
+
+PLAIN static void *culprit_leaver(void *unused)
+{
+	pthread_mutex_lock(&one);
+	return unused; /* and forgets to unlock */
+}
+
+static void ended(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, culprit_leaver, NULL);
+	pthread_join(thread, NULL);
+	pthread_mutex_lock(&one);
+}
+
+/* ---- a wake-up that nobody was there to hear ---- */
+
+PLAIN static void *culprit_signaller(void *unused)
+{
+	pthread_cond_signal(&changed); /* before anybody waits, and without saying so in is_ready */
+	return unused;
+}
+
+PLAIN static void sleeper(void)
+{
+	pthread_mutex_lock(&one);
+	while (!is_ready)
+		pthread_cond_wait(&changed, &one);
+	pthread_mutex_unlock(&one);
+}
+
+static void wakeup(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, culprit_signaller, NULL);
+	usleep(50 * 1000);
+	sleeper();
+}
+
+/* ---- threads that nobody joins ---- */
+
+static void *short_work(void *unused)
+{
+	innocent_work(20);
+	return unused;
+}
+
+PLAIN static void culprit_pool(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, short_work, NULL);
+}
+
+static void pool(void)
+{
+	pthread_t joined;
+
+	for (int i = 0; i < 30; i++) {
+		culprit_pool();
+		pthread_create(&joined, NULL, short_work, NULL);
+		pthread_join(joined, NULL);
+	}
+}
+
+/* ---- a block for each of many short steps ---- */
+
+PLAIN static int culprit_format(int number)
+{
+	char *text = malloc(64);
+	int length = snprintf(text, 64, "%d", number);
+
+	free(text);
+	return length;
+}
+
+static void temporary(void)
+{
+	void *table = innocent_table();
+	int sum = 0;
+
+	for (int i = 0; i < 300000; i++)
+		sum += culprit_format(i);
+	free(table);
+	sink = (void *)(long)sum;
+}
+
+/* ---- a peak that lasts for a moment ---- */
+
+PLAIN static char *culprit_copy(size_t size)
+{
+	char *copy = malloc(size);
+
+	memset(copy, 1, size);
+	return copy;
+}
+
+static void peak(void)
+{
+	void *table = innocent_table();
+	char *copy;
+
+	innocent_work(2000);
+	copy = culprit_copy(64u << 20);
+	innocent_work(10);
+	free(copy);
+	innocent_work(2000);
+	sink = table; /* stays, as tables do */
+}
+
+/* ---- a descriptor that is closed twice, the second time somebody else's ---- */
+
+PLAIN static void culprit_close(int fd)
+{
+	close(fd);
+}
+
+static void twice(void)
+{
+	int first = open("/etc/passwd", O_RDONLY), second;
+
+	close(first);
+	second = open("/etc/group", O_RDONLY); /* has the same number now */
+	culprit_close(first);
+	if (read(second, &first, 1) < 0)
+		innocent_work(10);
+	close(second);
+}
+
+/* ---- children that nobody waits for ---- */
+
+PLAIN static void culprit_spawn(void)
+{
+	if (fork() == 0)
+		_exit(0);
+}
+
+static void zombies(void)
+{
+	int status;
+
+	for (int i = 0; i < 12; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(0);
+		waitpid(child, &status, 0);
+		culprit_spawn();
+	}
+}
+
+/* ---- two versions: the second one forgets more ---- */
+
+PLAIN static char *culprit_parse(void)
+{
+	return strdup("a line of a file that is parsed");
+}
+
+PLAIN static char *known_leak(void)
+{
+	return strdup("what both versions forget");
+}
+
+static void version(int leaks)
+{
+	for (int i = 0; i < 100; i++) {
+		char *line = culprit_parse();
+
+		sink = line;
+		if (i >= leaks)
+			free(line);
+	}
+	for (int i = 0; i < 40; i++)
+		sink = known_leak();
+}
+
+static void version_1(void)
+{
+	version(0);
+}
+
+static void version_2(void)
+{
+	version(60);
+}
+
+/* ---- a leak in a plugin that is gone when the run ends ---- */
+
+static const char *plugin_path;
+
+static void plugin(void)
+{
+	void *handle = dlopen(plugin_path, RTLD_NOW);
+	void (*work)(void);
+
+	if (!handle) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	work = (void (*)(void))dlsym(handle, "plugin_work");
+	work();
+	dlclose(handle);
+	innocent_work(100);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} bugs[] = {
+	{ "cache", cache },	    { "server", server },	{ "holder", holder },
+	{ "abba", abba },	    { "join", join },		{ "ended", ended },
+	{ "wakeup", wakeup },	    { "pool", pool },		{ "temporary", temporary },
+	{ "peak", peak },	    { "twice", twice },		{ "zombies", zombies },
+	{ "version-1", version_1 }, { "version-2", version_2 }, { "plugin", plugin },
+};
+
+int main(int argc, char **argv)
+{
+	plugin_path = argc > 2 ? argv[2] : NULL;
+	for (size_t i = 0; argc > 1 && i < sizeof(bugs) / sizeof(*bugs); i++) {
+		if (strcmp(argv[1], bugs[i].name) == 0) {
+			bugs[i].run();
+			return 0;
+		}
+	}
+	return 2;
+}
