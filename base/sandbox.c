@@ -172,7 +172,7 @@ static int forbid_processes(scmp_filter_ctx filter)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), NAME(clone3), 0);
 	if (!status)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(tgkill), 1,
-					  SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+					  SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0));
 	return status;
 }
 
