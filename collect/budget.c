@@ -13,7 +13,7 @@
 /* A number in a file; UINT64_MAX where there is none, or the word max. */
 static uint64_t read_limit(const char *directory, const char *name)
 {
-	char path[PATH_MAX + 32], text[64];
+	char path[2 * PATH_MAX + 32], text[64];
 	cleanup_file FILE *file = NULL;
 	char *end;
 	uint64_t value;
@@ -44,12 +44,12 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 }
 
 /* A line of /proc/self/cgroup: "0::/path", or "4:memory:/path" of the first version. */
-static uint64_t limit_of_line(char *line)
+static uint64_t limit_of_line(char *line, const char *mount)
 {
-	static const char second[] = "/sys/fs/cgroup", first[] = "/sys/fs/cgroup/memory";
 	char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;
-	char directory[PATH_MAX];
+	char directory[2 * PATH_MAX];
 	bool is_second;
+	int root;
 
 	if (!path)
 		return UINT64_MAX;
@@ -58,22 +58,33 @@ static uint64_t limit_of_line(char *line)
 	is_second = kind[1] == '\0';
 	if (!is_second && !strstr(kind, "memory"))
 		return UINT64_MAX;
-	snprintf(directory, sizeof(directory), "%s%s", is_second ? second : first, path);
-	return is_second ? least_limit(directory, sizeof(second) - 1, "memory.max")
-			 : least_limit(directory, sizeof(first) - 1, "memory.limit_in_bytes");
+	root = snprintf(directory, sizeof(directory), "%s%s", mount, is_second ? "" : "/memory");
+	if (root < 0 || root >= PATH_MAX)
+		return UINT64_MAX;
+	snprintf(directory + root, sizeof(directory) - (size_t)root, "%s", path);
+	return least_limit(directory, (size_t)root,
+			   is_second ? "memory.max" : "memory.limit_in_bytes");
 }
 
-uint64_t budget_memory(void)
+uint64_t budget_of_groups(const char *list, const char *mount)
 {
-	uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	cleanup_file FILE *groups = fopen("/proc/self/cgroup", "re");
+	cleanup_file FILE *groups = fopen(list, "re");
+	uint64_t least = UINT64_MAX;
 	char line[PATH_MAX];
 
 	while (groups && fgets(line, sizeof(line), groups)) {
-		uint64_t limit = limit_of_line(line);
+		uint64_t limit = limit_of_line(line, mount);
 
 		if (limit < least)
 			least = limit;
 	}
 	return least;
+}
+
+uint64_t budget_memory(void)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t least = budget_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+
+	return least < all ? least : all;
 }

@@ -12,4 +12,10 @@
 /* The least limit of memory of our control groups, or the machine's memory, in bytes. */
 uint64_t budget_memory(void);
 
+/*
+ * The least limit of the groups in a file like /proc/self/cgroup, whose hierarchies are mounted at
+ * a directory like /sys/fs/cgroup. UINT64_MAX: there is none.
+ */
+uint64_t budget_of_groups(const char *list, const char *mount);
+
 #endif
