@@ -81,7 +81,9 @@ static bool close_files(const struct sandbox_wish *wish)
 
 	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
 		return false;
-	allow(ruleset, "/dev/null", READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
+	/* a right of directories would be refused for what is none */
+	allow(ruleset, "/dev/null",
+	      LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
 		allow(ruleset, wish->writable[i], rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
@@ -270,32 +272,67 @@ unsigned sandbox_probe(void)
 	return pid > 0 && WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
 }
 
+/* ---- words ---- */
+
+static void describe_privileges(const struct sandbox_wish *wish, char *line, size_t size)
+{
+	(void)wish;
+	snprintf(line, size, "no new rights (no_new_privs)");
+}
+
+static void describe_files(const struct sandbox_wish *wish, char *line, size_t size)
+{
+	int at = snprintf(line, size, "files are only read");
+
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i] && at < (int)size; i++)
+		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", but in",
+			       wish->writable[i]);
+	if (at < (int)size)
+		snprintf(line + at, size - (size_t)at, " (Landlock)");
+}
+
+static void describe_calls(const struct sandbox_wish *wish, char *line, size_t size)
+{
+	snprintf(line, size, "no %s%s%sptrace, bpf, mounts (seccomp)",
+		 wish->may_execute ? "" : "programs, ", wish->may_start ? "" : "processes, ",
+		 wish->may_connect ? "" : "sockets, ");
+}
+
+static void describe_limits(const struct sandbox_wish *wish, char *line, size_t size)
+{
+	snprintf(line, size, "%s",
+		 wish->may_start       ? "no core file"
+		 : wish->writable[0] ? "limits on descriptors"
+				     : "limits on descriptors and written bytes");
+}
+
 static const struct {
 	enum sandbox_wall wall;
-	const char *keeps, *missing;
+	void (*keeps)(const struct sandbox_wish *wish, char *line, size_t size);
+	const char *missing;
 } walls_known[] = {
-	{ SANDBOX_PRIVILEGES, "no new rights (no_new_privs)", "the kernel has no no_new_privs" },
-	{ SANDBOX_FILES, "files are only read (Landlock)",
+	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel has no no_new_privs" },
+	{ SANDBOX_FILES, describe_files,
 	  "the kernel has no Landlock (5.13, in lsm=), or forbids it here" },
 #ifdef HAVE_SECCOMP
-	{ SANDBOX_CALLS, "no programs, processes, sockets (seccomp)",
-	  "the kernel has no seccomp filters, or forbids them here" },
+	{ SANDBOX_CALLS, describe_calls, "the kernel has no seccomp filters, or forbids them here" },
 #else
-	{ SANDBOX_CALLS, "no programs, processes, sockets (seccomp)",
-	  "built without libseccomp (apt-get install libseccomp-dev)" },
+	{ SANDBOX_CALLS, describe_calls, "built without libseccomp (apt-get install libseccomp-dev)" },
 #endif
-	{ SANDBOX_LIMITS, "limits on descriptors and written bytes", "limits cannot be set" },
+	{ SANDBOX_LIMITS, describe_limits, "limits cannot be set" },
 };
 
-void sandbox_describe(unsigned walls, void (*say)(void *context, const char *line), void *context)
+void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
+		      void (*say)(void *context, const char *line), void *context)
 {
-	char line[160];
+	char keeps[512], line[640];
 
 	for (size_t i = 0; i < sizeof(walls_known) / sizeof(walls_known[0]); i++) {
 		bool holds = walls & walls_known[i].wall;
 
-		snprintf(line, sizeof(line), "%s: %s%s%s", walls_known[i].keeps,
-			 holds ? "yes" : "no: ", holds ? "" : walls_known[i].missing, "");
+		walls_known[i].keeps(wish, keeps, sizeof(keeps));
+		snprintf(line, sizeof(line), "%s: %s%s", keeps, holds ? "yes" : "no: ",
+			 holds ? "" : walls_known[i].missing);
 		say(context, line);
 	}
 }

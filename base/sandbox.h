@@ -34,7 +34,8 @@ unsigned sandbox_enter(const struct sandbox_wish *wish);
 /* Which walls stand here for a child that wishes for nothing; the caller stays as it is. */
 unsigned sandbox_probe(void);
 
-/* One line for each wall: what it keeps, and where it does not stand why. */
-void sandbox_describe(unsigned walls, void (*say)(void *context, const char *line), void *context);
+/* One line for each wall: what it keeps with this wish, and where it does not stand why. */
+void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
+		      void (*say)(void *context, const char *line), void *context);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "postproc/jail.h"
 #include "postproc/options.h"
 #include "postproc/pass.h"
 #include "postproc/plan.h"
@@ -58,6 +59,7 @@ static void catch_signals(void)
 struct listener {
 	struct progress progress;
 	struct bundles *bundles;
+	struct jail jail;
 	bool has_failed; /* an input of --merge */
 };
 
@@ -71,6 +73,21 @@ static void say_waiting(void *user, const char *path)
 	(void)user;
 	fprintf(stderr, "%s: %s: waiting until its program has ended; --now reads what there is\n",
 		PROGRAM, path);
+}
+
+static void say_wall(void *user, const char *line)
+{
+	(void)user;
+	fprintf(stderr, "%s: a trace of another user: %s\n", PROGRAM, line);
+}
+
+/* Once, before anything of the first trace of another user is read. */
+static void look_at_owner(void *user, int fd)
+{
+	struct listener *listener = user;
+
+	if (jail_is_needed(&listener->jail, fd))
+		jail_enter(&listener->jail, say_wall, NULL);
 }
 
 /* On a terminal alone, and not between the lines of a text that goes there, too. */
@@ -145,7 +162,9 @@ static int plan_reading(struct trace_options *reading, struct listener *listener
 					   .no_wait = options->now,
 					   .wants_repeats = writer->flags & FORMAT_REPEATS,
 					   .waiting = options->quiet ? NULL : say_waiting,
+					   .opened = look_at_owner,
 					   .user = listener };
+	jail_plan(&listener->jail, options, writer);
 	listener->bundles = reading->bundles = bundles_create();
 	if (!reading->bundles)
 		return error_system(err, ENOMEM, "list of streams");
@@ -468,6 +487,7 @@ static int run_reports(const struct options *options, struct error *err)
 {
 	struct listener listener = { 0 };
 	struct report_plan plan = { 0 };
+	struct trace_options reading;
 	struct select_tally tally;
 	int status, rc;
 
@@ -475,13 +495,14 @@ static int run_reports(const struct options *options, struct error *err)
 		return options->fail_on && limits_parse(&plan.limits, options->fail_on, err)
 			       ? usage(err)
 			       : print_report_list();
-	rc = report_plan(&plan, options, err);
+	rc = plan_reading(&reading, &listener, options, writer_at(0), err);
+	if (rc == 0)
+		rc = report_plan(&plan, &reading, options, err);
 	if (rc == 0) {
 		plan_selection(&plan.how.select, &tally, options);
 		plan.how.select.is_whole = true;
 		plan.how.stop = &stop;
 		plan.how.failed = print_error;
-		rc = plan_reading(&plan.how.trace, &listener, options, writer_at(0), err);
 	}
 	if (rc == 0 && options->min_age)
 		rc = instant_parse_length(&plan.how.report.min_age_ns, options->min_age, err);

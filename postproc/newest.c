@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "trace/trace.h"
 
 /* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
 static bool may_be_trace(const char *name)
@@ -18,9 +17,11 @@ static bool may_be_trace(const char *name)
 }
 
 /* Reads up to the process. False: it is no trace. */
-static bool read_head(struct newest_trace *found)
+static bool read_head(struct newest_trace *found, const struct trace_options *reading)
 {
-	struct trace_options options = { .no_wait = true };
+	struct trace_options options = { .no_wait = true,
+					 .opened = reading->opened,
+					 .user = reading->user };
 	const struct event *event;
 	struct trace *trace;
 	bool is_trace;
@@ -44,7 +45,8 @@ static bool read_head(struct newest_trace *found)
 }
 
 /* Returns 0 or -ENOMEM; what is no trace is left out. */
-static int look_at(struct newest *newest, const char *directory, const char *name)
+static int look_at(struct newest *newest, const char *directory, const char *name,
+		   const struct trace_options *reading)
 {
 	struct newest_trace found = { .path = NULL }, *place;
 	struct stat facts;
@@ -52,7 +54,8 @@ static int look_at(struct newest *newest, const char *directory, const char *nam
 	if (asprintf(&found.path, "%s%s%s", strcmp(directory, ".") ? directory : "",
 		     strcmp(directory, ".") ? "/" : "", name) < 0)
 		return -ENOMEM;
-	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found)) {
+	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) ||
+	    !read_head(&found, reading)) {
 		free(found.path);
 		return 0;
 	}
@@ -78,7 +81,8 @@ static int compare(const void *a, const void *b)
 	return strcmp(one->path, two->path);
 }
 
-int newest_scan(struct newest *newest, const char *path, struct error *err)
+int newest_scan(struct newest *newest, const char *path, const struct trace_options *reading,
+		struct error *err)
 {
 	DIR *directory = opendir(path);
 	const struct dirent *entry;
@@ -89,7 +93,7 @@ int newest_scan(struct newest *newest, const char *path, struct error *err)
 		return error_system(err, errno, "%s: cannot look for traces", path);
 	while (rc == 0 && (entry = readdir(directory)) != NULL)
 		if (may_be_trace(entry->d_name))
-			rc = look_at(newest, path, entry->d_name);
+			rc = look_at(newest, path, entry->d_name, reading);
 	closedir(directory);
 	if (rc)
 		return error_set(err, ENOMEM, "no memory for the list of traces");

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "trace/trace.h"
 
 /* A trace as its first bytes tell of it. */
 struct newest_trace {
@@ -27,9 +28,11 @@ struct newest {
 
 /*
  * Looks at all files of the directory that may be traces by their names (holdtrace.*, *.htr*,
- * *.rtrace*) and are by their content. Returns 0 or a negative errno.
+ * *.rtrace*) and are by their content. reading: who is told of each (opened). Returns 0 or a negative
+ * errno.
  */
-int newest_scan(struct newest *newest, const char *directory, struct error *err);
+int newest_scan(struct newest *newest, const char *directory, const struct trace_options *reading,
+		struct error *err);
 
 /*
  * The files of the newest run, all its processes: paths, to be freed as one block; they live as

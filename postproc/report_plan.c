@@ -136,8 +136,9 @@ static int plan_files(struct naming_files *files, const struct options *options,
 }
 
 /* The newest run of a directory, or the file itself. */
-static int plan_run(struct newest *newest, const char *const *path, const char ***found,
-		    const char *const **paths, size_t *count, struct error *err)
+static int plan_run(struct newest *newest, const struct trace_options *reading,
+		    const char *const *path, const char ***found, const char *const **paths,
+		    size_t *count, struct error *err)
 {
 	struct stat facts;
 	int rc;
@@ -146,7 +147,7 @@ static int plan_run(struct newest *newest, const char *const *path, const char *
 	*count = 1;
 	if (stat(*path, &facts) || !S_ISDIR(facts.st_mode))
 		return 0;
-	rc = newest_scan(newest, *path, err);
+	rc = newest_scan(newest, *path, reading, err);
 	if (rc == 0 && !newest->count)
 		return error_set(err, ENOENT, "%s: no trace in this directory", *path);
 	if (rc == 0)
@@ -167,11 +168,11 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 					    : standard_input;
 	plan->count = options->inputs.count ? options->inputs.count : 1;
 	if (options->inputs.count == 1 && !wants_directories)
-		return plan_run(&plan->newest, options->inputs.items, &plan->found, &plan->paths,
-				&plan->count, err);
+		return plan_run(&plan->newest, &plan->how.trace, options->inputs.items,
+				&plan->found, &plan->paths, &plan->count, err);
 	if (options->inputs.count || wants_directories || !options->newest)
 		return 0;
-	rc = newest_scan(&plan->newest, ".", err);
+	rc = newest_scan(&plan->newest, ".", &plan->how.trace, err);
 	if (rc == 0)
 		rc = newest_run(&plan->newest, &plan->found, &plan->count, err);
 	plan->paths = plan->found;
@@ -188,19 +189,21 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 		return error_set(err, EINVAL,
 				 "diff needs two runs, OLD and NEW: each a trace, or a directory "
 				 "whose newest run is taken");
-	rc = plan_run(&plan->old, &options->inputs.items[0], &plan->old_found, &plan->how.base,
-		      &plan->how.base_count, err);
+	rc = plan_run(&plan->old, &plan->how.trace, &options->inputs.items[0], &plan->old_found,
+		      &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc
-		  : plan_run(&plan->newest, &options->inputs.items[1], &plan->found, &plan->paths,
-			     &plan->count, err);
+		  : plan_run(&plan->newest, &plan->how.trace, &options->inputs.items[1],
+			     &plan->found, &plan->paths, &plan->count, err);
 }
 
-int report_plan(struct report_plan *plan, const struct options *options, struct error *err)
+int report_plan(struct report_plan *plan, const struct trace_options *reading,
+		const struct options *options, struct error *err)
 {
 	int rc;
 
 	*plan = (struct report_plan){
 		.how = { .reports = options->report,
+			 .trace = *reading,
 			 .report = { .within = options->within.is_set ? options->within.value : 1,
 				     .suppression_files = options->suppress.items,
 				     .suppression_count = options->suppress.count,

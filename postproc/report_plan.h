@@ -21,10 +21,11 @@ struct report_plan {
 };
 
 /*
- * Fills everything but how.select, how.trace, how.stop and how.failed, which other outputs have,
- * too. Returns 0, -EINVAL (wrong usage), or what looking for traces returned.
+ * Fills everything but how.select, how.stop and how.failed, which other outputs have, too. reading:
+ * how traces are opened. Returns 0, -EINVAL (wrong usage), or what looking for traces returned.
  */
-int report_plan(struct report_plan *plan, const struct options *options, struct error *err);
+int report_plan(struct report_plan *plan, const struct trace_options *reading,
+		const struct options *options, struct error *err);
 
 void report_plan_free(struct report_plan *plan);
 

@@ -511,7 +511,10 @@ int reporting(const char *const *paths, size_t count, const struct reporting_opt
 	struct fold fold = {
 		.options = options,
 		.result = result,
-		.run = { .options = &options->report, .paths = paths, .path_count = count }
+		.run = { .options = &options->report,
+			 .paths = paths,
+			 .path_count = count,
+			 .reading = &options->trace }
 	};
 	struct error later = { 0 };
 	int rc = choose(&fold, options->reports, err);

@@ -264,7 +264,7 @@ static enum outcome take_option(struct settings *settings, int letter)
 	case 'm':
 		break;
 	case 'v':
-		sandbox_describe(sandbox_probe(), say_wall, NULL);
+		sandbox_describe(sandbox_probe(), &(struct sandbox_wish){ 0 }, say_wall, NULL);
 		break;
 	case 'q':
 		settings->is_quiet = true;

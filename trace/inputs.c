@@ -54,6 +54,8 @@ static int count_streams(const char *path, const struct trace_options *options, 
 	*count = 0;
 	if (fd < 0 || !options->bundles || fstat(fd, &facts) || !S_ISREG(facts.st_mode))
 		return 0;
+	if (options->opened)
+		options->opened(options->user, fd);
 	rc = trace_wait(fd, path, options, &is_live, err);
 	if (rc == 0 && bundles_find(options->bundles, fd, is_live, &bundle, NULL) == 0 && bundle)
 		*count = bundle->stream_count;

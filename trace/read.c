@@ -160,6 +160,8 @@ static int trace_start(struct trace **result, int fd, bool owns_fd, const char *
 	trace->fd = fd;
 	trace->owns_fd = owns_fd;
 	set_window(trace, options);
+	if (options->opened)
+		options->opened(options->user, fd);
 	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
 		rc = error_set(err, EISDIR,
 			       "is a directory: name a trace file in it, or add --merge");

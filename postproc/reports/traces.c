@@ -33,10 +33,11 @@ static int put(struct sheet *sheet, const struct newest_trace *trace)
 	return sheet_format(sheet, CELL(row, traces, run), "%08" PRIx64, trace->session[1] >> 32);
 }
 
-static int put_directory(struct sheet *sheet, const char *path, struct error *err)
+static int put_directory(struct sheet *sheet, const char *path,
+			 const struct trace_options *reading, struct error *err)
 {
 	struct newest newest;
-	int rc = newest_scan(&newest, path, err);
+	int rc = newest_scan(&newest, path, reading, err);
 
 	for (size_t i = 0; rc == 0 && i < newest.count; i++)
 		if (put(sheet, &newest.items[i]))
@@ -52,7 +53,7 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < run->path_count; i++)
-		rc = put_directory(sheet, run->paths[i], err);
+		rc = put_directory(sheet, run->paths[i], run->reading, err);
 	return rc;
 }
 

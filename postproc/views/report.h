@@ -32,6 +32,7 @@ struct report_run {
 	const struct report_options *options;
 	const char *const *paths; /* traces, or directories */
 	size_t path_count;
+	const struct trace_options *reading; /* how they are opened */
 	bool is_base;		 /* what is read now is what the run is compared with (diff) */
 	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
 	struct ledger *ledger;

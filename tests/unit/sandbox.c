@@ -99,6 +99,11 @@ static bool reads(void)
 	return open(existing, O_RDONLY) >= 0;
 }
 
+static bool opens_nothing(void)
+{
+	return open("/dev/null", O_RDWR) >= 0;
+}
+
 static bool unpacks(void)
 {
 	int fd = memfd_create("unpacked", MFD_CLOEXEC);
@@ -182,13 +187,14 @@ int main(void)
 	fd = open(existing, O_WRONLY | O_CREAT, 0600);
 	close(fd);
 	ok(walls & SANDBOX_PRIVILEGES && walls & SANDBOX_LIMITS, "what all kernels have holds");
-	sandbox_describe(walls, count_lines, &lines);
+	sandbox_describe(walls, &none, count_lines, &lines);
 	ok(lines == 4, "each wall is told, whether it holds or not");
 	ok(can(executes, NULL) && can(forks, NULL) && can(connects, NULL) &&
 		   can(writes_existing, NULL) && can(opens_many, NULL),
 	   "outside all of it can be done");
 	test_refused(walls);
 	ok(can(reads, &none), "files are read");
+	ok(can(opens_nothing, &none), "/dev/null is written");
 	ok(can(unpacks, &none), "and unpacked in memory");
 	ok(can(threads, &none), "and there may be threads");
 	ok(can(connects, &network), "the network is there if wished for");

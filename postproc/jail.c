@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/jail.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void allow(struct jail *jail, const char *directory)
+{
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX; i++)
+		if (!jail->wish.writable[i]) {
+			jail->wish.writable[i] = directory;
+			return;
+		}
+}
+
+static const char *temporary(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
+/* The directory that a path's last part lies in. */
+static const char *place_of(const char *path, char *place, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(place, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	return place;
+}
+
+void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer)
+{
+	const char *directory = options->directory;
+
+	*jail = (struct jail){ .is_verbose = options->verbose };
+	/* names come from children; -r runs a program for them */
+	jail->wish.may_start = true;
+	jail->wish.may_execute = options->resolve;
+	allow(jail, temporary());
+	if (directory && strcmp(directory, "stdout") != 0) {
+		allow(jail, directory);
+		if (writer->flags & FORMAT_DIRECTORY)
+			jail->made = directory;
+	}
+	if (options->write_baseline)
+		allow(jail, place_of(options->write_baseline, jail->baseline,
+				     sizeof(jail->baseline)));
+}
+
+bool jail_is_needed(const struct jail *jail, int fd)
+{
+	struct stat facts;
+
+	return !jail->is_entered && (fstat(fd, &facts) || facts.st_uid != geteuid());
+}
+
+void jail_enter(struct jail *jail, void (*say)(void *context, const char *line), void *context)
+{
+	unsigned walls;
+
+	jail->is_entered = true;
+	/* who opens it finds it empty, which is as good as made by himself */
+	if (jail->made)
+		mkdir(jail->made, 0777);
+	walls = sandbox_enter(&jail->wish);
+	if (jail->is_verbose)
+		sandbox_describe(walls, &jail->wish, say, context);
+}
