@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* Numbers of the options without a letter, behind all letters. */
 enum {
@@ -29,6 +30,7 @@ enum {
 #undef SETTING
 	OPTION_FAIL_ON,
 	OPTION_STRICT,
+	OPTION_SCREEN,
 	OPTION_QUIET,
 	OPTION_HELP,
 };
@@ -52,6 +54,7 @@ struct run {
 	struct session session;
 	bool is_quiet;	     /* nothing of ours on standard error but errors */
 	bool is_shown;	     /* the screen at the end */
+	int screen;	     /* descriptor of the file that it goes to; -1: standard error */
 	bool is_strict;	     /* what cannot be traced is not run */
 	bool is_untraced;    /* what is run cannot be traced; its children perhaps */
 	const char *fail_on; /* limits, or NULL */
@@ -97,6 +100,10 @@ void run_print_options(FILE *to, bool is_all)
 		usage_option(to, 0, "strict", NULL,
 			     "do not run a program that cannot be traced (default: run it "
 			     "untraced, and say so)");
+	usage_option(to, 0, "screen", "FILE",
+		     is_all ? "write the screen to FILE, which is replaced, instead of to standard "
+			      "error; record prints one, too, then"
+			    : "write the screen to FILE");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
@@ -121,6 +128,7 @@ static void make_tables(struct option *words, char *letters)
 	}
 	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
 	*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
+	*words++ = (struct option){ "screen", required_argument, NULL, OPTION_SCREEN };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
 	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
@@ -271,10 +279,22 @@ static int refuse_option(const struct option *words, const char *typed, struct e
 			 typed, suggest_text(&suggest));
 }
 
+/* Before the program runs, so that nobody waits for its end to hear that it cannot be written. */
+static int open_screen(struct run *run, const char *path, struct error *err)
+{
+	if (run->screen >= 0)
+		close(run->screen);
+	run->screen = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (run->screen < 0)
+		return error_set(err, errno, "--screen=%s: %s", path, strerror(errno));
+	run->is_shown = true;
+	return 0;
+}
+
 /* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 5];
+	struct option words[SETTINGS + 6];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
@@ -300,6 +320,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 			run->is_strict = true;
 		else if (number == OPTION_FAIL_ON)
 			run->fail_on = optarg;
+		else if (number == OPTION_SCREEN)
+			status = open_screen(run, optarg, err);
 		else if (number == ':')
 			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
@@ -377,14 +399,13 @@ static int wait_for_program(struct session *session, pid_t pid)
 }
 
 /* Runs the post-processor with its output on our standard error, or nowhere. Returns its status. */
-static int run_postproc(const char *path, char **argv, bool is_silent)
+/* to: where it prints; -1: nowhere. */
+static int run_postproc(const char *path, char **argv, int to)
 {
 	pid_t pid = fork();
 
 	if (!pid) {
-		int nowhere = is_silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
-
-		dup2(nowhere, STDOUT_FILENO);
+		dup2(to < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : to, STDOUT_FILENO);
 		execv(path, argv);
 		_exit(STATUS_NOT_FOUND);
 	}
@@ -403,7 +424,7 @@ static int check_limits(const char *limits, struct error *err)
 	if (asprintf(&option, "--fail-on=%s", limits) < 0)
 		return STATUS_OWN_FAILURE;
 	argv[2] = option;
-	return run_postproc(path, argv, true);
+	return run_postproc(path, argv, -1);
 }
 
 /* Whether a stream is in a file, that is there, and the disk had room for its beginning. */
@@ -439,7 +460,10 @@ static int show_screen(const struct run *run)
 		if (is_readable(&session->streams[i]))
 			argv[n++] = session->streams[i].path;
 	if (n > words)
-		return run_postproc(path, argv, run->is_quiet);
+		return run_postproc(path, argv,
+				    run->screen >= 0 ? run->screen
+				    : run->is_quiet  ? -1
+						     : STDERR_FILENO);
 	if (run->fail_on)
 		say("--fail-on: no trace is in a file, so nothing can be said of it");
 	return run->fail_on ? STATUS_OWN_FAILURE : 0;
@@ -479,7 +503,7 @@ static int report(struct run *run, const char *program)
 		    session_running(session));
 	if (run->fail_on)
 		return show_screen(run);
-	if (run->is_quiet)
+	if (run->is_quiet && run->screen < 0)
 		return 0;
 	if (run->is_shown)
 		show_screen(run);
@@ -554,7 +578,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)
 {
-	struct run run = { .is_shown = is_shown };
+	struct run run = { .is_shown = is_shown, .screen = -1 };
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0;
 	int first;
 

@@ -107,6 +107,7 @@ function read_settings(file,    i, rows, words, long, argument)
 		add("run", letter(field(i, 7)), long, argument, \
 			words == "" ? kind_of(long, argument) : "=" words, text(field(i, 9)))
 	}
+	add("run", "", "screen", "FILE", "", "write the screen to FILE")
 	add("run", "", "fail-on", "LIMIT[,LIMIT]", "", "end with status 1 if the run breaks a limit")
 	add("run", "q", "quiet", "", "", "print nothing but errors")
 	add("run", "h", "help", "", "", "print this and exit")

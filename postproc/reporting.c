@@ -397,13 +397,17 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 
 static int print_screens(struct fold *fold, struct out *out, struct error *err)
 {
+	const struct overview_style style = {
+		.width = fold->options->style.width,
+		.has_colour = fold->options->style.has_colour,
+		.is_newest = fold->options->is_newest,
+	};
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < fold->shown; i++)
 		if (is_screen(fold, i))
 			rc = overview_print(fold->run.summary, &fold->options->files,
-					    &fold->options->report, fold->options->is_newest, out,
-					    err);
+					    &fold->options->report, &style, out, err);
 	return rc;
 }
 

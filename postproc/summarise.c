@@ -103,6 +103,7 @@ static int fold_files(struct summary *summary, const char *const *paths, size_t 
 int summarise(const char *const *paths, size_t count, const struct summarise_options *options,
 	      struct out *out, bool *is_damaged, struct error *err)
 {
+	struct overview_style style = overview_style_of(out, options->is_newest);
 	struct error later = { 0 };
 	struct summary *summary;
 	int rc = summary_begin(&summary, err);
@@ -120,7 +121,7 @@ int summarise(const char *const *paths, size_t count, const struct summarise_opt
 	rc = fold_files(summary, paths, count, options, is_damaged, err);
 	end = summary_end(summary, &later);
 	if (end == 0)
-		end = overview_print(summary, NULL, NULL, options->is_newest, out, &later);
+		end = overview_print(summary, NULL, NULL, &style, out, &later);
 	summary_free(summary);
 	if (rc == 0 && end) {
 		*err = later;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/terminal.h"
 #include "postproc/select.h"
 #include "postproc/views/report.h"
 #include "postproc/writers/overview_parts.h"
@@ -44,14 +45,14 @@ static void cut(struct line *line, size_t length)
 }
 
 /* Where there is no room for both, the program's own function says more than what it called. */
-static bool hides_program(struct line *line, size_t indent, size_t height,
+static bool hides_program(const struct overview *overview, struct line *line, size_t indent, size_t height,
 			  const struct naming_line *frames, const char *behind)
 {
 	size_t before = line->length;
 	bool is_hidden;
 
 	line_add(line, "%s <- %s%s", frames[0].text, frames[1].text, behind);
-	is_hidden = line_height(line, indent) > height;
+	is_hidden = line_height(&overview->screen, line, indent) > height;
 	cut(line, before);
 	return is_hidden;
 }
@@ -65,7 +66,7 @@ void overview_frames(struct overview *overview, struct line *line, size_t indent
 	if (!count)
 		line_add(line, "(no backtrace)");
 	if (count > 1 && frames[0].is_runtime)
-		first = hides_program(line, indent, height, frames, behind);
+		first = hides_program(overview, line, indent, height, frames, behind);
 	for (size_t i = first; i < count; i++) {
 		size_t before = line->length, after;
 
@@ -74,7 +75,7 @@ void overview_frames(struct overview *overview, struct line *line, size_t indent
 			line_add(line, " (%" PRIu32 "x)", frames[i].times);
 		after = line->length;
 		line_add(line, "%s", behind);
-		if (i > first && line_height(line, indent) > height) {
+		if (i > first && line_height(&overview->screen, line, indent) > height) {
 			cut(line, before);
 			break;
 		}
@@ -134,7 +135,7 @@ static void print_verdict(struct overview *overview)
 	overview_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
 	line_begin(&counts);
 	add_counts(&counts, summary);
-	if (line.length + 2 + counts.length > SCREEN_WIDTH)
+	if (line.length + 2 + counts.length > overview->screen.width)
 		screen_wrap(&overview->screen, &line, 2, 2);
 	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
 	screen_wrap(&overview->screen, &line, 2, 2);
@@ -411,7 +412,7 @@ static void print_next(struct overview *overview, const char *path)
 		line_begin(&file);
 		add_word(&file, path);
 		/* The shell goes on behind a backslash. */
-		if (line.length + 1 + file.length > SCREEN_WIDTH) {
+		if (line.length + 1 + file.length > overview->screen.width) {
 			line_add(&line, " \\");
 			screen_add(&overview->screen, &line);
 			line_to(&line, 7);
@@ -435,6 +436,32 @@ static void print_trace(struct overview *overview, const char *path)
 	screen_wrap(&overview->screen, &line, 7, 2);
 }
 
+/* Length of the directory that all files of the run are in, as they are named; 0: there is none. */
+static size_t common_directory(const struct summary *summary)
+{
+	const char *first = summary->processes.items[0].path, *slash = strrchr(first, '/');
+	size_t length = slash ? (size_t)(slash - first) + 1 : 0;
+
+	for (size_t i = 1; i < summary->processes.count; i++) {
+		const char *path = summary->processes.items[i].path;
+
+		slash = strrchr(path, '/');
+		if (!slash || (size_t)(slash - path) + 1 != length || strncmp(path, first, length) != 0)
+			return 0;
+	}
+	return length;
+}
+
+/* One file has the whole run, or the directory does whose newest run it is. */
+static char *path_of_run(const struct overview *overview, const char *path)
+{
+	size_t length = overview->is_newest && count_files(overview->summary) > 1
+				? common_directory(overview->summary)
+				: 0;
+
+	return length ? strndup(overview->summary->processes.items[0].path, length) : strdup(path);
+}
+
 static void print_traces(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -442,11 +469,14 @@ static void print_traces(struct overview *overview)
 	bool has_held = summary->sites.count != 0 && process;
 	const char *of = has_held ? process->path : overview_last_image(summary)->path;
 	cleanup_free char *path = of ? strndup(of, file_length(of)) : NULL;
+	cleanup_free char *run = NULL;
 
 	if (!path || !*path)
 		return;
-	if (summary->events)
-		print_next(overview, path);
+	run = path_of_run(overview, path);
+	overview->screen.is_broken |= !run;
+	if (summary->events && run)
+		print_next(overview, run);
 	print_trace(overview, path);
 }
 
@@ -472,7 +502,7 @@ static void compose(struct overview *overview)
 	overview_waits(overview);
 	overview_unusual(overview);
 	top = overview->screen;
-	overview->screen = (struct screen){ 0 };
+	overview->screen = (struct screen){ .width = overview->screen.width };
 	overview_processes(overview);
 	overview_left_out(overview);
 	print_lost(overview);
@@ -500,20 +530,35 @@ static int print(struct overview *overview, struct out *out, struct error *err)
 		screen_free(&overview->screen);
 		compose(overview);
 	}
-	screen_print(&overview->screen, out);
+	screen_print(&overview->screen,
+		     !overview->has_colour    ? SCREEN_PLAIN
+		     : overview->has_no_leaks ? SCREEN_COLOURS
+					      : SCREEN_COLOURS_OF_LEAKS,
+		     out);
 	if (overview->screen.is_broken)
 		rc = error_set(err, ENOMEM, "no memory for the screen");
 	screen_free(&overview->screen);
 	return rc;
 }
 
+struct overview_style overview_style_of(const struct out *out, bool is_newest)
+{
+	return (struct overview_style){
+		.width = terminal_width(out->fd),
+		.has_colour = terminal_has_colour(out->fd),
+		.is_newest = is_newest,
+	};
+}
+
 int overview_print(const struct summary *summary, const struct naming_files *files,
-		   const struct report_options *options, bool is_newest, struct out *out,
-		   struct error *err)
+		   const struct report_options *options, const struct overview_style *style,
+		   struct out *out, struct error *err)
 {
 	struct overview overview = {
 		.summary = summary,
-		.is_newest = is_newest,
+		.is_newest = style->is_newest,
+		.has_colour = style->has_colour,
+		.screen = { .width = screen_width(style->width) },
 		.first = UINT32_MAX,
 	};
 	int rc;

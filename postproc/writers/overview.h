@@ -13,13 +13,21 @@
 
 struct report_options;
 
+struct overview_style {
+	size_t width; /* of the terminal */
+	bool has_colour;
+	bool is_newest; /* the traces are those that a command without a file reads */
+};
+
+/* As the terminal that it goes to is. */
+struct overview_style overview_style_of(const struct out *out, bool is_newest);
+
 /*
- * Looks up the names of what is shown, and prints. is_newest: the traces are those that a command
- * without a file reads. files: as for naming_create(). options: what leaks leaves out; NULL: what
+ * Looks up the names of what is shown, and prints. files: as for naming_create(). options: what leaks leaves out; NULL: what
  * is built in. Returns 0 or a negative errno, as suppress_fill().
  */
 int overview_print(const struct summary *summary, const struct naming_files *files,
-		   const struct report_options *options, bool is_newest, struct out *out,
-		   struct error *err);
+		   const struct report_options *options, const struct overview_style *style,
+		   struct out *out, struct error *err);
 
 #endif

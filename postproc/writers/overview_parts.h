@@ -27,6 +27,7 @@ struct overview {
 	struct naming *naming;
 	struct screen screen;
 	unsigned tight;		  /* 0: everything; each step halves the lists */
+	bool has_colour;
 	bool is_newest;		  /* the traces are those that a command without a file reads */
 	struct suppress suppress; /* what the report leaks leaves out */
 	bool has_no_leaks;	  /* it leaves out all that is held */

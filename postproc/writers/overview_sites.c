@@ -69,7 +69,7 @@ static void print_example(struct overview *overview, const struct entry *entry, 
 {
 	const char *example = entry->site->example;
 	size_t length = example ? strlen(example) : 0;
-	size_t room = SCREEN_WIDTH - column - 14;
+	size_t room = overview->screen.width - column - 14;
 	struct line line;
 
 	if (!length || has_short_example(entry))
@@ -307,7 +307,7 @@ void overview_sites(struct overview *overview, size_t room)
 	}
 	overview->first = entries.items[0].site->process;
 	for (size_t wanted = SITES_MAX; wanted; wanted--) {
-		overview->screen = (struct screen){ 0 };
+		overview->screen = (struct screen){ .width = overview->screen.width };
 		naming_restart(overview->naming);
 		print_some(overview, &entries, wanted);
 		if (overview->screen.count <= room || wanted == 1)

@@ -243,7 +243,7 @@ static void print_row(struct overview *overview, const struct row *row, const si
 	length = line.length;
 	if (row->sites)
 		line_add(&line, ", %s site%s", COUNT(row->sites), PLURAL(row->sites));
-	if (line.length > SCREEN_WIDTH)
+	if (line.length > overview->screen.width)
 		line.text[line.length = length] = '\0';
 	screen_wrap(&overview->screen, &line, columns[CELLS - 1], 3);
 }

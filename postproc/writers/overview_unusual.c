@@ -85,7 +85,7 @@ static void say_short(struct line *line, const struct summary_class *class)
 static void print_place(struct overview *overview, struct line *line,
 			const struct atlas_backtrace *backtrace)
 {
-	size_t indent = line->length < SCREEN_WIDTH * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
+	size_t indent = line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
 
 	overview_frames(overview, line, indent, 2, backtrace, "");
 	screen_wrap(&overview->screen, line, indent, 2);

@@ -142,8 +142,8 @@ static void print_vain(struct overview *overview, const struct summary_blocked *
 	line_to(&line, 6);
 	line_add(&line, "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
 		 DURATION(blocked->vain_ns), blocked->vain_thread);
-	overview_frames(overview, &line, 8, 2, blocked->vain_backtrace, "");
-	screen_wrap(&overview->screen, &line, 8, 2);
+	overview_frames(overview, &line, 8, 3, blocked->vain_backtrace, "");
+	screen_wrap(&overview->screen, &line, 8, 4);
 }
 
 static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)

@@ -19,7 +19,14 @@ void screen_free(struct screen *screen)
 	for (size_t i = 0; i < screen->count; i++)
 		free(screen->lines[i]);
 	free(screen->lines);
-	*screen = (struct screen){ 0 };
+	*screen = (struct screen){ .width = screen->width };
+}
+
+size_t screen_width(size_t columns)
+{
+	if (columns < SCREEN_WIDTH_MIN)
+		return SCREEN_WIDTH_MIN;
+	return columns < SCREEN_WIDTH_MAX ? columns : SCREEN_WIDTH_MAX;
 }
 
 void line_begin(struct line *line)
@@ -87,19 +94,19 @@ void screen_add(struct screen *screen, struct line *line)
 }
 
 /* Where the text may be broken so that its first part fits; its length if nowhere. */
-static size_t break_of(const char *text, size_t length, size_t indent)
+static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {
 	size_t blank = 0, comma = 0, arrow = 0;
 
-	if (length <= SCREEN_WIDTH)
+	if (length <= width)
 		return length;
-	for (size_t at = indent + 1; at <= SCREEN_WIDTH; at++) {
+	for (size_t at = indent + 1; at <= width; at++) {
 		if (text[at] != ' ')
 			continue;
 		if (!strncmp(text + at, " <- ", 4))
 			arrow = at;
 		if ((strchr(",;", text[at - 1]) || strchr("[(", text[at + 1])) &&
-		    at + COMMA_NEAR > SCREEN_WIDTH)
+		    at + COMMA_NEAR > width)
 			comma = at;
 		blank = at;
 	}
@@ -111,17 +118,17 @@ static size_t break_of(const char *text, size_t length, size_t indent)
 	return blank ? blank : length;
 }
 
-size_t line_height(const struct line *line, size_t indent)
+size_t line_height(const struct screen *screen, const struct line *line, size_t indent)
 {
 	struct line rest = *line;
 
 	for (size_t height = 1;; height++) {
-		size_t at = break_of(rest.text, rest.length, indent);
+		size_t at = break_of(rest.text, rest.length, indent, screen->width);
 		char *next = rest.text + at;
 
 		if (at == rest.length)
-			return at <= SCREEN_WIDTH ? height : SIZE_MAX;
-		if (at > SCREEN_WIDTH)
+			return at <= screen->width ? height : SIZE_MAX;
+		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
 		/* As if it had been indented. */
@@ -136,7 +143,7 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size
 	size_t lines = 1;
 
 	for (; lines < most; lines++) {
-		size_t at = break_of(line->text, line->length, indent);
+		size_t at = break_of(line->text, line->length, indent, screen->width);
 		struct line rest;
 
 		if (at == line->length)
@@ -159,15 +166,49 @@ void screen_move(struct screen *to, struct screen *from)
 	screen_free(from);
 }
 
-void screen_print(const struct screen *screen, struct out *out)
+#define BOLD "\033[1m"
+#define RED  "\033[1;31m"
+#define DIM  "\033[2m"
+#define PLAIN "\033[0m"
+
+#define LEAKS "still held at exit"
+
+/* The colour of a line by what it begins with; NULL: none. */
+static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)
+{
+	static const struct {
+		const char *word, *colour;
+	} words[] = {
+		{ "DEADLOCK", RED },   { "LOST", RED },	   { "DAMAGED", RED },
+		{ "INCOMPLETE", RED }, { "UNTRACED", RED }, { LEAKS, RED },
+		{ "unusual", BOLD },   { "waits", BOLD },   { "waiting when", BOLD },
+		{ "next:", BOLD },     { "trace:", DIM },
+	};
+
+	if (colours == SCREEN_PLAIN)
+		return NULL;
+	if (colours != SCREEN_COLOURS_OF_LEAKS && !strncmp(screen->lines[index], LEAKS, strlen(LEAKS)))
+		return BOLD;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strncmp(screen->lines[index], words[i].word, strlen(words[i].word)))
+			return words[i].colour;
+	return index == 0 ? BOLD : NULL;
+}
+
+void screen_print(const struct screen *screen, enum screen_colours colours, struct out *out)
 {
 	for (size_t i = 0; i < screen->count; i++) {
+		const char *colour = colour_of(screen, colours, i);
 		const char *text = screen->lines[i];
 		size_t length = strlen(text);
 
 		while (length && text[length - 1] == ' ')
 			length--;
+		if (colour)
+			out_text(out, colour);
 		out_name(out, text, length, ESCAPE_ALL);
+		if (colour)
+			out_text(out, PLAIN);
 		out_char(out, '\n');
 	}
 }

@@ -12,12 +12,14 @@
 
 #include "base/out.h"
 
-#define SCREEN_WIDTH	80
+#define SCREEN_WIDTH_MIN 40
+#define SCREEN_WIDTH_MAX 200
 #define SCREEN_LINE_MAX 1024
 
 struct screen {
 	char **lines;
 	size_t count, capacity;
+	size_t width;	/* of the terminal; see screen_width() */
 	bool is_broken; /* no memory: lines are missing */
 };
 
@@ -27,6 +29,10 @@ struct line {
 	size_t length;
 };
 
+/* So wide that lines can be read and numbers have room, whatever the terminal is. */
+size_t screen_width(size_t columns);
+
+/* The screen is empty again, and as wide as before. */
 void screen_free(struct screen *screen);
 
 void line_begin(struct line *line);
@@ -41,7 +47,7 @@ struct select_tally;
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
 /* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long all the same. */
-size_t line_height(const struct line *line, size_t indent);
+size_t line_height(const struct screen *screen, const struct line *line, size_t indent);
 
 /* The line is done, and empty again. */
 void screen_add(struct screen *screen, struct line *line);
@@ -55,6 +61,9 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size
 /* Puts all lines of from behind those of to; from is empty then. */
 void screen_move(struct screen *to, struct screen *from);
 
-void screen_print(const struct screen *screen, struct out *out);
+enum screen_colours { SCREEN_PLAIN, SCREEN_COLOURS, SCREEN_COLOURS_OF_LEAKS };
+
+/* With colours the first line and headings are bold; those of alarm, and of leaks, red. */
+void screen_print(const struct screen *screen, enum screen_colours colours, struct out *out);
 
 #endif

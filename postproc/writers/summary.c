@@ -41,9 +41,10 @@ int write_summary_event(void *state, const struct event *event, struct error *er
 int write_summary_end(void *result, struct error *err)
 {
 	struct state *state = result;
+	struct overview_style style = overview_style_of(state->out, false);
 	int rc = summary_end(state->summary, err);
 
-	return rc ? rc : overview_print(state->summary, NULL, NULL, false, state->out, err);
+	return rc ? rc : overview_print(state->summary, NULL, NULL, &style, state->out, err);
 }
 
 void write_summary_destroy(void *result)
