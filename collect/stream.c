@@ -172,15 +172,19 @@ void stream_note(struct stream *stream, const struct encode_note *note)
 	encode_note(&stream->encoder, note);
 }
 
+/* How long packets may wait. Only while no job is under way: the writing thread closes the sink. */
+static uint64_t patience_ns(const struct stream *stream)
+{
+	if (stream->encoder.htr)
+		return FLUSH_HTR_NS;
+	return stream->sink.zstd ? FLUSH_PACKED_NS : 0;
+}
+
 void stream_idle(struct stream *stream, uint64_t now_ns)
 {
-	uint64_t patience = stream->encoder.htr ? FLUSH_HTR_NS
-			    : stream->sink.zstd ? FLUSH_PACKED_NS
-						: 0;
-
 	look_back(stream);
-	if (!stream->output || now_ns - stream->flushed_ns < patience ||
-	    !output_is_idle(stream->output))
+	if (!stream->output || !output_is_idle(stream->output) ||
+	    now_ns - stream->flushed_ns < patience_ns(stream))
 		return;
 	stream_flush(stream);
 	stream->flushed_ns = now_ns;
