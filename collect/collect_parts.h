@@ -51,6 +51,14 @@ struct ancestor {
 
 #define ANCESTORS 64
 
+/* Processes of one program that --follow did not choose. */
+struct left_out {
+	char name[64];
+	uint64_t count;
+};
+
+#define LEFT_OUT_NAMES 64
+
 struct collector {
 	struct shared shared;
 	struct settings settings; /* as they were when the run began */
@@ -80,6 +88,7 @@ struct collector {
 	uint64_t sampled_ns;
 	uint32_t next_stream;
 	struct ancestor ancestors[ANCESTORS];
+	struct left_out left_out[LEFT_OUT_NAMES]; /* that stand in no stream yet */
 	struct guest *requests; /* of holdtrace ctl, to be answered */
 	struct member **active;
 	uint32_t count, room;
@@ -108,6 +117,15 @@ void collect_receive(struct collector *collector);
 
 /* The latter alone. */
 void collect_receive_spares(struct collector *collector);
+
+/* A name as it may be printed and be part of a path: one line, with no slash. */
+void collect_clean_name(char *name, size_t size);
+
+/* A process came to say that --follow did not choose it. */
+void collect_leave_out(struct collector *collector, const struct guest *guest);
+
+/* Tells this stream of all who were left out and stand in no other. */
+void collect_say_left_out(struct collector *collector, struct member *member);
 
 /* A process is no more what it was: what it has left to say is handed out. */
 void collect_end_member(struct collector *collector, struct member *member);

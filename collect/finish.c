@@ -213,6 +213,11 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		[WATCH_ALIVE] = "unknown", [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
 		[WATCH_EXEC] = "exec",	   [WATCH_LEFT] = "left",     [WATCH_GONE] = "unknown",
 	};
+	static const char *const followed[] = {
+		[WATCH_EXEC_TRACED] = "yes",
+		[WATCH_EXEC_UNTRACED] = "no",
+		[WATCH_EXEC_LEFT_OUT] = "left-out",
+	};
 	const struct merge_counts *counts = merge_counts(member->process);
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 	uint64_t ended = __atomic_load_n(&member->chunks[0]->head->ended, __ATOMIC_RELAXED);
@@ -222,14 +227,14 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 
 	if (end != WATCH_EXEC && end != WATCH_LEFT && visit_open(collector, member, is_exec)) {
 		end = WATCH_EXEC;
-		member->watch.status = 1;
+		member->watch.status = WATCH_EXEC_UNTRACED;
 	}
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)
 		add_text(&facts, "how", "exited");
 	else
 		add_text(&facts, "how", words[end]);
 	if (end == WATCH_EXEC)
-		add_text(&facts, "followed", member->watch.status ? "no" : "yes");
+		add_text(&facts, "followed", followed[member->watch.status]);
 	if (end == WATCH_EXITED)
 		add_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)

@@ -112,6 +112,23 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 	return WIRE_NO_STREAM;
 }
 
+/* What was to be recorded, if not everything. */
+static void say_settings(const struct collector *collector, struct member *member)
+{
+	const struct settings *settings = &collector->settings;
+	struct wire_value values[2];
+	struct encode_note note = { .name = NOTE_SETTINGS,
+				    .values = values,
+				    .time = member->hello.start };
+
+	if (strcmp(settings->events, "all") != 0)
+		values[note.count++] = (struct wire_value){ "events", settings->events };
+	if (strcmp(settings->follow, "all") != 0)
+		values[note.count++] = (struct wire_value){ "follow", settings->follow };
+	if (note.count)
+		stream_note(member->stream, &note);
+}
+
 static void begin_stream(struct collector *collector, struct member *member)
 {
 	const struct board *board = collector->shared.board;
@@ -129,12 +146,6 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.realtime_ns = collector->realtime_ns,
 		.version = our_version(),
 	};
-	const struct encode_note chosen = {
-		.name = NOTE_SETTINGS,
-		.values = &(const struct wire_value){ "events", collector->settings.events },
-		.count = 1,
-		.time = hello->start,
-	};
 	const struct encode_note off = {
 		.name = NOTE_RECORDING,
 		.values = &(const struct wire_value){ "state", "off" },
@@ -144,8 +155,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 
 	stream_begin(member->stream, &start);
 	collect_sample_begin(collector, member, hello->start);
-	if (strcmp(collector->settings.events, "all") != 0)
-		stream_note(member->stream, &chosen);
+	say_settings(collector, member);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
 	/* from here on a file has a head, and tools know what it is */
@@ -187,8 +197,7 @@ static int take_starter(struct collector *collector, const struct watch_start *s
 	return pidfd;
 }
 
-/* What is printed and becomes part of a file's name is one line and no path. */
-static void clean_name(char *name, size_t size)
+void collect_clean_name(char *name, size_t size)
 {
 	name[size - 1] = '\0';
 	if (!*name)
@@ -202,7 +211,7 @@ static void clean_hello(const struct collector *collector, struct arena_hello *h
 {
 	uint64_t now = ticks_now(collector->shared.board->clock);
 
-	clean_name(hello->name, sizeof(hello->name));
+	collect_clean_name(hello->name, sizeof(hello->name));
 	if (hello->start > now || hello->start < collector->begun_ticks)
 		hello->start = now;
 }
@@ -276,6 +285,7 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 	member->number = collector->next_stream++;
 	open_sink(collector, member);
 	begin_stream(collector, member);
+	collect_say_left_out(collector, member);
 	report(collector, member);
 	collector->any = true;
 	collector->active[collector->count++] = member;
@@ -398,11 +408,14 @@ void collect_receive(struct collector *collector)
 		struct guest *guest = guests;
 
 		guests = guest->next;
-		if (guest->memory < 0) {
+		if (guest->memory >= 0) {
+			admit(collector, guest);
+		} else if (guest->request.command == CONTROL_LEFT_OUT) {
+			collect_leave_out(collector, guest);
+		} else {
 			keep_request(collector, guest);
 			continue;
 		}
-		admit(collector, guest);
 		door_dismiss(guest);
 	}
 }

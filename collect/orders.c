@@ -170,6 +170,7 @@ static void obey(struct collector *collector, struct guest *guest)
 		flush_streams(collector, request->pid, &answer);
 		break;
 	case CONTROL_NONE:
+	case CONTROL_LEFT_OUT:
 	case CONTROL_BOARD:
 		break;
 	}

@@ -603,11 +603,21 @@ int sink_close(struct sink *sink, struct error *err)
 	return ret;
 }
 
+/* Meanwhile the name may be that of another run's file. */
+static bool has_its_name(const struct sink *sink)
+{
+	struct stat own, named;
+
+	return fstat(sink->fd, &own) == 0 &&
+	       fstatat(sink->directory, file_part(sink->name), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+}
+
 void sink_discard(struct sink *sink)
 {
 	if (sink->fd < 0)
 		return;
-	if (sink->regular && !sink->size)
+	if (sink->regular && !sink->size && has_its_name(sink))
 		unlinkat(sink->directory, file_part(sink->name), 0);
 	let_go(sink);
 }

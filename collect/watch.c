@@ -170,6 +170,12 @@ void watch_learn(struct watch *watch, int status)
 	set_end(watch, true, status);
 }
 
+void watch_left_out(struct watch *watch)
+{
+	watch->end = WATCH_EXEC;
+	watch->status = WATCH_EXEC_LEFT_OUT;
+}
+
 /* Dead, whether or not somebody has waited for it. */
 static bool is_dead(struct watch *watch)
 {
@@ -215,7 +221,7 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	if (now_ns - watch->missed_ns < MISSED_NS)
 		return false;
 	watch->end = WATCH_EXEC;
-	watch->status = 1;
+	watch->status = WATCH_EXEC_UNTRACED;
 	return true;
 }
 

@@ -21,6 +21,9 @@ enum watch_end {
 	WATCH_GONE,   /* nobody knows how */
 };
 
+/* What became of an image that executed another: status of WATCH_EXEC. */
+enum watch_exec { WATCH_EXEC_TRACED, WATCH_EXEC_UNTRACED, WATCH_EXEC_LEFT_OUT };
+
 struct watch {
 	int32_t pid;	    /* as it calls itself */
 	int32_t our_pid;    /* as we call it; 0: not found yet */
@@ -58,6 +61,9 @@ bool watch_is_dead(struct watch *watch);
 
 /* Takes an end that somebody else saw. status: as wait(2) has it. */
 void watch_learn(struct watch *watch, int status);
+
+/* It has executed a program that --follow did not choose. */
+void watch_left_out(struct watch *watch);
 
 void watch_stop(struct watch *watch);
 

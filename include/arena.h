@@ -28,8 +28,9 @@
 #define BOARD_ENVIRONMENT "HOLDTRACE_ARENA"
 /*
  * "IDSECRET:PID:FD": session id and secret as 32 hex digits each, the collector's pid, its
- * descriptor of the board.
+ * descriptor of the board. For the program that the run begins with BOARD_FIRST stands behind it.
  */
+#define BOARD_FIRST	    '!'
 #define BOARD_SOCKET_PREFIX "holdtrace-" /* abstract socket: this and the id */
 #define BOARD_NAME	    "holdtrace"
 #define ARENA_NAME	    "holdtrace-arena"
@@ -83,6 +84,8 @@ struct board {
 	uint32_t detached;  /* futex: streams completed so far */
 	uint32_t attached;  /* streams begun so far */
 	uint32_t alive;	    /* processes of these that have not ended */
+	uint32_t left_out;  /* processes that --follow did not choose */
+	uint32_t left_unsaid; /* of these, those that stand in no stream */
 	uint32_t settled;   /* 1: all who attached before told_pid was set are counted; futex */
 	int32_t door;	    /* its descriptor of a socket that has a path, for other network
 			       namespaces; -1: none */
@@ -290,6 +293,7 @@ enum control_command {
 	CONTROL_STOP,	  /* record nothing */
 	CONTROL_MARK,	  /* text goes into all streams */
 	CONTROL_SNAPSHOT, /* what was recorded up to now can be read from the files */
+	CONTROL_LEFT_OUT, /* a program that --follow did not choose says its name and goes on */
 	CONTROL_BOARD,	  /* a program that cannot open it wants the board's descriptor */
 };
 

@@ -63,7 +63,7 @@ struct run {
 /* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
 static bool is_usual(const struct setting_option *option)
 {
-	static const char usual[] = " output force depth backtrace events start lossless ";
+	static const char usual[] = " output force depth backtrace events follow start lossless ";
 	char word[40];
 
 	snprintf(word, sizeof(word), " %s ", option->option);
@@ -257,13 +257,25 @@ static int check_output(const char *out, struct error *err)
 	return 0;
 }
 
+/* A program is chosen by the name of its file, wherever that lies. */
+static int check_follow(const char *choice, struct error *err)
+{
+	const char *slash = strchr(choice, '/');
+
+	if (*choice && !slash)
+		return 0;
+	return error_set(err, EINVAL,
+			 "--follow=%s: expected all, no, or names of programs%s", choice,
+			 slash ? " without their directories" : "");
+}
+
 /* What a row of settings.def cannot say of its value. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
 	if (settings->depth < 0 || settings->depth > ARENA_FRAMES_MAX)
 		return error_set(err, EINVAL, "--depth=%lld: 0 to %u frames are possible",
 				 (long long)settings->depth, ARENA_FRAMES_MAX);
-	if (check_output(settings->out, err))
+	if (check_output(settings->out, err) || check_follow(settings->follow, err))
 		return -EINVAL;
 	return check_events(settings->events, err);
 }
@@ -488,6 +500,11 @@ static int report(struct run *run, const char *program)
 
 	if (!session_attached(session) && run->is_untraced)
 		return 0;
+	if (!session_attached(session) && session_left_out(session)) {
+		say("nothing was recorded: --follow=%s left out %s, and chose none of what it started",
+		    board->settings.follow, program);
+		return run->fail_on ? STATUS_OWN_FAILURE : 0;
+	}
 	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
@@ -501,6 +518,9 @@ static int report(struct run *run, const char *program)
 	if (session_running(session))
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
+	if (session_left_unsaid(session) && !run->is_quiet)
+		say("--follow=%s left out %u more when the last trace had ended",
+		    board->settings.follow, session_left_unsaid(session));
 	if (run->fail_on)
 		return show_screen(run);
 	if (run->is_quiet && run->screen < 0)

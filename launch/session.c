@@ -118,13 +118,15 @@ static int set_environment(const struct session *session, struct error *err)
 {
 	const struct board *board = session->board;
 	const char *others = getenv("LD_PRELOAD");
+	const char mark[] = { BOARD_FIRST, 0 };
+	const char *first = strcmp(board->settings.follow, "no") == 0 ? mark : "";
 	cleanup_free char *preload = NULL, *run = NULL;
 
 	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
 		     others ? others : "") < 0 ||
-	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d",
+	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d%s",
 		     board->session[1], board->session[0], board->secret[1], board->secret[0],
-		     (int)session->collector, session->fd) < 0)
+		     (int)session->collector, session->fd, first) < 0)
 		return error_system(err, ENOMEM, "no memory for the environment");
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(BOARD_ENVIRONMENT, run, 1);
@@ -223,6 +225,16 @@ unsigned session_running(const struct session *session)
 unsigned session_attached(const struct session *session)
 {
 	return __atomic_load_n(&session->board->attached, __ATOMIC_ACQUIRE);
+}
+
+unsigned session_left_out(const struct session *session)
+{
+	return __atomic_load_n(&session->board->left_out, __ATOMIC_ACQUIRE);
+}
+
+unsigned session_left_unsaid(const struct session *session)
+{
+	return __atomic_load_n(&session->board->left_unsaid, __ATOMIC_ACQUIRE);
 }
 
 /* Sleeps until the word is another. False if the collector is gone and nobody will change it. */

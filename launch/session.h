@@ -60,6 +60,10 @@ int session_wait(struct session *session, struct error *err);
 void session_tell(struct session *session, pid_t pid, int status);
 
 /* How many processes of the run have attached. */
+/* Processes that --follow did not choose; and of these, those that no trace tells of. */
+unsigned session_left_out(const struct session *session);
+unsigned session_left_unsaid(const struct session *session);
+
 unsigned session_attached(const struct session *session);
 
 /* How many processes of the run are still running. */

@@ -24,11 +24,12 @@
 #define NOBODY		     65534u /* kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
-/* What the environment says of a run: "IDSECRET:PID:FD". */
+/* What the environment says of a run: "IDSECRET:PID:FD", and BOARD_FIRST. */
 struct run {
 	char id[33];
 	uint64_t session[2], secret[2]; /* upper half first */
 	uint64_t pid, fd;
+	bool is_first;
 };
 
 /* How to find the collector; a fork's child knows it, too. */
@@ -36,6 +37,7 @@ static struct {
 	char id[33];
 	bool owner_is_known;
 	uint32_t owner; /* user that the board belongs to, as we saw it */
+	bool is_first;
 } collector;
 
 static bool parse_number(const char *text, uint64_t number[2])
@@ -52,16 +54,21 @@ static bool parse_number(const char *text, uint64_t number[2])
 	return true;
 }
 
-static bool parse_run(const char *text, struct run *run)
+/* The mark is taken away: what this program starts or becomes is not the first one. */
+static bool parse_run(char *text, struct run *run)
 {
 	if (!parse_number(text, run->session) || !parse_number(text + 32, run->secret) ||
 	    text[64] != ':')
 		return false;
 	plain_copy(run->id, text, sizeof(run->id));
-	text = plain_parse(text + 65, 10, &run->pid);
+	text = (char *)(uintptr_t)plain_parse(text + 65, 10, &run->pid);
 	if (*text != ':')
 		return false;
-	return !*plain_parse(text + 1, 10, &run->fd);
+	text = (char *)(uintptr_t)plain_parse(text + 1, 10, &run->fd);
+	run->is_first = *text == BOARD_FIRST;
+	if (run->is_first)
+		*text = 0;
+	return !*text;
 }
 
 /* ---- the way to the collector ---- */
@@ -189,6 +196,28 @@ int attach_hand_over(int memory, const struct arena_hello *hello)
 	sent = say(socket, hello, sizeof(*hello), &memory);
 	sys_close(socket);
 	return sent < 0 ? (int)sent : 0;
+}
+
+void attach_leave_out(const char *name)
+{
+	struct control_request request = {
+		.contract = CONTRACT_HASH,
+		.secret = { life.board->secret[0], life.board->secret[1] },
+		.command = CONTROL_LEFT_OUT,
+	};
+	int socket = connect_collector((uint32_t)life.board->collector,
+				       life.board->settings.patience);
+
+	if (socket < 0)
+		return;
+	plain_copy(request.text, name, sizeof(request.text));
+	say(socket, &request, sizeof(request), NULL);
+	sys_close(socket);
+}
+
+bool attach_is_first(void)
+{
+	return collector.is_first;
 }
 
 /* ---- the board ---- */
@@ -402,8 +431,13 @@ const struct board *attach_board(char **environment, const char *name)
 	for (char **entry = environment; *entry; entry++) {
 		const char *text = settings_value(*entry, BOARD_ENVIRONMENT);
 
-		if (text)
-			return parse_run(text, &run) ? join_anyway(&run) : NULL;
+		if (!text)
+			continue;
+		if (!parse_run((char *)(uintptr_t)text, &run))
+			return NULL;
+		collector.is_first = run.is_first;
+		return join_anyway(&run);
 	}
+	collector.is_first = true;
 	return make(environment, name);
 }

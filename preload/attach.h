@@ -22,6 +22,12 @@ const struct board *attach_board(char **environment, const char *name);
  */
 int attach_hand_over(int memory, const struct arena_hello *hello);
 
+/* Whether the environment said that this is the program with which the run begins. */
+bool attach_is_first(void);
+
+/* Tells the collector that this process is not recorded, as --follow wants it. */
+void attach_leave_out(const char *name);
+
 /* Maps it to read, with the lock. NULL where there is no room. */
 const struct board *attach_map_board(int fd);
 

@@ -13,6 +13,7 @@
 #include "call.h"
 #include "clock.h"
 #include "facts.h"
+#include "follow.h"
 #include "gate.h"
 #include "hook_table.h"
 #include "memory.h"
@@ -226,7 +227,14 @@ static bool start(int argc, char **argv, char **environment)
 		return false;
 	life.pid = sys_getpid();
 	life.board = attach_board(environment, name);
-	if (!life.board || !mark_process())
+	if (!life.board)
+		return false;
+	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
+		/* the board stays mapped: the collector waits for what this one may start */
+		attach_leave_out(name);
+		return false;
+	}
+	if (!mark_process())
 		return false;
 	read_settings(&life.board->settings);
 	register_barrier();
@@ -348,6 +356,15 @@ int life_child_of(int pid, const struct call *call)
 	return pid;
 }
 
+/* In a jail the call that says so may be forbidden, and nobody learns of the child. */
+static void leave_child_out(void)
+{
+	if (!ring_is_quiet())
+		attach_leave_out(memory_name());
+	life.board = NULL;
+	life_silence();
+}
+
 void life_forked(void)
 {
 	/* a child that no hook has seen being made */
@@ -359,6 +376,10 @@ void life_forked(void)
 	if (!life.board)
 		return;
 	life.pid = own_pid();
+	if (!follow_wants_children(life.board->settings.follow)) {
+		leave_child_out();
+		return;
+	}
 	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
 		tell_early();
 		return;

@@ -519,6 +519,11 @@ static void introduce(const struct memory_image *image)
 	}
 }
 
+const char *memory_name(void)
+{
+	return self.name;
+}
+
 bool memory_begin(const struct memory_image *image)
 {
 	introduce(image);

@@ -65,4 +65,7 @@ void memory_forsake(const struct thread *thread);
 /* Head of the first chunk, NULL before there is one: what belongs to the whole process. */
 struct arena *memory_head(void);
 
+/* The name under which this image, or the one that it was forked from, began. */
+const char *memory_name(void);
+
 #endif

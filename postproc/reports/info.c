@@ -70,6 +70,16 @@ static int put(const struct report_run *run, struct sheet *sheet,
 	return put_texts(sheet, row, process);
 }
 
+static int put_left_out(struct sheet *sheet, const struct summary_left_out *left_out)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, left_out, count), left_out->count);
+	return sheet_text(sheet, CELL(row, left_out, program), left_out->program);
+}
+
 static int end(void *state, struct sheets *sheets, struct error *err)
 {
 	const struct report_run *run = state;
@@ -77,6 +87,12 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		if (put(run, sheet, &run->summary->processes.items[i]))
+			return report_no_memory(err);
+	if (!run->summary->left_out.count)
+		return 0;
+	sheet = sheets_begin(sheets, SHEET_left_out);
+	for (size_t i = 0; i < run->summary->left_out.count; i++)
+		if (put_left_out(sheet, &run->summary->left_out.items[i]))
 			return report_no_memory(err);
 	return 0;
 }

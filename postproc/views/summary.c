@@ -284,6 +284,39 @@ static int note_bypass(struct summary *summary, const struct event *event, struc
 	return 0;
 }
 
+static int note_left_out(struct summary *summary, const struct event *event, struct error *err)
+{
+	const char *program = event_argument(event, "program");
+	const char *count = event_argument(event, "count");
+	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
+	struct summary_left_out *left_out;
+
+	for (size_t i = 0; program && i < summary->left_out.count; i++) {
+		if (strcmp(summary->left_out.items[i].program, program) != 0)
+			continue;
+		summary->left_out.items[i].count += number;
+		return 0;
+	}
+	if (!program)
+		return 0;
+	left_out = ARRAY_ADD(&summary->left_out);
+	if (!left_out)
+		return summary_no_memory(err);
+	*left_out = (struct summary_left_out){ copy(summary, program), number };
+	return left_out->program ? 0 : summary_no_memory(err);
+}
+
+static void note_settings(struct summary *summary, const struct event *event)
+{
+	const char *events = event_argument(event, "events");
+	const char *follow = event_argument(event, "follow");
+
+	if (events)
+		summary->fold->process.recorded = copy(summary, events);
+	if (follow && !summary->follow)
+		summary->follow = copy(summary, follow);
+}
+
 static const struct hook *hook_named(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)
@@ -428,8 +461,10 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		note_recording(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_UNWIND))
 		note_unwind(summary, event);
+	else if (!strcmp(name, NOTE_LEFT_OUT))
+		return note_left_out(summary, event, err);
 	else if (!strcmp(name, NOTE_SETTINGS))
-		summary->fold->process.recorded = copy(summary, event_argument(event, "events"));
+		note_settings(summary, event);
 	return 0;
 }
 
@@ -581,6 +616,7 @@ void summary_free(struct summary *summary)
 	free(summary->blocked.items);
 	free(summary->losses.items);
 	free(summary->bypasses.items);
+	free(summary->left_out.items);
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);

@@ -153,6 +153,12 @@ struct summary_bypass {
 	uint32_t processes;	    /* that had it */
 };
 
+/* A program that --follow did not choose. */
+struct summary_left_out {
+	const char *program;
+	uint64_t count;
+};
+
 struct summary_fold;
 struct select_tally;
 
@@ -182,6 +188,11 @@ struct summary {
 		struct summary_bypass *items; /* distinct; of those beyond some hundred none */
 		size_t count, capacity;
 	} bypasses;
+	struct {
+		struct summary_left_out *items;
+		size_t count, capacity;
+	} left_out;
+	const char *follow; /* as --follow had it; NULL: all were recorded */
 	uint64_t events, lost, late, threads;
 	uint64_t start_ns, end_ns; /* of the run */
 	uint32_t pids;		   /* distinct processes */

@@ -88,6 +88,7 @@ void overview_end(const struct summary *summary, struct line *line,
 bool overview_is_complete(const struct summary_process *process);
 void overview_processes(struct overview *overview);
 void overview_untraced(struct overview *overview);
+void overview_unchosen(struct overview *overview);
 void overview_cut(struct overview *overview);
 
 /* overview_doubts.c: what was not recorded at all, and how good the backtraces are */

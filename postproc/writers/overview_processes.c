@@ -10,6 +10,7 @@
 #define PROCESSES_MAX 6
 #define CUT_MAX	      3
 #define UNTRACED_MAX  3
+#define UNCHOSEN_MAX  4
 
 /* ---- how it ended ---- */
 
@@ -258,6 +259,34 @@ void overview_untraced(struct overview *overview)
 			 "descriptor");
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
+}
+
+/* What --follow did not choose. */
+void overview_unchosen(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t sum = 0;
+	struct line line;
+
+	for (size_t i = 0; i < summary->left_out.count; i++)
+		sum += summary->left_out.items[i].count;
+	if (!sum)
+		return;
+	line_begin(&line);
+	line_add(&line, "LEFT OUT  %s process%s by --follow%s%s:", COUNT(sum), sum == 1 ? "" : "es",
+		 summary->follow ? "=" : "", summary->follow ? summary->follow : "");
+	for (size_t i = 0; i < summary->left_out.count; i++) {
+		const struct summary_left_out *program = &summary->left_out.items[i];
+
+		if (i == UNCHOSEN_MAX) {
+			line_add(&line, " and others");
+			break;
+		}
+		line_add(&line, "%s %s", i ? "," : "", program->program);
+		if (program->count > 1)
+			line_add(&line, " (%sx)", COUNT(program->count));
+	}
+	screen_wrap(&overview->screen, &line, 10, 2);
 }
 
 void overview_cut(struct overview *overview)

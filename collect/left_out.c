@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collect_parts.h"
+#include "notes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In a stream that is open, behind what was handed out of it. */
+static void say(struct collector *collector, struct member *member, const struct left_out *left_out)
+{
+	char count[24];
+	const struct wire_value values[] = { { "program", left_out->name }, { "count", count } };
+
+	snprintf(count, sizeof(count), "%" PRIu64, left_out->count);
+	stream_note(member->stream,
+		    &(struct encode_note){ .name = NOTE_LEFT_OUT,
+					   .values = values,
+					   .count = 2,
+					   .time = merge_limit(collector->merge,
+							       member->process) });
+}
+
+/* The place of a name; names beyond LEFT_OUT_NAMES share the last place. */
+static struct left_out *find_place(struct collector *collector, const char *name)
+{
+	for (int i = 0; i < LEFT_OUT_NAMES; i++) {
+		struct left_out *place = &collector->left_out[i];
+
+		if (!place->count)
+			snprintf(place->name, sizeof(place->name), "%.63s",
+				 i == LEFT_OUT_NAMES - 1 ? "others" : name);
+		if (!place->count || !strcmp(place->name, name))
+			return place;
+	}
+	return &collector->left_out[LEFT_OUT_NAMES - 1];
+}
+
+static void count_unsaid(struct collector *collector)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < LEFT_OUT_NAMES; i++)
+		sum += collector->left_out[i].count;
+	__atomic_store_n(&collector->shared.board->left_unsaid, (uint32_t)sum, __ATOMIC_RELEASE);
+}
+
+void collect_say_left_out(struct collector *collector, struct member *member)
+{
+	for (int i = 0; i < LEFT_OUT_NAMES && collector->left_out[i].count; i++) {
+		say(collector, member, &collector->left_out[i]);
+		collector->left_out[i].count = 0;
+	}
+	count_unsaid(collector);
+}
+
+/* The image that executed the one that is left out, if it was recorded, has come to its end. */
+static void end_image(struct collector *collector, int32_t pid)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_CLOSING || !pid || member->watch.our_pid != pid)
+			continue;
+		watch_left_out(&member->watch);
+		collect_end_member(collector, member);
+	}
+}
+
+void collect_leave_out(struct collector *collector, const struct guest *guest)
+{
+	struct board *board = collector->shared.board;
+	char name[sizeof(collector->left_out->name)];
+	struct member *member = NULL;
+
+	snprintf(name, sizeof(name), "%.63s", guest->request.text);
+	collect_clean_name(name, sizeof(name));
+	__atomic_add_fetch(&board->left_out, 1, __ATOMIC_RELEASE);
+	find_place(collector, name)->count++;
+	for (uint32_t i = 0; !member && i < collector->count; i++)
+		if (collector->active[i]->phase != PHASE_CLOSING)
+			member = collector->active[i];
+	if (member)
+		collect_say_left_out(collector, member);
+	else
+		count_unsaid(collector);
+	end_image(collector, guest->pid);
+}
