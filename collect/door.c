@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -458,13 +457,8 @@ void door_dismiss(struct guest *guest)
 
 /* ---- the thread ---- */
 
-static bool is_socket(const struct door *door, int fd)
-{
-	struct stat st;
-
-	return fd == door->by_name || fd == door->by_path ||
-	       (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode));
-}
+/* What epoll says of a process that ended. Its descriptor may be closed and another's by then. */
+#define PROCESS_ENDED UINT64_MAX
 
 static void *keep(void *argument)
 {
@@ -478,10 +472,10 @@ static void *keep(void *argument)
 		if (count < 0 && errno != EINTR)
 			return NULL;
 		for (int i = 0; i < count; i++) {
-			if (is_socket(door, events[i].data.fd))
-				has_visitors = true;
-			else
+			if (events[i].data.u64 == PROCESS_ENDED)
 				__atomic_store_n(&door->noticed, 1, __ATOMIC_RELEASE);
+			else
+				has_visitors = true;
 		}
 		if (has_visitors)
 			serve(door);
@@ -511,7 +505,8 @@ int door_start(struct door *door, struct error *err)
 void door_watch(struct door *door, int pidfd)
 {
 	/* once: closing the descriptor ends the watch */
-	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.fd = pidfd };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
+				     .data.u64 = PROCESS_ENDED };
 
 	epoll_ctl(door->epoll, EPOLL_CTL_ADD, pidfd, &event);
 }
