@@ -40,7 +40,7 @@ struct call {
 	size_t home; /* in the map, when it was put off */
 	uint32_t class, item, thread, turn;
 	bool is_wait, is_join, is_again;
-	bool is_now; /* it is not put off */
+	bool is_now;		   /* it is not put off */
 	const struct event *event; /* NULL: it was put off, and nobody listens */
 };
 
@@ -269,9 +269,9 @@ static inline __attribute__((always_inline)) uint32_t add_item(struct ledger *le
 							       const struct call *call)
 {
 	const struct event *event = call->event;
-	bool has_arguments = event->argument_count &&
-			     (ledger->keeps_all_arguments ||
-			      ledger->classes[call->class].known != RESOURCE_MEMORY);
+	bool has_arguments =
+		event->argument_count && (ledger->keeps_all_arguments ||
+					  ledger->classes[call->class].known != RESOURCE_MEMORY);
 	struct wire_value *arguments = has_arguments ? keep_arguments(event) : NULL;
 	uint32_t site = sites_of_again(&ledger->sites, (uint8_t)call->class, event);
 	uint32_t index = site && (arguments || !has_arguments) ? new_item(ledger) : 0;
@@ -368,8 +368,7 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 	};
 }
 
-static inline void sum_up(struct ledger *ledger, const struct call *call, int count,
-			  uint64_t bytes)
+static inline void sum_up(struct ledger *ledger, const struct call *call, int count, uint64_t bytes)
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	uint64_t amount;
@@ -550,8 +549,7 @@ static inline void fetch(struct ledger *ledger)
 	call->home = map_home(&ledger->map, call->class, call->object);
 	__builtin_prefetch(&ledger->map.entries[call->home]);
 	if (ledger->queued > 2)
-		__builtin_prefetch(
-			&ledger->items.items[ledger->map.entries[before->home].value]);
+		__builtin_prefetch(&ledger->items.items[ledger->map.entries[before->home].value]);
 }
 
 static inline bool puts_off(const struct ledger *ledger)
@@ -672,8 +670,8 @@ static bool is_join(enum resource known, const struct event *event)
 	return known == RESOURCE_THREAD && strstr(event->function->name, "join");
 }
 
-static inline __attribute__((always_inline)) int
-gain_or_lose(struct ledger *ledger, struct call *call, struct error *err)
+static inline __attribute__((always_inline)) int gain_or_lose(struct ledger *ledger,
+							      struct call *call, struct error *err)
 {
 	const struct event *event = call->event;
 	struct thread *thread = &ledger->threads.items[call->thread];
@@ -837,7 +835,7 @@ static uint32_t find_known(const struct ledger *ledger, enum resource known)
 	uint32_t class = 0;
 
 	while (class < ledger->class_count && ledger->classes[class].known != known)
-		class++;
+		class ++;
 	return class;
 }
 

@@ -53,13 +53,13 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 
 /* Of one class of a process. */
 struct ledger_sum {
-	uint64_t gained;	 /* calls that gained, but for waits that take a lock again */
-	uint64_t lost, joined;	 /* calls that lost, likewise; joined: threads that were waited for */
-	uint64_t temporary;	 /* losses by the next call of the thread that gained it */
-	uint64_t strays;	 /* losses of what was not gained in the trace */
-	uint64_t replaced;	 /* gains of what was held already */
-	uint64_t count, bytes;	 /* held now */
-	uint64_t peak, peak_ns;	 /* the most that was held: bytes or else objects, and when */
+	uint64_t gained;       /* calls that gained, but for waits that take a lock again */
+	uint64_t lost, joined; /* calls that lost, likewise; joined: threads that were waited for */
+	uint64_t temporary;    /* losses by the next call of the thread that gained it */
+	uint64_t strays;       /* losses of what was not gained in the trace */
+	uint64_t replaced;     /* gains of what was held already */
+	uint64_t count, bytes; /* held now */
+	uint64_t peak, peak_ns; /* the most that was held: bytes or else objects, and when */
 };
 
 struct ledger_move {
@@ -70,10 +70,10 @@ struct ledger_move {
 	bool is_wait;	/* a wait gives the lock back, or takes it again: nobody asked for that */
 	/* objects more, or less: 1 and -1; part of a mapping: 0, or 1 where one was cut in two */
 	int count;
-	uint64_t bytes;	      /* more or less, as is_gain says */
+	uint64_t bytes; /* more or less, as is_gain says */
 	const struct ledger_item *item;
-	uint32_t turn;	      /* of the thread of the event, now */
-	uint32_t thread;      /* of the event */
+	uint32_t turn;	 /* of the thread of the event, now */
+	uint32_t thread; /* of the event */
 	const struct event *event;
 };
 

@@ -17,10 +17,10 @@ struct site {
 	const struct backtrace *backtrace; /* NULL: none was taken */
 	const struct function *function;
 	const struct resource_class *resource;
-	uint32_t next;			   /* of the same backtrace; 0: none */
+	uint32_t next; /* of the same backtrace; 0: none */
 	uint8_t class;
-	bool is_part;	      /* its objects belong to others: the descriptor of a stream */
-	uint64_t index;	      /* of the last call */
+	bool is_part;	/* its objects belong to others: the descriptor of a stream */
+	uint64_t index; /* of the last call */
 };
 
 struct sites {
@@ -44,8 +44,7 @@ void sites_clear(struct sites *sites);
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
 
 /* The same, where the last one of its backtrace is it. */
-static inline uint32_t sites_of_again(struct sites *sites, uint8_t class,
-				      const struct event *event)
+static inline uint32_t sites_of_again(struct sites *sites, uint8_t class, const struct event *event)
 {
 	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index = id < sites->first_count ? sites->first[id] : 0;

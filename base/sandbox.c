@@ -82,8 +82,7 @@ static bool close_files(const struct sandbox_wish *wish)
 	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
 		return false;
 	/* a right of directories would be refused for what is none */
-	allow(ruleset, "/dev/null",
-	      LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
 		allow(ruleset, wish->writable[i], rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
@@ -301,7 +300,7 @@ static void describe_calls(const struct sandbox_wish *wish, char *line, size_t s
 static void describe_limits(const struct sandbox_wish *wish, char *line, size_t size)
 {
 	snprintf(line, size, "%s",
-		 wish->may_start       ? "no core file"
+		 wish->may_start     ? "no core file"
 		 : wish->writable[0] ? "limits on descriptors"
 				     : "limits on descriptors and written bytes");
 }
@@ -315,9 +314,11 @@ static const struct {
 	{ SANDBOX_FILES, describe_files,
 	  "the kernel has no Landlock (5.13, in lsm=), or forbids it here" },
 #ifdef HAVE_SECCOMP
-	{ SANDBOX_CALLS, describe_calls, "the kernel has no seccomp filters, or forbids them here" },
+	{ SANDBOX_CALLS, describe_calls,
+	  "the kernel has no seccomp filters, or forbids them here" },
 #else
-	{ SANDBOX_CALLS, describe_calls, "built without libseccomp (apt-get install libseccomp-dev)" },
+	{ SANDBOX_CALLS, describe_calls,
+	  "built without libseccomp (apt-get install libseccomp-dev)" },
 #endif
 	{ SANDBOX_LIMITS, describe_limits, "limits cannot be set" },
 };
@@ -331,8 +332,8 @@ void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
 		bool holds = walls & walls_known[i].wall;
 
 		walls_known[i].keeps(wish, keeps, sizeof(keeps));
-		snprintf(line, sizeof(line), "%s: %s%s", keeps, holds ? "yes" : "no: ",
-			 holds ? "" : walls_known[i].missing);
+		snprintf(line, sizeof(line), "%s: %s%s", keeps,
+			 holds ? "yes" : "no: ", holds ? "" : walls_known[i].missing);
 		say(context, line);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends to the
- * file "WALL CPU RSS STATUS OWN": nanoseconds until it ended, processor nanoseconds of it and of all
- * that it left behind (which is waited for), KiB of the largest of these, exit status (128 and
+ * file "WALL CPU RSS STATUS OWN": nanoseconds until it ended, processor nanoseconds of it and of
+ * all that it left behind (which is waited for), KiB of the largest of these, exit status (128 and
  * more: a signal; 124: it was killed after two minutes), processor nanoseconds of the command and
  * the children that it waited for itself.
  */

@@ -401,9 +401,9 @@ static int start_parts(struct collector *collector, struct error *err)
 
 static void keep_own(const struct collector *collector)
 {
-	int keep[7 + DOOR_DESCRIPTORS] = { detach_error_file(),	 collector->shared.fd,
-					   collector->first.fd,	 collector->inherited,
-					   collector->starter,	 collector->reports,
+	int keep[7 + DOOR_DESCRIPTORS] = { detach_error_file(),	      collector->shared.fd,
+					   collector->first.fd,	      collector->inherited,
+					   collector->starter,	      collector->reports,
 					   collector->place.directory };
 
 	door_descriptors(collector->door, keep + 7);

@@ -37,9 +37,9 @@ struct member {
 	struct process *process; /* in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count;
-	uint32_t toggles, told;	   /* of its head that we have seen */
-	uint64_t seen;		   /* events when we last looked for its mapping */
-	bool is_told;		   /* its parent said how it ended */
+	uint32_t toggles, told; /* of its head that we have seen */
+	uint64_t seen;		/* events when we last looked for its mapping */
+	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
 };
 
@@ -68,11 +68,11 @@ struct collector {
 	struct merge *merge;
 	struct ticks ticks;
 	struct door *door;
-	struct sink first; /* opened before anybody attached; fd -1: not, or taken */
+	struct sink first;     /* opened before anybody attached; fd -1: not, or taken */
 	struct bundle *bundle; /* of all streams; NULL: each has a sink of its own */
-	bool any;	   /* somebody has attached */
-	uint32_t paused;   /* as the streams were told; see struct board */
-	int starter;	   /* pidfd of the first process, opened while it waits for us; -1 */
+	bool any;	       /* somebody has attached */
+	uint32_t paused;       /* as the streams were told; see struct board */
+	int starter;	       /* pidfd of the first process, opened while it waits for us; -1 */
 	int inherited;
 	int reports; /* -1: nobody wants them */
 	uint64_t realtime_ns;
@@ -89,7 +89,7 @@ struct collector {
 	uint32_t next_stream;
 	struct ancestor ancestors[ANCESTORS];
 	struct left_out left_out[LEFT_OUT_NAMES]; /* that stand in no stream yet */
-	struct guest *requests; /* of holdtrace ctl, to be answered */
+	struct guest *requests;			  /* of holdtrace ctl, to be answered */
 	struct member **active;
 	uint32_t count, room;
 };

@@ -71,8 +71,8 @@ static int listen_by_name(const char *session)
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
 			      BOARD_SOCKET_PREFIX, session);
 
-	return listen_on(&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-					       (size_t)length));
+	return listen_on(&address,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length));
 }
 
 /*
@@ -84,8 +84,7 @@ static bool listen_in(struct door *door, const char *directory)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directory,
-		     BOARD_SOCKET_PREFIX,
-		     door->shared->session) >= (int)sizeof(address.sun_path))
+		     BOARD_SOCKET_PREFIX, door->shared->session) >= (int)sizeof(address.sun_path))
 		return false;
 	door->by_path = listen_on(&address, sizeof(address));
 	if (door->by_path < 0)
@@ -505,8 +504,7 @@ int door_start(struct door *door, struct error *err)
 void door_watch(struct door *door, int pidfd)
 {
 	/* once: closing the descriptor ends the watch */
-	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
-				     .data.u64 = PROCESS_ENDED };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = PROCESS_ENDED };
 
 	epoll_ctl(door->epoll, EPOLL_CTL_ADD, pidfd, &event);
 }

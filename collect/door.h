@@ -22,9 +22,9 @@ struct door;
 /* Somebody who came, in the order in which they did. Freed by door_dismiss(). */
 struct guest {
 	struct guest *next;
-	pid_t pid; /* as we see it */
-	int pidfd; /* of it; -1: none */
-	int memory; /* -1: it is a request */
+	pid_t pid;	/* as we see it */
+	int pidfd;	/* of it; -1: none */
+	int memory;	/* -1: it is a request */
 	int connection; /* where a request is to be answered; -1 */
 	union {
 		struct arena_hello hello;

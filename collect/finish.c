@@ -141,10 +141,8 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
 {
 	static const char *const reasons[LOSS_COUNT] = {
-		[LOSS_NO_SLOT] = "no-slot",
-		[LOSS_FULL] = "full",
-		[LOSS_ABANDONED] = "abandoned",
-		[LOSS_SEALED] = "sealed",
+		[LOSS_NO_SLOT] = "no-slot",	[LOSS_FULL] = "full",
+		[LOSS_ABANDONED] = "abandoned", [LOSS_SEALED] = "sealed",
 		[LOSS_DAMAGED] = "damaged",
 	};
 	uint64_t sum = 0;

@@ -13,12 +13,11 @@ static void say(struct collector *collector, struct member *member, const struct
 	const struct wire_value values[] = { { "program", left_out->name }, { "count", count } };
 
 	snprintf(count, sizeof(count), "%" PRIu64, left_out->count);
-	stream_note(member->stream,
-		    &(struct encode_note){ .name = NOTE_LEFT_OUT,
-					   .values = values,
-					   .count = 2,
-					   .time = merge_limit(collector->merge,
-							       member->process) });
+	stream_note(member->stream, &(struct encode_note){ .name = NOTE_LEFT_OUT,
+							   .values = values,
+							   .count = 2,
+							   .time = merge_limit(collector->merge,
+									       member->process) });
 }
 
 /* The place of a name; names beyond LEFT_OUT_NAMES share the last place. */

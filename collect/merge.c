@@ -15,11 +15,11 @@
 #define STUCK_NS 200000000u /* a floor that stays longer than this is not waited for */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
-#define BATCHES_MAX	 4096u	  /* of a process, 256 MiB: then its floors are overruled */
-#define BATCHES_PART	 8u	  /* or this part of the memory that we are allowed */
+#define BATCHES_MAX	 4096u	    /* of a process, 256 MiB: then its floors are overruled */
+#define BATCHES_PART	 8u	    /* or this part of the memory that we are allowed */
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
-#define BARRIER_SLACK_NS 200000u  /* without membarrier: no store stays unseen for so long */
-#define MISSING_NS	 50000000u /* memory that was handed over is not waited for longer */
+#define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
+#define MISSING_NS	 50000000u  /* memory that was handed over is not waited for longer */
 
 static uint32_t most_batches(void)
 {
@@ -112,8 +112,8 @@ struct process *merge_add(struct merge *merge, void *owner)
 
 bool merge_add_chunk(struct process *process, const struct chunk *chunk)
 {
-	struct piece *pieces = reallocarray(process->pieces, process->piece_count + 1,
-					    sizeof(*pieces));
+	struct piece *pieces =
+		reallocarray(process->pieces, process->piece_count + 1, sizeof(*pieces));
 	struct reader **readers;
 
 	if (!pieces)

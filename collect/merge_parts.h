@@ -76,8 +76,9 @@ struct reader {
 	struct batch *batch; /* being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
-	uint32_t retired; /* threads before this one whose entries may still wait; NO_THREAD: none */
-	uint32_t told; /* frames that are remembered behind all that is taken */
+	uint32_t
+		retired; /* threads before this one whose entries may still wait; NO_THREAD: none */
+	uint32_t told;	 /* frames that are remembered behind all that is taken */
 	uint32_t frame_count;
 	uint64_t lost[LOSS_COUNT];
 	struct reader *next; /* of the same process, in this round */
@@ -114,8 +115,8 @@ struct merge {
 	bool barrier;
 	uint64_t clock_ns; /* our own active time: stops while we are stopped */
 	uint64_t round_ns;
-	uint64_t horizon; /* of the round */
-	uint64_t held;	  /* entries that wait */
+	uint64_t horizon;    /* of the round */
+	uint64_t held;	     /* entries that wait */
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
 	uint32_t batches_most; /* of a process: then its floors are overruled */

@@ -334,7 +334,8 @@ static bool follows(struct reader *reader, const struct record *record)
 	return true;
 }
 
-/* Makes entries of a record. What has two events has its frames walked on twice, to the same ones. */
+/* Makes entries of a record. What has two events has its frames walked on twice, to the same ones.
+ */
 static inline void enter(struct merge *merge, struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
@@ -434,17 +435,18 @@ void merge_release(struct reader *reader)
 		shared_futex_wake(shared_low_word(&slot->tail));
 }
 
-/* What comes next, if so much of the ring may be looked at. False: nothing more can be taken now. */
+/* What comes next, if so much of the ring may be looked at. False: nothing more can be taken now.
+ */
 static bool take_next(struct merge *merge, struct reader *reader, uint64_t left, bool ended)
 {
 	uint64_t offset = reader->scanned & (reader->ring_size - 1);
 	const char *from = reader->ring + offset;
-	union header header = {
-		.whole = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE)
-	};
+	union header header = { .whole = __atomic_load_n((const uint64_t *)(const void *)from,
+							 __ATOMIC_ACQUIRE) };
 
-	if (!header_is_sound(header, left < reader->ring_size - offset ? left
-								       : reader->ring_size - offset)) {
+	if (!header_is_sound(header, left < reader->ring_size - offset
+					     ? left
+					     : reader->ring_size - offset)) {
 		merge_close(reader);
 		reader->scanned += left;
 		return false;

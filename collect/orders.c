@@ -43,7 +43,8 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ALIVE)
-			say_sample(collector, member, merge_limit(collector->merge, member->process));
+			say_sample(collector, member,
+				   merge_limit(collector->merge, member->process));
 	}
 }
 

@@ -40,7 +40,8 @@ void output_packets(struct output *output, uint8_t *buffer, size_t used);
 /* A block of an .htr; takes it over. */
 void output_block(struct output *output, struct htr_block_parts *parts);
 
-/* Nothing more will come: ends the stream and closes the sink. wake: board.sleeping, of who waits for that; or NULL. */
+/* Nothing more will come: ends the stream and closes the sink. wake: board.sleeping, of who waits
+ * for that; or NULL. */
 void output_close(struct output *output, uint32_t *wake);
 
 /* Whether a closed one has done everything. */

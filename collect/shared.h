@@ -3,8 +3,8 @@
 #define COLLECT_SHARED_H
 
 /*
- * The collector's hold on the board: mapping, verifying and sealing it, saying what state it is in, and
- * knowing by a lock on the memfd whether anybody is still attached.
+ * The collector's hold on the board: mapping, verifying and sealing it, saying what state it is in,
+ * and knowing by a lock on the memfd whether anybody is still attached.
  */
 
 #include <stdbool.h>

@@ -46,9 +46,9 @@ static inline bool call_is_sound(struct record_call *call)
 bool other_is_sound(struct record *record);
 
 /*
- * Whether all that the copy of a record says of itself lies within its length and its tables: sizes,
- * texts, numbers of frames, hook, operation, class. Texts are ended with NUL where they are not.
- * record->length bytes must be there.
+ * Whether all that the copy of a record says of itself lies within its length and its tables:
+ * sizes, texts, numbers of frames, hook, operation, class. Texts are ended with NUL where they are
+ * not. record->length bytes must be there.
  */
 static inline bool record_is_sound(struct record *record)
 {

@@ -46,8 +46,7 @@ struct watch_start {
 	int pidfd;	 /* one that was opened earlier, which the watch then owns, or -1 */
 };
 
-void watch_begin(struct watch *watch, const struct shared *shared,
-		 const struct watch_start *start);
+void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start);
 
 /*
  * Whether it has ended; watch->end then says how. now_ns: CLOCK_MONOTONIC. Without closely, only

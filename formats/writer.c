@@ -9,12 +9,9 @@
 	FORMAT_ROW_##kind(kind, name, word, suffix, flags, missing, sentence)
 #define FORMAT_FACTS(kind, word, suffix, flags, missing, sentence) \
 	word, sentence, suffix, missing, FORMAT_##kind, flags
-#define FORMAT_WRITER(kind, name, word, suffix, flags, missing, sentence) \
-	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence),     \
-	  write_##name##_begin,                                           \
-	  write_##name##_event,                                           \
-	  write_##name##_end,                                             \
-	  write_##name##_destroy },
+#define FORMAT_WRITER(kind, name, word, suffix, flags, missing, sentence)                   \
+	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), write_##name##_begin, \
+	  write_##name##_event, write_##name##_end, write_##name##_destroy },
 #define FORMAT_ROW_STREAM  FORMAT_WRITER
 #define FORMAT_ROW_DIALECT FORMAT_WRITER
 #define FORMAT_ROW_SCREEN  FORMAT_WRITER

@@ -38,10 +38,10 @@
 #define ARENA_RING_LEAST   (64u << 10) /* a ring begins so large … */
 #define ARENA_RING_MOST	   (1u << 20)  /* … and grows, four times each time, up to this, … */
 #define ARENA_RINGS_BUDGET (48u << 20) /* … while all rings of a process stay below this */
-#define ARENA_SLOTS_FIRST  2u	       /* slots of a first chunk; each further one has twice as many */
-#define ARENA_SLOTS_MOST   512u	       /* of one chunk */
-#define ARENA_CHUNKS	   64u	       /* of one process */
-#define ARENA_SPARES	   64u	       /* of a first chunk */
+#define ARENA_SLOTS_FIRST  2u	/* slots of a first chunk; each further one has twice as many */
+#define ARENA_SLOTS_MOST   512u /* of one chunk */
+#define ARENA_CHUNKS	   64u	/* of one process */
+#define ARENA_SPARES	   64u	/* of a first chunk */
 #define ARENA_SPARES_MOST  512u
 #define ARENA_FRAMES_MAX   500u
 #define ARENA_MEMORY_MAX   640u /* kept and fresh frames of a record together, cut included */
@@ -77,22 +77,22 @@ struct board {
 	/* collector */
 	uint32_t state __attribute__((aligned(64))); /* enum board_state; futex */
 	int32_t collector;			     /* its pid as its parent saw it */
-	uint64_t heartbeat; /* moves whenever the collector consumed something or looked and found
-			       nothing */
-	uint64_t rounds;    /* times that it looked into all rings */
-	uint32_t sleeping;  /* odd: it sleeps on this word, and this is which sleep; futex */
-	uint32_t detached;  /* futex: streams completed so far */
-	uint32_t attached;  /* streams begun so far */
-	uint32_t alive;	    /* processes of these that have not ended */
-	uint32_t left_out;  /* processes that --follow did not choose */
+	uint64_t heartbeat;   /* moves whenever the collector consumed something or looked and found
+				 nothing */
+	uint64_t rounds;      /* times that it looked into all rings */
+	uint32_t sleeping;    /* odd: it sleeps on this word, and this is which sleep; futex */
+	uint32_t detached;    /* futex: streams completed so far */
+	uint32_t attached;    /* streams begun so far */
+	uint32_t alive;	      /* processes of these that have not ended */
+	uint32_t left_out;    /* processes that --follow did not choose */
 	uint32_t left_unsaid; /* of these, those that stand in no stream */
-	uint32_t settled;   /* 1: all who attached before told_pid was set are counted; futex */
-	int32_t door;	    /* its descriptor of a socket that has a path, for other network
-			       namespaces; -1: none */
-	uint32_t ring_most; /* bytes that a ring may grow to */
+	uint32_t settled;     /* 1: all who attached before told_pid was set are counted; futex */
+	int32_t door;	      /* its descriptor of a socket that has a path, for other network
+				 namespaces; -1: none */
+	uint32_t ring_most;   /* bytes that a ring may grow to */
 	uint32_t rings_budget;
 	char failure[512]; /* what failed, as a sentence; set before BOARD_FAILED or while running
-			     */
+			    */
 	uint32_t paused __attribute__((aligned(64))); /* moves at each change; odd: calls that begin
 							 are not recorded; futex */
 	/* maker, before the collector starts: names the first file; 0: it is made at the first
@@ -160,8 +160,8 @@ struct slot {
 	 */
 	uint64_t head;
 	uint64_t pthread;
-	int32_t thread;	  /* kernel's thread id */
-	uint32_t state; /* enum slot_state */
+	int32_t thread;		   /* kernel's thread id */
+	uint32_t state;		   /* enum slot_state */
 	uint64_t lost[LOSS_COUNT]; /* written by the thread alone; they add up over its threads */
 	/* the collector's line */
 	uint64_t tail __attribute__((aligned(64))); /* bytes ever consumed; futex of a full ring */
@@ -188,9 +188,9 @@ enum slot_state {
 
 /* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 struct arena {
-	uint32_t used;	 /* one more than the highest slot ever taken */
-	uint32_t chunks; /* that were handed over; before the last of them is used */
-	uint32_t flags; /* enum process_flag that come later; atomic or */
+	uint32_t used;	  /* one more than the highest slot ever taken */
+	uint32_t chunks;  /* that were handed over; before the last of them is used */
+	uint32_t flags;	  /* enum process_flag that come later; atomic or */
 	uint32_t toggles; /* times that the signal asked for a pause or its end; atomic */
 	uint32_t stream;  /* collector: 1 and the number of its stream */
 	uint64_t ended;	  /* ticks: when it said that it ends or becomes another program; 0: not */
@@ -309,14 +309,14 @@ struct control_request {
 #define CONTROL_ANSWER_MAX 8192u
 
 enum record_kind {
-	RECORD_PAD,	/* nothing: skip to the start of the ring */
-	RECORD_CALL,	/* struct record_call */
-	RECORD_THREAD,	/* struct record_thread: the slot changes hands */
-	RECORD_MODULE,	/* struct record_module */
-	RECORD_NOTE,	/* struct record_note: a ~ call */
-	RECORD_HEAP,	/* struct record_heap */
-	RECORD_CONTEXT, /* struct record_name: a context of the program's */
-	RECORD_CLASS,	/* struct record_name: a class of resource of the program's own */
+	RECORD_PAD,	  /* nothing: skip to the start of the ring */
+	RECORD_CALL,	  /* struct record_call */
+	RECORD_THREAD,	  /* struct record_thread: the slot changes hands */
+	RECORD_MODULE,	  /* struct record_module */
+	RECORD_NOTE,	  /* struct record_note: a ~ call */
+	RECORD_HEAP,	  /* struct record_heap */
+	RECORD_CONTEXT,	  /* struct record_name: a context of the program's */
+	RECORD_CLASS,	  /* struct record_name: a class of resource of the program's own */
 	RECORD_FUNCTIONS, /* struct record_functions */
 };
 

@@ -23,25 +23,29 @@
 #define EACH_PARAMETER_12(t, n, ...) t n, EACH_PARAMETER_10(__VA_ARGS__)
 
 /* (int, fd), (mode_t, mode) → (int, fd, mode_t, mode) */
-#define EACH_BOTH(one, other)	 (EACH_WITHIN one, EACH_WITHIN other)
-#define EACH_WITHIN(...)	 __VA_ARGS__
+#define EACH_BOTH(one, other) (EACH_WITHIN one, EACH_WITHIN other)
+#define EACH_WITHIN(...)      __VA_ARGS__
 
 /* (int, fd, const char *, path) → path */
-#define EACH_LAST(list)		 EACH_JOIN(EACH_LAST_, EACH_COUNT list) list
-#define EACH_LAST_2(t, n)	 n
-#define EACH_LAST_4(t, n, ...)	 EACH_LAST_2(__VA_ARGS__)
-#define EACH_LAST_6(t, n, ...)	 EACH_LAST_4(__VA_ARGS__)
-#define EACH_LAST_8(t, n, ...)	 EACH_LAST_6(__VA_ARGS__)
+#define EACH_LAST(list)	       EACH_JOIN(EACH_LAST_, EACH_COUNT list) list
+#define EACH_LAST_2(t, n)      n
+#define EACH_LAST_4(t, n, ...) EACH_LAST_2(__VA_ARGS__)
+#define EACH_LAST_6(t, n, ...) EACH_LAST_4(__VA_ARGS__)
+#define EACH_LAST_8(t, n, ...) EACH_LAST_6(__VA_ARGS__)
 
 /* (mode_t, mode) → mode_t mode = { 0 }; */
-#define EACH_LOCAL(list)	 EACH_JOIN(EACH_LOCAL_, EACH_COUNT list) list
-#define EACH_LOCAL_2(t, n)	 t n = { 0 };
-#define EACH_LOCAL_4(t, n, ...)	 t n = { 0 }; EACH_LOCAL_2(__VA_ARGS__)
+#define EACH_LOCAL(list)   EACH_JOIN(EACH_LOCAL_, EACH_COUNT list) list
+#define EACH_LOCAL_2(t, n) t n = { 0 };
+#define EACH_LOCAL_4(t, n, ...) \
+	t n = { 0 };            \
+	EACH_LOCAL_2(__VA_ARGS__)
 
 /* (mode_t, mode) → mode = va_arg(list, mode_t); */
-#define EACH_TAKE(list)		 EACH_JOIN(EACH_TAKE_, EACH_COUNT list) list
-#define EACH_TAKE_2(t, n)	 n = va_arg(rest, t);
-#define EACH_TAKE_4(t, n, ...)	 n = va_arg(rest, t); EACH_TAKE_2(__VA_ARGS__)
+#define EACH_TAKE(list)	  EACH_JOIN(EACH_TAKE_, EACH_COUNT list) list
+#define EACH_TAKE_2(t, n) n = va_arg(rest, t);
+#define EACH_TAKE_4(t, n, ...) \
+	n = va_arg(rest, t);   \
+	EACH_TAKE_2(__VA_ARGS__)
 
 /* (int, fd, const char *, path) → fd, path */
 #define EACH_NAME(list) EACH_JOIN(EACH_NAME_, EACH_COUNT list) list

@@ -10,21 +10,21 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HTR_MAGIC	0x0a1a0a0d52544889ull /* 89 "HTR" CR LF 1a LF, lowest byte first */
-#define HTR_MAGIC_BUNDLE 0x0a1a0a0d53544889ull /* 89 "HTS" CR LF 1a LF */
-#define HTR_MAGIC_PIECE	0x50525448u	      /* "HTRP" */
-#define HTR_MAGIC_BLOCK 0x42525448u	      /* "HTRB" */
-#define HTR_MAGIC_INDEX 0x49525448u	      /* "HTRI" */
-#define HTR_MAGIC_END	0x45525448u	      /* "HTRE" */
-#define HTR_VERSION	1u
+#define HTR_MAGIC	   0x0a1a0a0d52544889ull /* 89 "HTR" CR LF 1a LF, lowest byte first */
+#define HTR_MAGIC_BUNDLE   0x0a1a0a0d53544889ull /* 89 "HTS" CR LF 1a LF */
+#define HTR_MAGIC_PIECE	   0x50525448u		 /* "HTRP" */
+#define HTR_MAGIC_BLOCK	   0x42525448u		 /* "HTRB" */
+#define HTR_MAGIC_INDEX	   0x49525448u		 /* "HTRI" */
+#define HTR_MAGIC_END	   0x45525448u		 /* "HTRE" */
+#define HTR_VERSION	   1u
 #define HTR_BUNDLE_VERSION 1u
-#define HTR_PART_MAX	(2u << 20) /* definitions or events of a block, without zstd */
-#define HTR_PACKED_MAX	(HTR_PART_MAX + (64u << 10))
-#define HTR_SHAPES_MAX	(1u << 16) /* a writer that would need more writes packets */
-#define HTR_MODELS	256u	   /* most threads in one block */
-#define HTR_DEPTH_MAX	15u	   /* of a shape */
-#define HTR_VARINT_MAX	10u
-#define HTR_DAY_MS	86400000u
+#define HTR_PART_MAX	   (2u << 20) /* definitions or events of a block, without zstd */
+#define HTR_PACKED_MAX	   (HTR_PART_MAX + (64u << 10))
+#define HTR_SHAPES_MAX	   (1u << 16) /* a writer that would need more writes packets */
+#define HTR_MODELS	   256u	      /* most threads in one block */
+#define HTR_DEPTH_MAX	   15u	      /* of a shape */
+#define HTR_VARINT_MAX	   10u
+#define HTR_DAY_MS	   86400000u
 
 /* A member's type for each kind of field. */
 typedef uint32_t htr_dword;

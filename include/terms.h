@@ -78,8 +78,8 @@ enum call_flag {
 	CALL_LATE = 1 << 3,    /* came after later events had been written; its time is clamped */
 	CALL_CUT = 1 << 4,     /* the backtrace ends early: no rule, or the depth limit */
 	CALL_NO_BACKTRACE = 1 << 5, /* none was taken */
-	CALL_OF_CHILD =
-		1 << 6, /* made by vfork's child in our memory: its descriptors, directory and end are its own */
+	CALL_OF_CHILD = 1 << 6, /* made by vfork's child in our memory: its descriptors, directory
+				   and end are its own */
 };
 
 /* Why an event was counted and not recorded. */

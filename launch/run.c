@@ -264,9 +264,8 @@ static int check_follow(const char *choice, struct error *err)
 
 	if (*choice && !slash)
 		return 0;
-	return error_set(err, EINVAL,
-			 "--follow=%s: expected all, no, or names of programs%s", choice,
-			 slash ? " without their directories" : "");
+	return error_set(err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
+			 choice, slash ? " without their directories" : "");
 }
 
 /* What a row of settings.def cannot say of its value. */
@@ -501,7 +500,8 @@ static int report(struct run *run, const char *program)
 	if (!session_attached(session) && run->is_untraced)
 		return 0;
 	if (!session_attached(session) && session_left_out(session)) {
-		say("nothing was recorded: --follow=%s left out %s, and chose none of what it started",
+		say("nothing was recorded: --follow=%s left out %s, and chose none of what it "
+		    "started",
 		    board->settings.follow, program);
 		return run->fail_on ? STATUS_OWN_FAILURE : 0;
 	}

@@ -2,7 +2,8 @@
 #ifndef LIBRARY_H
 #define LIBRARY_H
 
-/* What the parts of libholdtrace-trace share: the rooms of the analyst behind a stable interface. */
+/* What the parts of libholdtrace-trace share: the rooms of the analyst behind a stable interface.
+ */
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ struct library_names;
 struct holdtrace_trace {
 	struct trace *trace;
 	char *root, *debug_directory; /* of the options */
-	const struct event *current; /* handed out last; NULL: none */
+	const struct event *current;  /* handed out last; NULL: none */
 	struct holdtrace_event event;
 	struct {
 		const char **items; /* by id */

@@ -36,10 +36,10 @@ struct library_names {
 		size_t count, capacity;
 	} sections;
 	struct atlas atlas;
-	struct naming *naming;	/* NULL: nobody has asked */
+	struct naming *naming; /* NULL: nobody has asked */
 	struct naming_files files;
-	uint32_t section;	/* whose mappings the atlas has */
-	size_t mapped;		/* so many of them */
+	uint32_t section; /* whose mappings the atlas has */
+	size_t mapped;	  /* so many of them */
 };
 
 struct library_names *library_names_create(const struct holdtrace_options *options)

@@ -188,25 +188,25 @@ static uint32_t backtrace_of(const struct event *event)
 }
 
 /* The one list of what an event has: X(member, its value). */
-#define EVENT_MEMBERS(X)                               \
-	X(index, event->index)                         \
-	X(time_ns, event->time_ns)                     \
-	X(enter_ns, event->enter_ns)                   \
-	X(leave_ns, event->leave_ns)                   \
-	X(object, event->object)                       \
-	X(bytes, event->size)                          \
-	X(related, event->related)                     \
-	X(result, event->result)                       \
-	X(call, event->call)                           \
-	X(process, event->process->section - 1)        \
-	X(thread, event->thread)                       \
-	X(function, event->function->id)               \
-	X(resource, event->resource->id)               \
-	X(operation, (uint32_t)event->operation)       \
-	X(effect, (uint32_t)effect_of(event))          \
-	X(flags, event->flags)                         \
-	X(error, event->error)                         \
-	X(backtrace, backtrace_of(event))              \
+#define EVENT_MEMBERS(X)                         \
+	X(index, event->index)                   \
+	X(time_ns, event->time_ns)               \
+	X(enter_ns, event->enter_ns)             \
+	X(leave_ns, event->leave_ns)             \
+	X(object, event->object)                 \
+	X(bytes, event->size)                    \
+	X(related, event->related)               \
+	X(result, event->result)                 \
+	X(call, event->call)                     \
+	X(process, event->process->section - 1)  \
+	X(thread, event->thread)                 \
+	X(function, event->function->id)         \
+	X(resource, event->resource->id)         \
+	X(operation, (uint32_t)event->operation) \
+	X(effect, (uint32_t)effect_of(event))    \
+	X(flags, event->flags)                   \
+	X(error, event->error)                   \
+	X(backtrace, backtrace_of(event))        \
 	X(is_note, event->kind == EVENT_NOTE)
 
 PUBLIC int holdtrace_trace_next(struct holdtrace_trace *trace, const struct holdtrace_event **out,
@@ -231,8 +231,8 @@ PUBLIC int holdtrace_trace_next(struct holdtrace_trace *trace, const struct hold
 static inline void fill_row(const struct holdtrace_columns *columns, size_t row,
 			    const struct event *event)
 {
-#define MEMBER(name, value)                \
-	if (columns->name)                 \
+#define MEMBER(name, value) \
+	if (columns->name)  \
 		columns->name[row] = value;
 	EVENT_MEMBERS(MEMBER)
 #undef MEMBER

@@ -44,10 +44,10 @@ struct naming_symbol {
 	uint64_t offset;  /* in the module, from its load base; else the address itself */
 	const char *function, *file, *module; /* NULL: not known */
 	unsigned line;			      /* 0: not known, or several */
-	uint32_t id;			      /* dense, from 1; 0: not looked up, or told by its backtrace */
-	bool is_inlined;		      /* into the next one */
-	bool is_runtime;		      /* of the language's, not the program's */
-	bool is_start;			      /* leads from the start to the program's own code */
+	uint32_t id;	 /* dense, from 1; 0: not looked up, or told by its backtrace */
+	bool is_inlined; /* into the next one */
+	bool is_runtime; /* of the language's, not the program's */
+	bool is_start;	 /* leads from the start to the program's own code */
 };
 
 /*

@@ -47,8 +47,8 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 			jail->made = directory;
 	}
 	if (options->write_baseline)
-		allow(jail, place_of(options->write_baseline, jail->baseline,
-				     sizeof(jail->baseline)));
+		allow(jail,
+		      place_of(options->write_baseline, jail->baseline, sizeof(jail->baseline)));
 }
 
 bool jail_is_needed(const struct jail *jail, int fd)

@@ -3,8 +3,8 @@
 #define JAIL_H
 
 /*
- * What we give up before we read a trace of another user: a reader that such a trace took over could
- * write nowhere but where output was asked for.
+ * What we give up before we read a trace of another user: a reader that such a trace took over
+ * could write nowhere but where output was asked for.
  */
 
 #include <limits.h>

@@ -54,8 +54,7 @@ static int look_at(struct newest *newest, const char *directory, const char *nam
 	if (asprintf(&found.path, "%s%s%s", strcmp(directory, ".") ? directory : "",
 		     strcmp(directory, ".") ? "/" : "", name) < 0)
 		return -ENOMEM;
-	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) ||
-	    !read_head(&found, reading)) {
+	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found, reading)) {
 		free(found.path);
 		return 0;
 	}

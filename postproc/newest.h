@@ -28,8 +28,8 @@ struct newest {
 
 /*
  * Looks at all files of the directory that may be traces by their names (holdtrace.*, *.htr*,
- * *.rtrace*) and are by their content. reading: who is told of each (opened). Returns 0 or a negative
- * errno.
+ * *.rtrace*) and are by their content. reading: who is told of each (opened). Returns 0 or a
+ * negative errno.
  */
 int newest_scan(struct newest *newest, const char *directory, const struct trace_options *reading,
 		struct error *err);

@@ -134,8 +134,9 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 {
 	int rc = fold->options->writer->event(fold->writer_state, event, err);
 
-	return rc || (fold->options->writer->flags & FORMAT_DIRECTORY) ? rc
-							 : output_error(fold->options->output, err);
+	return rc || (fold->options->writer->flags & FORMAT_DIRECTORY)
+		       ? rc
+		       : output_error(fold->options->output, err);
 }
 
 /* An event that select has left. */

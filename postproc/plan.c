@@ -36,7 +36,8 @@ int plan_check_selection(const struct select_options *options, struct error *err
 
 static const char *select_problem(const struct options *options, const struct writer *writer)
 {
-	if (writer->flags & FORMAT_DIRECTORY && (!options->directory || !strcmp(options->directory, "stdout")))
+	if (writer->flags & FORMAT_DIRECTORY &&
+	    (!options->directory || !strcmp(options->directory, "stdout")))
 		return "this format writes several files: add -o DIR";
 	if (writer->kind == FORMAT_SCREEN && options->directory &&
 	    strcmp(options->directory, "stdout") != 0)
@@ -102,7 +103,8 @@ static void plan_own(struct pass_options *pass, const struct options *options)
 {
 	(void)options; /* where no format has any */
 	const struct writer_option own[] = {
-#define OPTION(kind, name, word, letter, argument, with, description) { word, said(&options->name) },
+#define OPTION(kind, name, word, letter, argument, with, description) \
+	{ word, said(&options->name) },
 #ifdef HAVE_DIALECT_SWAP
 #include "dialects/swap/options.def"
 #endif

@@ -92,9 +92,9 @@ static void choose_named(struct fold *fold, const char *name)
 /* A page draws the model; a page of the summary has whatever a reader may want to look at next. */
 static void choose_for_page(struct fold *fold)
 {
-	static const char *const further[] = { "leaks", "peak",	   "temp",  "locks", "conds",
-					       "sems",	"fds",	   "threads", "stats", "info",
-					       "missing" };
+	static const char *const further[] = { "leaks", "peak", "temp",	  "locks",
+					       "conds", "sems", "fds",	  "threads",
+					       "stats", "info", "missing" };
 	bool is_whole = fold->count == 1 && fold->rows[0]->report == &report_summary;
 
 	choose_named(fold, "model");
@@ -512,14 +512,12 @@ static int refuse_process(const struct select_options *select, struct error *err
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
-	struct fold fold = {
-		.options = options,
-		.result = result,
-		.run = { .options = &options->report,
-			 .paths = paths,
-			 .path_count = count,
-			 .reading = &options->trace }
-	};
+	struct fold fold = { .options = options,
+			     .result = result,
+			     .run = { .options = &options->report,
+				      .paths = paths,
+				      .path_count = count,
+				      .reading = &options->trace } };
 	struct error later = { 0 };
 	int rc = choose(&fold, options->reports, err);
 

@@ -29,7 +29,7 @@ struct reporting_options {
 	struct naming_files files;
 	const char *const *base; /* traces of the run that this one is compared with */
 	size_t base_count;
-	const struct limits *limits; /* that the run must keep, or NULL */
+	const struct limits *limits;	 /* that the run must keep, or NULL */
 	const struct baseline *baseline; /* what does not count against them, or NULL */
 	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
 	struct select_options select;

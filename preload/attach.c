@@ -21,7 +21,7 @@
 #define ANSWER_MS 500 /* for who has no board yet, and so no settings */
 #define RETRY_NS  1000000
 
-#define NOBODY		     65534u /* kernel/sys.c, overflowuid */
+#define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
 /* What the environment says of a run: "IDSECRET:PID:FD", and BOARD_FIRST. */
@@ -187,8 +187,8 @@ static long say(int socket, const void *data, size_t size, const int *fd)
 
 int attach_hand_over(int memory, const struct arena_hello *hello)
 {
-	int socket = connect_collector((uint32_t)life.board->collector,
-				       life.board->settings.patience);
+	int socket =
+		connect_collector((uint32_t)life.board->collector, life.board->settings.patience);
 	long sent;
 
 	if (socket < 0)
@@ -205,8 +205,8 @@ void attach_leave_out(const char *name)
 		.secret = { life.board->secret[0], life.board->secret[1] },
 		.command = CONTROL_LEFT_OUT,
 	};
-	int socket = connect_collector((uint32_t)life.board->collector,
-				       life.board->settings.patience);
+	int socket =
+		connect_collector((uint32_t)life.board->collector, life.board->settings.patience);
 
 	if (socket < 0)
 		return;

@@ -67,11 +67,9 @@ struct call_event {
  * clock is a quarter of the cost, so one has to do, unless the user wants durations.
  */
 static const bool call_is_short[HOOK_COUNT] = {
-#define HOOK(name, type, params, class, op, ...)                   \
-	[HOOK_##name] = RESOURCE_##class == RESOURCE_MEMORY ||     \
-			OPERATION_##op == OPERATION_TRY ||     \
-			OPERATION_##op == OPERATION_RELEASE || \
-			OPERATION_##op == OPERATION_NOTIFY,
+#define HOOK(name, type, params, class, op, ...)                                                  \
+	[HOOK_##name] = RESOURCE_##class == RESOURCE_MEMORY || OPERATION_##op == OPERATION_TRY || \
+			OPERATION_##op == OPERATION_RELEASE || OPERATION_##op == OPERATION_NOTIFY,
 #include "hooks.def"
 };
 
@@ -136,9 +134,9 @@ static inline void call_note_entry(struct call *call)
 	struct thread *thread = call->thread;
 
 	call->has_one_time = life.one_time && call_is_short[call->hook];
-	call->enter = call->at != WHEN_RETURN  ? clock_now_ordered()
-		      : call->has_one_time ? thread->last
-					   : clock_now();
+	call->enter = call->at != WHEN_RETURN ? clock_now_ordered()
+		      : call->has_one_time    ? thread->last
+					      : clock_now();
 	thread->last = call->enter;
 }
 

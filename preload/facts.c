@@ -192,8 +192,8 @@ static void note_add_size(struct note *note, const char *path)
 	struct statx file;
 	char text[24];
 
-	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC,
-		      STATX_TYPE | STATX_SIZE, (long)&file) ||
+	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
+		      (long)&file) ||
 	    (file.stx_mode & S_IFMT) != S_IFREG)
 		return;
 	plain_number(text, file.stx_size, 10);

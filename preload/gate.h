@@ -4,7 +4,8 @@
 
 /*
  * Which processes the library stays out of, whoever preloads it (/etc/ld.so.preload reaches all):
- * programs that gained rights when they started, and our own, which would trace themselves for ever.
+ * programs that gained rights when they started, and our own, which would trace themselves for
+ * ever.
  */
 
 #include <stdbool.h>

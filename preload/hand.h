@@ -31,7 +31,7 @@
 #define BEFORE(...)
 #define AFTER(...)
 #define REAL(...)
-#define HOOK(name, type, params, class, op, returns, ...) \
+#define HOOK(name, type, params, class, op, returns, ...)                 \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op, \
 	VALUES_OF_##name = 0 __VA_ARGS__,
 enum hand_row {
@@ -70,19 +70,18 @@ enum hand_row {
 	}
 
 /* What the row says, and members of struct call_event. */
-#define EVENT_OF(name, ...)                                                   \
-	((struct call_event){ .resource = (enum resource)CLASS_OF_##name,     \
-			      .operation = (enum operation)DOES_##name,       \
+#define EVENT_OF(name, ...)                                               \
+	((struct call_event){ .resource = (enum resource)CLASS_OF_##name, \
+			      .operation = (enum operation)DOES_##name,   \
 			      __VA_ARGS__ })
 
 /* The values of a row; does not compile where the row has another number of them. */
-#define VALUES_FOR(name, ...)                                                              \
-	((const struct call_argument[ARRAY_OF(VALUES_OF_##name, __VA_ARGS__)]){            \
+#define VALUES_FOR(name, ...)                                                   \
+	((const struct call_argument[ARRAY_OF(VALUES_OF_##name, __VA_ARGS__)]){ \
 		__VA_ARGS__, { .kind = ARGUMENT_NONE } })
-#define ARRAY_OF(count, ...)                                                               \
-	(sizeof((struct call_argument[]){ __VA_ARGS__ }) / sizeof(struct call_argument) == \
-			 (count) ?                                                         \
-		 (count) + 1 :                                                             \
-		 -1)
+#define ARRAY_OF(count, ...)                                                                       \
+	(sizeof((struct call_argument[]){ __VA_ARGS__ }) / sizeof(struct call_argument) == (count) \
+		 ? (count) + 1                                                                     \
+		 : -1)
 
 #endif

@@ -39,7 +39,8 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 	call_event(call, &second);
 }
 
-/* login_tty: what 0, 1 and 2 stood for is gone, they are gained, and fd is closed unless it is one. */
+/* login_tty: what 0, 1 and 2 stood for is gone, they are gained, and fd is closed unless it is one.
+ */
 void fd_made_standard(struct call *call, struct call_event *event, int fd)
 {
 	for (int standard = 0; standard <= 2 && !event->failed; standard++) {

@@ -21,8 +21,7 @@ void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 }
 
 /* The old range stays if it was copied (length 0: a second mapping) or is to be left. */
-void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length,
-		   int flags)
+void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length, int flags)
 {
 	event->related = WORD(old);
 	if (event->failed)

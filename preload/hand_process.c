@@ -249,8 +249,9 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 	call_sleeps(&call);
 	result = clone_child(&call, start, stack, flags, argument, rest);
 	call_returned(&call);
-	event = EVENT_OF(clone, .moment = MOMENT_LEAVE, .failed = result < 0,
-			 .object = result > 0 ? WORD(result) : 0, .size = 1, .result = WORD(result),
+	event = EVENT_OF(clone, .moment = MOMENT_LEAVE,
+			 .failed = result<0, .object = result> 0 ? WORD(result) : 0, .size = 1,
+			 .result = WORD(result),
 			 .arguments = VALUES_FOR(clone, HEX(flags), HEX(WORD(start)), HEX(stack),
 						 HEX(argument)));
 	only_used(&call, &event, flags & CLONE_THREAD);

@@ -69,8 +69,7 @@ static void operations_begin(struct call *call, const struct sembuf *operations,
 
 /* One part for each operation, the last one as part 0. */
 static void tell_operations(struct call *call, int id, const struct sembuf *operations,
-			    size_t count, int result, const struct timespec *limit,
-			    bool with_limit)
+			    size_t count, int result, const struct timespec *limit, bool with_limit)
 {
 	static const struct sembuf none;
 	bool readable = !result || can_read(call, operations, count);
@@ -117,7 +116,8 @@ EXPORT int semtimedop(int id, struct sembuf *operations, size_t count, const str
 {
 	int result;
 
-	BEGIN(semtimedop, WHEN_BOTH, BLOCKS_YES, id, 0, real.semtimedop(id, operations, count, limit))
+	BEGIN(semtimedop, WHEN_BOTH, BLOCKS_YES, id, 0,
+	      real.semtimedop(id, operations, count, limit))
 	operations_begin(&call, operations, count);
 	result = real.semtimedop(id, operations, count, limit);
 	call_returned(&call);

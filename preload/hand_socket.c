@@ -276,8 +276,8 @@ EXPORT int recvmmsg(int sockfd, struct mmsghdr *messages, unsigned int count, in
 	call_returned(&call);
 	for (int i = 0; i < result; i++)
 		left = passed_event(&call, &messages[i].msg_hdr, left,
-				    VALUES_FOR(recvmmsg, DECIMAL(sockfd), HEX(flags),
-					       HEX(messages), DECIMAL(count), HEX(timeout)));
+				    VALUES_FOR(recvmmsg, DECIMAL(sockfd), HEX(flags), HEX(messages),
+					       DECIMAL(count), HEX(timeout)));
 	call_end(&call);
 	return result;
 }

@@ -144,10 +144,9 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	result = real.pthread_create(thread, attributes, birth ? thread_start : start,
 				     birth ? birth : argument);
 	call_returned(&call);
-	return created(
-		&call, birth, thread, result, result, is_detached(attributes),
-		VALUES_FOR(pthread_create, HEX(thread), HEX(WORD(attributes)), HEX(WORD(start)),
-			   HEX(argument)));
+	return created(&call, birth, thread, result, result, is_detached(attributes),
+		       VALUES_FOR(pthread_create, HEX(thread), HEX(WORD(attributes)),
+				  HEX(WORD(start)), HEX(argument)));
 }
 
 /* glibc makes it by its own pthread_create, which we do not see. */
@@ -202,8 +201,8 @@ static void end_call(struct call *call, const struct call_argument *arguments)
 	struct thread *thread = call->thread;
 
 	call_returned(call);
-	call_event(call, &EVENT_OF(pthread_exit, .moment = MOMENT_ENTER,
-				   .object = thread->pthread, .arguments = arguments));
+	call_event(call, &EVENT_OF(pthread_exit, .moment = MOMENT_ENTER, .object = thread->pthread,
+				   .arguments = arguments));
 	call_end(call);
 	if (thread != thread_self)
 		return;

@@ -185,7 +185,8 @@ static void arm(void)
 	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
 		const struct hook *hook = &hook_table[i];
 
-		if (life_is_listed(hook->name) || life_is_listed(resource_table[hook->resource].type))
+		if (life_is_listed(hook->name) ||
+		    life_is_listed(resource_table[hook->resource].type))
 			life_armed[i] = follows && names_file(hook) ? LIFE_RECORDS | LIFE_FOLLOWS
 								    : LIFE_RECORDS;
 	}
@@ -345,7 +346,7 @@ static const struct thread *busy_thread(const struct call *call)
 	struct thread *thread = thread_self;
 
 	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
-											 : NULL;
+											: NULL;
 }
 
 int life_child_of(int pid, const struct call *call)

@@ -34,8 +34,8 @@ enum life_arm {
 };
 
 /*
- * Which hooks record (enum life_arm): 0 also before the start. A stub that finds 0 asks life_wake(), so that the
- * very first call of the process starts the library.
+ * Which hooks record (enum life_arm): 0 also before the start. A stub that finds 0 asks
+ * life_wake(), so that the very first call of the process starts the library.
  */
 extern uint8_t life_armed[HOOK_COUNT];
 

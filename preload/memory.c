@@ -43,9 +43,9 @@ static struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
 static struct chunk chunks[ARENA_CHUNKS];
 static uint32_t chunk_count; /* places that are taken, some not yet ready */
-static uint32_t growth;	 /* futex; odd: a thread makes a chunk */
-static uintptr_t grower; /* that thread, by where its own variables lie */
-static uint64_t granted; /* bytes of all rings */
+static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
+static uintptr_t grower;     /* that thread, by where its own variables lie */
+static uint64_t granted;     /* bytes of all rings */
 static struct arena *head;
 static struct arena_hello self;
 
@@ -658,8 +658,8 @@ static struct thread *bind(const struct chunk *chunk, uint32_t i)
 	thread->owner = &chunk->blocks.owners[i];
 	thread->slot = slot_of(chunk, i);
 	thread->ring = chunk->rings + (uint64_t)i * chunk->ring_size;
-	thread->ring_most = chunk->ring_size < life.board->ring_most ? chunk->ring_size
-								     : life.board->ring_most;
+	thread->ring_most =
+		chunk->ring_size < life.board->ring_most ? chunk->ring_size : life.board->ring_most;
 	raise_to(&chunk->head->used, i + 1);
 	return thread;
 }

@@ -18,7 +18,7 @@ struct thread;
 
 /* Whose a block is. Private to this process: nothing of it is in shared memory. */
 struct owner {
-	uint32_t state;	/* enum owner_state */
+	uint32_t state; /* enum owner_state */
 	int32_t thread; /* kernel's thread id */
 };
 

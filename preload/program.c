@@ -73,9 +73,8 @@ EXPORT void holdtrace_lib_gained(unsigned int kind, const void *object, size_t s
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (!names_class_is_listed(kind) ||
-	    !call_begin(&call, HOOK_holdtrace_gained, WHEN_RETURN, BLOCKS_NO, &origin,
-			WORD(object), 0))
+	if (!names_class_is_listed(kind) || !call_begin(&call, HOOK_holdtrace_gained, WHEN_RETURN,
+							BLOCKS_NO, &origin, WORD(object), 0))
 		return;
 	call_returned(&call);
 	call_event(&call, &(struct call_event){ .resource = (enum resource)kind,
@@ -91,9 +90,8 @@ EXPORT void holdtrace_lib_lost(unsigned int kind, const void *object)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (!names_class_is_listed(kind) ||
-	    !call_begin(&call, HOOK_holdtrace_lost, WHEN_ENTRY, BLOCKS_NO, &origin, WORD(object),
-			0))
+	if (!names_class_is_listed(kind) || !call_begin(&call, HOOK_holdtrace_lost, WHEN_ENTRY,
+							BLOCKS_NO, &origin, WORD(object), 0))
 		return;
 	call_returned(&call);
 	call_event(&call, &(struct call_event){ .resource = (enum resource)kind,

@@ -311,7 +311,6 @@ static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uin
 static inline struct record *write_header(struct record *record, uint32_t length,
 					  enum record_kind kind, enum record_state state)
 {
-
 	record->length = length;
 	record->kind = (uint8_t)kind;
 	record->state = (uint8_t)state;

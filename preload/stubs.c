@@ -30,7 +30,7 @@ struct row {
 };
 
 enum {
-#define OPERATION(name, effect, when, sleeps, description) \
+#define OPERATION(name, effect, when, sleeps, description)                \
 	WHEN_OF_##name = WHEN_##when, BLOCKS_OF_##name = BLOCKS_##sleeps, \
 	GAINS_##name = EFFECT_##effect == EFFECT_GAINS,
 #include "operations.def"
@@ -39,18 +39,23 @@ enum {
 
 #define IN(which) if (phase == (which))
 
-#define OF(held)	     event.object = WORD(held);
-#define WITH(other)	     event.related = WORD(other);
-#define MAKES(held)	     IN(PHASE_RETURN) event.object = WORD(held);
-#define SIZE(bytes)	     IN(PHASE_RETURN) event.size = WORD(bytes);
-#define RELATED(number)	     IN(PHASE_RETURN) event.related = WORD(number);
-#define AT(when)	     IN(PHASE_ENTRY) row.at = WHEN_##when;
-#define BLOCKS(how)	     IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
-#define RECORDS_IF(cond)     IN(PHASE_ENTRY) row.is_recorded = (cond);
-#define FAILS_IF(cond)	     IN(PHASE_RETURN) event.failed = (cond);
-#define BEFORE(effect, ...)  IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);
-#define AFTER(effect, ...)   IN(PHASE_RETURN) effect(&call, &event, ##__VA_ARGS__);
-#define REAL(function, ...)  IN(PHASE_CALL) { is_called = true; result = function(__VA_ARGS__); }
+#define OF(held)	    event.object = WORD(held);
+#define WITH(other)	    event.related = WORD(other);
+#define MAKES(held)	    IN(PHASE_RETURN) event.object = WORD(held);
+#define SIZE(bytes)	    IN(PHASE_RETURN) event.size = WORD(bytes);
+#define RELATED(number)	    IN(PHASE_RETURN) event.related = WORD(number);
+#define AT(when)	    IN(PHASE_ENTRY) row.at = WHEN_##when;
+#define BLOCKS(how)	    IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
+#define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
+#define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
+#define BEFORE(effect, ...) IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);
+#define AFTER(effect, ...)  IN(PHASE_RETURN) effect(&call, &event, ##__VA_ARGS__);
+#define REAL(function, ...)                     \
+	IN(PHASE_CALL)                          \
+	{                                       \
+		is_called = true;               \
+		result = function(__VA_ARGS__); \
+	}
 #define VALUES(...)                                                                       \
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
 	event.arguments = values;

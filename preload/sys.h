@@ -195,9 +195,9 @@ extern bool sys_is_quiet __attribute__((visibility("hidden")));
 bool sys_is_quiet __attribute__((weak));
 
 /*
- * Whether the 8 bytes at address can be read; no where nothing may be asked. Needs no descriptor and changes nothing: the kernel
- * copies the set before it refuses the unknown way to combine it (EINVAL, not EFAULT). Abseil's
- * AddressIsReadable() lives by it.
+ * Whether the 8 bytes at address can be read; no where nothing may be asked. Needs no descriptor
+ * and changes nothing: the kernel copies the set before it refuses the unknown way to combine it
+ * (EINVAL, not EFAULT). Abseil's AddressIsReadable() lives by it.
  */
 static inline bool sys_is_readable(const void *address)
 {

@@ -4,8 +4,9 @@
 
 /*
  * A thread as the library knows it: a private block, which says where its slot and ring are. What
- * the library goes by stands here; the slot has copies of it for the collector. Few things are thread-local: thread_self, the contexts that a thread is in (names.c)
- * and where its vfork returns to (hand_process.c).
+ * the library goes by stands here; the slot has copies of it for the collector. Few things are
+ * thread-local: thread_self, the contexts that a thread is in (names.c) and where its vfork returns
+ * to (hand_process.c).
  */
 
 #include <stdbool.h>
@@ -40,10 +41,10 @@ struct thread {
 	uint32_t told;	       /* outer frames of memory that the collector knows */
 	uint32_t shown;	       /* outer frames of memory that slot.stack has */
 	uint32_t shown_all;    /* all that it has */
-	uint32_t serial;    /* of memory; moves with its addresses */
-	uint64_t last;	    /* newest time taken from the clock */
-	uint64_t calls;	    /* calls so far */
-	int *error;	    /* this thread's errno */
+	uint32_t serial;       /* of memory; moves with its addresses */
+	uint64_t last;	       /* newest time taken from the clock */
+	uint64_t calls;	       /* calls so far */
+	int *error;	       /* this thread's errno */
 	struct busy busy;
 	uint32_t modules; /* modules told so far */
 	bool is_judged;	  /* libunwind is at work: what it calls is nobody's event */

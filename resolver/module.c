@@ -64,7 +64,8 @@ static struct elffile *open_by_build_id(const struct debug_place *place, const u
 	char digits[2 * BUILD_ID_MAX + 1];
 
 	if (!print_build_id(build_id, size, digits) ||
-	    asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) < 0) {
+	    asprintf(&path, "%s/.build-id/%.2s/%s.debug", place->directory, digits, digits + 2) <
+		    0) {
 		path = NULL;
 		return NULL;
 	}

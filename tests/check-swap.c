@@ -728,7 +728,8 @@ static void read_addresses(const char *json)
 		if (!strncmp(word, "\"functions\": {", 14)) {
 			is_inside = true;
 		} else if (is_inside &&
-			   sscanf(word, "\"%63[^\"]\": \"%63[^\"]\"%n", name, value, &length) == 2 &&
+			   sscanf(word, "\"%63[^\"]\": \"%63[^\"]\"%n", name, value, &length) ==
+				   2 &&
 			   length) {
 			addresses = more(addresses, address_count, sizeof(*addresses));
 			addresses[address_count] =

@@ -147,10 +147,10 @@ __attribute__((unused)) static void producer_hand_over(const struct producer_mem
 				  .msg_controllen = sizeof(control) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-			      "%s%016llx%016llx", BOARD_SOCKET_PREFIX,
-			      (unsigned long long)memory->board->session[1],
-			      (unsigned long long)memory->board->session[0]);
+	int length =
+		snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%016llx%016llx",
+			 BOARD_SOCKET_PREFIX, (unsigned long long)memory->board->session[1],
+			 (unsigned long long)memory->board->session[0]);
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;

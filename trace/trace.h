@@ -31,7 +31,7 @@ struct trace_options {
 	 */
 	bool no_wait;
 	struct bundles *bundles; /* remembers the streams of files (bundle.h); NULL: nobody does */
-	bool wants_repeats;  /* hand out what the stream says of its surroundings once more, too */
+	bool wants_repeats; /* hand out what the stream says of its surroundings once more, too */
 	/*
 	 * Calls (no notes) before and after these times, as in event->time_ns, are not handed out,
 	 * and of an .htr hardly read. until_ns 0: no end.

@@ -349,8 +349,9 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 				     uint32_t thread, const struct event *event)
 {
 	const struct locks_lock *lock = &locks->locks.items[index];
-	const struct locks_hold *hold =
-		lock->first && event->flags & (CALL_FAILED | CALL_OPEN) ? &locks->holds.items[lock->first] : NULL;
+	const struct locks_hold *hold = lock->first && event->flags & (CALL_FAILED | CALL_OPEN)
+						? &locks->holds.items[lock->first]
+						: NULL;
 	struct locks_past best = { 0 };
 	uint64_t longest = 0;
 
@@ -533,7 +534,8 @@ static int take(struct locks *locks, const struct event *event)
 		return 0;
 	}
 	drop_others(locks, wanted.lock, wanted.way);
-	if (locks->wants_order && event->operation == OPERATION_ACQUIRE && add_order(locks, &wanted))
+	if (locks->wants_order && event->operation == OPERATION_ACQUIRE &&
+	    add_order(locks, &wanted))
 		return -ENOMEM;
 	return lock->holders < HOLDERS_MAX ? add_hold(locks, &wanted) : 0;
 }

@@ -66,7 +66,7 @@ struct locks_lock {
 	struct {
 		struct locks_past *items; /* in the order of their ends */
 		size_t count, capacity;
-	} past; /* holds for most of which a wait may have been, see locks.c */
+	} past;			     /* holds for most of which a wait may have been, see locks.c */
 	struct locks_times times[2]; /* alone, and shared with other readers */
 };
 

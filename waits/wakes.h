@@ -74,8 +74,8 @@ struct wakes_object {
 		size_t count, capacity, first;
 	} tokens;
 	struct wakes_token vain; /* the last signal, if no thread waited for it (condition) */
-	uint64_t pending; /* tokens */
-	uint64_t waiting; /* threads (condition) */
+	uint64_t pending;	 /* tokens */
+	uint64_t waiting;	 /* threads (condition) */
 };
 
 struct wakes_thread {
@@ -88,8 +88,8 @@ struct wakes_thread {
 
 /* Items stand from 1: 0 is none. */
 struct wakes {
-	enum resource resource;	 /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
-	struct map index; /* of objects, threads, pairs */
+	enum resource resource; /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
+	struct map index;	/* of objects, threads, pairs */
 	struct {
 		struct wakes_object *items;
 		size_t count, capacity;

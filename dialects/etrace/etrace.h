@@ -52,7 +52,7 @@ struct etrace {
 		const struct task *task; /* NULL: none */
 		struct path path;
 		uint64_t fd; /* UINT64_MAX: of a link */
-	} file; /* what the kernel calls the file of the task's next call */
+	} file;		     /* what the kernel calls the file of the task's next call */
 };
 
 /* The row of a function, or NULL: then only descriptors that it gives back are of interest. */

@@ -342,8 +342,7 @@ static int call_symlink(struct etrace *etrace, const struct etrace_call *call, s
 			    etrace->one.length);
 	etrace_text(&etrace->lines, "ST", target, length);
 	if (is_known)
-		etrace_text(&etrace->lines, "SR", etrace->file.path.text,
-			    etrace->file.path.length);
+		etrace_text(&etrace->lines, "SR", etrace->file.path.text, etrace->file.path.length);
 	etrace_text(&etrace->lines, "SL", etrace->one.text, etrace->one.length);
 	return 0;
 }

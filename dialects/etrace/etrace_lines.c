@@ -195,9 +195,9 @@ struct printer {
 	struct tasks *tasks;
 	struct out *out;
 	const char *prefix;
-	uint64_t last_ns; /* of the line before */
-	uint64_t serial;  /* of the task that was named last */
-	uint64_t *names;  /* upids by task; 0: not named yet */
+	uint64_t last_ns;     /* of the line before */
+	uint64_t serial;      /* of the task that was named last */
+	uint64_t *names;      /* upids by task; 0: not named yet */
 	size_t births, exits; /* that were printed */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
@@ -287,12 +287,12 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 	const struct tasks *tasks = printer->tasks;
 
 	for (;;) {
-		const struct task_birth *birth = printer->births < tasks->births.count ?
-							 &tasks->births.items[printer->births] :
-							 NULL;
-		const struct task_exit *exit = printer->exits < tasks->exits.count ?
-						       &tasks->exits.items[printer->exits] :
-						       NULL;
+		const struct task_birth *birth = printer->births < tasks->births.count
+							 ? &tasks->births.items[printer->births]
+							 : NULL;
+		const struct task_exit *exit = printer->exits < tasks->exits.count
+						       ? &tasks->exits.items[printer->exits]
+						       : NULL;
 
 		if (birth && birth->time_ns <= time_ns &&
 		    (!exit || birth->time_ns <= exit->time_ns)) {

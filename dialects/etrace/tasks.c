@@ -432,8 +432,8 @@ static void name_vfork_child(struct task *parent, struct task *child)
 		child->last_ns = nameless->last_ns;
 }
 
-int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
-		 int64_t flags, struct error *err)
+int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event, int64_t flags,
+		 struct error *err)
 {
 	struct task_birth birth = birth_by(parent, event);
 	struct task_leader *slot = find_leader(tasks, (uint32_t)event->object);
@@ -502,9 +502,9 @@ static int list_exits(struct tasks *tasks)
 		place = ARRAY_ADD(&tasks->exits);
 		if (!place)
 			return -ENOMEM;
-		*place = (struct task_exit){ .time_ns = task->exit_ns > task->last_ns ?
-								task->exit_ns :
-								task->last_ns,
+		*place = (struct task_exit){ .time_ns = task->exit_ns > task->last_ns
+								? task->exit_ns
+								: task->last_ns,
 					     .status = task->status,
 					     .task = task->number,
 					     .cpu = task->exit_cpu };

@@ -56,7 +56,7 @@ struct task_birth {
 	uint64_t time_ns;
 	uint32_t parent, child; /* numbers of tasks */
 	uint32_t cpu;
-	uint32_t flags;	 /* of clone, if has_flags */
+	uint32_t flags; /* of clone, if has_flags */
 	bool has_flags;
 	bool has_failed; /* there is no child */
 };
@@ -104,8 +104,8 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
  * fork, vfork, posix_spawn, clone: parent made the child with that pid, or failed. flags: of clone;
  * -1: it was no clone. Returns 0 or -ENOMEM.
  */
-int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
-		 int64_t flags, struct error *err);
+int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event, int64_t flags,
+		 struct error *err);
 
 /* pthread_create: parent made the thread with the handle event->object, or failed. */
 int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event,

@@ -56,7 +56,7 @@ struct load {
 	uint64_t ticks;
 	float percent; /* of the process; several processors may make more than 100 */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
-	uint64_t held_bytes; /* memory gained and not given back, since the first sample */
+	uint64_t held_bytes;   /* memory gained and not given back, since the first sample */
 	struct ledger *ledger; /* from then on */
 };
 

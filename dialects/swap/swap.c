@@ -335,9 +335,9 @@ static int take_file(struct swap_process *process, const struct event *event, st
 		return no_memory(err);
 	thread->file.fd = fd ? strtoull(fd, NULL, 10) : SWAP_FD_UNKNOWN;
 	thread->file.size = size ? strtoull(size, NULL, 10) : 0;
-	return path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0) ?
-		       no_memory(err) :
-		       0;
+	return path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0)
+		       ? no_memory(err)
+		       : 0;
 }
 
 /* When the process said that it ends; else when the collector saw it. */

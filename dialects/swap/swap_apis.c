@@ -167,7 +167,8 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 			argument->source = (uint8_t)known[i].source;
 			return true;
 		}
-	argument->source = is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
+	argument->source =
+		is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
 	/* What points to characters and did not come as a text would have to be read. */
 	return argument->letter != 's' &&
 	       (argument->source == SWAP_FROM_OBJECT ||

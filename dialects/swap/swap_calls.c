@@ -21,9 +21,9 @@ struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
-	bool is_start;	  /* nothing is known yet of result and effect */
+	bool is_start;			  /* nothing is known yet of result and effect */
 	const struct swap_thread *thread; /* of FILE, if it knows a file */
-	const char *path; /* FILE_FUNCTION: of the file; NULL: it is none */
+	const char *path;		  /* FILE_FUNCTION: of the file; NULL: it is none */
 };
 
 /* ---- what a message says in all probes ---- */
@@ -420,9 +420,8 @@ static uint64_t fd_of(struct swap_process *process, const struct event *event,
 
 	if (!is_file && api->probe != SWAP_NETWORK)
 		return 0;
-	if (is_file &&
-	    (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY || !strcmp(api->name, "fclose") ||
-	     !strcmp(api->name, "pclose"))) {
+	if (is_file && (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY ||
+			!strcmp(api->name, "fclose") || !strcmp(api->name, "pclose"))) {
 		text = event_argument(event, "fd"); /* of fdopen */
 		return text ? number_of(text) : remembered_fd(process, event);
 	}

@@ -55,7 +55,8 @@ static void for_each_api(const struct swap *swap, each_api *each, void *user)
 	static const struct {
 		uint32_t id;
 		const char *name;
-	} own[] = { { SWAP_API_MARK, "da_mark" }, { SWAP_API_THREAD_END, "_da_cleanup_handler" },
+	} own[] = { { SWAP_API_MARK, "da_mark" },
+		    { SWAP_API_THREAD_END, "_da_cleanup_handler" },
 		    { SWAP_API_THREAD_PROC, "_da_ThreadProc" } };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)

@@ -39,11 +39,11 @@ enum holdtrace_open_flag {
 
 /* How a trace is opened. Zeros and NULLs are the defaults. */
 struct holdtrace_options {
-	uint32_t flags;	      /* enum holdtrace_open_flag */
-	const char *since;    /* "1.5", "250ms" after the start, "@SECONDS" since 1970, "19:20:31" */
-	const char *until;    /* the same; calls outside are not handed out */
-	uint64_t memory_max;  /* bytes for names and backtraces of a file, 0: 2 GiB */
-	const char *root;     /* take modules from under here; NULL: where the trace has them */
+	uint32_t flags;	     /* enum holdtrace_open_flag */
+	const char *since;   /* "1.5", "250ms" after the start, "@SECONDS" since 1970, "19:20:31" */
+	const char *until;   /* the same; calls outside are not handed out */
+	uint64_t memory_max; /* bytes for names and backtraces of a file, 0: 2 GiB */
+	const char *root;    /* take modules from under here; NULL: where the trace has them */
 	const char *debug_directory; /* their debug files; NULL: /usr/lib/debug */
 };
 
@@ -89,15 +89,15 @@ struct holdtrace_event {
 	uint64_t bytes;		     /* of memory and mappings; else a count, nearly always 1 */
 	uint64_t related;	     /* a second object: the mutex of a wait; 0: none */
 	uint64_t result;	     /* what the function returned */
-	uint64_t call;		     /* number of the call in its thread; parts of a call share it */
-	uint32_t process;	     /* id: holdtrace_trace_process() */
-	uint32_t thread;	     /* the kernel's thread id */
-	uint32_t function;	     /* id: holdtrace_trace_function() */
-	uint32_t resource;	     /* id: holdtrace_trace_resource() */
-	uint32_t operation;	     /* holdtrace_operation_name() */
-	uint32_t effect;	     /* enum holdtrace_effect */
-	uint32_t flags;		     /* enum holdtrace_event_flag */
-	uint32_t error;		     /* errno after the call */
+	uint64_t call;	    /* number of the call in its thread; parts of a call share it */
+	uint32_t process;   /* id: holdtrace_trace_process() */
+	uint32_t thread;    /* the kernel's thread id */
+	uint32_t function;  /* id: holdtrace_trace_function() */
+	uint32_t resource;  /* id: holdtrace_trace_resource() */
+	uint32_t operation; /* holdtrace_operation_name() */
+	uint32_t effect;    /* enum holdtrace_effect */
+	uint32_t flags;	    /* enum holdtrace_event_flag */
+	uint32_t error;	    /* errno after the call */
 	uint32_t backtrace; /* id: holdtrace_trace_backtrace(); HOLDTRACE_NO_ID: none came */
 	uint32_t is_note;   /* 1: a note (HOLDTRACE_NOTES) */
 };

@@ -2,8 +2,9 @@
 /*
  * Places that hold more and more: looked at from step to step of time, what they hold rose and did
  * not fall until it was most, and that took at least half of the process's life. What only rises
- * while a program starts is no growth; what is given back in the end has grown all the same. A step is looked at when the place changes for the first time after it, so
- * that places which do not change cost nothing.
+ * while a program starts is no growth; what is given back in the end has grown all the same. A step
+ * is looked at when the place changes for the first time after it, so that places which do not
+ * change cost nothing.
  */
 #include <errno.h>
 #include <stdlib.h>

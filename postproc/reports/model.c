@@ -41,7 +41,7 @@ struct model_state {
 	struct {
 		const struct atlas_backtrace **items;
 		size_t count, capacity;
-	} waiters;	  /* by number of a wait's site */
+	} waiters;		 /* by number of a wait's site */
 	struct map waiter_index; /* by address of the backtrace: number + 1 */
 	struct {
 		struct mark *items;
@@ -101,8 +101,7 @@ static bool is_wait(const struct event *event)
 {
 	return (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT ||
 		event->operation == OPERATION_END) &&
-	       event->leave_ns > event->enter_ns &&
-	       event->leave_ns - event->enter_ns >= WAIT_LEAST;
+	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
 }
 
 /* The number of who waited; UINT32_MAX: no memory. */
@@ -185,7 +184,7 @@ static int by_weight(const void *a, const void *b)
 
 /* Where places go that are too small for a row of their own: one a class. */
 struct folding {
-	uint32_t *renumber;	       /* by number of a site: that of its row, from 1 */
+	uint32_t *renumber;		 /* by number of a site: that of its row, from 1 */
 	const struct tally_place **rows; /* by number of a row; NULL: what was folded of a class */
 	uint32_t *classes;
 	uint32_t count;
@@ -210,7 +209,8 @@ static struct weight *weigh(const struct model_state *state)
 		const struct span *span = state->spans.list.items[i];
 		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
 
-		weights[state->numbers.items[span->site]].bytes += weight > 0 ? (uint64_t)weight : 0;
+		weights[state->numbers.items[span->site]].bytes +=
+			weight > 0 ? (uint64_t)weight : 0;
 	}
 	if (weights)
 		qsort(weights, state->numbers.count, sizeof(*weights), by_weight);
@@ -350,8 +350,7 @@ static int put_marks(const struct model_state *state, struct sheet *sheet)
 	for (size_t i = 0; i < state->marks.count; i++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row ||
-		    sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text))
+		if (!row || sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text))
 			return -ENOMEM;
 		sheet_number(CELL(row, marks, time),
 			     report_time(state->run, state->marks.items[i].time_ns));

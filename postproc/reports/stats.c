@@ -127,8 +127,8 @@ static void add_error(struct stat *stat, uint32_t number)
 static bool has_failed(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
-	bool frees_memory = event->operation == OPERATION_FREE && hook &&
-			    hook->resource == RESOURCE_MEMORY;
+	bool frees_memory =
+		event->operation == OPERATION_FREE && hook && hook->resource == RESOURCE_MEMORY;
 
 	return event->flags & CALL_FAILED && !frees_memory &&
 	       (event->error || event->operation != OPERATION_FREE);

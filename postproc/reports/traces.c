@@ -33,8 +33,8 @@ static int put(struct sheet *sheet, const struct newest_trace *trace)
 	return sheet_format(sheet, CELL(row, traces, run), "%08" PRIx64, trace->session[1] >> 32);
 }
 
-static int put_directory(struct sheet *sheet, const char *path,
-			 const struct trace_options *reading, struct error *err)
+static int put_directory(struct sheet *sheet, const char *path, const struct trace_options *reading,
+			 struct error *err)
 {
 	struct newest newest;
 	int rc = newest_scan(&newest, path, reading, err);

@@ -26,7 +26,7 @@ struct wakes_ends {
 struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
-	struct pool pool;	 /* names */
+	struct pool pool; /* names */
 	struct map index; /* of places (by backtrace) and pairs */
 	struct {
 		struct wakes_place *items; /* from 1 */

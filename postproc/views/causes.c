@@ -98,8 +98,8 @@ static void add_temporary(struct causes *causes, uint32_t index, const struct ta
 	const uint64_t *count = tally_of_place(causes->temporary, index);
 
 	if (count && *count)
-		add_place(&causes->temp, &(struct causes_place){ .backtrace = place->backtrace,
-								 .count = *count });
+		add_place(&causes->temp,
+			  &(struct causes_place){ .backtrace = place->backtrace, .count = *count });
 }
 
 void causes_run(struct causes *causes)
@@ -126,8 +126,8 @@ int causes_create(struct causes **result, struct ledger *ledger, struct tallies 
 	causes->ledger = ledger;
 	causes->tallies = tallies;
 	peaks_init(&causes->peaks, ledger);
-	causes->peaks.tally = tallies_add(tallies, sizeof(struct peaks_entry), peaks_merge,
-					  &causes->peaks);
+	causes->peaks.tally =
+		tallies_add(tallies, sizeof(struct peaks_entry), peaks_merge, &causes->peaks);
 	causes->temporary = tallies_add(tallies, sizeof(uint64_t), merge_temporary, causes);
 	descriptors_init(&causes->descriptors);
 	misuses_init(&causes->misuses, tallies->atlas);

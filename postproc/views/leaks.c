@@ -28,7 +28,7 @@ struct leaks {
 	struct map by_section; /* index + 1 */
 	struct process current;
 	const struct trace_process *of; /* whose that is */
-	uint64_t last_ns; /* of all events */
+	uint64_t last_ns;		/* of all events */
 	uint64_t min_age_ns, until_ns;
 	struct {
 		struct result *items;
@@ -77,8 +77,7 @@ static int add_process(struct leaks *leaks, uint32_t section, struct error *err)
 }
 
 /* Events of a merged trace come of one process, then of another one. */
-static int find_process(struct leaks *leaks, const struct trace_process *process,
-			struct error *err)
+static int find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
 {
 	uint32_t section = process->section;
 	int rc = map_get(&leaks->by_section, 0, section) ? 0 : add_process(leaks, section, err);
@@ -119,7 +118,8 @@ static int by_index(const void *one, const void *two)
 
 static const struct site *site_of(const struct leaks *leaks, const struct result *result)
 {
-	return sites_at(ledger_sites(leaks->processes.items[result->process].ledger), result->item->site);
+	return sites_at(ledger_sites(leaks->processes.items[result->process].ledger),
+			result->item->site);
 }
 
 static bool put_total(struct leaks *leaks, const struct result *result)
@@ -212,7 +212,8 @@ void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
 		.arguments = item->arguments,
 		.context = item->context,
 		.time_ms = item->time_ms,
-		.thread = ledger_thread(leaks->processes.items[result->process].ledger, item->thread),
+		.thread =
+			ledger_thread(leaks->processes.items[result->process].ledger, item->thread),
 		.section = leaks->processes.items[result->process].section,
 		.count = item->count,
 		.type = CALL_TYPE_ALLOC,

@@ -53,7 +53,7 @@ const char *sheet_report(enum sheet_id id)
 		int sheet;
 	} rows[] = {
 #define REPORT(name, question, next) { #name, -1 },
-#define SHEET(name, by, title) { NULL, SHEET_##name },
+#define SHEET(name, by, title)	     { NULL, SHEET_##name },
 #define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
 #undef REPORT

@@ -114,8 +114,7 @@ int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading
 		void *user, struct error *err)
 {
 	for (unsigned i = 0; i < sheets->count; i++)
-		if (is_foldable(&sheets->list[i].facts) &&
-		    fold(&sheets->list[i], reading, user))
+		if (is_foldable(&sheets->list[i].facts) && fold(&sheets->list[i], reading, user))
 			return error_set(err, ENOMEM, "no memory for the report");
 	return sheets_finish(sheets, by, top, err);
 }

@@ -140,8 +140,8 @@ static int note_exec(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = event->function->hook;
 	const char *path;
 
-	if (!hook || hook->resource != RESOURCE_EVENT || hook_blocks(hook) != BLOCKS_GIVES_BACK_FIRST ||
-	    hook->operation != OPERATION_END)
+	if (!hook || hook->resource != RESOURCE_EVENT ||
+	    hook_blocks(hook) != BLOCKS_GIVES_BACK_FIRST || hook->operation != OPERATION_END)
 		return 0;
 	path = event_argument(event, "path");
 	summary->fold->process.became = copy(summary, path);
@@ -188,8 +188,8 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 		rc = ledger_event(summary->ledger, event, err);
 	if (rc == 0 && summary->causes && causes_event(summary->causes, event))
 		rc = summary_no_memory(err);
-	if (rc == 0 && (locks_event(&summary->locks, event) ||
-			wakes_event(&summary->signals, event)))
+	if (rc == 0 &&
+	    (locks_event(&summary->locks, event) || wakes_event(&summary->signals, event)))
 		rc = summary_no_memory(err);
 	if (rc || event->type != CALL_TYPE_NONE)
 		return rc;

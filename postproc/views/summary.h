@@ -6,8 +6,8 @@
  * What a whole run used, still holds and waited for: the numbers of the screen that a run ends
  * with. Several traces (streams of one session) are folded one after the other into one summary,
  * which outlives them. Memory grows with distinct backtraces and with what is held at one time.
- * What is held is the ledger's to say; what a process held when it ran another program (exec) is not
- * held at the end.
+ * What is held is the ledger's to say; what a process held when it ran another program (exec) is
+ * not held at the end.
  */
 
 #include <stdbool.h>
@@ -98,9 +98,9 @@ struct summary_blocked {
 	/* Condition: the last signal before the wait found no thread waiting; NULL: not so. */
 	const struct atlas_backtrace *vain_backtrace;
 	uint32_t vain_thread;
-	uint64_t vain_ns;      /* by which it came before the wait */
-	bool is_lost_wakeup;   /* so it seems: this wait kept the program from its end */
-	bool is_deadlock;      /* the holder, or that thread, waits in the end for this thread */
+	uint64_t vain_ns;    /* by which it came before the wait */
+	bool is_lost_wakeup; /* so it seems: this wait kept the program from its end */
+	bool is_deadlock;    /* the holder, or that thread, waits in the end for this thread */
 };
 
 enum summary_end {
@@ -197,7 +197,7 @@ struct summary {
 	uint64_t start_ns, end_ns; /* of the run */
 	uint32_t pids;		   /* distinct processes */
 	uint64_t inherited;
-	uint64_t deadlocked; /* threads */
+	uint64_t deadlocked;   /* threads */
 	uint64_t lost_wakeups; /* of blocked */
 	struct {
 		uint64_t checked, different, cut, unjudged;

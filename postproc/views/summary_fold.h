@@ -36,10 +36,10 @@ enum fold_life { FOLD_HEARD = 1, FOLD_ENDED };
 struct summary_fold {
 	struct summary_process process;
 	bool is_begun;
-	char *path; /* of the trace */
+	char *path;	    /* of the trace */
 	struct sites sites; /* of waits */
 	struct waits waits;
-	struct map threads; /* see enum fold_of */
+	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* that were heard of */
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];

@@ -81,7 +81,8 @@ static bool is_one_of(const char *words, const char *module)
 	return false;
 }
 
-/* By its own name or, within a library, by the one that programs call: setlocale, __GI_setlocale. */
+/* By its own name or, within a library, by the one that programs call: setlocale, __GI_setlocale.
+ */
 static bool matches_function(const char *pattern, const char *function)
 {
 	char name[FUNCTION_MAX];

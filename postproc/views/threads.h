@@ -53,7 +53,7 @@ struct threads {
 		size_t count, capacity;
 	} list;
 	struct map by_number, by_handle; /* index of the last user + 1 */
-	uint32_t last;				/* of the last event, or THREAD_NONE */
+	uint32_t last;			 /* of the last event, or THREAD_NONE */
 };
 
 void threads_init(struct threads *threads);

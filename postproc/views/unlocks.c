@@ -33,11 +33,9 @@ static struct unlock *find(struct unlocks *unlocks, const struct unlock *wanted)
 	return NULL;
 }
 
-static int tell(struct unlocks *unlocks, const struct event *event,
-		const struct ledger_item *held)
+static int tell(struct unlocks *unlocks, const struct event *event, const struct ledger_item *held)
 {
-	const struct site *site =
-		held ? sites_at(ledger_sites(unlocks->ledger), held->site) : NULL;
+	const struct site *site = held ? sites_at(ledger_sites(unlocks->ledger), held->site) : NULL;
 	struct unlock wanted = {
 		.object = event->object,
 		.time_ns = event->time_ns,

@@ -14,10 +14,10 @@
 struct held {
 	uint64_t count, bytes;
 	uint32_t processes;
-	uint32_t last;	   /* number of the process that was merged last, from 1 */
-	uint64_t amount;   /* bytes, or else objects of that one */
-	uint32_t process;  /* the one that holds most of it */
-	uint64_t most;	   /* of that one */
+	uint32_t last;	  /* number of the process that was merged last, from 1 */
+	uint64_t amount;  /* bytes, or else objects of that one */
+	uint32_t process; /* the one that holds most of it */
+	uint64_t most;	  /* of that one */
 	const char *example;
 	bool has_more_examples;
 };
@@ -69,7 +69,8 @@ void verdict_begin(struct summary *summary)
 static void count_part(struct summary *summary, const struct ledger_held *object)
 {
 	struct summary_class *class = &summary->classes[object->class];
-	const struct hook *hook = sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
+	const struct hook *hook =
+		sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
 
 	class->held_parts++;
 	class->parts_of |= hook ? 1u << hook->resource : 0;
@@ -85,9 +86,8 @@ static bool has_example(const struct summary_class *class)
 static int add_held(struct summary *summary, const struct ledger_held *object)
 {
 	struct held *held = tally_entry(summary->held, object->site);
-	const char *path = has_example(&summary->classes[object->class])
-				   ? ledger_path(object->item)
-				   : NULL;
+	const char *path =
+		has_example(&summary->classes[object->class]) ? ledger_path(object->item) : NULL;
 
 	if (!held)
 		return -ENOMEM;
@@ -203,8 +203,7 @@ static int close_waits(struct summary *summary, uint32_t index)
 		return 0;
 	hot.object = object->object;
 	hot.ns = waits_ns(&object->times, 1000);
-	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter,
-			object->other);
+	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
 }
 
 static int close_signals(struct summary *summary)
@@ -217,7 +216,8 @@ static int close_signals(struct summary *summary)
 	if (wakes_finish(&summary->signals, summary->fold->process.end_ns))
 		return -ENOMEM;
 	for (size_t i = 1; i < signals->stats.count; i++)
-		summary->classes[conditions - summary->classes].vain += signals->stats.items[i].vain;
+		summary->classes[conditions - summary->classes].vain +=
+			signals->stats.items[i].vain;
 	return 0;
 }
 
@@ -308,10 +308,9 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 static int find_vain(struct summary *summary, const struct fold_open *open,
 		     struct summary_blocked *blocked)
 {
-	const struct wakes_token *vain =
-		open->resource == RESOURCE_CONDITION
-			? wakes_vain(&summary->signals, open->object)
-			: NULL;
+	const struct wakes_token *vain = open->resource == RESOURCE_CONDITION
+						 ? wakes_vain(&summary->signals, open->object)
+						 : NULL;
 
 	if (!vain || vain->time_ns > open->enter_ns)
 		return 0;
@@ -345,8 +344,8 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 	};
 	if (open->resource == RESOURCE_THREAD)
 		blocked->joined = blocker_of(summary, open);
-	blocked->has_ended_holder =
-		holder && map_get(&summary->fold->threads, OF_THREAD, blocked->holder) == FOLD_ENDED;
+	blocked->has_ended_holder = holder && map_get(&summary->fold->threads, OF_THREAD,
+						      blocked->holder) == FOLD_ENDED;
 	summary->deadlocked += blocked->is_deadlock;
 	if (!blocked->backtrace || find_vain(summary, open, blocked))
 		return -ENOMEM;
@@ -566,8 +565,7 @@ static int make_sites(struct summary *summary)
 	for (uint32_t i = 0; i < summary->tallies.places.count; i++) {
 		const struct tally_place *place = &summary->tallies.places.items[i];
 		const struct held *held = tally_of_place(summary->held, i);
-		struct summary_site *site =
-			held && held->count ? ARRAY_ADD(&summary->sites) : NULL;
+		struct summary_site *site = held && held->count ? ARRAY_ADD(&summary->sites) : NULL;
 
 		if (!held || !held->count)
 			continue;

@@ -45,8 +45,8 @@ static void cut(struct line *line, size_t length)
 }
 
 /* Where there is no room for both, the program's own function says more than what it called. */
-static bool hides_program(const struct overview *overview, struct line *line, size_t indent, size_t height,
-			  const struct naming_line *frames, const char *behind)
+static bool hides_program(const struct overview *overview, struct line *line, size_t indent,
+			  size_t height, const struct naming_line *frames, const char *behind)
 {
 	size_t before = line->length;
 	bool is_hidden;
@@ -251,8 +251,7 @@ static void print_damage(struct overview *overview)
 	if (!damaged)
 		return;
 	line_begin(&line);
-	line_add(&line,
-		 "DAMAGED  a part of %s could not be read, and is in no number here",
+	line_add(&line, "DAMAGED  a part of %s could not be read, and is in no number here",
 		 summary->processes.count > 1 ? "the traces" : "the trace");
 	screen_wrap(&overview->screen, &line, 9, 2);
 }
@@ -446,7 +445,8 @@ static size_t common_directory(const struct summary *summary)
 		const char *path = summary->processes.items[i].path;
 
 		slash = strrchr(path, '/');
-		if (!slash || (size_t)(slash - path) + 1 != length || strncmp(path, first, length) != 0)
+		if (!slash || (size_t)(slash - path) + 1 != length ||
+		    strncmp(path, first, length) != 0)
 			return 0;
 	}
 	return length;

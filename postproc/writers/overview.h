@@ -23,8 +23,8 @@ struct overview_style {
 struct overview_style overview_style_of(const struct out *out, bool is_newest);
 
 /*
- * Looks up the names of what is shown, and prints. files: as for naming_create(). options: what leaks leaves out; NULL: what
- * is built in. Returns 0 or a negative errno, as suppress_fill().
+ * Looks up the names of what is shown, and prints. files: as for naming_create(). options: what
+ * leaks leaves out; NULL: what is built in. Returns 0 or a negative errno, as suppress_fill().
  */
 int overview_print(const struct summary *summary, const struct naming_files *files,
 		   const struct report_options *options, const struct overview_style *style,

@@ -26,7 +26,7 @@ struct overview {
 	const struct summary *summary;
 	struct naming *naming;
 	struct screen screen;
-	unsigned tight;		  /* 0: everything; each step halves the lists */
+	unsigned tight; /* 0: everything; each step halves the lists */
 	bool has_colour;
 	bool is_newest;		  /* the traces are those that a command without a file reads */
 	struct suppress suppress; /* what the report leaks leaves out */

@@ -39,7 +39,7 @@ static const struct summary_class *vain_signals(const struct summary *summary)
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_CONDITION);
 
 	return class && class->vain >= SIGNALS_MIN && class->vain >= class->notified / 2 ? class
-											  : NULL;
+											 : NULL;
 }
 
 static const struct summary_class *short_lived(const struct summary *summary)
@@ -70,7 +70,8 @@ static void say_peak(struct line *line, const struct summary_class *class)
 
 static void say_signals(struct line *line, const struct summary_class *class)
 {
-	line_add(line, "%s of %s signals had no waiter", COUNT(class->vain), COUNT(class->notified));
+	line_add(line, "%s of %s signals had no waiter", COUNT(class->vain),
+		 COUNT(class->notified));
 }
 
 static void say_short(struct line *line, const struct summary_class *class)
@@ -85,7 +86,8 @@ static void say_short(struct line *line, const struct summary_class *class)
 static void print_place(struct overview *overview, struct line *line,
 			const struct atlas_backtrace *backtrace)
 {
-	size_t indent = line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
+	size_t indent =
+		line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
 
 	overview_frames(overview, line, indent, 2, backtrace, "");
 	screen_wrap(&overview->screen, line, indent, 2);

@@ -116,8 +116,9 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	line_begin(&line);
 	line_to(&line, 6);
 	if (blocked->joined) {
-		line_add(&line, blocked->joined == blocked->thread ? "which is itself"
-								    : "which is thread %" PRIu32,
+		line_add(&line,
+			 blocked->joined == blocked->thread ? "which is itself"
+							    : "which is thread %" PRIu32,
 			 blocked->joined);
 		screen_wrap(&overview->screen, &line, 8, 2);
 	}
@@ -140,7 +141,8 @@ static void print_vain(struct overview *overview, const struct summary_blocked *
 		return;
 	line_begin(&line);
 	line_to(&line, 6);
-	line_add(&line, "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
+	line_add(&line,
+		 "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
 		 DURATION(blocked->vain_ns), blocked->vain_thread);
 	overview_frames(overview, &line, 8, 3, blocked->vain_backtrace, "");
 	screen_wrap(&overview->screen, &line, 8, 4);

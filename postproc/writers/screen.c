@@ -166,9 +166,9 @@ void screen_move(struct screen *to, struct screen *from)
 	screen_free(from);
 }
 
-#define BOLD "\033[1m"
-#define RED  "\033[1;31m"
-#define DIM  "\033[2m"
+#define BOLD  "\033[1m"
+#define RED   "\033[1;31m"
+#define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
 #define LEAKS "still held at exit"
@@ -179,7 +179,7 @@ static const char *colour_of(const struct screen *screen, enum screen_colours co
 	static const struct {
 		const char *word, *colour;
 	} words[] = {
-		{ "DEADLOCK", RED },   { "LOST", RED },	   { "DAMAGED", RED },
+		{ "DEADLOCK", RED },   { "LOST", RED },	    { "DAMAGED", RED },
 		{ "INCOMPLETE", RED }, { "UNTRACED", RED }, { LEAKS, RED },
 		{ "unusual", BOLD },   { "waits", BOLD },   { "waiting when", BOLD },
 		{ "next:", BOLD },     { "trace:", DIM },
@@ -187,7 +187,8 @@ static const char *colour_of(const struct screen *screen, enum screen_colours co
 
 	if (colours == SCREEN_PLAIN)
 		return NULL;
-	if (colours != SCREEN_COLOURS_OF_LEAKS && !strncmp(screen->lines[index], LEAKS, strlen(LEAKS)))
+	if (colours != SCREEN_COLOURS_OF_LEAKS &&
+	    !strncmp(screen->lines[index], LEAKS, strlen(LEAKS)))
 		return BOLD;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (!strncmp(screen->lines[index], words[i].word, strlen(words[i].word)))

@@ -6,7 +6,7 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		  const struct sheets_style *style, struct out *out)
 {
 	static void (*const printers[])(const struct sheets_job *) = {
-#define FORMAT(kind, name, ...)	   FORMAT_PRINTER_##kind(name)
+#define FORMAT(kind, name, ...) FORMAT_PRINTER_##kind(name)
 #define FORMAT_PRINTER_STREAM(name)
 #define FORMAT_PRINTER_DIALECT(name)
 #define FORMAT_PRINTER_SCREEN(name)

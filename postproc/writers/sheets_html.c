@@ -359,13 +359,13 @@ static void print_sheet(struct page *page, const struct sheet *sheet)
 
 static void print_frames(struct page *page)
 {
-#define FRAME_COLUMN(key, value)                               \
-	json_key(&page->json, key);                            \
-	json_begin(&page->json, '[');                          \
-	for (size_t i = 0; i < page->frames.count; i++) {      \
+#define FRAME_COLUMN(key, value)                                   \
+	json_key(&page->json, key);                                \
+	json_begin(&page->json, '[');                              \
+	for (size_t i = 0; i < page->frames.count; i++) {          \
 		const struct frame *frame = page->frames.items[i]; \
-		value;                                         \
-	}                                                      \
+		value;                                             \
+	}                                                          \
 	json_end(&page->json)
 
 	json_key(&page->json, "frames");
@@ -419,9 +419,10 @@ static void print_about(struct page *page)
 	human_time(&length, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	human_count(&events, run->events);
 	human_count(&processes, run->processes.count);
-	snprintf(about, sizeof(about), "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s",
-		 processes.text, run->processes.count == 1 ? "" : "es", length.text, events.text,
-		 run->lost, PACKAGE_VERSION);
+	snprintf(about, sizeof(about),
+		 "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s", processes.text,
+		 run->processes.count == 1 ? "" : "es", length.text, events.text, run->lost,
+		 PACKAGE_VERSION);
 	print_key(page, "title", title_of(run));
 	print_key(page, "about", about);
 }
@@ -483,8 +484,8 @@ static int pack(int fd, struct out *out)
 	int state = Z_OK;
 
 	if (!plain || !packed ||
-	    deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
+	    deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+		    Z_OK)
 		return -ENOMEM;
 	stream.next_out = packed;
 	stream.avail_out = PACK_SIZE;

@@ -338,8 +338,9 @@ static void print_damage(const struct sheets_job *job)
 	if (!gaps.damaged || !job->count)
 		return;
 	line_begin(&text);
-	line_add(&text, "a part of %s could not be read, and is in no number here: what was "
-			"gained or given back there is not known",
+	line_add(&text,
+		 "a part of %s could not be read, and is in no number here: what was "
+		 "gained or given back there is not known",
 		 gaps.traces > 1 ? "the traces" : "the trace");
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "DAMAGED:");

@@ -96,7 +96,9 @@ static void begin(struct run *run, const struct board *board, uint8_t options)
 {
 	static uint8_t buffer[4 * ENCODE_MOST];
 	static uint8_t *output;
-	struct encode_process process = { .pid = 1, .name = "fuzz", .parent_stream = WIRE_NO_STREAM };
+	struct encode_process process = { .pid = 1,
+					  .name = "fuzz",
+					  .parent_stream = WIRE_NO_STREAM };
 
 	if (!output)
 		output = malloc(OUTPUT_MAX);
@@ -187,7 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 /* A field of one record, or whatever libFuzzer likes. */
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned seed)
 {
-	static const uint64_t nasty[] = { 0, 1, 8, 0x7f, 0x80, 0xff, 0xffff, 0x10000, 0xfffffff8, UINT64_MAX };
+	static const uint64_t nasty[] = { 0,	1,	8,	 0x7f,	     0x80,
+					  0xff, 0xffff, 0x10000, 0xfffffff8, UINT64_MAX };
 	size_t at = HEAD, width = (size_t)1 << seed % 4;
 	uint64_t value = nasty[seed / 4 % 10];
 	uint32_t length;

@@ -109,7 +109,8 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 	struct trace_options how = { .memory_max = FUZZ_MEMORY_MAX,
 				     .no_wait = true,
 				     .wants_repeats = (writer->flags & FORMAT_REPEATS) };
-	struct output output = { .directory = (writer->flags & FORMAT_DIRECTORY) ? fuzz_directory() : NULL };
+	struct output output = { .directory = (writer->flags & FORMAT_DIRECTORY) ? fuzz_directory()
+										 : NULL };
 	bool has_found = false;
 	struct pass_options pass = {
 		.writer = writer, .force = true, .output = &output, .has_found = &has_found

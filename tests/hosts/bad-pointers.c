@@ -28,8 +28,8 @@
 
 extern char **environ;
 
-static char *bad;  /* nobody's memory */
-static char *edge; /* 15 letters and no end before nobody's memory */
+static char *bad;	    /* nobody's memory */
+static char *edge;	    /* 15 letters and no end before nobody's memory */
 static char *volatile none; /* NULL, which the compiler does not know */
 
 static void tell(const char *what, long result)
@@ -37,7 +37,10 @@ static void tell(const char *what, long result)
 	int error = errno;
 
 	/* pids and descriptors differ */
-	printf("%s: %ld %s\n", what, result < 0 ? result : result ? 1 : 0,
+	printf("%s: %ld %s\n", what,
+	       result < 0 ? result
+	       : result	  ? 1
+			  : 0,
 	       result ? strerrorname_np(error) : "");
 	fflush(stdout);
 	_exit(0);
@@ -53,14 +56,14 @@ static void wait_for(pid_t child, const char *what)
 	fflush(stdout);
 }
 
-#define TRY(...)                                          \
-	do {                                              \
-		pid_t child = fork();                     \
-                                                          \
-		errno = 0;                                \
-		if (!child)                               \
+#define TRY(...)                                                 \
+	do {                                                     \
+		pid_t child = fork();                            \
+                                                                 \
+		errno = 0;                                       \
+		if (!child)                                      \
 			tell(#__VA_ARGS__, (long)(__VA_ARGS__)); \
-		wait_for(child, #__VA_ARGS__);            \
+		wait_for(child, #__VA_ARGS__);                   \
 	} while (0)
 
 static void names(void)
@@ -114,8 +117,9 @@ static void programs(void)
 	TRY(posix_spawn(&pid, bad, NULL, NULL, argv, environ));
 }
 
-#define TEN(...)      __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, \
-		      __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
+#define TEN(...)                                                                                   \
+	__VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, \
+		__VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 #define THOUSAND(...) TEN(TEN(TEN(__VA_ARGS__)))
 
 /* Lists are as long as they like; they print what they got. */

@@ -137,7 +137,7 @@ static void short_lived(void)
 	}
 }
 
-#define FOUR(x)	   x x x x
+#define FOUR(x)	     x x x x
 #define SIXTYFOUR(x) FOUR(FOUR(FOUR(x)))
 
 static void *volatile kept;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gives-up-rights COMMAND: becomes nobody, as a server does, and then has a shell run the command by
- * system() and by popen(). Ends with 0 if both did.
+ * gives-up-rights COMMAND: becomes nobody, as a server does, and then has a shell run the command
+ * by system() and by popen(). Ends with 0 if both did.
  */
 #include <grp.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reaches COUNT: a child gives up its rights and writes over all memory that it shares with anybody,
- * again and again, while its parent allocates COUNT blocks. Tells on the last line whether it found
- * memory of the run's board that it could write to, or open to be written.
+ * reaches COUNT: a child gives up its rights and writes over all memory that it shares with
+ * anybody, again and again, while its parent allocates COUNT blocks. Tells on the last line whether
+ * it found memory of the run's board that it could write to, or open to be written.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -34,8 +34,7 @@ static int find_shared(struct range *ranges)
 		    !strstr(line, "memfd:holdtrace"))
 			continue;
 		ranges[count++] = (struct range){ (char *)(uintptr_t)from, (char *)(uintptr_t)to,
-						  strstr(line, "arena") == NULL,
-						  rights[1] == 'w' };
+						  strstr(line, "arena") == NULL, rights[1] == 'w' };
 	}
 	if (maps)
 		fclose(maps);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sandboxed HOW COUNT: allows itself few system calls, then allocates COUNT blocks: strict, only
- * read, write and exit; errno, a filter that refuses the rest; kill, one that kills for it; call, the
- * same put on by the system call itself; family, one that allows children and threads, and two of each
- * do it, too. Tells
- * how it went by its exit status, since a write is all that it may still do.
+ * read, write and exit; errno, a filter that refuses the rest; kill, one that kills for it; call,
+ * the same put on by the system call itself; family, one that allows children and threads, and two
+ * of each do it, too. Tells how it went by its exit status, since a write is all that it may still
+ * do.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -6,8 +6,9 @@
  *
  * MODE says where: one (a single store, anywhere), ring, record (headers and fields of records),
  * slot, head, tail, owner (whose the slot is, and its state), header (of the chunk), spare (places
- * for forked processes), all (thousands of stores, anywhere). It allocates in two threads meanwhile.
- * The rest of what it shares it cannot write. Ends with 0, or with 3 if it found no such memory.
+ * for forked processes), all (thousands of stores, anywhere). It allocates in two threads
+ * meanwhile. The rest of what it shares it cannot write. Ends with 0, or with 3 if it found no such
+ * memory.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -71,9 +72,10 @@ static bool is_ours(const char *at, size_t bytes)
 /* A value that wild stores have. */
 static uint64_t value(uint64_t old)
 {
-	static const uint64_t nasty[] = { 0,	      1,	  7,	      8,
-					  0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff8,
-					  UINT64_MAX, 1ull << 63, 0x4141414141414141ull };
+	static const uint64_t nasty[] = {
+		0,	    1,		7,	    8,		0x7fffffff,	      0x80000000,
+		0xffffffff, 0xfffffff8, UINT64_MAX, 1ull << 63, 0x4141414141414141ull
+	};
 
 	switch (draw() % 5) {
 	case 0:
@@ -210,9 +212,9 @@ static const struct mode {
 	void (*store)(void);
 	int stores;
 } modes[] = {
-	{ "one", anywhere, 1 }, { "ring", ring, 400 },	{ "record", record, 100 },
-	{ "slot", slot, 40 },	{ "head", head, 40 },	{ "tail", tail, 40 },
-	{ "owner", owner, 40 }, { "header", header, 40 }, { "spare", spare, 100 },
+	{ "one", anywhere, 1 },	   { "ring", ring, 400 },    { "record", record, 100 },
+	{ "slot", slot, 40 },	   { "head", head, 40 },     { "tail", tail, 40 },
+	{ "owner", owner, 40 },	   { "header", header, 40 }, { "spare", spare, 100 },
 	{ "all", anything, 4000 },
 };
 

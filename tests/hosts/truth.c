@@ -59,7 +59,7 @@ static struct counts {
 		unsigned int calls;
 	} of[NAMES_MAX];
 	unsigned int names;
-} *counts;
+} * counts;
 
 static void add(const char *name, unsigned int calls)
 {
@@ -210,12 +210,12 @@ static void temporary_files(void)
 }
 
 /* Those that not everybody may use: what they return is closed if it is a descriptor. */
-#define MAY_FAIL(name, ...)                        \
-	do {                                       \
-		int fd = DO(name, ##__VA_ARGS__);  \
-                                                   \
-		if (fd >= 0)                       \
-			DO(close, fd);             \
+#define MAY_FAIL(name, ...)                       \
+	do {                                      \
+		int fd = DO(name, ##__VA_ARGS__); \
+                                                  \
+		if (fd >= 0)                      \
+			DO(close, fd);            \
 	} while (0)
 
 static void rare_descriptors(void)
@@ -692,9 +692,9 @@ static void be_child(const char *how)
 	char path[] = "/bin/true", name[] = "true";
 	char *argv[] = { name, NULL };
 
-#define HOW(name, ...)                  \
-	if (strcmp(how, #name) == 0)    \
-		DO(name, ##__VA_ARGS__)
+#define HOW(name, ...)               \
+	if (strcmp(how, #name) == 0) \
+	DO(name, ##__VA_ARGS__)
 	HOW(execve, path, argv, environ);
 	HOW(execv, path, argv);
 	HOW(execvp, name, argv);
@@ -745,8 +745,8 @@ static void processes(void)
 {
 	static char stack[1 << 16] __attribute__((aligned(16)));
 
-	static const char *const ways[] = { "execve", "execv",	  "execvp",  "execvpe", "execl",
-					    "execlp", "execle",	  "execveat", "fexecve", "_exit",
+	static const char *const ways[] = { "execve", "execv",	    "execvp",	"execvpe", "execl",
+					    "execlp", "execle",	    "execveat", "fexecve", "_exit",
 					    "_Exit",  "quick_exit", "abort" };
 	char name[] = "true", *argv[] = { name, NULL };
 	pid_t child;

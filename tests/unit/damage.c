@@ -141,45 +141,45 @@ static uint64_t lost_of(struct scene *scene, const struct producer *producer, en
 
 /* ---- damage to a record, and to what says where records are ---- */
 
-#define CALLS(X)                                                                                 \
-	X(no_length, record->record.length = 0)                                                  \
-	X(short_length, record->record.length = 24)                                              \
-	X(odd_length, record->record.length += 4)                                                \
-	X(length_of_4_gib, record->record.length = 0xfffffff8u)                                  \
-	X(length_beyond_head, record->record.length += 64)                                       \
-	X(unknown_state, record->record.state = 77)                                              \
-	X(unknown_kind, record->record.kind = 200)                                               \
-	X(a_heap_that_is_short, record->record.kind = RECORD_HEAP; record->record.length = 16)   \
-	X(a_module_with_a_long_path, record->record.kind = RECORD_MODULE;                        \
-	  ((struct record_module *)record)->path_size = 0xffff)                                  \
-	X(a_module_with_a_long_id, record->record.kind = RECORD_MODULE;                          \
-	  ((struct record_module *)record)->path_size = 1;                                       \
-	  ((struct record_module *)record)->build_id_size = 65)                                  \
-	X(a_note_with_a_long_text, record->record.kind = RECORD_NOTE;                            \
-	  ((struct record_note *)record)->text = 0xffffffe0u)                                    \
-	X(a_note_without_text, record->record.kind = RECORD_NOTE;                                \
-	  ((struct record_note *)record)->text = 0)                                              \
-	X(a_context_with_a_long_name, record->record.kind = RECORD_CONTEXT;                      \
-	  ((struct record_name *)record)->name_size = 0xffff)                                    \
-	X(a_class_with_a_long_description, record->record.kind = RECORD_CLASS;                   \
-	  ((struct record_name *)record)->name_size = 1;                                         \
-	  ((struct record_name *)record)->description_size = 0xffff)                             \
-	X(an_unknown_hook, record->record.more = 0xffff)                                         \
-	X(an_unknown_operation, record->operation = OPERATION_COUNT)                             \
-	X(an_unknown_moment, record->moment = MOMENT_HALF + 1)                                   \
-	X(an_unknown_class, record->resource = RESOURCES_MAX + 1)                                \
-	X(more_numbers, record->numbers = 255)                                                   \
-	X(more_text, record->text = 0xffff)                                                      \
-	X(more_frames, record->fresh = 0xffff)                                                   \
-	X(fewer_frames, record->fresh = 0)                                                       \
-	X(more_kept_than_there_are, record->kept = 5)                                            \
-	X(most_kept, record->kept = 0xffff)                                                      \
-	X(a_cut_beyond_all_frames, record->cut = 0xffff)                                         \
-	X(head_far_away, producer->slot->head += 1ull << 40)                                     \
-	X(head_of_ones, producer->slot->head = UINT64_MAX)                                       \
-	X(head_that_is_odd, producer->slot->head += 3)                                           \
-	X(head_before_the_tail, producer->slot->head = PRODUCER_LEVEL)                           \
-	X(a_ring_that_shrinks, producer->slot->head &= ~RING_LEVEL)                              \
+#define CALLS(X)                                                                               \
+	X(no_length, record->record.length = 0)                                                \
+	X(short_length, record->record.length = 24)                                            \
+	X(odd_length, record->record.length += 4)                                              \
+	X(length_of_4_gib, record->record.length = 0xfffffff8u)                                \
+	X(length_beyond_head, record->record.length += 64)                                     \
+	X(unknown_state, record->record.state = 77)                                            \
+	X(unknown_kind, record->record.kind = 200)                                             \
+	X(a_heap_that_is_short, record->record.kind = RECORD_HEAP; record->record.length = 16) \
+	X(a_module_with_a_long_path, record->record.kind = RECORD_MODULE;                      \
+	  ((struct record_module *)record)->path_size = 0xffff)                                \
+	X(a_module_with_a_long_id, record->record.kind = RECORD_MODULE;                        \
+	  ((struct record_module *)record)->path_size = 1;                                     \
+	  ((struct record_module *)record)->build_id_size = 65)                                \
+	X(a_note_with_a_long_text, record->record.kind = RECORD_NOTE;                          \
+	  ((struct record_note *)record)->text = 0xffffffe0u)                                  \
+	X(a_note_without_text, record->record.kind = RECORD_NOTE;                              \
+	  ((struct record_note *)record)->text = 0)                                            \
+	X(a_context_with_a_long_name, record->record.kind = RECORD_CONTEXT;                    \
+	  ((struct record_name *)record)->name_size = 0xffff)                                  \
+	X(a_class_with_a_long_description, record->record.kind = RECORD_CLASS;                 \
+	  ((struct record_name *)record)->name_size = 1;                                       \
+	  ((struct record_name *)record)->description_size = 0xffff)                           \
+	X(an_unknown_hook, record->record.more = 0xffff)                                       \
+	X(an_unknown_operation, record->operation = OPERATION_COUNT)                           \
+	X(an_unknown_moment, record->moment = MOMENT_HALF + 1)                                 \
+	X(an_unknown_class, record->resource = RESOURCES_MAX + 1)                              \
+	X(more_numbers, record->numbers = 255)                                                 \
+	X(more_text, record->text = 0xffff)                                                    \
+	X(more_frames, record->fresh = 0xffff)                                                 \
+	X(fewer_frames, record->fresh = 0)                                                     \
+	X(more_kept_than_there_are, record->kept = 5)                                          \
+	X(most_kept, record->kept = 0xffff)                                                    \
+	X(a_cut_beyond_all_frames, record->cut = 0xffff)                                       \
+	X(head_far_away, producer->slot->head += 1ull << 40)                                   \
+	X(head_of_ones, producer->slot->head = UINT64_MAX)                                     \
+	X(head_that_is_odd, producer->slot->head += 3)                                         \
+	X(head_before_the_tail, producer->slot->head = PRODUCER_LEVEL)                         \
+	X(a_ring_that_shrinks, producer->slot->head &= ~RING_LEVEL)                            \
 	X(a_ring_that_is_larger_than_its_place, producer->slot->head |= RING_LEVEL)
 
 struct damage {
@@ -187,12 +187,12 @@ struct damage {
 	void (*spoil)(struct producer *producer, struct record_call *record);
 };
 
-#define DEFINE(name, ...)                                                        \
-	static void name(struct producer *producer, struct record_call *record)  \
-	{                                                                        \
-		(void)producer;                                                  \
-		(void)record;                                                    \
-		__VA_ARGS__;                                                     \
+#define DEFINE(name, ...)                                                       \
+	static void name(struct producer *producer, struct record_call *record) \
+	{                                                                       \
+		(void)producer;                                                 \
+		(void)record;                                                   \
+		__VA_ARGS__;                                                    \
 	}
 #define ROW(name, ...) { #name, name },
 
@@ -229,7 +229,8 @@ static void test_damage(const struct damage *damage)
 	merge_end(scene.process);
 	merge_round(scene.merge);
 	lost = lost_of(&scene, &scene.bad, LOSS_DAMAGED);
-	snprintf(sentence, sizeof(sentence), "%s: one thread is not believed, the other is", damage->name);
+	snprintf(sentence, sizeof(sentence), "%s: one thread is not believed, the other is",
+		 damage->name);
 	for (char *at = sentence; *at != ':'; at++)
 		*at = *at == '_' ? ' ' : *at;
 	if (!ok(scene.seen.events == 9 && lost >= 3 && lost <= 4 &&
@@ -256,7 +257,7 @@ static void test_copied(void)
 	merge_round(scene.merge);
 	ok(scene.seen.events == 8 && scene.seen.calls[7] == 8 &&
 		   scene.seen.sum == 8 * (stack[0] + stack[1] + stack[2] + stack[3]) -
-					   7 * (stack[2] + stack[3]) + 7 * (stack[2] + stack[3]),
+					     7 * (stack[2] + stack[3]) + 7 * (stack[2] + stack[3]),
 	   "a ring that is overwritten while its events are handed out changes none of them");
 	scene_end(&scene);
 }
@@ -400,15 +401,15 @@ static void test_hello(void)
 
 static void say_at(struct producer *producer, uint64_t time, bool gains, uint64_t object)
 {
-	producer_say(producer, &(struct producer_call){
-				       .hook = gains ? HOOK_malloc : HOOK_free,
-				       .operation = gains ? OPERATION_ALLOC : OPERATION_FREE,
-				       .resource = RESOURCE_MEMORY,
-				       .moment = gains ? MOMENT_LEAVE : MOMENT_ENTER,
-				       .enter = time,
-				       .leave = time,
-				       .object = object,
-				       .flags = CALL_NO_BACKTRACE });
+	producer_say(producer,
+		     &(struct producer_call){ .hook = gains ? HOOK_malloc : HOOK_free,
+					      .operation = gains ? OPERATION_ALLOC : OPERATION_FREE,
+					      .resource = RESOURCE_MEMORY,
+					      .moment = gains ? MOMENT_LEAVE : MOMENT_ENTER,
+					      .enter = time,
+					      .leave = time,
+					      .object = object,
+					      .flags = CALL_NO_BACKTRACE });
 }
 
 static void finish(struct scene *scene)
