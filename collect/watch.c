@@ -87,23 +87,6 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start)
-{
-	memset(watch, 0, sizeof(*watch));
-	watch->pid = start->pid;
-	watch->our_pid = start->our_pid ? start->our_pid : start->pid;
-	watch->foreign = watch->our_pid != start->pid;
-	watch->pidfd = start->pidfd;
-	if (watch->pidfd >= 0)
-		return;
-	if (!start->our_pid && start->foreign && has_board(start->pid, shared) != MAPPED_YES) {
-		watch->foreign = true;
-		watch->our_pid = find_foreign(start->pid, shared);
-	}
-	if (watch->our_pid)
-		watch->pidfd = watch_open(watch->our_pid);
-}
-
 /* State and exit code from /proc/PID/stat. False if there is no such process. */
 static bool read_stat(int32_t pid, char *state, int *code)
 {
@@ -125,6 +108,48 @@ static bool read_stat(int32_t pid, char *state, int *code)
 	at = strrchr(text, ' ');
 	*code = at ? (int)strtol(at + 1, NULL, 10) : 0;
 	return true;
+}
+
+/* A zombie has no mappings any more, and its parent has still to ask how it ended. */
+static bool is_zombie(int32_t pid)
+{
+	char state;
+	int code;
+
+	return read_stat(pid, &state, &code) && (state == 'Z' || state == 'X');
+}
+
+/*
+ * Only the process itself has said its number, which is another one's here if it lives in a pid
+ * namespace of its own (1 is init, and would never end): whoever is ours has the board.
+ */
+static void find_out(struct watch *watch, const struct shared *shared,
+		     const struct watch_start *start)
+{
+	enum mapped mapped = has_board(start->pid, shared);
+	int32_t found = mapped == MAPPED_YES ? 0 : find_foreign(start->pid, shared);
+
+	if (mapped == MAPPED_YES)
+		return;
+	if (!found && !start->foreign && (mapped == MAPPED_UNKNOWN || is_zombie(start->pid)))
+		return;
+	watch->foreign = true;
+	watch->our_pid = found;
+}
+
+void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start)
+{
+	memset(watch, 0, sizeof(*watch));
+	watch->pid = start->pid;
+	watch->our_pid = start->our_pid ? start->our_pid : start->pid;
+	watch->foreign = watch->our_pid != start->pid;
+	watch->pidfd = start->pidfd;
+	if (watch->pidfd >= 0)
+		return;
+	if (!start->our_pid)
+		find_out(watch, shared, start);
+	if (watch->our_pid)
+		watch->pidfd = watch_open(watch->our_pid);
 }
 
 /* linux/pidfd.h of 6.15; exit_code is there once the process has been reaped. */
