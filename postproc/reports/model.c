@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A run by place and time, at a size that does not grow with its events: the sums that a page needs
- * to answer for any window what was held, gained, kept and waited for. What the verdict says is
- * what the screen says.
+ * to answer for any window what was held, gained, kept and waited for.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -332,19 +332,6 @@ function table(id, columns, rows, detail, isSorted) {
 	return make('div', { class: 'wide' }, make('table', {}, make('thead', {}, head), body), button);
 }
 
-/* ---- verdict ---- */
-
-function drawVerdict() {
-	const cards = clear($('verdict')), said = sheet('verdict');
-	for (let i = 0; i < said.rows; i++) {
-		const number = classes.findIndex(each => each.name === text(said.class[i]));
-		cards.append(make('button', { class: 'card ' + text(said.level[i]), type: 'button', onclick: () => choose({
-			tab: text(said.view[i]) || state.tab, class: number < 0 ? state.class : number,
-			cost: text(said.cost[i]) || state.cost, zoom: '', from: 0, to: BINS,
-		}) }, text(said.text[i])));
-	}
-}
-
 /* ---- timeline ---- */
 
 const LARGEST = 8;
@@ -841,7 +828,6 @@ addEventListener('keydown', event => {
 	}
 });
 readState();
-drawVerdict();
 listenTimeline();
 draw();
 
