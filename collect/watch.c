@@ -87,10 +87,12 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* State and exit code from /proc/PID/stat. False if there is no such process. */
-static bool read_stat(int32_t pid, char *state, int *code)
+#define STAT_SIZE 1024
+
+/* /proc/PID/stat from its third field on, in text; NULL if there is no such process. */
+static const char *stat_fields(int32_t pid, char text[STAT_SIZE])
 {
-	char path[64], text[1024];
+	char path[64];
 	cleanup_file FILE *stat = NULL;
 	const char *at;
 	size_t size;
@@ -98,16 +100,40 @@ static bool read_stat(int32_t pid, char *state, int *code)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	stat = fopen(path, "re");
 	if (!stat)
-		return false;
-	size = fread(text, 1, sizeof(text) - 1, stat);
+		return NULL;
+	size = fread(text, 1, STAT_SIZE - 1, stat);
 	text[size] = 0;
 	at = strrchr(text, ')');
-	if (!at || sscanf(at, ") %c", state) != 1)
+	return at && at[1] == ' ' && at[2] ? at + 2 : NULL;
+}
+
+/* State and exit code of a process. False if there is no such process. */
+static bool read_stat(int32_t pid, char *state, int *code)
+{
+	char text[STAT_SIZE];
+	const char *fields = stat_fields(pid, text), *last;
+
+	if (!fields)
 		return false;
+	*state = fields[0];
 	/* exit_code is the last field, the 52nd */
-	at = strrchr(text, ' ');
-	*code = at ? (int)strtol(at + 1, NULL, 10) : 0;
+	last = strrchr(fields, ' ');
+	*code = last ? (int)strtol(last + 1, NULL, 10) : 0;
 	return true;
+}
+
+/* When a process began, in ticks since boot; 0 if there is no such process. */
+static uint64_t read_start(int32_t pid)
+{
+	char text[STAT_SIZE];
+	const char *field = stat_fields(pid, text);
+
+	/* starttime is the 22nd */
+	for (int i = 3; field && i < 22; i++) {
+		field = strchr(field, ' ');
+		field += field != NULL;
+	}
+	return field ? strtoull(field, NULL, 10) : 0;
 }
 
 /* A zombie has no mappings any more, and its parent has still to ask how it ended. */
@@ -119,9 +145,16 @@ static bool is_zombie(int32_t pid)
 	return read_stat(pid, &state, &code) && (state == 'Z' || state == 'X');
 }
 
+/* All processes of a run but the first are younger than its collector. */
+static bool may_be_ours(int32_t pid, const struct shared *shared)
+{
+	return pid == shared->board->starter || read_start(pid) >= read_start(getpid());
+}
+
 /*
  * Only the process itself has said its number, which is another one's here if it lives in a pid
- * namespace of its own (1 is init, and would never end): whoever is ours has the board.
+ * namespace of its own (1 is init, and would never end): whoever is ours has the board. Where we
+ * may not see that, it is at least as young as the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start)
@@ -131,7 +164,8 @@ static void find_out(struct watch *watch, const struct shared *shared,
 
 	if (mapped == MAPPED_YES)
 		return;
-	if (!found && !start->foreign && (mapped == MAPPED_UNKNOWN || is_zombie(start->pid)))
+	if (!found && !start->foreign && may_be_ours(start->pid, shared) &&
+	    (mapped == MAPPED_UNKNOWN || is_zombie(start->pid)))
 		return;
 	watch->foreign = true;
 	watch->our_pid = found;
