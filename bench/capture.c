@@ -4,8 +4,7 @@
  * at 13 and 33 frames, on one stack that stays the same, and on one whose upper frames change each
  * time. Median of 31 rounds, the empty harness taken off.
  *
- *     cc -O2 -Iinclude -Ipreload -o capture bench/capture.c preload/{capture,cfi,dwarf,maps}.c &&
- * ./capture
+ *     cc -O2 -I. -Iinclude -o capture bench/capture.c libshim.a -pthread -ldl && ./capture
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "capture.h"
+#include "preload/walk/capture.h"
 
 #define NOINLINE __attribute__((noinline))
 #define ROUNDS	 31

@@ -127,7 +127,7 @@ row_capture()
 		'capture_again takes over what is as before; unw_backtrace is libunwind'\''s, with its cache. same:' \
 		'one stack; changing: its upper frames are always others; handler: in a signal handler.'
 	# shellcheck disable=SC2086 # $compile has options
-	if ! $compile -I"$src/include" -Iinclude -I"$src/preload" -o "$tmp/capture" "$src/bench/capture.c" \
+	if ! $compile -I"$src" -I"$src/include" -Iinclude -o "$tmp/capture" "$src/bench/capture.c" \
 		libshim.a -pthread -ldl 2>"$tmp/errors"; then
 		leave_out capture 'bench/capture.c does not compile here'
 		return

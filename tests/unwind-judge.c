@@ -19,10 +19,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "maps.h"
-#include "sys.h"
-#include "unwind.h"
+#include "preload/walk/capture.h"
+#include "preload/walk/maps.h"
+#include "preload/ground/sys.h"
+#include "preload/walk/unwind.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 #define ENDS   5

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/swap/swap_apis.h"
 
-/* As preload/real.h: the types of hooks.def. */
+/* As preload/ground/real.h: the types of hooks.def. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

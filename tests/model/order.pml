@@ -4,7 +4,7 @@
  * time, though every thread publishes on its own, stores become visible late, and nobody takes a
  * lock. tests/model/run checks it, and that it fails where a piece of the protocol is missing.
  *
- * Two threads make calls, as preload/call.h and preload/ring.c do: the floor is raised to the last
+ * Two threads make calls, as preload/record/call.h and preload/record/ring.c do: the floor is raised to the last
  * time that was seen, the clock is read, the floor is raised to that, a record is reserved (head),
  * filled, published (its state), and the floor is 0 again. Stores wait in a buffer for each
  * processor. The collector makes rounds as collect/merge.c does: it reads the clock, issues a

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables made by hand and our own; walks that must stop; tables that lie. For preload/cfi.c,
+ * Tables made by hand and our own; walks that must stop; tables that lie. For preload/walk/cfi.c,
  * dwarf_*.c, maps.c, capture_*.c.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "cfi.h"
+#include "preload/walk/cfi.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -19,10 +19,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "dwarf.h"
-#include "maps.h"
-#include "sys.h"
+#include "preload/walk/capture.h"
+#include "preload/walk/dwarf.h"
+#include "preload/walk/maps.h"
+#include "preload/ground/sys.h"
 
 #define NOINLINE __attribute__((noinline))
 

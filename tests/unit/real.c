@@ -6,7 +6,7 @@
  */
 #include <dlfcn.h>
 
-#include "real.h"
+#include "preload/ground/real.h"
 #include "tap.h"
 
 #define SAME(name) check(#name, (void *)real.name, (void *)name)

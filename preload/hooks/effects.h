@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EFFECTS_H
+#define EFFECTS_H
+
+/*
+ * What the columns BEFORE, AFTER and REAL of hooks.def name, and the room that they share.
+ *
+ * An effect gets the call and the event that the row describes (part 0, not yet recorded): it may
+ * record other parts of the call before it, and change the event. The hand_*.c have them.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "preload/record/proof.h"
+#include "stub.h"
+
+/* An address as text: a path, @name, 127.0.0.1:80, [::1]:80. */
+#define ADDRESS_FAMILY_MAX 24
+#define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
+
+/* Room for one call; what a row does not use is not there. */
+struct spare {
+	uint64_t word;
+	int number;
+	siginfo_t info;
+	char family[ADDRESS_FAMILY_MAX], text[ADDRESS_TEXT_MAX];
+};
+
+/* It gained nothing, if the condition holds: who asks for what is there uses it. */
+static inline void only_used(struct call *call, struct call_event *event, bool condition)
+{
+	(void)call;
+	if (condition)
+		event->operation = OPERATION_USE;
+}
+
+/* ---- memory ---- */
+
+void *resize(void *block, size_t size);
+void *resize_array(void *block, size_t count, size_t size);
+void block_moved(struct call *call, struct call_event *event, void *old);
+
+/* ---- mappings ---- */
+
+void mapping_covered(struct call *call, struct call_event *event, bool is_fixed);
+void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length,
+		   int flags);
+void break_asked(struct call *call, struct call_event *event, struct spare *spare);
+void break_moved(struct call *call, struct call_event *event, uint64_t old, int64_t growth);
+
+/* ---- shared memory ---- */
+
+uint64_t shm_hash(const char *name);
+void shm_opened(struct call *call, struct call_event *event, const char *name, int flags);
+void segment_attached(struct call *call, struct call_event *event, int id, struct spare *spare);
+void segment_removed(struct call *call, struct call_event *event, int id);
+
+/* ---- descriptors ---- */
+
+/* Whether open's mode is there: only if the file may be made (open(2)). */
+#define MAKES_FILE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
+
+void fd_closed(struct call *call, struct call_event *event, int fd);
+void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd);
+void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other);
+void fd_made_standard(struct call *call, struct call_event *event, int fd);
+void range_closes(struct call *call, struct call_event *event, unsigned int first,
+		  unsigned int last, int flags);
+
+/* ---- sockets ---- */
+
+void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
+		const socklen_t *length, struct spare *spare);
+void peer_known(struct call *call, struct call_event *event, const struct sockaddr *address,
+		const socklen_t *length, struct spare *spare);
+void address_known(struct call *call, struct call_event *event, const struct sockaddr *address,
+		   socklen_t length, struct spare *spare);
+
+/* ---- streams and directories ---- */
+
+void stream_opened(struct call *call, struct call_event *event, FILE *stream);
+void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare);
+void stream_closed(struct call *call, struct call_event *event, int fd);
+void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint8_t part);
+void directory_opened(struct call *call, struct call_event *event, DIR *directory);
+void directory_asked(struct call *call, struct call_event *event, DIR *directory,
+		     struct spare *spare);
+void directory_closed(struct call *call, struct call_event *event, int fd);
+
+/* ---- threads, conditions, semaphores ---- */
+
+void thread_goes(struct call *call, struct call_event *event, uint64_t thread);
+void thread_joined(struct call *call, struct call_event *event, uint64_t thread);
+void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex);
+void condition_returned(struct call *call, struct call_event *event, void *cond, void *mutex);
+void set_asked(struct call *call, struct call_event *event, key_t key, int flags,
+	       struct spare *spare);
+void set_controlled(struct call *call, struct call_event *event, bool is_removed);
+
+/* ---- processes ---- */
+
+int close_library(void *handle);
+void library_closed(struct call *call, struct call_event *event);
+void child_waited(struct call *call, struct call_event *event, const int *status,
+		  struct spare *spare);
+void child_told(struct call *call, struct call_event *event, const siginfo_t *info, int options,
+		struct spare *spare);
+void exec_begins(struct call *call, struct call_event *event);
+void exec_failed(struct call *call, struct call_event *event);
+
+/* Where wait is to leave the status if the program does not ask for it. */
+static inline int *wait_status(int *status, struct spare *spare)
+{
+	spare->number = 0;
+	return status ? status : &spare->number;
+}
+
+static inline siginfo_t *wait_info(struct spare *spare)
+{
+	spare->info = (siginfo_t){ 0 };
+	return &spare->info;
+}
+
+#endif

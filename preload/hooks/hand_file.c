@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Effects of descriptors. */
+#include "hand_fd.h"
+
+#include "preload/ground/sys.h"
+
+#include <linux/close_range.h>
+
+/*
+ * dup2 and dup3 close what the number stood for, in the same instant. Of equal descriptors nothing
+ * is gained, and the call is a use.
+ */
+void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
+{
+	if (oldfd == newfd) {
+		event->operation = OPERATION_USE;
+		event->size = 0;
+		return;
+	}
+	if (!event->failed)
+		fd_lost(call, MOMENT_ENTER, 1, newfd, 0);
+	event->object = event->result;
+}
+
+/* Both ends; each names the other as its peer, in the first of the values. */
+void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
+{
+	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
+	struct call_event second = *event;
+
+	if (event->failed)
+		return;
+	for (int i = 1; i <= HOOK_ARGUMENTS_MAX && event->arguments[i - 1].kind; i++)
+		arguments[i] = event->arguments[i];
+	arguments[0].number = *one;
+	second.part = 1;
+	second.object = WORD(*other);
+	second.arguments = arguments;
+	call_event(call, &second);
+}
+
+/* login_tty: what 0, 1 and 2 stood for is gone, they are gained, and fd is closed unless it is one.
+ */
+void fd_made_standard(struct call *call, struct call_event *event, int fd)
+{
+	for (int standard = 0; standard <= 2 && !event->failed; standard++) {
+		if (standard == fd)
+			continue;
+		fd_lost(call, MOMENT_ENTER, (uint8_t)(3 * standard + 1), standard, 0);
+		fd_gained(call, (uint8_t)(3 * standard + 3), standard, WORD(fd), NULL);
+	}
+	if (fd <= 2)
+		event->operation = OPERATION_USE;
+	else
+		event->moment = MOMENT_ENTER;
+}
+
+/* The descriptor is gone unless it never was one: Linux gives it back even at EINTR and EIO. */
+void fd_closed(struct call *call, struct call_event *event, int fd)
+{
+	event->failed = event->failed && call->error == EBADF;
+	if (!event->failed)
+		fd_lost_shm(call, MOMENT_ENTER, 1, fd, 0);
+}
+
+/*
+ * Ranges. What is open in them is looked for before it is closed, since afterwards nobody knows.
+ * Few are asked for one by one; of many the kernel has a list, where /proc is there and there is a
+ * descriptor left to read it with.
+ */
+#define RANGE_ASKED	64u
+#define RANGE_ASKED_MAX (64u << 10)
+
+static void range_lost(struct call *call, unsigned int fd, unsigned int *parts)
+{
+	if (*parts < UINT8_MAX)
+		(*parts)++;
+	fd_lost(call, MOMENT_ENTER, (uint8_t)*parts, (int)fd, 0);
+}
+
+static void ask_range(struct call *call, unsigned int first, unsigned int last)
+{
+	unsigned int parts = 0;
+
+	for (unsigned int fd = first; fd <= last && fd <= INT32_MAX; fd++)
+		if (sys_fcntl((int)fd, F_GETFD, 0) >= 0)
+			range_lost(call, fd, &parts);
+}
+
+/* As getdents64(2) gives them. */
+struct entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+static void list_range(struct call *call, int directory, unsigned int first, unsigned int last)
+{
+	char buffer[1024] __attribute__((aligned(8)));
+	unsigned int parts = 0;
+	long size;
+
+	while ((size = sys_call3(__NR_getdents64, directory, (long)buffer, sizeof(buffer))) > 0) {
+		const struct entry *entry;
+
+		for (long at = 0; at < size; at += entry->length) {
+			uint64_t fd;
+
+			entry = (const struct entry *)(buffer + at);
+			plain_parse(entry->name, 10, &fd);
+			if (entry->name[0] != '.' && (int)fd != directory && fd >= first &&
+			    fd <= last)
+				range_lost(call, (unsigned int)fd, &parts);
+		}
+	}
+}
+
+/* Published before the real call, so for one that is known to succeed. */
+static void range_event(struct call *call, unsigned int first, unsigned int last)
+{
+	int directory;
+
+	call->leave = call->enter;
+	call->error = 0;
+	if (call->thread->vfork_return)
+		return;
+	if (last - first < RANGE_ASKED) {
+		ask_range(call, first, last);
+		return;
+	}
+	directory =
+		sys_openat(AT_FDCWD, "/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (directory < 0) {
+		ask_range(call, first,
+			  last - first < RANGE_ASKED_MAX ? last : first + RANGE_ASKED_MAX - 1);
+		return;
+	}
+	list_range(call, directory, first, last);
+	sys_close(directory);
+}
+
+/* An empty range at the far end closes nothing: asked of a kernel or sandbox that refuses it all.
+ */
+static bool closes_range(unsigned int first, unsigned int last, int flags)
+{
+	return first <= last && !(flags & ~(int)CLOSE_RANGE_UNSHARE) &&
+	       !sys_close_range(~0u, ~0u, 0);
+}
+
+void range_closes(struct call *call, struct call_event *event, unsigned int first,
+		  unsigned int last, int flags)
+{
+	(void)event;
+	if (closes_range(first, last, flags))
+		range_event(call, first, last);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* Hooked by hand: how processes begin, and what becomes of their code; effects of the same. */
+#include "hand.h"
+#include "hand_fd.h"
+
+#include "preload/record/facts.h"
+#include "preload/walk/maps.h"
+#include "preload/record/memory.h"
+#include "preload/record/ring.h"
+
+#include <stdarg.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+/* Afterwards rules and modules may be stale, whether or not the call is recorded. */
+int close_library(void *handle)
+{
+	int result;
+
+	facts_tell_bypass_of(handle);
+	result = real.dlclose(handle);
+	maps_check();
+	return result;
+}
+
+/* Destructors ran inside, and called hooked functions. */
+void library_closed(struct call *call, struct call_event *event)
+{
+	(void)call;
+	(void)event;
+	facts_tell_gone();
+}
+
+/*
+ * Children. In fork's child the call belongs to the parent's thread, whose memory it leaves before
+ * anything else; the next hook finds out by the fork mark and gives the child its own.
+ */
+
+static pid_t child_event(struct call *call, pid_t pid)
+{
+	call_event(call, &EVENT_OF(fork, .moment = MOMENT_LEAVE, .failed = pid <= 0,
+				   .object = pid > 0 ? (uint64_t)pid : 0, .size = 1,
+				   .result = WORD(pid)));
+	call_end(call);
+	return pid;
+}
+
+EXPORT pid_t fork(void)
+{
+	pid_t pid;
+
+	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real.fork(), NULL))
+	pid = life_child_of(real.fork(), &call);
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	return child_event(&call, pid);
+}
+
+EXPORT pid_t _Fork(void)
+{
+	pid_t pid;
+
+	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real._Fork(), NULL))
+	pid = life_child_of(real._Fork(), &call);
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	return child_event(&call, pid);
+}
+
+/* The child of forkpty has the other end for a terminal. */
+EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
+		   const struct winsize *window)
+{
+	pid_t pid;
+
+	BEGIN(forkpty, WHEN_RETURN, BLOCKS_NO, 0, 0, real.forkpty(master, name, terminal, window))
+	pid = real.forkpty(master, name, terminal, window);
+	if (!pid)
+		return pid;
+	call_returned(&call);
+	if (pid > 0)
+		fd_gained(&call, 1, *master, (uint64_t)pid, NULL);
+	return child_event(&call, pid);
+}
+
+/* A child is given back when its end was told, not when it was stopped or continued. */
+void child_waited(struct call *call, struct call_event *event, const int *status,
+		  struct spare *spare)
+{
+	pid_t pid = (pid_t)event->result;
+
+	(void)call;
+	if (pid > 0 && status)
+		spare->number = *status;
+	event->object = pid > 0 ? (uint64_t)pid : 0;
+	event->operation = OPERATION_WAIT;
+	if (pid <= 0 || !(WIFEXITED(spare->number) || WIFSIGNALED(spare->number)))
+		return;
+	event->operation = OPERATION_FREE;
+	life_tell_end(pid, spare->number);
+}
+
+/* As the other functions of waiting have it. */
+static int status_of(const siginfo_t *info)
+{
+	switch (info->si_pid ? info->si_code : 0) {
+	case CLD_EXITED:
+		return W_EXITCODE(info->si_status & 0xff, 0);
+	case CLD_KILLED:
+		return info->si_status;
+	case CLD_DUMPED:
+		return info->si_status | WCOREFLAG;
+	case CLD_STOPPED:
+	case CLD_TRAPPED:
+		return W_STOPCODE(info->si_status);
+	case CLD_CONTINUED:
+		return __W_CONTINUED;
+	default:
+		return 0;
+	}
+}
+
+static bool has_ended(const siginfo_t *info)
+{
+	return info->si_pid && (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+				info->si_code == CLD_DUMPED);
+}
+
+void child_told(struct call *call, struct call_event *event, const siginfo_t *info, int options,
+		struct spare *spare)
+{
+	(void)call;
+	event->operation = OPERATION_WAIT;
+	event->object = event->failed ? 0 : WORD(info->si_pid);
+	spare->number = event->failed ? 0 : status_of(info);
+	if (event->failed || options & WNOWAIT || !has_ended(info))
+		return;
+	event->operation = OPERATION_FREE;
+	life_tell_end(info->si_pid, spare->number);
+}
+
+/*
+ * vfork returns twice on one stack, and what its child does there destroys the frame of any
+ * function between it and its caller. So the stub is assembly: it leaves no frame behind, and
+ * keeps its return address with the thread.
+ */
+struct vfork_target {
+	pid_t (*real)(void);
+	uint64_t is_traced;
+};
+
+struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa, uintptr_t fp);
+uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
+
+/*
+ * In memory that a fork copies: where vfork is a fork (qemu-user), the parent has gone on when the
+ * child comes for its copy, and what they share says nothing any more.
+ */
+static __thread uintptr_t vfork_return;
+
+/* A child of vfork that calls it again would lose the first return address: it goes untraced. */
+__attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
+							   uintptr_t fp)
+{
+	struct thread *thread;
+
+	(void)cfa;
+	(void)fp;
+	real_ready();
+	thread = life_armed[HOOK_vfork] || life_wake(HOOK_vfork) ? call_thread() : NULL;
+	if (!thread || thread->vfork_return)
+		return (struct vfork_target){ real.vfork, 0 };
+	vfork_return = thread->vfork_return = ip;
+	thread->vfork_open = thread->open_count;
+	return (struct vfork_target){ real.vfork, 1 };
+}
+
+/* Both return here; the parent alone takes its thread back as it was, and records. */
+__attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
+{
+	struct thread *thread = thread_self;
+	const struct origin origin = { .ip = vfork_return, .cfa = cfa, .fp = fp };
+	int saved = *thread->error;
+	struct call call;
+
+	if (!pid)
+		return origin.ip;
+	thread->vfork_return = 0;
+	thread_set_open(thread, thread->vfork_open);
+	if (call_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
+		call_returned(&call);
+		call.error = saved;
+		child_event(&call, pid);
+	}
+	return origin.ip;
+}
+
+/* Where nobody has written one, vfork goes unseen. */
+#ifdef ARCH_VFORK
+__asm__(ARCH_VFORK);
+#endif
+
+/*
+ * clone. A child in our memory that we sleep for runs on this thread's TLS, as vfork's does. One
+ * that we do not sleep for shares it with a thread that goes on: two tasks would write one ring, so
+ * nothing is recorded from there on, and that is counted.
+ */
+static bool shares_tls(int flags)
+{
+	return (flags & (CLONE_VM | CLONE_SETTLS)) == CLONE_VM;
+}
+
+static int clone_child(struct call *call, int (*start)(void *), void *stack, int flags,
+		       void *argument, void *const *rest)
+{
+	struct thread *thread = call->thread;
+	bool is_guest = shares_tls(flags) && flags & CLONE_VFORK && !thread->vfork_return;
+	uint32_t open = thread->open_count;
+	int result;
+
+	if (is_guest)
+		thread->vfork_return = call->origin->ip;
+	result = real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]);
+	if (is_guest) {
+		thread->vfork_return = 0;
+		thread_set_open(thread, open);
+	}
+	return result;
+}
+
+EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+	struct call_event event;
+	void *rest[3];
+	va_list list;
+	int result;
+
+	va_start(list, argument);
+	for (int i = 0; i < 3; i++)
+		rest[i] = va_arg(list, void *);
+	va_end(list);
+	if (shares_tls(flags) && !(flags & CLONE_VFORK))
+		life_seal(true);
+	BEGIN(clone, WHEN_RETURN, BLOCKS_YES, 0, 0,
+	      real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
+	call_sleeps(&call);
+	result = clone_child(&call, start, stack, flags, argument, rest);
+	call_returned(&call);
+	event = EVENT_OF(clone, .moment = MOMENT_LEAVE,
+			 .failed = result<0, .object = result> 0 ? WORD(result) : 0, .size = 1,
+			 .result = WORD(result),
+			 .arguments = VALUES_FOR(clone, HEX(flags), HEX(WORD(start)), HEX(stack),
+						 HEX(argument)));
+	only_used(&call, &event, flags & CLONE_THREAD);
+	call_event(&call, &event);
+	call_end(&call);
+	return result;
+}
+
+/*
+ * Exec. Said in a first half before it happens, since it does not return; the second half is there
+ * only if it failed.
+ */
+
+void exec_begins(struct call *call, struct call_event *event)
+{
+	struct call_event half = *event;
+
+	half.moment = MOMENT_HALF;
+	half.part = 1;
+	call_event(call, &half);
+	facts_tell_bypass(false);
+	life_note_end(true);
+}
+
+/* Whoever comes back from an exec has failed, whatever it says. */
+void exec_failed(struct call *call, struct call_event *event)
+{
+	(void)call;
+	life_note_end(false);
+	event->failed = true;
+}
+
+/*
+ * The forms with a list of arguments are those with an array, as glibc has them, too. On the stack
+ * as there: in vfork's child nothing else is safe.
+ */
+static size_t count_list(const char *first, va_list rest)
+{
+	size_t count = 0;
+
+	for (const char *arg = first; arg; arg = va_arg(rest, const char *))
+		count++;
+	return count;
+}
+
+static void take_list(char **argv, const char *first, size_t count, va_list *rest)
+{
+	argv[0] = (char *)(uintptr_t)first;
+	for (size_t i = 1; first && i <= count; i++)
+		argv[i] = va_arg(*rest, char *);
+}
+
+/* The array, in the frame of whoever says so. then: what takes what stands behind the list. */
+#define TAKE_LIST(argv, arg, then)                                        \
+	do {                                                              \
+		size_t count;                                             \
+		va_list rest;                                             \
+                                                                          \
+		va_start(rest, arg);                                      \
+		count = count_list(arg, rest);                            \
+		va_end(rest);                                             \
+		(argv) = __builtin_alloca((count + 1) * sizeof(*(argv))); \
+		va_start(rest, arg);                                      \
+		take_list(argv, arg, count, &rest);                       \
+		then;                                                     \
+		va_end(rest);                                             \
+	} while (0)
+
+static int exec_event(struct call *call, const struct call_argument *arguments, int result)
+{
+	life_note_end(false);
+	call_returned(call);
+	call_event(call, &EVENT_OF(execl, .moment = MOMENT_LEAVE, .failed = true,
+				   .result = WORD(result), .arguments = arguments));
+	call_end(call);
+	return result;
+}
+
+static void exec_list_begins(struct call *call, const struct call_argument *arguments)
+{
+	exec_begins(call, &EVENT_OF(execl, .arguments = arguments));
+	call_sleeps(call);
+}
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	const struct call_argument *values = VALUES_FOR(execl, TEXT(path), HEX(arg));
+	char **argv;
+
+	TAKE_LIST(argv, arg, );
+	BEGIN(execl, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execv(path, argv))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execv(path, argv));
+}
+
+EXPORT int execlp(const char *path, const char *arg, ...)
+{
+	const struct call_argument *values = VALUES_FOR(execlp, TEXT(path), HEX(arg));
+	char **argv;
+
+	TAKE_LIST(argv, arg, );
+	BEGIN(execlp, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execvp(path, argv))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execvp(path, argv));
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	const struct call_argument *values = VALUES_FOR(execle, TEXT(path), HEX(arg));
+	char *const *envp;
+	char **argv;
+
+	TAKE_LIST(argv, arg, envp = va_arg(rest, char *const *));
+	BEGIN(execle, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execve(path, argv, envp))
+	exec_list_begins(&call, values);
+	return exec_event(&call, values, real.execve(path, argv, envp));
+}
+
+/* All that any option may read; what is not there is never looked at (prctl(2)). */
+EXPORT int prctl(int option, ...)
+{
+	unsigned long a, b, c, d;
+	char name[16] = "";
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	a = va_arg(list, unsigned long);
+	b = va_arg(list, unsigned long);
+	c = va_arg(list, unsigned long);
+	d = va_arg(list, unsigned long);
+	va_end(list);
+	if (option != PR_SET_NAME) {
+		/* Under these even reading the processor's counter kills, and the vDSO reads it,
+		 * too. */
+		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
+			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+
+		real_ready();
+		if (option == PR_SET_SECCOMP) {
+			memory_prepare();
+			ring_be_quiet();
+		}
+		if (seals)
+			life_seal(true);
+		result = real.prctl(option, a, b, c, d);
+		if (seals && result)
+			life_seal(false);
+		return result;
+	}
+	BEGIN(prctl, WHEN_RETURN, BLOCKS_NO, 0, 0, real.prctl(option, a, b, c, d))
+	result = real.prctl(option, a, b, c, d);
+	call_returned(&call);
+	/* The kernel reads no more of it than a name may have. */
+	for (size_t i = 0; !result && i < sizeof(name) - 1 && ((const char *)a)[i]; i++)
+		name[i] = ((const char *)a)[i];
+	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,
+				    .object = call.thread->pthread, .result = WORD(result),
+				    .arguments = VALUES_FOR(prctl, TEXT(name), DECIMAL(option))));
+	call_end(&call);
+	return result;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public functions, one for every row of hooks.def that is not by hand. They hand down their
+ * own frame, so that no sibling-call optimisation can lose the caller; everything with behaviour
+ * is a function in call.c or an effect.
+ */
+#include "effects.h"
+#include "each.h"
+#include "preload/record/facts.h"
+
+#include <stdarg.h>
+
+/* pipe(int fds[2]): a row has int *. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Warray-parameter"
+#endif
+
+/*
+ * A column is a statement that acts in some phases of the call. The phase is a constant, so what
+ * does not act in it leaves nothing behind.
+ */
+enum phase { PHASE_ENTRY, PHASE_BEFORE, PHASE_CALL, PHASE_RETURN };
+
+/* What a row says about its function as a whole; known when the function is called. */
+struct row {
+	enum hook_when at;
+	enum hook_blocks blocks;
+	bool is_recorded;
+	uint64_t object, related;
+};
+
+enum {
+#define OPERATION(name, effect, when, sleeps, description)                \
+	WHEN_OF_##name = WHEN_##when, BLOCKS_OF_##name = BLOCKS_##sleeps, \
+	GAINS_##name = EFFECT_##effect == EFFECT_GAINS,
+#include "operations.def"
+#undef OPERATION
+};
+
+#define IN(which) if (phase == (which))
+
+#define OF(held)	    event.object = WORD(held);
+#define WITH(other)	    event.related = WORD(other);
+#define MAKES(held)	    IN(PHASE_RETURN) event.object = WORD(held);
+#define SIZE(bytes)	    IN(PHASE_RETURN) event.size = WORD(bytes);
+#define RELATED(number)	    IN(PHASE_RETURN) event.related = WORD(number);
+#define AT(when)	    IN(PHASE_ENTRY) row.at = WHEN_##when;
+#define BLOCKS(how)	    IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
+#define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
+#define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
+#define BEFORE(effect, ...) IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);
+#define AFTER(effect, ...)  IN(PHASE_RETURN) effect(&call, &event, ##__VA_ARGS__);
+#define REAL(function, ...)                     \
+	IN(PHASE_CALL)                          \
+	{                                       \
+		is_called = true;               \
+		result = function(__VA_ARGS__); \
+	}
+#define VALUES(...)                                                                       \
+	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
+	event.arguments = values;
+
+/* A value that is no parameter, known at return. */
+#define NAMED(kind, name, value) NAMED_##kind(phase == PHASE_RETURN ? (value) : 0)
+#define NAMED_DECIMAL		 DECIMAL
+#define NAMED_HEX		 HEX
+#define NAMED_TEXT		 TEXT
+
+/* clang-format off */
+
+/* Begins the block in which a row's columns stand for one phase. */
+#define PHASE(which, class, op)                                                                    \
+	__attribute__((unused)) const enum phase phase = PHASE_##which;                            \
+	__attribute__((unused)) bool is_called = false;                                            \
+	struct call_event event = { .resource = RESOURCE_##class, .operation = OPERATION_##op,     \
+				    .moment = MOMENT_LEAVE };                                      \
+	(void)event;
+
+/* How functions tell a failure: whether this is one, and which. */
+#define FAILED_ERRNO(result)	((result) < 0)
+#define FAILED_POINTER(result)	(!(result))
+#define FAILED_MAPPED(result)	((result) == (void *)-1)
+#define FAILED_NUMBER(result)	((result) != 0)
+#define FAILED_ROBUST(result)	((result) != 0 && (result) != EOWNERDEAD)
+#define FAILED_C11(result)	((result) != thrd_success)
+#define FAILED_NOTHING(result)	false
+
+#define ERROR_ERRNO(result)	call.error
+#define ERROR_POINTER(result)	call.error
+#define ERROR_MAPPED(result)	call.error
+#define ERROR_NUMBER(result)	(int)(result)
+#define ERROR_ROBUST(result)	(int)(result)
+#define ERROR_C11(result)	c11_error((int)(result))
+#define ERROR_NOTHING(result)	call.error
+
+#define ROW(op)                                                                                    \
+	{ .at = (enum hook_when)WHEN_OF_##op, .blocks = (enum hook_blocks)BLOCKS_OF_##op,              \
+	  .is_recorded = true }
+
+/*
+ * declares, takes, gives: the result, where there is one. names: of the parameters, in brackets.
+ * The columns come last, since they have commas.
+ */
+#define BODY(name, declares, takes, gives, names, class, op, returns, ...)                         \
+	{                                                                                          \
+		const struct origin origin = CAPTURE_ORIGIN();                                     \
+		struct row row = ROW(op);                                                          \
+		struct spare spare;                                                                \
+		struct call call;                                                                  \
+		declares                                                                           \
+                                                                                                   \
+		(void)spare;                                                                       \
+		{                                                                                  \
+			PHASE(ENTRY, class, op)                                                    \
+			__VA_ARGS__                                                                \
+			row.object = event.object;                                                 \
+			row.related = event.related;                                               \
+		}                                                                                  \
+		if (row.blocks == BLOCKS_GIVES_BACK_FIRST)                                         \
+			row.at = WHEN_BOTH;                                                          \
+		if (!row.is_recorded || !call_begin(&call, HOOK_##name, row.at, row.blocks,        \
+						    &origin, row.object, row.related)) {           \
+			PHASE(CALL, class, op)                                                     \
+			real_ready();                                                              \
+			__VA_ARGS__                                                                \
+			if (!is_called)                                                            \
+				takes real.name names;                                             \
+			gives                                                                      \
+		}                                                                                  \
+		{                                                                                  \
+			PHASE(BEFORE, class, op)                                                   \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+		if (row.blocks != BLOCKS_NO)                                                       \
+			call_sleeps(&call);                                                        \
+		{                                                                                  \
+			PHASE(CALL, class, op)                                                     \
+			__VA_ARGS__                                                                \
+			if (!is_called)                                                            \
+				takes real.name names;                                             \
+		}                                                                                  \
+		if (row.at == WHEN_ENTRY)                                                            \
+			call_returned_early(&call);                                                \
+		else                                                                               \
+			call_returned(&call);                                                      \
+		call.error = ERROR_##returns(result);                                              \
+		{                                                                                  \
+			PHASE(RETURN, class, op)                                                   \
+			event.moment = row.at == WHEN_ENTRY ? MOMENT_ENTER : MOMENT_LEAVE;           \
+			event.failed = FAILED_##returns(result);                                   \
+			event.result = WORD(result);                                               \
+			event.size = GAINS_##op;                                                   \
+			__VA_ARGS__                                                                \
+			call_event(&call, &event);                                                 \
+		}                                                                                  \
+		call_end(&call);                                                                   \
+		gives                                                                              \
+	}
+
+#define HOOK(name, type, params, class, op, returns, ...)                                          \
+	EXPORT type name(EACH_PARAMETER(params))                                                   \
+	BODY(name, type result = (type)0;, result =, return result;, (EACH_NAME(params)),          \
+	     class, op, returns, __VA_ARGS__)
+
+#define HOOK_VOID(name, params, class, op, ...)                                                    \
+	EXPORT void name(EACH_PARAMETER(params))                                                   \
+	BODY(name, enum { result };, , return;, (EACH_NAME(params)), class, op, NOTHING,           \
+	     __VA_ARGS__)
+
+/* What is not there is never looked at. */
+#define HOOK_OPTIONAL(name, type, params, optional, condition, class, op, returns, ...)            \
+	static inline __attribute__((always_inline)) type stub_##name(                             \
+		EACH_PARAMETER(EACH_BOTH(params, optional)))                                       \
+	BODY(name, type result = (type)0;, result =, return result;,                               \
+	     (EACH_NAME(params), EACH_NAME(optional)), class, op, returns, __VA_ARGS__)            \
+	EXPORT type name(EACH_PARAMETER(params), ...)                                              \
+	{                                                                                          \
+		EACH_LOCAL(optional)                                                               \
+                                                                                                   \
+		if (condition) {                                                                   \
+			va_list rest;                                                              \
+                                                                                                   \
+			va_start(rest, EACH_LAST(params));                                         \
+			EACH_TAKE(optional)                                                        \
+			va_end(rest);                                                              \
+		}                                                                                  \
+		return stub_##name(EACH_NAME(params), EACH_NAME(optional));                        \
+	}
+
+/*
+ * Recorded before it happens, since it does not return. exit() comes by the destructors, where more
+ * can be told; whoever aborts may have a loader in pieces.
+ */
+#define HOOK_LAST(name, params, class, op, ...)                                                    \
+	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \
+	{                                                                                          \
+		const struct origin origin = CAPTURE_ORIGIN();                                     \
+		struct call call;                                                                  \
+                                                                                                   \
+		if (call_begin(&call, HOOK_##name, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0)) {          \
+			call_returned(&call);                                                      \
+			PHASE(RETURN, class, op)                                                   \
+			event.moment = MOMENT_ENTER;                                               \
+			__VA_ARGS__                                                                \
+			call_event(&call, &event);                                                 \
+			call_end(&call);                                                           \
+		}                                                                                  \
+		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
+			facts_tell_bypass(false);                                                  \
+		life_note_end(true);                                                               \
+		real_ready();                                                                      \
+		real.name(EACH_NAME(params));                                                      \
+		__builtin_unreachable();                                                           \
+	}
+
+#define HOOK_BY_HAND(...)
+#include "hooks.def"

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: MIT */
+#include "call.h"
+
+#include "facts.h"
+#include "preload/walk/maps.h"
+#include "names.h"
+#include "proof.h"
+#include "preload/ground/real.h"
+#include "preload/walk/remote.h"
+#include "ring.h"
+#include "preload/ground/sys.h"
+#include "preload/walk/unwind.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+/* Most bytes of texts in one record. */
+#define TEXTS_MAX (2 * ARENA_TEXT_MAX)
+
+/* The class of each hook. */
+static const uint8_t classes[HOOK_COUNT] = {
+#define HOOK(name, type, params, class, ...) [HOOK_##name] = RESOURCE_##class,
+#include "hooks.def"
+};
+
+/* Frames that are looked through for a call that may have been left. */
+#define LED_HERE_MAX 64
+
+struct thread *call_attach(void)
+{
+	struct thread *thread = thread_self;
+	struct stack_bounds bounds;
+	bool is_known = false, is_forked = call_is_forked();
+
+	if (is_forked) {
+		/* The child goes on where its parent's thread stood, whichever that was. */
+		is_known = thread != NULL;
+		if (thread)
+			bounds = thread->stack;
+		life_forked();
+		thread = NULL;
+	}
+	if (!life.board)
+		return NULL;
+	if (!thread)
+		thread = thread_attach(is_known ? &bounds : NULL, NULL);
+	if (!thread)
+		life_lose(LOSS_NO_SLOT);
+	else if (is_forked)
+		facts_tell_functions();
+	return thread;
+}
+
+static bool on_known_stack(const struct thread *thread, uintptr_t address)
+{
+	return address >= thread->stack.low && address < thread->stack.high;
+}
+
+/*
+ * One part of a call whose frame the stack has left: it did not return, for longjmp, an exception
+ * or cancellation. Its record has its caller for a backtrace.
+ */
+static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
+			 const struct call_event *event)
+{
+	struct record_call *record = (struct record_call *)ring_reserve(
+		thread, RECORD_CALL, sizeof(*record) + sizeof(open->ip));
+
+	if (!record)
+		return;
+	__builtin_memset(&record->enter, 0, sizeof(*record) - sizeof(record->record));
+	record->record.more = open->hook;
+	record->record.time = thread->last;
+	record->enter = open->enter;
+	record->leave = thread->last;
+	record->call = open->call;
+	record->object = event->object;
+	record->related = event->related;
+	record->size = event->size;
+	record->frame = open->frame;
+	record->depth = (uint16_t)depth;
+	record->fresh = 1;
+	record->operation = (uint8_t)event->operation;
+	record->resource = (uint8_t)event->resource;
+	record->part = event->part;
+	record->moment = MOMENT_LEAVE;
+	record->flags = CALL_CUT | RECORD_ASIDE;
+	if (event->failed)
+		record->flags |= CALL_UNWOUND | CALL_FAILED;
+	record->cpu = -1;
+	*(uint64_t *)(record + 1) = open->ip;
+	ring_publish(&record->record);
+}
+
+bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
+{
+	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
+
+	/* An owner lies in the second half of the first 16 bytes, on every processor. */
+	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
+	       asked->__data.__owner == thread->owner->thread;
+}
+
+/*
+ * Closes a call that did not return. What its first half gave away comes back: the thread whose
+ * join was cancelled is still there, and whoever is cancelled in the wait for a condition holds
+ * the mutex again before its first cleanup handler runs; not so whoever jumped out of it.
+ */
+static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
+{
+	if (open->half == RESOURCE_THREAD)
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_THREAD,
+						   .operation = OPERATION_ALLOC,
+						   .part = 2,
+						   .object = open->object,
+						   .size = 1 });
+	else if (open->half == RESOURCE_LOCK && call_owns_mutex(thread, open->related))
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_LOCK,
+						   .operation = OPERATION_ACQUIRE,
+						   .part = 2,
+						   .object = open->related,
+						   .related = open->object,
+						   .size = 1 });
+	tell_unwound(thread, open, depth,
+		     &(struct call_event){
+			     .failed = true, .object = open->object, .related = open->related });
+}
+
+/* From here to busy_end() this thread writes for the hook at origin. Returns what was there before.
+ */
+static inline struct busy busy_begin(struct thread *thread, const struct origin *origin)
+{
+	struct busy *busy = &thread->busy;
+	struct busy before = *busy;
+
+	busy->is_written = false;
+	busy->ip = origin->ip;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	busy->frame = origin->cfa;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return before;
+}
+
+/* A signal may have come in the middle of another's busy_begin(), and leaves it as it was. */
+static inline void busy_end(struct thread *thread, struct busy before)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.frame = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.ip = before.ip;
+	thread->busy.is_written = before.is_written;
+}
+
+/* The writer of the event that was under way was jumped out of. */
+static void drop_busy(struct thread *thread)
+{
+	/* It may not even have come to its record. */
+	if (!ring_settle(thread) && !thread->busy.is_written)
+		ring_lose(thread, LOSS_ABANDONED);
+	thread->busy.frame = 0;
+	thread->is_judged = false;
+	/* It may have been in the middle of that. */
+	thread->memory.count = 0;
+	thread->told = thread->shown = 0;
+}
+
+/* Whether the call is among those that led here. Also true if that is not to be known. */
+static bool led_here(const struct thread *thread, const struct arena_open *open,
+		     const struct origin *origin)
+{
+	uintptr_t frames[LED_HERE_MAX];
+	enum capture_end end;
+	unsigned int count = capture_walk(origin, &thread->stack, frames, LED_HERE_MAX, &end);
+
+	for (unsigned int i = 0; i < count; i++)
+		if (frames[i] == open->ip)
+			return true;
+	return end != CAPTURE_COMPLETE;
+}
+
+/*
+ * Whether the stack has left the call. Lower frames than its own belong to what it calls, or to a
+ * signal handler; or to what its caller called when it had been unwound, as the destructor of a
+ * lock does. Where it makes a difference to what is held the whole stack is asked.
+ */
+static bool is_left(const struct thread *thread, const struct arena_open *open,
+		    const struct origin *origin)
+{
+	if (!on_known_stack(thread, open->frame))
+		return false;
+	if (open->frame <= origin->cfa || !arch_returns_to(open->frame, open->ip))
+		return true;
+	return open->half && !led_here(thread, open, origin);
+}
+
+/* Closes the open calls that the stack has left. */
+static void close_left(struct thread *thread, const struct origin *origin)
+{
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
+		const struct arena_open *open = &thread->slot->open[depth];
+
+		if (depth < ARENA_OPEN_MAX) {
+			if (!is_left(thread, open, origin))
+				break;
+			close_unwound(thread, open, depth);
+		}
+		thread_set_open(thread, depth);
+	}
+}
+
+/*
+ * Whether the stack has left the innermost open call that has a place in the table; those beyond
+ * have been left with it.
+ */
+static bool has_left(const struct thread *thread, const struct origin *origin)
+{
+	uint32_t last = thread->open_count - 1; /* none: far beyond the table */
+	const struct arena_open *open;
+
+	if (!thread->open_count)
+		return false;
+	open = &thread->slot->open[last < ARENA_OPEN_MAX ? last : ARENA_OPEN_MAX - 1];
+	return is_left(thread, open, origin);
+}
+
+/*
+ * Looks whether what this thread has open is still below it on the stack. Frames are compared
+ * only within the thread's own stack: a coroutine or a signal stack may lie anywhere.
+ */
+static void settle(struct thread *thread, const struct origin *origin)
+{
+	uint64_t floor = thread->floor;
+	struct busy before;
+
+	if (!on_known_stack(thread, origin->cfa))
+		return;
+	if (thread->busy.frame && on_known_stack(thread, thread->busy.frame) &&
+	    (thread->busy.frame <= origin->cfa ||
+	     !arch_returns_to(thread->busy.frame, thread->busy.ip)))
+		drop_busy(thread);
+	if (thread->busy.frame || !has_left(thread, origin))
+		return;
+	if (!floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->last = clock_now();
+	before = busy_begin(thread, origin);
+	thread->busy.is_written = true;
+	close_left(thread, origin);
+	busy_end(thread, before);
+	/* Who owned the floor is among those that did not return. */
+	thread_set_floor(thread, thread->open_count ? floor : 0);
+}
+
+/*
+ * Whether the real function behind the hook called this from its module, or by a jump from the
+ * stub itself.
+ */
+static bool is_of_real(enum hook_number hook, uintptr_t ip)
+{
+	return maps_are_one(ip, (uintptr_t)real_of(hook)) ||
+	       maps_are_one(ip, (uintptr_t)call_settle);
+}
+
+/*
+ * Whether the call is a part of the one that is under way: made by that one's real function, for
+ * the same object of the same class. glibc's reallocarray, for one, calls realloc through the
+ * procedure linkage table, and so comes by here a second time. What a signal handler or a callback
+ * does is not: it is called from elsewhere, or for something else.
+ */
+static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
+		    uint64_t object)
+{
+	uint32_t count = thread->open_count;
+	const struct arena_open *open = &thread->slot->open[count - 1];
+	enum hook_number outer;
+
+	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
+		return false;
+	outer = (enum hook_number)__atomic_load_n(&open->hook, __ATOMIC_RELAXED);
+	return outer < HOOK_COUNT && classes[outer] == classes[hook] && open->object == object &&
+	       open->frame > origin->cfa && is_of_real(outer, origin->ip);
+}
+
+/* Returns false for what is not recorded: a part of another call, what the checking mode calls. */
+bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
+		 uint64_t object)
+{
+	settle(thread, origin);
+	return !thread->is_judged && !is_part(thread, origin, hook, object);
+}
+
+void call_give_up(struct thread *thread)
+{
+	if (thread->busy.frame)
+		drop_busy(thread);
+	if (thread->open_count && !thread->floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (thread->open_count)
+		thread->last = clock_now();
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
+
+		if (depth < ARENA_OPEN_MAX)
+			close_unwound(thread, &thread->slot->open[depth], depth);
+		thread_set_open(thread, depth);
+	}
+	thread_set_floor(thread, 0);
+}
+
+static bool is_monitored(uint64_t size)
+{
+	const int64_t *sizes = life.monitored;
+
+	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
+		if ((uint64_t)sizes[i] == size)
+			return true;
+	return !sizes[0];
+}
+
+/* Whether this event gets a backtrace, by the user's choice. */
+static bool wants_backtrace(const struct call_event *event)
+{
+	if (life.backtrace == BACKTRACE_ALLOC)
+		return event->operation == OPERATION_ALLOC && is_monitored(event->size);
+	return life.backtrace == BACKTRACE_ALL;
+}
+
+/* Threads that begin from now on need not tell these again. */
+static void note_told(uint32_t count)
+{
+	uint32_t told = __atomic_load_n(&thread_modules_told, __ATOMIC_RELAXED);
+
+	while (told < count &&
+	       !__atomic_compare_exchange_n(&thread_modules_told, &told, count, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+void call_tell_modules(struct thread *thread, uint64_t time)
+{
+	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
+		const struct module *module = maps_get(thread->modules);
+		uint32_t path = (uint32_t)plain_length(module->path) + 1;
+		uint32_t size =
+			(uint32_t)sizeof(struct record_module) + path + module->build_id_size;
+		struct record_module *record = (struct record_module *)ring_reserve(
+			thread, RECORD_MODULE, (size + 7) & ~7u);
+		char *at;
+
+		if (!record)
+			break;
+		record->record.more = (uint16_t)thread->modules;
+		record->record.time = time;
+		record->base = module->base;
+		record->start = module->start;
+		record->end = module->end;
+		record->offset = module->offset;
+		record->path_size = (uint16_t)path;
+		record->build_id_size = module->build_id_size;
+		record->pad = 0;
+		at = (char *)(record + 1);
+		at += plain_copy(at, module->path, path);
+		for (uint32_t i = 0; i < module->build_id_size; i++)
+			*at++ = (char)module->build_id[i];
+		ring_publish(&record->record);
+	}
+	note_told(thread->modules);
+}
+
+/* Room that the arguments take in a record, and how many of each kind there are. */
+struct arguments_size {
+	uint32_t numbers, text;
+};
+
+/*
+ * Whether the texts of an event have been read already, by the kernel or libc: those of a call that
+ * succeeded; and of one that looked for the one name it was given. Otherwise nobody knows: EINVAL
+ * comes before any of them, and where there are two the first may have been enough.
+ */
+static bool has_read_texts(const struct call *call, const struct call_event *event)
+{
+	unsigned int texts = 0;
+
+	if (event->moment == MOMENT_HALF)
+		return false;
+	if (!event->failed)
+		return true;
+	for (const struct call_argument *at = event->arguments; at && at->kind; at++)
+		texts += at->kind == ARGUMENT_TEXT;
+	return texts == 1 && (call->error == ENOENT || call->error == EEXIST ||
+			      call->error == ENOTDIR || call->error == EACCES);
+}
+
+static const char *text_of(const struct call *call, bool is_proven,
+			   const struct call_argument *argument)
+{
+	if (!is_proven)
+		return proof_text(call, argument->text);
+	return argument->text ? argument->text : "";
+}
+
+/* No more than fits a record is looked at. */
+static uint32_t text_size(const char *text)
+{
+	uint32_t size = 0;
+
+	while (size < ARENA_TEXT_MAX - 1 && text[size])
+		size++;
+	return size + 1;
+}
+
+static struct arguments_size measure(const struct call *call, bool is_proven,
+				     const struct call_argument *argument)
+{
+	struct arguments_size size = { 0, 0 };
+
+	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
+		if (argument->kind == ARGUMENT_TEXT)
+			size.text += text_size(text_of(call, is_proven, argument));
+		else
+			size.numbers += argument->kind == ARGUMENT_TIME ? 2 : 1;
+	}
+	return size;
+}
+
+/* Writes the numbers, then the texts. Texts may have changed since they were measured. */
+static void write_arguments(const struct call *call, bool is_proven,
+			    const struct call_argument *argument, uint64_t *number,
+			    struct arguments_size size)
+{
+	char *text = (char *)(number + size.numbers), *end = text + size.text;
+
+	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
+		if (argument->kind == ARGUMENT_TEXT) {
+			size_t room = (size_t)(end - text);
+
+			if (room)
+				text += plain_copy(text, text_of(call, is_proven, argument),
+						   room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
+		} else if (argument->kind == ARGUMENT_TIME) {
+			/* Who need not wait does not look at it. */
+			bool known = argument->time &&
+				     proof_of(call, argument->time, sizeof(*argument->time));
+
+			*number++ = known ? (uint64_t)argument->time->tv_sec : 0;
+			*number++ = known ? (uint64_t)argument->time->tv_nsec : 0;
+		} else {
+			*number++ = (uint64_t)argument->number;
+		}
+	}
+	while (text < end)
+		*text++ = 0;
+}
+
+/* glibc's restartable-sequence area of the thread holds its processor's number (rseq(2)). */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+
+static int32_t current_cpu(void)
+{
+	const char *area;
+
+	if (!&__rseq_offset || !ARCH_HAS_THREAD_POINTER)
+		return -1;
+	area = (const char *)(arch_thread_pointer() + (uintptr_t)__rseq_offset);
+	return *(const volatile int32_t *)(area + 4);
+}
+
+static void fill(struct record_call *record, const struct call *call,
+		 const struct call_event *event)
+{
+	record->record.more = (uint16_t)call->hook;
+	record->enter = call->enter;
+	record->leave = event->moment == MOMENT_HALF ? 0 : call->leave;
+	record->record.time = event->time ? event->time
+			      : event->moment == MOMENT_LEAVE || event->moment == MOMENT_SPLIT
+				      ? call->leave
+				      : call->enter;
+	record->call = call->number;
+	record->object = event->object;
+	record->related = event->related;
+	record->size = event->size;
+	record->result = event->result;
+	record->frame = call->origin->cfa;
+	record->error = event->failed ? call->error : 0;
+	record->depth = (uint16_t)call->depth;
+	record->operation = (uint8_t)event->operation;
+	record->moment = (uint8_t)event->moment;
+	record->part = event->part;
+	record->flags = event->failed ? CALL_FAILED : 0;
+	/* Its memory is its parent's; its descriptors, its directory and its end are its own. */
+	if (unlikely(call->thread->vfork_return) &&
+	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
+		record->flags |= CALL_OF_CHILD;
+	record->resource = (uint8_t)event->resource;
+	record->cpu = current_cpu();
+	record->context = names_contexts();
+}
+
+/* The frames that a record says anew. */
+struct change {
+	uint32_t kept, fresh;
+	const uintptr_t *aside; /* the fresh ones, innermost first; NULL: of the thread's memory */
+	uint16_t cut;
+	uint8_t flags;
+};
+
+static void write_frames(const struct capture_memory *memory, const struct change *change,
+			 uint64_t *at)
+{
+	const struct capture_frame *frame = &memory->frames[change->kept + change->fresh];
+
+	if (unlikely(change->aside))
+		for (uint32_t i = 0; i < change->fresh; i++)
+			at[i] = change->aside[i];
+	else
+		for (uint32_t i = 0; i < change->fresh; i++)
+			at[i] = (--frame)->ip;
+}
+
+/* Reserves, fills and publishes the record. Returns whether there was room for it. */
+static bool write_record(const struct call *call, const struct call_event *event,
+			 const struct change *change)
+{
+	struct thread *thread = call->thread;
+	bool aside = change->flags & RECORD_ASIDE;
+	bool is_proven = !event->arguments || has_read_texts(call, event);
+	struct arguments_size size = measure(call, is_proven, event->arguments);
+	uint32_t arguments = (size.numbers * 8 + size.text + 7) & ~7u;
+	struct record_call *record = (struct record_call *)ring_reserve(
+		thread, RECORD_CALL, (uint32_t)sizeof(*record) + arguments + change->fresh * 8);
+	uint64_t *at;
+
+	if (!record) {
+		if (event->moment == MOMENT_SPLIT) /* two events */
+			ring_lose(thread, LOSS_FULL);
+		return false;
+	}
+	fill(record, call, event);
+	record->flags |= change->flags;
+	record->kept = (uint16_t)change->kept;
+	record->fresh = (uint16_t)change->fresh;
+	record->cut = change->cut;
+	record->numbers = (uint8_t)size.numbers;
+	record->text = (uint16_t)size.text;
+	at = (uint64_t *)(record + 1);
+	write_arguments(call, is_proven, event->arguments, at, size);
+	at += arguments / 8;
+	write_frames(&thread->memory, change, at);
+	ring_publish(&record->record);
+	if (!aside)
+		thread->busy.is_written = true;
+	return true;
+}
+
+/* The checking mode. What a signal handler calls meanwhile is not recorded. */
+static __attribute__((noinline)) void judge(const struct call *call, enum capture_end end)
+{
+	struct thread *thread = call->thread;
+
+	int error = *thread->error;
+
+	thread->is_judged = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	unwind_check(&thread->memory, call->origin, life.depth, end);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->is_judged = false;
+	*thread->error = error;
+}
+
+/* What libunwind calls is nobody's event. Signals wait: they would come in the middle of it. */
+static uint64_t remote_begin(struct thread *thread)
+{
+	uint64_t all = ~0ull, old = 0;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	thread->is_judged = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return old;
+}
+
+static void remote_end(struct thread *thread, uint64_t signals)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->is_judged = false;
+	sys_rt_sigprocmask(SIG_SETMASK, &signals, NULL);
+}
+
+static __attribute__((noinline)) uint32_t remember_remotely(const struct call *call,
+							    enum capture_end *end)
+{
+	struct thread *thread = call->thread;
+	int error = *thread->error;
+	uint64_t signals = remote_begin(thread);
+	uint32_t same =
+		remote_again(&thread->memory, call->origin, &thread->stack, life.depth, end);
+
+	remote_end(thread, signals);
+	*thread->error = error;
+	return same;
+}
+
+static __attribute__((noinline)) uint32_t walk_remotely(const struct call *call, uintptr_t *frames,
+							enum capture_end *end)
+{
+	struct thread *thread = call->thread;
+	int error = *thread->error;
+	uint64_t signals = remote_begin(thread);
+	uint32_t count = remote_walk(call->origin, &thread->stack, frames, life.depth, end);
+
+	remote_end(thread, signals);
+	*thread->error = error;
+	return count;
+}
+
+/* Makes the thread's remembered backtrace that of the call, if it is not already. */
+static void walk_and_remember(struct call *call)
+{
+	struct thread *thread = call->thread;
+	struct capture_memory *memory = &thread->memory;
+	uint32_t before = memory->count, same;
+	enum capture_end end;
+
+	if (call->walked && call->serial == thread->serial)
+		return;
+	if (unlikely(life.is_remote))
+		same = remember_remotely(call, &end);
+	else
+		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
+	if (same != memory->count || same != before) {
+		thread->serial++;
+		if (same < thread->told)
+			thread->told = same;
+		if (same < thread->shown)
+			thread->shown = same;
+	}
+	if (unlikely(life.check_unwind))
+		judge(call, end);
+	call->walk_flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
+	call->walked = true;
+	call->serial = thread->serial;
+}
+
+/* An event of a signal handler that came in the middle of another event's record. */
+static void event_aside(struct call *call, const struct call_event *event)
+{
+	struct thread *thread = call->thread;
+	struct change change = { .flags = CALL_NO_BACKTRACE };
+
+	if (life.depth && wants_backtrace(event)) {
+		enum capture_end end;
+
+		change.fresh = life.is_remote ? walk_remotely(call, thread->aside, &end)
+					      : capture_walk(call->origin, &thread->stack,
+							     thread->aside, life.depth, &end);
+		change.flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
+		change.aside = thread->aside;
+	}
+	change.flags |= RECORD_ASIDE;
+	call_tell_modules(thread, call->enter - 1);
+	write_record(call, event, &change);
+}
+
+static void event_with_backtrace(struct call *call, const struct call_event *event)
+{
+	struct thread *thread = call->thread;
+	struct change change;
+
+	walk_and_remember(call);
+	if (unlikely(thread->modules != maps_count()))
+		call_tell_modules(thread, call->enter - 1);
+	change.kept = thread->told;
+	change.fresh = thread->memory.count - thread->told;
+	change.aside = NULL;
+	change.cut = thread->memory.count > life.depth ? (uint16_t)life.depth : 0;
+	change.flags = call->walk_flags;
+	/* Only a published record tells the collector. */
+	if (write_record(call, event, &change))
+		thread->told = thread->memory.count;
+}
+
+/* Keeps in mind what is to come back if the call never returns (close_unwound). */
+static void note_part(struct call *call, const struct call_event *event)
+{
+	if (call->depth < ARENA_OPEN_MAX)
+		call->thread->slot->open[call->depth].half =
+			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
+}
+
+/* What the kernel calls the file that the call made a descriptor or a link of. */
+static void follow(const struct call *call, const struct call_event *event)
+{
+	const struct call_argument *arguments = event->arguments;
+
+	if (event->failed || call->thread->busy.frame || ring_is_quiet())
+		return;
+	if (event->resource == RESOURCE_FD && event->operation == OPERATION_ALLOC)
+		facts_tell_file((int)event->object);
+	else if (call->hook == HOOK_symlink)
+		facts_tell_link(AT_FDCWD, arguments[1].text);
+	else if (call->hook == HOOK_symlinkat)
+		facts_tell_link((int)arguments[1].number, arguments[2].text);
+}
+
+void call_event(struct call *call, const struct call_event *event)
+{
+	struct thread *thread = call->thread;
+	struct busy before;
+
+	if (unlikely(thread != thread_self))
+		return;
+	if (unlikely(event->part))
+		note_part(call, event);
+	if (unlikely(life_armed[call->hook] & LIFE_FOLLOWS))
+		follow(call, event);
+	if (unlikely(thread->busy.frame)) {
+		event_aside(call, event);
+		return;
+	}
+	before = busy_begin(thread, call->origin);
+	if (likely(life.depth && wants_backtrace(event))) {
+		event_with_backtrace(call, event);
+	} else {
+		static const struct change none = { .flags = CALL_NO_BACKTRACE };
+
+		write_record(call, event, &none);
+	}
+	busy_end(thread, before);
+}
+
+/* Makes the slot's backtrace the remembered one. */
+static void show(struct thread *thread)
+{
+	const struct capture_memory *memory = &thread->memory;
+	struct slot *slot = thread->slot;
+	uint32_t cut = memory->count > life.depth ? memory->count - life.depth : 0;
+	uint32_t count = memory->count - cut;
+
+	if (!cut && thread->shown == count && thread->shown_all == count)
+		return;
+	slot->stack_serial = ++thread->stack_serial;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	for (uint32_t i = cut ? 0 : thread->shown; i < count; i++)
+		slot->stack[i] = memory->frames[cut + i].ip;
+	slot->stack_count = count;
+	thread->shown_all = count;
+	thread->shown = cut ? 0 : count;
+}
+
+/* Shows the backtrace of a call that may never return, for whoever looks at a blocked program. */
+void call_show_waiting(struct call *call)
+{
+	struct thread *thread = call->thread;
+	struct busy before;
+
+	if (thread->busy.frame || !life.depth || life.backtrace != BACKTRACE_ALL ||
+	    call->depth >= ARENA_OPEN_MAX)
+		return;
+	before = busy_begin(thread, call->origin);
+	thread->busy.is_written = true; /* nothing would be lost */
+	walk_and_remember(call);
+	show(thread);
+	thread->slot->open[call->depth].serial = thread->stack_serial;
+	busy_end(thread, before);
+}

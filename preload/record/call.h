@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CALL_H
+#define CALL_H
+
+/*
+ * One invocation of a hooked function, from its entry to its return. A stub says
+ *
+ *	if (!call_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
+ *	result = real.x(…);
+ *	call_returned(&call);
+ *	call_event(&call, …) for what it gained or lost, part 0 last or alone
+ *	call_end(&call);
+ *
+ * and changes nothing else: not errno, not the order, not the result.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "preload/walk/capture.h"
+#include "preload/ground/clock.h"
+#include "preload/start/life.h"
+#include "preload/ground/plain.h"
+#include "thread.h"
+
+struct call {
+	struct thread *thread;
+	const struct origin *origin;
+	uint64_t enter, leave;
+	uint64_t number;
+	enum hook_number hook;
+	enum hook_when at;
+	uint32_t depth;
+	int error; /* errno right after the real call */
+	bool owns_floor;
+	bool has_one_time;  /* the clock is read once, where its operation happens */
+	bool walked;	    /* the thread's remembered backtrace is this call's while … */
+	uint8_t walk_flags; /* (CALL_CUT or 0) */
+	uint32_t serial;    /* … the slot's stack_serial is this */
+};
+
+/* A value to be written down; a row's list ends with kind ARGUMENT_NONE. */
+struct call_argument {
+	enum argument_kind kind;
+	int64_t number;
+	const char *text; /* looked at only if it was read already, or can be (proof.h) */
+	const struct timespec *time;
+};
+
+/* What one part of a call did. */
+struct call_event {
+	enum resource resource;
+	enum operation operation;
+	enum moment moment;
+	uint8_t part;
+	bool failed;
+	uint64_t object, size, related;
+	uint64_t result;
+	uint64_t time;			       /* ticks; 0: what moment says */
+	const struct call_argument *arguments; /* NULL: none */
+};
+
+/*
+ * The hooks whose calls take some tens of nanoseconds and wait for nobody: there a read of the
+ * clock is a quarter of the cost, so one has to do, unless the user wants durations.
+ */
+static const bool call_is_short[HOOK_COUNT] = {
+#define HOOK(name, type, params, class, op, ...)                                                  \
+	[HOOK_##name] = RESOURCE_##class == RESOURCE_MEMORY || OPERATION_##op == OPERATION_TRY || \
+			OPERATION_##op == OPERATION_RELEASE || OPERATION_##op == OPERATION_NOTIFY,
+#include "hooks.def"
+};
+
+/* The parts of call_begin() that are rare. */
+struct thread *call_attach(void);
+bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
+		 uint64_t object);
+void call_show_waiting(struct call *call);
+
+/* Tells the modules that are known and not told: before an event that has frames in them. */
+void call_tell_modules(struct thread *thread, uint64_t time);
+
+/* The thread is about to end, or will never come back to what it has open: closes all of it. */
+void call_give_up(struct thread *thread);
+
+/* Whether the thread holds the mutex, asked of the mutex itself; false if it is not there. */
+bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
+
+static inline bool call_is_forked(void)
+{
+	return !*life.fork_mark;
+}
+
+/* The thread with its errno location and slot, or NULL: then the event has been counted as lost. */
+static inline struct thread *call_thread(void)
+{
+	struct thread *thread = thread_self;
+
+	if (likely(thread && !call_is_forked()))
+		return thread;
+	return call_attach();
+}
+
+static inline void call_open(struct call *call, uint64_t object, uint64_t related)
+{
+	struct thread *thread = call->thread;
+
+	call->depth = thread->open_count;
+	if (likely(call->depth < ARENA_OPEN_MAX)) {
+		struct arena_open *open = &thread->slot->open[call->depth];
+
+		open->hook = (uint16_t)call->hook;
+		open->half = 0;
+		open->object = object;
+		open->related = related;
+		open->enter = call->enter;
+		open->frame = call->origin->cfa;
+		open->ip = call->origin->ip;
+		open->call = call->number;
+		open->serial = thread->stack_serial - 1;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread_set_open(thread, call->depth + 1);
+}
+
+/*
+ * When the call began. Of one that has one time and happens at its return that is not asked: until
+ * it is back it has the time of the thread's last event.
+ */
+static inline void call_note_entry(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	call->has_one_time = life.one_time && call_is_short[call->hook];
+	call->enter = call->at != WHEN_RETURN ? clock_now_ordered()
+		      : call->has_one_time    ? thread->last
+					      : clock_now();
+	thread->last = call->enter;
+}
+
+/*
+ * Entry of a call. at, blocks: of the row, never DEFAULT. object and related are shown while the
+ * call is under way. Returns false when nothing is to be recorded.
+ */
+static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
+			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
+			      uint64_t related)
+{
+	struct thread *thread;
+
+	if (unlikely(!life_armed[hook]) && !life_wake(hook))
+		return false;
+	if (unlikely(__atomic_load_n(&life.board->paused, __ATOMIC_RELAXED) & 1))
+		return false;
+	thread = call_thread();
+	if (unlikely(!thread))
+		return false;
+	if (unlikely(thread->open_count | (uint32_t)(thread->busy.frame != 0)))
+		if (!call_settle(thread, origin, hook, object))
+			return false;
+	call->thread = thread;
+	call->origin = origin;
+	call->hook = hook;
+	call->at = at;
+	call->number = ++thread->calls;
+	call->walked = false;
+	/* The floor comes before the clock: see struct slot. */
+	call->owns_floor = !thread->floor;
+	if (call->owns_floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	call_note_entry(call);
+	call_open(call, object, related);
+	if (call->owns_floor)
+		thread_set_floor(thread, call->enter);
+	if (blocks != BLOCKS_NO)
+		call_show_waiting(call);
+	return true;
+}
+
+/*
+ * The call is about to sleep for as long as it likes: nobody may wait for what it will publish.
+ * The last thing before the real call of a row that blocks.
+ */
+static inline void call_sleeps(struct call *call)
+{
+	if (call->owns_floor)
+		thread_set_floor(call->thread, 0);
+}
+
+static inline void call_note_return(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	call->error = *thread->error;
+	if (call->owns_floor)
+		thread_set_floor(thread, call->enter);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The real call has returned; errno is noted. */
+static inline void call_returned(struct call *call)
+{
+	call_note_return(call);
+	call->leave = clock_now_ordered();
+	call->thread->last = call->leave;
+	if (call->has_one_time && call->at == WHEN_RETURN)
+		call->enter = call->leave;
+}
+
+/* The same for a call all of whose events happened at its entry: no order depends on its end. */
+static inline void call_returned_early(struct call *call)
+{
+	uint64_t now;
+
+	call_note_return(call);
+	now = call->has_one_time ? call->enter : clock_now();
+	call->leave = now > call->enter ? now : call->enter;
+	call->thread->last = call->leave;
+}
+
+/* Records one part of the call. Safe where signal handlers interrupt it. */
+void call_event(struct call *call, const struct call_event *event);
+
+/* The call is over. */
+static inline void call_end(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	if (unlikely(thread != thread_self))
+		return;
+	thread_set_open(thread, call->depth);
+	if (call->owns_floor)
+		thread_set_floor(thread, 0);
+}
+
+#endif

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+#include "facts.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/stat.h>
+
+#include "bypass.h"
+#include "call.h"
+#include "preload/ground/clock.h"
+#include "preload/start/life.h"
+#include "preload/walk/maps.h"
+#include "notes.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/real.h"
+#include "ring.h"
+#include "preload/ground/sys.h"
+#include "thread.h"
+#include "preload/walk/unwind.h"
+
+#define NOTE_MAX  8192 /* bytes of texts in one note of the start, on the first thread's stack */
+#define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */
+#define TINY_MAX  128  /* of one with two numbers */
+#define PART_MAX  3000 /* of one value: it must fit a packet */
+
+/* A note that is being put together, in somebody's bytes. */
+struct note {
+	uint32_t pairs, used, room;
+	char *text;
+};
+
+static void note_begin(struct note *note, const char *name)
+{
+	note->pairs = 0;
+	note->used = (uint32_t)plain_copy(note->text, name, note->room);
+}
+
+/* Adds a pair; false where there is no room for it. value is cut at PART_MAX bytes. */
+static bool note_add(struct note *note, const char *name, const char *value)
+{
+	size_t length = plain_length(value);
+	uint32_t at = note->used;
+
+	if (length > PART_MAX)
+		length = PART_MAX;
+	if (at + plain_length(name) + length + 2 > note->room)
+		return false;
+	at += (uint32_t)plain_copy(note->text + at, name, 64);
+	at += (uint32_t)plain_copy(note->text + at, value, length + 1);
+	note->used = at;
+	note->pairs++;
+	return true;
+}
+
+static void note_end(const struct note *note)
+{
+	struct thread *thread = thread_self;
+	uint32_t size = ((uint32_t)sizeof(struct record_note) + note->used + 7) & ~7u;
+	struct record_note *record;
+
+	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE, size);
+	if (!record)
+		return;
+	record->record.more = (uint16_t)note->pairs;
+	record->record.time = thread->last;
+	record->text = note->used;
+	record->pad = 0;
+	for (uint32_t i = 0; i < note->used; i++)
+		((char *)(record + 1))[i] = note->text[i];
+	ring_publish(&record->record);
+}
+
+static void note_add_link(struct note *note, const char *name, const char *link)
+{
+	char path[4096];
+	long length = sys_readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = 0;
+	note_add(note, name, path);
+}
+
+/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
+extern void *__libc_stack_end;
+
+/* The file as exec was told, from the auxiliary vector behind arguments and environment. */
+static const char *name_at_exec(void)
+{
+	const uintptr_t *word = __libc_stack_end;
+
+	word += 1 + *word + 1; /* argc, the arguments, NULL */
+	while (*word++)
+		;
+	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++)
+		if (entry->a_type == AT_EXECFN)
+			return (const char *)entry->a_un.a_val;
+	return NULL;
+}
+
+static bool find_file(const char *path, struct statx *file)
+{
+	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
+}
+
+/* A script is not the file that runs, and both names are worth knowing. */
+static void note_add_program(struct note *note)
+{
+	const char *program = name_at_exec();
+	struct statx asked, runs;
+
+	if (!program || !find_file(program, &asked) || !find_file("/proc/self/exe", &runs))
+		return;
+	note_add(note, "program", program);
+	if (asked.stx_ino != runs.stx_ino || asked.stx_dev_minor != runs.stx_dev_minor ||
+	    asked.stx_dev_major != runs.stx_dev_major)
+		note_add_link(note, "interpreter", "/proc/self/exe");
+}
+
+static void note_add_directory(struct note *note)
+{
+	char path[4096];
+
+	if (sys_getcwd(path, sizeof(path)) > 0)
+		note_add(note, "directory", path);
+}
+
+/*
+ * A program with a malloc of its own, or a library before ours with one, never asks ours: nothing
+ * of its memory is seen, and whoever reads the trace must know. The value is the file that has it.
+ */
+static void note_add_allocator(struct note *note)
+{
+	struct dl_find_object found, own;
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+
+	if (!first || _dl_find_object(first, &found) ||
+	    _dl_find_object((void *)(uintptr_t)note_begin, &own) ||
+	    found.dlfo_link_map == own.dlfo_link_map)
+		return;
+	if (*found.dlfo_link_map->l_name)
+		note_add(note, "allocator", found.dlfo_link_map->l_name);
+	else
+		note_add_link(note, "allocator", "/proc/self/exe");
+}
+
+static void tell_argument(struct note *note, const char *name, const char *value)
+{
+	if (note_add(note, name, value))
+		return;
+	note_end(note);
+	note_begin(note, NOTE_PROCESS);
+	note_add(note, name, value);
+}
+
+/* A long one goes on as argvN+1, argvN+2. */
+static void tell_rest(struct note *note, char *name, const char *value)
+{
+	size_t length = plain_length(value), end = plain_length(name);
+
+	name[end++] = '+';
+	for (uint64_t part = 1; length > PART_MAX; part++) {
+		value += PART_MAX;
+		length -= PART_MAX;
+		plain_number(name + end, part, 10);
+		tell_argument(note, name, value);
+	}
+}
+
+/* Arguments one by one, in as many notes as they need; the first also says the rest. */
+static void tell_identity(struct note *note, int argc, char **argv)
+{
+	note_begin(note, NOTE_PROCESS);
+	note_add_link(note, "executable", "/proc/self/exe");
+	note_add_program(note);
+	note_add_directory(note);
+	note_add_allocator(note);
+	note_add(note, "durations", life.one_time ? "waits" : "all");
+	for (int i = 0; i < argc && argv[i]; i++) {
+		char name[32];
+
+		plain_number(name + plain_copy(name, "argv", 8) - 1, (uint64_t)i, 10);
+		tell_argument(note, name, argv[i]);
+		tell_rest(note, name, argv[i]);
+	}
+	note_end(note);
+}
+
+/* The file's bytes as they are now, without a question over the network. */
+static void note_add_size(struct note *note, const char *path)
+{
+	struct statx file;
+	char text[24];
+
+	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
+		      (long)&file) ||
+	    (file.stx_mode & S_IFMT) != S_IFREG)
+		return;
+	plain_number(text, file.stx_size, 10);
+	note_add(note, "size", text);
+}
+
+/* Rooms for paths: the stack may be a signal's of 2 KiB. Of those who find none nothing is told. */
+#define FILE_ROOMS 16
+
+struct file_room {
+	uint32_t is_taken;
+	char path[4096];
+	char text[4096 + 256];
+};
+
+static struct file_room *take_room(void)
+{
+	static struct file_room rooms[FILE_ROOMS];
+
+	for (int i = 0; i < FILE_ROOMS; i++)
+		if (!__atomic_exchange_n(&rooms[i].is_taken, 1, __ATOMIC_ACQUIRE))
+			return &rooms[i];
+	return NULL;
+}
+
+/* number: of the descriptor; is_own: the program knows it, too. */
+static void tell_file(struct file_room *room, const char *number, bool is_own)
+{
+	struct note note = { .room = sizeof(room->text), .text = room->text };
+	char link[40];
+	long length;
+
+	plain_copy(link + plain_copy(link, "/proc/self/fd/", 16) - 1, number, 24);
+	length = sys_readlinkat(AT_FDCWD, link, room->path, sizeof(room->path) - 1);
+	if (length <= 0)
+		return;
+	room->path[length] = 0;
+	note_begin(&note, NOTE_FILE);
+	if (is_own)
+		note_add(&note, "fd", number);
+	note_add(&note, "path", room->path);
+	if (length > PART_MAX)
+		note_add(&note, "path+1", room->path + PART_MAX);
+	note_add_size(&note, link);
+	note_end(&note);
+}
+
+static void tell_file_of(int fd, bool is_own)
+{
+	struct file_room *room = take_room();
+	char number[24];
+
+	if (!room)
+		return;
+	plain_number(number, (uint64_t)fd, 10);
+	tell_file(room, number, is_own);
+	__atomic_store_n(&room->is_taken, 0, __ATOMIC_RELEASE);
+}
+
+void facts_tell_file(int fd)
+{
+	tell_file_of(fd, true);
+}
+
+void facts_tell_link(int dirfd, const char *path)
+{
+	int fd = sys_openat(dirfd, path, O_PATH | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	tell_file_of(fd, false);
+	sys_close(fd);
+}
+
+static void tell_descriptor(struct note *note, const char *number)
+{
+	char path[64];
+
+	plain_copy(path + plain_copy(path, "/proc/self/fd/", 16) - 1, number, 32);
+	note_begin(note, NOTE_FD);
+	note_add(note, "fd", number);
+	note_add_link(note, "path", path);
+	note_add_size(note, path);
+	note_end(note);
+}
+
+struct kernel_entry {
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+/* What was open when the program began is inherited and no leak of its own. */
+static void tell_descriptors(struct note *note)
+{
+	uint64_t buffer[512];
+	int directory =
+		sys_openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long got;
+
+	if (directory < 0)
+		return;
+	while ((got = sys_call3(__NR_getdents64, directory, (long)buffer, sizeof(buffer))) > 0) {
+		for (long at = 0; at < got;) {
+			struct kernel_entry *entry = (struct kernel_entry *)((char *)buffer + at);
+			uint64_t fd;
+
+			plain_parse(entry->name, 10, &fd);
+			if (entry->name[0] != '.' && (int)fd != directory)
+				tell_descriptor(note, entry->name);
+			at += entry->length;
+		}
+	}
+	sys_close(directory);
+}
+
+static void tell_functions(void)
+{
+	struct thread *thread = thread_self;
+	struct record_functions *record = (struct record_functions *)ring_reserve(
+		thread, RECORD_FUNCTIONS, sizeof(*record) + HOOK_COUNT * sizeof(uint64_t));
+
+	if (!record)
+		return;
+	record->record.time = thread->last;
+	record->count = HOOK_COUNT;
+	record->pad = 0;
+	real_tell((uint64_t *)(record + 1));
+	ring_publish(&record->record);
+}
+
+void facts_tell_process(int argc, char **argv)
+{
+	char text[NOTE_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	thread_set_floor(thread_self, thread_self->last);
+	tell_identity(&note, argc, argv);
+	tell_descriptors(&note);
+	tell_functions();
+	maps_find_all();
+	call_tell_modules(thread_self, thread_self->last);
+	thread_set_floor(thread_self, 0);
+}
+
+/* What one says by itself, at the time of its thread's last event or now. */
+static void begin_alone(struct thread *thread, bool is_now)
+{
+	thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (is_now)
+		thread->last = clock_now_ordered();
+}
+
+static void end_alone(struct thread *thread)
+{
+	thread_set_floor(thread, 0);
+}
+
+void facts_tell_functions(void)
+{
+	begin_alone(thread_self, false);
+	tell_functions();
+	end_alone(thread_self);
+}
+
+static void note_add_number(struct note *note, const char *name, uint64_t value)
+{
+	char text[24];
+
+	plain_number(text, value, 10);
+	note_add(note, name, text);
+}
+
+void facts_tell_thread(int32_t creator, uint64_t call)
+{
+	char text[TINY_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	begin_alone(thread_self, false);
+	note_begin(&note, NOTE_THREAD);
+	if (creator)
+		note_add_number(&note, "creator", (uint64_t)creator);
+	if (call)
+		note_add_number(&note, "call", call);
+	note_end(&note);
+	end_alone(thread_self);
+}
+
+void facts_tell_thread_end(void)
+{
+	char text[TINY_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	begin_alone(thread_self, true);
+	note_begin(&note, NOTE_THREAD_END);
+	note_end(&note);
+	end_alone(thread_self);
+}
+
+/* Where the heap of brk begins: field 47 of /proc/self/stat (proc(5), start_brk). */
+static uint64_t heap_bottom(void)
+{
+	char text[2048];
+	int fd = sys_openat(AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	long length = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
+	uint64_t value = 0;
+	char *at;
+
+	if (fd >= 0)
+		sys_close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	/* The name may hold blanks and parentheses; field 3 comes behind its last one. */
+	for (at = text + length; at > text && *at != ')'; at--)
+		;
+	for (int field = 2; field < 47 && *at; field++) {
+		while (*at && *at != ' ')
+			at++;
+		if (*at)
+			at++;
+	}
+	plain_parse(at, 10, &value);
+	return value;
+}
+
+void facts_tell_gone(void)
+{
+	const struct module *module;
+
+	while ((module = maps_take_gone()) != NULL) {
+		char text[SHORT_MAX];
+		struct note note = { .room = sizeof(text), .text = text };
+		char number[24] = "0x";
+
+		note_begin(&note, NOTE_UNMAP);
+		plain_number(number + 2, module->base, 16);
+		note_add(&note, "from", number);
+		plain_number(number + 2, module->end, 16);
+		note_add(&note, "to", number);
+		note_add(&note, "path", module->path);
+		note_end(&note);
+	}
+}
+
+void facts_tell_heap(void)
+{
+	struct thread *thread = thread_self;
+	struct record_heap *record;
+	struct mallinfo2 info;
+
+	/* exit() from a handler that interrupted malloc: its lock would never come free. */
+	if (!thread || thread->open_count || !real.mallinfo2)
+		return;
+	info = real.mallinfo2();
+	thread_set_floor(thread, thread->last);
+	thread->last = clock_now_ordered();
+	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
+	if (record) {
+		record->record.time = thread->last;
+		record->bottom = heap_bottom();
+		record->top = (uint64_t)sys_call1(__NR_brk, 0);
+		record->number[0] = info.arena;
+		record->number[1] = info.ordblks;
+		record->number[2] = info.smblks;
+		record->number[3] = info.hblks;
+		record->number[4] = info.hblkhd;
+		record->number[5] = info.usmblks;
+		record->number[6] = info.fsmblks;
+		record->number[7] = info.uordblks;
+		record->number[8] = info.fordblks;
+		record->number[9] = info.keepcost;
+		ring_publish(&record->record);
+	}
+	thread_set_floor(thread, 0);
+}
+
+static void note_add_count(struct note *note, const char *name, const uint64_t *count)
+{
+	char text[24];
+
+	plain_number(text, __atomic_load_n(count, __ATOMIC_RELAXED), 10);
+	note_add(note, name, text);
+}
+
+void facts_tell_walker(bool is_there)
+{
+	struct thread *thread = thread_self;
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	if (!thread)
+		return;
+	note_begin(&note, NOTE_UNWIND);
+	note_add(&note, "libunwind", is_there ? "walks" : "missing");
+	thread_set_floor(thread, thread->last);
+	thread->last = clock_now_ordered();
+	note_end(&note);
+	thread_set_floor(thread, 0);
+}
+
+void facts_tell_unwind(void)
+{
+	struct thread *thread = thread_self;
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	if (!thread)
+		return;
+	note_begin(&note, NOTE_UNWIND);
+	note_add_count(&note, "checked", &unwind_counts.checked);
+	note_add_count(&note, "different", &unwind_counts.different);
+	note_add_count(&note, "cut", &unwind_counts.cut);
+	note_add_count(&note, "unjudged", &unwind_counts.unjudged);
+	thread_set_floor(thread, thread->last);
+	thread->last = clock_now_ordered();
+	note_end(&note);
+	thread_set_floor(thread, 0);
+}
+
+static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
+{
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	note_begin(&note, NOTE_BYPASS);
+	note_add_number(&note, "functions", bypass->functions);
+	note_add(&note, "example", bypass->example);
+	if (*bypass->map->l_name)
+		note_add(&note, "path", bypass->map->l_name);
+	else
+		note_add_link(&note, "path", "/proc/self/exe");
+	note_end(&note);
+}
+
+/* Within a call or beside all of them. */
+static void tell_bypasses(struct bypass *bypass)
+{
+	struct thread *thread = thread_self;
+	bool owns_floor = !thread->floor;
+
+	if (owns_floor)
+		begin_alone(thread, true);
+	while (bypass_next(bypass))
+		tell_bypass(bypass);
+	if (owns_floor)
+		end_alone(thread);
+}
+
+static bool can_tell(void)
+{
+	return life_is_running() && thread_self && !thread_self->vfork_return;
+}
+
+void facts_tell_bypass_of(const void *library)
+{
+	struct bypass bypass;
+
+	if (!can_tell())
+		return;
+	bypass = bypass_among(library);
+	tell_bypasses(&bypass);
+}
+
+void facts_tell_bypass(bool is_held)
+{
+	struct bypass bypass;
+
+	if (!can_tell())
+		return;
+	bypass = bypass_among_all(is_held);
+	tell_bypasses(&bypass);
+}

@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "preload/start/attach.h"
+#include "preload/ground/clock.h"
+#include "contract.h"
+#include "preload/start/life.h"
+#include "preload/ground/plain.h"
+#include "ring.h"
+#include "preload/ground/sys.h"
+#include "thread.h"
+#include "wire.h"
+
+#define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
+#define GROWTH_WAIT 20 /* times 100 ms: so long we wait for a chunk that another thread makes */
+
+/* Slots of a chunk that is made while that is still allowed. */
+#define PREPARED 64u
+
+/* Places for struct thread, with their owners. */
+struct blocks {
+	struct owner *owners;
+	char *first;
+	uint32_t count;
+};
+
+struct chunk {
+	char *map; /* its memfd; NULL: it is a spare */
+	struct arena *head;
+	char *slot_base, *rings;
+	struct blocks blocks; /* one for each slot */
+	struct chunk_layout layout;
+	uint32_t slots, ring_size, spares;
+	uint32_t is_ready; /* the rest is filled in */
+};
+
+static struct blocks idle[ARENA_CHUNKS];
+static uint32_t idle_count;
+static struct chunk chunks[ARENA_CHUNKS];
+static uint32_t chunk_count; /* places that are taken, some not yet ready */
+static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
+static uintptr_t grower;     /* that thread, by where its own variables lie */
+static uint64_t granted;     /* bytes of all rings */
+static struct arena *head;
+static struct arena_hello self;
+
+/*
+ * The first chunk of this process, or of one that it descends from: there lie the spares that it
+ * may use. Before them there may be nothing but reserved addresses.
+ */
+static struct chunk family;
+static bool is_vacant; /* the family's place may be mapped over */
+static bool is_forsaken;
+
+struct arena *memory_head(void)
+{
+	return head;
+}
+
+bool memory_grant(uint64_t bytes)
+{
+	if (__atomic_add_fetch(&granted, bytes, __ATOMIC_RELAXED) <= life.board->rings_budget)
+		return true;
+	__atomic_sub_fetch(&granted, bytes, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* ---- making ---- */
+
+static uint64_t limit_of(int which)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+	sys_call4(__NR_prlimit64, 0, which, 0, (long)&limit);
+	return limit.rlim_cur;
+}
+
+/*
+ * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
+ * refuse but send the host SIGXFSZ.
+ */
+static int set_size(int fd, uint64_t size)
+{
+	struct rlimit limit;
+	int status = -EFBIG;
+
+	if (limit_of(RLIMIT_FSIZE) >= size)
+		return sys_ftruncate(fd, (int64_t)size);
+	if (attach_no_limit(RLIMIT_FSIZE, &limit) >= size)
+		status = sys_ftruncate(fd, (int64_t)size);
+	attach_limit(RLIMIT_FSIZE, &limit);
+	return status;
+}
+
+/* at: addresses that are ours to map over, or NULL. */
+static int map_shared(struct chunk *chunk, int fd, char *at)
+{
+	void *map = sys_mmap(at, chunk->layout.size, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
+
+	if (sys_error(map))
+		return sys_error(map);
+	/* a core file has no use for it, and reading its holes would fill them */
+	sys_madvise(map, chunk->layout.size, MADV_DONTDUMP);
+	chunk->map = chunk->slot_base = map;
+	chunk->head = map;
+	chunk->slot_base += ARENA_HEAD_SIZE;
+	chunk->rings = chunk->map + chunk->layout.rings;
+	return 0;
+}
+
+/* ---- private blocks ---- */
+
+static uint64_t blocks_offset(uint32_t slots)
+{
+	return (slots * sizeof(struct owner) + 0xfff) & ~0xfffull;
+}
+
+static uint64_t private_size(uint32_t slots)
+{
+	return blocks_offset(slots) + slots * BLOCK_SIZE;
+}
+
+static int map_blocks(struct blocks *blocks, uint32_t count)
+{
+	void *map = sys_mmap(NULL, private_size(count), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_error(map))
+		return sys_error(map);
+	blocks->owners = map;
+	blocks->first = (char *)map + blocks_offset(count);
+	blocks->count = count;
+	return 0;
+}
+
+/* Those that nothing is bound to: for later. */
+static void keep_blocks(const struct blocks *blocks)
+{
+	if (blocks->count && idle_count < ARENA_CHUNKS)
+		idle[idle_count++] = *blocks;
+}
+
+/* The first so many of a set of idle ones; 0 if it has not as many. */
+static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
+{
+	if (from->count < count)
+		return false;
+	*blocks = *from;
+	blocks->count = count;
+	from->owners += count;
+	from->first += count * BLOCK_SIZE;
+	from->count -= count;
+	for (uint32_t i = 0; i < count; i++)
+		blocks->owners[i] = (struct owner){ 0 };
+	return true;
+}
+
+/* Not while another thread does, who makes a chunk (growth). */
+static int take_blocks(struct blocks *blocks, uint32_t count)
+{
+	for (uint32_t i = 0; i < idle_count; i++)
+		if (split_blocks(&idle[i], blocks, count))
+			return 0;
+	return ring_is_quiet() ? -EPERM : map_blocks(blocks, count);
+}
+
+/* ---- memory that is shared ---- */
+
+static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
+{
+	struct arena_hello hello = self;
+
+	hello.chunk = number;
+	hello.slots = chunk->slots;
+	hello.ring_size = chunk->ring_size;
+	hello.spares = chunk->spares;
+	return hello;
+}
+
+/*
+ * What would be mapped over something that is still needed if nobody takes it is handed over
+ * first, all else mapped first. Returns 0 or -errno.
+ */
+static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
+{
+	const struct arena_hello hello = hello_of(chunk, number);
+	int status = set_size(fd, chunk->layout.size);
+
+	if (!status && !at)
+		status = map_shared(chunk, fd, NULL);
+	if (status)
+		return status;
+	status = attach_hand_over(fd, &hello);
+	if (!status && at)
+		return map_shared(chunk, fd, at);
+	if (status && chunk->map) {
+		sys_munmap(chunk->map, chunk->layout.size);
+		chunk->map = NULL;
+	}
+	return status;
+}
+
+static int make_shared(struct chunk *chunk, uint32_t number, char *at)
+{
+	int fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int status = fd < 0 ? fd : share(chunk, number, fd, at);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return status;
+}
+
+/* The same where too few descriptors are allowed. */
+static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
+{
+	struct rlimit descriptors;
+	int status = make_shared(chunk, number, at);
+
+	if (status != -EMFILE)
+		return status;
+	attach_no_limit(RLIMIT_NOFILE, &descriptors);
+	status = make_shared(chunk, number, at);
+	attach_limit(RLIMIT_NOFILE, &descriptors);
+	return status;
+}
+
+/*
+ * Threads of the program open and close descriptors meanwhile, some of them all that there are. So
+ * a thread makes the chunk that has a table of descriptors of its own, a copy, and our memory; we
+ * sleep until it has ended, and it uses our stack meanwhile. Where there are no such threads,
+ * false.
+ */
+static __attribute__((noinline)) bool make_apart(struct chunk *chunk, uint32_t number,
+						 volatile int *status)
+{
+	enum { VM = 0x100, SIGHAND = 0x800, VFORK = 0x4000, THREAD = 0x10000 };
+	int child = sys_clone(VM | SIGHAND | VFORK | THREAD);
+
+	if (child)
+		return child > 0;
+	*status = make_anyway(chunk, number, NULL);
+	sys_exit(0);
+}
+
+static int make_beside_threads(struct chunk *chunk, uint32_t number)
+{
+	uint64_t all = ~0ull, old = 0;
+	volatile int status = -EINTR;
+	bool was_apart;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	was_apart = make_apart(chunk, number, &status);
+	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
+	if (was_apart && (chunk->map || status != -EINTR))
+		return status;
+	return make_anyway(chunk, number, NULL);
+}
+
+static void shape(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint32_t spares)
+{
+	chunk->slots = slots;
+	chunk->ring_size = ring_size;
+	chunk->spares = spares;
+	chunk->layout = chunk_lay_out(slots, ring_size, spares);
+}
+
+/* Where addresses are few, rings and spares are fewer rather than none. */
+static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
+{
+	uint64_t limit = limit_of(RLIMIT_AS);
+
+	shape(chunk, slots, ARENA_RING_MOST, spares);
+	for (uint32_t i = 0; i < 2 && !arena_leaves_room(chunk->layout.size, limit); i++) {
+		spares /= 4;
+		shape(chunk, slots, chunk->ring_size / 4, spares);
+	}
+	if (!arena_leaves_room(chunk->layout.size, limit))
+		shape(chunk, slots, ARENA_RING_LEAST, 0);
+}
+
+/* ---- spares ---- */
+
+/* In the place before the first stands how many there are: all of them are counted from 1. */
+static struct arena_spare *spare_place(uint64_t place)
+{
+	return (struct arena_spare *)(void *)(family.map + family.layout.spares +
+					      place * ARENA_SPARE_SIZE);
+}
+
+static struct arena_spare *spare_at(uint32_t i)
+{
+	return spare_place(i + 1ull);
+}
+
+static void raise_to(uint32_t *used, uint32_t least)
+{
+	uint32_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
+
+	while (before < least && !__atomic_compare_exchange_n(used, &before, least, false,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static bool claim_spare(struct arena_spare *spare)
+{
+	uint32_t expected = SPARE_FREE;
+
+	return __atomic_load_n(&spare->state, __ATOMIC_RELAXED) == SPARE_FREE &&
+	       __atomic_compare_exchange_n(&spare->state, &expected, SPARE_FILLING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void use_spare(struct chunk *chunk, uint32_t number, uint32_t i)
+{
+	struct arena_spare *spare = spare_at(i);
+
+	shape(chunk, 1, ARENA_RING_LEAST, 0);
+	chunk->map = NULL;
+	chunk->head = &spare->head;
+	chunk->slot_base = family.map + family.layout.spare_slots + (uint64_t)i * ARENA_SLOT_SIZE;
+	chunk->rings = family.map + family.layout.spare_rings + (uint64_t)i * ARENA_RING_LEAST;
+	spare->hello = hello_of(chunk, number);
+	__atomic_store_n(&spare->state, SPARE_READY, __ATOMIC_RELEASE);
+	raise_to(&spare_place(0)->used, i + 1);
+	ring_wake();
+}
+
+static int take_spare(struct chunk *chunk, uint32_t number)
+{
+	for (uint32_t i = 0; family.map && i < family.spares; i++) {
+		if (!claim_spare(spare_at(i)))
+			continue;
+		use_spare(chunk, number, i);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* ---- chunks ---- */
+
+/* Nobody looks at a chunk before. */
+static void add_chunk(const struct chunk *chunk, uint32_t number)
+{
+	chunks[number] = *chunk;
+	__atomic_store_n(&chunks[number].is_ready, 1, __ATOMIC_RELEASE);
+}
+
+/* Its own memory, or a spare where there can be none. Returns 0 or -errno. */
+static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
+{
+	int status = -EPERM;
+
+	if (!ring_is_quiet()) {
+		shape_to_limit(chunk, slots, 0);
+		status = take_blocks(&chunk->blocks, slots);
+		if (!status)
+			status = make_beside_threads(chunk, number);
+		if (!status)
+			return 0;
+		keep_blocks(&chunk->blocks);
+	}
+	status = take_blocks(&chunk->blocks, 1);
+	if (status)
+		return status;
+	status = take_spare(chunk, number);
+	if (status)
+		keep_blocks(&chunk->blocks);
+	return status;
+}
+
+static bool grow(uint32_t slots)
+{
+	uint32_t number = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+	struct chunk chunk = { 0 };
+
+	if (!number || number >= ARENA_CHUNKS || make_chunk(&chunk, number, slots))
+		return false;
+	add_chunk(&chunk, number);
+	__atomic_store_n(&head->chunks, number + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk_count, number + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* One thread at a time, and a signal handler that interrupts it goes without. */
+static bool begin_growth(void)
+{
+	uint32_t expected = __atomic_load_n(&growth, __ATOMIC_RELAXED) & ~1u;
+
+	if (!__atomic_compare_exchange_n(&growth, &expected, expected + 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&grower, (uintptr_t)&thread_self, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void end_growth(void)
+{
+	__atomic_store_n(&grower, 0, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&growth, 1, __ATOMIC_RELEASE);
+	if (!ring_is_quiet())
+		sys_futex_wake(&growth, INT32_MAX, 0);
+}
+
+static uint32_t next_slots(void)
+{
+	uint32_t number = __atomic_load_n(&chunk_count, __ATOMIC_RELAXED);
+	uint32_t slots = ARENA_SLOTS_FIRST;
+
+	while (number-- && slots < ARENA_SLOTS_MOST)
+		slots *= 2;
+	return slots;
+}
+
+/* Whether there is more than there was. */
+static bool grow_or_wait(void)
+{
+	static const struct timespec step = { .tv_nsec = 100000000 };
+	uint32_t before = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+	uint32_t seen = __atomic_load_n(&growth, __ATOMIC_ACQUIRE);
+	bool grown;
+
+	if (begin_growth()) {
+		grown = before != __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) ||
+			grow(next_slots());
+		end_growth();
+		return grown;
+	}
+	if (ring_is_quiet() ||
+	    __atomic_load_n(&grower, __ATOMIC_RELAXED) == (uintptr_t)&thread_self)
+		return false;
+	for (int i = 0; i < GROWTH_WAIT; i++) {
+		if (!(seen & 1) || __atomic_load_n(&growth, __ATOMIC_ACQUIRE) != seen)
+			return true;
+		sys_futex_wait(&growth, seen, &step, 0);
+	}
+	return false;
+}
+
+void memory_prepare(void)
+{
+	struct blocks blocks = { 0 };
+
+	if (!head || !begin_growth())
+		return;
+	if (grow(PREPARED) && !map_blocks(&blocks, PREPARED / 4))
+		keep_blocks(&blocks);
+	end_growth();
+}
+
+/* ---- the image ---- */
+
+static bool begin_in_spare(void)
+{
+	struct chunk chunk = { 0 };
+
+	if (take_blocks(&chunk.blocks, 1))
+		return false;
+	if (take_spare(&chunk, 0)) {
+		keep_blocks(&chunk.blocks);
+		return false;
+	}
+	add_chunk(&chunk, 0);
+	return true;
+}
+
+/* In the family's place if nothing there is needed any more. */
+static bool begin_alone(void)
+{
+	struct chunk chunk = { 0 };
+	char *at = NULL;
+
+	if (ring_is_quiet())
+		return false;
+	if (is_vacant) {
+		at = family.map;
+		shape(&chunk, family.slots, family.ring_size, family.spares);
+	} else {
+		shape_to_limit(&chunk, ARENA_SLOTS_FIRST, ARENA_SPARES);
+	}
+	if (take_blocks(&chunk.blocks, chunk.slots))
+		return false;
+	if (make_anyway(&chunk, 0, at)) {
+		keep_blocks(&chunk.blocks);
+		return false;
+	}
+	if (family.map && !at)
+		sys_munmap(family.map + family.layout.spares,
+			   family.layout.size - family.layout.spares);
+	family = chunk;
+	add_chunk(&chunk, 0);
+	return true;
+}
+
+static void introduce(const struct memory_image *image)
+{
+	uint64_t before[2] = { self.key[0], self.key[1] };
+	int32_t parent = self.pid;
+
+	self.contract = CONTRACT_HASH;
+	self.secret[0] = life.board->secret[0];
+	self.secret[1] = life.board->secret[1];
+	self.start = clock_now();
+	self.pid = life.pid;
+	self.key[0] = self.start;
+	self.key[1] = (uint64_t)(uint32_t)self.pid;
+	self.parent[0] = image->is_forked ? before[0] : 0;
+	self.parent[1] = image->is_forked ? before[1] : 0;
+	self.parent_pid = image->is_forked ? parent : sys_getppid();
+	self.flags = image->is_forked ? PROCESS_FORKED : 0;
+	if (!image->is_forked) {
+		self.parent_stream = WIRE_NO_STREAM;
+		plain_copy(self.name, image->name, sizeof(self.name));
+	}
+}
+
+const char *memory_name(void)
+{
+	return self.name;
+}
+
+bool memory_begin(const struct memory_image *image)
+{
+	introduce(image);
+	if (!begin_alone() && !begin_in_spare())
+		return false;
+	head = chunks[0].head;
+	is_vacant = is_forsaken = false;
+	__atomic_store_n(&head->chunks, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk_count, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- what a child leaves to its parent ---- */
+
+static bool has_block(const struct chunk *chunk, const struct thread *thread)
+{
+	return thread && (const char *)thread >= chunk->blocks.first &&
+	       (const char *)thread < chunk->blocks.first + chunk->blocks.count * BLOCK_SIZE;
+}
+
+/*
+ * Empty memory of the child's own: what a handler interrupted goes on there without effect. It may
+ * have been about to write, whatever can be seen of it.
+ */
+static void put_empty(char *at, uint64_t size)
+{
+	sys_mmap(at, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void leave_chunk(const struct chunk *chunk)
+{
+	if (chunk->map) {
+		put_empty(chunk->map, chunk->layout.spares);
+		return;
+	}
+	put_empty(chunk->slot_base, ARENA_SLOT_SIZE);
+	put_empty(chunk->rings, ARENA_RING_LEAST);
+}
+
+void memory_forsake(const struct thread *thread)
+{
+	if (is_forsaken)
+		return;
+	is_forsaken = true;
+	is_vacant = family.map != NULL;
+	self.parent_stream = head && head->stream ? head->stream - 1 : WIRE_NO_STREAM;
+	for (uint32_t i = 0; i < chunk_count && i < ARENA_CHUNKS; i++) {
+		struct chunk *chunk = &chunks[i];
+
+		if (!chunk->is_ready)
+			continue;
+		if (ring_is_quiet()) {
+			/* it stays: not even this may be asked for */
+			is_vacant = false;
+			if (!has_block(chunk, thread))
+				keep_blocks(&chunk->blocks);
+		} else {
+			leave_chunk(chunk);
+			if (has_block(chunk, thread))
+				is_vacant &= chunk->map && chunk->map != family.map;
+			else
+				keep_blocks(&chunk->blocks);
+		}
+		chunk->is_ready = 0;
+	}
+	chunk_count = 0;
+	growth = 0;
+	grower = 0;
+	granted = 0;
+	head = NULL;
+}
+
+/* ---- places ---- */
+
+static bool is_dead(int32_t thread)
+{
+	/* Where nobody may ask, slots of the dead are not used again. */
+	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
+}
+
+/* One that nobody has had. */
+static bool take_free(struct owner *owner, int32_t tid)
+{
+	uint32_t expected = OWNER_NONE;
+
+	if (__atomic_load_n(&owner->state, __ATOMIC_RELAXED) != OWNER_NONE ||
+	    !__atomic_compare_exchange_n(&owner->state, &expected, OWNER_TAKING, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&owner->thread, tid, __ATOMIC_RELAXED);
+	return true;
+}
+
+static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
+{
+	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
+}
+
+/* The collector may be giving back the pages of a slot whose thread said that it ends. */
+static bool take_back(struct slot *slot)
+{
+	uint32_t expected = SLOT_LEFT;
+
+	return __atomic_compare_exchange_n(&slot->state, &expected, SLOT_TAKEN, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+	       expected == SLOT_TAKEN;
+}
+
+/* That of a dead thread. hinted: only if it said that it was about to end. */
+static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
+{
+	struct owner *owner = &chunk->blocks.owners[i];
+	uint32_t state = __atomic_load_n(&owner->state, __ATOMIC_ACQUIRE);
+	int32_t dead = __atomic_load_n(&owner->thread, __ATOMIC_RELAXED);
+
+	if (state != (hinted ? OWNER_LEFT : OWNER_TAKEN) || !is_dead(dead))
+		return false;
+	if (!__atomic_compare_exchange_n(&owner->thread, &dead, tid, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (take_back(slot_of(chunk, i)))
+		return true;
+	__atomic_store_n(&owner->thread, dead, __ATOMIC_RELEASE);
+	return false;
+}
+
+static struct thread *bind(const struct chunk *chunk, uint32_t i)
+{
+	struct thread *thread = (struct thread *)(void *)(chunk->blocks.first + i * BLOCK_SIZE);
+
+	thread->owner = &chunk->blocks.owners[i];
+	thread->slot = slot_of(chunk, i);
+	thread->ring = chunk->rings + (uint64_t)i * chunk->ring_size;
+	thread->ring_most =
+		chunk->ring_size < life.board->ring_most ? chunk->ring_size : life.board->ring_most;
+	raise_to(&chunk->head->used, i + 1);
+	return thread;
+}
+
+enum taking { TAKE_LEFT, TAKE_FREE, TAKE_DEAD };
+
+static struct thread *take(int32_t tid, enum taking what)
+{
+	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t k = 0; k < count; k++) {
+		const struct chunk *chunk = &chunks[k];
+
+		for (uint32_t i = 0; i < chunk->slots; i++)
+			if (what == TAKE_FREE ? take_free(&chunk->blocks.owners[i], tid)
+					      : take_over(chunk, i, tid, what == TAKE_LEFT))
+				return bind(chunk, i);
+	}
+	return NULL;
+}
+
+struct thread *memory_take(int32_t tid, bool *fresh)
+{
+	struct thread *thread;
+
+	*fresh = false;
+	thread = take(tid, TAKE_LEFT);
+	if (thread)
+		return thread;
+	*fresh = true;
+	thread = take(tid, TAKE_FREE);
+	if (thread)
+		return thread;
+	*fresh = false;
+	thread = take(tid, TAKE_DEAD);
+	*fresh = !thread;
+	while (!thread && grow_or_wait())
+		thread = take(tid, TAKE_FREE);
+	return thread;
+}
+
+void memory_leave(struct thread *thread)
+{
+	__atomic_store_n(&thread->owner->state, OWNER_LEFT, __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->slot->state, SLOT_LEFT, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "names.h"
+
+#include "preload/ground/clock.h"
+#include "preload/start/life.h"
+#include "ring.h"
+
+#define CONTEXTS	32u				       /* bits of CALL's context */
+#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* that ours leave */
+#define CLASS_BIT	32u				       /* of the first class in untold */
+#define NAME_SIZE	128u
+#define DESCRIPTION_MAX 256u
+
+enum { NAME_NONE, NAME_FILLING, NAME_READY };
+
+struct name {
+	uint32_t state; /* taken by compare-and-swap, never given back */
+	uint32_t flags; /* of a class: RESR's */
+	bool listed;	/* of a class: the user wants to see it */
+	char text[NAME_SIZE];
+	char description[DESCRIPTION_MAX];
+};
+
+__thread uint32_t names_own_contexts;
+uint32_t names_all_contexts;
+
+static struct name contexts[CONTEXTS];
+static struct name classes[CLASSES];
+
+/* Bits of the names that are ready and that this process's stream has not been told. */
+static uint64_t untold;
+
+/* A record that is no call: its time, with the floor that makes the collector wait for it. */
+struct statement {
+	uint64_t time;
+	bool owns_floor;
+};
+
+static struct statement begin(struct thread *thread)
+{
+	struct statement statement = { .owns_floor = !thread->floor };
+
+	/* As in call_begin(): the floor comes before the clock. */
+	if (statement.owns_floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	statement.time = clock_now_ordered();
+	thread->last = statement.time;
+	return statement;
+}
+
+static void end(struct thread *thread, const struct statement *statement)
+{
+	if (statement->owns_floor)
+		thread_set_floor(thread, 0);
+}
+
+/* ---- what the stream is told ---- */
+
+static bool tell_name(struct thread *thread, enum record_kind kind, uint32_t id, uint64_t time,
+		      const struct name *name)
+{
+	uint32_t text = (uint32_t)plain_length(name->text) + 1;
+	uint32_t description = (uint32_t)plain_length(name->description) + 1;
+	struct record_name *record = (struct record_name *)ring_reserve(
+		thread, kind, ((uint32_t)sizeof(*record) + text + description + 7) & ~7u);
+	char *at;
+
+	if (!record)
+		return false;
+	record->record.time = time;
+	record->id = id;
+	record->flags = name->flags;
+	record->name_size = (uint16_t)text;
+	record->description_size = (uint16_t)description;
+	record->pad = 0;
+	at = (char *)(record + 1);
+	at += plain_copy(at, name->text, text);
+	plain_copy(at, name->description, description);
+	ring_publish(&record->record);
+	return true;
+}
+
+static bool tell_bit(struct thread *thread, unsigned int bit, uint64_t time)
+{
+	if (bit < CLASS_BIT)
+		return tell_name(thread, RECORD_CONTEXT, 1u << bit, time, &contexts[bit]);
+	bit -= CLASS_BIT;
+	return tell_name(thread, RECORD_CLASS, RESOURCE_COUNT + bit, time, &classes[bit]);
+}
+
+void names_tell(struct thread *thread)
+{
+	struct statement statement;
+	uint64_t mine;
+
+	if (!thread || !__atomic_load_n(&untold, __ATOMIC_RELAXED))
+		return;
+	statement = begin(thread);
+	/* The time is older than the claim: who finds nothing left to tell comes after it. */
+	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
+	for (unsigned int bit = 0; bit < 64; bit++)
+		if (mine >> bit & 1 && !tell_bit(thread, bit, statement.time))
+			__atomic_fetch_or(&untold, 1ull << bit, __ATOMIC_RELAXED);
+	end(thread, &statement);
+}
+
+void names_mark(struct thread *thread, const char *text)
+{
+	static const char head[] = "~mark\0text"; /* the note's name and that of its value */
+	size_t length = plain_length(text) + 1;
+	uint32_t size = (uint32_t)sizeof(head) +
+			(uint32_t)(length < ARENA_TEXT_MAX ? length : ARENA_TEXT_MAX);
+	struct statement statement;
+	struct record_note *record;
+	char *at;
+
+	if (!thread)
+		return;
+	statement = begin(thread);
+	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE,
+						    ((uint32_t)sizeof(*record) + size + 7) & ~7u);
+	if (record) {
+		record->record.more = 1;
+		record->record.time = statement.time;
+		record->text = size;
+		record->pad = 0;
+		at = (char *)(record + 1);
+		for (unsigned int i = 0; i < sizeof(head); i++)
+			*at++ = head[i];
+		plain_copy(at, text, size - sizeof(head));
+		ring_publish(&record->record);
+	}
+	end(thread, &statement);
+}
+
+void names_forked(void)
+{
+	untold = 0;
+	for (unsigned int i = 0; i < CONTEXTS; i++)
+		if (contexts[i].state == NAME_READY)
+			untold |= 1ull << i;
+	for (unsigned int i = 0; i < CLASSES; i++)
+		if (classes[i].state == NAME_READY)
+			untold |= 1ull << (CLASS_BIT + i);
+}
+
+/* ---- names ---- */
+
+static bool is_named(const struct name *name, const char *text)
+{
+	char cut[NAME_SIZE];
+
+	if (__atomic_load_n(&name->state, __ATOMIC_ACQUIRE) != NAME_READY)
+		return false;
+	plain_copy(cut, text, sizeof(cut));
+	return plain_equal(name->text, cut);
+}
+
+static bool claim(struct name *name)
+{
+	uint32_t expected = NAME_NONE;
+
+	return __atomic_load_n(&name->state, __ATOMIC_RELAXED) == NAME_NONE &&
+	       __atomic_compare_exchange_n(&name->state, &expected, NAME_FILLING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/*
+ * Index of the name, or of a place for it, which is then the caller's to fill; -1: there is none.
+ * Two threads that give the same name in the same moment may get two places.
+ */
+static int find(struct name *names, unsigned int count, const char *text, bool *is_new)
+{
+	*is_new = false;
+	for (unsigned int i = 0; i < count; i++)
+		if (is_named(&names[i], text))
+			return (int)i;
+	*is_new = true;
+	for (unsigned int i = 0; i < count; i++)
+		if (claim(&names[i]))
+			return (int)i;
+	return -1;
+}
+
+static void make_ready(struct name *name, unsigned int bit)
+{
+	__atomic_store_n(&name->state, NAME_READY, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&untold, 1ull << bit, __ATOMIC_RELEASE);
+}
+
+uint32_t names_context(const char *name)
+{
+	bool is_new;
+	int i = find(contexts, CONTEXTS, name, &is_new);
+
+	if (i < 0)
+		return 0;
+	if (is_new) {
+		plain_copy(contexts[i].text, name, NAME_SIZE);
+		make_ready(&contexts[i], (unsigned int)i);
+	}
+	return 1u << i;
+}
+
+uint32_t names_context_count(void)
+{
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < CONTEXTS; i++)
+		count += contexts[i].state == NAME_READY;
+	return count;
+}
+
+/* By its name, or because it is no hooked function's: holdtrace_gained stands for all of them. */
+static bool is_listed(const char *name)
+{
+	return life.board && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
+}
+
+uint32_t names_class(const char *name, const char *description, bool counted)
+{
+	bool is_new;
+	int i = find(classes, CLASSES, name, &is_new);
+
+	if (i < 0)
+		return 0;
+	if (is_new) {
+		plain_copy(classes[i].text, name, NAME_SIZE);
+		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
+		classes[i].flags = counted;
+		classes[i].listed = is_listed(name);
+		if (classes[i].listed)
+			life_armed[HOOK_holdtrace_gained] = life_armed[HOOK_holdtrace_lost] = 1;
+		make_ready(&classes[i], CLASS_BIT + (unsigned int)i);
+	}
+	return RESOURCE_COUNT + (uint32_t)i;
+}
+
+bool names_class_is_listed(uint32_t ordinal)
+{
+	uint32_t i = ordinal - RESOURCE_COUNT;
+
+	return i < CLASSES && __atomic_load_n(&classes[i].state, __ATOMIC_ACQUIRE) == NAME_READY &&
+	       classes[i].listed;
+}

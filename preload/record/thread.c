@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "call.h"
+#include "preload/ground/clock.h"
+#include "facts.h"
+#include "preload/start/life.h"
+#include "names.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/real.h"
+#include "ring.h"
+#include "preload/ground/sys.h"
+
+#define BIRTHS	      1024
+#define BLOCK_TOP_MAX (1u << 20) /* what may lie above a thread's frames in their block */
+
+/*
+ * Initial-exec, or touching it could call malloc in the middle of a hook; one pointer, since
+ * static TLS that we use up is missing for a later dlopen.
+ */
+__thread struct thread *thread_self;
+
+uint32_t thread_modules_told;
+
+static struct birth births[BIRTHS];
+
+static bool is_forgotten;   /* this is a fork's child, and its thread has not attached */
+static uint32_t ended;	    /* threads that have given their slots up */
+static uint32_t crowded_at; /* ended when no slot was found, and 1; 0: the last one found one */
+
+/* Set by ld.so before anything runs: the first thread's stack pointer at entry. */
+extern void *__libc_stack_end;
+
+/*
+ * Brings a block to the state of a thread that has done nothing. The ring of a fresh one is empty;
+ * another has records of a thread before.
+ */
+static void prepare(struct thread *thread, bool fresh)
+{
+	if (fresh) {
+		thread->reserved = thread->head = thread->tail_seen = 0;
+		thread->unheaded = thread->unseen = 0;
+		thread->stack_serial = 0;
+		memory_grant(ARENA_RING_LEAST);
+	} else {
+		ring_settle(thread);
+	}
+	thread->busy.frame = 0;
+	/* Nothing that the thread is about to publish is older than this. */
+	thread_set_floor(thread, 1);
+	thread_set_open(thread, 0);
+	thread->slot->stack_count = 0;
+	thread->memory.count = 0;
+	thread->is_judged = false;
+	thread->told = thread->shown = thread->shown_all = 0;
+	thread->calls = 0;
+	thread->modules = __atomic_load_n(&thread_modules_told, __ATOMIC_ACQUIRE);
+	thread->vfork_return = 0;
+}
+
+/* Says in the ring whose records follow. */
+static void announce(struct thread *thread, const struct birth *birth)
+{
+	struct record_thread *record = (struct record_thread *)ring_reserve(
+		thread, RECORD_THREAD, sizeof(struct record_thread));
+
+	if (!record)
+		return;
+	record->record.time = thread->last;
+	record->thread = thread->owner->thread;
+	record->pthread = thread->pthread;
+	record->creator = birth ? birth->call : 0;
+	record->creator_thread = birth ? birth->creator : 0;
+	ring_publish(&record->record);
+}
+
+/*
+ * Whether looking for a slot is in vain: there was none, and nobody has ended since. To look is to
+ * ask the kernel for every thread that has one, for each event of those that have none. Now and
+ * then we look all the same, since not every end comes by here.
+ */
+static bool is_crowded(void)
+{
+	static uint32_t refused;
+	uint32_t at = __atomic_load_n(&crowded_at, __ATOMIC_RELAXED);
+
+	return at && at == __atomic_load_n(&ended, __ATOMIC_RELAXED) + 1 &&
+	       __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED) % 256;
+}
+
+/*
+ * The kernel's number of the thread, without asking the kernel, who may be forbidden to be asked:
+ * libc knows it, and writes it into what it locks. But not that of a thread that libc has not made.
+ */
+int32_t thread_id(void)
+{
+	pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+	real.pthread_mutex_lock(&lock);
+	return lock.__data.__owner > 0 ? lock.__data.__owner : sys_gettid();
+}
+
+/* Shows the collector whose the slot is. */
+static void show_owner(struct thread *thread, int32_t tid)
+{
+	struct slot *slot = thread->slot;
+
+	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->owner->state, OWNER_TAKEN, __ATOMIC_RELEASE);
+	slot->thread = tid;
+	slot->pthread = thread->pthread;
+	__atomic_store_n(&slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
+}
+
+struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
+{
+	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+	struct thread *thread;
+	int32_t tid;
+	bool fresh;
+
+	if (is_crowded())
+		return NULL;
+	/* a child's only thread has its number, also if libc was not told of it */
+	tid = is_forgotten ? life.pid : thread_id();
+	is_forgotten = false;
+	thread = memory_take(tid, &fresh);
+	__atomic_store_n(&crowded_at, thread ? 0 : ended_before + 1, __ATOMIC_RELAXED);
+	if (!thread)
+		return NULL;
+	prepare(thread, fresh);
+	thread->pthread = (uint64_t)pthread_self();
+	thread->error = &errno;
+	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
+	show_owner(thread, tid);
+	thread->last = clock_now();
+	thread_self = thread;
+	announce(thread, birth);
+	names_tell(thread);
+	thread_set_floor(thread, 0);
+	return thread;
+}
+
+struct birth *birth_take(void)
+{
+	static uint32_t next;
+	uint32_t start = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < BIRTHS; i++) {
+		struct birth *birth = &births[(start + i) % BIRTHS];
+		uint32_t expected = 0;
+
+		if (__atomic_compare_exchange_n(&birth->users, &expected, 2, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return birth;
+	}
+	return NULL;
+}
+
+void birth_leave(struct birth *birth)
+{
+	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
+}
+
+/* The child's first breath. top: of its stack. */
+static void begin_thread(struct birth *birth, uintptr_t top)
+{
+	/*
+	 * glibc's own first frames lie above ours, and above them, in the same block of memory, the
+	 * thread's descriptor and static TLS.
+	 */
+	uintptr_t descriptor = arch_thread_pointer() - ARCH_THREAD_OFFSET;
+	struct stack_bounds bounds = { top - birth->stack_size,
+				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
+
+	if (!thread_self && life.board && thread_attach(&bounds, birth))
+		facts_tell_thread(birth->creator, birth->call);
+	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
+			 __ATOMIC_RELEASE);
+	birth_leave(birth);
+}
+
+/* Destructors of thread-local data are still to come; they find the slot as it is. */
+static void end_thread(void)
+{
+	if (!thread_self || call_is_forked())
+		return;
+	call_give_up(thread_self);
+	facts_tell_thread_end();
+	memory_leave(thread_self);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * What the unwinder calls when pthread_exit or cancellation has unwound all of the thread's own
+ * frames and comes to ours (Itanium C++ ABI, 2.5.2). It lands nowhere: nothing of libgcc_s is
+ * needed, and the host is unwound as if we were not there.
+ */
+__attribute__((used)) static int thread_personality(int version, int actions)
+{
+	enum { FORCE_UNWIND = 8, CONTINUE_UNWIND = 8 };
+
+	(void)version;
+	if (actions & FORCE_UNWIND)
+		end_thread();
+	return CONTINUE_UNWIND;
+}
+
+/* 0x1b: relative to its place, 4 bytes, signed. */
+#define TELL_UNWINDER() __asm__ volatile(".cfi_personality 0x1b, thread_personality")
+
+__attribute__((noinline)) void *thread_start(void *argument)
+{
+	struct birth *birth = argument;
+	void *(*start)(void *) = birth->start;
+	void *start_argument = birth->argument;
+	void *result;
+
+	TELL_UNWINDER();
+	begin_thread(birth, (uintptr_t)__builtin_dwarf_cfa());
+	result = start(start_argument);
+	end_thread();
+	return result;
+}
+
+__attribute__((noinline)) int thread_start_c11(void *argument)
+{
+	struct birth *birth = argument;
+	int (*start)(void *) = birth->start_c11;
+	void *start_argument = birth->argument;
+	int result;
+
+	TELL_UNWINDER();
+	begin_thread(birth, (uintptr_t)__builtin_dwarf_cfa());
+	result = start(start_argument);
+	end_thread();
+	return result;
+}
+
+struct stack_bounds thread_main_stack(void)
+{
+	struct rlimit limit;
+	uintptr_t high = (uintptr_t)__libc_stack_end;
+	uintptr_t size = 8u << 20;
+
+	if (sys_call4(__NR_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit) == 0)
+		size = limit.rlim_cur > (1u << 30) ? 1u << 30 : limit.rlim_cur;
+	return (struct stack_bounds){ high - size, high };
+}
+
+void thread_forget(void)
+{
+	thread_self = NULL;
+	is_forgotten = true;
+	thread_modules_told = 0;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "bare.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <linux/stat.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "attach.h"
+#include "preload/ground/clock.h"
+#include "contract.h"
+#include "machine.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/sys.h"
+
+#define ENVIRONMENT_MAX 2048
+#define START_SECONDS	10
+
+static void fill_board(struct board *board)
+{
+	uint64_t random[4] = { 0 };
+
+	sys_call3(__NR_getrandom, (long)random, sizeof(random), GRND_NONBLOCK);
+	board->session[0] = random[0];
+	board->session[1] = random[1];
+	board->secret[0] = random[2];
+	board->secret[1] = random[3];
+	board->size = sizeof(*board);
+	board->contract = CONTRACT_HASH;
+	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
+	board->machine = MACHINE_OWN;
+	board->state = BOARD_STARTING;
+	settings_default(&board->settings);
+	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
+}
+
+/*
+ * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
+ * refuse but send the host SIGXFSZ.
+ */
+static bool set_size(int fd, uint64_t size)
+{
+	struct rlimit limit;
+	bool done =
+		attach_no_limit(RLIMIT_FSIZE, &limit) >= size && !sys_ftruncate(fd, (int64_t)size);
+
+	attach_limit(RLIMIT_FSIZE, &limit);
+	return done;
+}
+
+/* A new board in *fd, mapped to write until the collector has it; NULL where there is no room. */
+static struct board *make_board(int *fd)
+{
+	struct board *board;
+
+	*fd = sys_memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (set_size(*fd, sizeof(*board))) {
+		board = sys_mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		if (!sys_error(board)) {
+			fill_board(board);
+			return board;
+		}
+	}
+	sys_close(*fd);
+	return NULL;
+}
+
+static bool is_ours(const char *entry)
+{
+	return settings_value(entry, "LD_PRELOAD") ||
+	       (entry[0] == 'H' && entry[1] == 'O' && entry[2] == 'L' && entry[3] == 'D' &&
+		entry[4] == 'T' && entry[5] == 'R' && entry[6] == 'A' && entry[7] == 'C' &&
+		entry[8] == 'E' && entry[9] == '_');
+}
+
+/* 32 hexadecimal digits, upper half first. */
+static char *write_digits(char *at, const uint64_t number[2])
+{
+	for (int half = 1; half >= 0; half--)
+		for (int shift = 60; shift >= 0; shift -= 4)
+			*at++ = "0123456789abcdef"[number[half] >> shift & 15];
+	return at;
+}
+
+/*
+ * Programs that this one executes find the run in their environment. A new entry has no room in
+ * the block that the kernel made, so a setting of ours, which nobody needs any more, gives its
+ * place; where there is none, such a program starts a run of its own.
+ */
+static void name_run(char **environment, const struct board *board, int fd, char *text)
+{
+	char *at = text;
+
+	for (char **entry = environment; *entry; entry++) {
+		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
+			continue;
+		at += plain_copy(at, BOARD_ENVIRONMENT "=", 32) - 1;
+		at = write_digits(at, board->session);
+		at = write_digits(at, board->secret);
+		*at++ = ':';
+		at = plain_number(at, (uint64_t)board->collector, 10);
+		*at++ = ':';
+		plain_number(at, (uint64_t)fd, 10);
+		*entry = text;
+		return;
+	}
+}
+
+/* The descriptor that the stream goes to where the settings name one, else -1. */
+static int sink_of(const struct settings *settings)
+{
+	uint64_t fd;
+	const char *end;
+
+	if (plain_equal(settings->out, "stdout"))
+		return 1;
+	if (settings->out[0] != 'f' || settings->out[1] != 'd' || settings->out[2] != ':')
+		return -1;
+	end = plain_parse(settings->out + 3, 10, &fd);
+	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
+}
+
+static bool look(const char *path, int flags, struct statx *found)
+{
+	return !sys_call5(__NR_statx, AT_FDCWD, (long)path, flags, STATX_INO | STATX_UID,
+			  (long)found);
+}
+
+/* Whether this is the library that lies in its build tree, by whatever name it was loaded. */
+static bool is_in_build_tree(void)
+{
+	struct dl_find_object found;
+	struct statx loaded, built, collector;
+
+	if (_dl_find_object((void *)(uintptr_t)is_in_build_tree, &found) ||
+	    !look(found.dlfo_link_map->l_name, 0, &loaded) ||
+	    !look(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
+	    !look(BUILDDIR "/holdtrace-collect", 0, &collector))
+		return false;
+	/* where the tree is gone, its path may be somebody else's */
+	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
+	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
+}
+
+/*
+ * Becomes the collector that was built with this library: in the build tree, else where it is
+ * installed. One that lies near a copy of the library may be anybody's.
+ */
+static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
+{
+	char fd_text[24], sink_text[24];
+	char *kept[ENVIRONMENT_MAX];
+	char *arguments[] = { (char *)"holdtrace-collect", fd_text, sink < 0 ? NULL : sink_text,
+			      NULL };
+	unsigned int n = 0;
+
+	for (char **entry = environment; *entry && n + 1 < ENVIRONMENT_MAX; entry++)
+		if (!is_ours(*entry))
+			kept[n++] = *entry;
+	kept[n] = NULL;
+	plain_number(fd_text, (uint64_t)fd, 10);
+	sys_fcntl(fd, F_SETFD, 0);
+	if (sink >= 0) {
+		plain_number(sink_text, (uint64_t)sink, 10);
+		sys_fcntl(sink, F_SETFD, 0);
+	}
+	sys_execve(is_in_build_tree() ? BUILDDIR "/holdtrace-collect"
+				      : PKGLIBEXECDIR "/holdtrace-collect",
+		   arguments, kept);
+	sys_exit_group(127);
+}
+
+/*
+ * A child without an exit signal: the host's wait() does not see it, and no SIGCHLD comes.
+ * qemu-user knows none; a signal does no harm either where it must come, since no constructor of
+ * the host has run and so nobody can have a handler.
+ */
+static int quiet_child(void)
+{
+	int child = sys_clone(0);
+
+	return child == -EINVAL ? sys_clone(SIGCHLD) : child;
+}
+
+/*
+ * A quiet child leaves a grandchild behind. The host's signals stay blocked meanwhile, or a handler
+ * of its own would run in the child.
+ */
+static bool start_collector(int fd, int sink, char **environment)
+{
+	uint64_t all = ~0ull, old;
+	int child, status = 0;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	child = quiet_child();
+	if (!child) {
+		sys_setsid();
+		child = quiet_child();
+		if (!child)
+			become_collector(fd, sink, environment);
+		sys_exit_group(child < 0);
+	}
+	if (child > 0)
+		while (sys_wait4(child, &status, __WALL, NULL) == -EINTR)
+			;
+	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
+	return child > 0 && !status;
+}
+
+/* The output exists once the collector says that it runs. */
+static bool wait_for_collector(struct board *board)
+{
+	const struct timespec step = { .tv_nsec = 100000000 };
+
+	for (int i = 0; i < START_SECONDS * 10; i++) {
+		uint32_t state = __atomic_load_n(&board->state, __ATOMIC_ACQUIRE);
+
+		if (state != BOARD_STARTING)
+			return state == BOARD_RUNNING;
+		sys_futex_wait(&board->state, BOARD_STARTING, &step, 1);
+	}
+	return false;
+}
+
+/*
+ * An orphan becomes a child of the init process or of a subreaper. Where that is the host, the
+ * collector would turn up in its wait(). Nobody else can say so: the one thing we ever print.
+ */
+static bool adopts_orphans(void)
+{
+	static const char text[] =
+		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
+		"or a subreaper); start it with `holdtrace PROGRAM`\n";
+	int subreaper = 0;
+
+	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
+	if (!subreaper && sys_getpid() != 1)
+		return false;
+	sys_write(2, text, sizeof(text) - 1);
+	return true;
+}
+
+/* The packets keep descriptor 1; what the program prints goes where its errors go. */
+static void give_up_stdout(void)
+{
+	int null;
+
+	if (sys_dup3(2, 1, 0) >= 0)
+		return;
+	null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
+	sys_dup3(null, 1, 0);
+	sys_close(null);
+}
+
+static bool start_run(struct board *board, int fd, char **environment, const char *name)
+{
+	static char run_name[128];
+	int sink;
+
+	for (char **entry = environment; *entry; entry++)
+		settings_take(&board->settings, *entry);
+	sink = sink_of(&board->settings);
+	board->starter = sys_getpid();
+	plain_copy(board->starter_name, name, sizeof(board->starter_name));
+	if (!start_collector(fd, sink, environment) || !wait_for_collector(board))
+		return false;
+	name_run(environment, board, fd, run_name);
+	if (sink == 1)
+		give_up_stdout();
+	return true;
+}
+
+/* The board as everybody has it: to read. */
+static const struct board *take_board(const struct board *made, int fd)
+{
+	char path[32], id[33];
+	int own;
+
+	*write_digits(id, made->session) = 0;
+	attach_name_run(id);
+	plain_number(path + plain_copy(path, "/proc/self/fd/", 16) - 1, (uint64_t)fd, 10);
+	own = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (own >= 0)
+		sys_close(fd);
+	else
+		own = fd;
+	made = attach_map_board(own);
+	sys_close(own);
+	return made;
+}
+
+const struct board *bare_start(char **environment, const char *name)
+{
+	const struct board *shared = NULL;
+	struct board *board;
+	int fd;
+
+	if (adopts_orphans())
+		return NULL;
+	board = make_board(&fd);
+	if (!board)
+		return NULL;
+	if (start_run(board, fd, environment, name))
+		shared = take_board(board, fd);
+	else
+		sys_close(fd);
+	sys_munmap(board, sizeof(*board));
+	return shared;
+}

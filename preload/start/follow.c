@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "follow.h"
+
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+
+#include "preload/ground/plain.h"
+#include "preload/ground/sys.h"
+
+/*
+ * Whether a name matches the pattern up to end: * is any text, ? any character. After a mismatch
+ * the last * takes one character more, so no pattern costs more than length times length.
+ */
+static bool matches(const char *pattern, const char *end, const char *name)
+{
+	const char *star = NULL, *resume = NULL;
+
+	while (*name) {
+		if (pattern < end && *pattern == '*') {
+			star = ++pattern;
+			resume = name;
+		} else if (pattern < end && (*pattern == '?' || *pattern == *name)) {
+			pattern++;
+			name++;
+		} else if (star) {
+			pattern = star;
+			name = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (pattern < end && *pattern == '*')
+		pattern++;
+	return pattern == end;
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	while (*list) {
+		const char *end = list;
+
+		while (*end && *end != ',')
+			end++;
+		if (matches(list, end, name))
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			name = path + 1;
+	return name;
+}
+
+static bool find_file(const char *path, struct statx *file)
+{
+	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
+}
+
+/* The name that exec was told is the program's, perhaps by a link; of a script it is not. */
+static bool is_program(const char *path)
+{
+	struct statx asked, runs;
+
+	return !find_file("/proc/self/exe", &runs) ||
+	       (find_file(path, &asked) && asked.stx_ino == runs.stx_ino &&
+		asked.stx_dev_major == runs.stx_dev_major &&
+		asked.stx_dev_minor == runs.stx_dev_minor);
+}
+
+bool follow_has_chosen(const char *choice, bool is_first)
+{
+	const char *asked = (const char *)getauxval(AT_EXECFN);
+	char path[4096];
+	long length;
+
+	if (plain_equal(choice, "all"))
+		return true;
+	if (plain_equal(choice, "no"))
+		return is_first;
+	length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	return is_listed(choice, last_part(path)) ||
+	       (asked && is_listed(choice, last_part(asked)) && is_program(asked));
+}
+
+bool follow_wants_children(const char *choice)
+{
+	return !plain_equal(choice, "no");
+}

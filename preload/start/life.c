@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include "life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/membarrier.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+
+#include "attach.h"
+#include "preload/record/bypass.h"
+#include "preload/record/call.h"
+#include "preload/ground/clock.h"
+#include "preload/record/facts.h"
+#include "follow.h"
+#include "gate.h"
+#include "hook_table.h"
+#include "preload/record/memory.h"
+#include "preload/record/names.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/real.h"
+#include "preload/walk/remote.h"
+#include "preload/record/ring.h"
+#include "preload/ground/sys.h"
+#include "preload/record/thread.h"
+#include "toggle.h"
+#include "preload/walk/unwind.h"
+#include "wire.h"
+
+enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
+
+static uint32_t fork_mark_unset = 1;
+
+struct life life = { .fork_mark = &fork_mark_unset };
+uint8_t life_armed[HOOK_COUNT];
+bool clock_is_counter;
+
+static uint32_t state;
+
+/* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL. */
+extern void *__libc_stack_end;
+
+bool life_is_running(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_RUNNING && *life.fork_mark;
+}
+
+void life_silence(void)
+{
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = 0;
+	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
+}
+
+/* Which hooks were armed when the process was sealed. */
+static uint8_t sealed[HOOK_COUNT];
+
+void life_seal(bool on)
+{
+	uint32_t expected = on ? LIFE_RUNNING : LIFE_SEALED;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, on ? LIFE_SEALED : LIFE_RUNNING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		if (on)
+			sealed[i] = life_armed[i];
+		life_armed[i] = on ? 0 : sealed[i];
+	}
+}
+
+/* What was lost before there was memory to say it in. */
+static uint64_t early[LOSS_COUNT];
+
+void life_lose(enum loss reason)
+{
+	struct arena *head = memory_head();
+
+	__atomic_fetch_add(head ? &head->lost[reason] : &early[reason], 1, __ATOMIC_RELAXED);
+}
+
+static void tell_early(void)
+{
+	for (unsigned int i = 0; i < LOSS_COUNT; i++)
+		if (early[i])
+			__atomic_fetch_add(&memory_head()->lost[i],
+					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
+					   __ATOMIC_RELAXED);
+}
+
+void life_note_end(bool is_over)
+{
+	const struct thread *thread = thread_self;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
+	    (thread && thread->vfork_return))
+		return;
+	if (memory_head())
+		__atomic_store_n(&memory_head()->ended, is_over ? clock_now_ordered() : 0,
+				 __ATOMIC_RELAXED);
+}
+
+void life_tell_end(int32_t pid, int status)
+{
+	struct arena *head = life.board ? memory_head() : NULL;
+	uint32_t place;
+
+	if (!head)
+		return;
+	place = __atomic_fetch_add(&head->told_count, 1, __ATOMIC_RELAXED) % ARENA_TOLD;
+	__atomic_store_n(&head->told[place], (uint64_t)(uint32_t)pid << 32 | (uint32_t)status,
+			 __ATOMIC_RELEASE);
+}
+
+/*
+ * A page that the kernel empties in every child, whatever call made the child: the one way to
+ * know that costs no system call. Kernels before 4.14 refuse; there a fork's child goes on in its
+ * parent's slot, which would mix two writers, so the library stays out.
+ */
+static bool mark_process(void)
+{
+	volatile uint32_t *page =
+		sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_error((const void *)page))
+		return false;
+	if (sys_madvise((void *)page, 4096, MADV_WIPEONFORK))
+		return false;
+	*page = 1;
+	life.fork_mark = page;
+	return true;
+}
+
+/* The collector's membarrier then reaches this process, too, and its children (membarrier(2)). */
+static void register_barrier(void)
+{
+	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
+
+static bool equal_word(const char *word, const char *end, const char *name)
+{
+	while (word < end && *word == *name) {
+		word++;
+		name++;
+	}
+	return word == end && !*name;
+}
+
+bool life_is_listed(const char *name)
+{
+	const char *list = life.board->settings.events;
+
+	while (*list) {
+		const char *end = list;
+
+		while (*end && *end != ',')
+			end++;
+		if (equal_word(list, end, "all") || equal_word(list, end, name))
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* A descriptor of what it was told the name of, or a symbolic link. */
+static bool names_file(const struct hook *hook)
+{
+	if (hook->resource == RESOURCE_EVENT)
+		return plain_equal(hook->name, "symlink") || plain_equal(hook->name, "symlinkat");
+	if (hook->resource != RESOURCE_FD && hook->resource != RESOURCE_FILE &&
+	    hook->resource != RESOURCE_DIRECTORY && hook->resource != RESOURCE_SHM_FD)
+		return false;
+	for (unsigned int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++)
+		if (plain_equal(hook->arguments[i].name, "path") ||
+		    plain_equal(hook->arguments[i].name, "name"))
+			return true;
+	return plain_equal(hook->name, "tmpfile") || plain_equal(hook->name, "tmpfile64");
+}
+
+static void arm(void)
+{
+	bool follows = life.board->settings.files == FILES_RESOLVED;
+
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		const struct hook *hook = &hook_table[i];
+
+		if (life_is_listed(hook->name) ||
+		    life_is_listed(resource_table[hook->resource].type))
+			life_armed[i] = follows && names_file(hook) ? LIFE_RECORDS | LIFE_FOLLOWS
+								    : LIFE_RECORDS;
+	}
+}
+
+static void read_settings(const struct settings *settings)
+{
+	int64_t depth = settings->depth;
+
+	life.depth = depth < 0			 ? 0
+		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
+						 : (uint32_t)depth;
+	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	life.one_time = settings->durations == DURATIONS_WAITS;
+	life.monitored = settings->monitor;
+	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
+		life.backtrace = BACKTRACE_ALLOC;
+	clock_is_counter = life.board->clock == BOARD_CLOCK_COUNTER;
+}
+
+/* Last part of the path of the program, as the name of its trace. */
+static const char *short_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			name = path + 1;
+	return *name == '-' && name[1] ? name + 1 : name;
+}
+
+static bool start(int argc, char **argv, char **environment)
+{
+	struct stack_bounds stack = thread_main_stack();
+	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
+
+	real_find();
+	if (gate_is_closed())
+		return false;
+	life.pid = sys_getpid();
+	life.board = attach_board(environment, name);
+	if (!life.board)
+		return false;
+	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
+		/* the board stays mapped: the collector waits for what this one may start */
+		attach_leave_out(name);
+		return false;
+	}
+	if (!mark_process())
+		return false;
+	read_settings(&life.board->settings);
+	register_barrier();
+	if (!memory_begin(&(struct memory_image){ .name = name }))
+		return false;
+	if (!thread_attach(thread_id() == life.pid ? &stack : NULL, NULL))
+		return false;
+	facts_tell_process(argc, argv);
+	arm();
+	toggle_install((int)life.board->settings.toggle_signal);
+	return true;
+}
+
+/* Once. Whoever comes meanwhile (dlsym calls calloc) is served unrecorded. */
+static void start_once(int argc, char **argv, char **environment)
+{
+	uint32_t expected = LIFE_UNBORN;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	if (start(argc, argv, environment)) {
+		__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
+	} else {
+		life.board = NULL;
+		life_silence();
+	}
+}
+
+/*
+ * A first call before any constructor, even ours: from ld.so, or from the preinit functions of the
+ * program. Arguments and environment are then read where the kernel left them.
+ */
+bool life_wake(enum hook_number hook)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_UNBORN) {
+		char **argv = (char **)__libc_stack_end + 1;
+		int argc = (int)*(long *)__libc_stack_end;
+
+		start_once(argc, argv, argv + argc + 1);
+	}
+	if (__atomic_load_n(&state, __ATOMIC_RELAXED) == LIFE_SEALED && sealed[hook])
+		life_lose(LOSS_SEALED);
+	return life_armed[hook];
+}
+
+/* Opens a library; what the loader and its constructors call is no event of the program. */
+static int open_quietly(int (*open)(void))
+{
+	uint8_t armed[HOOK_COUNT];
+	int result;
+
+	for (int i = 0; i < HOOK_COUNT; i++) {
+		armed[i] = life_armed[i];
+		life_armed[i] = 0;
+	}
+	result = open();
+	for (int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = armed[i];
+	return result;
+}
+
+/* Says so in the trace, since without it backtraces may be others than were asked for. */
+static void open_remote(void)
+{
+	life.is_remote = open_quietly(remote_open) == 0;
+	if (life.depth)
+		facts_tell_walker(life.is_remote);
+}
+
+/* -z initfirst: before the constructors of every other library and of the program. */
+__attribute__((constructor)) static void life_construct(int argc, char **argv, char **environment)
+{
+	start_once(argc, argv, environment);
+	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
+	 */
+	if (!life.board)
+		return;
+	if (life.board->settings.check_unwind)
+		life.check_unwind = open_quietly(unwind_open) == 0;
+	if (life.board->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
+		open_remote();
+}
+
+/* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
+__attribute__((destructor)) static void life_destruct(void)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark)
+		return;
+	facts_tell_heap();
+	facts_tell_bypass(true);
+	if (life.check_unwind)
+		facts_tell_unwind();
+	life_note_end(true);
+	if (memory_head())
+		__atomic_fetch_or(&memory_head()->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
+}
+
+/* Its pid without asking, where that is forbidden: libc knows it as the thread's number. */
+static int32_t own_pid(void)
+{
+	return ring_is_quiet() ? thread_id() : sys_getpid();
+}
+
+/* The parent's thread if it was in the middle of something that the child goes on with. */
+static const struct thread *busy_thread(const struct call *call)
+{
+	struct thread *thread = thread_self;
+
+	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
+											: NULL;
+}
+
+int life_child_of(int pid, const struct call *call)
+{
+	/* a handler of pthread_atfork() may have come first */
+	if (!pid && life.board && !*life.fork_mark)
+		memory_forsake(busy_thread(call));
+	return pid;
+}
+
+/* In a jail the call that says so may be forbidden, and nobody learns of the child. */
+static void leave_child_out(void)
+{
+	if (!ring_is_quiet())
+		attach_leave_out(memory_name());
+	life.board = NULL;
+	life_silence();
+}
+
+void life_forked(void)
+{
+	/* a child that no hook has seen being made */
+	memory_forsake(busy_thread(NULL));
+	thread_forget();
+	names_forked();
+	bypass_forked();
+	*life.fork_mark = 1;
+	if (!life.board)
+		return;
+	life.pid = own_pid();
+	if (!follow_wants_children(life.board->settings.follow)) {
+		leave_child_out();
+		return;
+	}
+	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
+		tell_early();
+		return;
+	}
+	life.board = NULL;
+	life_silence();
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* The plain walk, and what is rare in both. */
+#include "capture_parts.h"
+
+#include "maps.h"
+#include "preload/ground/sys.h"
+
+#define PAGE_SMALLEST 4096u
+
+bool capture_move_window(struct window *window, uintptr_t address)
+{
+	uintptr_t page = address & ~(uintptr_t)(PAGE_SMALLEST - 1);
+
+	if (address < window->ask_low || address >= window->ask_high || (address & 7) != 0 ||
+	    !sys_is_readable((const void *)address))
+		return false;
+	window->low = page < window->ask_low ? window->ask_low : page;
+	window->span = page + PAGE_SMALLEST - 8 - window->low;
+	return true;
+}
+
+bool capture_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value)
+{
+	return window_read((struct window *)(void *)memory, address, value);
+}
+
+enum walk_state capture_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
+				 uintptr_t *cfa, enum capture_end *end)
+{
+	switch ((enum cfi_form)rule->form) {
+	case CFI_FP_DEREF:
+		if (!window_read(window, fp + (uintptr_t)rule->cfa, cfa))
+			return stop(CAPTURE_LEFT_STACK, end);
+		return WALK_ON;
+	case CFI_END:
+		return stop(CAPTURE_COMPLETE, end);
+	case CFI_FULL:
+		return WALK_FULL;
+	case CFI_SIGNAL:
+		return WALK_SIGNAL;
+	case CFI_SP:
+	case CFI_FP:
+	case CFI_NO_RULE:
+		break;
+	}
+	return stop(CAPTURE_NO_RULE, end);
+}
+
+static void set_hint(const struct cfi_table *table, uint32_t *hint, const struct cfi_rule *rule)
+{
+	__atomic_store_n(hint, (uint32_t)((const char *)rule - (const char *)table->rules),
+			 __ATOMIC_RELAXED);
+}
+
+struct cfi_rule *capture_search(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
+				struct cfi_rule *scratch)
+{
+	struct cfi_rule *rule = cfi_find(table, ip, scratch);
+
+	if (rule == scratch || last == scratch)
+		return rule;
+	if (__atomic_load_n(&last->hint[0], __ATOMIC_RELAXED) == 0)
+		set_hint(table, &last->hint[0], rule);
+	else
+		set_hint(table, &last->hint[1], rule);
+	return rule;
+}
+
+/*
+ * Stores the frame that the walk has reached. A return address of 0 is how some threads and
+ * coroutines end.
+ */
+static inline __attribute__((always_inline)) enum walk_state
+store(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
+{
+	if (ip == 0)
+		return stop(CAPTURE_COMPLETE, end);
+	if (*next == room_end)
+		return stop(CAPTURE_DEPTH, end);
+	*(*next)++ = ip;
+	return WALK_ON;
+}
+
+/*
+ * From the last stored frame on, by rules from the table. Each rule knows whose rules came next
+ * before: mostly that saves the search, and the processor need not wait for the return address to
+ * go on.
+ */
+static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
+{
+	/*
+	 * Copies, because a stored frame may change whatever a pointer leads to, for all that the
+	 * compiler knows.
+	 */
+	struct cfi_table *table = cfi_table();
+	struct position at = walk->at;
+	uintptr_t *next_frame = walk->next, *const room_end = walk->end;
+	struct cfi_rule scratch;
+	struct cfi_rule *rule = cfi_find(table, walk->key, &scratch);
+	enum walk_state state;
+
+	for (;;) {
+		state = step(&walk->window, rule, &at, end);
+		if (state == WALK_ON)
+			state = store(&next_frame, room_end, at.ip, end);
+		if (state != WALK_ON)
+			break;
+		rule = find_next(table, at.ip, at.sp, rule, &scratch);
+	}
+	walk->next = next_frame;
+	walk->at = at;
+	return state;
+}
+
+bool capture_read_signal(struct walk *walk, const struct stack_bounds *stack)
+{
+	struct cfi_rule scratch;
+	const struct cfi_rule *rule = cfi_find(cfi_table(), walk->at.ip, &scratch);
+	uintptr_t sp = walk->at.sp;
+
+	if (!window_read(&walk->window, sp + (uintptr_t)rule->ra, &walk->at.ip) ||
+	    !window_read(&walk->window, sp + (uintptr_t)rule->fp, &walk->at.fp) ||
+	    !window_read(&walk->window, sp + (uintptr_t)rule->cfa, &walk->at.sp))
+		return false;
+	walk->key = walk->at.ip | CFI_EXACT;
+	/*
+	 * A function that was interrupted may have popped a register whose rule still tells the old
+	 * place, below its sp. The kernel leaves that much as it was.
+	 */
+	window_open(&walk->window, walk->at.sp, walk->at.sp - ARCH_RED_ZONE, stack);
+	return true;
+}
+
+static enum walk_state step_signal(struct walk *walk, const struct stack_bounds *stack,
+				   enum capture_end *end)
+{
+	if (!capture_read_signal(walk, stack))
+		return stop(CAPTURE_LEFT_STACK, end);
+	return store(&walk->next, walk->end, walk->at.ip, end);
+}
+
+/* Quickly, and through signals. */
+static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *stack,
+			       enum capture_end *end)
+{
+	for (;;) {
+		enum walk_state state = walk_quick(walk, end);
+
+		if (state == WALK_SIGNAL)
+			state = step_signal(walk, stack, end);
+		if (state != WALK_ON)
+			return state;
+	}
+}
+
+/* The thorough walk, with all registers: rare rules, some 200 ns a frame. */
+
+static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
+{
+	struct dwarf_row row;
+	unsigned int module;
+
+	if (!cfi_row(frame->pc, frame->is_exact, &row, &module))
+		return DWARF_STEP_UNKNOWN;
+	return dwarf_step(&row, frame, &window->memory);
+}
+
+/*
+ * The registers at the origin. Found by walking out of our own few frames, since a rare rule may
+ * need one that the origin does not tell (the loader's resolver needs rbx); else those that it
+ * tells.
+ */
+static __attribute__((noinline)) void registers_at(const struct origin *origin,
+						   struct dwarf_frame *frame)
+{
+	struct window own = { .memory.read = capture_read_memory };
+
+	frame->known = arch_registers(frame->reg, &frame->pc);
+	frame->is_exact = true;
+	own.low = frame->reg[DWARF_SP];
+	own.span = origin->cfa - 8 - own.low;
+	for (unsigned int i = 0; i < 16 && frame->reg[DWARF_SP] < origin->cfa; i++)
+		if (step_fully(frame, &own) != DWARF_STEP_OK)
+			break;
+	if (frame->pc == origin->ip && frame->reg[DWARF_SP] == origin->cfa)
+		return;
+	frame->pc = origin->ip;
+	frame->reg[DWARF_SP] = origin->cfa;
+	frame->reg[DWARF_FP] = origin->fp;
+	frame->known = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
+	frame->is_exact = false;
+}
+
+static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
+{
+	switch (step) {
+	case DWARF_STEP_END:
+		return stop(CAPTURE_COMPLETE, end);
+	case DWARF_STEP_MEMORY:
+		return stop(CAPTURE_LEFT_STACK, end);
+	case DWARF_STEP_OK:
+	case DWARF_STEP_UNKNOWN:
+		break;
+	}
+	return stop(CAPTURE_NO_RULE, end);
+}
+
+/* Whether the rest can go quickly: behind a return address a kept rule needs only sp and fp. */
+static bool is_quick(const struct dwarf_frame *frame)
+{
+	const uint64_t needed = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
+
+	return !frame->is_exact && (frame->known & needed) == needed;
+}
+
+/*
+ * Like walk_on(), from the origin on.
+ * quick_from: once a frame behind this is stored walk_on() may take over, if that is possible.
+ */
+static enum walk_state walk_fully(struct walk *walk, const struct origin *origin,
+				  const struct stack_bounds *stack, const uintptr_t *quick_from,
+				  enum capture_end *end)
+{
+	struct dwarf_frame frame;
+
+	registers_at(origin, &frame);
+	for (;;) {
+		bool was_exact = frame.is_exact;
+		enum dwarf_step result = step_fully(&frame, &walk->window);
+		enum walk_state state;
+
+		if (result != DWARF_STEP_OK)
+			return stop_step(result, end);
+		/* Only a signal moves to another stack: what it interrupted may lie anywhere. */
+		if (frame.is_exact)
+			window_open(&walk->window, frame.reg[DWARF_SP],
+				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);
+		else if (frame.reg[DWARF_SP] <= walk->at.sp && !was_exact)
+			return stop(CAPTURE_NOT_RISING, end);
+		walk->at.ip = frame.pc;
+		walk->at.sp = frame.reg[DWARF_SP];
+		walk->at.fp = frame.reg[DWARF_FP];
+		state = store(&walk->next, walk->end, frame.pc, end);
+		if (state != WALK_ON)
+			return state;
+		walk->key = frame.pc;
+		if (walk->next > quick_from && is_quick(&frame))
+			return WALK_ON;
+	}
+}
+
+static void start(struct walk *walk, uintptr_t *frames, const struct origin *origin,
+		  const struct stack_bounds *stack)
+{
+	walk->at = (struct position){ .ip = origin->ip, .sp = origin->cfa, .fp = origin->fp };
+	walk->key = origin->ip;
+	walk->next = frames + 1;
+	frames[0] = origin->ip;
+	window_open(&walk->window, origin->cfa, origin->cfa, stack);
+}
+
+unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
+			  uintptr_t *frames, unsigned int depth, enum capture_end *end)
+{
+	struct walk walk = { .end = frames + depth };
+	enum walk_state state;
+
+	if (__builtin_expect(maps_is_loader(origin->ip), 0))
+		maps_check();
+	start(&walk, frames, origin, stack);
+	state = walk_on(&walk, stack, end);
+	if (__builtin_expect(state == WALK_FULL, 0)) {
+		const uintptr_t *rare = walk.next;
+
+		start(&walk, frames, origin, stack);
+		state = walk_fully(&walk, origin, stack, rare, end);
+		if (state == WALK_ON)
+			state = walk_on(&walk, stack, end);
+	}
+	if (__builtin_expect(state == WALK_FULL, 0)) {
+		start(&walk, frames, origin, stack);
+		walk_fully(&walk, origin, stack, walk.end, end);
+	}
+	return (unsigned int)(walk.next - frames);
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "maps.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "cfi.h"
+#include "preload/ground/sys.h"
+
+/*
+ * Noticing that an address range has changed hands, without a question per frame: the loader frees
+ * the link map of what it unloads through the host's malloc, which is ours, after the object has
+ * left _dl_find_object's table and while it holds its own lock. So at that call, and at no other,
+ * the module is surely absent: capture_walk() runs maps_check() for calls that the loader makes
+ * (start, dlopen, dlclose, a thread's TLS; 25 ns a module). With the hooks of malloc off, the
+ * dlclose hook does it; what glibc then unloads by itself (iconv, NSS) is noticed when a new
+ * address is seen in its range. What was tried and left: the loader's counters of loads are only to
+ * be had under its lock (dl_iterate_phdr), the list of link maps may be freed while it is read,
+ * _dl_find_object for each frame costs 25 ns.
+ */
+
+/* Memory that is never given back: modules and their paths. */
+
+#define REGION_SIZE 65536u
+
+struct region {
+	uint32_t used;
+	char bytes[REGION_SIZE - 8] __attribute__((aligned(8)));
+};
+
+static struct region *region_now;
+
+static struct region *region_new(struct region *full)
+{
+	struct region *region = sys_mmap(NULL, sizeof(*region), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_error(region) != 0)
+		return NULL;
+	/* Somebody else was faster: theirs will do. */
+	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		sys_munmap(region, sizeof(*region));
+		return full;
+	}
+	return region;
+}
+
+/* Zeroed memory for size bytes; NULL if there is none, or more than a region holds. */
+static void *keep(size_t size)
+{
+	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
+	uint32_t rounded = (uint32_t)(size + 7) & ~7u;
+
+	if (size > REGION_SIZE / 4)
+		return NULL;
+	for (;;) {
+		uint32_t at;
+
+		if (region != NULL) {
+			at = __atomic_fetch_add(&region->used, rounded, __ATOMIC_RELAXED);
+			if (at <= sizeof(region->bytes) - rounded)
+				return region->bytes + at;
+		}
+		region = region_new(region);
+		if (region == NULL)
+			return NULL;
+	}
+}
+
+/* The table of modules. */
+
+#define MODULES_PER_PAGE 1024u
+#define PAGES_MAX	 63u /* so that no number is MAPS_MODULE_NONE */
+
+static struct module *first_page[MODULES_PER_PAGE];
+static struct module **pages[PAGES_MAX] = { first_page };
+unsigned int maps_number;
+
+static struct module *module_at(unsigned int number)
+{
+	struct module **page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&page[number % MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
+}
+
+const struct module *maps_get(unsigned int number)
+{
+	return module_at(number);
+}
+
+/* The place of a number's pointer; NULL if there is no room. */
+static struct module **place_of(unsigned int number)
+{
+	struct module **page, **expected = NULL;
+
+	if (number >= MODULES_PER_PAGE * PAGES_MAX)
+		return NULL;
+	page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
+	if (page == NULL) {
+		page = keep(MODULES_PER_PAGE * sizeof(*page));
+		if (page == NULL)
+			return NULL;
+		if (!__atomic_compare_exchange_n(&pages[number / MODULES_PER_PAGE], &expected, page,
+						 false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			page = expected;
+	}
+	return &page[number % MODULES_PER_PAGE];
+}
+
+static bool is_same(const struct module *module, const struct dl_find_object *found)
+{
+	return module->link_map == found->dlfo_link_map &&
+	       module->map_start == (uintptr_t)found->dlfo_map_start &&
+	       module->map_end == (uintptr_t)found->dlfo_map_end &&
+	       module->tables.header == found->dlfo_eh_frame;
+}
+
+uint32_t maps_generation;
+
+static void retire(unsigned int number)
+{
+	__atomic_store_n(&module_at(number)->is_gone, true, __ATOMIC_SEQ_CST);
+	cfi_forget(number);
+	__atomic_fetch_add(&maps_generation, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * The living module whose code holds address. Those that found shows to be something else by now
+ * are retired.
+ */
+static unsigned int look_up(uintptr_t address, const struct dl_find_object *found)
+{
+	/* The last of a range is the living one. */
+	for (unsigned int number = maps_count(); number-- > 0;) {
+		const struct module *module = module_at(number);
+
+		if (address - module->start >= module->end - module->start ||
+		    __atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE))
+			continue;
+		if (is_same(module, found))
+			return number;
+		retire(number);
+	}
+	return MAPS_MODULE_NONE;
+}
+
+/* Publishes a module under the next number, unless another thread has just published the same. */
+static unsigned int append(struct module *module)
+{
+	for (unsigned int number = maps_count();; number++) {
+		struct module **place = place_of(number);
+		struct module *expected = NULL;
+		unsigned int next = number;
+
+		if (place == NULL)
+			return MAPS_MODULE_NONE;
+		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+		/*
+		 * Whoever comes by counts it, so that nobody waits for a thread that was
+		 * interrupted here.
+		 */
+		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		if (expected == NULL ||
+		    (expected->start == module->start && expected->link_map == module->link_map &&
+		     !__atomic_load_n(&expected->is_gone, __ATOMIC_ACQUIRE)))
+			return number;
+	}
+}
+
+/* The paths. */
+
+static size_t length_of(const char *text)
+{
+	size_t length = 0;
+
+	while (text[length] != 0)
+		length++;
+	return length;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	while (*start != 0 && *text == *start)
+		text++, start++;
+	return *start == 0;
+}
+
+static const char *keep_text(const char *text)
+{
+	size_t length = length_of(text);
+	char *copy = keep(length + 1);
+
+	if (copy == NULL)
+		return "";
+	__builtin_memcpy(copy, text, length);
+	return copy;
+}
+
+/* In memory that is kept, not on the stack, because that may be a signal's of 2 KiB. */
+static const char *program_path(void)
+{
+	char *path = keep(PATH_MAX);
+
+	if (path == NULL || sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1) < 0)
+		return "";
+	return path;
+}
+
+/* Whoever dlopens "./plugin.so" has it named so; the directory of now is a good guess. */
+static const char *absolute_path(const char *name)
+{
+	size_t length = length_of(name);
+	char *path = keep(PATH_MAX + 1 + length + 1);
+	long size = path == NULL ? 0 : sys_getcwd(path, PATH_MAX);
+
+	if (path == NULL || size <= 1 || path[0] != '/')
+		return keep_text(name);
+	path[size - 1] = '/';
+	__builtin_memcpy(path + size, name, length + 1);
+	return path;
+}
+
+static const char *path_of(const char *name)
+{
+	if (name[0] == 0)
+		return program_path();
+	if (starts_with(name, "linux-vdso.so") || starts_with(name, "linux-gate.so"))
+		return "[vdso]";
+	if (name[0] == '/')
+		return keep_text(name);
+	return absolute_path(name);
+}
+
+/* The ELF file as it lies in memory. */
+
+static bool is_readable(uintptr_t from, size_t size)
+{
+	return sys_is_readable((const void *)from) &&
+	       sys_is_readable((const void *)(from + size - 8));
+}
+
+/* The program headers, which lie in the first page of all files in use; NULL if there are none. */
+static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
+{
+	const ElfW(Ehdr) *elf = (const void *)map_start;
+	uintptr_t from;
+
+	if (!is_readable(map_start, sizeof(*elf)) || elf->e_ident[EI_MAG0] != ELFMAG0 ||
+	    elf->e_ident[EI_MAG1] != ELFMAG1 || elf->e_ident[EI_MAG2] != ELFMAG2 ||
+	    elf->e_ident[EI_MAG3] != ELFMAG3 || elf->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    elf->e_phoff > 4096 || elf->e_phnum == 0 || elf->e_phnum > 256)
+		return NULL;
+	from = map_start + elf->e_phoff;
+	if (!is_readable(from, elf->e_phnum * sizeof(ElfW(Phdr))))
+		return NULL;
+	*number = elf->e_phnum;
+	return (const void *)from;
+}
+
+static bool holds(const ElfW(Phdr) * header, uintptr_t bias, uintptr_t address)
+{
+	return header->p_type == PT_LOAD && address - bias - header->p_vaddr < header->p_memsz;
+}
+
+static uint64_t round_up(uint64_t size, uint64_t alignment)
+{
+	return (size + alignment - 1) & ~(alignment - 1);
+}
+
+/* alignment: of the parts of a note, 8 where the segment's is, else 4. */
+static void read_build_id(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
+{
+	if (size < sizeof(ElfW(Nhdr)) || !is_readable(from, size))
+		return;
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)from;
+		const char *name = (const char *)(note + 1);
+		uint64_t data = round_up(sizeof(*note) + (uint64_t)note->n_namesz, alignment);
+		uint64_t whole = round_up(data + note->n_descsz, alignment);
+
+		if (whole > size)
+			return;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    starts_with(name, "GNU") && note->n_descsz <= sizeof(module->build_id)) {
+			__builtin_memcpy(module->build_id, (const char *)note + data,
+					 note->n_descsz);
+			module->build_id_size = (uint8_t)note->n_descsz;
+			return;
+		}
+		from += whole;
+		size -= whole;
+	}
+}
+
+static void read_header(struct module *module, const ElfW(Phdr) * header, uintptr_t address)
+{
+	uintptr_t from = module->bias + header->p_vaddr;
+
+	if (header->p_type == PT_NOTE && module->build_id_size == 0)
+		read_build_id(module, from, header->p_memsz, header->p_align == 8 ? 8 : 4);
+	if (holds(header, module->bias, address) && (header->p_flags & PF_X)) {
+		module->start = from;
+		module->end = from + header->p_memsz;
+		module->offset = header->p_offset;
+		/* A program that is not moved begins where its file would. */
+		module->base = module->bias ? module->bias : from - header->p_offset;
+	}
+	/* p_filesz: behind it there is only zeroed memory. */
+	if (holds(header, module->bias, (uintptr_t)module->tables.header) &&
+	    (header->p_flags & PF_R)) {
+		module->tables.low = (const uint8_t *)from;
+		module->tables.high = (const uint8_t *)from + header->p_filesz;
+	}
+}
+
+/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
+extern void *__libc_stack_end;
+
+/* The program's own headers, from the auxiliary vector behind arguments and environment. */
+static const ElfW(Phdr) * headers_of_program(unsigned int *number)
+{
+	const uintptr_t *word = __libc_stack_end;
+	const ElfW(Phdr) *headers = NULL;
+
+	word += 1 + *word + 1; /* argc, the arguments, NULL */
+	while (*word++)
+		;
+	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++) {
+		if (entry->a_type == AT_PHDR)
+			headers = (const void *)entry->a_un.a_val;
+		if (entry->a_type == AT_PHNUM)
+			*number = (unsigned int)entry->a_un.a_val;
+	}
+	return headers;
+}
+
+/*
+ * The loader says where a module's memory begins, but where there are holes between its segments
+ * (pages of 64 KiB or 2 MiB) it speaks of the one piece alone: then the headers lie at the load
+ * address, or are the program's.
+ */
+static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsigned int *number)
+{
+	const struct link_map *map = found->dlfo_link_map;
+	const ElfW(Phdr) *headers = headers_of((uintptr_t)found->dlfo_map_start, number);
+
+	if (!headers && map->l_addr)
+		headers = headers_of(map->l_addr, number);
+	if (!headers && !map->l_prev)
+		headers = headers_of_program(number);
+	return headers;
+}
+
+static bool read_module(struct module *module, uintptr_t address,
+			const struct dl_find_object *found)
+{
+	unsigned int number = 0;
+	const ElfW(Phdr) *headers = find_headers(found, &number);
+
+	module->link_map = found->dlfo_link_map;
+	module->map_start = (uintptr_t)found->dlfo_map_start;
+	module->map_end = (uintptr_t)found->dlfo_map_end;
+	module->bias = found->dlfo_link_map->l_addr;
+	module->tables.header = found->dlfo_eh_frame;
+	for (unsigned int i = 0; headers != NULL && i < number; i++)
+		read_header(module, &headers[i], address);
+	return module->start != module->end;
+}
+
+struct maps_loader maps_loader;
+
+/* Whoever comes first, perhaps several with the same values. */
+static void find_loader(void)
+{
+	struct dl_find_object found;
+
+	/*
+	 * In a program that has taken a copy of the variable it is not the loader's. That has no
+	 * name.
+	 */
+	if (_dl_find_object(&__libc_stack_end, &found) != 0 || found.dlfo_link_map->l_name[0] == 0)
+		return;
+	__atomic_store_n(&maps_loader.start, (uintptr_t)found.dlfo_map_start, __ATOMIC_RELAXED);
+	__atomic_store_n(&maps_loader.size,
+			 (uintptr_t)found.dlfo_map_end - (uintptr_t)found.dlfo_map_start,
+			 __ATOMIC_RELEASE);
+}
+
+unsigned int maps_find(uintptr_t address)
+{
+	struct dl_find_object found;
+	struct module *kept, module = { 0 };
+	unsigned int number;
+
+	if (maps_loader.size == 0)
+		find_loader();
+	if (_dl_find_object((void *)address, &found) != 0)
+		return MAPS_MODULE_NONE;
+	number = look_up(address, &found);
+	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found))
+		return number;
+	module.path = path_of(found.dlfo_link_map->l_name);
+	kept = keep(sizeof(*kept));
+	if (kept == NULL)
+		return MAPS_MODULE_NONE;
+	*kept = module;
+	return append(kept);
+}
+
+bool maps_are_one(uintptr_t one, uintptr_t other)
+{
+	struct dl_find_object a, b;
+
+	return _dl_find_object((void *)one, &a) == 0 && _dl_find_object((void *)other, &b) == 0 &&
+	       a.dlfo_link_map == b.dlfo_link_map;
+}
+
+/* The module's code, wherever it has some. */
+static void find_code(const struct link_map *map)
+{
+	struct dl_find_object found;
+	const ElfW(Phdr) * headers;
+	unsigned int number = 0;
+
+	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0)
+		return;
+	headers = find_headers(&found, &number);
+	for (unsigned int i = 0; headers && i < number; i++)
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X) {
+			maps_find(map->l_addr + headers[i].p_vaddr);
+			return;
+		}
+}
+
+void maps_find_all(void)
+{
+	const struct link_map *map;
+	struct dl_find_object own;
+
+	if (_dl_find_object((void *)(uintptr_t)maps_find_all, &own) != 0)
+		return;
+	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
+		;
+	for (; map; map = map->l_next)
+		find_code(map);
+}
+
+void maps_check(void)
+{
+	for (unsigned int number = 0; number < maps_count(); number++) {
+		const struct module *module = module_at(number);
+		struct dl_find_object found;
+
+		if (!__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
+		    (_dl_find_object((void *)module->start, &found) != 0 ||
+		     !is_same(module, &found)))
+			retire(number);
+	}
+}
+
+const struct module *maps_take_gone(void)
+{
+	for (unsigned int number = 0; number < maps_count(); number++) {
+		struct module *module = *place_of(number);
+		struct dl_find_object found;
+
+		if (__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
+		    !__atomic_exchange_n(&module->is_told, true, __ATOMIC_ACQ_REL) &&
+		    _dl_find_object((void *)module->start, &found) != 0)
+			return module;
+	}
+	return NULL;
+}

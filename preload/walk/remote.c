@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "remote.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "preload/ground/arch.h"
+#include "maps.h"
+#include "preload/ground/sys.h"
+
+#ifdef ARCH_LIBUNWIND
+
+/*
+ * libunwind's interface for other processes, as it is since 1.4 (libunwind-*.so.8): its headers are
+ * not needed for it. A cursor is opaque, of at most 4 KiB on any processor.
+ */
+#define CURSOR_SIZE	    4096u
+#define FORMAT_REMOTE_TABLE 2
+#define CACHE_NONE	    0
+/* libunwind.h: UNW_EBADREG, UNW_ENOINFO, UNW_EINVAL. */
+#define NO_REGISTER (-3)
+#define NO_INFO	    (-10)
+#define NOT_ALLOWED (-8)
+
+#define UNKNOWN_STACK_MAX ((uintptr_t)1 << 20)
+#define OWN_FRAMES_MAX	  32u
+
+struct cursor {
+	char bytes[CURSOR_SIZE] __attribute__((aligned(16)));
+};
+
+struct accessors {
+	int (*find_procedure)(void *space, uintptr_t ip, void *procedure, int wants_info,
+			      void *walk);
+	void (*put_procedure)(void *space, void *procedure, void *walk);
+	int (*find_list)(void *space, uintptr_t *address, void *walk);
+	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
+	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
+	int (*float_reg)(void *space, int number, void *value, int is_write, void *walk);
+	int (*resume)(void *space, void *cursor, void *walk);
+	int (*name)(void *space, uintptr_t ip, char *text, size_t size, uintptr_t *offset,
+		    void *walk);
+	void *later_ones[16]; /* NULL: not provided */
+};
+
+/* unw_dyn_info_t with a table in memory of the other process. */
+struct table {
+	void *next, *before;
+	uintptr_t start, end, global;
+	int32_t format, unused;
+	uintptr_t load_offset;
+	uintptr_t name, base, words, data;
+};
+
+static struct {
+	void *space;
+	int (*start)(struct cursor *cursor, void *space, void *walk);
+	int (*step)(struct cursor *cursor);
+	int (*get)(struct cursor *cursor, int number, uintptr_t *value);
+	int (*search)(void *space, uintptr_t ip, struct table *table, void *procedure,
+		      int wants_info, void *walk);
+} library;
+
+/* What our answers depend on. */
+struct walk {
+	uintptr_t reg[DWARF_REGISTERS];
+	uintptr_t pc;
+	uint64_t known;
+	const struct stack_bounds *stack;
+	uintptr_t low, high;	     /* where a stack that nobody knows may be read */
+	const struct module *module; /* where the table was found last */
+	bool was_refused;
+};
+
+static bool is_within(uintptr_t address, uintptr_t low, uintptr_t high)
+{
+	return address >= low && address < high && high - address >= sizeof(uintptr_t);
+}
+
+static bool is_stack(const struct walk *walk, uintptr_t address)
+{
+	if (is_within(address, walk->stack->low, walk->stack->high))
+		return true;
+	return is_within(address, walk->low, walk->high) &&
+	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
+}
+
+/* Code and unwind tables, which are mapped by whole pages. */
+static bool is_module(const struct module *module, uintptr_t address)
+{
+	uintptr_t low = (uintptr_t)module->tables.low, high = (uintptr_t)module->tables.high;
+
+	return address - module->start < module->end - module->start || address - low < high - low;
+}
+
+/*
+ * One aligned word. Data of a module is asked for only to tell a personality routine, which no walk
+ * needs: it is 0 for all we say.
+ */
+static int access_memory(void *space, uintptr_t address, uintptr_t *value, int is_write,
+			 void *context)
+{
+	struct walk *walk = context;
+	const struct module *module = walk->module;
+
+	(void)space;
+	if (is_write || (address & (sizeof(*value) - 1)) != 0)
+		return NOT_ALLOWED;
+	if (is_stack(walk, address) || (module != NULL && is_module(module, address))) {
+		*value = *(const uintptr_t *)address;
+		return 0;
+	}
+	if (module != NULL && is_within(address, module->map_start, module->map_end)) {
+		*value = 0;
+		return 0;
+	}
+	walk->was_refused = true;
+	return NOT_ALLOWED;
+}
+
+static int access_register(void *space, int number, uintptr_t *value, int is_write, void *context)
+{
+	const struct walk *walk = context;
+
+	(void)space;
+	if (is_write)
+		return NOT_ALLOWED;
+	if (number == ARCH_LIBUNWIND_PC) {
+		*value = walk->pc;
+		return 0;
+	}
+	if (number < 0 || number >= DWARF_REGISTERS || (walk->known >> number & 1) == 0)
+		return NO_REGISTER;
+	*value = walk->reg[number];
+	return 0;
+}
+
+/* The search table of .eh_frame_hdr, in the one form that linkers write. */
+static bool find_table(const struct module *module, struct table *table)
+{
+	const uint8_t *header = module->tables.header;
+	uint32_t count;
+
+	if (header == NULL || header < module->tables.low || header >= module->tables.high ||
+	    (size_t)(module->tables.high - header) < 12)
+		return false;
+	__builtin_memcpy(&count, header + 8, sizeof(count));
+	if (header[0] != 1 || header[1] != 0x1b || header[2] != 0x03 || header[3] != 0x3b ||
+	    count == 0 || count > (size_t)(module->tables.high - header - 12) / 8)
+		return false;
+	*table = (struct table){ .start = module->start,
+				 .end = module->end,
+				 .format = FORMAT_REMOTE_TABLE,
+				 .base = (uintptr_t)header,
+				 .words = (uintptr_t)count * 8 / sizeof(uintptr_t),
+				 .data = (uintptr_t)header + 12 };
+	return true;
+}
+
+static int find_procedure(void *space, uintptr_t ip, void *procedure, int wants_info, void *context)
+{
+	struct walk *walk = context;
+	unsigned int number = maps_find(ip);
+	struct table table;
+
+	walk->module = number == MAPS_MODULE_NONE ? NULL : maps_get(number);
+	if (walk->module == NULL || !find_table(walk->module, &table))
+		return NO_INFO;
+	return library.search(space, ip, &table, procedure, wants_info, context);
+}
+
+/* It frees what it made of a table by itself. */
+static void put_procedure(void *space, void *procedure, void *context)
+{
+	(void)space, (void)procedure, (void)context;
+}
+
+/* Code made at run time, that announced itself to a libunwind: not to this one. */
+static int find_list(void *space, uintptr_t *address, void *context)
+{
+	(void)space, (void)address, (void)context;
+	return NO_INFO;
+}
+
+static int access_float(void *space, int number, void *value, int is_write, void *context)
+{
+	(void)space, (void)number, (void)value, (void)is_write, (void)context;
+	return NO_REGISTER;
+}
+
+static int resume(void *space, void *cursor, void *context)
+{
+	(void)space, (void)cursor, (void)context;
+	return NOT_ALLOWED;
+}
+
+static int name(void *space, uintptr_t ip, char *text, size_t size, uintptr_t *offset,
+		void *context)
+{
+	(void)space, (void)ip, (void)text, (void)size, (void)offset, (void)context;
+	return NO_INFO;
+}
+
+#define SYMBOL(name) "_U" ARCH_LIBUNWIND "_" name
+
+int remote_open(void)
+{
+	static struct accessors accessors = { .find_procedure = find_procedure,
+					      .put_procedure = put_procedure,
+					      .find_list = find_list,
+					      .memory = access_memory,
+					      .reg = access_register,
+					      .float_reg = access_float,
+					      .resume = resume,
+					      .name = name };
+	void *handle = dlopen("libunwind-" ARCH_LIBUNWIND ".so.8", RTLD_NOW | RTLD_LOCAL);
+	void *(*create)(struct accessors * accessors, int byte_order);
+	int (*set_caching)(void *space, int policy);
+
+	if (handle == NULL)
+		return -ENOENT;
+	/* POSIX has it so: a function's address comes as an object's. */
+	*(void **)&create = dlsym(handle, SYMBOL("create_addr_space"));
+	*(void **)&set_caching = dlsym(handle, SYMBOL("set_caching_policy"));
+	*(void **)&library.start = dlsym(handle, SYMBOL("init_remote"));
+	*(void **)&library.step = dlsym(handle, SYMBOL("step"));
+	*(void **)&library.get = dlsym(handle, SYMBOL("get_reg"));
+	*(void **)&library.search = dlsym(handle, SYMBOL("dwarf_search_unwind_table"));
+	if (create == NULL || set_caching == NULL || library.start == NULL ||
+	    library.step == NULL || library.get == NULL || library.search == NULL)
+		return -ENOENT;
+	library.space = create(&accessors, 0);
+	if (library.space == NULL)
+		return -ENOENT;
+	/* Its cache takes a lock for each frame, and keeps the rules of what has been unloaded. */
+	set_caching(library.space, CACHE_NONE);
+	return 0;
+}
+
+static enum capture_end why(const struct walk *walk, int step)
+{
+	if (step == 0)
+		return CAPTURE_COMPLETE;
+	return walk->was_refused ? CAPTURE_LEFT_STACK : CAPTURE_NO_RULE;
+}
+
+/* As unw_step(). A signal may have led to another stack. */
+static int step(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
+{
+	int result = library.step(cursor);
+
+	if (result <= 0)
+		return result;
+	if (library.get(cursor, ARCH_LIBUNWIND_PC, ip) != 0 ||
+	    library.get(cursor, DWARF_SP, sp) != 0)
+		return NO_INFO;
+	*ip = arch_plain_address(*ip);
+	walk->low = *sp - ARCH_RED_ZONE;
+	walk->high = *sp + UNKNOWN_STACK_MAX;
+	return *ip != 0;
+}
+
+/* Out of our own frames, up to the origin. */
+static bool reach(struct walk *walk, struct cursor *cursor, const struct origin *origin)
+{
+	uintptr_t ip, sp;
+
+	for (unsigned int i = 0; i < OWN_FRAMES_MAX; i++) {
+		if (step(walk, cursor, &ip, &sp) <= 0)
+			return false;
+		if (ip == origin->ip && sp == origin->cfa)
+			return true;
+		if (sp > origin->cfa)
+			return false;
+	}
+	return false;
+}
+
+__attribute__((noinline)) unsigned int remote_walk(const struct origin *origin,
+						   const struct stack_bounds *stack,
+						   uintptr_t *frames, unsigned int depth,
+						   enum capture_end *end)
+{
+	struct walk walk = { .stack = stack };
+	struct cursor cursor;
+	unsigned int count = 1;
+	uintptr_t ip, sp;
+	int result;
+
+	if (__builtin_expect(maps_is_loader(origin->ip), 0))
+		maps_check();
+	walk.known = arch_registers(walk.reg, &walk.pc);
+	walk.low = walk.reg[DWARF_SP];
+	walk.high = walk.low + UNKNOWN_STACK_MAX;
+	frames[0] = origin->ip;
+	*end = CAPTURE_NO_RULE;
+	if (library.start(&cursor, library.space, &walk) != 0 || !reach(&walk, &cursor, origin))
+		return 1;
+	walk.was_refused = false;
+	while ((result = step(&walk, &cursor, &ip, &sp)) > 0) {
+		if (count == depth) {
+			*end = CAPTURE_DEPTH;
+			return count;
+		}
+		frames[count++] = ip;
+	}
+	*end = why(&walk, result);
+	return count;
+}
+
+#else
+
+int remote_open(void)
+{
+	return -ENOSYS;
+}
+
+unsigned int remote_walk(const struct origin *origin, const struct stack_bounds *stack,
+			 uintptr_t *frames, unsigned int depth, enum capture_end *end)
+{
+	(void)stack, (void)depth;
+	frames[0] = origin->ip;
+	*end = CAPTURE_NO_RULE;
+	return 1;
+}
+
+#endif
+
+uint32_t remote_again(struct capture_memory *memory, const struct origin *origin,
+		      const struct stack_bounds *stack, unsigned int depth, enum capture_end *end)
+{
+	/* Nothing else is walked meanwhile. */
+	uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
+	unsigned int count = remote_walk(origin, stack, frames, depth, end);
+
+	return capture_take(memory, frames, count, *end);
+}
