@@ -207,7 +207,8 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 		return false;
 	if (collector->leave_ns)
 		return true;
-	if (now_ns - since < patience)
+	/* the last one may have left since now was read */
+	if (now_ns < since + patience)
 		return false;
 	if (!shared_deserted(&collector->shared, true))
 		return false;

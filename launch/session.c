@@ -256,10 +256,10 @@ void session_tell(struct session *session, pid_t pid, int status)
 	__atomic_store_n(&board->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
 	shared_wake(&board->sleeping);
 	/* one that is stopped is not waited for: what it has counted by then is what there is */
-	for (int i = 0; i < SETTLE_STEPS && !__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE);
+	for (int i = 0; i < SETTLE_STEPS && !session->has_ended &&
+			!__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE);
 	     i++)
-		if (!wait_for_word(session, &board->settled, 0))
-			session->has_ended = true;
+		session->has_ended = !wait_for_word(session, &board->settled, 0);
 }
 
 static int read_reports(struct session *session, struct error *err)
