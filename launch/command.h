@@ -27,6 +27,12 @@ enum {
 bool report_has_what(int argc, char **argv);
 
 /*
+ * Has the run of this process written up to now, and takes the paths of its traces, each with a
+ * newline, to be freed. Returns 0 or a negative errno.
+ */
+int ctl_snapshot(int pid, char **paths, struct error *err);
+
+/*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all
  * reports; returns if it cannot.
  */

@@ -170,10 +170,10 @@ static int connect_collector(const struct board *board, int *fd, struct error *e
 	return 0;
 }
 
-/* Asks, waits, and prints what the collector says. */
-static int ask(const struct board *board, struct control_request *request, struct error *err)
+/* Asks, waits, and takes what the collector says: lines, ended by a NUL. */
+static int ask(const struct board *board, struct control_request *request,
+	       char answer[CONTROL_ANSWER_MAX], struct error *err)
 {
-	char answer[CONTROL_ANSWER_MAX];
 	cleanup_fd int fd = -1;
 	ssize_t got;
 	int status = connect_collector(board, &fd, err);
@@ -184,16 +184,17 @@ static int ask(const struct board *board, struct control_request *request, struc
 	memcpy(request->secret, board->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		return error_system(err, errno, "cannot ask the collector");
-	got = recv(fd, answer, sizeof(answer), 0);
+	got = recv(fd, answer, CONTROL_ANSWER_MAX - 1, 0);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	if (got <= 0)
 		return error_set(err, ESRCH, "the run has ended");
-	printf("%.*s", (int)got, answer);
+	answer[got] = '\0';
 	return 0;
 }
 
-static int ask_run(int pid, enum control_command command, const char *text, struct error *err)
+static int ask_run(int pid, enum control_command command, const char *text,
+		   char answer[CONTROL_ANSWER_MAX], struct error *err)
 {
 	struct control_request request = { .command = (uint32_t)command, .pid = pid };
 	struct memory memory;
@@ -206,7 +207,7 @@ static int ask_run(int pid, enum control_command command, const char *text, stru
 	if (!status)
 		status = read_board(fd, &board, err);
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	return status ? status : ask(&board, &request, err);
+	return status ? status : ask(&board, &request, answer, err);
 }
 
 static int find_word(const char *text)
@@ -217,9 +218,23 @@ static int find_word(const char *text)
 	return -1;
 }
 
+int ctl_snapshot(int pid, char **paths, struct error *err)
+{
+	char answer[CONTROL_ANSWER_MAX];
+	int status = ask_run(pid, CONTROL_SNAPSHOT, "", answer, err);
+
+	if (status)
+		return status;
+	if (!*answer)
+		return error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
+	*paths = strdup(answer);
+	return *paths ? 0 : error_system(err, ENOMEM, "no memory for the names of traces");
+}
+
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
+	char answer[CONTROL_ANSWER_MAX];
 
 	if (argc > 2 && find_word(argv[1]) >= 0 && is_number(argv[2])) {
 		say("ctl: the process id comes first: holdtrace ctl %s %s", argv[2], argv[1]);
@@ -230,7 +245,9 @@ int command_ctl(int argc, char **argv, struct error *err)
 		say("ctl: one process id and start, stop, mark TEXT or snapshot are needed");
 		return STATUS_USAGE;
 	}
-	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "", err))
+	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "",
+		    answer, err))
 		return STATUS_OWN_FAILURE;
+	fputs(answer, stdout);
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }

@@ -161,12 +161,63 @@ static int run_report(const char *what, int argc, char **argv, struct error *err
 	return STATUS_OWN_FAILURE;
 }
 
+/* A process in the place of a trace. A file of such a name is given as ./4711. */
+static bool is_process(const char *word)
+{
+	size_t length = strlen(word);
+
+	return length && length < 10 && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* The place of a process among the words, where --now is one of them; -1: there is none. */
+static int find_process(int argc, char **argv)
+{
+	bool is_now = false;
+
+	for (int i = 0; i < argc; i++)
+		is_now |= !strcmp(argv[i], "--now");
+	for (int i = 0; is_now && i < argc; i++)
+		if (is_process(argv[i]) &&
+		    (!i || argv[i - 1][0] != '-' || !strcmp(argv[i - 1], "--now")))
+			return i;
+	return -1;
+}
+
+/* --now PID: what its run has by now, in place of the names of its traces. */
+static int report_now(const char *what, int argc, char **argv, int place, struct error *err)
+{
+	cleanup_free char *paths = NULL;
+	cleanup_free char **words = NULL;
+	size_t lines = 0, count = 0;
+
+	if (ctl_snapshot(atoi(argv[place]), &paths, err))
+		return STATUS_OWN_FAILURE;
+	for (const char *at = paths; *at; at++)
+		lines += *at == '\n';
+	words = calloc((size_t)argc + lines + 1, sizeof(*words));
+	if (!words) {
+		error_system(err, ENOMEM, "report");
+		return STATUS_OWN_FAILURE;
+	}
+	for (int i = 0; i < argc; i++)
+		if (i != place)
+			words[count++] = argv[i];
+	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); path;
+	     path = strtok_r(NULL, "\n", &save))
+		words[count++] = path;
+	return run_report(what, (int)count, words, err);
+}
+
 int command_report(int argc, char **argv, struct error *err)
 {
 	bool has_what = report_has_what(argc, argv);
 
-	return run_report(has_what ? argv[1] : "summary", argc - 1 - has_what, argv + 1 + has_what,
-			  err);
+	const char *what = has_what ? argv[1] : "summary";
+	char **rest = argv + 1 + has_what;
+	int count = argc - 1 - has_what, place = find_process(count, rest);
+
+	return place < 0 ? run_report(what, count, rest, err)
+			 : report_now(what, count, rest, place, err);
 }
 
 int command_list(int argc, char **argv, struct error *err)

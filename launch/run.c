@@ -505,6 +505,10 @@ static int report(struct run *run, const char *program)
 		    board->settings.follow, program);
 		return run->fail_on ? STATUS_OWN_FAILURE : 0;
 	}
+	if (!session_attached(session) && session->has_ended && board->state == BOARD_RUNNING) {
+		say("the collector was killed before %s came to it: nothing was recorded", program);
+		return run->fail_on ? STATUS_OWN_FAILURE : 0;
+	}
 	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",

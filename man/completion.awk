@@ -51,8 +51,23 @@ function read_words()
 {
 	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
+	read_columns(top "/postproc/reports.def")
+	limits = words_of(top "/postproc/limits.def", "LIMIT", 1)
 	formats = words_of(top "/formats/formats.def", "FORMAT", 3) " list"
 	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
+}
+
+# The columns of each report, of all its sheets.
+function read_columns(file,    i, rows, report, word, seen)
+{
+	rows = read_rows(file)
+	for (i = 1; i <= rows; i++) {
+		if (macro[i] == "REPORT")
+			report = field(i, 1)
+		word = macro[i] == "COLUMN" ? field(i, 2) : ""
+		if (word != "" && !seen[report, word]++)
+			columns_of[report] = columns_of[report] " " word
+	}
 }
 
 # The kind of an option's argument: a letter, and words behind it.
@@ -63,7 +78,9 @@ function kind_of(long, argument,    words)
 	if (long == "format")
 		return "=" formats
 	if (long == "by")
-		return "=" columns
+		return "B"
+	if (long == "fail-on")
+		return "," limits
 	if (long == "events")
 		return "," classes
 	if (argument == "SIGNAL")
@@ -108,7 +125,7 @@ function read_settings(file,    i, rows, words, long, argument)
 			words == "" ? kind_of(long, argument) : "=" words, text(field(i, 9)))
 	}
 	add("run", "", "screen", "FILE", "", "write the screen to FILE")
-	add("run", "", "fail-on", "LIMIT[,LIMIT]", "", "end with status 1 if the run breaks a limit")
+	add("run", "", "fail-on", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "end with status 1 if the run breaks a limit")
 	add("run", "q", "quiet", "", "", "print nothing but errors")
 	add("run", "h", "help", "", "", "print this and exit")
 }
@@ -185,9 +202,27 @@ function bash_set(set,    i, words, cases, short)
 	print "}\n"
 }
 
+# The columns of the reports that stand among the words, of all where none does.
+function shell_columns(words,    i, n, names)
+{
+	print "_" name "_columns()"
+	print "{"
+	print "\tlocal list= one"
+	print "\tfor one in " words "; do"
+	print "\t\tcase ${one#--report=} in"
+	n = split(reports, names, " ")
+	for (i = 1; i <= n; i++)
+		print "\t\t" names[i] " | " names[i] ",*) list+='" columns_of[names[i]] "' ;;"
+	print "\t\tesac"
+	print "\tdone"
+	print "\techo \"${list:-" columns "}\""
+	print "}\n"
+}
+
 # Traces, and directories on the way to them.
 function bash_helpers()
 {
+	shell_columns("\"${COMP_WORDS[@]}\"")
 	print "_" name "_traces()"
 	print "{"
 	print "\tmapfile -t COMPREPLY < <(compgen -f -X '!*.htr*' -- \"$1\"; compgen -f -X '!*.rtrace*' -- \"$1\"; compgen -d -- \"$1\")"
@@ -203,6 +238,7 @@ function bash_helpers()
 	print "\t\t[[ $2 == *,* ]] && before=${2%,*},"
 	print "\t\tmapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"${1:1}\" -- \"${2##*,}\")"
 	print "\t\t;;"
+	print "\tB) mapfile -t COMPREPLY < <(compgen -W \"$(_" name "_columns)\" -- \"$2\") ;;"
 	print "\tS) mapfile -t COMPREPLY < <(compgen -A signal -- \"SIG${2#SIG}\") ;;"
 	print "\tT) _" name "_traces \"$2\" ;;"
 	print "\tD)"
@@ -343,6 +379,8 @@ function zsh_action(kind,    first)
 		return "(" substr(kind, 2) ")"
 	if (first == ",")
 		return "_sequence compadd - " substr(kind, 2)
+	if (first == "B")
+		return "{compadd -- ${=$(_" name "_columns)}}"
 	if (first == "T")
 		return "_files -g \"*.(htr|rtrace)*\""
 	return first == "D" ? "_directories" : first == "S" ? "_signals" : first == "F" ? "_files" : " "
@@ -413,6 +451,7 @@ function zsh(    set)
 	print "#compdef " program
 	print "# zsh completion, made from the tables of " program
 	print "local curcontext=$curcontext state line"
+	shell_columns("$words")
 	for (set in options)
 		zsh_set(set)
 	if (program == "holdtrace")

@@ -66,7 +66,9 @@ static int put(const struct report_run *run, struct sheet *sheet,
 	if (process->has_tails)
 		sheet_number(CELL(row, processes, threads), process->threads);
 	sheet_number(CELL(row, processes, events), process->events);
-	sheet_number(CELL(row, processes, lost), process->lost);
+	/* where the end is missing, so is the word of what was lost */
+	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
+		sheet_number(CELL(row, processes, lost), process->lost);
 	return put_texts(sheet, row, process);
 }
 

@@ -565,11 +565,22 @@ int summary_open(struct summary *summary, const char *path, struct error *err)
 	return summary->fold->path ? 0 : summary_no_memory(err);
 }
 
+/*
+ * What is there was read to its last byte, and only the end is not there: a copy of a file that is
+ * still written, or a collector that was killed. That is incomplete, and nothing of it is damaged.
+ */
+static bool is_damaged(const struct trace_tally *tally)
+{
+	bool only_ends = tally->is_truncated && tally->damages == 1 && !tally->damaged_bytes;
+
+	return (tally->damages || tally->is_truncated) && !only_ends;
+}
+
 int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err)
 {
 	struct summary_process *process = &summary->fold->process;
 
-	if (tally && (tally->damages || tally->is_truncated)) {
+	if (tally && is_damaged(tally)) {
 		process->is_damaged = true;
 		process->damages = tally->damages;
 		process->damage = copy(summary, tally->damages ? tally->damage_text

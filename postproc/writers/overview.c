@@ -94,6 +94,20 @@ static bool all_complete(const struct summary *summary)
 	return true;
 }
 
+/* Beside the numbers, since none of them has what could not be read. */
+static void add_damaged(struct line *line, const struct summary *summary)
+{
+	uint64_t damaged = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		damaged += summary->processes.items[i].is_damaged;
+	if (damaged && summary->processes.count > 1)
+		line_add(line, ", %s of %zu traces DAMAGED", COUNT(damaged),
+			 summary->processes.count);
+	else if (damaged)
+		line_add(line, ", DAMAGED");
+}
+
 static void add_lost(struct line *line, const struct summary *summary)
 {
 	if (!summary->lost) {
@@ -121,6 +135,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s thread%s, ", COUNT(summary->threads), PLURAL(summary->threads));
 	line_add(line, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
 	add_lost(line, summary);
+	add_damaged(line, summary);
 }
 
 static void print_verdict(struct overview *overview)

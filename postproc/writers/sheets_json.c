@@ -98,9 +98,11 @@ static void print_row(const struct sheets_job *job, struct json *json, const str
 static void print_run(const struct sheets_job *job, struct json *json)
 {
 	const struct summary *run = job->run->summary;
+	struct report_gaps gaps;
 
 	if (!run->processes.count)
 		return;
+	report_find_gaps(job->run, &gaps);
 	json_key(json, "run");
 	json_begin(json, '{');
 	json_key(json, "processes");
@@ -108,7 +110,15 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	json_key(json, "events");
 	json_unsigned(json, run->events);
 	json_key(json, "lost");
-	json_unsigned(json, run->lost);
+	/* where an end is missing, so is the word of what was lost */
+	if (run->lost || !(gaps.incomplete || gaps.damaged))
+		json_unsigned(json, run->lost);
+	else
+		json_null(json);
+	json_key(json, "incomplete");
+	json_unsigned(json, gaps.incomplete);
+	json_key(json, "damaged");
+	json_unsigned(json, gaps.damaged);
 	json_key(json, "length");
 	json_unsigned(json, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	json_end(json);

@@ -12,11 +12,13 @@
  *   vain      20 signals that nobody waits for
  *   short     2000 blocks that are freed at once
  *   unrolled  64 places that a reader cannot tell apart
+ *   again     20 threads, one after the other, with one number if root asks; prints how many had it
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,6 +149,40 @@ static void unrolled(void)
 	SIXTYFOUR(kept = malloc(100);)
 }
 
+static pid_t number;
+
+static void *have_number(void *argument)
+{
+	number = gettid();
+	free(malloc(100));
+	return argument;
+}
+
+/* The next number that the kernel gives is to be this one. */
+static void ask_for(pid_t wanted)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && wanted)
+		dprintf(fd, "%d", (int)wanted - 1);
+	close(fd);
+}
+
+static void again(void)
+{
+	pid_t same = 0;
+	int count = 0;
+
+	for (int i = 0; i < 20; i++) {
+		ask_for(same);
+		pthread_create(&threads[0], NULL, have_number, NULL);
+		pthread_join(threads[0], NULL);
+		same = same ? same : number;
+		count += number == same;
+	}
+	printf("%d\n", count);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -171,5 +207,7 @@ int main(int argc, char **argv)
 		short_lived();
 	else if (!strcmp(way, "frees"))
 		frees();
+	else if (!strcmp(way, "again"))
+		again();
 	return 0;
 }
