@@ -90,7 +90,7 @@ struct real {
 
 /*
  * Until real_find() is done its pointers are NULL but for malloc, calloc, realloc, free and the
- * aligned ones, which then serve from the pool. Stubs reach it after call_begin() or real_ready().
+ * aligned ones, which then serve from the pool. Stubs reach it after stub_begin() or real_ready().
  */
 extern struct real real;
 

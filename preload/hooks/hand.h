@@ -64,7 +64,7 @@ enum hand_row {
 	const struct origin origin = CAPTURE_ORIGIN();                                           \
 	struct call call;                                                                        \
                                                                                                  \
-	if (!call_begin(&call, HOOK_##name, at, blocks, &origin, WORD(object), WORD(related))) { \
+	if (!stub_begin(&call, HOOK_##name, at, blocks, &origin, WORD(object), WORD(related))) { \
 		real_ready();                                                                    \
 		return __VA_ARGS__;                                                              \
 	}

@@ -6,9 +6,9 @@
  */
 #include "hand.h"
 
+#include "preload/ground/sys.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
-#include "preload/ground/sys.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 static inline __attribute__((always_inline)) bool
 begin_free(struct call *call, enum hook_number hook, const struct origin *origin, void *block)
 {
-	return call_begin(call, hook, WHEN_ENTRY, BLOCKS_NO, origin, WORD(block), 0);
+	return stub_begin(call, hook, WHEN_ENTRY, BLOCKS_NO, origin, WORD(block), 0);
 }
 
 /* free(NULL) gives nothing back, which is no failure: it is a use of nothing. */

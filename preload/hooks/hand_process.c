@@ -4,9 +4,9 @@
 #include "hand_fd.h"
 
 #include "preload/record/facts.h"
-#include "preload/walk/maps.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
+#include "preload/walk/maps.h"
 
 #include <stdarg.h>
 #include <linux/seccomp.h>
@@ -170,7 +170,7 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 	(void)cfa;
 	(void)fp;
 	real_ready();
-	thread = life_armed[HOOK_vfork] || life_wake(HOOK_vfork) ? call_thread() : NULL;
+	thread = stub_is_armed(HOOK_vfork) ? call_thread() : NULL;
 	if (!thread || thread->vfork_return)
 		return (struct vfork_target){ real.vfork, 0 };
 	vfork_return = thread->vfork_return = ip;
@@ -190,7 +190,7 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 		return origin.ip;
 	thread->vfork_return = 0;
 	thread_set_open(thread, thread->vfork_open);
-	if (call_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
+	if (stub_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
 		call_returned(&call);
 		call.error = saved;
 		child_event(&call, pid);

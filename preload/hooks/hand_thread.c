@@ -215,7 +215,7 @@ EXPORT __attribute__((noreturn)) void pthread_exit(void *value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (call_begin(&call, HOOK_pthread_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+	if (stub_begin(&call, HOOK_pthread_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
 		end_call(&call, VALUES_FOR(pthread_exit, HEX(value)));
 	real_ready();
 	real.pthread_exit(value);
@@ -227,7 +227,7 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (call_begin(&call, HOOK_thrd_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+	if (stub_begin(&call, HOOK_thrd_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
 		end_call(&call, VALUES_FOR(thrd_exit, DECIMAL(value)));
 	real_ready();
 	real.thrd_exit(value);

@@ -12,7 +12,7 @@
 /* The calling thread, if anything may be recorded of it. The first call may be this one. */
 static struct thread *begin(void)
 {
-	life_wake(HOOK_holdtrace_gained);
+	start_wake(HOOK_holdtrace_gained);
 	return life.board ? call_thread() : NULL;
 }
 
@@ -73,7 +73,7 @@ EXPORT void holdtrace_lib_gained(unsigned int kind, const void *object, size_t s
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (!names_class_is_listed(kind) || !call_begin(&call, HOOK_holdtrace_gained, WHEN_RETURN,
+	if (!names_class_is_listed(kind) || !stub_begin(&call, HOOK_holdtrace_gained, WHEN_RETURN,
 							BLOCKS_NO, &origin, WORD(object), 0))
 		return;
 	call_returned(&call);
@@ -90,7 +90,7 @@ EXPORT void holdtrace_lib_lost(unsigned int kind, const void *object)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (!names_class_is_listed(kind) || !call_begin(&call, HOOK_holdtrace_lost, WHEN_ENTRY,
+	if (!names_class_is_listed(kind) || !stub_begin(&call, HOOK_holdtrace_lost, WHEN_ENTRY,
 							BLOCKS_NO, &origin, WORD(object), 0))
 		return;
 	call_returned(&call);

@@ -4,11 +4,26 @@
 
 /* What the public functions of stubs.c and hand_*.c have in common. */
 
-#include "preload/record/call.h"
 #include "preload/ground/real.h"
+#include "preload/record/call.h"
+#include "preload/start/start.h"
 
 /* The only names that leave the library are hooked ones. */
 #define EXPORT __attribute__((visibility("default")))
+
+/* Whether the hook records; the very first call of a process starts the library. */
+static inline bool stub_is_armed(enum hook_number hook)
+{
+	return likely(life_armed[hook]) || start_wake(hook);
+}
+
+/* call_begin(), if the hook records. */
+static inline bool stub_begin(struct call *call, enum hook_number hook, enum hook_when at,
+			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
+			      uint64_t related)
+{
+	return stub_is_armed(hook) && call_begin(call, hook, at, blocks, origin, object, related);
+}
 
 /* Pointers, descriptors and handles alike as the 64 bits of a record. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))

@@ -4,8 +4,8 @@
  * own frame, so that no sibling-call optimisation can lose the caller; everything with behaviour
  * is a function in call.c or an effect.
  */
-#include "effects.h"
 #include "each.h"
+#include "effects.h"
 #include "preload/record/facts.h"
 
 #include <stdarg.h>
@@ -118,7 +118,7 @@ enum {
 		}                                                                                  \
 		if (row.blocks == BLOCKS_GIVES_BACK_FIRST)                                         \
 			row.at = WHEN_BOTH;                                                          \
-		if (!row.is_recorded || !call_begin(&call, HOOK_##name, row.at, row.blocks,        \
+		if (!row.is_recorded || !stub_begin(&call, HOOK_##name, row.at, row.blocks,        \
 						    &origin, row.object, row.related)) {           \
 			PHASE(CALL, class, op)                                                     \
 			real_ready();                                                              \
@@ -197,7 +197,7 @@ enum {
 		const struct origin origin = CAPTURE_ORIGIN();                                     \
 		struct call call;                                                                  \
                                                                                                    \
-		if (call_begin(&call, HOOK_##name, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0)) {          \
+		if (stub_begin(&call, HOOK_##name, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0)) {          \
 			call_returned(&call);                                                      \
 			PHASE(RETURN, class, op)                                                   \
 			event.moment = MOMENT_ENTER;                                               \

@@ -2,14 +2,14 @@
 #include "call.h"
 
 #include "facts.h"
-#include "preload/walk/maps.h"
 #include "names.h"
-#include "proof.h"
 #include "preload/ground/real.h"
-#include "preload/walk/remote.h"
-#include "ring.h"
 #include "preload/ground/sys.h"
+#include "preload/walk/maps.h"
+#include "preload/walk/remote.h"
 #include "preload/walk/unwind.h"
+#include "proof.h"
+#include "ring.h"
 
 #include <fcntl.h>
 #include <pthread.h>

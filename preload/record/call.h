@@ -5,7 +5,7 @@
 /*
  * One invocation of a hooked function, from its entry to its return. A stub says
  *
- *	if (!call_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
+ *	if (!stub_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
  *	result = real.x(…);
  *	call_returned(&call);
  *	call_event(&call, …) for what it gained or lost, part 0 last or alone
@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "preload/walk/capture.h"
+#include "life.h"
 #include "preload/ground/clock.h"
-#include "preload/start/life.h"
 #include "preload/ground/plain.h"
+#include "preload/walk/capture.h"
 #include "thread.h"
 
 struct call {
@@ -141,8 +141,8 @@ static inline void call_note_entry(struct call *call)
 }
 
 /*
- * Entry of a call. at, blocks: of the row, never DEFAULT. object and related are shown while the
- * call is under way. Returns false when nothing is to be recorded.
+ * Entry of a call of a hook that records (stub_begin() asks). at, blocks: of the row. object and
+ * related are shown while the call is under way. Returns false when nothing is to be recorded.
  */
 static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
@@ -150,8 +150,6 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 {
 	struct thread *thread;
 
-	if (unlikely(!life_armed[hook]) && !life_wake(hook))
-		return false;
 	if (unlikely(__atomic_load_n(&life.board->paused, __ATOMIC_RELAXED) & 1))
 		return false;
 	thread = call_thread();

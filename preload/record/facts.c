@@ -9,16 +9,16 @@
 
 #include "bypass.h"
 #include "call.h"
-#include "preload/ground/clock.h"
-#include "preload/start/life.h"
-#include "preload/walk/maps.h"
+#include "life.h"
 #include "notes.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
-#include "ring.h"
 #include "preload/ground/sys.h"
-#include "thread.h"
+#include "preload/walk/maps.h"
 #include "preload/walk/unwind.h"
+#include "ring.h"
+#include "thread.h"
 
 #define NOTE_MAX  8192 /* bytes of texts in one note of the start, on the first thread's stack */
 #define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */

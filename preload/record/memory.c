@@ -6,13 +6,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "preload/start/attach.h"
-#include "preload/ground/clock.h"
 #include "contract.h"
-#include "preload/start/life.h"
+#include "life.h"
+#include "preload/ground/clock.h"
+#include "preload/ground/limit.h"
 #include "preload/ground/plain.h"
-#include "ring.h"
 #include "preload/ground/sys.h"
+#include "reach.h"
+#include "ring.h"
 #include "thread.h"
 #include "wire.h"
 
@@ -91,9 +92,9 @@ static int set_size(int fd, uint64_t size)
 
 	if (limit_of(RLIMIT_FSIZE) >= size)
 		return sys_ftruncate(fd, (int64_t)size);
-	if (attach_no_limit(RLIMIT_FSIZE, &limit) >= size)
+	if (limit_lift(RLIMIT_FSIZE, &limit) >= size)
 		status = sys_ftruncate(fd, (int64_t)size);
-	attach_limit(RLIMIT_FSIZE, &limit);
+	limit_restore(RLIMIT_FSIZE, &limit);
 	return status;
 }
 
@@ -196,7 +197,7 @@ static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
 		status = map_shared(chunk, fd, NULL);
 	if (status)
 		return status;
-	status = attach_hand_over(fd, &hello);
+	status = reach_hand_over(fd, &hello);
 	if (!status && at)
 		return map_shared(chunk, fd, at);
 	if (status && chunk->map) {
@@ -224,9 +225,9 @@ static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 
 	if (status != -EMFILE)
 		return status;
-	attach_no_limit(RLIMIT_NOFILE, &descriptors);
+	limit_lift(RLIMIT_NOFILE, &descriptors);
 	status = make_shared(chunk, number, at);
-	attach_limit(RLIMIT_NOFILE, &descriptors);
+	limit_restore(RLIMIT_NOFILE, &descriptors);
 	return status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "names.h"
 
+#include "life.h"
 #include "preload/ground/clock.h"
-#include "preload/start/life.h"
 #include "ring.h"
 
 #define CONTEXTS	32u				       /* bits of CALL's context */

@@ -2,8 +2,8 @@
 #include "proof.h"
 
 #include "call.h"
-#include "ring.h"
 #include "preload/ground/sys.h"
+#include "ring.h"
 
 #define PAGE 4096u
 

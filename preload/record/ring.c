@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <time.h>
 
-#include "preload/ground/clock.h"
-#include "preload/start/life.h"
+#include "life.h"
 #include "memory.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 #include "thread.h"

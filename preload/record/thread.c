@@ -6,14 +6,14 @@
 #include <sys/resource.h>
 
 #include "call.h"
-#include "preload/ground/clock.h"
 #include "facts.h"
-#include "preload/start/life.h"
+#include "life.h"
 #include "names.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
-#include "ring.h"
 #include "preload/ground/sys.h"
+#include "ring.h"
 
 #define BIRTHS	      1024
 #define BLOCK_TOP_MAX (1u << 20) /* what may lie above a thread's frames in their block */

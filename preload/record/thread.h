@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "arena.h"
-#include "preload/walk/capture.h"
 #include "memory.h"
+#include "preload/walk/capture.h"
 
 /* The event that a thread is writing. frame is set last and cleared first: signals come between. */
 struct busy {

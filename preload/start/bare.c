@@ -16,11 +16,13 @@
 #include <sys/wait.h>
 
 #include "attach.h"
-#include "preload/ground/clock.h"
 #include "contract.h"
 #include "machine.h"
+#include "preload/ground/clock.h"
+#include "preload/ground/limit.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
+#include "preload/record/reach.h"
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
@@ -50,10 +52,9 @@ static void fill_board(struct board *board)
 static bool set_size(int fd, uint64_t size)
 {
 	struct rlimit limit;
-	bool done =
-		attach_no_limit(RLIMIT_FSIZE, &limit) >= size && !sys_ftruncate(fd, (int64_t)size);
+	bool done = limit_lift(RLIMIT_FSIZE, &limit) >= size && !sys_ftruncate(fd, (int64_t)size);
 
-	attach_limit(RLIMIT_FSIZE, &limit);
+	limit_restore(RLIMIT_FSIZE, &limit);
 	return done;
 }
 
@@ -288,7 +289,7 @@ static const struct board *take_board(const struct board *made, int fd)
 	int own;
 
 	*write_digits(id, made->session) = 0;
-	attach_name_run(id);
+	reach_name(id);
 	plain_number(path + plain_copy(path, "/proc/self/fd/", 16) - 1, (uint64_t)fd, 10);
 	own = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (own >= 0)

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <time.h>
 
-#include "life.h"
+#include "preload/ground/sys.h"
+#include "preload/record/life.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
-#include "preload/ground/sys.h"
 
 /*
  * Asks the collector, who tells all processes and notes the time in all streams, and waits a moment

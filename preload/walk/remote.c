@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "preload/ground/arch.h"
 #include "maps.h"
+#include "preload/ground/arch.h"
 #include "preload/ground/sys.h"
 
 #ifdef ARCH_LIBUNWIND

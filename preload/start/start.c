@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "life.h"
+#include "start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,109 +9,25 @@
 #include <sys/mman.h>
 
 #include "attach.h"
-#include "preload/record/bypass.h"
-#include "preload/record/call.h"
-#include "preload/ground/clock.h"
-#include "preload/record/facts.h"
 #include "follow.h"
 #include "gate.h"
 #include "hook_table.h"
-#include "preload/record/memory.h"
-#include "preload/record/names.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
-#include "preload/walk/remote.h"
-#include "preload/record/ring.h"
 #include "preload/ground/sys.h"
+#include "preload/record/facts.h"
+#include "preload/record/life.h"
+#include "preload/record/memory.h"
+#include "preload/record/reach.h"
 #include "preload/record/thread.h"
-#include "toggle.h"
+#include "preload/walk/remote.h"
 #include "preload/walk/unwind.h"
+#include "toggle.h"
 #include "wire.h"
-
-enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
-
-static uint32_t fork_mark_unset = 1;
-
-struct life life = { .fork_mark = &fork_mark_unset };
-uint8_t life_armed[HOOK_COUNT];
-bool clock_is_counter;
-
-static uint32_t state;
 
 /* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL. */
 extern void *__libc_stack_end;
-
-bool life_is_running(void)
-{
-	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_RUNNING && *life.fork_mark;
-}
-
-void life_silence(void)
-{
-	for (unsigned int i = 0; i < HOOK_COUNT; i++)
-		life_armed[i] = 0;
-	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
-}
-
-/* Which hooks were armed when the process was sealed. */
-static uint8_t sealed[HOOK_COUNT];
-
-void life_seal(bool on)
-{
-	uint32_t expected = on ? LIFE_RUNNING : LIFE_SEALED;
-
-	if (!__atomic_compare_exchange_n(&state, &expected, on ? LIFE_SEALED : LIFE_RUNNING, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;
-	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
-		if (on)
-			sealed[i] = life_armed[i];
-		life_armed[i] = on ? 0 : sealed[i];
-	}
-}
-
-/* What was lost before there was memory to say it in. */
-static uint64_t early[LOSS_COUNT];
-
-void life_lose(enum loss reason)
-{
-	struct arena *head = memory_head();
-
-	__atomic_fetch_add(head ? &head->lost[reason] : &early[reason], 1, __ATOMIC_RELAXED);
-}
-
-static void tell_early(void)
-{
-	for (unsigned int i = 0; i < LOSS_COUNT; i++)
-		if (early[i])
-			__atomic_fetch_add(&memory_head()->lost[i],
-					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
-					   __ATOMIC_RELAXED);
-}
-
-void life_note_end(bool is_over)
-{
-	const struct thread *thread = thread_self;
-
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
-	    (thread && thread->vfork_return))
-		return;
-	if (memory_head())
-		__atomic_store_n(&memory_head()->ended, is_over ? clock_now_ordered() : 0,
-				 __ATOMIC_RELAXED);
-}
-
-void life_tell_end(int32_t pid, int status)
-{
-	struct arena *head = life.board ? memory_head() : NULL;
-	uint32_t place;
-
-	if (!head)
-		return;
-	place = __atomic_fetch_add(&head->told_count, 1, __ATOMIC_RELAXED) % ARENA_TOLD;
-	__atomic_store_n(&head->told[place], (uint64_t)(uint32_t)pid << 32 | (uint32_t)status,
-			 __ATOMIC_RELEASE);
-}
 
 /*
  * A page that the kernel empties in every child, whatever call made the child: the one way to
@@ -136,31 +52,6 @@ static bool mark_process(void)
 static void register_barrier(void)
 {
 	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-}
-
-static bool equal_word(const char *word, const char *end, const char *name)
-{
-	while (word < end && *word == *name) {
-		word++;
-		name++;
-	}
-	return word == end && !*name;
-}
-
-bool life_is_listed(const char *name)
-{
-	const char *list = life.board->settings.events;
-
-	while (*list) {
-		const char *end = list;
-
-		while (*end && *end != ',')
-			end++;
-		if (equal_word(list, end, "all") || equal_word(list, end, name))
-			return true;
-		list = *end ? end + 1 : end;
-	}
-	return false;
 }
 
 /* A descriptor of what it was told the name of, or a symbolic link. */
@@ -204,6 +95,7 @@ static void read_settings(const struct settings *settings)
 	life.monitored = settings->monitor;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;
+	life.records_children = follow_wants_children(settings->follow);
 	clock_is_counter = life.board->clock == BOARD_CLOCK_COUNTER;
 }
 
@@ -232,7 +124,7 @@ static bool start(int argc, char **argv, char **environment)
 		return false;
 	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
 		/* the board stays mapped: the collector waits for what this one may start */
-		attach_leave_out(name);
+		reach_leave_out(name);
 		return false;
 	}
 	if (!mark_process())
@@ -252,13 +144,10 @@ static bool start(int argc, char **argv, char **environment)
 /* Once. Whoever comes meanwhile (dlsym calls calloc) is served unrecorded. */
 static void start_once(int argc, char **argv, char **environment)
 {
-	uint32_t expected = LIFE_UNBORN;
-
-	if (!__atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!life_begin())
 		return;
 	if (start(argc, argv, environment)) {
-		__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
+		life_run();
 	} else {
 		life.board = NULL;
 		life_silence();
@@ -269,16 +158,15 @@ static void start_once(int argc, char **argv, char **environment)
  * A first call before any constructor, even ours: from ld.so, or from the preinit functions of the
  * program. Arguments and environment are then read where the kernel left them.
  */
-bool life_wake(enum hook_number hook)
+bool start_wake(enum hook_number hook)
 {
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_UNBORN) {
+	if (life_is_unborn()) {
 		char **argv = (char **)__libc_stack_end + 1;
 		int argc = (int)*(long *)__libc_stack_end;
 
 		start_once(argc, argv, argv + argc + 1);
 	}
-	if (__atomic_load_n(&state, __ATOMIC_RELAXED) == LIFE_SEALED && sealed[hook])
-		life_lose(LOSS_SEALED);
+	life_count_sealed(hook);
 	return life_armed[hook];
 }
 
@@ -307,7 +195,7 @@ static void open_remote(void)
 }
 
 /* -z initfirst: before the constructors of every other library and of the program. */
-__attribute__((constructor)) static void life_construct(int argc, char **argv, char **environment)
+__attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
 {
 	start_once(argc, argv, environment);
 	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
@@ -321,9 +209,9 @@ __attribute__((constructor)) static void life_construct(int argc, char **argv, c
 }
 
 /* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
-__attribute__((destructor)) static void life_destruct(void)
+__attribute__((destructor)) static void start_destruct(void)
 {
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark)
+	if (!life_is_running())
 		return;
 	facts_tell_heap();
 	facts_tell_bypass(true);
@@ -332,59 +220,4 @@ __attribute__((destructor)) static void life_destruct(void)
 	life_note_end(true);
 	if (memory_head())
 		__atomic_fetch_or(&memory_head()->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
-}
-
-/* Its pid without asking, where that is forbidden: libc knows it as the thread's number. */
-static int32_t own_pid(void)
-{
-	return ring_is_quiet() ? thread_id() : sys_getpid();
-}
-
-/* The parent's thread if it was in the middle of something that the child goes on with. */
-static const struct thread *busy_thread(const struct call *call)
-{
-	struct thread *thread = thread_self;
-
-	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
-											: NULL;
-}
-
-int life_child_of(int pid, const struct call *call)
-{
-	/* a handler of pthread_atfork() may have come first */
-	if (!pid && life.board && !*life.fork_mark)
-		memory_forsake(busy_thread(call));
-	return pid;
-}
-
-/* In a jail the call that says so may be forbidden, and nobody learns of the child. */
-static void leave_child_out(void)
-{
-	if (!ring_is_quiet())
-		attach_leave_out(memory_name());
-	life.board = NULL;
-	life_silence();
-}
-
-void life_forked(void)
-{
-	/* a child that no hook has seen being made */
-	memory_forsake(busy_thread(NULL));
-	thread_forget();
-	names_forked();
-	bypass_forked();
-	*life.fork_mark = 1;
-	if (!life.board)
-		return;
-	life.pid = own_pid();
-	if (!follow_wants_children(life.board->settings.follow)) {
-		leave_child_out();
-		return;
-	}
-	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
-		tell_early();
-		return;
-	}
-	life.board = NULL;
-	life_silence();
 }

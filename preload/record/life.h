@@ -3,8 +3,8 @@
 #define LIFE_H
 
 /*
- * How a process comes to be traced and how it ends: the board (found, or made together with a
- * collector), memory of its own, forks, and what is recorded at all.
+ * The state of a traced process, from its start to its end: whether it records, and what; forks;
+ * what it lost. start/ brings it to life.
  */
 
 #include <stdbool.h>
@@ -23,6 +23,7 @@ struct life {
 	bool one_time;	   /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
+	bool records_children;	      /* of fork, too */
 	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
 };
 
@@ -35,15 +36,21 @@ enum life_arm {
 
 /*
  * Which hooks record (enum life_arm): 0 also before the start. A stub that finds 0 asks
- * life_wake(), so that the very first call of the process starts the library.
+ * start_wake(), so that the very first call of the process starts the library.
  */
 extern uint8_t life_armed[HOOK_COUNT];
 
 /* Whether the user's list of classes and functions, separated by commas, has this name. */
 bool life_is_listed(const char *name);
 
-/* Starts the library if nobody has yet. True if the hook may record now. */
-bool life_wake(enum hook_number hook);
+/* Nobody has begun to start the library. */
+bool life_is_unborn(void);
+
+/* Begins to start it. False: somebody else has, and is not to be waited for. */
+bool life_begin(void);
+
+/* It is started: calls are recorded from here on. */
+void life_run(void);
 
 /* Whether this process records at all; a fork's child does from its first hooked call on. */
 bool life_is_running(void);
@@ -56,6 +63,9 @@ void life_silence(void);
  * lost. false: the program may, after all.
  */
 void life_seal(bool on);
+
+/* A hook was called that does not record: counts it, if that is because of the seal. */
+void life_count_sealed(enum hook_number hook);
 
 struct call;
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "limit.h"
+
+#include <sys/resource.h>
+
+#include "sys.h"
+
+uint64_t limit_lift(int which, struct rlimit *before)
+{
+	struct rlimit most;
+
+	if (sys_call4(__NR_prlimit64, 0, which, 0, (long)before)) {
+		*before = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+		return RLIM_INFINITY;
+	}
+	most = (struct rlimit){ before->rlim_max, before->rlim_max };
+	if (before->rlim_cur != most.rlim_cur)
+		sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);
+	return before->rlim_max;
+}
+
+void limit_restore(int which, const struct rlimit *before)
+{
+	if (before->rlim_cur != before->rlim_max)
+		sys_call4(__NR_prlimit64, 0, which, (long)before, 0);
+}

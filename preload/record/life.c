@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "life.h"
+
+#include "bypass.h"
+#include "call.h"
+#include "memory.h"
+#include "names.h"
+#include "preload/ground/clock.h"
+#include "preload/ground/sys.h"
+#include "reach.h"
+#include "ring.h"
+#include "thread.h"
+
+enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
+
+static uint32_t fork_mark_unset = 1;
+
+struct life life = { .fork_mark = &fork_mark_unset };
+uint8_t life_armed[HOOK_COUNT];
+bool clock_is_counter;
+
+static uint32_t state;
+
+bool life_is_unborn(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_UNBORN;
+}
+
+bool life_begin(void)
+{
+	uint32_t expected = LIFE_UNBORN;
+
+	return __atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+void life_run(void)
+{
+	__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
+}
+
+bool life_is_running(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == LIFE_RUNNING && *life.fork_mark;
+}
+
+void life_silence(void)
+{
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		life_armed[i] = 0;
+	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
+}
+
+/* Which hooks were armed when the process was sealed. */
+static uint8_t sealed[HOOK_COUNT];
+
+void life_seal(bool on)
+{
+	uint32_t expected = on ? LIFE_RUNNING : LIFE_SEALED;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, on ? LIFE_SEALED : LIFE_RUNNING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		if (on)
+			sealed[i] = life_armed[i];
+		life_armed[i] = on ? 0 : sealed[i];
+	}
+}
+
+/* What was lost before there was memory to say it in. */
+static uint64_t early[LOSS_COUNT];
+
+void life_lose(enum loss reason)
+{
+	struct arena *head = memory_head();
+
+	__atomic_fetch_add(head ? &head->lost[reason] : &early[reason], 1, __ATOMIC_RELAXED);
+}
+
+void life_count_sealed(enum hook_number hook)
+{
+	if (__atomic_load_n(&state, __ATOMIC_RELAXED) == LIFE_SEALED && sealed[hook])
+		life_lose(LOSS_SEALED);
+}
+
+static void tell_early(void)
+{
+	for (unsigned int i = 0; i < LOSS_COUNT; i++)
+		if (early[i])
+			__atomic_fetch_add(&memory_head()->lost[i],
+					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
+					   __ATOMIC_RELAXED);
+}
+
+void life_note_end(bool is_over)
+{
+	const struct thread *thread = thread_self;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
+	    (thread && thread->vfork_return))
+		return;
+	if (memory_head())
+		__atomic_store_n(&memory_head()->ended, is_over ? clock_now_ordered() : 0,
+				 __ATOMIC_RELAXED);
+}
+
+void life_tell_end(int32_t pid, int status)
+{
+	struct arena *head = life.board ? memory_head() : NULL;
+	uint32_t place;
+
+	if (!head)
+		return;
+	place = __atomic_fetch_add(&head->told_count, 1, __ATOMIC_RELAXED) % ARENA_TOLD;
+	__atomic_store_n(&head->told[place], (uint64_t)(uint32_t)pid << 32 | (uint32_t)status,
+			 __ATOMIC_RELEASE);
+}
+
+static bool equal_word(const char *word, const char *end, const char *name)
+{
+	while (word < end && *word == *name) {
+		word++;
+		name++;
+	}
+	return word == end && !*name;
+}
+
+bool life_is_listed(const char *name)
+{
+	const char *list = life.board->settings.events;
+
+	while (*list) {
+		const char *end = list;
+
+		while (*end && *end != ',')
+			end++;
+		if (equal_word(list, end, "all") || equal_word(list, end, name))
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* Its pid without asking, where that is forbidden: libc knows it as the thread's number. */
+static int32_t own_pid(void)
+{
+	return ring_is_quiet() ? thread_id() : sys_getpid();
+}
+
+/* The parent's thread if it was in the middle of something that the child goes on with. */
+static const struct thread *busy_thread(const struct call *call)
+{
+	struct thread *thread = thread_self;
+
+	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
+											: NULL;
+}
+
+int life_child_of(int pid, const struct call *call)
+{
+	/* a handler of pthread_atfork() may have come first */
+	if (!pid && life.board && !*life.fork_mark)
+		memory_forsake(busy_thread(call));
+	return pid;
+}
+
+/* In a jail the call that says so may be forbidden, and nobody learns of the child. */
+static void leave_child_out(void)
+{
+	if (!ring_is_quiet())
+		reach_leave_out(memory_name());
+	life.board = NULL;
+	life_silence();
+}
+
+void life_forked(void)
+{
+	/* a child that no hook has seen being made */
+	memory_forsake(busy_thread(NULL));
+	thread_forget();
+	names_forked();
+	bypass_forked();
+	*life.fork_mark = 1;
+	if (!life.board)
+		return;
+	life.pid = own_pid();
+	if (!life.records_children) {
+		leave_child_out();
+		return;
+	}
+	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
+		tell_early();
+		return;
+	}
+	life.board = NULL;
+	life_silence();
+}

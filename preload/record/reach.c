@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "contract.h"
+#include "life.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/sys.h"
+
+#define RETRY_NS 1000000
+
+#define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
+#define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
+
+/* How to find the collector; a fork's child knows it, too. */
+static struct {
+	char id[33];
+	bool owner_is_known;
+	uint32_t owner; /* user that the board belongs to, as we saw it */
+} collector;
+
+void reach_name(const char *id)
+{
+	plain_copy(collector.id, id, sizeof(collector.id));
+}
+
+void reach_owner(uint32_t user)
+{
+	collector.owner = user;
+	collector.owner_is_known = true;
+}
+
+char *reach_path(char *path, uint64_t pid, uint64_t fd)
+{
+	char *at = path;
+
+	at += plain_copy(at, "/proc/", 8) - 1;
+	at = plain_number(at, pid, 10);
+	at += plain_copy(at, "/fd/", 8) - 1;
+	return plain_number(at, fd, 10);
+}
+
+/* Many programs of a run may begin at once, and the collector be slow to open. */
+static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
+			   int64_t patience_ms)
+{
+	static const struct timespec step = { .tv_nsec = RETRY_NS };
+	int status = sys_connect(socket, (const struct sockaddr *)address, size);
+
+	for (int64_t i = 0; status == -EAGAIN && i < patience_ms; i++) {
+		sys_nanosleep(&step, NULL);
+		status = sys_connect(socket, (const struct sockaddr *)address, size);
+	}
+	return status;
+}
+
+/* By its abstract name; that is there after chroot, setuid, and in another pid namespace. */
+static int connect_by_name(int socket, int64_t patience_ms)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char *name = address.sun_path + 1;
+
+	name += plain_copy(name, BOARD_SOCKET_PREFIX, 32) - 1;
+	name += plain_copy(name, collector.id, sizeof(collector.id)) - 1;
+	return connect_in_time(socket, &address, (unsigned int)(name - (char *)&address),
+			       patience_ms);
+}
+
+/* By a descriptor of its own: in another network namespace, too, but only with a /proc. */
+static int connect_by_path(int socket, int64_t patience_ms)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (!life.board || life.board->door < 0)
+		return -ECONNREFUSED;
+	reach_path(address.sun_path, (uint64_t)life.board->collector, (uint64_t)life.board->door);
+	return connect_in_time(socket, &address, sizeof(address), patience_ms);
+}
+
+/* Whether user ids may mean others here than where the run began (user_namespaces(7)). */
+static bool in_user_namespace(void)
+{
+	struct statx space;
+
+	return !sys_call5(__NR_statx, AT_FDCWD, (long)"/proc/self/ns/user", 0, STATX_INO,
+			  (long)&space) &&
+	       space.stx_ino != FIRST_USER_NAMESPACE;
+}
+
+/*
+ * When the collector has died anybody may take its name. A process that we cannot see has number 0,
+ * a user whom nobody maps the number of nobody.
+ */
+static bool is_collector(int socket, uint32_t pid)
+{
+	struct ucred peer = { 0 };
+	unsigned int size = sizeof(peer);
+
+	if (sys_getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
+	    (peer.pid && (uint32_t)peer.pid != pid))
+		return false;
+	return !collector.owner_is_known || peer.uid == collector.owner ||
+	       (peer.uid == NOBODY && in_user_namespace());
+}
+
+int reach_collector(uint32_t pid, int64_t patience_ms)
+{
+	int socket = sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int status;
+
+	if (socket < 0)
+		return socket;
+	status = connect_by_name(socket, patience_ms);
+	if (status == -ECONNREFUSED)
+		status = connect_by_path(socket, patience_ms);
+	if (!status && !is_collector(socket, pid))
+		status = -EPERM;
+	if (!status)
+		return socket;
+	sys_close(socket);
+	return status;
+}
+
+long reach_say(int socket, const void *data, size_t size, const int *fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { (void *)(uintptr_t)data, size };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (fd) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		*(int *)(void *)CMSG_DATA(&control.header) = *fd;
+	}
+	return sys_sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int reach_hand_over(int memory, const struct arena_hello *hello)
+{
+	int socket =
+		reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
+	long sent;
+
+	if (socket < 0)
+		return socket;
+	sent = reach_say(socket, hello, sizeof(*hello), &memory);
+	sys_close(socket);
+	return sent < 0 ? (int)sent : 0;
+}
+
+void reach_leave_out(const char *name)
+{
+	struct control_request request = {
+		.contract = CONTRACT_HASH,
+		.secret = { life.board->secret[0], life.board->secret[1] },
+		.command = CONTROL_LEFT_OUT,
+	};
+	int socket =
+		reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
+
+	if (socket < 0)
+		return;
+	plain_copy(request.text, name, sizeof(request.text));
+	reach_say(socket, &request, sizeof(request), NULL);
+	sys_close(socket);
+}
