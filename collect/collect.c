@@ -15,7 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_BYTES  (32u << 10) /* a round that took so much is followed by another at once */
+/*
+ * A round that took so much is followed by another at once. Less than ARENA_WAKE_STEP: a collector
+ * that keeps up too closely costs the host more than one that lags, by a membarrier for each round
+ * and by reading lines that are still being written.
+ */
+#define BUSY_BYTES  (192u << 10)
 #define SLEEP_LEAST (1 * MS)
 #define SLEEP_MOST  (8 * MS)
 #define POLL_NS	    (50 * MS)	 /* between two looks at all processes, if nobody told us */

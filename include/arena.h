@@ -46,8 +46,9 @@
 #define ARENA_FRAMES_MAX   500u
 #define ARENA_MEMORY_MAX   640u /* kept and fresh frames of a record together, cut included */
 #define ARENA_OPEN_MAX	   64u
-#define ARENA_WAKE_STEP	   (64u << 10) /* a producer looks for a sleeper once in so many bytes */
-#define ARENA_TOLD	   32u
+/* Producers look for a sleeping collector once in so many bytes, or in a quarter of their ring. */
+#define ARENA_WAKE_STEP (256u << 10)
+#define ARENA_TOLD	32u
 
 enum board_state {
 	BOARD_STARTING, /* the collector has not said anything yet */
