@@ -9,6 +9,7 @@
 enum part {
 	PART_LIBRARY,	/* libholdtrace.so */
 	PART_COLLECTOR, /* holdtrace-collect */
+	PART_LIVE,	/* holdtrace-live */
 	PART_POSTPROC,	/* holdtrace-postproc */
 };
 

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/await.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+static const char *const words[] = {
+	[AWAIT_NOTHING] = "runs",
+	[AWAIT_MUTEX] = "mutex",
+	[AWAIT_RWLOCK] = "rwlock",
+	[AWAIT_CONDITION] = "condition",
+	[AWAIT_SEMAPHORE] = "semaphore",
+	[AWAIT_BARRIER] = "barrier",
+	[AWAIT_JOIN] = "join",
+	[AWAIT_ONCE] = "once",
+	[AWAIT_FUTEX] = "futex",
+	[AWAIT_FILE_LOCK] = "file-lock",
+	[AWAIT_FILE] = "fd",
+	[AWAIT_FILES] = "fds",
+	[AWAIT_CHILD] = "child",
+	[AWAIT_TIME] = "time",
+	[AWAIT_SIGNAL] = "signal",
+	[AWAIT_CALL] = "call",
+};
+
+const char *await_word(enum await_kind kind)
+{
+	return words[kind];
+}
+
+/* ---- system calls ---- */
+
+/* Those that may sleep for long, and what for; a descriptor is the first argument. */
+static const struct {
+	long call;
+	enum await_kind kind;
+} calls[] = {
+	{ SYS_futex, AWAIT_FUTEX },
+	{ SYS_restart_syscall, AWAIT_FUTEX }, /* or a sleep that was interrupted */
+	{ SYS_read, AWAIT_FILE },
+	{ SYS_readv, AWAIT_FILE },
+	{ SYS_pread64, AWAIT_FILE },
+	{ SYS_recvfrom, AWAIT_FILE },
+	{ SYS_recvmsg, AWAIT_FILE },
+	{ SYS_recvmmsg, AWAIT_FILE },
+	{ SYS_write, AWAIT_FILE },
+	{ SYS_writev, AWAIT_FILE },
+	{ SYS_pwrite64, AWAIT_FILE },
+	{ SYS_sendto, AWAIT_FILE },
+	{ SYS_sendmsg, AWAIT_FILE },
+	{ SYS_accept, AWAIT_FILE },
+	{ SYS_accept4, AWAIT_FILE },
+	{ SYS_connect, AWAIT_FILE },
+	{ SYS_fsync, AWAIT_FILE },
+	{ SYS_fdatasync, AWAIT_FILE },
+	{ SYS_ioctl, AWAIT_FILE },
+	{ SYS_flock, AWAIT_FILE_LOCK },
+	{ SYS_fcntl, AWAIT_FILE_LOCK },
+	{ SYS_epoll_pwait, AWAIT_FILES },
+	{ SYS_ppoll, AWAIT_FILES },
+	{ SYS_pselect6, AWAIT_FILES },
+#ifdef SYS_poll
+	{ SYS_epoll_wait, AWAIT_FILES },
+	{ SYS_poll, AWAIT_FILES },
+	{ SYS_select, AWAIT_FILES },
+	{ SYS_pause, AWAIT_SIGNAL },
+#endif
+	{ SYS_wait4, AWAIT_CHILD },
+	{ SYS_waitid, AWAIT_CHILD },
+	{ SYS_nanosleep, AWAIT_TIME },
+	{ SYS_clock_nanosleep, AWAIT_TIME },
+	{ SYS_rt_sigtimedwait, AWAIT_SIGNAL },
+	{ SYS_rt_sigsuspend, AWAIT_SIGNAL },
+};
+
+static enum await_kind kind_of_call(const struct live_thread *thread)
+{
+	if (!thread->is_known || thread->call < 0)
+		return AWAIT_NOTHING;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].call == thread->call)
+			return calls[i].kind;
+	return AWAIT_CALL;
+}
+
+/* ---- locks of pthreads ---- */
+
+/* How the public functions that wait begin, without the underscores of glibc's own names. */
+static const struct {
+	const char *prefix;
+	enum await_kind kind;
+} functions[] = {
+	{ "pthread_mutex_", AWAIT_MUTEX },   { "mtx_", AWAIT_MUTEX },
+	{ "pthread_rwlock_", AWAIT_RWLOCK }, { "pthread_cond_", AWAIT_CONDITION },
+	{ "cnd_", AWAIT_CONDITION },	     { "sem_", AWAIT_SEMAPHORE },
+	{ "new_sem_", AWAIT_SEMAPHORE },     { "pthread_barrier_", AWAIT_BARRIER },
+	{ "pthread_join", AWAIT_JOIN },	     { "pthread_clockjoin", AWAIT_JOIN },
+	{ "pthread_timedjoin", AWAIT_JOIN }, { "thrd_join", AWAIT_JOIN },
+	{ "pthread_once", AWAIT_ONCE },	     { "call_once", AWAIT_ONCE },
+};
+
+static enum await_kind kind_of_function(const char *name)
+{
+	name += strspn(name, "_");
+	if (!strncmp(name, "GI_", 3))
+		name += 3;
+	name += strspn(name, "_");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strncmp(name, functions[i].prefix, strlen(functions[i].prefix)))
+			return functions[i].kind;
+	return AWAIT_FUTEX;
+}
+
+static bool is_pi(const struct live_thread *thread)
+{
+	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+
+	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
+}
+
+static enum await_kind kind_of_futex(const struct live_thread *thread, const char *const *names,
+				     size_t count)
+{
+	if (is_pi(thread))
+		return AWAIT_MUTEX;
+	for (size_t i = 0; i < count; i++) {
+		enum await_kind kind = names[i] ? kind_of_function(names[i]) : AWAIT_FUTEX;
+
+		if (kind != AWAIT_FUTEX)
+			return kind;
+	}
+	return thread->call == SYS_futex ? AWAIT_FUTEX : AWAIT_CALL;
+}
+
+static uint32_t word_at(const struct live_process *process, uint64_t address)
+{
+	uint32_t word = 0;
+
+	live_read(process->pid, address, &word, sizeof(word));
+	return word;
+}
+
+/*
+ * struct __pthread_mutex_s of 64-bit glibc: the futex comes first, the owner is the third word; of
+ * robust and inheriting ones the kernel's part of the futex itself has the owner
+ * (get_robust_list(2)).
+ */
+static void find_mutex_owner(struct await *await, const struct live_process *process,
+			     const struct live_thread *thread)
+{
+	await->address = thread->arguments[0];
+	await->owner = (int)(is_pi(thread) ? word_at(process, await->address) & FUTEX_TID_MASK
+					   : word_at(process, await->address + 8));
+}
+
+/*
+ * struct __pthread_rwlock_arch_t of 64-bit glibc: readers, writers, the futexes of the phases
+ * (third and fourth word), two unused ones, the writer's thread id. The lower three bits of readers
+ * are flags.
+ */
+static void find_rwlock_owner(struct await *await, const struct live_process *process,
+			      const struct live_thread *thread)
+{
+	uint64_t futex = thread->arguments[0];
+
+	await->address = futex - (futex & 4 ? 12 : 8);
+	await->owner = (int)word_at(process, await->address + 24);
+	if (!await->owner)
+		await->readers = word_at(process, await->address) >> 3;
+}
+
+static void find_owner(struct await *await, const struct live_process *process,
+		       const struct live_thread *thread)
+{
+	if (await->kind == AWAIT_MUTEX)
+		find_mutex_owner(await, process, thread);
+	else if (await->kind == AWAIT_RWLOCK)
+		find_rwlock_owner(await, process, thread);
+	else if (await->kind == AWAIT_JOIN)
+		/* the kernel clears the thread's id and wakes when it has ended */
+		await->owner = (int)word_at(process, thread->arguments[0]);
+	else
+		await->address = thread->arguments[0];
+}
+
+/* A thread of this process, or of another one that shares the lock. */
+static void place_owner(struct await *await, const struct live_process *process)
+{
+	char path[64], line[128];
+	cleanup_file FILE *status = NULL;
+
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i].own_tid == await->owner)
+			return;
+	snprintf(path, sizeof(path), "%s/proc/%d/status", process->root ? process->root : "",
+		 await->owner);
+	status = fopen(path, "re");
+	await->has_ended = true;
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %d", &await->owner_pid) == 1)
+			await->has_ended = false;
+}
+
+/* ---- files ---- */
+
+static void name_file(struct await *await, const struct live_process *process, int fd)
+{
+	char path[64];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->pid, fd);
+	length = readlink(path, await->path, sizeof(await->path) - 1);
+	await->path[length > 0 ? length : 0] = 0;
+	await->fd = fd;
+}
+
+/* Who has the lock of a file: proc_locks(5). What waits for one has an arrow. */
+static void find_file_owner(struct await *await, const struct live_process *process)
+{
+	char path[64], line[256];
+	cleanup_file FILE *locks = NULL;
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->pid, await->fd);
+	locks = fopen("/proc/locks", "re");
+	if (!locks || stat(path, &status) != 0)
+		return;
+	while (fgets(line, sizeof(line), locks)) {
+		unsigned high, low;
+		uint64_t inode;
+		int pid;
+
+		if (sscanf(line, "%*d: %*s %*s %*s %d %x:%x:%" SCNu64, &pid, &high, &low, &inode) ==
+			    4 &&
+		    inode == status.st_ino && high == major(status.st_dev) &&
+		    low == minor(status.st_dev) && pid != process->pid)
+			await->owner_pid = pid;
+	}
+}
+
+/* fcntl() sleeps for locks alone; epoll's own descriptor says little, and poll's are many. */
+static void find_file(struct await *await, const struct live_process *process,
+		      const struct live_thread *thread)
+{
+	if (await->kind != AWAIT_FILE && await->kind != AWAIT_FILE_LOCK)
+		return;
+	name_file(await, process, (int)thread->arguments[0]);
+	if (await->kind == AWAIT_FILE_LOCK)
+		find_file_owner(await, process);
+}
+
+void await_find(struct await *await, const struct live_process *process,
+		const struct live_thread *thread, const char *const *names, size_t count)
+{
+	*await = (struct await){ .kind = kind_of_call(thread), .fd = -1 };
+	if (await->kind != AWAIT_FUTEX) {
+		find_file(await, process, thread);
+		return;
+	}
+	await->kind = kind_of_futex(thread, names, count);
+	if (await->kind == AWAIT_CALL)
+		return;
+	find_owner(await, process, thread);
+	if (await->owner)
+		place_owner(await, process);
+}
+
+/* ---- rings ---- */
+
+/* Its place in the list, or the number of threads. */
+static size_t find_thread(const struct live_process *process, int own_tid)
+{
+	size_t i = 0;
+
+	while (i < process->thread_count && process->threads[i].own_tid != own_tid)
+		i++;
+	return i;
+}
+
+size_t await_ring(const struct live_process *process, const struct await *awaits, size_t start,
+		  size_t *ring, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t at = start; count < max && awaits[at].owner;) {
+		ring[count++] = at;
+		at = find_thread(process, awaits[at].owner);
+		if (at == start)
+			return count;
+		if (at == process->thread_count)
+			break;
+	}
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIVE_LIVE_H
+#define LIVE_LIVE_H
+
+/*
+ * What running processes are asked, a function and a file each; main.c has their words. Each
+ * returns the exit status, 125 with err filled if it failed.
+ */
+
+#include "base/error.h"
+
+#define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
+#define LIVE_USAGE   2
+#define LIVE_FAILURE 125
+
+int live_waits(int argc, char **argv, struct error *err);
+
+#endif

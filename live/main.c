@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/live.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATUS_USAGE 2
+
+/* What running processes are asked; holdtrace calls this program with the word first. */
+static const struct {
+	const char *word;
+	int (*function)(int argc, char **argv, struct error *err);
+} questions[] = {
+	{ "waits", live_waits },
+};
+
+#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+
+int main(int argc, char **argv)
+{
+	struct error err = { 0 };
+
+	for (size_t i = 0; argc > 1 && i < QUESTIONS; i++) {
+		int status;
+
+		if (strcmp(argv[1], questions[i].word) != 0)
+			continue;
+		status = questions[i].function(argc - 1, argv + 1, &err);
+		if (err.number)
+			fprintf(stderr, "holdtrace: %s: %s\n", argv[1], err.text);
+		return status;
+	}
+	fprintf(stderr, "holdtrace-live: is called by holdtrace: holdtrace waits PID\n");
+	return STATUS_USAGE;
+}

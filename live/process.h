@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIVE_PROCESS_H
+#define LIVE_PROCESS_H
+
+/*
+ * A running process as /proc and ptrace show it, without anything of ours inside. A look stops
+ * nothing but threads whose stack cannot be walked by its stack pointer alone, one by one, each for
+ * the time that it takes to read its registers, and only in system calls that the kernel takes up
+ * again by itself (signal(7)).
+ *
+ * All of it is the process's own word: names, memory and stacks are whatever it made of them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define LIVE_THREADS_MAX   4096
+#define LIVE_FRAMES_MAX	   64
+#define LIVE_STACK_MAX	   (256u << 10) /* bytes that are read of a thread's stack */
+#define LIVE_REGISTERS_MAX 33		/* by their DWARF numbers */
+#define LIVE_NAME_MAX	   64
+
+/* A file mapping, as a line of /proc/PID/maps has it. */
+struct live_mapping {
+	uint64_t start, end, offset;
+	bool is_code;
+	uint64_t inode;
+	dev_t device;
+	const char *path; /* in the process's root; a part of the list's text */
+};
+
+struct live_thread {
+	int tid;     /* as we call it */
+	int own_tid; /* as the process calls it */
+	char name[LIVE_NAME_MAX];
+	char state;    /* of proc_pid_stat(5): R S D T Z ... */
+	bool is_known; /* the following are: it is in a system call */
+	long call;     /* its number */
+	uint64_t arguments[6];
+	uint64_t stack_at, pc;
+	uint64_t asleep_ns; /* since it ran last; 0: not known */
+	uint64_t switches;  /* how often it went to sleep */
+
+	uint64_t registers[LIVE_REGISTERS_MAX]; /* where has_registers */
+	bool has_registers;			/* else stack_at and pc alone */
+	uint8_t *stack;				/* from stack_at on */
+	size_t stack_size;
+
+	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
+	unsigned frame_count;
+	bool is_whole; /* the walk came to the outermost one */
+};
+
+struct live_process {
+	int pid;
+	char name[LIVE_NAME_MAX];
+	char *program; /* path of the executable in the process's root; NULL: not known */
+	char *root;    /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
+	char *maps;    /* text of /proc/PID/maps, which the paths are cut from */
+	struct live_thread *threads;
+	size_t thread_count;
+	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
+	struct {
+		struct live_mapping *items;
+		size_t count, capacity;
+	} mappings;
+};
+
+/* Looks at a process. Returns 0, -ESRCH, -EACCES with the way out, -ENOMEM. */
+int live_look(struct live_process *process, int pid, struct error *err);
+void live_free(struct live_process *process);
+
+/*
+ * Reads the stacks of those threads that sleep; stops: also the registers of those whose walk did
+ * not come to its end and that may be stopped. Returns how many stacks were read.
+ */
+size_t live_read_stacks(struct live_process *process, bool stops);
+
+/* Where the file of a mapping begins in memory. */
+uint64_t live_base(const struct live_process *process, const struct live_mapping *mapping);
+
+/* Exactly size bytes of the process's memory. Returns 0 or -EFAULT. */
+int live_read(int pid, uint64_t address, void *bytes, size_t size);
+
+/* Looks again how often a thread went to sleep: who is looked at may have been woken by it. */
+void live_look_again(int pid, struct live_thread *thread);
+
+/* Whether a thread still sleeps as at the last look: in the same call, and it has not run since. */
+bool live_is_unmoved(int pid, const struct live_thread *thread);
+
+#endif
