@@ -47,6 +47,7 @@ static uint32_t chunk_count; /* places that are taken, some not yet ready */
 static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
 static uintptr_t grower;     /* that thread, by where its own variables lie */
 static uint64_t granted;     /* bytes of all rings */
+static uint32_t holders;     /* threads that have one and have not said that they end */
 static struct arena *head;
 static struct arena_hello self;
 
@@ -63,12 +64,21 @@ struct arena *memory_head(void)
 	return head;
 }
 
-bool memory_grant(uint64_t bytes)
+bool memory_grant(uint64_t from, uint64_t to)
 {
-	if (__atomic_add_fetch(&granted, bytes, __ATOMIC_RELAXED) <= life.board->rings_budget)
+	uint64_t budget = life.board->rings_budget;
+
+	if (to * __atomic_load_n(&holders, __ATOMIC_RELAXED) > budget)
+		return false;
+	if (__atomic_add_fetch(&granted, to - from, __ATOMIC_RELAXED) <= budget)
 		return true;
-	__atomic_sub_fetch(&granted, bytes, __ATOMIC_RELAXED);
+	memory_refund(from, to);
 	return false;
+}
+
+void memory_refund(uint64_t from, uint64_t to)
+{
+	__atomic_sub_fetch(&granted, to - from, __ATOMIC_RELAXED);
 }
 
 /* ---- making ---- */
@@ -595,6 +605,7 @@ void memory_forsake(const struct thread *thread)
 	growth = 0;
 	grower = 0;
 	granted = 0;
+	holders = 0;
 	head = NULL;
 }
 
@@ -674,10 +685,14 @@ static struct thread *take(int32_t tid, enum taking what)
 	for (uint32_t k = 0; k < count; k++) {
 		const struct chunk *chunk = &chunks[k];
 
-		for (uint32_t i = 0; i < chunk->slots; i++)
-			if (what == TAKE_FREE ? take_free(&chunk->blocks.owners[i], tid)
-					      : take_over(chunk, i, tid, what == TAKE_LEFT))
-				return bind(chunk, i);
+		for (uint32_t i = 0; i < chunk->slots; i++) {
+			if (what == TAKE_FREE ? !take_free(&chunk->blocks.owners[i], tid)
+					      : !take_over(chunk, i, tid, what == TAKE_LEFT))
+				continue;
+			/* one that died without a word has never been taken off */
+			__atomic_add_fetch(&holders, what != TAKE_DEAD, __ATOMIC_RELAXED);
+			return bind(chunk, i);
+		}
 	}
 	return NULL;
 }
@@ -704,6 +719,7 @@ struct thread *memory_take(int32_t tid, bool *fresh)
 
 void memory_leave(struct thread *thread)
 {
+	__atomic_sub_fetch(&holders, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->owner->state, OWNER_LEFT, __ATOMIC_RELEASE);
 	__atomic_store_n(&thread->slot->state, SLOT_LEFT, __ATOMIC_RELEASE);
 }

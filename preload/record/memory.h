@@ -47,8 +47,14 @@ struct thread *memory_take(int32_t tid, bool *fresh);
 /* The calling thread is about to end. */
 void memory_leave(struct thread *thread);
 
-/* A thread's ring may grow by so many bytes; false: the budget of the process does not allow it. */
-bool memory_grant(uint64_t bytes);
+/*
+ * Whether a thread's ring may have as many bytes as to instead of from, which then count: no more
+ * than its share of the budget, and what is left of that.
+ */
+bool memory_grant(uint64_t from, uint64_t to);
+
+/* It has from after all. */
+void memory_refund(uint64_t from, uint64_t to);
 
 /*
  * Before the process takes system calls from itself: makes what threads and children are likely

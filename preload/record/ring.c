@@ -255,10 +255,10 @@ static bool grow(struct thread *thread, uint64_t reserved)
 	uint64_t lap = (at ? at - 1 : 0) & ~(4 * bytes - 1);
 
 	if (4 * bytes > thread->ring_most || at - lap > bytes || look_at_tail(thread) < lap ||
-	    !memory_grant(3 * bytes))
+	    !memory_grant(bytes, 4 * bytes))
 		return false;
 	if (!swap_local(&thread->reserved, reserved, reserved + 1))
-		memory_grant(-3 * bytes);
+		memory_refund(bytes, 4 * bytes);
 	return true;
 }
 

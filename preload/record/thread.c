@@ -45,7 +45,7 @@ static void prepare(struct thread *thread, bool fresh)
 		thread->reserved = thread->head = thread->tail_seen = 0;
 		thread->unheaded = thread->unseen = 0;
 		thread->stack_serial = 0;
-		memory_grant(ARENA_RING_LEAST);
+		memory_grant(0, ARENA_RING_LEAST);
 	} else {
 		ring_settle(thread);
 	}
