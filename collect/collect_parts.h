@@ -139,6 +139,9 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 /* How a sink is to be opened; first: no other has been. */
 struct sink_wish collect_wish(const struct collector *collector);
 
+/* What its threads wait in now, for a snapshot. */
+void collect_say_waiting(struct collector *collector, struct member *member);
+
 /*
  * All records of a process that has ended are handed out: says the last words, gives its slots back
  * and closes the stream. PHASE_CLOSING from here on.

@@ -468,6 +468,7 @@ static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct
 		packet.enter_ns = ticks_ns(encoder->ticks, open->enter);
 		packet.call = open->call;
 		packet.frame = open->frame;
+		packet.depth = note->depth;
 		packet.what.operation =
 			open->hook < HOOK_COUNT ? (uint8_t)hook_table[open->hook].operation : 0;
 		packet.what.bits = CALL_OPEN;

@@ -67,6 +67,7 @@ struct encode_note {
 	uint64_t time;			   /* ticks */
 	/* a call that is still under way; NULL: the note is about none */
 	const struct arena_open *open;
+	uint32_t depth;		/* of it: calls of its thread that it is in */
 	const uint64_t *frames; /* innermost first */
 	uint32_t frame_count;
 };

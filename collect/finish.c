@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FACTS_MAX 16
+#define FACTS_MAX  16
+#define WAITING_NS 1000000u /* what takes less is hardly a wait */
 
 /* A few values of a note, with room for those that are made on the spot. */
 struct facts {
@@ -58,6 +59,7 @@ static void say(struct collector *collector, struct member *member, struct encod
 /* An open call and where it stands. The slot may still be written: what counts is our copy. */
 struct open_call {
 	struct arena_open open;
+	uint32_t depth;
 	const struct slot *slot;
 	const struct merge_thread *thread;
 };
@@ -77,32 +79,73 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 	return count;
 }
 
-/* A call that was under way when its process ended. Returns whether it is what was looked for. */
+/* A call that is under way. Returns whether it is what was looked for. */
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
-static bool say_open(struct collector *collector, struct member *member,
-		     const struct open_call *call)
+/* Writes a note of that name about an open call; count frames, innermost first. */
+static void say_call(struct collector *collector, struct member *member,
+		     const struct open_call *call, const char *name, const uint64_t *frames,
+		     uint32_t count)
 {
-	uint64_t frames[ARENA_FRAMES_MAX];
 	struct facts facts = { .count = 0 };
 	struct encode_note note = {
-		.name = NOTE_OPEN,
+		.name = name,
 		.thread = call->thread,
 		.open = &call->open,
+		.depth = call->depth,
 		.frames = frames,
-		.frame_count = open_frames(call, frames),
+		.frame_count = count,
 	};
 
 	/* exit() never returns, and that is no news */
 	if (call->open.hook >= HOOK_COUNT || call->open.hook == HOOK_exit)
-		return false;
+		return;
 	add_text(&facts, "call", hook_table[call->open.hook].name);
 	add_address(&facts, "object", call->open.object);
 	if (call->open.related)
 		add_address(&facts, "related", call->open.related);
 	add_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
 	say(collector, member, &note, &facts);
+}
+
+/* One that was under way when its process ended. */
+static bool say_open(struct collector *collector, struct member *member,
+		     const struct open_call *call)
+{
+	uint64_t frames[ARENA_FRAMES_MAX];
+
+	say_call(collector, member, call, NOTE_OPEN, frames, open_frames(call, frames));
+	return false;
+}
+
+/* Whether the thread is still where it was when the call was read: then all of it is of one. */
+static bool is_still(const struct open_call *call)
+{
+	const struct slot *slot = call->slot;
+	struct arena_open now;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	memcpy(&now, &slot->open[call->depth], sizeof(now));
+	return __atomic_load_n(&slot->open_count, __ATOMIC_RELAXED) > call->depth &&
+	       !memcmp(&now, &call->open, sizeof(now));
+}
+
+/* One that waits while the process goes on. */
+static bool say_waiting(struct collector *collector, struct member *member,
+			const struct open_call *call)
+{
+	uint64_t frames[ARENA_FRAMES_MAX], now = ticks_now(collector->shared.board->clock);
+	uint32_t count;
+
+	if (call->open.hook >= HOOK_COUNT || !hook_may_sleep(&hook_table[call->open.hook]) ||
+	    call->open.enter > now ||
+	    ticks_ns(&collector->ticks, now) - ticks_ns(&collector->ticks, call->open.enter) <
+		    WAITING_NS)
+		return false;
+	count = open_frames(call, frames);
+	if (is_still(call))
+		say_call(collector, member, call, NOTE_WAITING, frames, count);
 	return false;
 }
 
@@ -117,6 +160,7 @@ static bool visit_slot(struct collector *collector, struct member *member,
 	call.thread = merge_slot_thread(member->process, chunk, i);
 	for (uint32_t j = 0; j < count && j < ARENA_OPEN_MAX; j++) {
 		memcpy(&call.open, &call.slot->open[j], sizeof(call.open));
+		call.depth = j;
 		if (visit(collector, member, &call))
 			return true;
 	}
@@ -266,6 +310,11 @@ static void give_back(struct collector *collector, struct member *member)
 	member->process = NULL;
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
+}
+
+void collect_say_waiting(struct collector *collector, struct member *member)
+{
+	visit_open(collector, member, say_waiting);
 }
 
 void collect_finish(struct collector *collector, struct member *member)

@@ -147,6 +147,7 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			if (member->phase == PHASE_CLOSING ||
 			    named != (member->watch.our_pid == pid))
 				continue;
+			collect_say_waiting(collector, member);
 			stream_sync(member->stream);
 			if (!collector->bundle)
 				add_path(answer, &member->stream->sink);

@@ -316,6 +316,27 @@ static int end_trace(struct trace *trace, int rc)
 	return rc;
 }
 
+static bool is_waiting(const struct event *event)
+{
+	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_WAITING);
+}
+
+/* What a snapshot says is kept for the end of the stream. */
+static int read_next(struct trace *trace, const struct event **event, struct error *err)
+{
+	int rc;
+
+	while ((rc = trace->next(trace, event, err)) > 0 && is_waiting(*event))
+		if (waiting_add(&trace->waiting, *event))
+			return trace_no_memory(trace, err);
+	if (rc > 0 && __builtin_expect(trace->waiting.count != 0, 0))
+		waiting_forget(&trace->waiting, *event);
+	if (rc)
+		return rc;
+	rc = waiting_next(&trace->waiting, &trace->registry, event);
+	return rc < 0 ? trace_no_memory(trace, err) : rc;
+}
+
 int trace_next(struct trace *trace, const struct event **event, struct error *err)
 {
 	int rc;
@@ -323,7 +344,7 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 	if (trace->has_ended)
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
 	do {
-		rc = trace->next(trace, event, err);
+		rc = read_next(trace, event, err);
 		if (trace->progress)
 			note_progress(trace);
 		if (rc <= 0)
@@ -436,6 +457,7 @@ void trace_close(struct trace *trace)
 	if (!trace)
 		return;
 	trace_shed(trace);
+	waiting_free(&trace->waiting);
 	registry_free(&trace->registry);
 	free(trace->sections.items);
 	free(trace);

@@ -13,6 +13,7 @@
 #include "trace/registry.h"
 #include "trace/source.h"
 #include "trace/trace.h"
+#include "trace/waiting.h"
 
 /* What the options say of time, until it is known where that is in the stream. */
 struct trace_window {
@@ -46,6 +47,7 @@ struct trace {
 	void (*close)(struct trace *trace);
 	void *reader;	 /* of the two functions */
 	void *container; /* what the packets lie in, if they do */
+	struct waiting waiting;
 	bool wants_repeats;
 	bool has_window;	     /* not the whole trace is asked for: */
 	uint64_t since_ns, until_ns; /* calls outside are not handed out */

@@ -338,6 +338,8 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = call ? hook_named(call) : NULL;
 	struct fold_open *open;
 
+	if (event->time_ns > fold->process.end_ns)
+		fold->process.end_ns = event->time_ns;
 	/* A thread may be in its first call. */
 	if (event->pthread && map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread))
 		return summary_no_memory(err);

@@ -173,9 +173,19 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	print_vain(overview, blocked);
 }
 
+/* A snapshot of a program that goes on tells of it when that was taken. */
+static const char *when_words(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].has_end)
+			return "waiting when it ended";
+	return "waiting when this was written";
+}
+
 void overview_blocked(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
+	const char *when = when_words(summary);
 	size_t count = summary->blocked.count;
 	struct line line;
 
@@ -183,10 +193,10 @@ void overview_blocked(struct overview *overview)
 		return;
 	line_begin(&line);
 	if (summary->deadlocked)
-		line_add(&line, "DEADLOCK of %s thread%s; waiting when it ended",
-			 COUNT(summary->deadlocked), PLURAL(summary->deadlocked));
+		line_add(&line, "DEADLOCK of %s thread%s; %s", COUNT(summary->deadlocked),
+			 PLURAL(summary->deadlocked), when);
 	else
-		line_add(&line, "waiting when it ended");
+		line_add(&line, "%s", when);
 	if (count > overview_limit(overview, BLOCKED_MAX))
 		line_add(&line, " (%zu of %s)", overview_limit(overview, BLOCKED_MAX),
 			 COUNT(count));

@@ -12,6 +12,7 @@
  *   vain      20 signals that nobody waits for
  *   short     2000 blocks that are freed at once
  *   unrolled  64 places that a reader cannot tell apart
+ *   late      a thread waits for a lock until it may read a byte; so does the end of the program
  *   again     20 threads, one after the other, with one number if root asks; prints how many had it
  */
 #include <errno.h>
@@ -83,6 +84,25 @@ static void orphan(void)
 	usleep(100000);
 	pthread_create(&threads[1], NULL, want_lock, NULL);
 	be_stuck();
+}
+
+/* The other end of its standard input says when. */
+static void late(void)
+{
+	char byte;
+
+	pthread_mutex_lock(&first);
+	pthread_create(&threads[0], NULL, want_lock, NULL);
+	puts("ready");
+	fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		abort();
+	pthread_mutex_unlock(&first);
+	pthread_join(threads[0], NULL);
+	puts("over");
+	fflush(stdout);
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		abort();
 }
 
 static void silent(void)
@@ -207,6 +227,8 @@ int main(int argc, char **argv)
 		short_lived();
 	else if (!strcmp(way, "frees"))
 		frees();
+	else if (!strcmp(way, "late"))
+		late();
 	else if (!strcmp(way, "again"))
 		again();
 	return 0;
