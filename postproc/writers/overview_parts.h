@@ -13,7 +13,7 @@
 
 #include "postproc/views/summary.h"
 #include "postproc/views/suppress.h"
-#include "postproc/writers/human.h"
+#include "base/human.h"
 #include "naming/naming.h"
 #include "postproc/writers/screen.h"
 

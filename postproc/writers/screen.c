@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "postproc/select.h"
-#include "postproc/writers/human.h"
+#include "base/human.h"
 
 /* So near to the end of a line, a comma or bracket is a good place to break it. */
 #define COMMA_NEAR 24

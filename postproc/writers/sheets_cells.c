@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "postproc/writers/human.h"
+#include "base/human.h"
 
 #define BAR_WIDTH 20u
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "postproc/writers/human.h"
+#include "base/human.h"
 #include "postproc/writers/sheets.h"
 
 #define LINES_MAX   4u

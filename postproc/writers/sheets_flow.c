@@ -5,7 +5,7 @@
  */
 #include "postproc/writers/sheets_text.h"
 
-#include "postproc/writers/human.h"
+#include "base/human.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/pool.h"
-#include "postproc/writers/human.h"
+#include "base/human.h"
 
 #define FRAMES_MAX 1024
 #define WORDS_MAX  3 /* functions of a backtrace that stand for it in a row */

@@ -2,7 +2,7 @@
 /* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
 #include "postproc/writers/sheets_text.h"
 
-#include "postproc/writers/human.h"
+#include "base/human.h"
 #include "postproc/writers/screen.h"
 
 /* To no more than width: of a path the end remains, of all else the beginning. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "hook_table.h"
-#include "postproc/writers/human.h"
+#include "base/human.h"
 #include "naming/runtime.h"
 #include "naming/shorten.h"
 #include "tests/unit/tap.h"

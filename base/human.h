@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_HUMAN_H
-#define WRITERS_HUMAN_H
+#ifndef BASE_HUMAN_H
+#define BASE_HUMAN_H
 
 /*
  * Numbers as people read them: thousands by commas, sizes in steps of 1000 (KB, MB, GB: heaptrack

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/human.h"
+#include "base/human.h"
 
 #include <inttypes.h>
 #include <stdio.h>
