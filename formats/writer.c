@@ -14,9 +14,9 @@
 	  write_##name##_event, write_##name##_end, write_##name##_destroy },
 #define FORMAT_ROW_STREAM  FORMAT_WRITER
 #define FORMAT_ROW_DIALECT FORMAT_WRITER
-#define FORMAT_ROW_SCREEN  FORMAT_WRITER
-#define FORMAT_ROW_SHEETS(kind, name, word, suffix, flags, missing, sentence) \
+#define FORMAT_ROW_SCREEN(kind, name, word, suffix, flags, missing, sentence) \
 	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), NULL, NULL, NULL, NULL },
+#define FORMAT_ROW_SHEETS FORMAT_ROW_SCREEN
 
 static const struct writer formats[] = {
 #include "formats/formats.def"

@@ -58,7 +58,7 @@ enum format_flag {
 struct writer {
 	const char *name; /* of --format */
 	const char *description, *suffix, *missing;
-	enum format_kind kind; /* of SHEETS the functions are NULL */
+	enum format_kind kind; /* of SCREEN and SHEETS the functions are NULL */
 	unsigned flags;	       /* enum format_flag */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,

@@ -15,7 +15,7 @@
 	void write_##name##_destroy(void *state);
 #define FORMAT_PROTOTYPES_STREAM  FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_DIALECT FORMAT_PROTOTYPES
-#define FORMAT_PROTOTYPES_SCREEN  FORMAT_PROTOTYPES
+#define FORMAT_PROTOTYPES_SCREEN(name)
 #define FORMAT_PROTOTYPES_SHEETS(name)
 #include "formats/formats.def"
 #undef FORMAT

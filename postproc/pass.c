@@ -7,24 +7,35 @@
 #include "postproc/views/heap_range.h"
 #include "postproc/views/leaks.h"
 
-/* The fold over one stream; a file of several streams has several. */
 struct fold {
-	struct trace *trace;
 	const struct pass_options *options;
-	struct select *select;
+	const struct trace *trace;
+	/* of the stream that is being printed; a file may have several */
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
 	struct writer_views views;
 	void *writer_state;
 	bool is_open;
-	struct event stream; /* the event that began it, held back until the process is known */
 };
+
+static int on_open(void *user, const struct trace *trace, const char *path, struct error *err)
+{
+	(void)path;
+	(void)err;
+	((struct fold *)user)->trace = trace;
+	return 0;
+}
+
+static bool is_directory(const struct fold *fold)
+{
+	return fold->options->writer->flags & FORMAT_DIRECTORY;
+}
 
 static int fold_create_views(struct fold *fold, struct error *err)
 {
 	const struct pass_options *options = fold->options;
-	bool with_arguments = !options->select.remove_arguments;
+	bool with_arguments = !options->reading.select.remove_arguments;
 	int rc = 0;
 
 	if (options->is_leaks)
@@ -36,28 +47,29 @@ static int fold_create_views(struct fold *fold, struct error *err)
 	return rc;
 }
 
-/* The output's name may need the process, so it is opened at the second event. */
-static int fold_open(struct fold *fold, struct error *err)
+static int on_begin(void *user, const struct event *event, struct error *err)
 {
+	struct fold *fold = user;
 	const struct pass_options *options = fold->options;
+	const struct select_options *select = &options->reading.select;
 	struct writer_options writer = { .directory = options->output->directory,
 					 .force = options->force,
-					 .is_single_renumbered = options->select.has_resources,
-					 .depth = options->select.depth,
-					 .is_merged = options->is_merged,
+					 .is_single_renumbered = select->has_resources,
+					 .depth = select->depth,
+					 .is_merged = options->reading.is_merged,
 					 .views = &fold->views,
 					 .own = options->own,
 					 .own_count = options->own_count };
 	int rc = fold_create_views(fold, err);
 
-	if (rc == 0 && !(options->writer->flags & FORMAT_DIRECTORY)) {
-		rc = output_open(options->output, fold->stream.process, err);
+	if (rc == 0 && !is_directory(fold)) {
+		rc = output_open(options->output, event->process, err);
 		writer.out = &options->output->out;
 	}
 	if (rc == 0)
 		rc = options->writer->begin(&fold->writer_state, fold->trace, &writer, err);
 	fold->is_open = rc == 0;
-	return rc ? rc : options->writer->event(fold->writer_state, &fold->stream, err);
+	return rc ? rc : options->writer->event(fold->writer_state, event, err);
 }
 
 /* What leaked goes on into the groups, if there are to be groups. */
@@ -66,7 +78,7 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	int rc = 0;
 
 	if (fold->leaks) {
-		leaks_limit(fold->leaks, fold->options->select.min_age_ns,
+		leaks_limit(fold->leaks, fold->options->reading.select.min_age_ns,
 			    trace_until_ns(fold->trace));
 		rc = leaks_finish(fold->leaks, err);
 	}
@@ -96,52 +108,45 @@ static void fold_destroy(struct fold *fold)
 	fold->is_open = false;
 }
 
-/* Prints the rest of a stream. rc: what has happened so far; the first error counts. */
-static int fold_close(struct fold *fold, int rc, struct error *err)
+/* What the writer says counts more than what its output does. */
+static int fold_close_output(struct fold *fold, int rc, struct error *err)
 {
-	struct error later = { 0 };
-	int end = 0;
+	struct error closing = { 0 };
+	int closed;
 
-	if (!fold->is_open && fold->stream.process && select_has_process(fold->select) && rc == 0)
-		rc = fold_open(fold, err);
-	if (fold->is_open) {
-		end = fold_finish_views(fold, &later);
-		if (end == 0)
-			end = fold->options->writer->end(fold->writer_state, &later);
-	}
+	if (is_directory(fold))
+		return rc;
+	fold->options->output->is_spoilt = rc != 0;
+	closed = output_close(fold->options->output, &closing);
+	if (rc || !closed)
+		return rc;
+	*err = closing;
+	return closed;
+}
+
+/* Prints the rest of the stream. */
+static int on_end(void *user, struct error *err)
+{
+	struct fold *fold = user;
+	int rc = fold->is_open ? fold_finish_views(fold, err) : 0;
+
+	if (rc == 0 && fold->is_open)
+		rc = fold->options->writer->end(fold->writer_state, err);
 	fold_destroy(fold);
-	if (!(fold->options->writer->flags & FORMAT_DIRECTORY)) {
-		struct error closing = { 0 };
-		int closed;
-
-		fold->options->output->is_spoilt = end != 0;
-		closed = output_close(fold->options->output, &closing);
-
-		if (closed && end == 0) {
-			end = closed;
-			later = closing;
-		}
-	}
-	fold->stream.process = NULL;
-	if (rc == 0 && end) {
-		*err = later;
-		rc = end;
-	}
-	return rc;
+	return fold_close_output(fold, rc, err);
 }
 
 static int fold_write(struct fold *fold, const struct event *event, struct error *err)
 {
 	int rc = fold->options->writer->event(fold->writer_state, event, err);
 
-	return rc || (fold->options->writer->flags & FORMAT_DIRECTORY)
-		       ? rc
-		       : output_error(fold->options->output, err);
+	return rc || is_directory(fold) ? rc : output_error(fold->options->output, err);
 }
 
-/* An event that select has left. */
-static inline int fold_event(struct fold *fold, const struct event *event, struct error *err)
+static int on_event(void *user, const struct event *event, struct error *err)
 {
+	struct fold *fold = user;
+
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
@@ -152,59 +157,31 @@ static inline int fold_event(struct fold *fold, const struct event *event, struc
 	return fold_write(fold, event, err);
 }
 
-static int fold_next(struct fold *fold, const struct event *event, struct error *err)
+static struct engine_listener listen(struct fold *fold)
 {
-	bool is_merged = fold->options->is_merged;
-	bool is_new = event->kind == EVENT_STREAM && !(is_merged && fold->stream.process);
-	int rc = is_new ? fold_close(fold, 0, err) : 0, wanted;
-
-	if (rc)
-		return rc;
-	if (is_new)
-		fold->stream = *event;
-	wanted = select_event(fold->select, &event, err);
-	if (wanted < 0 || is_new || !select_has_process(fold->select))
-		return wanted < 0 ? wanted : 0;
-	if (fold->options->has_found)
-		*fold->options->has_found = true;
-	if (is_merged && !fold->is_open)
-		fold->stream.process = event->process;
-	if (!fold->is_open)
-		rc = fold_open(fold, err);
-	return rc || !wanted ? rc : fold_event(fold, event, err);
+	return (struct engine_listener){
+		.user = fold,
+		.open = on_open,
+		.begin = on_begin,
+		.event = on_event,
+		.end = on_end,
+	};
 }
 
-/* Nearly all events are calls of which nothing is asked. */
-static int fold_all(struct fold *fold, struct error *err)
+int pass(const char *const *paths, size_t count, const struct pass_options *options,
+	 struct engine_result *result, struct error *err)
 {
-	const struct pass_options *options = fold->options;
-	bool keeps_calls = select_keeps_calls(fold->select);
-	const struct event *event;
-	int rc = 0;
+	struct fold fold = { .options = options };
+	struct engine_listener listener = listen(&fold);
 
-	while (rc == 0) {
-		if (options->stop && *options->stop)
-			return error_set(err, EINTR, "interrupted: the result is of a part");
-		rc = trace_next(fold->trace, &event, err);
-		if (rc <= 0)
-			return rc;
-		if (keeps_calls && fold->is_open && event_is_call(event))
-			rc = fold_event(fold, event, err);
-		else
-			rc = fold_next(fold, event, err);
-	}
-	return rc;
+	return engine_read(paths, count, &options->reading, &listener, result, err);
 }
 
-int pass_run(struct trace *trace, const struct pass_options *options, struct error *err)
+int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err)
 {
-	struct fold fold = { .trace = trace, .options = options };
-	int rc = select_create(&fold.select, &options->select, err);
+	struct fold fold = { .options = options };
+	struct engine_listener listener = listen(&fold);
+	struct engine_result result = { 0 };
 
-	if (rc)
-		return rc;
-	rc = fold_all(&fold, err);
-	rc = fold_close(&fold, rc, err);
-	select_destroy(fold.select);
-	return rc;
+	return engine_trace(trace, "-", &options->reading, &listener, &result, err);
 }

@@ -123,17 +123,22 @@ static void plan_own(struct pass_options *pass, const struct options *options)
 	pass->own_count = sizeof(own) / sizeof(*own) - 1;
 }
 
-int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
-	      const struct options *options, struct error *err)
+int plan_writer(const struct writer **writer, const struct options *options, struct error *err)
 {
 	const char *problem;
 
-	pass->writer = options->format ? writer_find(options->format) : writer_at(0);
-	if (!pass->writer)
+	*writer = options->format ? writer_find(options->format) : writer_at(0);
+	if (!*writer)
 		return refuse_format(options->format, err);
-	problem = select_problem(options, pass->writer);
-	if (problem)
-		return error_set(err, EINVAL, "%s", problem);
+	problem = select_problem(options, *writer);
+	return problem ? error_set(err, EINVAL, "%s", problem) : 0;
+}
+
+int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	      const struct options *options, struct error *err)
+{
+	struct select_options *select = &pass->reading.select;
+
 	pass->order = options->sort.word ? (enum sort_order)options->sort.value : SORT_SIZE_ASC;
 	output->directory = options->directory;
 	if (options->directory && !strcmp(options->directory, "stdout"))
@@ -143,13 +148,12 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	output->is_quiet = options->quiet;
 	pass->is_leaks = options->leaks;
 	pass->is_compressed = options->compress;
-	pass->is_merged = options->merge;
+	pass->reading.is_merged = options->merge;
 	pass->force = options->force;
 	plan_own(pass, options);
 	pass->output = output;
-	plan_selection(&pass->select, tally, options);
-	pass->select.is_whole = options->leaks || pass->writer != writer_at(0);
-	return options->min_age
-		       ? instant_parse_length(&pass->select.min_age_ns, options->min_age, err)
-		       : 0;
+	plan_selection(select, tally, options);
+	select->is_whole = options->leaks || pass->writer != writer_at(0);
+	return options->min_age ? instant_parse_length(&select->min_age_ns, options->min_age, err)
+				: 0;
 }

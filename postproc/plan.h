@@ -13,9 +13,12 @@
 void plan_selection(struct select_options *select, struct select_tally *tally,
 		    const struct options *options);
 
+/* The writer of --format. Returns 0 or -EINVAL: there is none, or not with the other options. */
+int plan_writer(const struct writer **writer, const struct options *options, struct error *err);
+
 /*
- * Fills pass but for has_found and stop; output is what it writes to, tally as above. Returns 0 or
- * -EINVAL: what the options want cannot be together.
+ * Fills pass, of which writer is known, but for how traces are opened; output is what it writes to,
+ * tally as above. Returns 0 or -EINVAL.
  */
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err);

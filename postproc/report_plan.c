@@ -10,7 +10,7 @@
 
 #include "base/invocation.h"
 #include "base/terminal.h"
-#include "formats/writer.h"
+#include "postproc/plan.h"
 
 #define TOP_OF_TEXT 20
 #define WIDTH_MAX   100000u
@@ -30,7 +30,8 @@ static int plan_format(struct sheets_style *style, const struct options *options
 	unsigned number = 0;
 	char list[160] = "";
 
-	if (!options->format)
+	/* A screen is text. */
+	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (format = format_at(i)) != NULL; i++) {
 		if (format->kind != FORMAT_SHEETS)
@@ -168,11 +169,11 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 					    : standard_input;
 	plan->count = options->inputs.count ? options->inputs.count : 1;
 	if (options->inputs.count == 1 && !wants_directories)
-		return plan_run(&plan->newest, &plan->how.trace, options->inputs.items,
+		return plan_run(&plan->newest, &plan->how.reading.trace, options->inputs.items,
 				&plan->found, &plan->paths, &plan->count, err);
 	if (options->inputs.count || wants_directories || !options->newest)
 		return 0;
-	rc = newest_scan(&plan->newest, ".", &plan->how.trace, err);
+	rc = newest_scan(&plan->newest, ".", &plan->how.reading.trace, err);
 	if (rc == 0)
 		rc = newest_run(&plan->newest, &plan->found, &plan->count, err);
 	plan->paths = plan->found;
@@ -189,42 +190,55 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 		return error_set(err, EINVAL,
 				 "diff needs two runs, OLD and NEW: each a trace, or a directory "
 				 "whose newest run is taken");
-	rc = plan_run(&plan->old, &plan->how.trace, &options->inputs.items[0], &plan->old_found,
-		      &plan->how.base, &plan->how.base_count, err);
+	rc = plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
+		      &plan->old_found, &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc
-		  : plan_run(&plan->newest, &plan->how.trace, &options->inputs.items[1],
+		  : plan_run(&plan->newest, &plan->how.reading.trace, &options->inputs.items[1],
 			     &plan->found, &plan->paths, &plan->count, err);
 }
 
-int report_plan(struct report_plan *plan, const struct trace_options *reading,
+static int plan_selected(struct report_plan *plan, struct select_tally *tally,
+			 const struct options *options, struct error *err)
+{
+	plan_selection(&plan->how.reading.select, tally, options);
+	plan->how.reading.select.is_whole = true;
+	return options->min_age
+		       ? instant_parse_length(&plan->how.report.min_age_ns, options->min_age, err)
+		       : 0;
+}
+
+int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err)
 {
+	struct reporting_options *how = &plan->how;
 	int rc;
 
-	*plan = (struct report_plan){
-		.how = { .reports = options->report,
-			 .trace = *reading,
-			 .report = { .within = options->within.is_set ? options->within.value : 1,
-				     .suppression_files = options->suppress.items,
-				     .suppression_count = options->suppress.count,
-				     .no_suppressions = options->no_suppress,
-				     .by = options->by },
-			 .is_newest = options->newest && !options->inputs.count },
+	how->reports = options->report ? options->report : screen->name;
+	how->report = (struct report_options){
+		.within = options->within.is_set ? options->within.value : 1,
+		.suppression_files = options->suppress.items,
+		.suppression_count = options->suppress.count,
+		.no_suppressions = options->no_suppress,
+		.by = options->by,
 	};
+	/* Whoever shows a screen knows which files are the newest; a report finds them. */
+	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);
 	baseline_init(&plan->learned);
-	rc = plan_format(&plan->how.style, options, err);
-	plan_rows(&plan->how, options);
-	plan_colour(&plan->how.style, options);
+	rc = plan_format(&how->style, options, err);
+	plan_rows(how, options);
+	plan_colour(&how->style, options);
 	if (rc == 0)
 		rc = plan_limits(plan, options, err);
 	if (rc == 0)
-		rc = plan_files(&plan->how.files, options, err);
+		rc = plan_files(&how->files, options, err);
 	if (rc == 0)
-		rc = reporting_check(&plan->how, err);
+		rc = plan_selected(plan, tally, options, err);
 	if (rc == 0)
-		rc = reporting_wants_base(&plan->how) ? plan_comparison(plan, options, err)
-						      : plan_inputs(plan, options, err);
+		rc = reporting_check(how, err);
+	if (rc == 0)
+		rc = reporting_wants_base(how) ? plan_comparison(plan, options, err)
+					       : plan_inputs(plan, options, err);
 	if (rc == 0 && plan_next(plan, options))
 		rc = error_set(err, ENOMEM, "no memory");
 	return rc;

@@ -4,6 +4,7 @@
 
 /* What the options mean for reports. */
 
+#include "formats/writer.h"
 #include "postproc/newest.h"
 #include "postproc/options.h"
 #include "postproc/reporting.h"
@@ -21,10 +22,11 @@ struct report_plan {
 };
 
 /*
- * Fills everything but how.select, how.stop and how.failed, which other outputs have, too. reading:
- * how traces are opened. Returns 0, -EINVAL (wrong usage), or what looking for traces returned.
+ * Fills the plan, of which it is known how traces are opened. screen: the format whose report it is
+ * where options have none. tally: counts what is selected from; the caller's. Returns 0, -EINVAL
+ * (wrong usage), or what looking for traces returned.
  */
-int report_plan(struct report_plan *plan, const struct trace_options *reading,
+int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);
 
 void report_plan_free(struct report_plan *plan);

@@ -10,7 +10,6 @@
 #include "base/suggest.h"
 #include "naming/naming.h"
 #include "postproc/judge.h"
-#include "trace/inputs.h"
 #include "postproc/writers/overview.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
@@ -23,8 +22,6 @@ struct fold {
 	unsigned shown; /* the first of them; limits alone need the others */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	struct reporting_result *result;
-	bool is_open;	 /* a process is being read */
-	bool is_waiting; /* a stream has begun, and nothing of it was wanted yet */
 };
 
 /* ---- which reports ---- */
@@ -95,7 +92,7 @@ static void choose_for_page(struct fold *fold)
 	static const char *const further[] = { "leaks", "peak", "temp",	  "locks",
 					       "conds", "sems", "fds",	  "threads",
 					       "stats", "info", "missing" };
-	bool is_whole = fold->count == 1 && fold->rows[0]->report == &report_summary;
+	bool is_whole = fold->count == 1 && fold->rows[0]->report->is_screen;
 
 	choose_named(fold, "model");
 	for (size_t i = 0; is_whole && i < sizeof(further) / sizeof(*further); i++)
@@ -148,19 +145,17 @@ bool reporting_wants_directories(const struct reporting_options *options)
 
 /* ---- events ---- */
 
-/* What the process holds is still known, and its name; then it is one of the run's. */
-static int close_process(struct fold *fold, struct error *err)
+static int on_open(void *user, const struct trace *trace, const char *path, struct error *err)
 {
-	int rc = 0;
+	struct fold *fold = user;
 
-	if (!fold->is_open)
-		return 0;
-	rc = ledger_settle(fold->run.ledger, err);
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
-		if (fold->rows[i]->report->process)
-			rc = fold->rows[i]->report->process(fold->states[i], err);
-	fold->is_open = false;
-	return rc;
+	(void)trace;
+	return summary_open(fold->run.summary, strcmp(path, "-") ? path : NULL, err);
+}
+
+static int on_begin(void *user, const struct event *event, struct error *err)
+{
+	return summary_event(((struct fold *)user)->run.summary, event, err);
 }
 
 static int on_call(struct fold *fold, const struct event *event, struct error *err)
@@ -186,137 +181,58 @@ static int on_note(struct fold *fold, const struct event *event, struct error *e
 	return rc;
 }
 
-/* The first that is wanted of a stream: with --pid, its beginning is not. */
-static int begin_process(struct fold *fold, const struct event *event, struct error *err)
+static int on_event(void *user, const struct event *event, struct error *err)
 {
-	struct event stream = { .kind = EVENT_STREAM, .process = event->process };
+	struct fold *fold = user;
 
-	fold->is_waiting = false;
-	fold->is_open = true;
-	return summary_event(fold->run.summary, &stream, err);
-}
-
-static int on_event(struct fold *fold, const struct event *event, struct error *err)
-{
-	int rc = fold->is_waiting ? begin_process(fold, event, err) : 0;
-
-	if (rc || event->kind == EVENT_STREAM)
-		return rc;
-	if (event->kind == EVENT_NOTE)
-		return on_note(fold, event, err);
-	return event->kind == EVENT_CALL ? on_call(fold, event, err)
+	if (event->kind == EVENT_CALL)
+		return on_call(fold, event, err);
+	return event->kind == EVENT_NOTE ? on_note(fold, event, err)
 					 : summary_event(fold->run.summary, event, err);
 }
 
-/* The process before is over, whether or not select wants the next one. */
-static int on_stream(struct fold *fold, struct error *err)
+/* What the process holds is still known, and its name; then it is one of the run's. */
+static int on_end(void *user, struct error *err)
 {
-	int rc = close_process(fold, err);
+	struct fold *fold = user;
+	int rc = ledger_settle(fold->run.ledger, err);
 
-	fold->is_waiting = true;
+	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+		if (fold->rows[i]->report->process)
+			rc = fold->rows[i]->report->process(fold->states[i], err);
 	return rc;
 }
 
-static int fold_events(struct fold *fold, struct trace *trace, struct select *select,
-		       struct error *err)
+static int on_close(void *user, const struct trace *trace, struct error *err)
 {
-	const volatile sig_atomic_t *stop = fold->options->stop;
-	const struct event *event;
-	int rc;
+	struct fold *fold = user;
+	int rc = summary_close(fold->run.summary, trace_tally(trace), err);
 
-	for (;;) {
-		if (stop && *stop)
-			return error_set(err, EINTR, "interrupted: the result is of a part");
-		rc = trace_next(trace, &event, err);
-		if (rc <= 0)
-			return rc;
-		rc = event->kind == EVENT_STREAM ? on_stream(fold, err) : 0;
-		if (rc == 0)
-			rc = select_event(select, &event, err);
-		if (rc > 0)
-			rc = on_event(fold, event, err);
-		if (rc < 0)
-			return rc;
-	}
-}
-
-/* ---- traces ---- */
-
-/* What was read before an error is used. */
-static int fold_trace(struct fold *fold, const char *path, struct trace *trace, struct error *err)
-{
-	struct error closing = { 0 };
-	struct select *select;
-	int rc = select_create(&select, &fold->options->select, err);
-	int end;
-
-	if (rc)
-		return rc;
-	rc = summary_open(fold->run.summary, strcmp(path, "-") ? path : NULL, err);
-	if (rc == 0)
-		rc = fold_events(fold, trace, select, err);
-	end = close_process(fold, &closing);
-	if (end == 0)
-		end = summary_close(fold->run.summary, trace_tally(trace), &closing);
-	select_destroy(select);
-	if (rc == 0 && end) {
-		*err = closing;
-		rc = end;
-	}
-	return rc;
-}
-
-static int fold_file(struct fold *fold, const char *path, struct error *err)
-{
-	struct trace *trace;
-	int rc = trace_open(&trace, path, &fold->options->trace, err);
-
-	if (rc)
-		return rc;
-	rc = fold_trace(fold, path, trace, err);
-	fold->result->is_damaged |= !trace_is_whole(trace);
 	if (rc == 0 && trace_is_damaged(trace) && !trace_process(trace))
 		rc = error_set(err, EIO,
 			       "ends before its first event: was the recording killed, "
 			       "or the disk full?");
-	trace_close(trace);
 	return rc;
 }
 
-/* A stream that fails is told of and left out, unless all do. */
-static int fold_streams(struct fold *fold, const char *const *paths, size_t count,
-			struct error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		int rc = fold_file(fold, paths[i], err);
+/* ---- traces ---- */
 
-		if (rc == 0)
-			continue;
-		if (rc == -EINTR || rc == -ENOMEM)
-			return rc;
-		if (count == 1)
-			return error_prefix(err, "%s",
-					    strcmp(paths[i], "-") ? paths[i] : "standard input");
-		fold->result->is_damaged = true;
-		fold->result->unread++;
-		if (fold->options->failed)
-			fold->options->failed(paths[i], err);
-	}
-	return 0;
+static int read_run(struct fold *fold, const char *const *paths, size_t count, struct error *err)
+{
+	const struct engine_listener listener = {
+		.user = fold,
+		.open = on_open,
+		.begin = on_begin,
+		.event = on_event,
+		.end = on_end,
+		.close = on_close,
+	};
+
+	return engine_read(paths, count, &fold->options->reading, &listener, &fold->result->reading,
+			   err);
 }
 
-static int fold_files(struct fold *fold, const char *const *paths, size_t count, struct error *err)
-{
-	struct inputs inputs;
-	int rc = inputs_expand(&inputs, paths, count, &fold->options->trace, err);
-
-	if (rc == 0)
-		rc = fold_streams(fold, inputs.items, inputs.count, err);
-	inputs_free(&inputs);
-	return rc;
-}
-
-static int fold_all(struct fold *fold, const char *const *paths, size_t count, struct error *err)
+static int read_all(struct fold *fold, const char *const *paths, size_t count, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
 	int rc = 0;
@@ -325,18 +241,16 @@ static int fold_all(struct fold *fold, const char *const *paths, size_t count, s
 		return 0;
 	fold->run.is_base = true;
 	if (options->base_count)
-		rc = fold_files(fold, options->base, options->base_count, err);
+		rc = read_run(fold, options->base, options->base_count, err);
 	fold->run.is_base = false;
-	return rc ? rc : fold_files(fold, paths, count, err);
+	return rc ? rc : read_run(fold, paths, count, err);
 }
 
 /* ---- printing ---- */
 
-/* The summary is a screen of its own where it is text. */
 static bool is_screen(const struct fold *fold, unsigned index)
 {
-	return fold->options->style.format == SHEETS_text &&
-	       fold->rows[index]->report == &report_summary;
+	return fold->options->style.format == SHEETS_text && fold->rows[index]->report->is_screen;
 }
 
 static bool has_screen(const struct fold *fold)
@@ -372,8 +286,8 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 			       .run = &fold->run,
 			       .baseline = options->baseline,
 			       .learned = options->learned,
-			       .unread = fold->result->unread,
-			       .is_empty = select_is_empty(options->select.tally) };
+			       .unread = fold->result->reading.unread,
+			       .is_empty = select_is_empty(options->reading.select.tally) };
 	struct sheets alone;
 	int rc;
 
@@ -386,7 +300,7 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 		rc = sheets_finish(&alone, NULL, 0, err);
 	else
 		report_no_memory(err);
-	if (rc == 0 && is_alone) {
+	if (rc == 0 && is_alone && out) {
 		sheets_print(&alone, &fold->run, fold->run.naming, fold->rows, 0, &options->style,
 			     out);
 		out_char(out, '\n');
@@ -429,15 +343,20 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	return rc;
 }
 
-/* A screen tells by itself what is missing. */
-static void print_sheets(struct fold *fold, struct sheets *sheets, struct out *out)
+static int print(struct fold *fold, struct sheets *sheets, struct out *out, struct error *err)
 {
-	if (sheets->count || !has_screen(fold))
+	int rc = finish_sheets(fold, sheets, err);
+
+	if (rc == 0)
+		rc = print_screens(fold, out, err);
+	/* A screen tells by itself what is missing. */
+	if (rc == 0 && (sheets->count || !has_screen(fold)))
 		sheets_print(sheets, &fold->run, fold->run.naming, fold->rows, fold->shown,
 			     &fold->options->style, out);
+	return rc;
 }
 
-static int print(struct fold *fold, struct out *out, struct error *err)
+static int answer(struct fold *fold, struct out *out, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
 	struct sheets sheets, others;
@@ -450,12 +369,8 @@ static int print(struct fold *fold, struct out *out, struct error *err)
 	rc = end_reports(fold, &sheets, &others, err);
 	if (rc == 0 && options->limits)
 		rc = judge(fold, &sheets, &others, out, err);
-	if (rc == 0)
-		rc = finish_sheets(fold, &sheets, err);
-	if (rc == 0)
-		rc = print_screens(fold, out, err);
-	if (rc == 0)
-		print_sheets(fold, &sheets, out);
+	if (rc == 0 && out)
+		rc = print(fold, &sheets, out, err);
 	sheets_free(&sheets);
 	sheets_free(&others);
 	return rc;
@@ -465,7 +380,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 {
 	int rc = summary_end(fold->run.summary, err);
 
-	return rc ? rc : print(fold, out, err);
+	return rc ? rc : answer(fold, out, err);
 }
 
 /* ---- begin and end ---- */
@@ -475,7 +390,7 @@ static int begin(struct fold *fold, struct error *err)
 	int rc = summary_begin(&fold->run.summary, err);
 
 	if (rc == 0)
-		fold->run.summary->selection = fold->options->select.tally;
+		fold->run.summary->selection = fold->options->reading.select.tally;
 	if (rc == 0)
 		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
 				   &fold->options->files, err);
@@ -509,6 +424,27 @@ static int refuse_process(const struct select_options *select, struct error *err
 	return 0;
 }
 
+/* What was read is shown, but half of a comparison would tell that all came or went. */
+static bool is_shown(const struct fold *fold, int rc)
+{
+	return rc == 0 || rc == -EINTR ||
+	       (fold->run.summary->processes.count && !fold->options->base_count);
+}
+
+static int read_and_print(struct fold *fold, struct out *out, struct error *err)
+{
+	struct error later = { 0 };
+	int rc = read_all(fold, fold->run.paths, fold->run.path_count, err), printed;
+
+	if (rc == 0 && !fold->run.summary->processes.count)
+		rc = refuse_process(&fold->options->reading.select, err);
+	printed = is_shown(fold, rc) ? finish(fold, out, &later) : 0;
+	if (rc || !printed)
+		return rc;
+	*err = later;
+	return printed;
+}
+
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
@@ -517,31 +453,15 @@ int reporting(const char *const *paths, size_t count, const struct reporting_opt
 			     .run = { .options = &options->report,
 				      .paths = paths,
 				      .path_count = count,
-				      .reading = &options->trace } };
-	struct error later = { 0 };
+				      .reading = &options->reading.trace } };
 	int rc = choose(&fold, options->reports, err);
 
 	*result = (struct reporting_result){ 0 };
 	if (rc)
 		return rc;
 	rc = begin(&fold, err);
-	if (rc == 0) {
-		int printed;
-
-		rc = fold_all(&fold, paths, count, err);
-		if (rc == 0 && !fold.run.summary->processes.count)
-			rc = refuse_process(&options->select, err);
-		/* half of a comparison would tell that all came or went */
-		printed =
-			rc == 0 || rc == -EINTR ||
-					(fold.run.summary->processes.count && !options->base_count)
-				? finish(&fold, out, &later)
-				: 0;
-		if (rc == 0 && printed) {
-			*err = later;
-			rc = printed;
-		}
-	}
+	if (rc == 0)
+		rc = read_and_print(&fold, out, err);
 	end(&fold);
 	return rc;
 }

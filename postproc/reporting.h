@@ -7,22 +7,21 @@
  * asked for, and printed as text, JSON or CSV. --report=WHAT comes here.
  */
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "base/out.h"
 #include "postproc/baseline.h"
+#include "postproc/engine.h"
 #include "postproc/limits.h"
-#include "postproc/select.h"
 #include "postproc/views/report.h"
 #include "postproc/writers/sheets.h"
-#include "trace/trace.h"
 
 #define REPORTING_MAX 32 /* reports at once */
 
 struct reporting_options {
+	struct engine_options reading;
 	const char *reports; /* WHAT[,WHAT] */
 	struct report_options report;
 	struct sheets_style style;
@@ -32,12 +31,7 @@ struct reporting_options {
 	const struct limits *limits;	 /* that the run must keep, or NULL */
 	const struct baseline *baseline; /* what does not count against them, or NULL */
 	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
-	struct select_options select;
-	struct trace_options trace;
 	bool is_newest; /* the files are those that a command without a file reads */
-	const volatile sig_atomic_t *stop;
-	/* Called for a file that cannot be read; the others are used. */
-	void (*failed)(const char *path, const struct error *err);
 };
 
 /* Returns 0, or -EINVAL if there is no such report. */
@@ -51,15 +45,14 @@ bool reporting_wants_directories(const struct reporting_options *options);
 
 /* What is to be said by a status. */
 struct reporting_result {
-	bool is_damaged;	/* a trace was damaged or could not be read, or lost events */
-	size_t unread;		/* traces that could not be read to their end */
+	struct engine_result reading;
 	size_t broken, unknown; /* limits */
 };
 
 /*
- * Prints the reports. Returns 0, -EINTR if
- * it was stopped (what was read is printed), -EINVAL for a column that there is not, or another
- * negative errno: then nothing could be read, or printed.
+ * Prints the reports; out NULL: judges the limits and prints nothing. Returns 0, -EINTR if it was
+ * stopped (what was read is printed), -EINVAL for a column that there is not, or another negative
+ * errno: then nothing could be read, or printed.
  */
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err);

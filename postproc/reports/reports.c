@@ -77,7 +77,8 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 	const struct select_tally *selection = summary->selection;
 
 	*gaps = (struct report_gaps){
-		.events = (selection ? selection->seen : summary->events) + summary->lost,
+		.events = (selection && selection->filters ? selection->seen : summary->events) +
+			  summary->lost,
 		.traces = summary->processes.count,
 		.lost = summary->lost,
 		.late = summary->late,

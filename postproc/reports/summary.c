@@ -58,6 +58,7 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 
 const struct report report_summary = {
 	.wants_summary = true,
+	.is_screen = true,
 	.begin = begin,
 	.end = end,
 };

@@ -44,6 +44,7 @@ struct report {
 	bool wants_summary;	/* run->summary is fed with calls, too */
 	bool takes_by;		/* --by is its own: no column to be sorted by */
 	bool wants_base;	/* it compares two runs */
+	bool is_screen;		/* as text it is a screen, and fills no sheet */
 	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
 	/* Before the first event. Returns 0 or a negative errno, and *state, which may be NULL. */
 	int (*begin)(void **state, struct report_run *run, struct error *err);

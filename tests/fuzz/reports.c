@@ -79,8 +79,8 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		.style = { .format = (enum sheets_format)(head[1] % (SHEETS_collapsed + 1)),
 			   .width = head[2] },
 		.report = { .top = head[1] & 4 ? head[3] : 0 },
-		.select = { .depth = -1 },
-		.trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true },
+		.reading = { .select = { .depth = -1 },
+			     .trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true } },
 	};
 	char path[40];
 	const char *const paths[] = { path, path };

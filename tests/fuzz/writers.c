@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "postproc/pass.h"
-#include "postproc/summarise.h"
+#include "postproc/reporting.h"
 #include "tests/fuzz/loose.h"
 
 #define HEAD 4u
@@ -111,14 +111,11 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 				     .wants_repeats = (writer->flags & FORMAT_REPEATS) };
 	struct output output = { .directory = (writer->flags & FORMAT_DIRECTORY) ? fuzz_directory()
 										 : NULL };
-	bool has_found = false;
-	struct pass_options pass = {
-		.writer = writer, .force = true, .output = &output, .has_found = &has_found
-	};
+	struct pass_options pass = { .writer = writer, .force = true, .output = &output };
 	struct trace *trace;
 	int rc;
 
-	fill_select(&pass.select, head);
+	fill_select(&pass.reading.select, head);
 	if (writer == writer_at(0)) {
 		pass.is_leaks = head[1] & FLAG_LEAKS;
 		pass.is_compressed = head[1] & FLAG_COMPRESS;
@@ -128,26 +125,28 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 	rc = trace_open_fd(&trace, fd, &how, err);
 	if (rc)
 		return rc;
-	rc = pass_run(trace, &pass, err);
+	rc = pass_trace(trace, &pass, err);
 	trace_close(trace);
 	return rc;
 }
 
-static int run_summary(int fd, const uint8_t *head, struct error *err)
+static int run_screen(int fd, const struct writer *screen, const uint8_t *head, struct error *err)
 {
-	struct summarise_options how = { .trace = { .memory_max = FUZZ_MEMORY_MAX,
-						    .no_wait = true } };
+	struct reporting_options how = {
+		.reports = screen->name,
+		.reading.trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true },
+	};
+	struct reporting_result result;
 	char path[40];
 	const char *const paths[] = { path, path };
-	bool is_damaged;
 	struct out out;
 	int rc = out_open(&out, STDOUT_FILENO, err), closed;
 
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	fill_select(&how.select, head);
-	rc = summarise(paths, head[1] & FLAG_LEAKS ? 2 : 1, &how, &out, &is_damaged, err);
+	fill_select(&how.reading.select, head);
+	rc = reporting(paths, head[1] & FLAG_LEAKS ? 2 : 1, &how, &out, &result, err);
 	closed = out_close(&out);
 	return rc ? rc : closed;
 }
@@ -159,8 +158,8 @@ static void write_it(const uint8_t *trace, size_t size, const struct writer *wri
 	struct error err = { 0 };
 
 	begin_output();
-	if (!strcmp(writer->name, "summary"))
-		rc = run_summary(fd, head, &err);
+	if (writer->kind == FORMAT_SCREEN)
+		rc = run_screen(fd, writer, head, &err);
 	else
 		rc = run_pass(fd, writer, head, &err);
 	fuzz_check(rc == 0 || err.text[0], "an error without words");

@@ -179,11 +179,9 @@ static struct specimen *add_written(const char *name, enum kind kind, const char
 				    const void *bytes, size_t size)
 {
 	struct output output = { 0 };
-	bool has_found;
 	struct pass_options pass = { .writer = writer_find(writer),
 				     .output = &output,
-				     .select = { .depth = -1 },
-				     .has_found = &has_found };
+				     .reading.select = { .depth = -1 } };
 	struct trace_options options = { .wants_repeats = pass.writer->flags & FORMAT_REPEATS };
 	int written = memfd_create("written", 0), kept = dup(STDOUT_FILENO);
 	struct specimen *specimen;
@@ -194,7 +192,7 @@ static struct specimen *add_written(const char *name, enum kind kind, const char
 	fflush(stdout);
 	fill_file(bytes, size);
 	dup2(written, STDOUT_FILENO);
-	if (trace_open_fd(&trace, memory_file, &options, NULL) || pass_run(trace, &pass, NULL))
+	if (trace_open_fd(&trace, memory_file, &options, NULL) || pass_trace(trace, &pass, NULL))
 		exit(99);
 	trace_close(trace);
 	dup2(kept, STDOUT_FILENO);

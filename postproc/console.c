@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/console.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/invocation.h"
+#include "postproc/warnings.h"
+#include "trace/bundle.h"
+#include "trace/merge.h"
+
+const char *console_program(void)
+{
+	return invocation_is_launcher() ? "holdtrace" : "holdtrace-postproc";
+}
+
+void console_error(const char *path, const struct error *err)
+{
+	fprintf(stderr, "%s: %s%s%s\n", console_program(), path ? path : "", path ? ": " : "",
+		err->text);
+}
+
+/* ---- while traces are read ---- */
+
+static void show_progress(void *user, const struct trace *trace)
+{
+	progress_show(&((struct console *)user)->progress, trace);
+}
+
+static void say_waiting(void *user, const char *path)
+{
+	(void)user;
+	fprintf(stderr, "%s: %s: waiting until its program has ended; --now reads what there is\n",
+		console_program(), path);
+}
+
+static void say_wall(void *user, const char *line)
+{
+	(void)user;
+	fprintf(stderr, "%s: a trace of another user: %s\n", console_program(), line);
+}
+
+/* Once, before anything of the first trace of another user is read. */
+static void look_at_owner(void *user, int fd)
+{
+	struct console *console = user;
+
+	if (jail_is_needed(&console->jail, fd))
+		jail_enter(&console->jail, say_wall, NULL);
+}
+
+void console_failed(void *user, const char *path, const struct error *err)
+{
+	((struct console *)user)->has_failed = true;
+	console_error(path, err);
+}
+
+void console_warn(void *user, const char *path, const struct trace *trace)
+{
+	const struct console *console = user;
+	struct warnings warnings = { stderr, console_program(), *console->options->filters != 0 };
+	const struct trace *part;
+
+	if (console->options->quiet)
+		return;
+	if (path) {
+		path = strcmp(path, "-") ? path : "standard input";
+		warnings_print(&warnings, path, trace);
+		warnings_print_missing(&warnings, path, trace, console->writer);
+		return;
+	}
+	/* The parts of a merged trace warn each by its name. */
+	for (size_t i = 0; (part = trace_merge_part(trace, i, &path)) != NULL; i++)
+		warnings_print(&warnings, strcmp(path, "-") ? path : "standard input", part);
+}
+
+void console_warn_empty(const struct console *console, const struct select_tally *tally)
+{
+	if (console->options->quiet || !select_is_empty(tally))
+		return;
+	if (tally->seen)
+		fprintf(stderr, "%s: %s left none of %" PRIu64 " events\n", console_program(),
+			tally->filters, tally->seen);
+	else
+		fprintf(stderr, "%s: %s left no event\n", console_program(), tally->filters);
+}
+
+/* ---- begin and end ---- */
+
+/* On a terminal alone, and not between the lines of a text that goes there, too. */
+static bool wants_progress(const struct options *options)
+{
+	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
+
+	return isatty(STDERR_FILENO) && !options->quiet && !is_text;
+}
+
+void console_begin(struct console *console, const struct options *options,
+		   const volatile sig_atomic_t *stop)
+{
+	*console = (struct console){ .options = options, .writer = writer_at(0), .stop = stop };
+}
+
+void console_end(struct console *console)
+{
+	bundles_free(console->bundles);
+}
+
+int console_plan(struct console *console, struct engine_options *reading, struct error *err)
+{
+	const struct options *options = console->options;
+	struct trace_options *trace = &reading->trace;
+	int rc = 0;
+
+	jail_plan(&console->jail, options, console->writer);
+	progress_begin(&console->progress, stderr, console_program());
+	console->bundles = bundles_create();
+	if (!console->bundles)
+		return error_system(err, ENOMEM, "list of streams");
+	reading->stop = console->stop;
+	*trace = (struct trace_options){ .memory_max = options->max_memory.value << 20,
+					 .no_wait = options->now,
+					 .wants_repeats = console->writer->flags & FORMAT_REPEATS,
+					 .bundles = console->bundles,
+					 .waiting = options->quiet ? NULL : say_waiting,
+					 .opened = look_at_owner,
+					 .progress = wants_progress(options) ? show_progress : NULL,
+					 .failed = console_failed,
+					 .user = console };
+	if (options->since)
+		rc = instant_parse(&trace->since, options->since, err);
+	if (rc == 0 && options->until)
+		rc = instant_parse(&trace->until, options->until, err);
+	return rc;
+}
