@@ -497,11 +497,20 @@ static void print_traces(struct overview *overview)
 
 /* ---- all of it ---- */
 
+/* What is told takes more lines where they are short. */
+static size_t most_lines(const struct overview *overview)
+{
+	size_t width = overview->screen.width;
+
+	return width < SCREEN_WIDTH_USUAL ? OVERVIEW_LINES_MAX * SCREEN_WIDTH_USUAL / width
+					  : OVERVIEW_LINES_MAX;
+}
+
 /* What stands below the sites is made before them: they get the room that is left. */
 static void compose(struct overview *overview)
 {
 	struct screen top, bottom;
-	size_t used;
+	size_t most = most_lines(overview), used;
 
 	print_verdict(overview);
 	print_selection(overview);
@@ -530,7 +539,7 @@ static void compose(struct overview *overview)
 	overview->screen = top;
 	/* The last two lines, and two of those that only the sites' names tell of. */
 	used = top.count + bottom.count + 2 + 4;
-	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
+	overview_sites(overview, used + 3 < most ? most - used : 3);
 	screen_move(&overview->screen, &bottom);
 	print_missing(overview);
 	print_traces(overview);
@@ -541,7 +550,8 @@ static int print(struct overview *overview, struct out *out, struct error *err)
 	int rc = 0;
 
 	compose(overview);
-	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
+	while (overview->screen.count > most_lines(overview) &&
+	       overview->tight < OVERVIEW_TIGHTEST) {
 		overview->tight++;
 		screen_free(&overview->screen);
 		compose(overview);

@@ -254,7 +254,7 @@ static void print_title(struct overview *overview, const struct entries *entries
 	line_add(&line, "still held at exit, and where it came from");
 	if (all > shown)
 		line_add(&line, " (%s of %s sites)", COUNT(shown), COUNT(all));
-	screen_add(&overview->screen, &line);
+	screen_wrap(&overview->screen, &line, 2, 1);
 }
 
 static void print_entry(struct overview *overview, struct entry *entry, size_t rank, size_t column)

@@ -248,18 +248,53 @@ static void print_row(struct overview *overview, const struct row *row, const si
 	screen_wrap(&overview->screen, &line, columns[CELLS - 1], 3);
 }
 
+/* On a narrow terminal what would stand side by side does so one below the other. */
+static void print_stack(struct overview *overview, const struct row *row)
+{
+	static const char *const words[CELLS] = { "", "", "peak ", "held " };
+	struct line line;
+
+	for (size_t i = 1; i < CELLS; i++) {
+		if (!row->cells[i].length)
+			continue;
+		line_begin(&line);
+		if (i == 1)
+			line_add(&line, "%s", row->cells[0].text);
+		line_to(&line, OVERVIEW_COLUMN);
+		line_add(&line, "%s%s", words[i], row->cells[i].text);
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2, 3);
+	}
+}
+
+static bool is_narrow(const struct overview *overview, const struct row *rows, size_t count,
+		      size_t last)
+{
+	size_t width = overview->screen.width;
+
+	for (size_t i = 0; width < SCREEN_WIDTH_USUAL && i < count; i++)
+		if (last + rows[i].cells[CELLS - 1].length > width)
+			return true;
+	return false;
+}
+
 void overview_table(struct overview *overview)
 {
 	size_t columns[CELLS] = { 0, OVERVIEW_COLUMN };
 	struct row *rows = calloc(ROWS_MAX, sizeof(*rows));
 	size_t count = rows ? fill_rows(overview, rows) : 0;
+	bool narrow;
 
 	overview->screen.is_broken |= !rows;
 	for (size_t cell = 1; cell + 1 < CELLS; cell++)
 		for (size_t i = 0; i < count; i++)
 			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
 				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
-	for (size_t i = 0; i < count; i++)
-		print_row(overview, &rows[i], columns);
+	narrow = is_narrow(overview, rows, count, columns[CELLS - 1]);
+	/* the first row are the headings */
+	for (size_t i = narrow; i < count; i++)
+		if (narrow)
+			print_stack(overview, &rows[i]);
+		else
+			print_row(overview, &rows[i], columns);
 	free(rows);
 }

@@ -200,7 +200,7 @@ void overview_blocked(struct overview *overview)
 	if (count > overview_limit(overview, BLOCKED_MAX))
 		line_add(&line, " (%zu of %s)", overview_limit(overview, BLOCKED_MAX),
 			 COUNT(count));
-	screen_add(&overview->screen, &line);
+	screen_wrap(&overview->screen, &line, 2, 1);
 	for (size_t i = 0; i < count && i < overview_limit(overview, BLOCKED_MAX); i++)
 		print_blocked(overview, &summary->blocked.items[i]);
 }

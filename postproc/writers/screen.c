@@ -142,6 +142,9 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size
 {
 	size_t lines = 1;
 
+	/* What has room in so many lines of a usual terminal, needs more of a narrow one. */
+	if (screen->width < SCREEN_WIDTH_USUAL)
+		most += most * SCREEN_WIDTH_USUAL / screen->width;
 	for (; lines < most; lines++) {
 		size_t at = break_of(line->text, line->length, indent, screen->width);
 		struct line rest;

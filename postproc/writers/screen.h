@@ -12,9 +12,10 @@
 
 #include "base/out.h"
 
-#define SCREEN_WIDTH_MIN 40
-#define SCREEN_WIDTH_MAX 200
-#define SCREEN_LINE_MAX	 1024
+#define SCREEN_WIDTH_MIN   40
+#define SCREEN_WIDTH_USUAL 80
+#define SCREEN_WIDTH_MAX   200
+#define SCREEN_LINE_MAX	   1024
 
 struct screen {
 	char **lines;

@@ -12,6 +12,7 @@
 
 #define LINES_MAX   4u
 #define LABEL_WIDTH 10u
+#define CHART_MIN   40u
 #define POINTS_MAX  400u
 
 /* Eighths of a character cell. Where it has to be plain: three levels. */
@@ -158,7 +159,7 @@ void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet)
 	unsigned width = job->style->width ? job->style->width : 80;
 	struct curve curve = { .job = job, .sheet = sheet };
 
-	curve.width = width > LABEL_WIDTH + 42 ? width - LABEL_WIDTH - 2 : 40;
+	curve.width = (width < CHART_MIN ? CHART_MIN : width) - LABEL_WIDTH - 2;
 	if (curve.width > POINTS_MAX)
 		curve.width = POINTS_MAX;
 	for (unsigned i = 1; i < sheet->facts.column_count; i++) {

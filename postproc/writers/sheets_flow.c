@@ -228,7 +228,16 @@ void sheets_print_below(const struct layout *layout, const char *heading,
 	struct layout below = *layout;
 	struct flow flow = { .layout = &below, .lines = 1 };
 
-	below.last_at = flow.begin = flow.at = 3 * INDENT + strlen(heading) + 2;
+	size_t begin = 3 * INDENT + strlen(heading) + 2;
+
+	if (begin + LAST_WIDTH_MIN > sheets_width(layout->job)) {
+		begin = 4 * INDENT;
+		out_char(layout->job->out, '\n');
+		text_blanks(layout->job->out, begin);
+	} else {
+		out_char(layout->job->out, ' ');
+	}
+	below.last_at = flow.begin = flow.at = begin;
 	if (layout->job->style->is_verbose)
 		print_whole(&below, backtrace);
 	else

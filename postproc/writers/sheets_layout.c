@@ -119,6 +119,25 @@ static void narrow(struct layout *layout, size_t room)
 	}
 }
 
+/* The last one says a number: it stands with the others, under its heading. */
+static bool is_number(const struct layout *layout)
+{
+	return !sheets_is_left(layout->sheet->facts.columns[layout->last].kind);
+}
+
+/* Where a line is too short for the numbers alone, they go on in further ones. */
+static void fold(struct layout *layout, size_t width)
+{
+	size_t at = INDENT;
+
+	for (unsigned i = 0; i < layout->last; i++) {
+		if (!layout->widths[i])
+			continue;
+		layout->begins[i] = at > FOLD_INDENT && at + layout->widths[i] > width;
+		at = (layout->begins[i] ? FOLD_INDENT : at) + layout->widths[i] + GAP;
+	}
+}
+
 /* Rather than that something is cut, the last one stands below. */
 void sheets_lay_out(struct layout *layout)
 {
@@ -128,6 +147,9 @@ void sheets_lay_out(struct layout *layout)
 	layout->last_at = width_before_last(layout);
 	if (layout->last_at + least_last(layout) <= width)
 		return;
+	if (is_number(layout))
+		layout->last = layout->sheet->facts.column_count;
 	layout->last_at = 3 * INDENT;
 	narrow(layout, width + GAP);
+	fold(layout, width);
 }

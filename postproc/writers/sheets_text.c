@@ -48,84 +48,17 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	*at += width;
 }
 
-static void print_notes(const struct layout *layout, const struct sheet_cell *row)
-{
-	const struct sheets_job *job = layout->job;
-	const struct sheet_facts *facts = &layout->sheet->facts;
-
-	for (unsigned i = 0; i < facts->column_count; i++) {
-		if (!sheets_is_below(layout, i) || !row[i].is_set)
-			continue;
-		text_blanks(job->out, 3 * INDENT);
-		out_format(job->out, "%s: ", facts->columns[i].heading);
-		if (facts->columns[i].kind == SHEET_NOTE)
-			text_line(job, COLOUR_NOTE, row[i].text);
-		else
-			sheets_print_below(layout, facts->columns[i].heading, row[i].backtrace);
-	}
-}
-
-static void print_row(const struct layout *layout, const struct sheet_cell *row)
-{
-	struct out *out = layout->job->out;
-	const struct sheet_facts *facts = &layout->sheet->facts;
-	size_t at = INDENT, gap = INDENT;
-
-	for (unsigned i = 0; i < layout->last; i++) {
-		char text[CELL_MAX];
-
-		if (!layout->widths[i])
-			continue;
-		sheets_format_cell(text, facts->columns[i].kind, &row[i]);
-		print_cell(layout, i, text, &at, &gap);
-		if (i + 1 < layout->last) {
-			gap += GAP;
-			at += GAP;
-		}
-	}
-	sheets_print_last(layout, at, gap, &row[layout->last]);
-	out_char(out, '\n');
-	print_notes(layout, row);
-}
-
-/* The last one has its heading only where it stands in the same line. */
-static void print_headings(const struct layout *layout)
-{
-	const struct sheets_job *job = layout->job;
-	const struct sheet_facts *facts = &layout->sheet->facts;
-	struct line headings;
-	size_t at = INDENT;
-
-	line_begin(&headings);
-	for (unsigned i = 0; i <= layout->last; i++) {
-		const struct sheet_column *column = &facts->columns[i];
-		size_t width = layout->widths[i];
-
-		if (!width || (i == layout->last && at > layout->last_at))
-			continue;
-		line_add(&headings, "%*s", (int)(at - headings.length), "");
-		if (sheets_is_left(column->kind))
-			line_add(&headings, "%s", column->heading);
-		else
-			line_add(&headings, "%*s", (int)width, column->heading);
-		at += width + GAP;
-	}
-	while (headings.length && headings.text[headings.length - 1] == ' ')
-		headings.text[--headings.length] = '\0';
-	text_line(job, COLOUR_HEAD, headings.text);
-}
-
-/* Words that go on in the next line, further in. at: where the first one stands. */
-static void print_words(const struct sheets_job *job, const char *colour, size_t at,
-			const char *text)
+/* Words that go on in the next line, indented. at: where the first one stands. */
+static void print_words_at(const struct sheets_job *job, const char *colour, size_t at,
+			   size_t indent, const char *text)
 {
 	text_colour(job, colour);
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
-		if (at > INDENT && at + 1 + length > sheets_width(job)) {
+		if (at > indent && at + 1 + length > sheets_width(job)) {
 			out_char(job->out, '\n');
-			text_blanks(job->out, INDENT);
-			at = INDENT;
+			text_blanks(job->out, indent);
+			at = indent;
 		} else if (at) {
 			out_char(job->out, ' ');
 			at++;
@@ -137,12 +70,111 @@ static void print_words(const struct sheets_job *job, const char *colour, size_t
 	out_char(job->out, '\n');
 }
 
-/* ---- groups ---- */
+static void print_words(const struct sheets_job *job, const char *colour, size_t at,
+			const char *text)
+{
+	print_words_at(job, colour, at, INDENT, text);
+}
 
-/* "held 738 B, count 4" */
-static void print_sums(const struct layout *layout, const struct sheet_cell *sums)
+static void print_notes(const struct layout *layout, const struct sheet_cell *row)
+{
+	const struct sheets_job *job = layout->job;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+
+	for (unsigned i = 0; i < facts->column_count; i++) {
+		if (!sheets_is_below(layout, i) || !row[i].is_set)
+			continue;
+		text_blanks(job->out, 3 * INDENT);
+		out_format(job->out, "%s:", facts->columns[i].heading);
+		if (facts->columns[i].kind == SHEET_NOTE) {
+			print_words_at(job, COLOUR_NOTE,
+				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
+				       4 * INDENT, row[i].text);
+			continue;
+		}
+		sheets_print_below(layout, facts->columns[i].heading, row[i].backtrace);
+	}
+}
+
+static void print_row(const struct layout *layout, const struct sheet_cell *row)
 {
 	struct out *out = layout->job->out;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+	size_t at = INDENT, gap = INDENT;
+	bool is_folded = false, owes_line = false;
+
+	for (unsigned i = 0; i < layout->last; i++) {
+		char text[CELL_MAX];
+
+		if (!layout->widths[i])
+			continue;
+		if (layout->begins[i]) {
+			at = gap = FOLD_INDENT;
+			is_folded = owes_line = true;
+		}
+		sheets_format_cell(text, facts->columns[i].kind, &row[i]);
+		if (owes_line && *text) {
+			out_char(out, '\n');
+			owes_line = false;
+		}
+		print_cell(layout, i, text, &at, &gap);
+		if (i + 1 < layout->last) {
+			gap += GAP;
+			at += GAP;
+		}
+	}
+	if (is_folded)
+		at = SIZE_MAX; /* nothing stands behind them */
+	if (layout->last < facts->column_count)
+		sheets_print_last(layout, at, gap, &row[layout->last]);
+	out_char(out, '\n');
+	print_notes(layout, row);
+}
+
+static void end_headings(const struct sheets_job *job, struct line *headings)
+{
+	while (headings->length && headings->text[headings->length - 1] == ' ')
+		headings->text[--headings->length] = '\0';
+	text_line(job, COLOUR_HEAD, headings->text);
+	line_begin(headings);
+}
+
+/* The last one has its heading only where it stands in the same line. */
+static void print_headings(const struct layout *layout)
+{
+	const struct sheets_job *job = layout->job;
+	const struct sheet_facts *facts = &layout->sheet->facts;
+	struct line headings;
+	size_t at = INDENT;
+	bool is_folded = false;
+
+	line_begin(&headings);
+	for (unsigned i = 0; i <= layout->last; i++) {
+		const struct sheet_column *column = &facts->columns[i];
+		size_t width = layout->widths[i];
+
+		if (!width || (i == layout->last && (at > layout->last_at || is_folded)))
+			continue;
+		if (layout->begins[i]) {
+			end_headings(job, &headings);
+			at = FOLD_INDENT;
+			is_folded = true;
+		}
+		line_add(&headings, "%*s", (int)(at - headings.length), "");
+		if (sheets_is_left(column->kind))
+			line_add(&headings, "%s", column->heading);
+		else
+			line_add(&headings, "%*s", (int)width, column->heading);
+		at += width + GAP;
+	}
+	end_headings(job, &headings);
+}
+
+/* ---- groups ---- */
+
+/* " held 738 B, count 4" */
+static void add_sums(struct line *line, const struct layout *layout, const struct sheet_cell *sums)
+{
 	const char *between = " ";
 
 	for (unsigned i = 0; i < layout->sheet->facts.column_count; i++) {
@@ -152,34 +184,53 @@ static void print_sums(const struct layout *layout, const struct sheet_cell *sum
 		if (!sums[i].is_set)
 			continue;
 		sheets_format_cell(text, column->kind, &sums[i]);
-		out_format(out, "%s%s %s", between, column->heading, text);
+		line_add(line, "%s%s %s", between, column->heading, text);
 		between = ", ";
 	}
+}
+
+/* A name that is a sentence, and has no sums, may need more than one line. */
+static void print_group_name(const struct layout *layout, const struct sheet_group *group)
+{
+	const struct sheets_job *job = layout->job;
+	size_t length = strlen(group->name);
+	struct line sums;
+
+	line_begin(&sums);
+	add_sums(&sums, layout, group->sums);
+	if (length >= sheets_width(job) && !sums.length) {
+		line_add(&sums, "%s:", group->name);
+		print_words(job, COLOUR_GROUP, 0, sums.text);
+		return;
+	}
+	text_colour(job, COLOUR_GROUP);
+	out_name(job->out, group->name, length, ESCAPE_ALL);
+	text_colour(job, COLOUR_END);
+	out_char(job->out, ':');
+	if (sums.length)
+		print_words(job, "", length + 1, sums.text + 1);
+	else
+		out_char(job->out, '\n');
 }
 
 static void print_group(const struct layout *layout, const struct sheet_group *group)
 {
 	const struct sheets_job *job = layout->job;
 	struct human more;
+	struct line rest;
 
-	if (group->name) {
-		text_colour(job, COLOUR_GROUP);
-		out_name(job->out, group->name, strlen(group->name), ESCAPE_ALL);
-		text_colour(job, COLOUR_END);
-		out_char(job->out, ':');
-		print_sums(layout, group->sums);
-		out_char(job->out, '\n');
-	}
+	if (group->name)
+		print_group_name(layout, group);
 	for (size_t i = 0; i < group->shown; i++)
 		print_row(layout, layout->sheet->rows.items[group->first + i]);
 	if (group->shown == group->count)
 		return;
-	text_colour(job, COLOUR_NOTE);
-	out_format(job->out, "  ... and %s more (--top=0 shows all):",
-		   human_count(&more, group->count - group->shown));
-	print_sums(layout, group->rest);
-	text_colour(job, COLOUR_END);
-	out_char(job->out, '\n');
+	line_begin(&rest);
+	line_add(&rest, "... and %s more (--top=0 shows all):",
+		 human_count(&more, group->count - group->shown));
+	add_sums(&rest, layout, group->rest);
+	out_char(job->out, ' ');
+	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
 
 static int sorted_by(const struct sheet_facts *facts)
@@ -192,10 +243,14 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 	struct layout layout = { .job = job, .sheet = sheet, .by = sorted_by(&sheet->facts) };
 
 	if (!sheet->rows.count) {
-		out_format(job->out, "%s: nothing\n", sheet->facts.title);
+		struct line text;
+
+		line_begin(&text);
+		line_add(&text, "%s: nothing", sheet->facts.title);
+		print_words(job, "", 0, text.text);
 		return;
 	}
-	text_line(job, COLOUR_TITLE, sheet->facts.title);
+	print_words(job, COLOUR_TITLE, 0, sheet->facts.title);
 	if (sheets_is_chart(sheet)) {
 		sheets_print_chart(job, sheet);
 	} else {

@@ -19,6 +19,7 @@
 #define CELL_MAX    1024
 #define INDENT	    2u
 #define GAP	    2u
+#define FOLD_INDENT 4u /* of the further lines of a row */
 
 /* Of the last column, if it flows. */
 #define LAST_WIDTH_MIN	 28
@@ -41,6 +42,7 @@ struct layout {
 	unsigned last;		    /* the column that takes the rest */
 	int by;			    /* the column that it is sorted by, or -1 */
 	size_t last_at;		    /* where it begins */
+	bool begins[COLUMNS_MAX];   /* the column begins a further line of the row */
 };
 
 static inline void text_colour(const struct sheets_job *job, const char *code)
