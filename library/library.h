@@ -16,6 +16,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 struct library_names;
+struct library_account;
 
 struct holdtrace_trace {
 	struct trace *trace;
@@ -27,6 +28,7 @@ struct holdtrace_trace {
 		size_t count, capacity;
 	} resources;
 	struct library_names *names;
+	struct library_account *account; /* NULL: not asked for */
 	bool hands_out_notes;
 };
 
@@ -40,6 +42,21 @@ int library_names_meet(struct library_names *names, const struct event *event);
 
 /* How many backtraces were met: their ids are smaller. */
 size_t library_names_met(const struct library_names *names);
+
+/* A backtrace that was met, as the atlas has it: the same code in any process. NULL: no memory. */
+const struct atlas_backtrace *library_names_place(struct library_names *names,
+						  const struct backtrace *backtrace);
+
+/* NULL: no memory. */
+struct library_account *library_account_create(void);
+void library_account_destroy(struct library_account *account);
+
+/* A call or note, handed out or not. Returns 0 or -ENOMEM. */
+int library_account_event(struct library_account *account, const struct event *event,
+			  struct error *err);
+
+/* Whether there is an account. Returns 0 or -EINVAL. */
+int library_account_ask(const struct holdtrace_trace *trace, struct error *err);
 
 /* Hands an error out. Returns its negative number. */
 int library_fail(struct holdtrace_error *error, const struct error *err);

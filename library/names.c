@@ -156,19 +156,25 @@ static long fill(struct naming_symbol *symbols, size_t count, const struct backt
 	return (long)(count < max ? count : max);
 }
 
+const struct atlas_backtrace *library_names_place(struct library_names *names,
+						  const struct backtrace *backtrace)
+{
+	const struct origin *origin = &names->origins.items[backtrace->id];
+
+	if (enter(names, origin->section) < 0)
+		return NULL;
+	return atlas_backtrace(&names->atlas, backtrace, origin->index);
+}
+
 static long look_up(struct holdtrace_trace *trace, const struct backtrace *backtrace,
 		    struct holdtrace_frame *frames, size_t max, struct error *err)
 {
 	static const char sentence[] = "cannot look up names";
 	struct library_names *names = trace->names;
-	const struct origin *origin = &names->origins.items[backtrace->id];
-	const struct atlas_backtrace *place;
+	const struct atlas_backtrace *place = library_names_place(names, backtrace);
 	struct naming_symbol *symbols;
 	long count;
 
-	if (enter(names, origin->section) < 0)
-		return error_system(err, ENOMEM, sentence);
-	place = atlas_backtrace(&names->atlas, backtrace, origin->index);
 	if (!place)
 		return error_system(err, ENOMEM, sentence);
 	if (!names->naming) {

@@ -59,6 +59,15 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 	kept.root = trace->root;
 	kept.debug_directory = trace->debug_directory;
 	trace->names = library_names_create(&kept);
+	if (options->flags & HOLDTRACE_ACCOUNT) {
+		if (options->since)
+			return error_set(err, EINVAL,
+					 "since=%s: what is held is known from the start on",
+					 options->since);
+		trace->account = library_account_create();
+		if (!trace->account)
+			return error_system(err, ENOMEM, "cannot open a trace");
+	}
 	if (!trace->names || !trace->root != !options->root ||
 	    !trace->debug_directory != !options->debug_directory)
 		return error_system(err, ENOMEM, "cannot open a trace");
@@ -109,6 +118,7 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 {
 	if (!trace)
 		return;
+	library_account_destroy(trace->account);
 	library_names_destroy(trace->names);
 	trace_close(trace->trace);
 	free(trace->resources.items);
@@ -167,6 +177,8 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 			return ret;
 		}
 		ret = keep_facts(trace, *event, err);
+		if (ret == 0 && trace->account && event_is_call(*event))
+			ret = library_account_event(trace->account, *event, err);
 		if (ret < 0)
 			return ret;
 	} while (!is_handed_out(trace, *event));
@@ -256,6 +268,18 @@ PUBLIC long holdtrace_trace_read(struct holdtrace_trace *trace,
 		fill_row(columns, row, event);
 	}
 	return (long)row;
+}
+
+PUBLIC int holdtrace_trace_skip(struct holdtrace_trace *trace, struct holdtrace_error *error)
+{
+	const struct event *event;
+	struct error err = { 0 };
+	int ret;
+
+	do
+		ret = next_event(trace, &event, &err);
+	while (ret > 0);
+	return ret < 0 ? library_fail(error, &err) : 0;
 }
 
 PUBLIC const char *holdtrace_trace_argument(const struct holdtrace_trace *trace, const char *name)

@@ -19,6 +19,18 @@
 /* What numbers in the index are of. */
 enum { OF_LOCK, OF_PAGE, OF_THREAD, OF_PAIR };
 
+const char *locks_way_name(unsigned way)
+{
+	static const char *const names[LOCKS_WAYS] = {
+		[LOCKS_MUTEX] = "mutex",
+		[LOCKS_READ] = "read",
+		[LOCKS_WRITE] = "write",
+		[LOCKS_SPIN] = "spin",
+	};
+
+	return names[way];
+}
+
 void locks_init(struct locks *locks)
 {
 	*locks = (struct locks){ 0 };

@@ -26,6 +26,9 @@
 /* How it is taken: the class of a site. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
+/* "mutex", "read" ... */
+const char *locks_way_name(unsigned way);
+
 struct locks_times {
 	uint64_t taken;
 	uint64_t asked;	    /* calls that would have waited for as long as it takes */

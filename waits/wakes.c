@@ -19,6 +19,20 @@ enum { OF_WAITS, OF_WAKES };
 /* What numbers in the index are of. Pairs have a class for each end. */
 enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 
+const char *wakes_end_name(enum resource resource, unsigned end)
+{
+	static const char *const names[WAKES_ENDS] = {
+		[WAKES_NOTHING] = "for nothing", [WAKES_SPURIOUS] = "spurious",
+		[WAKES_UNSEEN] = "unseen",	 [WAKES_AT_ONCE] = "at once",
+		[WAKES_REFUSED] = "refused",	 [WAKES_TIMEOUT] = "timed out",
+		[WAKES_LEFT] = "left",		 [WAKES_ASLEEP] = "asleep",
+	};
+
+	if (end == WAKES_WOKEN)
+		return resource == RESOURCE_SEMAPHORE ? "posted" : "signalled";
+	return names[end];
+}
+
 void wakes_init(struct wakes *wakes, enum resource resource)
 {
 	*wakes = (struct wakes){ .resource = resource, .threshold_ns = THRESHOLD_NS };

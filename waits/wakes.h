@@ -39,6 +39,9 @@ enum wakes_end {
 	WAKES_ENDS
 };
 
+/* As a person reads it: "signalled", or "posted" where resource is a semaphore ... */
+const char *wakes_end_name(enum resource resource, unsigned end);
+
 /* One wait. */
 struct wakes_wait {
 	uint32_t waiter, waker; /* sites; waker 0: nobody, or not known */

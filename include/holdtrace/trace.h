@@ -5,11 +5,12 @@
 /*
  * libholdtrace-trace: traces as programs read them. Whatever `holdtrace` wrote (.htr, sp-rtrace
  * packets or text, each also through zstd) is opened as a trace and read event by event, or in
- * columns. What is held and what addresses are called are questions of their own.
+ * columns. What is held, who waited for whom and what addresses are called are questions of their
+ * own.
  *
  * Every function that can fail returns a negative errno and says why in *error, which may be NULL.
  * Nothing here exits, prints, or has global state: one trace is used by one thread at a time, two
- * traces by two threads. Structs only ever grow at their end, within a SONAME.
+ * traces by two threads. Within a SONAME no struct and no function changes; new ones may come.
  */
 
 #include <stddef.h>
@@ -33,8 +34,9 @@ const char *holdtrace_version(void);
 struct holdtrace_trace;
 
 enum holdtrace_open_flag {
-	HOLDTRACE_NOTES = 1 << 0, /* hand out notes (~process, ~mark, ~end ...) as events, too */
-	HOLDTRACE_NOW = 1 << 1,	  /* do not wait until the writer of a file has finished */
+	HOLDTRACE_NOTES = 1 << 0,   /* hand out notes (~process, ~mark, ~end ...) as events, too */
+	HOLDTRACE_NOW = 1 << 1,	    /* do not wait until the writer of a file has finished */
+	HOLDTRACE_ACCOUNT = 1 << 2, /* keep account of what is held and who waits; not with since */
 };
 
 /* How a trace is opened. Zeros and NULLs are the defaults. */
@@ -51,7 +53,8 @@ struct holdtrace_options {
  * Opens the traces of a run. paths: count files or directories (all traces in them); several are
  * handed out as one trace in the order of time. options may be NULL. On success *trace is to be
  * closed. Errors: -ENOENT and the like, -ENODATA (empty), -EBADMSG (not a trace), -EPROTO (of a
- * version that this library does not know), -EINVAL (since or until), -ENOMEM.
+ * version that this library does not know), -EINVAL (since or until, or since with
+ * HOLDTRACE_ACCOUNT), -ENOMEM.
  */
 int holdtrace_trace_open(struct holdtrace_trace **trace, const char *const *paths, size_t count,
 			 const struct holdtrace_options *options, struct holdtrace_error *error);
@@ -128,6 +131,79 @@ struct holdtrace_columns {
  */
 long holdtrace_trace_read(struct holdtrace_trace *trace, const struct holdtrace_columns *columns,
 			  size_t max, struct holdtrace_error *error);
+
+/* ---- what is held, and who waited (HOLDTRACE_ACCOUNT) ---- */
+
+/*
+ * These ask about the events that were read so far. To learn what is held at a time, open a trace
+ * with that time as until and read all of it (holdtrace_trace_skip()). A process that had ended by
+ * then holds what it held in the end. Arrays live until the same question is asked again, or the
+ * trace is closed. Errors: -EINVAL (opened without HOLDTRACE_ACCOUNT), -ENOMEM.
+ */
+
+/* Reads on to the end. Returns 0, or what holdtrace_trace_next() returns. */
+int holdtrace_trace_skip(struct holdtrace_trace *trace, struct holdtrace_error *error);
+
+/* An object that is held; of a mapping that was given back in parts, each part that is left. */
+struct holdtrace_held {
+	uint64_t object;
+	uint64_t bytes;	  /* that it takes; 0: its class takes none */
+	uint64_t time_ns; /* when it was gained */
+	uint64_t age_ns;  /* since then, to the end of its process */
+	uint64_t index;	  /* of the event that gained it */
+	uint32_t process; /* ids, as those of an event */
+	uint32_t function;
+	uint32_t resource;
+	uint32_t backtrace; /* HOLDTRACE_NO_ID: none came */
+	uint32_t thread;    /* that gained it: the kernel's thread id */
+	uint32_t count;	    /* times it was gained and not yet lost, of a counted class */
+	uint32_t is_part;   /* 1: of another object that is held: the descriptor of a stream */
+};
+
+/* All that is held, in the order of gaining. Sets *held and returns how many, or -errno. */
+long holdtrace_trace_held(struct holdtrace_trace *trace, const struct holdtrace_held **held,
+			  struct holdtrace_error *error);
+
+/* What is held of one class and was gained at one place: the same code in any process. */
+struct holdtrace_place {
+	uint64_t count, bytes;
+	uint64_t oldest_ns; /* age of the oldest of them */
+	uint32_t processes; /* that hold some */
+	uint32_t function;  /* of the first */
+	uint32_t resource;
+	uint32_t backtrace; /* of the first; HOLDTRACE_NO_ID: none came */
+};
+
+/*
+ * What is held by place, most bytes first, then most objects. What is part of another object is
+ * left out. At the end of the trace that is what `holdtrace report leaks --no-suppress` says.
+ */
+long holdtrace_trace_places(struct holdtrace_trace *trace, const struct holdtrace_place **places,
+			    struct holdtrace_error *error);
+
+/* Waits of one process at one place for what another place had, or for its wake, that ended so. */
+struct holdtrace_wait {
+	const char *
+		kind; /* mutex, read, write (of a reader-writer lock), spin, condition, semaphore */
+	const char
+		*ended; /* how: "" of a lock; of others as holdtrace-report(5) says: "signalled" */
+	uint64_t count, ns; /* how many, and how long together */
+	uint64_t longest_ns;
+	/* the longest */
+	uint64_t since_ns, object;
+	uint32_t thread, other_thread; /* that waited; that held or woke: 0: not known */
+	uint32_t process;
+	uint32_t backtrace;	  /* that waited */
+	uint32_t other_backtrace; /* that had taken it or woke; HOLDTRACE_NO_ID: nobody, or not
+				     known */
+};
+
+/*
+ * Who waited, longest time first: the contention of `holdtrace report locks`, and the waits of
+ * conds and sems. Reads the trace to its end, since waits are known whole only then.
+ */
+long holdtrace_trace_waits(struct holdtrace_trace *trace, const struct holdtrace_wait **waits,
+			   struct holdtrace_error *error);
 
 /* ---- what ids stand for; strings and arrays live as long as the trace ---- */
 

@@ -4,14 +4,6 @@
 
 #include "postproc/reports/wakes_report.h"
 
-static const char *const ends[WAKES_ENDS] = {
-	[WAKES_WOKEN] = "signalled",   [WAKES_NOTHING] = "for nothing",
-	[WAKES_SPURIOUS] = "spurious", [WAKES_UNSEEN] = "unseen",
-	[WAKES_AT_ONCE] = "at once",   [WAKES_REFUSED] = "refused",
-	[WAKES_TIMEOUT] = "timed out", [WAKES_LEFT] = "left",
-	[WAKES_ASLEEP] = "asleep",
-};
-
 static int put(struct sheet *sheet, const struct wakes_place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -30,7 +22,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	const struct wakes_report *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_cond_waits);
 
-	if (wakes_report_waits(state, sheet, ends))
+	if (wakes_report_waits(state, sheet))
 		return report_no_memory(err);
 	sheet = sheets_begin(sheets, SHEET_signals);
 	for (size_t i = 1; i < state->places.count; i++)

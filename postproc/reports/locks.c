@@ -244,18 +244,6 @@ static int process(void *user, struct error *err)
 
 /* ---- sheets ---- */
 
-static const char *way_name(unsigned way)
-{
-	static const char *const names[LOCKS_WAYS] = {
-		[LOCKS_MUTEX] = "mutex",
-		[LOCKS_READ] = "read",
-		[LOCKS_WRITE] = "write",
-		[LOCKS_SPIN] = "spin",
-	};
-
-	return names[way];
-}
-
 static int put_blocked(struct locks_state *state, struct sheets *sheets)
 {
 	const struct summary *run = state->run->summary;
@@ -363,7 +351,7 @@ static int put_pair(struct locks_state *state, struct sheet *sheet, const struct
 	const struct locks_pair *sum = &pair->sum;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, contention, way), way_name(waiter->way)))
+	if (!row || sheet_text(sheet, CELL(row, contention, way), locks_way_name(waiter->way)))
 		return -ENOMEM;
 	sheet_number(CELL(row, contention, waits), sum->count);
 	sheet_number(CELL(row, contention, waited), sum->ns);
@@ -419,7 +407,7 @@ static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *
 	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, locks, way), way_name(way)))
+	if (!row || sheet_text(sheet, CELL(row, locks, way), locks_way_name(way)))
 		return NULL;
 	put_times(CELL(row, locks, taken), times);
 	sheet_backtrace(CELL(row, locks, backtrace), born->backtrace);
@@ -465,7 +453,7 @@ static int put_site(struct sheet *sheet, const struct place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, lock_sites, way), way_name(place->way)))
+	if (!row || sheet_text(sheet, CELL(row, lock_sites, way), locks_way_name(place->way)))
 		return -ENOMEM;
 	put_times(CELL(row, lock_sites, taken), &place->times);
 	sheet_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
@@ -476,7 +464,7 @@ static int put_hold(struct locks_state *state, struct sheet *sheet, const struct
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, holds, way), way_name(place->way)))
+	if (!row || sheet_text(sheet, CELL(row, holds, way), locks_way_name(place->way)))
 		return -ENOMEM;
 	sheet_number(CELL(row, holds, held), place->times.longest_hold_ns);
 	sheet_number(CELL(row, holds, time), report_time(state->run, place->since_ns));

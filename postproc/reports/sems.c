@@ -4,14 +4,6 @@
 
 #include "postproc/reports/wakes_report.h"
 
-static const char *const ends[WAKES_ENDS] = {
-	[WAKES_WOKEN] = "posted",      [WAKES_NOTHING] = "for nothing",
-	[WAKES_SPURIOUS] = "spurious", [WAKES_UNSEEN] = "unseen",
-	[WAKES_AT_ONCE] = "at once",   [WAKES_REFUSED] = "refused",
-	[WAKES_TIMEOUT] = "timed out", [WAKES_LEFT] = "left",
-	[WAKES_ASLEEP] = "asleep",
-};
-
 static int put(struct sheet *sheet, const struct wakes_place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -36,7 +28,8 @@ static int put_asleep(const struct summary *run, struct sheet *sheet)
 		if (blocked->resource != RESOURCE_SEMAPHORE)
 			continue;
 		row = sheet_add(sheet);
-		if (!row || sheet_text(sheet, CELL(row, sem_waits, ended), ends[WAKES_ASLEEP]))
+		if (!row || sheet_text(sheet, CELL(row, sem_waits, ended),
+				       wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP)))
 			return -ENOMEM;
 		sheet_number(CELL(row, sem_waits, waits), blocked->threads);
 		sheet_number(CELL(row, sem_waits, waited), blocked->longest_ns);
@@ -52,7 +45,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	const struct wakes_report *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_sem_waits);
 
-	if (put_asleep(state->run->summary, sheet) || wakes_report_waits(state, sheet, ends))
+	if (put_asleep(state->run->summary, sheet) || wakes_report_waits(state, sheet))
 		return report_no_memory(err);
 	sheet = sheets_begin(sheets, SHEET_posts);
 	for (size_t i = 1; i < state->places.count; i++)

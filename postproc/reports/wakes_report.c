@@ -136,7 +136,7 @@ int wakes_report_process(void *user, struct error *err)
 /* ---- sheets ---- */
 
 static int put_ends(const struct wakes_report *state, struct sheet *sheet,
-		    const struct wakes_ends *ends, const char *const *names)
+		    const struct wakes_ends *ends)
 {
 	const struct wakes_pair *sum = &ends->sum;
 	struct sheet_cell *row = sheet_add(sheet);
@@ -144,7 +144,8 @@ static int put_ends(const struct wakes_report *state, struct sheet *sheet,
 	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
 		       "both sheets have the same columns");
-	if (!row || sheet_text(sheet, CELL(row, cond_waits, ended), names[ends->end]))
+	if (!row || sheet_text(sheet, CELL(row, cond_waits, ended),
+			       wakes_end_name(state->view.resource, ends->end)))
 		return -ENOMEM;
 	sheet_number(CELL(row, cond_waits, waits), sum->count);
 	sheet_number(CELL(row, cond_waits, waited), sum->ns);
@@ -159,11 +160,10 @@ static int put_ends(const struct wakes_report *state, struct sheet *sheet,
 	return 0;
 }
 
-int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet,
-		       const char *const *names)
+int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet)
 {
 	for (size_t i = 1; i < state->pairs.count; i++)
-		if (put_ends(state, sheet, &state->pairs.items[i], names))
+		if (put_ends(state, sheet, &state->pairs.items[i]))
 			return -ENOMEM;
 	return 0;
 }

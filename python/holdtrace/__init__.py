@@ -13,6 +13,15 @@ A trace is read once, from its beginning to its end, event by event or in column
         for columns in trace.columns("bytes", "effect"):
             total += sum(columns["bytes"])          # memoryviews; numpy.asarray() takes them as they are
 
+What is held at a time, what leaked and who waited for whom are questions to the trace as a whole:
+
+    with holdtrace.open("run.htr") as trace:
+        held = trace.held(at="1.5")             # 1.5 s after the start; each row an object
+        leaks = trace.leaks()                   # each row a place, most bytes first
+        for place in leaks[:5]:
+            print(place.bytes, place.resource, *leaks.names(place.backtrace), sep="\n  ")
+        trace.waits().to_pandas()               # where pandas is there
+
 The library libholdtrace-trace does the reading; see holdtrace-trace(3) for what each member means.
 """
 
@@ -21,15 +30,19 @@ from __future__ import annotations
 import builtins
 import ctypes
 import os
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 __all__ = [
     "Error",
     "Event",
     "Frame",
+    "Held",
+    "Place",
     "Process",
+    "Rows",
     "Tally",
     "Trace",
+    "Wait",
     "open",
     "version",
 ]
@@ -44,7 +57,7 @@ class Error(OSError):
 class Event(NamedTuple):
     """One operation of one call on one object. Times are nanoseconds of CLOCK_MONOTONIC."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     time_ns: int
     enter_ns: int
     leave_ns: int
@@ -81,7 +94,55 @@ class Frame(NamedTuple):
         return (self.function or f"{os.path.basename(self.module or '')}+{self.offset:#x}") + where
 
 
+class Held(NamedTuple):
+    """An object that is held; of a mapping that was given back in parts, each part that is left."""
+
+    object: int
+    bytes: int
+    time_ns: int
+    age_ns: int
+    index: int  # type: ignore[assignment]
+    process: int
+    function: str
+    resource: str
+    backtrace: Optional[int]
+    thread: int
+    count: int  # type: ignore[assignment]
+    is_part: bool
+
+
+class Place(NamedTuple):
+    """What is held of one class and was gained at one place: the same code in any process."""
+
+    count: int  # type: ignore[assignment]
+    bytes: int
+    oldest_ns: int
+    processes: int
+    function: str
+    resource: str
+    backtrace: Optional[int]
+
+
+class Wait(NamedTuple):
+    """Waits of one process at one place for what another place had, or for its wake, that ended so."""
+
+    kind: str
+    ended: str
+    count: int  # type: ignore[assignment]
+    ns: int
+    longest_ns: int
+    since_ns: int
+    object: int
+    thread: int
+    other_thread: Optional[int]
+    process: int
+    backtrace: Optional[int]
+    other_backtrace: Optional[int]
+
+
 class Process(NamedTuple):
+    """A process of the trace, or another program in it after exec."""
+
     pid: int
     parent_pid: int
     start_ns: int
@@ -104,7 +165,7 @@ NEITHER, GAINS, LOSES = range(3)
 FAILED, UNWOUND, OPEN, LATE, CUT = (1 << bit for bit in range(5))
 NO_ID = 0xFFFFFFFF
 
-_NOTES, _NOW = 1, 2
+_NOTES, _NOW, _ACCOUNT = 1, 2, 4
 _WIDE = ("index", "time_ns", "enter_ns", "leave_ns", "object", "bytes", "related", "result", "call")
 _CHUNK = 16384
 _FRAMES_MAX = 1024
@@ -138,6 +199,27 @@ class _Frame(ctypes.Structure):
         ("line", ctypes.c_uint32),
         ("is_inlined", ctypes.c_uint32),
     ]
+
+
+class _Held(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in Held._fields[:5]] + [
+        (name, ctypes.c_uint32)
+        for name in ("process", "function", "resource", "backtrace", "thread", "count", "is_part")
+    ]
+
+
+class _Place(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in Place._fields[:3]] + [
+        (name, ctypes.c_uint32) for name in Place._fields[3:]
+    ]
+
+
+class _Wait(ctypes.Structure):
+    _fields_ = (
+        [(name, ctypes.c_char_p) for name in Wait._fields[:2]]
+        + [(name, ctypes.c_uint64) for name in Wait._fields[2:7]]
+        + [(name, ctypes.c_uint32) for name in Wait._fields[7:]]
+    )
 
 
 class _Columns(ctypes.Structure):
@@ -176,6 +258,10 @@ def _load() -> ctypes.CDLL:
         ("holdtrace_trace_open", ctypes.c_int, (pointer, pointer, ctypes.c_size_t, pointer, pointer)),
         ("holdtrace_trace_close", None, (pointer,)),
         ("holdtrace_trace_read", ctypes.c_long, (pointer, pointer, ctypes.c_size_t, pointer)),
+        ("holdtrace_trace_skip", ctypes.c_int, (pointer, pointer)),
+        ("holdtrace_trace_held", ctypes.c_long, (pointer, pointer, pointer)),
+        ("holdtrace_trace_places", ctypes.c_long, (pointer, pointer, pointer)),
+        ("holdtrace_trace_waits", ctypes.c_long, (pointer, pointer, pointer)),
         ("holdtrace_trace_argument", text, (pointer, text)),
         ("holdtrace_trace_function", text, (pointer, number)),
         ("holdtrace_trace_resource", text, (pointer, number)),
@@ -196,7 +282,7 @@ _library = _load()
 
 def version() -> str:
     """The version of libholdtrace-trace."""
-    return _library.holdtrace_version().decode()
+    return str(_library.holdtrace_version(), "ascii")
 
 
 def _text(value: Optional[builtins.bytes]) -> Optional[str]:
@@ -222,6 +308,43 @@ class _Names(Dict[int, str]):
         return name
 
 
+def _id(number: int) -> Optional[int]:
+    return None if number == NO_ID else number
+
+
+# ---- answers ----
+
+_Row = TypeVar("_Row", bound=Tuple[Any, ...])
+
+
+class Rows(List[_Row]):
+    """An answer: a list of rows. Their ids (backtrace, process) are the answer's own, not those of the
+    trace's events: ask the answer."""
+
+    def __init__(self, rows: Iterable[_Row], members: Tuple[str, ...], trace: "Trace") -> None:
+        super().__init__(rows)
+        self._members = members
+        self._trace = trace
+
+    def names(self, id: Optional[int]) -> Tuple[Frame, ...]:
+        """The functions of a backtrace, innermost first."""
+        return self._trace.names(id)
+
+    def backtrace(self, id: Optional[int]) -> Tuple[int, ...]:
+        """The return addresses of a backtrace, innermost first."""
+        return self._trace.backtrace(id)
+
+    def process(self, id: int) -> Process:
+        """The process of a row."""
+        return self._trace.process(id)
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame."""
+        import pandas  # type: ignore[import]
+
+        return pandas.DataFrame(list(self), columns=list(self._members))
+
+
 # ---- a trace ----
 
 
@@ -238,11 +361,16 @@ class Trace:
         now: bool = False,
         root: Optional[_Path] = None,
         debug_directory: Optional[_Path] = None,
+        account: bool = False,
     ) -> None:
+        self._paths = paths
+        self._how = {"now": now, "root": root, "debug_directory": debug_directory}
+        self._until = until
+        self._accounts: Dict[Optional[str], "Trace"] = {}
         names = [os.fsencode(path) for path in paths]
         array = (ctypes.c_char_p * len(names))(*names)
         options = _Options(
-            (_NOTES if notes else 0) | (_NOW if now else 0),
+            (_NOTES if notes else 0) | (_NOW if now else 0) | (_ACCOUNT if account else 0),
             None if since is None else since.encode(),
             None if until is None else until.encode(),
             0,
@@ -273,6 +401,7 @@ class Trace:
         if self._handle is not None:
             _library.holdtrace_trace_close(self._handle)
             self._handle = None
+        self._accounts.clear()
 
     def __enter__(self) -> "Trace":
         return self
@@ -316,7 +445,7 @@ class Trace:
         for columns in self.columns():
             lists: List[Iterable[Any]] = []
             for member, column in columns.items():
-                values = column.tolist()
+                values: List[Any] = column.tolist()
                 if member in names:
                     table = names[member]
                     values = [table[value] for value in values]
@@ -349,6 +478,96 @@ class Trace:
                 ids = frame[member].unique()
                 frame[member] = frame[member].map({id: table[int(id)] for id in ids}).astype("category")
         return frame
+
+    # -- what is held, and who waited
+
+    def _account(self, at: Optional[str]) -> "Trace":
+        """The same trace, read from its start to that time, with its account."""
+        self._open()
+        found = self._accounts.get(at)
+        if found is None:
+            found = Trace(self._paths, until=at, account=True, **self._how)  # type: ignore[arg-type]
+            error = _ErrorText()
+            _check(_library.holdtrace_trace_skip(found._open(), ctypes.byref(error)), error)
+            self._accounts = {at: found}
+        return found
+
+    def _ask(self, question: Any, row: Any) -> Any:
+        """The array that a function of the library hands out."""
+        rows = ctypes.POINTER(row)()
+        error = _ErrorText()
+        count = _check(question(self._open(), ctypes.byref(rows), ctypes.byref(error)), error)
+        return rows[:count]
+
+    def held(self, at: Optional[str] = None) -> Rows[Held]:
+        """All that is held at an instant ("1.5", "250ms" after the start, "19:20:31"; None: the end, or until),
+        in the order of gaining. A process that had ended by then holds what it held in the end. Reads the trace
+        from its start; the events of this one are still there to be read."""
+        account = self._account(at or self._until)
+        return Rows(
+            (
+                Held._make(
+                    (
+                        *(getattr(row, name) for name in Held._fields[:6]),
+                        account.function(row.function),
+                        account.resource(row.resource),
+                        _id(row.backtrace),
+                        row.thread,
+                        row.count,
+                        row.is_part != 0,
+                    )
+                )
+                for row in account._ask(_library.holdtrace_trace_held, _Held)
+            ),
+            Held._fields,
+            account,
+        )
+
+    def places(self, at: Optional[str] = None) -> Rows[Place]:
+        """What is held at an instant (None: the end) by place, most bytes first; what is part of another object,
+        as the descriptor of a stream, is left out."""
+        account = self._account(at or self._until)
+        return Rows(
+            (
+                Place._make(
+                    (
+                        *(getattr(row, name) for name in Place._fields[:4]),
+                        account.function(row.function),
+                        account.resource(row.resource),
+                        _id(row.backtrace),
+                    )
+                )
+                for row in account._ask(_library.holdtrace_trace_places, _Place)
+            ),
+            Place._fields,
+            account,
+        )
+
+    def leaks(self) -> Rows[Place]:
+        """What was never given back, by place: what `holdtrace report leaks --no-suppress` says."""
+        return self.places()
+
+    def waits(self) -> Rows[Wait]:
+        """Who waited for a lock, a condition or a semaphore, how long, and who had it or woke: longest first."""
+        account = self._account(self._until)
+        return Rows(
+            (
+                Wait._make(
+                    (
+                        _text(row.kind) or "",
+                        _text(row.ended) or "",
+                        *(getattr(row, name) for name in Wait._fields[2:8]),
+                        row.other_thread or None,
+                        row.process,
+                        _id(row.backtrace),
+                        _id(row.other_backtrace),
+                    )
+                )
+                for row in account._ask(_library.holdtrace_trace_waits, _Wait)
+            ),
+            Wait._fields,
+            account,
+        )
 
     # -- what ids stand for
 

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* What is held, as the ledgers of the processes say it. */
+#include "library/account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+#include "library/library.h"
+#include "notes.h"
+
+struct library_account *library_account_create(void)
+{
+	struct library_account *account = calloc(1, sizeof(*account));
+
+	if (account)
+		map_init(&account->by_section);
+	return account;
+}
+
+static void destroy_process(struct library_process *process)
+{
+	ledger_destroy(process->ledger);
+	locks_free(&process->locks);
+	wakes_free(&process->conditions);
+	wakes_free(&process->semaphores);
+	free(process);
+}
+
+void library_account_destroy(struct library_account *account)
+{
+	if (!account)
+		return;
+	for (size_t i = 0; i < account->processes.count; i++)
+		destroy_process(account->processes.items[i]);
+	free(account->processes.items);
+	map_clear(&account->by_section);
+	free(account->asleep.items);
+	free(account->held.items);
+	free(account->places.items);
+	free(account->waits.items);
+	free(account);
+}
+
+/* ---- events ---- */
+
+static int add_process(struct library_account *account, uint32_t section, struct error *err)
+{
+	struct library_process *process = calloc(1, sizeof(*process));
+	struct library_process **place = process ? ARRAY_ADD(&account->processes) : NULL;
+
+	if (!place) {
+		free(process);
+		return -ENOMEM;
+	}
+	*place = process;
+	process->section = section;
+	locks_init(&process->locks);
+	wakes_init(&process->conditions, RESOURCE_CONDITION);
+	wakes_init(&process->semaphores, RESOURCE_SEMAPHORE);
+	if (ledger_create(&process->ledger, false, err))
+		return -ENOMEM;
+	return map_set(&account->by_section, 0, section, (uint32_t)account->processes.count);
+}
+
+/* Events of a merged trace come of one process, then of another one. */
+static int find_process(struct library_account *account, const struct trace_process *of,
+			struct error *err)
+{
+	uint32_t section = of->section - 1;
+
+	if (!map_get(&account->by_section, 0, section) && add_process(account, section, err))
+		return -ENOMEM;
+	account->current = account->processes.items[map_get(&account->by_section, 0, section) - 1];
+	account->of = of;
+	return 0;
+}
+
+static const struct hook *hook_named(const char *name)
+{
+	for (unsigned i = 0; i < HOOK_COUNT; i++)
+		if (!strcmp(hook_table[i].name, name))
+			return &hook_table[i];
+	return NULL;
+}
+
+/* A call that has not returned: for a lock, or for a semaphore that nobody posted. */
+static int on_open(struct library_account *account, const struct event *event)
+{
+	const char *call = event_argument(event, "call");
+	const struct hook *hook = call ? hook_named(call) : NULL;
+	struct library_asleep *asleep;
+
+	if (!hook || !hook_may_sleep(hook))
+		return 0;
+	if (hook->resource != RESOURCE_SEMAPHORE)
+		return locks_open(&account->current->locks, event, hook);
+	asleep = ARRAY_ADD(&account->asleep);
+	if (!asleep)
+		return -ENOMEM;
+	*asleep = (struct library_asleep){
+		.section = account->current->section,
+		.thread = event->thread,
+		.backtrace = event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID,
+		.object = event->object,
+		.since_ns = event->enter_ns,
+		.ns = event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0,
+	};
+	return 0;
+}
+
+static int on_note(struct library_account *account, const struct event *event)
+{
+	const char *name = event->function->name;
+	uint64_t *end_ns = &account->current->end_ns;
+
+	if (!strcmp(name, NOTE_END) && event->time_ns > *end_ns)
+		*end_ns = event->time_ns;
+	return strcmp(name, NOTE_OPEN) ? 0 : on_open(account, event);
+}
+
+static int on_call(struct library_process *process, const struct event *event)
+{
+	if (event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+	return locks_event(&process->locks, event) || wakes_event(&process->conditions, event) ||
+			       wakes_event(&process->semaphores, event)
+		       ? -ENOMEM
+		       : 0;
+}
+
+int library_account_event(struct library_account *account, const struct event *event,
+			  struct error *err)
+{
+	int ret = account->of == event->process ? 0 : find_process(account, event->process, err);
+
+	if (ret == 0)
+		ret = ledger_event(account->current->ledger, event, err);
+	if (ret == 0)
+		ret = event->kind == EVENT_NOTE ? on_note(account, event)
+						: on_call(account->current, event);
+	return ret == 0 ? 0 : error_system(err, ENOMEM, "cannot keep account");
+}
+
+/* ---- what is held ---- */
+
+int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
+{
+	return trace->account
+		       ? 0
+		       : error_set(err, EINVAL, "the trace was opened without HOLDTRACE_ACCOUNT");
+}
+
+static bool add_held(struct library_account *account, const struct library_process *process,
+		     const struct ledger_held *object)
+{
+	const struct ledger_item *item = object->item;
+	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
+	struct holdtrace_held *held = ARRAY_ADD(&account->held);
+
+	if (!held)
+		return false;
+	*held = (struct holdtrace_held){
+		.object = object->object,
+		.bytes = object->bytes,
+		.time_ns = item->gained_ns,
+		.age_ns = process->end_ns > item->gained_ns ? process->end_ns - item->gained_ns : 0,
+		.index = item->index,
+		.process = process->section,
+		.function = site->function->id,
+		.resource = site->resource->id,
+		.backtrace = site->backtrace ? site->backtrace->id : HOLDTRACE_NO_ID,
+		.thread = ledger_thread(process->ledger, item->thread),
+		.count = item->count,
+		.is_part = object->is_part,
+	};
+	return true;
+}
+
+/* Of several objects of a call by their addresses: an answer must not depend on hashes. */
+static int compare_held(const void *left, const void *right)
+{
+	const struct holdtrace_held *a = left, *b = right;
+
+	if (a->index != b->index)
+		return a->index < b->index ? -1 : 1;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->object > b->object) - (a->object < b->object);
+}
+
+static int gather(struct library_account *account, struct error *err)
+{
+	account->held.count = 0;
+	for (size_t i = 0; i < account->processes.count; i++) {
+		const struct library_process *process = account->processes.items[i];
+		struct ledger_held object;
+		size_t at = 0;
+
+		if (ledger_settle(process->ledger, err))
+			return -ENOMEM;
+		while (ledger_held(process->ledger, &at, &object))
+			if (!add_held(account, process, &object))
+				return error_system(err, ENOMEM, "cannot gather what is held");
+	}
+	if (account->held.count)
+		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
+		      compare_held);
+	return 0;
+}
+
+PUBLIC long holdtrace_trace_held(struct holdtrace_trace *trace, const struct holdtrace_held **held,
+				 struct holdtrace_error *error)
+{
+	struct error err = { 0 };
+
+	*held = NULL;
+	if (library_account_ask(trace, &err) || gather(trace->account, &err))
+		return library_fail(error, &err);
+	*held = trace->account->held.items;
+	return (long)trace->account->held.count;
+}
+
+/* ---- by place ---- */
+
+/* Places while they are put together. */
+struct places {
+	struct map index;	/* of places, by class and backtrace of the atlas */
+	uint32_t *last_process; /* by place */
+	size_t last_capacity;
+	const char **classes; /* by number - 1 */
+	size_t class_count, class_capacity;
+};
+
+/* Streams of one file have classes of their own, by the same names. */
+static uint32_t class_number(struct places *places, const char *class)
+{
+	for (size_t i = 0; i < places->class_count; i++)
+		if (!strcmp(places->classes[i], class))
+			return (uint32_t)i + 1;
+	if (places->class_count == places->class_capacity &&
+	    array_grow(&places->classes, &places->class_capacity, sizeof(*places->classes)))
+		return 0;
+	places->classes[places->class_count++] = class;
+	return (uint32_t)places->class_count;
+}
+
+/* Index + 1; 0: no memory. */
+static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
+			 const struct holdtrace_held *held)
+{
+	const struct backtrace *backtrace = trace_backtrace(trace->trace, held->backtrace);
+	const struct atlas_backtrace *frames =
+		backtrace ? library_names_place(trace->names, backtrace) : NULL;
+	uint32_t class = class_number(places, trace->resources.items[held->resource]);
+	uint32_t number = map_get(&places->index, class, (uintptr_t)frames);
+	struct holdtrace_place *place;
+
+	if (number || !class || (backtrace && !frames))
+		return number;
+	place = ARRAY_ADD(&trace->account->places);
+	number = (uint32_t)trace->account->places.count;
+	if (!place || map_set(&places->index, class, (uintptr_t)frames, number))
+		return 0;
+	while (places->last_capacity < number)
+		if (array_grow(&places->last_process, &places->last_capacity,
+			       sizeof(*places->last_process)))
+			return 0;
+	places->last_process[number - 1] = HOLDTRACE_NO_ID;
+	*place = (struct holdtrace_place){ .function = held->function,
+					   .resource = held->resource,
+					   .backtrace = held->backtrace };
+	return number;
+}
+
+static bool add_to_place(struct holdtrace_trace *trace, struct places *places,
+			 const struct holdtrace_held *held)
+{
+	uint32_t number = place_of(trace, places, held);
+	struct holdtrace_place *place;
+
+	if (!number)
+		return false;
+	place = &trace->account->places.items[number - 1];
+	place->count++;
+	place->bytes += held->bytes;
+	if (held->age_ns > place->oldest_ns)
+		place->oldest_ns = held->age_ns;
+	place->processes += places->last_process[number - 1] != held->process;
+	places->last_process[number - 1] = held->process;
+	return true;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct holdtrace_place *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return (a->backtrace > b->backtrace) - (a->backtrace < b->backtrace);
+}
+
+/* One process after the other, since the atlas is told each one's mappings. */
+static int compare_processes(const void *left, const void *right)
+{
+	const struct holdtrace_held *a = left, *b = right;
+
+	return a->process != b->process ? (a->process < b->process ? -1 : 1)
+					: compare_held(left, right);
+}
+
+static int put_together(struct holdtrace_trace *trace, struct error *err)
+{
+	struct library_account *account = trace->account;
+	struct places places = { 0 };
+	bool is_done = true;
+
+	account->places.count = 0;
+	if (gather(account, err))
+		return -ENOMEM;
+	if (account->held.count)
+		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
+		      compare_processes);
+	map_init(&places.index);
+	for (size_t i = 0; is_done && i < account->held.count; i++)
+		if (!account->held.items[i].is_part)
+			is_done = add_to_place(trace, &places, &account->held.items[i]);
+	map_clear(&places.index);
+	free(places.last_process);
+	free(places.classes);
+	if (account->places.count)
+		qsort(account->places.items, account->places.count, sizeof(*account->places.items),
+		      compare_places);
+	return is_done ? 0 : error_system(err, ENOMEM, "cannot gather what is held");
+}
+
+PUBLIC long holdtrace_trace_places(struct holdtrace_trace *trace,
+				   const struct holdtrace_place **places,
+				   struct holdtrace_error *error)
+{
+	struct error err = { 0 };
+
+	*places = NULL;
+	if (library_account_ask(trace, &err) || put_together(trace, &err))
+		return library_fail(error, &err);
+	*places = trace->account->places.items;
+	return (long)trace->account->places.count;
+}
