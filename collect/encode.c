@@ -390,7 +390,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	const struct record_call *call = (const struct record_call *)event->record;
 	const struct ticks *ticks = encoder->ticks;
 	uint64_t time_ns = ticks_ns(ticks, event->time);
-	uint64_t enter_ns = ticks_ns(ticks, call->enter);
+	uint64_t enter_ns = call->enter == event->time ? time_ns : ticks_ns(ticks, call->enter);
 	uint32_t type = call_type(call->operation, call->flags);
 	uint8_t flags = call->flags & (uint8_t)~RECORD_ASIDE;
 	uint8_t *at = encoder->buffer + encoder->used;
@@ -418,7 +418,8 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		.pthread = event->thread->pthread,
 		.call = call->call,
 		.enter_ns = enter_ns,
-		.leave_ns = call->leave ? ticks_ns(ticks, call->leave) : enter_ns,
+		.leave_ns = call->leave && call->leave != call->enter ? ticks_ns(ticks, call->leave)
+								      : enter_ns,
 		.bytes = call->size,
 		.related = call->related,
 		.result = call->result,
@@ -653,6 +654,7 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 	case RECORD_FUNCTIONS:
 		note_addresses(encoder, (const struct record_functions *)event->record);
 		break;
+	case RECORD_SHORT: /* expanded by now */
 	case RECORD_PAD:
 	case RECORD_THREAD:
 		break;

@@ -205,9 +205,9 @@ static void event_frames(struct reader *reader, const struct entry *entry,
 		event->frame_count = ARENA_FRAMES_MAX;
 }
 
-static void hand_out(struct merge *merge, struct process *process, struct reader *reader)
+void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry)
 {
-	struct entry *entry = &reader->entries[reader->begin];
+	struct process *process = reader->process;
 	struct merge_event event;
 
 	event.record = entry->record;
@@ -225,6 +225,13 @@ static void hand_out(struct merge *merge, struct process *process, struct reader
 		process->counts.late += event.late;
 	}
 	merge->handler.event(merge->handler.context, process->owner, &event);
+}
+
+static void hand_out(struct merge *merge, struct reader *reader)
+{
+	struct entry *entry = &reader->entries[reader->begin];
+
+	merge_hand_out(merge, reader, entry);
 	free_entry(merge, reader, entry);
 	reader->begin++;
 	merge->held--;
@@ -276,6 +283,12 @@ static bool reader_is_ready(const struct reader *reader, uint64_t limit)
 	return reader->begin < reader->end && reader->entries[reader->begin].time < limit;
 }
 
+void merge_drain(struct merge *merge, struct reader *reader)
+{
+	while (reader_is_ready(reader, reader->process->limit))
+		hand_out(merge, reader);
+}
+
 /* Hands out what is earlier than the process's limit, a run of one reader at a time. */
 static void drain(struct merge *merge, struct process *process)
 {
@@ -293,7 +306,7 @@ static void drain(struct merge *merge, struct process *process)
 		const struct reader *second = heap_second(heap, count);
 
 		do
-			hand_out(merge, process, first);
+			hand_out(merge, first);
 		while (reader_is_ready(first, limit) &&
 		       (!second || reader_is_before(first, second)));
 		if (!reader_is_ready(first, limit))
@@ -387,24 +400,20 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
 }
 
 /*
- * One slot: its floor, then its head, then its records, in this order, so that whatever the
- * floor no longer covers is seen.
+ * One slot: its floor, then its head, in this order, so that whatever the floor no longer covers is
+ * seen. Its records are taken once all floors are known.
  */
-static uint64_t visit(struct merge *merge, struct process *process, struct reader *reader)
+static void look(struct merge *merge, struct process *process, struct reader *reader)
 {
 	uint64_t floor = __atomic_load_n(&reader->place->floor, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
-	uint64_t before = reader->scanned;
 
 	note_floor(merge, reader, process, floor);
-	if ((head & ~RING_LEVEL) != before) {
-		reader->latest = ticks_now(merge->clock) + CLOCK_SLACK;
-		if (note_ring(reader, head))
-			merge_take(merge, reader, head & ~RING_LEVEL, process->ended);
-	}
+	reader->head = reader->scanned;
+	if ((head & ~RING_LEVEL) != reader->scanned && note_ring(reader, head))
+		reader->head = head & ~RING_LEVEL;
 	reader->next = process->first;
 	process->first = reader;
-	return reader->scanned - before;
 }
 
 /*
@@ -426,14 +435,13 @@ static void note_missing(struct merge *merge, struct process *process)
 		process->limit = process->last_time;
 }
 
-static uint64_t visit_all(struct merge *merge, struct process *process, uint64_t now)
+/* Looks into all slots of a process. */
+static void look_into(struct merge *merge, struct process *process, uint64_t now)
 {
-	uint64_t taken = 0;
-
 	process->first = NULL;
 	process->limit = process->ended ? UINT64_MAX : now;
 	if (!process->piece_count)
-		return 0;
+		return;
 	note_missing(merge, process);
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		const struct piece *piece = &process->pieces[i];
@@ -443,8 +451,28 @@ static uint64_t visit_all(struct merge *merge, struct process *process, uint64_t
 			struct reader *reader = open_reader(merge, process, piece, k);
 
 			if (reader)
-				taken += visit(merge, process, reader);
+				look(merge, process, reader);
 		}
+	}
+}
+
+/* Takes what was seen there. */
+static uint64_t take_all(struct merge *merge, struct process *process)
+{
+	uint64_t latest = ticks_now(merge->clock) + CLOCK_SLACK, taken = 0;
+	uint32_t speaking = 0;
+
+	for (const struct reader *reader = process->first; reader; reader = reader->next)
+		speaking += reader->head != reader->scanned || reader->begin != reader->end;
+	process->is_alone = speaking == 1;
+	for (struct reader *reader = process->first; reader; reader = reader->next) {
+		uint64_t before = reader->scanned;
+
+		if (reader->head == before)
+			continue;
+		reader->latest = latest;
+		merge_take(merge, reader);
+		taken += reader->scanned - before;
 	}
 	return taken;
 }
@@ -457,10 +485,12 @@ uint64_t merge_round(struct merge *merge)
 	advance_clock(merge);
 	now = horizon(merge);
 	merge->horizon = now;
+	merge->leaves = false;
 	/* after the clock: a slot that is not seen here has no event yet that is older */
 	for (struct process *process = merge->processes; process; process = process->next)
-		taken += visit_all(merge, process, now);
+		look_into(merge, process, now);
 	for (struct process *process = merge->processes; process; process = process->next) {
+		taken += take_all(merge, process);
 		drain(merge, process);
 		for (struct reader *reader = process->first; reader; reader = reader->next)
 			make_way(merge, reader);
@@ -470,11 +500,11 @@ uint64_t merge_round(struct merge *merge)
 	return taken;
 }
 
-/* What stands in a slot's ring and was not taken yet is worth a round. */
+/* What came to stand in a slot's ring since we looked is worth a round. */
 static bool is_much(const struct slot *slot, const struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->scanned : 0);
+	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->head : 0);
 
 	return waiting <= ring_bytes(head) && waiting >= ring_step(ring_bytes(head)) / 2;
 }
@@ -495,7 +525,7 @@ bool merge_is_behind(const struct merge *merge)
 
 bool merge_is_holding(const struct merge *merge)
 {
-	return merge->held != 0;
+	return merge->held != 0 || merge->leaves;
 }
 
 /* ---- what is no longer needed ---- */

@@ -67,7 +67,8 @@ struct reader {
 	struct process *process;
 	uint32_t thread;   /* NO_THREAD: it has not said */
 	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
-	uint64_t scanned;  /* position up to which records became entries */
+	uint64_t head;	   /* as it was in this round, without the ring's level */
+	uint64_t scanned;  /* position up to which records were taken */
 	uint64_t released; /* tail as the producer knows it */
 	uint64_t latest;   /* ticks: nothing in the ring can be later */
 	uint64_t tidied;   /* where it stood when it was looked at last for what it does not need */
@@ -80,6 +81,7 @@ struct reader {
 		retired; /* threads before this one whose entries may still wait; NO_THREAD: none */
 	uint32_t told;	 /* frames that are remembered behind all that is taken */
 	uint32_t frame_count;
+	struct record_model model; /* for short records */
 	uint64_t lost[LOSS_COUNT];
 	struct reader *next; /* of the same process, in this round */
 	uint64_t stack[ARENA_MEMORY_MAX];
@@ -106,6 +108,7 @@ struct process {
 	uint32_t batches;     /* in use */
 	struct reader *first; /* in this round */
 	bool ended;
+	bool is_alone; /* one reader has all that there is in this round: nobody comes between */
 };
 
 struct merge {
@@ -117,6 +120,7 @@ struct merge {
 	uint64_t round_ns;
 	uint64_t horizon;    /* of the round */
 	uint64_t held;	     /* entries that wait */
+	bool leaves;	     /* in this round: what cannot be handed out yet stays in its ring */
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
 	uint32_t batches_most; /* of a process: then its floors are overruled */
@@ -129,10 +133,17 @@ struct merge {
 void merge_retire(struct reader *reader);
 
 /*
- * Turns all finished records up to head into entries. Stops at one that is being filled, unless
- * nobody is left to finish it.
+ * Takes the finished records up to reader->head: hands them out if the reader is alone and nothing
+ * can come before them, else makes entries of them. Stops at one that is being filled, unless
+ * nobody is left to finish it; and where all that follows has to wait, while the ring has room.
  */
-void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended);
+void merge_take(struct merge *merge, struct reader *reader);
+
+/* Hands a record out that is in its place in time; it need not be an entry. */
+void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
+
+/* Hands out what the reader has before the process's limit, if it is alone. */
+void merge_drain(struct merge *merge, struct reader *reader);
 
 /*
  * What stands in the ring makes no sense: a wild store of the host, or worse. Nothing that this

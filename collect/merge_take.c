@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/merge_parts.h"
+#include "collect/expand.h"
 #include "collect/shared.h"
 #include "collect/sound.h"
 
@@ -287,6 +288,7 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 	}
 	reader->thread = add_thread(reader->process, record->thread, record->pthread);
 	reader->frame_count = reader->told = 0;
+	reader->model.is_known = false;
 	reader->is_closed = false;
 	return true;
 }
@@ -332,6 +334,15 @@ static bool follows(struct reader *reader, const struct record *record)
 		return false;
 	reader->told = call->kept + call->fresh;
 	return true;
+}
+
+/* Short records behind this one leave out what it says. */
+static inline void note_model(struct reader *reader, const struct record *record)
+{
+	const struct record_call *call = (const struct record_call *)record;
+
+	if (record->kind == RECORD_CALL && !(call->flags & RECORD_ASIDE))
+		expand_note(&reader->model, call);
 }
 
 /* Makes entries of a record. What has two events has its frames walked on twice, to the same ones.
@@ -398,8 +409,100 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		merge_close(reader);
 	else if (header.kind == RECORD_THREAD)
 		return take_thread(reader, (const struct record_thread *)record);
-	else
+	else {
+		note_model(reader, record);
 		enter(merge, reader, record);
+	}
+	return true;
+}
+
+/* ---- short records ---- */
+
+/* Whether the remembered backtrace can go on as it says. */
+static inline bool follows_short(struct reader *reader, const struct record_short *record)
+{
+	if (!expand_has_backtrace(record))
+		return true;
+	if (record->kept > reader->told)
+		return false;
+	reader->told = record->kept + (uint32_t)record->fresh;
+	return true;
+}
+
+/*
+ * Whether a record may stay in the ring for the next round: it and all behind it are too late for
+ * this one, and the ring is not half full. So what waits for a thread that got no processor in the
+ * middle of a call waits where it is, and is no second copy.
+ */
+static inline bool can_wait(struct merge *merge, const struct reader *reader,
+			    const struct record_short *record)
+{
+	if (__builtin_expect(record->record.time < reader->process->limit, 1))
+		return false;
+	if (!(record->form & SHORT_CLOSES) || record->record.time > reader->latest ||
+	    reader->head - reader->scanned > reader->ring_size / 2)
+		return false;
+	merge->leaves = true;
+	return true;
+}
+
+/*
+ * A call in its place. Nothing behind one that CLOSES is earlier: if the reader is alone, what it
+ * has up to here is in order and can go.
+ */
+static inline void place_short(struct merge *merge, struct reader *reader,
+			       const struct record_call *call, bool closes)
+{
+	enum rank rank = record_rank(&call->record);
+
+	if (closes && reader->process->is_alone && call->record.time < reader->process->limit) {
+		if (__builtin_expect(reader->begin == reader->end, 1)) {
+			merge_hand_out(merge, reader,
+				       &(struct entry){ .time = call->record.time,
+							.record = &call->record,
+							.thread = reader->thread });
+			return;
+		}
+		reader->batch->used += call->record.length;
+		insert(merge, reader, &call->record, call->record.time, rank, false);
+		merge_drain(merge, reader);
+		return;
+	}
+	reader->batch->used += call->record.length;
+	insert(merge, reader, &call->record, call->record.time, rank, false);
+}
+
+/*
+ * A finished short record. False if it stays in the ring: where there is no memory; or until its
+ * time has come, which that of all behind it has not then either, while the ring has room.
+ */
+static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
+			      const char *from)
+{
+	struct record_short record;
+	struct record_call *call;
+
+	if (__builtin_expect(reader->is_closed, 0)) {
+		count_lost(reader, LOSS_DAMAGED);
+		return true;
+	}
+	if (header.length < sizeof(record)) {
+		merge_close(reader);
+		return true;
+	}
+	memcpy(&record, from, sizeof(record));
+	memcpy(&record, &header, sizeof(header));
+	if (can_wait(merge, reader, &record) || !has_thread(reader) || !has_room(reader))
+		return false;
+	if (!expand_is_sound(&record, &reader->model) || !follows_short(reader, &record)) {
+		merge_close(reader);
+		return true;
+	}
+	call = (struct record_call *)next_place(merge, reader, expand_size(&record));
+	if (!call)
+		return false;
+	expand(&record, from + sizeof(record), &reader->model, call);
+	place_short(merge, reader, call, record.form & SHORT_CLOSES);
 	return true;
 }
 
@@ -455,21 +558,25 @@ static bool take_next(struct merge *merge, struct reader *reader, uint64_t left,
 		; /* its own thread has counted it */
 	else if (header.state == RECORD_FILLING && ended)
 		count_lost(reader, LOSS_ABANDONED);
-	else if (header.state == RECORD_FILLING || !take_record(merge, reader, header, from))
+	else if (header.state == RECORD_FILLING)
+		return false;
+	else if (header.kind == RECORD_SHORT ? !take_short(merge, reader, header, from)
+					     : !take_record(merge, reader, header, from))
 		return false;
 	reader->scanned += header.length;
 	return true;
 }
 
-void merge_take(struct merge *merge, struct reader *reader, uint64_t head, bool ended)
+void merge_take(struct merge *merge, struct reader *reader)
 {
-	uint64_t left = waiting_bytes(reader, head), step = reader->ring_size / RELEASE_PART;
+	uint64_t head = reader->head, left = waiting_bytes(reader, head);
+	uint64_t step = reader->ring_size / RELEASE_PART;
 
 	if (step > RELEASE_STEP)
 		step = RELEASE_STEP;
 	if (!left && head != reader->scanned)
 		merge_close(reader);
-	while (left && take_next(merge, reader, left, ended)) {
+	while (left && take_next(merge, reader, left, reader->process->ended)) {
 		left = head - reader->scanned;
 		if (reader->scanned - reader->released >= step)
 			merge_release(reader);

@@ -61,6 +61,7 @@ bool other_is_sound(struct record *record)
 	case RECORD_FUNCTIONS:
 		return functions_are_sound((const struct record_functions *)record);
 	case RECORD_CALL:
+	case RECORD_SHORT: /* expand.h looks at those */
 	case RECORD_PAD:
 		break;
 	}

@@ -325,6 +325,7 @@ enum record_kind {
 	RECORD_CONTEXT,	  /* struct record_name: a context of the program's */
 	RECORD_CLASS,	  /* struct record_name: a class of resource of the program's own */
 	RECORD_FUNCTIONS, /* struct record_functions */
+	RECORD_SHORT,	  /* struct record_short */
 };
 
 enum record_state {
@@ -379,6 +380,56 @@ struct record_call {
 };
 
 #define RECORD_ASIDE 0x80u
+
+/*
+ * A call as most are: it succeeded, has one part, one time and no arguments, and what is not said
+ * here is as in the record of a call before it in the ring (struct record_model), or 0. If it is
+ * SHORT_RELATED, what it is related to follows, as 8 bytes; then `fresh` frames. The backtrace is
+ * as in record_call; kept is SHORT_NO_BACKTRACE where there is none.
+ */
+struct record_short {
+	struct record record; /* more: hook */
+	uint64_t object;
+	uint32_t size;
+	int32_t frame; /* less the model's */
+	uint16_t kept;
+	uint16_t fresh;
+	uint8_t call; /* less the model's */
+	uint8_t depth;
+	uint8_t form; /* an operation, and enum short_form */
+	uint8_t resource;
+};
+
+enum short_form {
+	SHORT_OPERATION = 15,  /* the bits of that */
+	SHORT_LEAVES = 1 << 4, /* MOMENT_LEAVE; else MOMENT_ENTER */
+	SHORT_MADE = 1 << 5,   /* the result is the object; else 0 */
+	SHORT_RELATED = 1 << 6,
+	/* No call was under way when this one began: what follows in the ring is not earlier. */
+	SHORT_CLOSES = 1 << 7,
+};
+
+#define SHORT_NO_BACKTRACE UINT16_MAX
+
+/* Bytes of a short record before its frames. */
+static inline uint32_t short_size(uint8_t form)
+{
+	return (uint32_t)sizeof(struct record_short) + (form & SHORT_RELATED ? 8u : 0u);
+}
+
+/*
+ * What both sides keep of the last record of a call in a ring, RECORD_CALL or RECORD_SHORT, that is
+ * not ASIDE. A thread that begins has none, nor one whose writer was jumped out of.
+ */
+struct record_model {
+	uint64_t call;
+	uint64_t frame;
+	int32_t cpu;
+	uint32_t context;
+	uint16_t cut;
+	uint8_t flags; /* CALL_CUT or 0 */
+	bool is_known;
+};
 
 /*
  * A record with MOMENT_SPLIT is two events: related was given back at entry, as this part of the
@@ -450,5 +501,7 @@ struct record_name {
 
 _Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
 _Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
+_Static_assert(sizeof(struct record_short) == 40, "what follows it is aligned");
+_Static_assert(OPERATION_COUNT <= SHORT_OPERATION + 1, "an operation is a part of form");
 
 #endif

@@ -49,6 +49,7 @@ struct producer {
 	uint64_t reserved, tail_seen;
 	uint64_t calls;
 	uint64_t wakes;
+	struct record_model model;
 };
 
 __attribute__((unused)) static uint64_t producer_now(const struct board *board)
@@ -310,6 +311,10 @@ static struct record_call *producer_fill(struct producer *producer,
 		memcpy((char *)(record + 1) + call->numbers * 8, call->text, call->text_size);
 	if (call->fresh)
 		memcpy((char *)(record + 1) + values, call->frames, call->fresh * 8);
+	producer->model = (struct record_model){ .call = producer->calls,
+						 .cpu = -1,
+						 .flags = call->flags & CALL_CUT,
+						 .is_known = true };
 	return record;
 }
 
@@ -317,6 +322,37 @@ __attribute__((unused)) static void producer_say(struct producer *producer,
 						 const struct producer_call *call)
 {
 	producer_publish(producer_fill(producer, call));
+}
+
+/* The same as a short record, unpublished; related: 0, none. */
+__attribute__((unused)) static struct record_short *
+producer_fill_short(struct producer *producer, const struct producer_call *call, uint64_t related,
+		    bool closes)
+{
+	uint32_t form = (uint32_t)call->operation |
+			(call->moment == MOMENT_LEAVE ? SHORT_LEAVES : 0u) |
+			(call->result ? SHORT_MADE : 0u) | (related ? SHORT_RELATED : 0u) |
+			(closes ? SHORT_CLOSES : 0u);
+	uint32_t size = short_size((uint8_t)form);
+	struct record_short *record =
+		producer_reserve(producer, RECORD_SHORT, size + call->fresh * 8);
+
+	record->record.more = (uint16_t)call->hook;
+	record->record.time = call->enter;
+	record->object = call->object;
+	record->size = (uint32_t)call->size;
+	record->frame = 0;
+	record->kept = call->flags & CALL_NO_BACKTRACE ? SHORT_NO_BACKTRACE : (uint16_t)call->kept;
+	record->fresh = (uint16_t)call->fresh;
+	record->call = (uint8_t)(++producer->calls - producer->model.call);
+	record->depth = 0;
+	record->form = (uint8_t)form;
+	record->resource = (uint8_t)call->resource;
+	if (related)
+		memcpy(record + 1, &related, 8);
+	memcpy((char *)record + size, call->frames, call->fresh * 8);
+	producer->model.call = producer->calls;
+	return record;
 }
 
 /* A note: its name and pairs, each with its NUL. */

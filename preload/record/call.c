@@ -165,6 +165,7 @@ static void drop_busy(struct thread *thread)
 	/* It may have been in the middle of that. */
 	thread->memory.count = 0;
 	thread->told = thread->shown = 0;
+	thread->model.is_known = false;
 }
 
 /* Whether the call is among those that led here. Also true if that is not to be known. */
@@ -498,8 +499,6 @@ static void fill(struct record_call *record, const struct call *call,
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
 		record->flags |= CALL_OF_CHILD;
 	record->resource = (uint8_t)event->resource;
-	record->cpu = current_cpu();
-	record->context = names_contexts();
 }
 
 /* The frames that a record says anew. */
@@ -523,12 +522,83 @@ static void write_frames(const struct capture_memory *memory, const struct chang
 			at[i] = (--frame)->ip;
 }
 
-/* Reserves, fills and publishes the record. Returns whether there was room for it. */
-static bool write_record(const struct call *call, const struct call_event *event,
-			 const struct change *change)
+/* What a record of a call leaves out for the short ones behind it. */
+static inline void note_model(struct record_model *model, const struct call *call,
+			      const struct change *change, int32_t cpu, uint32_t context)
+{
+	model->call = call->number;
+	model->frame = call->origin->cfa;
+	model->cpu = cpu;
+	model->context = context;
+	model->cut = change->cut;
+	model->flags = change->flags & CALL_CUT;
+	model->is_known = true;
+}
+
+/*
+ * Whether a short record says it all. One word of all that must be 0, since nearly always it is:
+ * what would not fit its field, what has no field, what is not as in the record before.
+ */
+static inline bool is_brief(const struct call *call, const struct call_event *event,
+			    const struct change *change, int32_t cpu, uint32_t context)
+{
+	const struct record_model *model = &call->thread->model;
+	uint64_t step = call->number - model->call;
+	uint64_t frame = call->origin->cfa - model->frame + (1u << 31);
+	uint64_t wide = event->size >> 32 | step >> 8 | call->depth >> 8 | frame >> 32;
+	uint64_t special = (uint64_t)event->failed | event->part | event->time |
+			   (uintptr_t)event->arguments | (event->moment & ~3u) |
+			   (change->flags & RECORD_ASIDE) | call->thread->vfork_return;
+	uint64_t other = (call->enter ^ call->leave) | (uint64_t)!model->is_known |
+			 (uint32_t)(model->cpu ^ cpu) | (model->context ^ context) |
+			 (uint64_t)(model->cut ^ change->cut) |
+			 ((model->flags ^ change->flags) & CALL_CUT);
+
+	return !(wide | special | other) && (!event->result || event->result == event->object);
+}
+
+static bool write_short(const struct call *call, const struct call_event *event,
+			const struct change *change)
 {
 	struct thread *thread = call->thread;
-	bool aside = change->flags & RECORD_ASIDE;
+	struct record_model *model = &thread->model;
+	uint32_t form = (uint32_t)event->operation |
+			(event->moment == MOMENT_LEAVE ? SHORT_LEAVES : 0u) |
+			(event->result ? SHORT_MADE : 0u) | (event->related ? SHORT_RELATED : 0u) |
+			(call->closes ? SHORT_CLOSES : 0u);
+	uint32_t size = short_size((uint8_t)form);
+	struct record_short *record =
+		(struct record_short *)ring_reserve(thread, RECORD_SHORT, size + change->fresh * 8);
+
+	if (!record)
+		return false;
+	record->record.more = (uint16_t)call->hook;
+	record->record.time = call->leave;
+	record->object = event->object;
+	record->size = (uint32_t)event->size;
+	record->frame = (int32_t)(call->origin->cfa - model->frame);
+	record->kept =
+		change->flags & CALL_NO_BACKTRACE ? SHORT_NO_BACKTRACE : (uint16_t)change->kept;
+	record->fresh = (uint16_t)change->fresh;
+	record->call = (uint8_t)(call->number - model->call);
+	record->depth = (uint8_t)call->depth;
+	record->form = (uint8_t)form;
+	record->resource = (uint8_t)event->resource;
+	if (event->related)
+		*(uint64_t *)(record + 1) = event->related;
+	write_frames(&thread->memory, change, (uint64_t *)(void *)((char *)record + size));
+	ring_publish(&record->record);
+	model->call = call->number;
+	model->frame = call->origin->cfa;
+	return true;
+}
+
+static __attribute__((noinline)) bool write_whole(const struct call *call,
+						  const struct call_event *event,
+						  const struct change *change, int32_t cpu,
+						  uint32_t context)
+{
+	struct thread *thread = call->thread;
 	bool is_proven = !event->arguments || has_read_texts(call, event);
 	struct arguments_size size = measure(call, is_proven, event->arguments);
 	uint32_t arguments = (size.numbers * 8 + size.text + 7) & ~7u;
@@ -542,6 +612,8 @@ static bool write_record(const struct call *call, const struct call_event *event
 		return false;
 	}
 	fill(record, call, event);
+	record->cpu = cpu;
+	record->context = context;
 	record->flags |= change->flags;
 	record->kept = (uint16_t)change->kept;
 	record->fresh = (uint16_t)change->fresh;
@@ -553,9 +625,24 @@ static bool write_record(const struct call *call, const struct call_event *event
 	at += arguments / 8;
 	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);
-	if (!aside)
-		thread->busy.is_written = true;
+	if (!(change->flags & RECORD_ASIDE))
+		note_model(&thread->model, call, change, cpu, context);
 	return true;
+}
+
+/* Reserves, fills and publishes the record. Returns whether there was room for it. */
+static bool write_record(const struct call *call, const struct call_event *event,
+			 const struct change *change)
+{
+	int32_t cpu = current_cpu();
+	uint32_t context = names_contexts();
+	bool is_written = likely(is_brief(call, event, change, cpu, context))
+				  ? write_short(call, event, change)
+				  : write_whole(call, event, change, cpu, context);
+
+	if (is_written && !(change->flags & RECORD_ASIDE))
+		call->thread->busy.is_written = true;
+	return is_written;
 }
 
 /* The checking mode. What a signal handler calls meanwhile is not recorded. */

@@ -35,6 +35,7 @@ struct call {
 	uint32_t depth;
 	int error; /* errno right after the real call */
 	bool owns_floor;
+	bool closes;	    /* no other call was under way when it began */
 	bool has_one_time;  /* the clock is read once, where its operation happens */
 	bool walked;	    /* the thread's remembered backtrace is this call's while … */
 	uint8_t walk_flags; /* (CALL_CUT or 0) */
@@ -171,6 +172,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	call_note_entry(call);
 	call_open(call, object, related);
+	call->closes = call->owns_floor && !call->depth;
 	if (call->owns_floor)
 		thread_set_floor(thread, call->enter);
 	if (blocks != BLOCKS_NO)

@@ -37,14 +37,15 @@ struct thread {
 	uint32_t ring_most;  /* ring: bytes that it may have */
 	struct owner *owner;
 	uint64_t pthread;
-	uint32_t stack_serial; /* as in the slot */
-	uint32_t told;	       /* outer frames of memory that the collector knows */
-	uint32_t shown;	       /* outer frames of memory that slot.stack has */
-	uint32_t shown_all;    /* all that it has */
-	uint32_t serial;       /* of memory; moves with its addresses */
-	uint64_t last;	       /* newest time taken from the clock */
-	uint64_t calls;	       /* calls so far */
-	int *error;	       /* this thread's errno */
+	uint32_t stack_serial;	   /* as in the slot */
+	uint32_t told;		   /* outer frames of memory that the collector knows */
+	uint32_t shown;		   /* outer frames of memory that slot.stack has */
+	uint32_t shown_all;	   /* all that it has */
+	uint32_t serial;	   /* of memory; moves with its addresses */
+	struct record_model model; /* what the collector knows for short records */
+	uint64_t last;		   /* newest time taken from the clock */
+	uint64_t calls;		   /* calls so far */
+	int *error;		   /* this thread's errno */
 	struct busy busy;
 	uint32_t modules; /* modules told so far */
 	bool is_judged;	  /* libunwind is at work: what it calls is nobody's event */

@@ -10,7 +10,9 @@
  * processor. The collector makes rounds as collect/merge.c does: it reads the clock, issues a
  * membarrier (which empties all buffers), reads floor and head of each slot in this order, copies
  * what is published, gives the room back, and hands out what is earlier than the clock and all
- * floors.
+ * floors. A record says whether it closes: whether no call was under way when its own began. If one
+ * slot alone has something, that is handed out while it is copied, up to each record that closes;
+ * and one that closes and is too late for this round stays in its ring while that has room.
  *
  * What may be added:
  *   HANDLER   a signal handler makes a call of its own, once, in the middle of any step of a call
@@ -34,6 +36,8 @@
  *   NO_FIRST_FLOOR with ATTACH: a slot is shown without a floor
  *   EARLY_SLOTS   with ATTACH: the collector looks which slots there are before it reads the clock
  *   NEVER_LATE    with OVERRULED: that is claimed to cost nothing
+ *   ALL_CLOSE     with HANDLER: every record says that it closes
+ *   NOT_ALONE     what a slot has is handed out while it is copied, whatever the other one has
  */
 #ifndef CALLS_0
 #define CALLS_0 2
@@ -71,7 +75,12 @@
 
 byte clock = 1; /* moves with every look at it */
 
-/* Memory as the collector sees it. A cell is a record's state: 0 while it is being filled, then its time. */
+/*
+ * Memory as the collector sees it. A cell is a record's state: 0 while it is being filled, then its
+ * time, and a bit if it closes.
+ */
+#define CLOSES 64
+#define TIME 63
 byte floor[2], head[2], tail[2], cell[2 * ROOM];
 bool ready[2];
 
@@ -191,10 +200,20 @@ inline show_head()
 	fi
 }
 
-inline publish(at, now)
+inline publish(at, now, owner)
 {
-	d_step { said[p * MOST + at] = now; said_count[p]++ };
-	store(p, CELL + at % ROOM, now, true)
+	d_step {
+		word = now;
+#ifndef ALL_CLOSE
+		if :: owner -> word = word | CLOSES :: else fi;
+#else
+		word = word | CLOSES;
+#endif
+		said[p * MOST + at] = word;
+		said_count[p]++
+	};
+	store(p, CELL + at % ROOM, word, true);
+	word = 0
 }
 
 /* The whole call of a signal handler, once in the program's life, wherever it is. */
@@ -214,7 +233,7 @@ inline signal()
 		if :: owns_2 -> mine = now_2; raise_floor(now_2) :: else fi;
 		reserve(at_2);
 		show_head();
-		publish(at_2, now_2);
+		publish(at_2, now_2, owns_2);
 		if :: owns_2 -> mine = 0; raise_floor(0) :: else fi
 	:: true
 	fi
@@ -239,7 +258,7 @@ inline call()
 	signal();
 	show_head();
 	signal();
-	publish(at, now);
+	publish(at, now, owns);
 	signal();
 	if :: owns -> mine = 0; raise_floor(0) :: else fi
 }
@@ -254,13 +273,13 @@ inline attach()
 	read_clock(now);
 	reserve(at);
 	show_head();
-	publish(at, now);
+	publish(at, now, false);
 	store(p, FLOOR, 0, true)
 }
 
 proctype thread(byte p; byte calls; bool attaches)
 {
-	byte last = 1, now, at, mine, now_2, at_2, reserved = said_count[p], unheaded;
+	byte last = 1, now, at, mine, now_2, at_2, word, reserved = said_count[p], unheaded;
 	bool owns, owns_2, handled = !(HANDLED && p == 0 && !attaches);
 
 	if :: attaches -> attach() :: else fi;
@@ -286,16 +305,18 @@ proctype thread(byte p; byte calls; bool attaches)
 byte taken[2], handed[2], copy[2 * MOST], last_time;
 bool late, overruled;
 
+/* Floor and head. */
 inline look(p)
 {
+	heads[p] = taken[p];
 	if
 	:: is_there[p] ->
 #ifdef FIRST_HEAD
-		seen_head = head[p];
+		heads[p] = head[p];
 		seen_floor = floor[p];
 #else
 		seen_floor = floor[p];
-		seen_head = head[p];
+		heads[p] = head[p];
 #endif
 		if
 		:: seen_floor && seen_floor < limit -> limit = seen_floor
@@ -304,29 +325,25 @@ inline look(p)
 #endif
 		:: else
 		fi;
-#ifdef EARLY_TAIL
-		tail[p] = seen_head;
-#endif
-		do
-		:: taken[p] < seen_head && cell[p * ROOM + taken[p] % ROOM] ->
-			atomic {
-				copy[p * MOST + taken[p]] = cell[p * ROOM + taken[p] % ROOM];
-				assert(copy[p * MOST + taken[p]] == said[p * MOST + taken[p]]);
-				taken[p]++
-			}
-		:: else -> break
-		od;
-#ifndef EARLY_TAIL
-		tail[p] = taken[p];
-#endif
-		seen_floor = 0;
-		seen_head = 0
+		seen_floor = 0
 	:: else
 	fi
 }
 
-#define has(p) (handed[p] < taken[p] && copy[p * MOST + handed[p]] < limit)
-#define time_of(p) copy[p * MOST + handed[p]]
+#define next_cell(p) cell[p * ROOM + taken[p] % ROOM]
+#define is_early(p, of) ((of & TIME) < limit)
+#define has(p) (handed[p] < taken[p] && is_early(p, copy[p * MOST + handed[p]]))
+#define time_of(p) (copy[p * MOST + handed[p]] & TIME)
+
+/* Whether what comes next, and so all behind it, is too late for this round. */
+#define stays(p) ((next_cell(p) & CLOSES) && !is_early(p, next_cell(p)) && \
+	heads[p] - taken[p] <= ROOM / 2)
+
+#ifdef NOT_ALONE
+#define is_alone(p) true
+#else
+#define is_alone(p) (alone == p)
+#endif
 
 /* One slot's records are in the order of completion: an earlier one goes to its place. */
 inline sort(p)
@@ -336,7 +353,7 @@ inline sort(p)
 	:: j > handed[p] + 1 ->
 		j--;
 		if
-		:: copy[p * MOST + j] < copy[p * MOST + j - 1] ->
+		:: (copy[p * MOST + j] & TIME) < (copy[p * MOST + j - 1] & TIME) ->
 			k = copy[p * MOST + j];
 			copy[p * MOST + j] = copy[p * MOST + j - 1];
 			copy[p * MOST + j - 1] = k;
@@ -358,6 +375,35 @@ inline hand_out(p)
 	handed[p]++
 }
 
+/* The records up to the head that was seen. */
+inline take(p)
+{
+#ifdef EARLY_TAIL
+	tail[p] = heads[p];
+#endif
+	do
+	:: taken[p] < heads[p] && next_cell(p) && !stays(p) ->
+		atomic {
+			copy[p * MOST + taken[p]] = next_cell(p);
+			assert(copy[p * MOST + taken[p]] == said[p * MOST + taken[p]]);
+			taken[p]++;
+			if
+			:: (copy[p * MOST + taken[p] - 1] & CLOSES) && is_alone(p) ->
+				sort(p);
+				do
+				:: has(p) -> hand_out(p)
+				:: else -> break
+				od
+			:: else
+			fi
+		}
+	:: else -> break
+	od;
+#ifndef EARLY_TAIL
+	tail[p] = taken[p];
+#endif
+}
+
 #define has_more(p) (taken[p] < head[p] && cell[p * ROOM + taken[p] % ROOM])
 
 inline see_slots()
@@ -368,7 +414,7 @@ inline see_slots()
 
 proctype collector()
 {
-	byte limit, seen_floor, seen_head, round, j, k;
+	byte limit, seen_floor, heads[2], alone, round, j, k;
 	bool is_last, is_there[2];
 
 	do
@@ -393,10 +439,18 @@ proctype collector()
 #ifndef EARLY_SLOTS
 		see_slots();
 #endif
+		if :: is_last -> limit = 255 :: else fi;
 		look(0);
 		look(1);
-		if :: is_last -> limit = 255 :: else fi;
+		d_step {
+			alone = (heads[0] == handed[0] -> 1 : (heads[1] == handed[1] -> 0 : 2));
+		};
+		take(0);
+		take(1);
 		atomic {
+			alone = 0;
+			heads[0] = 0;
+			heads[1] = 0;
 			sort(0);
 			sort(1);
 			do

@@ -242,6 +242,128 @@ static void test_damage(const struct damage *damage)
 	scene_end(&scene);
 }
 
+/* ---- damage to a short record ---- */
+
+#define SHORTS(X)                                                       \
+	X(no_length_in_short, record->record.length = 0)                \
+	X(less_than_a_short_record, record->record.length = 32)         \
+	X(unknown_hook_in_short, record->record.more = 0xffff)          \
+	X(unknown_operation_in_short, record->form |= SHORT_OPERATION)  \
+	X(unknown_class_in_short, record->resource = RESOURCES_MAX + 1) \
+	X(related_to_what_is_not_there, record->form |= SHORT_RELATED)  \
+	X(more_frames_in_short, record->fresh = 0xffff)                 \
+	X(fewer_frames_in_short, record->fresh = 0)                     \
+	X(more_kept_in_short, record->kept = 5)                         \
+	X(frames_beyond_all, record->kept = 640; record->fresh = 1)     \
+	X(a_whole_one_in_name, record->record.kind = RECORD_CALL)       \
+	X(short_of_what_is_not_known, record->record.kind = RECORD_THREAD)
+
+struct short_damage {
+	const char *name;
+	void (*spoil)(struct record_short *record);
+};
+
+#define DEFINE_SHORT(name, ...)                       \
+	static void name(struct record_short *record) \
+	{                                             \
+		__VA_ARGS__;                          \
+	}
+
+SHORTS(DEFINE_SHORT)
+static const struct short_damage short_damages[] = { SHORTS(ROW) };
+
+static struct record_short *begin_short(struct producer *producer)
+{
+	uint64_t now = producer_now(producer->board);
+
+	return producer_fill_short(producer,
+				   &(struct producer_call){ .hook = HOOK_malloc,
+							    .operation = OPERATION_ALLOC,
+							    .resource = RESOURCE_MEMORY,
+							    .moment = MOMENT_LEAVE,
+							    .enter = now,
+							    .object = 7,
+							    .size = 1,
+							    .result = 7,
+							    .kept = 2,
+							    .fresh = 2,
+							    .frames = stack },
+				   0, true);
+}
+
+/* A whole call and two short ones, a spoilt one, another: three are handed out. */
+static void test_short_damage(const struct short_damage *damage)
+{
+	struct scene scene;
+	struct record_short *record;
+	char sentence[128];
+
+	scene_begin(&scene);
+	say(&scene.bad);
+	producer_publish(begin_short(&scene.bad));
+	producer_publish(begin_short(&scene.bad));
+	record = begin_short(&scene.bad);
+	damage->spoil(record);
+	producer_publish(record);
+	say(&scene.good);
+	merge_round(scene.merge);
+	producer_publish(begin_short(&scene.bad));
+	say(&scene.good);
+	merge_end(scene.process);
+	merge_round(scene.merge);
+	snprintf(sentence, sizeof(sentence), "%s: its thread is not believed", damage->name);
+	for (char *at = sentence; *at != ':'; at++)
+		*at = *at == '_' ? ' ' : *at;
+	ok(scene.seen.events == 5 && merge_counts(scene.process)->damaged == 1 &&
+		   lost_of(&scene, &scene.good, LOSS_DAMAGED) == 0,
+	   sentence);
+	scene_end(&scene);
+}
+
+/* A slot's first record leaves nothing out, and a thread's does not: there is nobody before it. */
+static void test_first_short(void)
+{
+	struct scene scene;
+
+	scene_begin(&scene);
+	producer_publish(begin_short(&scene.bad));
+	say(&scene.good);
+	merge_round(scene.merge);
+	ok(scene.seen.events == 1 && merge_counts(scene.process)->damaged == 1,
+	   "a thread that begins with a short record is not believed");
+	scene_end(&scene);
+}
+
+/* What may not be handed out yet stays in its ring, until that is half full. */
+static void test_stays(void)
+{
+	struct scene scene;
+	uint64_t calls = 1, tail;
+
+	scene_begin(&scene);
+	say(&scene.good);
+	merge_round(scene.merge);
+	scene.bad.slot->floor = producer_now(scene.board);
+	tail = scene.good.slot->tail;
+	for (; calls < 1000; calls++)
+		producer_publish(begin_short(&scene.good));
+	merge_round(scene.merge);
+	ok(scene.seen.events == 1 && scene.good.slot->tail == tail && merge_is_holding(scene.merge),
+	   "what waits for another thread's call waits in its ring");
+	while (scene.good.reserved - tail < ARENA_RING_MOST - 4096) {
+		producer_publish(begin_short(&scene.good));
+		calls++;
+	}
+	merge_round(scene.merge);
+	ok(scene.seen.events == 1 && scene.good.slot->tail - tail > ARENA_RING_MOST / 3,
+	   "... but for half of it: nobody may have to wait for room");
+	scene.bad.slot->floor = 0;
+	merge_round(scene.merge);
+	ok(scene.seen.events == calls && !scene.seen.late && !merge_is_holding(scene.merge),
+	   "... and comes when that call is over");
+	scene_end(&scene);
+}
+
 /* ---- what is no damage, or must not spread ---- */
 
 /* Nothing is read from the ring again once it was taken. */
@@ -467,6 +589,10 @@ int main(void)
 	alarm(SECONDS);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
 		test_damage(&damages[i]);
+	for (size_t i = 0; i < sizeof(short_damages) / sizeof(short_damages[0]); i++)
+		test_short_damage(&short_damages[i]);
+	test_first_short();
+	test_stays();
 	test_copied();
 	test_next_thread();
 	test_future();
