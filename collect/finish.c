@@ -249,6 +249,12 @@ static void say_functions(struct collector *collector, struct member *member)
 	}
 }
 
+/* One that is in a spare could not reach us itself. */
+static bool had_no_way(const struct member *member)
+{
+	return member->chunks[0]->spare || watch_is_elsewhere(&member->watch);
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -259,6 +265,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		[WATCH_EXEC_TRACED] = "yes",
 		[WATCH_EXEC_UNTRACED] = "no",
 		[WATCH_EXEC_LEFT_OUT] = "left-out",
+		[WATCH_EXEC_UNREACHED] = "unreached",
 	};
 	const struct merge_counts *counts = merge_counts(member->process);
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
@@ -271,6 +278,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		end = WATCH_EXEC;
 		member->watch.status = WATCH_EXEC_UNTRACED;
 	}
+	if (end == WATCH_EXEC && member->watch.status == WATCH_EXEC_UNTRACED && had_no_way(member))
+		member->watch.status = WATCH_EXEC_UNREACHED;
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)
 		add_text(&facts, "how", "exited");
 	else

@@ -22,7 +22,12 @@ enum watch_end {
 };
 
 /* What became of an image that executed another: status of WATCH_EXEC. */
-enum watch_exec { WATCH_EXEC_TRACED, WATCH_EXEC_UNTRACED, WATCH_EXEC_LEFT_OUT };
+enum watch_exec {
+	WATCH_EXEC_TRACED,
+	WATCH_EXEC_UNTRACED,
+	WATCH_EXEC_LEFT_OUT,
+	WATCH_EXEC_UNREACHED, /* untraced, because it had no way to us */
+};
 
 struct watch {
 	int32_t pid;	    /* as it calls itself */
@@ -60,6 +65,12 @@ bool watch_is_dead(struct watch *watch);
 
 /* Takes an end that somebody else saw. status: as wait(2) has it. */
 void watch_learn(struct watch *watch, int status);
+
+/*
+ * Whether it lives in another network and under other users than we do: a program that it executes
+ * there sees neither our socket's name nor our descriptors.
+ */
+bool watch_is_elsewhere(const struct watch *watch);
 
 /* It has executed a program that --follow did not choose. */
 void watch_left_out(struct watch *watch);

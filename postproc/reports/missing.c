@@ -44,6 +44,15 @@ static int put(struct sheet *sheet, const char *what, const struct summary_proce
 	return 0;
 }
 
+static int put_untraced(struct sheet *sheet, const struct summary_process *process)
+{
+	char reason[256];
+
+	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
+		 report_why_untraced(process));
+	return put(sheet, "untraced", process, 0, reason);
+}
+
 static int put_process(struct sheet *sheet, const struct summary_process *process)
 {
 	int rc = 0;
@@ -59,10 +68,7 @@ static int put_process(struct sheet *sheet, const struct summary_process *proces
 		rc = put(sheet, "incomplete", process, 0,
 			 "the trace has no end: the recording was cut off, or still goes on");
 	if (rc == 0 && report_is_untraced(process))
-		rc = put(sheet, "untraced", process, 0,
-			 "the program that it ran was not traced: LD_PRELOAD was dropped from its "
-			 "environment, it is static or gains rights, the library is not in its "
-			 "root directory, or it had no free descriptor");
+		rc = put_untraced(sheet, process);
 	if (rc == 0 && process->late)
 		rc = put(sheet, "late", process, process->late,
 			 "came after later events had been written: their times are not exact");

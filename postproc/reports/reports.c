@@ -71,6 +71,15 @@ bool report_is_untraced(const struct summary_process *process)
 	return process->end == SUMMARY_EXEC && !process->is_followed;
 }
 
+const char *report_why_untraced(const struct summary_process *process)
+{
+	if (process->is_unreached)
+		return "the collector cannot be reached from where it runs, in namespaces of its "
+		       "own for users and networks or behind a filter of system calls";
+	return "LD_PRELOAD was dropped from its environment, it is static or gains rights, the "
+	       "library is not in its root directory, or it had no free descriptor";
+}
+
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 {
 	const struct summary *summary = run->summary;

@@ -106,6 +106,9 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 
+/* Why, as the end of a sentence. */
+const char *report_why_untraced(const struct summary_process *process);
+
 /* A row of a sheet whose first column is the group of a class. NULL: no memory. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 

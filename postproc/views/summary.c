@@ -429,7 +429,8 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 		status = event_argument(event, "signal");
 	process->has_status = status != NULL;
 	process->status = status ? atoi(status) : 0;
-	process->is_followed = !followed || strcmp(followed, "no") != 0;
+	process->is_unreached = followed && !strcmp(followed, "unreached");
+	process->is_followed = !followed || (strcmp(followed, "no") != 0 && !process->is_unreached);
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	end_pause(process, event->time_ns);

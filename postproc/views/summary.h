@@ -125,6 +125,7 @@ struct summary_process {
 	bool has_status;
 	int status;
 	bool is_followed;   /* SUMMARY_EXEC: the program that it ran was traced, or nobody says */
+	bool is_unreached;  /* it was not since it could not reach the collector */
 	const char *became; /* SUMMARY_EXEC: path of that program; NULL: not known */
 	bool has_end;	    /* the stream says how it ended: it is complete */
 	bool is_damaged;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "postproc/views/report.h"
 
 #define PROCESSES_MAX 6
 #define CUT_MAX	      3
@@ -221,18 +222,24 @@ static const char *path_of(const struct summary *summary, size_t index)
 	return path ? path : "a program";
 }
 
-/* Each path once: how often, or 0 if it stands there already. */
+static bool is_same_untraced(const struct summary *summary, size_t a, size_t b)
+{
+	const struct summary_process *processes = summary->processes.items;
+
+	return is_untraced(summary, a) && !strcmp(path_of(summary, a), path_of(summary, b)) &&
+	       processes[a].is_unreached == processes[b].is_unreached;
+}
+
+/* Each path once, for the same reason: how often, or 0 if it stands there already. */
 static uint64_t times_of(const struct summary *summary, size_t index)
 {
 	uint64_t times = 1;
 
 	for (size_t i = 0; i < index; i++)
-		if (is_untraced(summary, i) &&
-		    !strcmp(path_of(summary, i), path_of(summary, index)))
+		if (is_same_untraced(summary, i, index))
 			return 0;
 	for (size_t i = index + 1; i < summary->processes.count; i++)
-		times += is_untraced(summary, i) &&
-			 !strcmp(path_of(summary, i), path_of(summary, index));
+		times += is_same_untraced(summary, i, index);
 	return times;
 }
 
@@ -253,10 +260,7 @@ void overview_untraced(struct overview *overview)
 		line_add(&line, "UNTRACED  %s ran untraced", path_of(summary, i));
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
-		line_add(&line,
-			 ": LD_PRELOAD was dropped from its environment, it is static or gains "
-			 "rights, the library is not in its root directory, or it had no free "
-			 "descriptor");
+		line_add(&line, ": %s", report_why_untraced(&summary->processes.items[i]));
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
 }
