@@ -49,7 +49,8 @@ function words_of(file, which, n,    i, rows, word, list, seen)
 
 function read_words()
 {
-	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
+	reports = words_of(top "/postproc/reports.def", "REPORT", 1) " " \
+		words_of(top "/postproc/report_sets.def", "SET", 1)
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
 	read_columns(top "/postproc/reports.def")
 	limits = words_of(top "/postproc/limits.def", "LIMIT", 1)
@@ -58,7 +59,7 @@ function read_words()
 }
 
 # The columns of each report, of all its sheets.
-function read_columns(file,    i, rows, report, word, seen)
+function read_columns(file,    i, rows, report, word, seen, members, n)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
@@ -67,6 +68,12 @@ function read_columns(file,    i, rows, report, word, seen)
 		word = macro[i] == "COLUMN" ? field(i, 2) : ""
 		if (word != "" && !seen[report, word]++)
 			columns_of[report] = columns_of[report] " " word
+	}
+	rows = read_rows(top "/postproc/report_sets.def")
+	for (i = 1; i <= rows; i++) {
+		n = split(text(field(i, 2)), members, ",")
+		for (; n; n--)
+			columns_of[field(i, 1)] = columns_of[field(i, 1)] columns_of[members[n]]
 	}
 }
 

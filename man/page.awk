@@ -50,6 +50,8 @@ function expand(what, file, n)
 		commands(file)
 	else if (what == "writers")
 		writers(file)
+	else if (what == "sets")
+		sets(file)
 	else if (what == "reports")
 		reports(file)
 	else if (what == "sheets")
@@ -444,6 +446,18 @@ function reports(file,    i, count)
 			continue
 		print ".It Cm " roff(field(i, 1))
 		print sentence(text(field(i, 2)))
+	}
+}
+
+# SET(name, "reports", "question")
+function sets(file,    i, count, members)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		members = text(field(i, 2))
+		gsub(/,/, " , ", members)
+		print ".It Cm " roff(field(i, 1)) " Pq Cm " members
+		print sentence(text(field(i, 3)))
 	}
 }
 

@@ -56,18 +56,24 @@ static int print_help(void)
 static void list_reports(void)
 {
 	const struct report_row *row;
+	const struct report_set *set;
 
 	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
 		printf("%-12s%s\n", row->name, row->question);
+	for (unsigned i = 0; (set = report_set_at(i)) != NULL; i++)
+		printf("%-12s%s (%s)\n", set->name, set->question, set->reports);
 }
 
 /* Of one report, or with "list" of all. */
 static int print_report_help(const char *report)
 {
 	const struct report_row *row = report_find(report, strlen(report));
+	const struct report_set *set = report_set_find(report, strlen(report));
 
 	if (row)
 		printf("%s: %s\n", row->name, row->question);
+	else if (set)
+		printf("%s: %s (%s)\n", set->name, set->question, set->reports);
 	else
 		list_reports();
 	printf("\nOptions (all of them: holdtrace-postproc --help; columns: "

@@ -33,6 +33,8 @@ static int refuse(const char *word, size_t length, struct error *err)
 	suggest_begin(&suggest, word, length);
 	for (unsigned i = 0; report_at(i); i++)
 		suggest_try(&suggest, report_at(i)->name);
+	for (unsigned i = 0; report_set_at(i); i++)
+		suggest_try(&suggest, report_set_at(i)->name);
 	if (invocation_is_launcher())
 		return error_set(err, EINVAL,
 				 "report %.*s: no such report%s; `holdtrace report list` lists "
@@ -99,19 +101,36 @@ static void choose_for_page(struct fold *fold)
 		choose_named(fold, further[i]);
 }
 
-static int choose(struct fold *fold, const char *words, struct error *err)
+/* Reports and sets of them. */
+static int choose_words(struct fold *fold, const char *words, struct error *err)
 {
 	while (*words) {
 		size_t length = strcspn(words, ",");
 		const struct report_row *row = report_find(words, length);
+		const struct report_set *set = report_set_find(words, length);
+		int rc = 0;
 
-		if (!row)
+		if (!row && !set)
 			return refuse(words, length, err);
 		if (fold->count == REPORTING_MAX)
 			return error_set(err, EINVAL, "--report: too many at once");
-		choose_row(fold, row);
+		if (row)
+			choose_row(fold, row);
+		else
+			rc = choose_words(fold, set->reports, err);
+		if (rc)
+			return rc;
 		words += length + (words[length] == ',');
 	}
+	return 0;
+}
+
+static int choose(struct fold *fold, const char *words, struct error *err)
+{
+	int rc = choose_words(fold, words, err);
+
+	if (rc)
+		return rc;
 	if (!fold->count)
 		return error_set(err, EINVAL, "--report: which? --report=list lists them");
 	if (fold->wants_directories && fold->count > 1)

@@ -30,6 +30,27 @@ const struct report_row *report_find(const char *name, size_t length)
 	return NULL;
 }
 
+static const struct report_set sets[] = {
+#define SET(name, reports, question) { #name, reports, question },
+#include "postproc/report_sets.def"
+#undef SET
+};
+
+const struct report_set *report_set_at(unsigned index)
+{
+	return index < sizeof(sets) / sizeof(*sets) ? &sets[index] : NULL;
+}
+
+const struct report_set *report_set_find(const char *name, size_t length)
+{
+	const struct report_set *set;
+
+	for (unsigned i = 0; (set = report_set_at(i)) != NULL; i++)
+		if (strlen(set->name) == length && !strncmp(set->name, name, length))
+			return set;
+	return NULL;
+}
+
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t index)
 {
 	const struct ledger_class *class = ledger_class(run->ledger, index);

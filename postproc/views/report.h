@@ -73,6 +73,15 @@ const struct report_row *report_at(unsigned index);
 /* The row with that name, or NULL. */
 const struct report_row *report_find(const char *name, size_t length);
 
+/* Several reports by one word: the index-th row of report_sets.def, or NULL. */
+struct report_set {
+	const char *name, *reports, *question;
+};
+const struct report_set *report_set_at(unsigned index);
+
+/* The row with that name, or NULL. */
+const struct report_set *report_set_find(const char *name, size_t length);
+
 /* A point of time as ns since the start of the run, once that is known. */
 static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 {

@@ -361,12 +361,21 @@ static bool is_empty(const struct sheets_job *job)
 	return !count;
 }
 
+/* What the last report recommends, or one before it, and has not been asked. */
+static const char *next_of(const struct sheets_job *job)
+{
+	for (unsigned i = job->count; i-- > 0;)
+		if (!is_asked(job, job->rows[i]->next))
+			return job->rows[i]->next;
+	return "";
+}
+
 /* What tells more: of what is missing first, else what the report recommends. */
 static void print_next(const struct sheets_job *job)
 {
 	const struct sheets_style *style = job->style;
 	struct report_gaps gaps;
-	const char *next = job->rows[job->count - 1]->next;
+	const char *next = next_of(job);
 
 	if (!style->before_next || !*next || is_empty(job))
 		return;
