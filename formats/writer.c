@@ -6,17 +6,12 @@
 #include "formats/writers.h"
 
 #define FORMAT(kind, name, word, suffix, flags, missing, sentence) \
-	FORMAT_ROW_##kind(kind, name, word, suffix, flags, missing, sentence)
-#define FORMAT_FACTS(kind, word, suffix, flags, missing, sentence) \
-	word, sentence, suffix, missing, FORMAT_##kind, flags
-#define FORMAT_WRITER(kind, name, word, suffix, flags, missing, sentence)                   \
-	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), write_##name##_begin, \
-	  write_##name##_event, write_##name##_end, write_##name##_destroy },
-#define FORMAT_ROW_STREAM  FORMAT_WRITER
-#define FORMAT_ROW_DIALECT FORMAT_WRITER
-#define FORMAT_ROW_SCREEN(kind, name, word, suffix, flags, missing, sentence) \
-	{ FORMAT_FACTS(kind, word, suffix, flags, missing, sentence), NULL, NULL, NULL, NULL },
-#define FORMAT_ROW_SHEETS FORMAT_ROW_SCREEN
+	{ word, sentence, suffix, missing, FORMAT_##kind, flags, FORMAT_FUNCTIONS_##kind(name) },
+#define FORMAT_FUNCTIONS_STREAM(name) \
+	NULL, write_##name##_begin, write_##name##_event, write_##name##_end, write_##name##_destroy
+#define FORMAT_FUNCTIONS_DIALECT      FORMAT_FUNCTIONS_STREAM
+#define FORMAT_FUNCTIONS_SCREEN(name) NULL, NULL, NULL, NULL, NULL
+#define FORMAT_FUNCTIONS_SHEETS(name) sheets_print_##name, NULL, NULL, NULL, NULL
 
 static const struct writer formats[] = {
 #include "formats/formats.def"
@@ -27,12 +22,23 @@ const struct writer *format_at(unsigned index)
 	return index < sizeof(formats) / sizeof(*formats) ? &formats[index] : NULL;
 }
 
-const struct writer *writer_at(unsigned index)
+/* The index-th that are sheets, or are not. */
+static const struct writer *nth(bool is_sheets, unsigned index)
 {
 	for (unsigned i = 0; format_at(i); i++)
-		if (formats[i].kind != FORMAT_SHEETS && !index--)
+		if ((formats[i].kind == FORMAT_SHEETS) == is_sheets && !index--)
 			return &formats[i];
 	return NULL;
+}
+
+const struct writer *writer_at(unsigned index)
+{
+	return nth(false, index);
+}
+
+const struct writer *sheets_at(unsigned index)
+{
+	return nth(true, index);
 }
 
 const struct writer *writer_find(const char *name)

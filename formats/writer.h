@@ -15,6 +15,7 @@
 #include "base/out.h"
 #include "trace/trace.h"
 
+struct sheets_job;
 struct leaks;
 struct compress;
 struct heap_range;
@@ -53,13 +54,18 @@ enum format_flag {
 	FORMAT_DIRECTORY = 1 << 1, /* needs -o DIR; not for -l, -c, -r */
 	FORMAT_REPEATS = 1 << 2,
 	FORMAT_TREES = 1 << 3,
+	FORMAT_PEOPLE = 1 << 4,
+	FORMAT_PAGE = 1 << 5,
 };
 
 struct writer {
 	const char *name; /* of --format */
 	const char *description, *suffix, *missing;
-	enum format_kind kind; /* of SCREEN and SHEETS the functions are NULL */
-	unsigned flags;	       /* enum format_flag */
+	enum format_kind kind;
+	unsigned flags; /* enum format_flag */
+	/* SHEETS: prints the tables of a report (postproc/writers/sheets.h). */
+	void (*print)(const struct sheets_job *job);
+	/* STREAM and DIALECT: */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
@@ -77,7 +83,10 @@ const struct writer *writer_find(const char *name);
 /* The index-th writer of events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
 
-/* The index-th format, sheets among them, or NULL. */
+/* The index-th format of reports' tables, or NULL. The first is the default. */
+const struct writer *sheets_at(unsigned index);
+
+/* The index-th format of all, or NULL. */
 const struct writer *format_at(unsigned index);
 
 /* What was said with an option of the format's own ("swap-dialect"); "": nothing. */

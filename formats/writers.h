@@ -2,7 +2,7 @@
 #ifndef WRITERS_H
 #define WRITERS_H
 
-/* The functions of every writer in formats.def; each writer's file includes this. */
+/* The functions of every row of formats.def; each writer's file includes this. */
 
 #include "formats/writer.h"
 
@@ -16,7 +16,7 @@
 #define FORMAT_PROTOTYPES_STREAM  FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_DIALECT FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_SCREEN(name)
-#define FORMAT_PROTOTYPES_SHEETS(name)
+#define FORMAT_PROTOTYPES_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
 #include "formats/formats.def"
 #undef FORMAT
 #undef FORMAT_PROTOTYPES

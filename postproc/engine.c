@@ -86,6 +86,7 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 static int read_events(struct engine *engine, struct error *err)
 {
 	const volatile sig_atomic_t *stop = engine->options->stop;
+	const struct engine_listener listener = *engine->listener;
 	bool keeps_calls = select_keeps_calls(engine->select);
 	const struct event *event;
 	int rc = 0;
@@ -97,7 +98,7 @@ static int read_events(struct engine *engine, struct error *err)
 		if (rc <= 0)
 			return rc;
 		if (keeps_calls && engine->is_begun && event_is_call(event))
-			rc = engine->listener->event(engine->listener->user, event, err);
+			rc = listener.event(listener.user, event, err);
 		else
 			rc = on_event(engine, event, err);
 	}

@@ -25,11 +25,6 @@ static const struct limit_row rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-const char *limits_report(const struct limits *limits, size_t index)
-{
-	return limits->items[index].row->report;
-}
-
 /* ---- the expression ---- */
 
 struct place {

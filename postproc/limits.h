@@ -49,7 +49,4 @@ struct limits {
 /* Returns 0, or -EINVAL: err names the place. text outlives the limits. */
 int limits_parse(struct limits *limits, const char *text, struct error *err);
 
-/* The name of the report that a limit needs. */
-const char *limits_report(const struct limits *limits, size_t index);
-
 #endif

@@ -207,7 +207,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
 	/* A text has a line for it. */
-	if (plan->how.style.format != SHEETS_text)
+	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, &result);
 }

@@ -82,8 +82,8 @@ static int refuse_format(const char *word, struct error *err)
 {
 	struct suggest suggest;
 
-	for (unsigned i = 0; format_at(i); i++)
-		if (format_at(i)->kind == FORMAT_SHEETS && !strcmp(format_at(i)->name, word))
+	for (unsigned i = 0; sheets_at(i); i++)
+		if (!strcmp(sheets_at(i)->name, word))
 			return error_set(err, EINVAL, "--format=%s: for reports: add --report=WHAT",
 					 word);
 	suggest_begin(&suggest, word, strlen(word));

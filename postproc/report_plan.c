@@ -26,20 +26,16 @@ static void add_word(char *list, size_t size, const struct writer *format)
 
 static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
 {
-	const struct writer *format;
-	unsigned number = 0;
 	char list[160] = "";
 
+	style->format = sheets_at(0);
 	/* A screen is text. */
 	if (!options->format || !options->report)
 		return 0;
-	for (unsigned i = 0; (format = format_at(i)) != NULL; i++) {
-		if (format->kind != FORMAT_SHEETS)
-			continue;
-		style->format = (enum sheets_format)number++;
-		if (!strcmp(options->format, format->name))
+	for (unsigned i = 0; (style->format = sheets_at(i)) != NULL; i++) {
+		if (!strcmp(options->format, style->format->name))
 			return 0;
-		add_word(list, sizeof(list), format);
+		add_word(list, sizeof(list), style->format);
 	}
 	return error_set(err, EINVAL, "--format=%s: a report is%s", options->format, list);
 }
@@ -48,7 +44,7 @@ static void plan_rows(struct reporting_options *how, const struct options *optio
 {
 	enum { TOP_DOWN, BOTTOM_UP };
 
-	how->report.top = how->style.format == SHEETS_text ? TOP_OF_TEXT : 0;
+	how->report.top = how->style.format->flags & FORMAT_PEOPLE ? TOP_OF_TEXT : 0;
 	if (options->top.is_set)
 		how->report.top = (size_t)options->top.value;
 	how->report.is_bottom_up = options->tree.value == BOTTOM_UP;
@@ -161,7 +157,7 @@ static int plan_run(struct newest *newest, const struct trace_options *reading,
 static int plan_inputs(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	static const char *const standard_input[] = { "-" }, *const here[] = { "." };
-	bool wants_directories = reporting_wants_directories(&plan->how);
+	bool wants_directories = plan->how.choice.wants_directories;
 	int rc;
 
 	plan->paths = options->inputs.count ? options->inputs.items
@@ -213,7 +209,6 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	struct reporting_options *how = &plan->how;
 	int rc;
 
-	how->reports = options->report ? options->report : screen->name;
 	how->report = (struct report_options){
 		.within = options->within.is_set ? options->within.value : 1,
 		.suppression_files = options->suppress.items,
@@ -226,19 +221,21 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	baseline_init(&plan->baseline);
 	baseline_init(&plan->learned);
 	rc = plan_format(&how->style, options, err);
+	if (rc)
+		return rc;
 	plan_rows(how, options);
 	plan_colour(&how->style, options);
-	if (rc == 0)
-		rc = plan_limits(plan, options, err);
+	rc = plan_limits(plan, options, err);
 	if (rc == 0)
 		rc = plan_files(&how->files, options, err);
 	if (rc == 0)
 		rc = plan_selected(plan, tally, options, err);
 	if (rc == 0)
-		rc = reporting_check(how, err);
+		rc = choice_make(&how->choice, options->report ? options->report : screen->name,
+				 how->limits, how->style.format, err);
 	if (rc == 0)
-		rc = reporting_wants_base(how) ? plan_comparison(plan, options, err)
-					       : plan_inputs(plan, options, err);
+		rc = how->choice.wants_base ? plan_comparison(plan, options, err)
+					    : plan_inputs(plan, options, err);
 	if (rc == 0 && plan_next(plan, options))
 		rc = error_set(err, ENOMEM, "no memory");
 	return rc;

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/invocation.h"
-#include "base/suggest.h"
 #include "naming/naming.h"
 #include "postproc/judge.h"
 #include "postproc/writers/overview.h"
@@ -16,150 +13,14 @@
 struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
-	const struct report_row *rows[REPORTING_MAX];
-	void *states[REPORTING_MAX];
-	unsigned count;
-	unsigned shown; /* the first of them; limits alone need the others */
-	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
+	const struct choice *choice;
+	void *states[CHOICE_MAX]; /* of its rows */
 	struct reporting_result *result;
 };
 
-/* ---- which reports ---- */
-
-static int refuse(const char *word, size_t length, struct error *err)
+static bool has_flag(const struct fold *fold, enum format_flag flag)
 {
-	struct suggest suggest;
-
-	suggest_begin(&suggest, word, length);
-	for (unsigned i = 0; report_at(i); i++)
-		suggest_try(&suggest, report_at(i)->name);
-	for (unsigned i = 0; report_set_at(i); i++)
-		suggest_try(&suggest, report_set_at(i)->name);
-	if (invocation_is_launcher())
-		return error_set(err, EINVAL,
-				 "report %.*s: no such report%s; `holdtrace report list` lists "
-				 "them, and a file of that name is given as ./%.*s",
-				 (int)length, word, suggest_text(&suggest), (int)length, word);
-	return error_set(err, EINVAL, "--report=%.*s: no such report%s; --report=list lists them",
-			 (int)length, word, suggest_text(&suggest));
-}
-
-static void choose_row(struct fold *fold, const struct report_row *row)
-{
-	fold->rows[fold->count++] = row;
-	fold->wants_ledger |= row->report->wants_ledger;
-	fold->wants_summary |= row->report->wants_summary;
-	fold->wants_directories |= row->report->wants_directories;
-	fold->wants_base |= row->report->wants_base;
-	fold->takes_by |= row->report->takes_by;
-}
-
-static bool is_chosen(const struct fold *fold, const struct report_row *row)
-{
-	for (unsigned i = 0; i < fold->count; i++)
-		if (fold->rows[i] == row)
-			return true;
-	return false;
-}
-
-/* Those whose sheets tell whether limits are kept. */
-static int choose_for_limits(struct fold *fold, struct error *err)
-{
-	const struct limits *limits = fold->options->limits;
-
-	fold->shown = fold->count;
-	for (size_t i = 0; limits && i < limits->count; i++) {
-		const char *name = limits_report(limits, i);
-		const struct report_row *row = report_find(name, strlen(name));
-
-		if (fold->count == REPORTING_MAX)
-			return error_set(err, EINVAL, "--report: too many at once");
-		if (!is_chosen(fold, row))
-			choose_row(fold, row);
-	}
-	return 0;
-}
-
-static void choose_named(struct fold *fold, const char *name)
-{
-	const struct report_row *row = report_find(name, strlen(name));
-
-	if (fold->count < REPORTING_MAX && !is_chosen(fold, row))
-		choose_row(fold, row);
-}
-
-/* A page draws the model; a page of the summary has whatever a reader may want to look at next. */
-static void choose_for_page(struct fold *fold)
-{
-	static const char *const further[] = { "leaks", "peak", "temp",	  "locks",
-					       "conds", "sems", "fds",	  "threads",
-					       "stats", "info", "missing" };
-	bool is_whole = fold->count == 1 && fold->rows[0]->report->is_screen;
-
-	choose_named(fold, "model");
-	for (size_t i = 0; is_whole && i < sizeof(further) / sizeof(*further); i++)
-		choose_named(fold, further[i]);
-}
-
-/* Reports and sets of them. */
-static int choose_words(struct fold *fold, const char *words, struct error *err)
-{
-	while (*words) {
-		size_t length = strcspn(words, ",");
-		const struct report_row *row = report_find(words, length);
-		const struct report_set *set = report_set_find(words, length);
-		int rc = 0;
-
-		if (!row && !set)
-			return refuse(words, length, err);
-		if (fold->count == REPORTING_MAX)
-			return error_set(err, EINVAL, "--report: too many at once");
-		if (row)
-			choose_row(fold, row);
-		else
-			rc = choose_words(fold, set->reports, err);
-		if (rc)
-			return rc;
-		words += length + (words[length] == ',');
-	}
-	return 0;
-}
-
-static int choose(struct fold *fold, const char *words, struct error *err)
-{
-	int rc = choose_words(fold, words, err);
-
-	if (rc)
-		return rc;
-	if (!fold->count)
-		return error_set(err, EINVAL, "--report: which? --report=list lists them");
-	if (fold->wants_directories && fold->count > 1)
-		return error_set(err, EINVAL,
-				 "--report=traces is of directories: ask for it alone");
-	if (fold->options->style.format == SHEETS_html && !fold->wants_directories)
-		choose_for_page(fold);
-	return choose_for_limits(fold, err);
-}
-
-int reporting_check(const struct reporting_options *options, struct error *err)
-{
-	struct fold fold = { .options = options };
-
-	return choose(&fold, options->reports, err);
-}
-
-bool reporting_wants_base(const struct reporting_options *options)
-{
-	struct fold fold = { .options = options };
-
-	return choose(&fold, options->reports, NULL) == 0 && fold.wants_base;
-}
-
-bool reporting_wants_directories(const struct reporting_options *options)
-{
-	struct fold fold = { .options = options };
-
-	return choose(&fold, options->reports, NULL) == 0 && fold.wants_directories;
+	return fold->options->style.format->flags & flag;
 }
 
 /* ---- events ---- */
@@ -179,14 +40,14 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 
 static int on_call(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc = fold->wants_summary ? summary_event(fold->run.summary, event, err)
-				     : summary_count(fold->run.summary, event, err);
+	int rc = fold->choice->wants_summary ? summary_event(fold->run.summary, event, err)
+					     : summary_count(fold->run.summary, event, err);
 
-	if (rc == 0 && fold->wants_ledger && !fold->wants_summary)
+	if (rc == 0 && fold->choice->wants_ledger && !fold->choice->wants_summary)
 		rc = ledger_event(fold->run.ledger, event, err);
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
-		if (fold->rows[i]->report->event)
-			rc = fold->rows[i]->report->event(fold->states[i], event, err);
+	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+		if (fold->choice->rows[i]->report->event)
+			rc = fold->choice->rows[i]->report->event(fold->states[i], event, err);
 	return rc;
 }
 
@@ -194,9 +55,9 @@ static int on_note(struct fold *fold, const struct event *event, struct error *e
 {
 	int rc = summary_event(fold->run.summary, event, err);
 
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
-		if (fold->rows[i]->report->note)
-			rc = fold->rows[i]->report->note(fold->states[i], event, err);
+	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+		if (fold->choice->rows[i]->report->note)
+			rc = fold->choice->rows[i]->report->note(fold->states[i], event, err);
 	return rc;
 }
 
@@ -216,9 +77,9 @@ static int on_end(void *user, struct error *err)
 	struct fold *fold = user;
 	int rc = ledger_settle(fold->run.ledger, err);
 
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
-		if (fold->rows[i]->report->process)
-			rc = fold->rows[i]->report->process(fold->states[i], err);
+	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+		if (fold->choice->rows[i]->report->process)
+			rc = fold->choice->rows[i]->report->process(fold->states[i], err);
 	return rc;
 }
 
@@ -256,7 +117,7 @@ static int read_all(struct fold *fold, const char *const *paths, size_t count, s
 	const struct reporting_options *options = fold->options;
 	int rc = 0;
 
-	if (fold->wants_directories)
+	if (fold->choice->wants_directories)
 		return 0;
 	fold->run.is_base = true;
 	if (options->base_count)
@@ -269,12 +130,12 @@ static int read_all(struct fold *fold, const char *const *paths, size_t count, s
 
 static bool is_screen(const struct fold *fold, unsigned index)
 {
-	return fold->options->style.format == SHEETS_text && fold->rows[index]->report->is_screen;
+	return has_flag(fold, FORMAT_PEOPLE) && fold->choice->rows[index]->report->is_screen;
 }
 
 static bool has_screen(const struct fold *fold)
 {
-	for (unsigned i = 0; i < fold->shown; i++)
+	for (unsigned i = 0; i < fold->choice->shown; i++)
 		if (is_screen(fold, i))
 			return true;
 	return false;
@@ -286,10 +147,10 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 {
 	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
+	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
 		if (!is_screen(fold, i))
-			rc = fold->rows[i]->report->end(fold->states[i],
-							i < fold->shown ? sheets : others, err);
+			rc = fold->choice->rows[i]->report->end(
+				fold->states[i], i < fold->choice->shown ? sheets : others, err);
 	/* Those that are matched are not shown yet. */
 	naming_restart(fold->run.naming);
 	return rc;
@@ -300,7 +161,7 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 		 struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	bool is_alone = options->style.format == SHEETS_text;
+	bool is_alone = has_flag(fold, FORMAT_PEOPLE);
 	struct judge judge = { .limits = options->limits,
 			       .run = &fold->run,
 			       .baseline = options->baseline,
@@ -320,8 +181,8 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 	else
 		report_no_memory(err);
 	if (rc == 0 && is_alone && out) {
-		sheets_print(&alone, &fold->run, fold->run.naming, fold->rows, 0, &options->style,
-			     out);
+		sheets_print(&alone, &fold->run, fold->run.naming, fold->choice->rows, 0,
+			     &options->style, out);
 		out_char(out, '\n');
 	}
 	sheets_free(&alone);
@@ -337,7 +198,7 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 	};
 	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < fold->shown; i++)
+	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
 		if (is_screen(fold, i))
 			rc = overview_print(fold->run.summary, &fold->options->files,
 					    &fold->options->report, &style, out, err);
@@ -348,16 +209,16 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	const char *by = fold->takes_by ? NULL : options->report.by;
+	const char *by = fold->choice->takes_by ? NULL : options->report.by;
 	struct sheets_job job = { .run = &fold->run,
 				  .naming = fold->run.naming,
 				  .style = &options->style };
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
-		rc = error_set(err, EINVAL,
-			       "--format=collapsed is for trees: --report=tree, calls");
-	if (rc == 0 && options->style.format == SHEETS_text && !options->style.is_verbose)
+		rc = error_set(err, EINVAL, "--format=%s is for trees: --report=tree, calls",
+			       options->style.format->name);
+	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
 		rc = sheets_fold_same(sheets, &job, by, options->report.top, err);
 	return rc;
 }
@@ -370,8 +231,8 @@ static int print(struct fold *fold, struct sheets *sheets, struct out *out, stru
 		rc = print_screens(fold, out, err);
 	/* A screen tells by itself what is missing. */
 	if (rc == 0 && (sheets->count || !has_screen(fold)))
-		sheets_print(sheets, &fold->run, fold->run.naming, fold->rows, fold->shown,
-			     &fold->options->style, out);
+		sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows,
+			     fold->choice->shown, &fold->options->style, out);
 	return rc;
 }
 
@@ -383,7 +244,7 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 
 	sheets_init(&sheets);
 	sheets_init(&others);
-	if (options->limits && options->style.format != SHEETS_text)
+	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
 		sheets_begin(&sheets, SHEET_limits);
 	rc = end_reports(fold, &sheets, &others, err);
 	if (rc == 0 && options->limits)
@@ -416,17 +277,17 @@ static int begin(struct fold *fold, struct error *err)
 	if (rc == 0 && has_screen(fold))
 		rc = summary_watch(fold->run.summary, err);
 	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
-	for (unsigned i = 0; rc == 0 && i < fold->count; i++)
-		rc = fold->rows[i]->report->begin(&fold->states[i], &fold->run, err);
+	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+		rc = fold->choice->rows[i]->report->begin(&fold->states[i], &fold->run, err);
 	return rc;
 }
 
 /* The summary last: reports have entries in its tallies. */
 static void end(struct fold *fold)
 {
-	for (unsigned i = 0; i < fold->count; i++)
-		if (fold->rows[i]->report->destroy && fold->states[i])
-			fold->rows[i]->report->destroy(fold->states[i]);
+	for (unsigned i = 0; i < fold->choice->count; i++)
+		if (fold->choice->rows[i]->report->destroy && fold->states[i])
+			fold->choice->rows[i]->report->destroy(fold->states[i]);
 	naming_destroy(fold->run.naming);
 	summary_free(fold->run.summary);
 }
@@ -468,17 +329,15 @@ int reporting(const char *const *paths, size_t count, const struct reporting_opt
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
 	struct fold fold = { .options = options,
+			     .choice = &options->choice,
 			     .result = result,
 			     .run = { .options = &options->report,
 				      .paths = paths,
 				      .path_count = count,
 				      .reading = &options->reading.trace } };
-	int rc = choose(&fold, options->reports, err);
+	int rc = begin(&fold, err);
 
 	*result = (struct reporting_result){ 0 };
-	if (rc)
-		return rc;
-	rc = begin(&fold, err);
 	if (rc == 0)
 		rc = read_and_print(&fold, out, err);
 	end(&fold);

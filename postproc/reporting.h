@@ -13,16 +13,13 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "postproc/baseline.h"
+#include "postproc/choice.h"
 #include "postproc/engine.h"
-#include "postproc/limits.h"
-#include "postproc/views/report.h"
 #include "postproc/writers/sheets.h"
-
-#define REPORTING_MAX 32 /* reports at once */
 
 struct reporting_options {
 	struct engine_options reading;
-	const char *reports; /* WHAT[,WHAT] */
+	struct choice choice;
 	struct report_options report;
 	struct sheets_style style;
 	struct naming_files files;
@@ -33,15 +30,6 @@ struct reporting_options {
 	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
 	bool is_newest; /* the files are those that a command without a file reads */
 };
-
-/* Returns 0, or -EINVAL if there is no such report. */
-int reporting_check(const struct reporting_options *options, struct error *err);
-
-/* True if one compares the run with another one. */
-bool reporting_wants_base(const struct reporting_options *options);
-
-/* True if they are about the files in directories, which are the paths then. */
-bool reporting_wants_directories(const struct reporting_options *options);
 
 /* What is to be said by a status. */
 struct reporting_result {

@@ -5,18 +5,9 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		  const struct report_row *const *rows, unsigned count,
 		  const struct sheets_style *style, struct out *out)
 {
-	static void (*const printers[])(const struct sheets_job *) = {
-#define FORMAT(kind, name, ...) FORMAT_PRINTER_##kind(name)
-#define FORMAT_PRINTER_STREAM(name)
-#define FORMAT_PRINTER_DIALECT(name)
-#define FORMAT_PRINTER_SCREEN(name)
-#define FORMAT_PRINTER_SHEETS(name) [SHEETS_##name] = sheets_print_##name,
-#include "formats/formats.def"
-#undef FORMAT
-	};
 	struct sheets_job job = { sheets, run, naming, rows, count, style, out };
 
-	printers[style->format](&job);
+	style->format->print(&job);
 }
 
 enum sheets_shape sheets_shape(enum sheet_kind kind)

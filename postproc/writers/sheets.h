@@ -10,23 +10,13 @@
 #include <stdbool.h>
 
 #include "base/out.h"
+#include "formats/writers.h"
 #include "postproc/views/report.h"
 #include "postproc/views/sheet.h"
 #include "naming/naming.h"
 
-/* One for each row of formats.def. */
-enum sheets_format {
-#define FORMAT(kind, name, ...) SHEETS_FORMAT_##kind(name)
-#define SHEETS_FORMAT_STREAM(name)
-#define SHEETS_FORMAT_DIALECT(name)
-#define SHEETS_FORMAT_SCREEN(name)
-#define SHEETS_FORMAT_SHEETS(name) SHEETS_##name,
-#include "formats/formats.def"
-#undef SHEETS_FORMAT_SHEETS
-};
-
 struct sheets_style {
-	enum sheets_format format;
+	const struct writer *format; /* of sheets_at() */
 	/* of text */
 	unsigned width; /* columns of the terminal; 0: 80 */
 	bool has_colour;
@@ -44,9 +34,9 @@ void sheets_print(const struct sheets *sheets, const struct report_run *run, str
 		  const struct sheets_style *style, struct out *out);
 
 /* False: the format is for trees, and no sheet has one. */
-bool sheets_fit(const struct sheets *sheets, enum sheets_format format);
+bool sheets_fit(const struct sheets *sheets, const struct writer *format);
 
-/* One for each format; nobody but sheets_print() calls them. */
+/* What sheets_print_NAME of formats.def get. */
 struct sheets_job {
 	const struct sheets *sheets;
 	const struct report_run *run;
@@ -56,14 +46,6 @@ struct sheets_job {
 	const struct sheets_style *style;
 	struct out *out;
 };
-
-#define SHEETS_FORMAT_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
-#include "formats/formats.def"
-#undef FORMAT
-#undef SHEETS_FORMAT_STREAM
-#undef SHEETS_FORMAT_DIALECT
-#undef SHEETS_FORMAT_SCREEN
-#undef SHEETS_FORMAT_SHEETS
 
 /*
  * Of text, after sheets_finish(): rows that would read the same become one. by and top as there;

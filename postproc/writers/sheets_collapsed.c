@@ -30,9 +30,9 @@ static int branch_column(const struct sheet_facts *facts)
 	return SHEET_COLUMN_NONE;
 }
 
-bool sheets_fit(const struct sheets *sheets, enum sheets_format format)
+bool sheets_fit(const struct sheets *sheets, const struct writer *format)
 {
-	if (format != SHEETS_collapsed)
+	if (!(format->flags & FORMAT_TREES))
 		return true;
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (branch_column(&sheets->list[i].facts) >= 0)

@@ -46,10 +46,10 @@ static const char *all_names(void)
 	static bool is_complete;
 
 	for (size_t i = 0; i < NAME_COUNT && !is_complete; i++) {
-		struct reporting_options one = { .reports = names[i] };
+		struct choice one;
 
-		if (reporting_check(&one, NULL) == 0 && !reporting_wants_directories(&one) &&
-		    !reporting_wants_base(&one))
+		if (choice_make(&one, names[i], NULL, sheets_at(0), NULL) == 0 &&
+		    !one.wants_directories && !one.wants_base)
 			strcat(strcat(all, all[0] ? "," : ""), names[i]);
 	}
 	is_complete = true;
@@ -72,12 +72,19 @@ static void check_output(int fd)
 	munmap(text, (size_t)size);
 }
 
+static unsigned sheets_count(void)
+{
+	unsigned count = 0;
+
+	while (sheets_at(count))
+		count++;
+	return count;
+}
+
 static int run(const uint8_t *head, int fd, int output, struct error *err)
 {
 	struct reporting_options how = {
-		.reports = head[0] < NAME_COUNT ? names[head[0]] : all_names(),
-		.style = { .format = (enum sheets_format)(head[1] % (SHEETS_collapsed + 1)),
-			   .width = head[2] },
+		.style = { .format = sheets_at(head[1] % sheets_count()), .width = head[2] },
 		.report = { .top = head[1] & 4 ? head[3] : 0 },
 		.reading = { .select = { .depth = -1 },
 			     .trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true } },
@@ -98,9 +105,11 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		how.baseline = how.learned = &learned;
 		fuzz_check(limits_parse(&limits, LIMITS, err) == 0, "limits that are refused");
 	}
-	if (reporting_check(&how, err) || reporting_wants_directories(&how))
+	if (choice_make(&how.choice, head[0] < NAME_COUNT ? names[head[0]] : all_names(),
+			how.limits, how.style.format, err) ||
+	    how.choice.wants_directories)
 		return 0; /* nothing was learned yet */
-	if (reporting_wants_base(&how)) {
+	if (how.choice.wants_base) {
 		how.base = paths;
 		how.base_count = 1;
 	}

@@ -133,7 +133,7 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 static int run_screen(int fd, const struct writer *screen, const uint8_t *head, struct error *err)
 {
 	struct reporting_options how = {
-		.reports = screen->name,
+		.style.format = sheets_at(0),
 		.reading.trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true },
 	};
 	struct reporting_result result;
@@ -146,6 +146,8 @@ static int run_screen(int fd, const struct writer *screen, const uint8_t *head, 
 		return rc;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	fill_select(&how.reading.select, head);
+	if (choice_make(&how.choice, screen->name, NULL, how.style.format, err))
+		exit(99);
 	rc = reporting(paths, head[1] & FLAG_LEAKS ? 2 : 1, &how, &out, &result, err);
 	closed = out_close(&out);
 	return rc ? rc : closed;
