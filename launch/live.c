@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Ends as the program does that looks at running processes; its first word is the command. */
@@ -29,6 +31,38 @@ static int run_live(char **argv, struct error *err)
 	execv(path, list);
 	error_system(err, errno, "cannot start %s", path);
 	return STATUS_OWN_FAILURE;
+}
+
+static bool is_process(const char *word)
+{
+	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
+}
+
+/* A process stands for the files of its run. */
+int command_top(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *paths = NULL;
+	cleanup_free char **words = NULL;
+	size_t lines = 0, count = 0;
+	int place = argc - 1;
+
+	if (argc < 2 || !is_process(argv[place]))
+		return run_live(argv, err);
+	if (ctl_snapshot(atoi(argv[place]), &paths, err))
+		return STATUS_OWN_FAILURE;
+	for (const char *at = paths; *at; at++)
+		lines += *at == '\n';
+	words = calloc((size_t)argc + lines + 1, sizeof(*words));
+	if (!words) {
+		error_system(err, ENOMEM, "top");
+		return STATUS_OWN_FAILURE;
+	}
+	for (int i = 0; i < place; i++)
+		words[count++] = argv[i];
+	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); path;
+	     path = strtok_r(NULL, "\n", &save))
+		words[count++] = path;
+	return run_live(words, err);
 }
 
 int command_waits(int argc, char **argv, struct error *err)

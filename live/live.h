@@ -13,6 +13,7 @@
 #define LIVE_USAGE   2
 #define LIVE_FAILURE 125
 
+int live_top(int argc, char **argv, struct error *err);
 int live_waits(int argc, char **argv, struct error *err);
 
 #endif

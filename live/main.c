@@ -11,6 +11,7 @@ static const struct {
 	const char *word;
 	int (*function)(int argc, char **argv, struct error *err);
 } questions[] = {
+	{ "top", live_top },
 	{ "waits", live_waits },
 };
 
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "holdtrace: %s: %s\n", argv[1], err.text);
 		return status;
 	}
-	fprintf(stderr, "holdtrace-live: is called by holdtrace: holdtrace waits PID\n");
+	fprintf(stderr,
+		"holdtrace-live: is called by holdtrace: holdtrace waits PID, holdtrace top PID\n");
 	return STATUS_USAGE;
 }

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/glance.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_FRAMES 3 /* of the program, that name a place */
+
+/* ---- rates ---- */
+
+static double rate(uint64_t now, uint64_t then, double seconds)
+{
+	return seconds > 0 ? (double)(int64_t)(now - then) / seconds : 0;
+}
+
+/*
+ * What is in the file is up to a second old, so a second's events may show in the next one. Where
+ * the time of the events went on about as much as ours, it is the better measure.
+ */
+static double elapsed(const struct watched *watched, double seconds)
+{
+	double told = (double)(watched->time_ns - watched->seen_ns) / 1e9;
+
+	return watched->seen_ns && told > seconds / 2 && told < seconds * 2 ? told : seconds;
+}
+
+static void tick_site(struct watched_site *site, bool has_bytes, double seconds)
+{
+	site->gained_rate = (float)rate(site->gained, site->seen_gained, seconds);
+	site->growth_rate = (float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
+					      : rate(site->count, site->seen_count, seconds));
+	site->seen_gained = site->gained;
+	site->seen_count = site->count;
+	site->seen_bytes = site->bytes;
+}
+
+static void tick(struct watched *watched, double seconds)
+{
+	seconds = elapsed(watched, seconds);
+	for (uint32_t i = 1; i < watched->sites.count; i++) {
+		uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
+
+		tick_site(&watched->sites.items[i], ledger_class(watched->ledger, class)->has_bytes,
+			  seconds);
+	}
+	watched->event_rate = rate(watched->events, watched->seen_events, seconds);
+	watched->seen_events = watched->events;
+	watched->seen_ns = watched->time_ns;
+}
+
+void glance_tick(struct watched *const *processes, size_t count, double seconds)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(processes[i]);
+		tick(processes[i], seconds);
+		watched_unlock(processes[i]);
+	}
+}
+
+/* ---- classes ---- */
+
+static struct glance_class *class_of(struct glance *glance, const struct ledger_class *known)
+{
+	for (size_t i = 0; i < glance->class_count; i++)
+		if (!strcmp(glance->classes[i].type, known->type))
+			return &glance->classes[i];
+	if (glance->class_count == GLANCE_CLASSES)
+		return NULL;
+	glance->classes[glance->class_count] =
+		(struct glance_class){ .type = known->type, .has_bytes = known->has_bytes };
+	return &glance->classes[glance->class_count++];
+}
+
+static void add_classes(struct glance *glance, struct watched *watched)
+{
+	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
+		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
+		struct glance_class *class = class_of(glance, ledger_class(watched->ledger, i));
+
+		if (!class || !(sum->gained || sum->count || sum->peak))
+			continue;
+		class->gained += sum->gained;
+		class->count += sum->count;
+		class->bytes += sum->bytes;
+		class->peak += sum->peak;
+	}
+}
+
+/* ---- rows ---- */
+
+/* What a site amounts to; false: nothing of the class that is wished for. */
+static bool describe(struct watched *watched, uint32_t index, const struct glance_wish *wish,
+		     struct glance_row *row)
+{
+	const struct watched_site *site = &watched->sites.items[index];
+	const struct site *known;
+	const struct ledger_class *class;
+
+	if (!site->gained && !site->count)
+		return false;
+	known = sites_at(ledger_sites(watched->ledger), index);
+	class = ledger_class(watched->ledger, known->class);
+	if (wish->class && strcmp(wish->class, class->type) != 0)
+		return false;
+	*row = (struct glance_row){
+		.type = class->type,
+		.has_bytes = class->has_bytes,
+		.gained = site->gained,
+		.count = (int64_t)(site->count - (wish->since_base ? site->base_count : 0)),
+		.bytes = (int64_t)(site->bytes - (wish->since_base ? site->base_bytes : 0)),
+		.gained_rate = (double)site->gained_rate,
+		.growth_rate = (double)site->growth_rate,
+		.watched = watched,
+		.site = index,
+	};
+	return true;
+}
+
+static double weight(const struct glance_row *row, enum glance_order order)
+{
+	switch (order) {
+	case GLANCE_GROWTH:
+		return row->growth_rate;
+	case GLANCE_RATE:
+		return row->gained_rate ? row->gained_rate : (double)row->gained * 1e-12;
+	case GLANCE_OBJECTS:
+		return (double)row->count;
+	case GLANCE_HELD:
+	case GLANCE_ORDERS:
+		break;
+	}
+	return row->has_bytes ? (double)row->bytes : (double)row->count;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+	const struct glance_row *a = left, *b = right;
+	const enum glance_order *order = context;
+	double one = weight(a, *order), other = weight(b, *order);
+
+	if (one != other)
+		return one < other ? 1 : -1;
+	return a->site < b->site ? -1 : a->site > b->site;
+}
+
+struct list {
+	struct glance_row *items;
+	size_t count, capacity;
+};
+
+static int add_rows(struct list *list, struct watched *watched, const struct glance_wish *wish)
+{
+	for (uint32_t i = 1; i < watched->sites.count; i++) {
+		struct glance_row row, *added;
+
+		if (!describe(watched, i, wish, &row))
+			continue;
+		added = ARRAY_ADD(list);
+		if (!added)
+			return -ENOMEM;
+		*added = row;
+	}
+	return 0;
+}
+
+/* ---- names ---- */
+
+static const struct atlas_backtrace *backtrace_of(const struct glance_row *row)
+{
+	struct watched *watched = row->watched;
+	const struct site *site = sites_at(ledger_sites(watched->ledger), row->site);
+
+	return site->backtrace ? atlas_backtrace(&watched->atlas, site->backtrace, site->index)
+			       : NULL;
+}
+
+static void name(struct glance_row *row)
+{
+	struct naming_line lines[PLACE_FRAMES];
+	size_t used = 0, count;
+
+	watched_lock(row->watched);
+	count = naming_lines(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES);
+	if (!count)
+		snprintf(row->place, sizeof(row->place), "%s",
+			 sites_at(ledger_sites(row->watched->ledger), row->site)->function->name);
+	watched_unlock(row->watched);
+	for (size_t i = 0; i < count && used < sizeof(row->place); i++)
+		used += (size_t)snprintf(row->place + used, sizeof(row->place) - used, "%s%s",
+					 i ? " <- " : "", lines[i].text);
+}
+
+static void expect_names(const struct glance_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(rows[i].watched);
+		naming_expect(rows[i].watched->naming, backtrace_of(&rows[i]));
+		watched_unlock(rows[i].watched);
+	}
+}
+
+/* Processes that run the same program have the same places. */
+static struct glance_row *find_same(struct glance_row *rows, size_t count,
+				    const struct glance_row *row)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].type, row->type) && !strcmp(rows[i].place, row->place))
+			return &rows[i];
+	return NULL;
+}
+
+static void add_up(struct glance_row *sum, const struct glance_row *row)
+{
+	sum->gained += row->gained;
+	sum->count += row->count;
+	sum->bytes += row->bytes;
+	sum->gained_rate += row->gained_rate;
+	sum->growth_rate += row->growth_rate;
+}
+
+/* Names the first rows, and puts those together that read the same. */
+static size_t merge_rows(struct glance_row *rows, size_t count)
+{
+	size_t kept = 0;
+
+	expect_names(rows, count);
+	for (size_t i = 0; i < count; i++) {
+		struct glance_row *same;
+
+		name(&rows[i]);
+		same = find_same(rows, kept, &rows[i]);
+		if (same)
+			add_up(same, &rows[i]);
+		else
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+size_t glance_backtrace(const struct glance_row *row, struct naming_line *lines, size_t max)
+{
+	size_t count;
+
+	watched_lock(row->watched);
+	count = naming_lines(row->watched->naming, backtrace_of(row), lines, max);
+	watched_unlock(row->watched);
+	return count;
+}
+
+/* ---- a glance ---- */
+
+static int add_process(struct glance *glance, struct list *list, struct watched *watched,
+		       const struct glance_wish *wish)
+{
+	int status;
+
+	watched_lock(watched);
+	glance->events += watched->events;
+	glance->event_rate += watched->event_rate;
+	glance->lost += watched->lost;
+	glance->damages += watched->damages;
+	glance->ended += watched->has_ended || watched->is_finished;
+	glance->running += !watched->has_ended && !watched->is_finished;
+	add_classes(glance, watched);
+	status = add_rows(list, watched, wish);
+	watched_unlock(watched);
+	return status;
+}
+
+/* What all places of a class came to. */
+static void add_rates(struct glance *glance, const struct list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t k = 0; k < glance->class_count; k++) {
+			struct glance_class *class = &glance->classes[k];
+
+			if (strcmp(class->type, list->items[i].type) != 0)
+				continue;
+			class->gained_rate += list->items[i].gained_rate;
+			class->growth_rate += list->items[i].growth_rate;
+		}
+}
+
+static void keep_class(struct list *list, const char *class)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!class || !strcmp(list->items[i].type, class))
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+int glance_take(struct glance *glance, struct watched *const *processes, size_t count,
+		const struct glance_wish *wish, struct error *err)
+{
+	struct glance_wish all = *wish;
+	enum glance_order order = wish->order;
+	struct list list = { 0 };
+	int status = 0;
+
+	*glance = (struct glance){ 0 };
+	all.class = NULL;
+	for (size_t i = 0; !status && i < count; i++)
+		status = add_process(glance, &list, processes[i], &all);
+	if (status) {
+		free(list.items);
+		return error_system(err, ENOMEM, "places");
+	}
+	add_rates(glance, &list);
+	keep_class(&list, wish->class);
+	if (list.count)
+		qsort_r(list.items, list.count, sizeof(*list.items), compare, &order);
+	/* as many more as merging may take away */
+	glance->row_count =
+		merge_rows(list.items, list.count < 2 * wish->rows ? list.count : 2 * wish->rows);
+	if (glance->row_count)
+		qsort_r(list.items, glance->row_count, sizeof(*list.items), compare, &order);
+	if (glance->row_count > wish->rows)
+		glance->row_count = wish->rows;
+	glance->rows = list.items;
+	return 0;
+}
+
+void glance_free(struct glance *glance)
+{
+	free(glance->rows);
+	*glance = (struct glance){ 0 };
+}
+
+void glance_set_base(struct watched *const *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(processes[i]);
+		for (size_t k = 0; k < processes[i]->sites.count; k++) {
+			struct watched_site *site = &processes[i]->sites.items[k];
+
+			site->base_count = site->count;
+			site->base_bytes = site->bytes;
+		}
+		watched_unlock(processes[i]);
+	}
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIVE_GLANCE_H
+#define LIVE_GLANCE_H
+
+/* What the processes of a run hold at one moment, by class and by place: numbers, not yet text. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/watched.h"
+
+#define GLANCE_CLASSES	 48u
+#define GLANCE_ROWS_MAX	 200u
+#define GLANCE_PLACE_MAX 400
+
+enum glance_order { GLANCE_HELD, GLANCE_GROWTH, GLANCE_RATE, GLANCE_OBJECTS, GLANCE_ORDERS };
+
+struct glance_wish {
+	const char *class; /* its type; NULL: all */
+	enum glance_order order;
+	bool since_base; /* held: what came since the baseline */
+	size_t rows;	 /* at most GLANCE_ROWS_MAX */
+};
+
+struct glance_class {
+	const char *type;
+	bool has_bytes;
+	uint64_t gained, count, bytes; /* so far; held now */
+	uint64_t peak;		       /* the sum of the processes' peaks, each of its own moment */
+	double gained_rate, growth_rate; /* each second: calls; bytes, or else objects */
+};
+
+struct glance_row {
+	const char *type;
+	bool has_bytes;
+	uint64_t gained;
+	int64_t count, bytes; /* held, or since the baseline: then also less than nothing */
+	double gained_rate, growth_rate;
+	char place[GLANCE_PLACE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; names are the host's
+				       */
+	struct watched *watched;      /* one of the processes that have it */
+	uint32_t site;
+};
+
+struct glance {
+	struct glance_class classes[GLANCE_CLASSES];
+	size_t class_count;
+	struct glance_row *rows;
+	size_t row_count;
+	uint64_t events, lost, damages;
+	double event_rate;
+	size_t running, ended;
+};
+
+/* Rates from now on are those since the last tick. seconds: since then; 0: there was none. */
+void glance_tick(struct watched *const *processes, size_t count, double seconds);
+
+/* Asks for the names of what it shows. Returns 0 or -ENOMEM. */
+int glance_take(struct glance *glance, struct watched *const *processes, size_t count,
+		const struct glance_wish *wish, struct error *err);
+void glance_free(struct glance *glance);
+
+/* What is held from now on counts anew. */
+void glance_set_base(struct watched *const *processes, size_t count);
+
+/* The whole backtrace of a row, a line of at most NAMING_TEXT_MAX each; returns how many. */
+size_t glance_backtrace(const struct glance_row *row, struct naming_line *lines, size_t max);
+
+#endif

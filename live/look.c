@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/look.h"
+
+#include "base/cleanup.h"
+#include "live/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SYMBOLS_MAX 12	      /* how far out the public function of a wait is looked for */
+#define SETTLE_NS   100000000 /* a ring in which nobody has moved for so long is a deadlock */
+
+static int map_modules(struct look *look)
+{
+	const struct live_process *process = &look->process;
+
+	atlas_begin_process(&look->atlas);
+	if (process->program && atlas_add_program(&look->atlas, process->program))
+		return -ENOMEM;
+	for (size_t i = 0; i < process->mappings.count; i++) {
+		const struct live_mapping *mapping = &process->mappings.items[i];
+		const struct trace_mapping module = {
+			.from = live_base(process, mapping),
+			.to = mapping->end,
+			.path = mapping->path,
+			.has_tail = true,
+			.code = mapping->start,
+			.offset = mapping->offset,
+			.build_id = "",
+		};
+
+		if (mapping->is_code && atlas_map(&look->atlas, &module))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int keep_backtraces(struct look *look)
+{
+	const struct live_process *process = &look->process;
+
+	for (size_t i = 0; i < process->thread_count; i++) {
+		const struct live_thread *thread = &process->threads[i];
+		const struct backtrace backtrace = { .count = thread->frame_count,
+						     .frames = thread->frames };
+
+		look->backtraces[i] = atlas_backtrace(&look->atlas, &backtrace, UINT64_MAX);
+		if (!look->backtraces[i])
+			return -ENOMEM;
+		naming_expect(look->naming, look->backtraces[i]);
+	}
+	return 0;
+}
+
+static void find_awaits(struct look *look)
+{
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	const char *names[SYMBOLS_MAX];
+
+	for (size_t i = 0; i < look->process.thread_count; i++) {
+		size_t count =
+			naming_symbols(look->naming, look->backtraces[i], symbols, SYMBOLS_MAX);
+
+		for (size_t k = 0; k < count && k < SYMBOLS_MAX; k++)
+			names[k] = symbols[k].function;
+		await_find(&look->awaits[i], &look->process, &look->process.threads[i], names,
+			   count < SYMBOLS_MAX ? count : SYMBOLS_MAX);
+	}
+}
+
+/* A ring counts once: for the first of its threads, and only if none of them moves. */
+static bool is_standing(const struct look *look, const size_t *ring, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ring[i] < ring[0] ||
+		    !live_is_unmoved(look->process.pid, &look->process.threads[ring[i]]))
+			return false;
+	return count > 0;
+}
+
+static size_t standing_ring(const struct look *look, size_t start, size_t *ring)
+{
+	size_t count =
+		await_ring(&look->process, look->awaits, start, ring, look->process.thread_count);
+
+	return is_standing(look, ring, count) ? count : 0;
+}
+
+static int find_rings(struct look *look, bool stopped)
+{
+	size_t count = look->process.thread_count;
+	cleanup_free size_t *ring = calloc(count + 1, sizeof(*ring));
+	bool may_be = false;
+
+	if (!ring)
+		return -ENOMEM;
+	/* those that we stopped have gone back to sleep by then */
+	if (stopped)
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
+	for (size_t i = 0; i < count; i++)
+		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
+	for (size_t i = 0; may_be && i < count; i++)
+		live_look_again(look->process.pid, &look->process.threads[i]);
+	if (may_be)
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+	for (size_t i = 0; may_be && i < count; i++) {
+		size_t length = standing_ring(look, i, ring);
+
+		look->rings += length > 0;
+		for (size_t k = 0; k < length; k++)
+			look->is_in_ring[ring[k]] = true;
+	}
+	return 0;
+}
+
+static int name_all(struct look *look, bool stops, struct error *err)
+{
+	size_t count = look->process.thread_count;
+	int status;
+
+	look->awaits = calloc(count + 1, sizeof(*look->awaits));
+	look->backtraces = calloc(count + 1, sizeof(*look->backtraces));
+	look->is_in_ring = calloc(count + 1, sizeof(*look->is_in_ring));
+	look->files.root = look->process.root;
+	status = look->awaits && look->backtraces && look->is_in_ring ? map_modules(look) : -ENOMEM;
+	if (!status)
+		status = naming_create(&look->naming, &look->atlas, &look->files, err);
+	if (!status)
+		status = keep_backtraces(look);
+	if (!status)
+		find_awaits(look);
+	if (!status)
+		status = find_rings(look, stops);
+	return status == -ENOMEM ? error_system(err, ENOMEM, "process %d", look->process.pid)
+				 : status;
+}
+
+int look_take(struct look *look, int pid, bool stops, struct error *err)
+{
+	int status;
+
+	*look = (struct look){ 0 };
+	atlas_init(&look->atlas);
+	status = live_look(&look->process, pid, err);
+	if (status)
+		return status;
+	live_read_stacks(&look->process, false);
+	status = live_unwind(&look->process, err);
+	/* what keeps a frame pointer needs more than the stack pointer */
+	if (!status && stops && live_read_stacks(&look->process, true))
+		status = live_unwind(&look->process, err);
+	return status ? status : name_all(look, stops, err);
+}
+
+void look_free(struct look *look)
+{
+	if (look->naming)
+		naming_destroy(look->naming);
+	atlas_free(&look->atlas);
+	free(look->awaits);
+	free(look->backtraces);
+	free(look->is_in_ring);
+	live_free(&look->process);
+}
+
+bool look_is_held_up(const struct await *await)
+{
+	return (await->owner || await->readers || await->owner_pid) && await->kind != AWAIT_JOIN;
+}
+
+bool look_is_orphaned(const struct await *await)
+{
+	return await->owner && await->has_ended && await->kind != AWAIT_JOIN;
+}
+
+size_t look_count(const struct look *look, bool (*is_one)(const struct await *await))
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->process.thread_count; i++)
+		count += is_one(&look->awaits[i]);
+	return count;
+}
+
+const struct live_thread *look_owner(const struct look *look, const struct await *await)
+{
+	for (size_t i = 0; i < look->process.thread_count; i++)
+		if (look->process.threads[i].own_tid == await->owner)
+			return &look->process.threads[i];
+	return NULL;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/screen.h"
+
+#include "base/terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ECMA-48, and xterm's other screen. */
+#define OTHER_SCREEN "\033[?1049h\033[?25l"
+#define FIRST_SCREEN "\033[?25h\033[?1049l"
+#define HOME	     "\033[H"
+#define CLEAR_LINE   "\033[K"
+#define CLEAR_BELOW  "\033[J"
+#define MARKED	     "\033[7m"
+#define PLAIN	     "\033[m"
+
+static volatile sig_atomic_t asked_to_end, was_resized;
+
+static void note_signal(int number)
+{
+	if (number == SIGWINCH)
+		was_resized = 1;
+	else
+		asked_to_end = 1;
+}
+
+static void put(const char *text)
+{
+	ssize_t wrote = write(STDOUT_FILENO, text, strlen(text));
+
+	(void)wrote; /* a terminal that is gone is noticed by its keys */
+}
+
+int screen_begin(struct screen *screen)
+{
+	static const int numbers[] = { SIGTERM, SIGHUP, SIGINT, SIGWINCH };
+	struct termios raw;
+
+	*screen = (struct screen){ 0 };
+	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &screen->before) != 0)
+		return -ENOTTY;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &(struct sigaction){ .sa_handler = note_signal }, NULL);
+	raw = screen->before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	put(OTHER_SCREEN);
+	screen->is_on = true;
+	screen_measure(screen);
+	return 0;
+}
+
+void screen_end(struct screen *screen)
+{
+	if (!screen->is_on)
+		return;
+	put(FIRST_SCREEN);
+	tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+	screen->is_on = false;
+}
+
+void screen_measure(struct screen *screen)
+{
+	struct winsize size;
+
+	screen->width = terminal_width(STDOUT_FILENO);
+	screen->height = 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row)
+		screen->height = size.ws_row;
+}
+
+/* ESC [ A and its like; a lone ESC ends, as people expect. */
+static int decode(const char *bytes, ssize_t count)
+{
+	if (count <= 0)
+		return KEY_END;
+	if (bytes[0] != '\033')
+		return (unsigned char)bytes[0];
+	if (count < 3)
+		return KEY_END;
+	switch (bytes[2]) {
+	case 'A':
+		return KEY_UP;
+	case 'B':
+		return KEY_DOWN;
+	case '5':
+		return KEY_PAGE_UP;
+	case '6':
+		return KEY_PAGE_DOWN;
+	default:
+		return KEY_NONE;
+	}
+}
+
+int screen_key(struct screen *screen, int timeout_ms)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	char bytes[16];
+	int got;
+
+	if (asked_to_end)
+		return KEY_END;
+	got = poll(&input, 1, timeout_ms);
+	if (asked_to_end)
+		return KEY_END;
+	if (was_resized) {
+		was_resized = 0;
+		screen_measure(screen);
+		return KEY_RESIZE;
+	}
+	return got > 0 ? decode(bytes, read(STDIN_FILENO, bytes, sizeof(bytes))) : KEY_NONE;
+}
+
+void screen_draw_begin(struct screen *screen, struct out *out)
+{
+	screen->height += screen->height == 0;
+	out_text(out, HOME);
+}
+
+/* Bytes of the first so many characters. */
+static size_t cut(const char *text, unsigned columns)
+{
+	size_t at = 0;
+
+	while (text[at] && columns) {
+		at++;
+		while (((unsigned char)text[at] & 0xc0) == 0x80)
+			at++;
+		columns--;
+	}
+	return at;
+}
+
+void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked)
+{
+	if (is_marked)
+		out_text(out, MARKED);
+	out_name(out, text, cut(text, screen->width), ESCAPE_ALL);
+	if (is_marked)
+		out_text(out, PLAIN);
+	out_text(out, CLEAR_LINE "\r\n");
+}
+
+void screen_draw_end(struct screen *screen, struct out *out)
+{
+	(void)screen;
+	out_text(out, CLEAR_BELOW);
+	out_flush(out);
+}

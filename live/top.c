@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/live.h"
+
+#include "arena.h"
+#include "live/run.h"
+#include "live/screen.h"
+#include "live/top.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROWS_DEFAULT   20u
+#define LOOKS_MAX      16u /* processes whose threads are looked at */
+#define PUMP_MS	       200 /* how often the files are looked at meanwhile */
+#define INTERVAL_LEAST 0.1
+
+enum top_form { TOP_TEXT, TOP_JSON, TOP_METRICS };
+
+struct top {
+	struct run run;
+	struct glance_wish wish;
+	struct top_picture picture;
+	struct screen screen;
+	double interval;
+	uint64_t pictures; /* 0: no end */
+	enum top_form form;
+	bool is_batch, no_waits;
+	uint64_t begun_ns, ticked_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- waits ---- */
+
+/* Whether a process is the traced one: the number may be another's, in another pid namespace. */
+static bool is_traced(const struct live_process *process)
+{
+	for (size_t i = 0; i < process->mappings.count; i++)
+		if (strstr(process->mappings.items[i].path, "/memfd:" BOARD_NAME))
+			return true;
+	return false;
+}
+
+static void add_wait(struct top_picture *picture, const struct look *look, size_t i)
+{
+	struct top_wait *wait = &picture->waits[picture->wait_count];
+	struct out text;
+
+	if (picture->wait_count == TOP_WAITS_MAX || out_open(&text, -1, NULL))
+		return;
+	look_put_thread(&text, look, i);
+	*wait = (struct top_wait){
+		.pid = look->process.pid,
+		.is_in_ring = look->is_in_ring[i],
+		.is_orphaned = look_is_orphaned(&look->awaits[i]),
+	};
+	snprintf(wait->text, sizeof(wait->text), "%.*s", (int)(text.used ? text.used - 1 : 0),
+		 text.buffer);
+	text.used = 0; /* it goes nowhere */
+	out_close(&text);
+	picture->wait_count++;
+}
+
+static void look_at(struct top_picture *picture, int pid)
+{
+	struct look look;
+
+	if (look_take(&look, pid, false, NULL) == 0 && is_traced(&look.process)) {
+		picture->held_up += look_count(&look, look_is_held_up);
+		picture->rings += look.rings;
+		for (size_t i = 0; i < look.process.thread_count; i++)
+			if (look.is_in_ring[i])
+				add_wait(picture, &look, i);
+		for (size_t i = 0; i < look.process.thread_count; i++)
+			if (!look.is_in_ring[i] && look_is_held_up(&look.awaits[i]))
+				add_wait(picture, &look, i);
+	}
+	look_free(&look);
+}
+
+static void find_waits(struct top *top)
+{
+	struct top_picture *picture = &top->picture;
+	size_t looks = 0;
+
+	picture->wait_count = picture->held_up = picture->rings = 0;
+	picture->has_waits = !top->no_waits;
+	for (size_t i = 0; picture->has_waits && i < top->run.processes.count; i++) {
+		struct watched *watched = top->run.processes.items[i];
+		bool runs;
+
+		watched_lock(watched);
+		runs = watched->pid && !watched->has_ended && !watched->is_finished;
+		watched_unlock(watched);
+		if (runs && looks++ < LOOKS_MAX)
+			look_at(picture, (int)watched->pid);
+	}
+}
+
+/* ---- pictures ---- */
+
+static void tick(struct top *top)
+{
+	uint64_t now = now_ns();
+
+	glance_tick(top->run.processes.items, top->run.processes.count,
+		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
+	top->ticked_ns = now;
+	find_waits(top);
+}
+
+static int take_picture(struct top *top, struct error *err)
+{
+	glance_free(&top->picture.glance);
+	top->picture.seconds = (double)(now_ns() - top->begun_ns) / 1e9;
+	top->picture.wish = &top->wish;
+	return glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
+			   &top->wish, err);
+}
+
+static void print(struct top *top, struct out *out)
+{
+	if (top->form == TOP_JSON)
+		top_put_json(out, &top->picture);
+	else if (top->form == TOP_METRICS)
+		top_put_metrics(out, &top->picture);
+	else
+		top_put_text(out, &top->picture, NULL);
+	out_flush(out);
+}
+
+/* Draws what is text anyway, line by line, as far as there is room. */
+static int draw(struct top *top, struct out *out, struct error *err)
+{
+	size_t marked = 0, lines = 0;
+	struct out text;
+
+	if (out_open(&text, -1, err))
+		return -ENOMEM;
+	top_put_text(&text, &top->picture, &marked);
+	out_char(&text, 0);
+	screen_draw_begin(&top->screen, out);
+	for (char *save = NULL, *at = text.buffer; lines + 2 < top->screen.height; lines++) {
+		char *line = at ? strsep(&at, "\n") : NULL;
+
+		(void)save;
+		if (!line || (!at && !*line))
+			break;
+		screen_draw_line(&top->screen, out, line, lines == marked);
+	}
+	screen_draw_line(
+		&top->screen, out,
+		"q end  s sort  c class  f freeze  b baseline  up/down select  enter backtrace",
+		false);
+	screen_draw_end(&top->screen, out);
+	text.used = 0;
+	out_close(&text);
+	return 0;
+}
+
+/* ---- without a terminal ---- */
+
+/* Goes on with the files for so long. */
+static int follow_for(struct top *top, double seconds, struct error *err)
+{
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+	int status = run_pump(&top->run, err);
+
+	while (!status && now_ns() < end && !run_is_complete(&top->run)) {
+		uint64_t left = end - now_ns();
+
+		if (left > PUMP_MS * 1000000ull)
+			left = PUMP_MS * 1000000ull;
+		nanosleep(&(struct timespec){ .tv_nsec = (long)left }, NULL);
+		status = run_pump(&top->run, err);
+	}
+	return status;
+}
+
+static int run_batch(struct top *top, struct out *out, struct error *err)
+{
+	bool is_complete = false;
+
+	for (uint64_t i = 0; !is_complete && (!top->pictures || i < top->pictures); i++) {
+		int status = follow_for(top, i ? top->interval : 0, err);
+
+		is_complete = run_is_complete(&top->run);
+		run_settle(&top->run);
+		tick(top);
+		if (!status)
+			status = take_picture(top, err);
+		if (status)
+			return status;
+		if (i && top->form == TOP_TEXT)
+			out_char(out, '\n');
+		print(top, out);
+		if (out_error(out))
+			return out_error(out) == -EPIPE ? 0 : out_error(out);
+	}
+	return 0;
+}
+
+/* ---- with one ---- */
+
+/* The next class of which there is anything; all behind the last. */
+static void next_class(struct top *top)
+{
+	const struct glance *glance = &top->picture.glance;
+
+	for (size_t i = 0; i < glance->class_count; i++)
+		if (top->wish.class && !strcmp(glance->classes[i].type, top->wish.class)) {
+			top->wish.class =
+				i + 1 < glance->class_count ? glance->classes[i + 1].type : NULL;
+			return;
+		}
+	top->wish.class = glance->class_count ? glance->classes[0].type : NULL;
+}
+
+static void set_base(struct top *top)
+{
+	top->wish.since_base = !top->wish.since_base;
+	if (top->wish.since_base)
+		glance_set_base(top->run.processes.items, top->run.processes.count);
+}
+
+/* Returns false when it is time to end. */
+static bool take_key(struct top *top, int key)
+{
+	struct top_picture *picture = &top->picture;
+
+	switch (key) {
+	case 'q':
+	case KEY_END:
+		return false;
+	case 's':
+		top->wish.order = (top->wish.order + 1) % GLANCE_ORDERS;
+		break;
+	case 'c':
+		next_class(top);
+		break;
+	case 'f':
+	case ' ':
+		picture->is_frozen = !picture->is_frozen;
+		break;
+	case 'b':
+		set_base(top);
+		break;
+	case KEY_UP:
+		picture->selected -= picture->selected > 0;
+		break;
+	case KEY_DOWN:
+		picture->selected += picture->selected + 1 < picture->glance.row_count;
+		break;
+	case '\n':
+	case '\r':
+		picture->shows_backtrace = !picture->shows_backtrace;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static bool changes_wish(int key)
+{
+	return key == 's' || key == 'c' || key == 'b';
+}
+
+static int run_screen(struct top *top, struct out *out, struct error *err)
+{
+	uint64_t next = 0;
+	int status = 0, key = KEY_NONE;
+
+	while (!status) {
+		bool is_due = now_ns() >= next && !top->picture.is_frozen;
+
+		status = run_pump(&top->run, err);
+		if (is_due) {
+			tick(top);
+			next = now_ns() + (uint64_t)(top->interval * 1e9);
+		}
+		if (!status && (is_due || changes_wish(key)))
+			status = take_picture(top, err);
+		if (!status && (is_due || key != KEY_NONE))
+			status = draw(top, out, err);
+		key = screen_key(&top->screen, PUMP_MS);
+		if (!take_key(top, key))
+			break;
+	}
+	return status;
+}
+
+/* ---- the command ---- */
+
+enum {
+	OPTION_INTERVAL = 0x100,
+	OPTION_BATCH,
+	OPTION_SORT,
+	OPTION_CLASS,
+	OPTION_ROWS,
+	OPTION_FORMAT,
+	OPTION_NO_WAITS
+};
+
+static const struct option long_options[] = {
+	{ "interval", required_argument, NULL, OPTION_INTERVAL },
+	{ "batch", no_argument, NULL, OPTION_BATCH },
+	{ "sort", required_argument, NULL, OPTION_SORT },
+	{ "class", required_argument, NULL, OPTION_CLASS },
+	{ "rows", required_argument, NULL, OPTION_ROWS },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "no-waits", no_argument, NULL, OPTION_NO_WAITS },
+	{ 0 },
+};
+
+static int take_number(const char *text, double least, double most, double *number)
+{
+	char *end;
+
+	*number = strtod(text, &end);
+	if (*end == 's' && !end[1])
+		end++;
+	return end == text || *end || !(*number >= least && *number <= most) ? -EINVAL : 0;
+}
+
+static int take_word(const char *text, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, words[i]))
+			return (int)i;
+	return -EINVAL;
+}
+
+static int take_sort(struct top *top, const char *text)
+{
+	for (unsigned i = 0; i < GLANCE_ORDERS; i++)
+		if (!strcmp(text, top_order((enum glance_order)i))) {
+			top->wish.order = (enum glance_order)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int take_option(struct top *top, int option, const char *text)
+{
+	static const char *const forms[] = { "text", "json", "openmetrics" };
+	double number = 0;
+	int word;
+
+	switch (option) {
+	case OPTION_INTERVAL:
+		return take_number(text, INTERVAL_LEAST, 86400, &top->interval);
+	case 'n':
+		word = take_number(text, 1, 1e9, &number);
+		top->pictures = (uint64_t)number;
+		top->is_batch = true;
+		return word;
+	case OPTION_BATCH:
+		top->is_batch = true;
+		return 0;
+	case OPTION_SORT:
+		return take_sort(top, text);
+	case OPTION_CLASS:
+		top->wish.class = strcmp(text, "all") ? text : NULL;
+		return 0;
+	case OPTION_ROWS:
+		word = take_number(text, 1, GLANCE_ROWS_MAX, &number);
+		top->wish.rows = (size_t)number;
+		return word;
+	case OPTION_FORMAT:
+		word = take_word(text, forms, sizeof(forms) / sizeof(forms[0]));
+		top->form = (enum top_form)(word < 0 ? 0 : word);
+		top->is_batch |= word > 0;
+		return word < 0 ? word : 0;
+	case OPTION_NO_WAITS:
+		top->no_waits = true;
+		return 0;
+	default:
+		return -ENOENT;
+	}
+}
+
+static int take_options(struct top *top, int argc, char **argv, struct error *err)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "n:", long_options, NULL)) >= 0) {
+		int status = take_option(top, option, optarg);
+
+		if (status == -ENOENT)
+			return error_set(
+				err, EINVAL,
+				"its options are --batch, -n PICTURES, --interval=SECONDS, "
+				"--sort, --class, --rows, --format and --no-waits");
+		if (status)
+			return error_set(err, EINVAL,
+					 "%s: is none of the values that holdtrace(1) has for it",
+					 optarg);
+	}
+	if (optind == argc)
+		return error_set(err, EINVAL, "of which run? holdtrace top PID or FILE");
+	return 0;
+}
+
+static int run_top(struct top *top, struct error *err)
+{
+	struct out out;
+	int status = out_open(&out, STDOUT_FILENO, err);
+
+	if (status)
+		return status;
+	top->begun_ns = now_ns();
+	if (!top->is_batch && screen_begin(&top->screen) == 0) {
+		status = run_screen(top, &out, err);
+		screen_end(&top->screen);
+	} else {
+		status = run_batch(top, &out, err);
+	}
+	glance_free(&top->picture.glance);
+	out_close(&out);
+	return status;
+}
+
+int live_top(int argc, char **argv, struct error *err)
+{
+	struct top *top = calloc(1, sizeof(*top));
+	int status;
+
+	if (!top) {
+		error_system(err, ENOMEM, "top");
+		return LIVE_FAILURE;
+	}
+	top->wish = (struct glance_wish){ .rows = ROWS_DEFAULT };
+	top->interval = 1;
+	if (take_options(top, argc, argv, err)) {
+		free(top);
+		return LIVE_USAGE;
+	}
+	status = run_open(&top->run, argv + optind, (size_t)(argc - optind), err);
+	if (!status)
+		status = run_top(top, err);
+	run_free(&top->run);
+	free(top);
+	return status ? LIVE_FAILURE : 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/top.h"
+
+#include <string.h>
+
+/* The value of a label: OpenMetrics 1.0, escaping. Names are UTF-8 or have been made so. */
+static void put_label(struct out *out, const char *name, const char *value)
+{
+	out_format(out, "%s=\"", name);
+	for (const char *at = value; *at; at++) {
+		if (*at == '\\' || *at == '"')
+			out_char(out, '\\');
+		if ((unsigned char)*at >= 0x20 && (unsigned char)*at < 0x7f)
+			out_char(out, *at);
+		else
+			out_char(out, '?');
+	}
+	out_char(out, '"');
+}
+
+static void put_family(struct out *out, const char *name, const char *type, const char *help)
+{
+	out_format(out, "# TYPE %s %s\n# HELP %s %s\n", name, type, name, help);
+}
+
+static void put_single(struct out *out, const char *name, const char *type, const char *help,
+		       uint64_t value)
+{
+	put_family(out, name, type, help);
+	out_format(out, "%s%s %llu\n", name, strcmp(type, "counter") ? "" : "_total",
+		   (unsigned long long)value);
+}
+
+static void put_class(struct out *out, const char *name, const struct glance_class *class,
+		      uint64_t value)
+{
+	out_format(out, "%s{", name);
+	put_label(out, "class", class->type);
+	out_format(out, "} %llu\n", (unsigned long long)value);
+}
+
+static void put_classes(struct out *out, const struct glance *glance)
+{
+	put_family(out, "holdtrace_held_objects", "gauge", "Objects that are held.");
+	for (size_t i = 0; i < glance->class_count; i++)
+		put_class(out, "holdtrace_held_objects", &glance->classes[i],
+			  glance->classes[i].count);
+	put_family(out, "holdtrace_held_bytes", "gauge", "Bytes that are held.");
+	for (size_t i = 0; i < glance->class_count; i++)
+		if (glance->classes[i].has_bytes)
+			put_class(out, "holdtrace_held_bytes", &glance->classes[i],
+				  glance->classes[i].bytes);
+	put_family(out, "holdtrace_gained", "counter", "Calls that gained an object.");
+	for (size_t i = 0; i < glance->class_count; i++)
+		put_class(out, "holdtrace_gained_total", &glance->classes[i],
+			  glance->classes[i].gained);
+}
+
+static void put_places(struct out *out, const struct glance *glance)
+{
+	put_family(out, "holdtrace_place_held_bytes", "gauge",
+		   "Bytes that are held, by place, the first ones alone.");
+	for (size_t i = 0; i < glance->row_count; i++) {
+		const struct glance_row *row = &glance->rows[i];
+
+		if (!row->has_bytes)
+			continue;
+		out_text(out, "holdtrace_place_held_bytes{");
+		put_label(out, "class", row->type);
+		out_char(out, ',');
+		put_label(out, "place", row->place);
+		out_format(out, "} %lld\n", (long long)row->bytes);
+	}
+}
+
+void top_put_metrics(struct out *out, const struct top_picture *picture)
+{
+	const struct glance *glance = &picture->glance;
+
+	put_single(out, "holdtrace_processes", "gauge", "Traced processes that run.",
+		   glance->running);
+	put_single(out, "holdtrace_events", "counter", "Recorded events.", glance->events);
+	put_single(out, "holdtrace_lost_events", "counter", "Events that were lost.", glance->lost);
+	if (picture->has_waits) {
+		put_single(out, "holdtrace_waiting_threads", "gauge",
+			   "Threads that wait for a lock that is held.", picture->held_up);
+		put_single(out, "holdtrace_deadlocks", "gauge",
+			   "Rings of threads that wait for each other.", picture->rings);
+	}
+	put_classes(out, glance);
+	put_places(out, glance);
+	out_text(out, "# EOF\n");
+}

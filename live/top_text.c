@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/top.h"
+
+#include "base/human.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINES_MAX   40
+#define WAITS_SHOWN 5
+
+static const char *const orders[GLANCE_ORDERS] = { "held", "growth", "rate", "objects" };
+
+const char *top_order(enum glance_order order)
+{
+	return orders[order];
+}
+
+/* A size with its sign: +1.2 KB, -3, 0. */
+static const char *change(struct human *human, double amount, bool is_bytes)
+{
+	struct human number;
+	uint64_t size = (uint64_t)llround(fabs(amount));
+
+	if (is_bytes)
+		human_bytes(&number, size);
+	else
+		human_count(&number, size);
+	snprintf(human->text, sizeof(human->text), "%s%.40s",
+		 !size	      ? ""
+		 : amount > 0 ? "+"
+			      : "-",
+		 number.text);
+	return human->text;
+}
+
+static const char *amount(struct human *human, int64_t number, bool is_bytes)
+{
+	if (number < 0)
+		return change(human, (double)number, is_bytes);
+	return is_bytes ? human_bytes(human, (uint64_t)number)
+			: human_count(human, (uint64_t)number);
+}
+
+static void put_head(struct out *out, const struct top_picture *picture)
+{
+	const struct glance *glance = &picture->glance;
+	struct human time, events, rate;
+
+	out_format(out, "holdtrace top  %s  %zu process%s (%zu ended)  %s events, %s/s",
+		   human_time(&time, (uint64_t)(picture->seconds * 1e9)),
+		   glance->running + glance->ended,
+		   glance->running + glance->ended == 1 ? "" : "es", glance->ended,
+		   human_count(&events, glance->events),
+		   human_count(&rate, (uint64_t)glance->event_rate));
+	if (glance->lost)
+		out_format(out, ", %s LOST", human_count(&rate, glance->lost));
+	if (glance->damages)
+		out_format(out, ", %llu DAMAGED", (unsigned long long)glance->damages);
+	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
+}
+
+static void put_class(struct out *out, const struct glance_class *class)
+{
+	struct human bytes, count, growth, rate, gained, peak;
+
+	out_format(out, "%-9.9s %10s %9s %10s %9s %12s %10s\n", class->type,
+		   class->has_bytes ? human_bytes(&bytes, class->bytes) : "",
+		   human_count(&count, class->count),
+		   change(&growth, class->growth_rate, class->has_bytes),
+		   human_count(&rate, (uint64_t)llround(class->gained_rate)),
+		   human_count(&gained, class->gained),
+		   class->has_bytes ? human_bytes(&peak, class->peak)
+				    : human_count(&peak, class->peak));
+}
+
+static void put_classes(struct out *out, const struct top_picture *picture)
+{
+	out_format(out, "%-9s %10s %9s %10s %9s %12s %10s\n", "class", "held", "objects",
+		   "growth/s", "gained/s", "gained", "peak");
+	for (size_t i = 0; i < picture->glance.class_count; i++)
+		put_class(out, &picture->glance.classes[i]);
+}
+
+static void put_waits(struct out *out, const struct top_picture *picture)
+{
+	if (!picture->has_waits || !picture->held_up)
+		return;
+	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
+		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK" : "");
+	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
+		out_format(out, "  %s%s\n", picture->waits[i].is_in_ring ? "DEADLOCK " : "",
+			   picture->waits[i].text);
+}
+
+static void put_backtrace(struct out *out, const struct glance_row *row)
+{
+	struct naming_line lines[LINES_MAX];
+	size_t count = glance_backtrace(row, lines, LINES_MAX);
+
+	for (size_t i = 0; i < count; i++)
+		out_format(out, "%53s%s\n", "", lines[i].text);
+}
+
+static void put_row(struct out *out, const struct glance_row *row)
+{
+	struct human held, count, growth, rate;
+
+	out_format(out, "%-9.9s %10s %9s %10s %9s  ", row->type,
+		   row->has_bytes ? amount(&held, row->bytes, true) : "",
+		   amount(&count, row->count, false),
+		   change(&growth, row->growth_rate, row->has_bytes),
+		   human_count(&rate, (uint64_t)llround(row->gained_rate)));
+	out_name(out, row->place, strlen(row->place), ESCAPE_ALL);
+	out_char(out, '\n');
+}
+
+static size_t count_lines(const struct out *out)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < out->used; i++)
+		lines += out->buffer[i] == '\n';
+	return lines;
+}
+
+void top_put_text(struct out *out, const struct top_picture *picture, size_t *marked)
+{
+	const struct glance_wish *wish = picture->wish;
+
+	put_head(out, picture);
+	put_classes(out, picture);
+	put_waits(out, picture);
+	out_format(out, "\n%-9s %10s %9s %10s %9s  where (%s, by %s%s)\n", "class",
+		   wish->since_base ? "since base" : "held", "objects", "growth/s", "gained/s",
+		   wish->class ? wish->class : "all classes", orders[wish->order],
+		   wish->since_base ? ", since the baseline" : "");
+	for (size_t i = 0; i < picture->glance.row_count; i++) {
+		if (i == picture->selected && marked)
+			*marked = count_lines(out);
+		put_row(out, &picture->glance.rows[i]);
+		if (i == picture->selected && picture->shows_backtrace)
+			put_backtrace(out, &picture->glance.rows[i]);
+	}
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/watched.h"
+
+#include "base/array.h"
+#include "notes.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void watched_lock(struct watched *watched)
+{
+	__atomic_fetch_add(&watched->lookers, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&watched->mutex);
+	__atomic_fetch_sub(&watched->lookers, 1, __ATOMIC_RELAXED);
+}
+
+void watched_unlock(struct watched *watched)
+{
+	pthread_mutex_unlock(&watched->mutex);
+}
+
+static struct watched_site *site_at(struct watched *watched, uint32_t site)
+{
+	while (watched->sites.count <= site) {
+		struct watched_site *added = ARRAY_ADD(&watched->sites);
+
+		if (!added)
+			return NULL;
+		*added = (struct watched_site){ 0 };
+	}
+	return &watched->sites.items[site];
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct watched_site *site = site_at(user, move->site);
+
+	if (!site)
+		return error_system(err, ENOMEM, "sites");
+	site->count += (uint64_t)(int64_t)move->count;
+	site->bytes += move->is_gain ? move->bytes : -move->bytes;
+	if (move->is_gain && !move->is_wait) {
+		site->gained++;
+		site->gained_bytes += move->bytes;
+	}
+	return 0;
+}
+
+static void on_note(struct watched *watched, const struct event *event)
+{
+	const char *count = event_argument(event, "count");
+	const char *executable = event_argument(event, "executable");
+
+	if (!strcmp(event->function->name, NOTE_LOST) && count)
+		watched->lost += strtoull(count, NULL, 10);
+	else if (!strcmp(event->function->name, NOTE_END))
+		watched->has_ended = true;
+	else if (!strcmp(event->function->name, NOTE_PROCESS) && executable)
+		atlas_add_program(&watched->atlas, executable);
+}
+
+static int on_event(struct watched *watched, const struct event *event, struct error *err)
+{
+	if (event->kind == EVENT_PROCESS) {
+		watched->pid = event->process->pid;
+		snprintf(watched->name, sizeof(watched->name), "%s",
+			 event->process->name ? event->process->name : "");
+	}
+	if (event->kind == EVENT_STREAM)
+		atlas_begin_process(&watched->atlas);
+	if (event->kind == EVENT_MAPPING && atlas_map(&watched->atlas, event->mapping))
+		return error_system(err, ENOMEM, "mappings");
+	if (event->kind == EVENT_NOTE)
+		on_note(watched, event);
+	watched->events += event->kind == EVENT_CALL;
+	if (event_is_call(event) && event->time_ns > watched->time_ns)
+		watched->time_ns = event->time_ns;
+	return event_is_call(event) ? ledger_event(watched->ledger, event, err) : 0;
+}
+
+/* Waiting for an event with the lock held would shut everybody out, so each is taken by itself. */
+static int take_event(struct watched *watched, struct error *err)
+{
+	const struct event *event;
+	int status = trace_next(watched->trace, &event, err), failed;
+
+	if (status <= 0)
+		return status;
+	/* who looks goes first: a mutex that is taken again at once is given to nobody else */
+	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
+		sched_yield();
+	pthread_mutex_lock(&watched->mutex);
+	failed = on_event(watched, event, err);
+	watched->damages = trace_tally(watched->trace)->damages;
+	pthread_mutex_unlock(&watched->mutex);
+	return failed ? failed : status;
+}
+
+static void *read_stream(void *context)
+{
+	struct watched *watched = context;
+	struct error err = { 0 };
+	int status = trace_open_fd(&watched->trace, watched->input, NULL, &err);
+
+	while (status >= 0 && (status = take_event(watched, &err)) > 0)
+		;
+	watched_lock(watched);
+	watched->is_finished = true;
+	if (status < 0)
+		watched->error = err;
+	watched_unlock(watched);
+	close(watched->input);
+	return NULL;
+}
+
+int watched_start(struct watched **result, int input, struct error *err)
+{
+	struct watched *watched = calloc(1, sizeof(*watched));
+	int status = watched ? 0 : -ENOMEM;
+
+	if (status)
+		return error_system(err, ENOMEM, "stream");
+	watched->input = input;
+	pthread_mutex_init(&watched->mutex, NULL);
+	atlas_init(&watched->atlas);
+	status = ledger_create(&watched->ledger, false, err);
+	if (!status)
+		ledger_listen(watched->ledger, on_move, watched);
+	if (!status)
+		status = naming_create(&watched->naming, &watched->atlas, NULL, err);
+	if (!status)
+		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
+	if (status) {
+		free(watched);
+		return error_system(err, -status, "stream");
+	}
+	*result = watched;
+	return 0;
+}
+
+void watched_free(struct watched *watched)
+{
+	pthread_join(watched->thread, NULL);
+	if (watched->trace)
+		trace_close(watched->trace);
+	naming_destroy(watched->naming);
+	ledger_destroy(watched->ledger);
+	atlas_free(&watched->atlas);
+	free(watched->sites.items);
+	free(watched);
+}
