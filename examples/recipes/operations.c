@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* How often each operation was done. An example of a report: CONTRIBUTING.md adds it. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hook_table.h"
+#include "postproc/views/report.h"
+
+struct operations_state {
+	uint64_t calls[OPERATION_COUNT];
+};
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	(void)run;
+	*result = calloc(1, sizeof(struct operations_state));
+	return *result ? 0 : report_no_memory(err);
+}
+
+static int event(void *user, const struct event *call, struct error *err)
+{
+	struct operations_state *state = user;
+
+	(void)err;
+	state->calls[call->operation]++;
+	return 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	const struct operations_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_operations);
+
+	for (unsigned i = 0; i < OPERATION_COUNT; i++) {
+		struct sheet_cell *row = state->calls[i] ? sheet_add(sheet) : NULL;
+
+		if (!state->calls[i])
+			continue;
+		if (!row ||
+		    sheet_text(sheet, CELL(row, operations, operation), operation_table[i].name))
+			return report_no_memory(err);
+		sheet_number(CELL(row, operations, calls), state->calls[i]);
+	}
+	return 0;
+}
+
+const struct report report_operations = {
+	.begin = begin,
+	.event = event,
+	.end = end,
+	.destroy = free,
+};
