@@ -456,7 +456,13 @@ static void look_into(struct merge *merge, struct process *process, uint64_t now
 	}
 }
 
-/* Takes what was seen there. */
+/* Somebody may be waiting for room: we are at work. */
+static void beat(const struct merge *merge)
+{
+	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
+}
+
+/* Takes what was seen there. Of thousands of threads that is long. */
 static uint64_t take_all(struct merge *merge, struct process *process)
 {
 	uint64_t latest = ticks_now(merge->clock) + CLOCK_SLACK, taken = 0;
@@ -473,6 +479,7 @@ static uint64_t take_all(struct merge *merge, struct process *process)
 		reader->latest = latest;
 		merge_take(merge, reader);
 		taken += reader->scanned - before;
+		beat(merge);
 	}
 	return taken;
 }
@@ -495,7 +502,7 @@ uint64_t merge_round(struct merge *merge)
 		for (struct reader *reader = process->first; reader; reader = reader->next)
 			make_way(merge, reader);
 	}
-	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
+	beat(merge);
 	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
 }
