@@ -32,6 +32,9 @@ bool report_has_what(int argc, char **argv);
  */
 int ctl_snapshot(int pid, char **paths, struct error *err);
 
+/* Nothing is recorded from now on in the run of a process. */
+int ctl_stop(int pid, struct error *err);
+
 /*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all
  * reports; returns if it cannot.

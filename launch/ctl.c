@@ -231,6 +231,13 @@ int ctl_snapshot(int pid, char **paths, struct error *err)
 	return *paths ? 0 : error_system(err, ENOMEM, "no memory for the names of traces");
 }
 
+int ctl_stop(int pid, struct error *err)
+{
+	char answer[CONTROL_ANSWER_MAX];
+
+	return ask_run(pid, CONTROL_STOP, "", answer, err);
+}
+
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "launch/live.h"
+
 #include "launch/command.h"
 #include "launch/place.h"
 
@@ -33,20 +35,19 @@ static int run_live(char **argv, struct error *err)
 	return STATUS_OWN_FAILURE;
 }
 
-static bool is_process(const char *word)
+bool live_is_process(const char *word)
 {
 	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
 }
 
-/* A process stands for the files of its run. */
-int command_top(int argc, char **argv, struct error *err)
+int live_of_run(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *paths = NULL;
 	cleanup_free char **words = NULL;
 	size_t lines = 0, count = 0;
 	int place = argc - 1;
 
-	if (argc < 2 || !is_process(argv[place]))
+	if (argc < 2 || !live_is_process(argv[place]))
 		return run_live(argv, err);
 	if (ctl_snapshot(atoi(argv[place]), &paths, err))
 		return STATUS_OWN_FAILURE;
@@ -63,6 +64,11 @@ int command_top(int argc, char **argv, struct error *err)
 	     path = strtok_r(NULL, "\n", &save))
 		words[count++] = path;
 	return run_live(words, err);
+}
+
+int command_top(int argc, char **argv, struct error *err)
+{
+	return live_of_run(argc, argv, err);
 }
 
 int command_waits(int argc, char **argv, struct error *err)

@@ -15,5 +15,6 @@
 
 int live_top(int argc, char **argv, struct error *err);
 int live_waits(int argc, char **argv, struct error *err);
+int live_watch(int argc, char **argv, struct error *err);
 
 #endif

@@ -13,6 +13,7 @@ static const struct {
 } questions[] = {
 	{ "top", live_top },
 	{ "waits", live_waits },
+	{ "watch", live_watch },
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
