@@ -78,9 +78,8 @@ static void print_overview(FILE *to, bool is_all)
 	fprintf(to,
 		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
 		"ended it; 125 if %s itself failed or --strict refused the program, 126 if\n"
-		"it cannot be run, 127 if it was not found.\n"
-		"Traces are read by holdtrace-postproc and holdtrace-resolve.\n",
-		PROGRAM);
+		"it cannot be run, 127 if it was not found. `%s help COMMAND` tells more.\n",
+		PROGRAM, PROGRAM);
 }
 
 /* What is behind a command's own sentence. */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct serve {
+	const struct serve_wish *wish;
+	struct MHD_Daemon *daemon;
+	char host[32], other_host[32]; /* as the browser names us: address:port */
+	char path[128];		       /* "/SECRET/NAME" */
+	char address[192];
+};
+
+/* A page elsewhere whose name leads here (DNS rebinding) comes with its own name. */
+static bool is_our_host(const struct serve *serve, struct MHD_Connection *connection)
+{
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+
+	return host && (!strcmp(host, serve->host) || !strcmp(host, serve->other_host));
+}
+
+static void add_headers(const struct serve *serve, struct MHD_Response *response)
+{
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	if (!serve->wish->origin)
+		return;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
+				serve->wish->origin);
+	/* a public page that asks for something on this machine: Private Network Access, a draft */
+	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result result =
+		response ? MHD_queue_response(connection, status, response) : MHD_NO;
+
+	if (response)
+		MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *connection,
+			    bool with_body)
+{
+	int fd = with_body ? fcntl(serve->wish->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	struct stat status;
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (with_body && (fd < 0 || fstat(fd, &status) != 0))
+		return MHD_NO;
+	response = with_body
+			   ? MHD_create_response_from_fd64((uint64_t)status.st_size, fd)
+			   : MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	if (!response) {
+		if (fd >= 0)
+			close(fd);
+		return MHD_NO;
+	}
+	add_headers(serve, response);
+	if (with_body)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, serve->wish->type);
+	result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+/* Of MHD_AccessHandlerCallback: what is sent to us is not read. */
+static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
+			      const char *method, const char *version, const char *data,
+			      size_t *size, void **state)
+{
+	const struct serve *serve = context;
+
+	(void)version;
+	(void)data;
+	(void)state;
+	if (*size || !is_our_host(serve, connection))
+		return refuse(connection, MHD_HTTP_FORBIDDEN);
+	if (strcmp(url, serve->path) != 0)
+		return refuse(connection, MHD_HTTP_NOT_FOUND);
+	if (!strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return give(serve, connection, true);
+	if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
+		return give(serve, connection, false);
+	return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
+}
+
+static int make_path(struct serve *serve, struct error *err)
+{
+	uint64_t secret[2];
+
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		return error_system(err, errno, "random numbers");
+	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
+		 secret[1], serve->wish->name);
+	return 0;
+}
+
+static int listen_to(struct serve *serve, struct error *err)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons(serve->wish->port),
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const union MHD_DaemonInfo *info;
+	unsigned port;
+
+	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->wish->port, NULL,
+					 NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
+					 MHD_OPTION_CONNECTION_LIMIT, 64u,
+					 MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
+	if (!serve->daemon && serve->wish->port)
+		return error_set(err, EADDRINUSE,
+				 "port %u of this machine cannot be had: another program has it",
+				 serve->wish->port);
+	info = serve->daemon ? MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
+	if (!info)
+		return error_set(err, EIO, "nothing can be served on this machine");
+	port = info->port;
+	snprintf(serve->host, sizeof(serve->host), "127.0.0.1:%u", port);
+	snprintf(serve->other_host, sizeof(serve->other_host), "localhost:%u", port);
+	snprintf(serve->address, sizeof(serve->address), "http://%s%s", serve->host, serve->path);
+	return 0;
+}
+
+int serve_begin(struct serve **result, const struct serve_wish *wish, struct error *err)
+{
+	struct serve *serve = calloc(1, sizeof(*serve));
+	int status;
+
+	if (!serve)
+		return error_system(err, ENOMEM, "server");
+	serve->wish = wish;
+	status = make_path(serve, err);
+	if (!status)
+		status = listen_to(serve, err);
+	if (status) {
+		serve_end(serve);
+		return status;
+	}
+	*result = serve;
+	return 0;
+}
+
+const char *serve_address(const struct serve *serve)
+{
+	return serve->address;
+}
+
+void serve_end(struct serve *serve)
+{
+	if (serve->daemon)
+		MHD_stop_daemon(serve->daemon);
+	free(serve);
+}
