@@ -9,16 +9,15 @@
  */
 
 #include "each.h"
+#include "operation.h"
 #include "terms.h"
 
-/* Class, operation and number of values of every row. */
-#define VALUES(...)		 +EACH_COUNT(__VA_ARGS__)
-#define NAMED(kind, name, value) 0
-#define DECIMAL(name)		 0
-#define HEX(name)		 0
-#define OCTAL(name)		 0
-#define TEXT(name)		 0
-#define TIME(name)		 0
+/*
+ * What every row says, as constants: CLASS_OF_name, DOES_name (its operation), VALUES_OF_name (how
+ * many), AT_OF(name) and BLOCKS_OF_name. Each column is read by itself, the others are nothing
+ * then.
+ */
+#define VALUES(...)
 #define OF(object)
 #define WITH(object)
 #define MAKES(object)
@@ -31,19 +30,52 @@
 #define BEFORE(...)
 #define AFTER(...)
 #define REAL(...)
-#define HOOK(name, type, params, class, op, returns, ...)                 \
-	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op, \
-	VALUES_OF_##name = 0 __VA_ARGS__,
+
+#define HOOK(name, type, params, class, op, ...) \
+	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,
 enum hand_row {
 #include "hooks.def"
 };
+
 #undef VALUES
+#define VALUES(...)					  +EACH_COUNT(__VA_ARGS__)
+#define NAMED(kind, name, value)			  0
+#define DECIMAL(name)					  0
+#define HEX(name)					  0
+#define OCTAL(name)					  0
+#define TEXT(name)					  0
+#define TIME(name)					  0
+#define HOOK(name, type, params, class, op, returns, ...) VALUES_OF_##name = 0 __VA_ARGS__,
+enum hand_values {
+#include "hooks.def"
+};
+#undef VALUES
+#define VALUES(...)
 #undef NAMED
 #undef DECIMAL
 #undef HEX
 #undef OCTAL
 #undef TEXT
 #undef TIME
+
+/* What the operation says, unless the row has the column. */
+#undef AT
+#define AT(when) *0 + WHEN_##when
+#define HOOK(name, type, params, class, op, returns, ...) \
+	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,
+enum hand_at {
+#include "hooks.def"
+};
+#undef AT
+#define AT(when)
+#undef BLOCKS
+#define BLOCKS(how) *0 + BLOCKS_##how
+#define HOOK(name, type, params, class, op, returns, ...) \
+	BLOCKS_OF_##name = BLOCKS_OF_OPERATION_##op __VA_ARGS__,
+enum hand_blocks {
+#include "hooks.def"
+};
+#undef VALUES
 #undef OF
 #undef WITH
 #undef MAKES
@@ -57,16 +89,26 @@ enum hand_row {
 #undef AFTER
 #undef REAL
 
+/* As hook_at() has it. */
+#define AT_OF(name)                                                        \
+	((int)BLOCKS_OF_##name == (int)BLOCKS_GIVES_BACK_FIRST ? WHEN_BOTH \
+							       : (enum hook_when)OWN_AT_OF_##name)
+
 #include "effects.h"
 
+/* stub_begin() with what the row says. */
+#define BEGIN_CALL(call, name, origin, object, related)                                        \
+	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \
+		   WORD(object), WORD(related))
+
 /* Every body begins so: `origin` and `call`, or the real function alone. */
-#define BEGIN(name, at, blocks, object, related, ...)                                            \
-	const struct origin origin = CAPTURE_ORIGIN();                                           \
-	struct call call;                                                                        \
-                                                                                                 \
-	if (!stub_begin(&call, HOOK_##name, at, blocks, &origin, WORD(object), WORD(related))) { \
-		real_ready();                                                                    \
-		return __VA_ARGS__;                                                              \
+#define BEGIN(name, object, related, ...)                         \
+	const struct origin origin = CAPTURE_ORIGIN();            \
+	struct call call;                                         \
+                                                                  \
+	if (!BEGIN_CALL(&call, name, &origin, object, related)) { \
+		real_ready();                                     \
+		return __VA_ARGS__;                               \
 	}
 
 /* What the row says, and members of struct call_event. */

@@ -5,10 +5,22 @@
  */
 #include "hand.h"
 
+/* All four say the same of themselves as free. */
+#define AS_FREE(name)                                                                           \
+	_Static_assert((int)DOES_##name == (int)DOES_free && AT_OF(name) == AT_OF(free) &&      \
+			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \
+			       (int)CLASS_OF_##name == (int)CLASS_OF_free && !VALUES_OF_##name, \
+		       #name " is another row than free")
+AS_FREE(cfree);
+AS_FREE(free_sized);
+AS_FREE(free_aligned_sized);
+_Static_assert(AT_OF(free) == WHEN_ENTRY, "what is given back is gone before the real call");
+
 static inline __attribute__((always_inline)) bool
 begin_free(struct call *call, enum hook_number hook, const struct origin *origin, void *block)
 {
-	return stub_begin(call, hook, WHEN_ENTRY, BLOCKS_NO, origin, WORD(block), 0);
+	return stub_begin(call, hook, AT_OF(free), (enum hook_blocks)BLOCKS_OF_free, origin,
+			  WORD(block), 0);
 }
 
 /* free(NULL) gives nothing back, which is no failure: it is a use of nothing. */

@@ -50,7 +50,7 @@ EXPORT pid_t fork(void)
 {
 	pid_t pid;
 
-	BEGIN(fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real.fork(), NULL))
+	BEGIN(fork, 0, 0, life_child_of(real.fork(), NULL))
 	pid = life_child_of(real.fork(), &call);
 	if (!pid)
 		return pid;
@@ -62,7 +62,7 @@ EXPORT pid_t _Fork(void)
 {
 	pid_t pid;
 
-	BEGIN(_Fork, WHEN_RETURN, BLOCKS_NO, 0, 0, life_child_of(real._Fork(), NULL))
+	BEGIN(_Fork, 0, 0, life_child_of(real._Fork(), NULL))
 	pid = life_child_of(real._Fork(), &call);
 	if (!pid)
 		return pid;
@@ -76,7 +76,7 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 {
 	pid_t pid;
 
-	BEGIN(forkpty, WHEN_RETURN, BLOCKS_NO, 0, 0, real.forkpty(master, name, terminal, window))
+	BEGIN(forkpty, 0, 0, real.forkpty(master, name, terminal, window))
 	pid = real.forkpty(master, name, terminal, window);
 	if (!pid)
 		return pid;
@@ -190,7 +190,7 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 		return origin.ip;
 	thread->vfork_return = 0;
 	thread_set_open(thread, thread->vfork_open);
-	if (stub_begin(&call, HOOK_vfork, WHEN_RETURN, BLOCKS_NO, &origin, 0, 0)) {
+	if (BEGIN_CALL(&call, vfork, &origin, 0, 0)) {
 		call_returned(&call);
 		call.error = saved;
 		child_event(&call, pid);
@@ -244,8 +244,7 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 	va_end(list);
 	if (shares_tls(flags) && !(flags & CLONE_VFORK))
 		life_seal(true);
-	BEGIN(clone, WHEN_RETURN, BLOCKS_YES, 0, 0,
-	      real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
+	BEGIN(clone, 0, 0, real.clone(start, stack, flags, argument, rest[0], rest[1], rest[2]))
 	call_sleeps(&call);
 	result = clone_child(&call, start, stack, flags, argument, rest);
 	call_returned(&call);
@@ -342,7 +341,7 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, );
-	BEGIN(execl, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execv(path, argv))
+	BEGIN(execl, 0, 0, real.execv(path, argv))
 	exec_list_begins(&call, values);
 	return exec_event(&call, values, real.execv(path, argv));
 }
@@ -353,7 +352,7 @@ EXPORT int execlp(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, );
-	BEGIN(execlp, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execvp(path, argv))
+	BEGIN(execlp, 0, 0, real.execvp(path, argv))
 	exec_list_begins(&call, values);
 	return exec_event(&call, values, real.execvp(path, argv));
 }
@@ -365,7 +364,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, envp = va_arg(rest, char *const *));
-	BEGIN(execle, WHEN_BOTH, BLOCKS_GIVES_BACK_FIRST, 0, 0, real.execve(path, argv, envp))
+	BEGIN(execle, 0, 0, real.execve(path, argv, envp))
 	exec_list_begins(&call, values);
 	return exec_event(&call, values, real.execve(path, argv, envp));
 }
@@ -402,7 +401,7 @@ EXPORT int prctl(int option, ...)
 			life_seal(false);
 		return result;
 	}
-	BEGIN(prctl, WHEN_RETURN, BLOCKS_NO, 0, 0, real.prctl(option, a, b, c, d))
+	BEGIN(prctl, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
 	/* The kernel reads no more of it than a name may have. */

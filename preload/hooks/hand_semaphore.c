@@ -103,7 +103,7 @@ EXPORT int semop(int id, struct sembuf *operations, size_t count)
 {
 	int result;
 
-	BEGIN(semop, WHEN_BOTH, BLOCKS_YES, id, 0, real.semop(id, operations, count))
+	BEGIN(semop, id, 0, real.semop(id, operations, count))
 	operations_begin(&call, operations, count);
 	result = real.semop(id, operations, count);
 	call_returned(&call);
@@ -116,8 +116,7 @@ EXPORT int semtimedop(int id, struct sembuf *operations, size_t count, const str
 {
 	int result;
 
-	BEGIN(semtimedop, WHEN_BOTH, BLOCKS_YES, id, 0,
-	      real.semtimedop(id, operations, count, limit))
+	BEGIN(semtimedop, id, 0, real.semtimedop(id, operations, count, limit))
 	operations_begin(&call, operations, count);
 	result = real.semtimedop(id, operations, count, limit);
 	call_returned(&call);

@@ -252,7 +252,7 @@ EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 	count = all_passed(message);
 	if (!count)
 		return result;
-	BEGIN(recvmsg, WHEN_RETURN, BLOCKS_NO, sockfd, 0, result)
+	BEGIN(recvmsg, sockfd, 0, result)
 	call_returned(&call);
 	passed_event(&call, message, count,
 		     VALUES_FOR(recvmsg, DECIMAL(sockfd), HEX(flags), HEX(message)));
@@ -272,7 +272,7 @@ EXPORT int recvmmsg(int sockfd, struct mmsghdr *messages, unsigned int count, in
 		left += all_passed(&messages[i].msg_hdr);
 	if (!left)
 		return result;
-	BEGIN(recvmmsg, WHEN_RETURN, BLOCKS_NO, sockfd, 0, result)
+	BEGIN(recvmmsg, sockfd, 0, result)
 	call_returned(&call);
 	for (int i = 0; i < result; i++)
 		left = passed_event(&call, &messages[i].msg_hdr, left,

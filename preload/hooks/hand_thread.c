@@ -136,8 +136,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	struct birth *birth;
 	int result;
 
-	BEGIN(pthread_create, WHEN_RETURN, BLOCKS_NO, 0, 0,
-	      create_unseen(thread, attributes, start, argument))
+	BEGIN(pthread_create, 0, 0, create_unseen(thread, attributes, start, argument))
 	birth = expect_birth(&call, attributes, argument);
 	if (birth)
 		birth->start = start;
@@ -155,7 +154,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	struct birth *birth;
 	int result;
 
-	BEGIN(thrd_create, WHEN_RETURN, BLOCKS_NO, 0, 0, create_unseen_c11(thread, start, argument))
+	BEGIN(thrd_create, 0, 0, create_unseen_c11(thread, start, argument))
 	birth = expect_birth(&call, NULL, argument);
 	if (birth)
 		birth->start_c11 = start;
@@ -215,7 +214,7 @@ EXPORT __attribute__((noreturn)) void pthread_exit(void *value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (stub_begin(&call, HOOK_pthread_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+	if (BEGIN_CALL(&call, pthread_exit, &origin, 0, 0))
 		end_call(&call, VALUES_FOR(pthread_exit, HEX(value)));
 	real_ready();
 	real.pthread_exit(value);
@@ -227,7 +226,7 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 
-	if (stub_begin(&call, HOOK_thrd_exit, WHEN_ENTRY, BLOCKS_NO, &origin, 0, 0))
+	if (BEGIN_CALL(&call, thrd_exit, &origin, 0, 0))
 		end_call(&call, VALUES_FOR(thrd_exit, DECIMAL(value)));
 	real_ready();
 	real.thrd_exit(value);

@@ -6,6 +6,7 @@
  */
 #include "each.h"
 #include "effects.h"
+#include "operation.h"
 #include "preload/record/facts.h"
 
 #include <stdarg.h>
@@ -27,14 +28,6 @@ struct row {
 	enum hook_blocks blocks;
 	bool is_recorded;
 	uint64_t object, related;
-};
-
-enum {
-#define OPERATION(name, effect, when, sleeps, description)                \
-	WHEN_OF_##name = WHEN_##when, BLOCKS_OF_##name = BLOCKS_##sleeps, \
-	GAINS_##name = EFFECT_##effect == EFFECT_GAINS,
-#include "operations.def"
-#undef OPERATION
 };
 
 #define IN(which) if (phase == (which))
@@ -94,7 +87,7 @@ enum {
 #define ERROR_NOTHING(result)	call.error
 
 #define ROW(op)                                                                                    \
-	{ .at = (enum hook_when)WHEN_OF_##op, .blocks = (enum hook_blocks)BLOCKS_OF_##op,              \
+	{ .at = (enum hook_when)WHEN_OF_##op, .blocks = (enum hook_blocks)BLOCKS_OF_OPERATION_##op,              \
 	  .is_recorded = true }
 
 /*
