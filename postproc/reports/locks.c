@@ -124,12 +124,16 @@ static int keep_hold(struct locks_state *state, struct place *place, const struc
 	return site->released && !place->released ? -ENOMEM : 0;
 }
 
+/* A call that has not returned has waited, and taken nothing. */
+static bool was_used(const struct locks_times *times)
+{
+	return times->taken || times->contended || times->refused || times->holds;
+}
+
 static int close_site(struct locks_state *state, uint32_t index)
 {
 	const struct locks_site *site = locks_site(state->view, index);
-	uint32_t number = site->times.taken || site->times.refused || site->times.holds
-				  ? place_of(state, index)
-				  : 0;
+	uint32_t number = was_used(&site->times) ? place_of(state, index) : 0;
 	struct place *place;
 
 	if (!number)
@@ -392,11 +396,6 @@ static void put_times(struct sheet_cell *taken, const struct locks_times *times)
 		sheet_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
 		sheet_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
 	}
-}
-
-static bool was_used(const struct locks_times *times)
-{
-	return times->taken || times->refused || times->holds;
 }
 
 /* A row for readers, and one for who has it alone. NULL: no memory. */
