@@ -5,12 +5,14 @@
 
 #include "formats/writers.h"
 
-#define FORMAT(kind, name, word, suffix, flags, missing, sentence) \
-	{ word, sentence, suffix, missing, FORMAT_##kind, flags, FORMAT_FUNCTIONS_##kind(name) },
+#define FORMAT(kind, name, word, suffix, flags, missing, sentence, readers) \
+	{ word,	   sentence,	  readers, suffix,                          \
+	  missing, FORMAT_##kind, flags,   FORMAT_FUNCTIONS_##kind(name) },
 #define FORMAT_FUNCTIONS_STREAM(name) \
 	NULL, write_##name##_begin, write_##name##_event, write_##name##_end, write_##name##_destroy
 #define FORMAT_FUNCTIONS_DIALECT      FORMAT_FUNCTIONS_STREAM
 #define FORMAT_FUNCTIONS_SCREEN(name) NULL, NULL, NULL, NULL, NULL
+#define FORMAT_FUNCTIONS_VIEWER(name) NULL, NULL, NULL, NULL, NULL
 #define FORMAT_FUNCTIONS_SHEETS(name) sheets_print_##name, NULL, NULL, NULL, NULL
 
 static const struct writer formats[] = {
@@ -22,11 +24,11 @@ const struct writer *format_at(unsigned index)
 	return index < sizeof(formats) / sizeof(*formats) ? &formats[index] : NULL;
 }
 
-/* The index-th that are sheets, or are not. */
-static const struct writer *nth(bool is_sheets, unsigned index)
+/* The index-th of those that are made of reports, or are not. */
+static const struct writer *nth(bool is_of_report, unsigned index)
 {
 	for (unsigned i = 0; format_at(i); i++)
-		if ((formats[i].kind == FORMAT_SHEETS) == is_sheets && !index--)
+		if (format_is_of_report(&formats[i]) == is_of_report && !index--)
 			return &formats[i];
 	return NULL;
 }

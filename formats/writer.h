@@ -46,7 +46,7 @@ struct writer_options {
 	size_t own_count;
 };
 
-enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS };
+enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS, FORMAT_VIEWER };
 
 /* See formats.def. */
 enum format_flag {
@@ -56,11 +56,12 @@ enum format_flag {
 	FORMAT_TREES = 1 << 3,
 	FORMAT_PEOPLE = 1 << 4,
 	FORMAT_PAGE = 1 << 5,
+	FORMAT_BINARY = 1 << 6,
 };
 
 struct writer {
 	const char *name; /* of --format */
-	const char *description, *suffix, *missing;
+	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */
 	/* SHEETS: prints the tables of a report (postproc/writers/sheets.h). */
@@ -77,13 +78,20 @@ struct writer {
 	void (*destroy)(void *state);
 };
 
+/* True if it is made of a report: of a run, not of each stream. */
+static inline bool format_is_of_report(const struct writer *format)
+{
+	return format->kind == FORMAT_SHEETS || format->kind == FORMAT_VIEWER;
+}
+
 /* The writer of that name, or NULL. */
 const struct writer *writer_find(const char *name);
 
 /* The index-th writer of events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
 
-/* The index-th format of reports' tables, or NULL. The first is the default. */
+/* The index-th format of reports: their tables, or what viewers open; or NULL. The first is the
+ * default. */
 const struct writer *sheets_at(unsigned index);
 
 /* The index-th format of all, or NULL. */

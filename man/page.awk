@@ -7,7 +7,7 @@
 #   @packets@ @notes@                        the packets of holdtrace-binary(5), what is no call
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
-#   @options FILE@ @commands FILE@ @writers FILE@   rows of a program's own tables
+#   @options FILE@ @commands FILE@ @writers FILE@ @viewers FILE@   rows of a program's own tables
 #   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
 #   @reports FILE@ @sheets FILE@             reports with their questions; with their sheets and columns
 #   @screen FILE N@                          the N-th command of a screen, and what it prints
@@ -50,6 +50,8 @@ function expand(what, file, n)
 		commands(file)
 	else if (what == "writers")
 		writers(file)
+	else if (what == "viewers")
+		viewers(file)
 	else if (what == "sets")
 		sets(file)
 	else if (what == "reports")
@@ -430,10 +432,24 @@ function writers(file,    i, count)
 			continue
 		print ".It Cm " roff(text(field(i, 3)))
 		print sentence(text(field(i, 7)))
-		if (field(i, 1) == "SHEETS")
+		print "For " roff(text(field(i, 8))) "."
+		if (field(i, 1) == "SHEETS" || field(i, 1) == "VIEWER")
 			print "With\n.Fl Fl report ."
 		if (field(i, 5) ~ /DIRECTORY/)
 			print "Several files; needs\n.Fl o ."
+	}
+}
+
+# The same, of those for viewers, with what opens them.
+function viewers(file,    i, count)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "FORMAT" || field(i, 1) != "VIEWER")
+			continue
+		print ".It Fl Fl format Ns = Ns Cm " roff(text(field(i, 3)))
+		print sentence(text(field(i, 7)))
+		print "Opened by " roff(text(field(i, 8))) "."
 	}
 }
 

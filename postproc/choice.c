@@ -6,6 +6,10 @@
 
 #include "base/invocation.h"
 #include "base/suggest.h"
+#include "postproc/viewers/viewers.h"
+
+/* What is asked for without the name of a report. */
+static const char report_whole[] = "summary";
 
 static int refuse(const char *word, size_t length, struct error *err)
 {
@@ -113,17 +117,41 @@ static int add_for_limits(struct choice *choice, const struct limits *limits, st
 	return rc;
 }
 
+/* A viewer shows the whole run. */
+static int add_viewer(struct choice *choice, const char *words, const struct writer *format,
+		      struct error *err)
+{
+	if (strcmp(words, report_whole) != 0)
+		return error_set(err, EINVAL,
+				 "--format=%s is of a whole run, not of the report %s: %s",
+				 format->name, words,
+				 invocation_is_launcher() ? "leave that word out"
+							  : "ask for --report=summary");
+	return add(choice, viewer_find(format->name), err);
+}
+
+/* Of a run, trees alone have the tree. */
+static int add_sheets(struct choice *choice, const char *words, const struct writer *format,
+		      struct error *err)
+{
+	bool is_tree = format->flags & FORMAT_TREES && !strcmp(words, report_whole);
+	int rc = add_words(choice, is_tree ? "tree" : words, err);
+
+	if (rc == 0)
+		rc = check(choice, err);
+	if (rc == 0 && format->flags & FORMAT_PAGE && !choice->wants_directories)
+		rc = add_for_page(choice, err);
+	return rc;
+}
+
 int choice_make(struct choice *choice, const char *words, const struct limits *limits,
 		const struct writer *format, struct error *err)
 {
 	int rc;
 
 	*choice = (struct choice){ .count = 0 };
-	rc = add_words(choice, words, err);
-	if (rc == 0)
-		rc = check(choice, err);
-	if (rc == 0 && format->flags & FORMAT_PAGE && !choice->wants_directories)
-		rc = add_for_page(choice, err);
+	rc = format->kind == FORMAT_VIEWER ? add_viewer(choice, words, format, err)
+					   : add_sheets(choice, words, format, err);
 	choice->shown = choice->count;
 	return rc ? rc : add_for_limits(choice, limits, err);
 }

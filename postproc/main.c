@@ -95,9 +95,9 @@ static int print_formats(void)
 	/* A word that events have, too, stands there. */
 	for (unsigned i = 0; (format = format_at(i)) != NULL; i++)
 		if (format->kind != FORMAT_SHEETS || !writer_find(format->name))
-			printf("%-12s%s%s%s\n", format->name, format->description,
+			printf("%-12s%s%s%s; for %s\n", format->name, format->description,
 			       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
-			       format->kind == FORMAT_SHEETS ? " (--report)" : "");
+			       format_is_of_report(format) ? " (--report)" : "", format->readers);
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 

@@ -26,7 +26,7 @@ static void add_word(char *list, size_t size, const struct writer *format)
 
 static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
 {
-	char list[160] = "";
+	char list[320] = "";
 
 	style->format = sheets_at(0);
 	/* A screen is text. */

@@ -148,7 +148,7 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		if (!is_screen(fold, i))
+		if (!is_screen(fold, i) && fold->choice->rows[i]->report->end)
 			rc = fold->choice->rows[i]->report->end(
 				fold->states[i], i < fold->choice->shown ? sheets : others, err);
 	/* Those that are matched are not shown yet. */
@@ -225,8 +225,12 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 
 static int print(struct fold *fold, struct sheets *sheets, struct out *out, struct error *err)
 {
-	int rc = finish_sheets(fold, sheets, err);
+	const struct report *first = fold->choice->rows[0]->report;
+	int rc;
 
+	if (first->print)
+		return first->print(fold->states[0], out, err);
+	rc = finish_sheets(fold, sheets, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
 	/* A screen tells by itself what is missing. */

@@ -314,6 +314,19 @@ static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t
 	return 0;
 }
 
+static int tell_held(const struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+{
+	const struct locks_lock *lock = &locks->locks.items[hold->lock];
+	struct locks_held held = { .object = lock->object,
+				   .since_ns = hold->since_ns,
+				   .until_ns = until_ns,
+				   .thread = locks->threads.items[hold->thread].id,
+				   .site = hold->site,
+				   .serial = lock->serial };
+
+	return locks->listener.held ? locks->listener.held(locks->listener.user, &held) : 0;
+}
+
 /* release: the call that gave it back, NULL: nobody did. */
 static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 		    const struct event *release)
@@ -333,7 +346,7 @@ static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	if (remember(locks, hold, until_ns))
+	if (remember(locks, hold, until_ns) || tell_held(locks, hold, until_ns))
 		return -ENOMEM;
 	remove_hold(locks, index);
 	return 0;
@@ -380,6 +393,7 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 					  .until_ns = event->leave_ns,
 					  .thread = hold->thread,
 					  .site = hold->site,
+					  .is_held = true,
 					  .is_shared = hold->way == LOCKS_READ };
 
 		if (overlap(&now, event) > longest && is_in_the_way(&now, way, thread))
@@ -423,6 +437,28 @@ static void add_pair(struct locks *locks, uint32_t site, const struct locks_past
 	pair->holder_thread = holder->site ? locks->threads.items[holder->thread].id : 0;
 }
 
+static int tell_wait(const struct locks *locks, uint32_t site, const struct locks_past *holder,
+		     const struct event *event)
+{
+	struct locks_wait wait = {
+		.object = event->object,
+		.since_ns = event->enter_ns,
+		.until_ns = most(event->enter_ns, event->leave_ns),
+		.thread = event->thread,
+		.site = site,
+		.holder_site = holder->site,
+		.is_open = (event->flags & CALL_OPEN) != 0,
+	};
+
+	if (!locks->listener.wait)
+		return 0;
+	if (holder->site) {
+		wait.holder_thread = locks->threads.items[holder->thread].id;
+		wait.released_ns = holder->is_held ? 0 : holder->until_ns;
+	}
+	return locks->listener.wait(locks->listener.user, &wait);
+}
+
 /* What a call for a lock adds to the numbers of its site and lock; taken or not. */
 static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
 		    uint32_t thread, const struct event *event)
@@ -443,6 +479,8 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 		more.contended = 1;
 		more.waited_ns = more.longest_wait_ns = ns;
 		add_pair(locks, site, &holder, event, ns);
+		if (tell_wait(locks, site, &holder, event))
+			return -ENOMEM;
 	}
 	locks_add_times(&stats->times, &more);
 	locks_add_times(times_of(locks, lock, way), &more);

@@ -56,6 +56,7 @@ struct locks_past {
 	uint32_t thread, site; /* that took it */
 	uint32_t outdone_by;   /* thread with a later and longer one; 0: none */
 	bool is_shared;
+	bool is_held; /* it is not over: until_ns is now */
 };
 
 struct locks_lock {
@@ -99,8 +100,32 @@ struct locks_pair {
 	uint32_t waiter_thread, holder_thread;
 };
 
+/* A call during which another thread had the lock: what counts as contended. */
+struct locks_wait {
+	uint64_t object, since_ns, until_ns;
+	uint32_t thread, holder_thread; /* kernel's; 0: not seen */
+	uint32_t site, holder_site;	/* holder_site 0: not seen */
+	uint64_t released_ns; /* when the holder gave it back; 0: it has it, or not seen */
+	bool is_open;	      /* the call has not returned */
+};
+
+/* A hold that is over. */
+struct locks_held {
+	uint64_t object, since_ns, until_ns;
+	uint32_t thread, site; /* thread: kernel's */
+	uint32_t serial;       /* of the lock: one of another serial is another one */
+};
+
+/* Hears of each. Functions return 0 or a negative errno; NULL: nobody asks. */
+struct locks_listener {
+	int (*wait)(void *user, const struct locks_wait *wait);
+	int (*held)(void *user, const struct locks_held *held);
+	void *user;
+};
+
 /* Items stand from 1: 0 is none. wants_order: circles of locks are looked for, too. */
 struct locks {
+	struct locks_listener listener;
 	struct map index; /* of locks, pages, threads, pairs */
 	struct {
 		struct locks_lock *items;

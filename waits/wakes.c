@@ -201,6 +201,8 @@ static int add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 	uint32_t number = map_get(&wakes->index, OF_PAIR + wait->end, key);
 	struct wakes_pair *pair;
 
+	if (wakes->listener && wakes->listener(wakes->user, wait))
+		return -ENOMEM;
 	if (!number && wakes->pairs.count > PAIRS_MAX)
 		return 0;
 	if (!number)
@@ -252,6 +254,7 @@ static int fetch(struct wakes *wakes, struct wakes_object *object, struct wakes_
 	token = pop(object);
 	wait->waker = token.site;
 	wait->waker_thread = token.thread;
+	wait->woken_ns = token.time_ns;
 	wait->end = token.time_ns > event->enter_ns ? WAKES_WOKEN : WAKES_AT_ONCE;
 	stats = stats_of(wakes, token.site);
 	if (!stats)
@@ -386,6 +389,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 		wait->end = WAKES_WOKEN;
 		wait->waker = token.site;
 		wait->waker_thread = token.thread;
+		wait->woken_ns = token.time_ns;
 	}
 	/* A signal that came too late for one that timed out is for nobody. */
 	while (object->pending > object->waiting)

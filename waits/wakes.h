@@ -48,6 +48,7 @@ struct wakes_wait {
 	uint8_t end;
 	uint64_t object, since_ns, ns;
 	uint32_t thread, waker_thread; /* kernel's */
+	uint64_t woken_ns;	       /* when somebody posted or signalled for it; 0: nobody did */
 };
 
 /* Waits at a site that ended so, by whoever posted or signalled at another one. */
@@ -92,7 +93,10 @@ struct wakes_thread {
 /* Items stand from 1: 0 is none. */
 struct wakes {
 	enum resource resource; /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
-	struct map index;	/* of objects, threads, pairs */
+	/* Hears of each wait once it is known how it ended, 0 or a negative errno; NULL: nobody. */
+	int (*listener)(void *user, const struct wakes_wait *wait);
+	void *user;
+	struct map index; /* of objects, threads, pairs */
 	struct {
 		struct wakes_object *items;
 		size_t count, capacity;

@@ -10,6 +10,7 @@
 
 #include "account/ledger.h"
 #include "base/error.h"
+#include "base/out.h"
 #include "naming/naming.h"
 #include "postproc/views/sheet.h"
 #include "postproc/views/summary.h"
@@ -59,6 +60,8 @@ struct report {
 	int (*process)(void *state, struct error *err);
 	/* All processes are known. Fills its sheets. Returns 0 or a negative errno. */
 	int (*end)(void *state, struct sheets *sheets, struct error *err);
+	/* Of a viewer's format, instead: writes the file. Errors of out are kept by that. */
+	int (*print)(void *state, struct out *out, struct error *err);
 	void (*destroy)(void *state); /* NULL: nothing to destroy */
 };
 

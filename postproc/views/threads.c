@@ -103,14 +103,18 @@ static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *w
 	return *wait != THREAD_WAIT_OTHER || depth == 0;
 }
 
+bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait)
+{
+	return event->leave_ns >= event->enter_ns + THREADS_WAIT_NS &&
+	       wait_of(hook, event->depth, wait);
+}
+
 static void add_wait(struct thread_life *thread, const struct hook *hook, const struct event *event)
 {
 	enum thread_wait wait;
 
-	if (event->leave_ns < event->enter_ns + THREADS_WAIT_NS ||
-	    !wait_of(hook, event->depth, &wait))
-		return;
-	thread->waited_ns[wait] += event->leave_ns - event->enter_ns;
+	if (threads_waits(hook, event, &wait))
+		thread->waited_ns[wait] += event->leave_ns - event->enter_ns;
 }
 
 /* ---- what becomes of them ---- */
@@ -150,6 +154,13 @@ static void set_name(struct thread_life *thread, const struct event *event)
 static struct thread_life *object_of(struct threads *threads, const struct event *event)
 {
 	uint32_t index = find_by(&threads->by_handle, event->object);
+
+	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
+}
+
+const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle)
+{
+	uint32_t index = find_by(&threads->by_handle, handle);
 
 	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
 }
@@ -201,7 +212,7 @@ int threads_event(struct threads *threads, const struct event *event)
 	return on_thread(threads, caller, event);
 }
 
-static const struct hook *hook_named(const char *name)
+const struct hook *threads_hook(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)
 		if (hook_table[i].name && !strcmp(hook_table[i].name, name))
@@ -226,7 +237,7 @@ int threads_note(struct threads *threads, const struct event *event)
 	if (!call)
 		return 0;
 	snprintf(thread->open_call, sizeof(thread->open_call), "%s", call);
-	add_wait(thread, hook_named(call), event);
+	add_wait(thread, threads_hook(call), event);
 	return 0;
 }
 

@@ -16,6 +16,8 @@
 #include "base/map.h"
 #include "trace/event.h"
 
+struct hook;
+
 #define THREAD_NONE	 UINT32_MAX
 #define THREAD_NAME_SIZE 16u   /* the kernel's TASK_COMM_LEN */
 #define THREADS_WAIT_NS	 1000u /* what took less did not wait */
@@ -60,6 +62,18 @@ void threads_init(struct threads *threads);
 
 /* All are forgotten: another process. */
 void threads_clear(struct threads *threads);
+
+/*
+ * True if the thread was in this call for so long that it counts as a wait, and for what. Its time
+ * is not in that of a call around it that counts.
+ */
+bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait);
+
+/* The hook of that name, or NULL. */
+const struct hook *threads_hook(const char *name);
+
+/* The last user of a pthread's handle, or NULL. */
+const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 
 /* A call or a note, in the order of the stream. Returns 0 or -ENOMEM. */
 int threads_event(struct threads *threads, const struct event *event);

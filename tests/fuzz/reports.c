@@ -57,12 +57,14 @@ static const char *all_names(void)
 }
 
 /* Text, JSON and CSV alike: nothing that a terminal would obey. */
+static bool is_binary; /* what was written last */
+
 static void check_output(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 	unsigned char *text;
 
-	if (size <= 0)
+	if (size <= 0 || is_binary)
 		return;
 	text = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
 	fuzz_check(text != MAP_FAILED, "output that cannot be looked at");
@@ -105,7 +107,11 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		how.baseline = how.learned = &learned;
 		fuzz_check(limits_parse(&limits, LIMITS, err) == 0, "limits that are refused");
 	}
-	if (choice_make(&how.choice, head[0] < NAME_COUNT ? names[head[0]] : all_names(),
+	is_binary = how.style.format->flags & FORMAT_BINARY;
+	if (choice_make(&how.choice,
+			how.style.format->kind == FORMAT_VIEWER ? "summary"
+			: head[0] < NAME_COUNT			? names[head[0]]
+								: all_names(),
 			how.limits, how.style.format, err) ||
 	    how.choice.wants_directories)
 		return 0; /* nothing was learned yet */

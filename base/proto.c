@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/proto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VARINT_MAX 10u
+
+/* Of a field: the lowest bits of its key. */
+enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
+
+void proto_clear(struct proto *proto)
+{
+	proto->used = 0;
+	proto->error = 0;
+}
+
+void proto_free(struct proto *proto)
+{
+	free(proto->bytes);
+	*proto = (struct proto){ 0 };
+}
+
+int proto_error(const struct proto *proto)
+{
+	return proto->error;
+}
+
+/* Room for size bytes behind what there is; NULL: no memory. */
+static unsigned char *reserve(struct proto *proto, size_t size)
+{
+	size_t capacity = proto->capacity ? proto->capacity : 256;
+	unsigned char *bytes;
+
+	if (proto->error)
+		return NULL;
+	while (capacity - proto->used < size)
+		capacity *= 2;
+	if (capacity != proto->capacity) {
+		bytes = realloc(proto->bytes, capacity);
+		if (!bytes) {
+			proto->error = -ENOMEM;
+			return NULL;
+		}
+		proto->bytes = bytes;
+		proto->capacity = capacity;
+	}
+	return proto->bytes + proto->used;
+}
+
+static void append(struct proto *proto, const void *bytes, size_t size)
+{
+	unsigned char *at = reserve(proto, size);
+
+	if (!at || !size)
+		return;
+	memcpy(at, bytes, size);
+	proto->used += size;
+}
+
+void proto_packed(struct proto *proto, uint64_t number)
+{
+	unsigned char digits[VARINT_MAX];
+	size_t count = 0;
+
+	for (; number >= 0x80; number >>= 7)
+		digits[count++] = (unsigned char)(number | 0x80);
+	digits[count++] = (unsigned char)number;
+	append(proto, digits, count);
+}
+
+static void put_key(struct proto *proto, unsigned field, enum wire wire)
+{
+	proto_packed(proto, (uint64_t)field << 3 | wire);
+}
+
+void proto_unsigned(struct proto *proto, unsigned field, uint64_t number)
+{
+	put_key(proto, field, WIRE_VARINT);
+	proto_packed(proto, number);
+}
+
+void proto_signed(struct proto *proto, unsigned field, int64_t number)
+{
+	proto_unsigned(proto, field, (uint64_t)number);
+}
+
+void proto_fixed64(struct proto *proto, unsigned field, uint64_t number)
+{
+	unsigned char digits[8];
+
+	for (unsigned i = 0; i < sizeof(digits); i++)
+		digits[i] = (unsigned char)(number >> 8 * i);
+	put_key(proto, field, WIRE_FIXED64);
+	append(proto, digits, sizeof(digits));
+}
+
+void proto_bytes(struct proto *proto, unsigned field, const void *bytes, size_t size)
+{
+	put_key(proto, field, WIRE_LENGTH);
+	proto_packed(proto, size);
+	append(proto, bytes, size);
+}
+
+void proto_message(struct proto *proto, unsigned field, const struct proto *inner)
+{
+	if (inner->error)
+		proto->error = inner->error;
+	proto_bytes(proto, field, inner->bytes, inner->used);
+}
+
+/* How many bytes from there are UTF-8. */
+static size_t plain_length(const char *text, size_t length)
+{
+	size_t at = 0;
+	uint32_t code;
+	unsigned step;
+
+	while (at < length && (step = utf8_decode(text + at, length - at, &code)) != 0)
+		at += step;
+	return at;
+}
+
+static void put_replaced(struct proto *proto, const char *text, size_t length)
+{
+	while (length) {
+		size_t plain = plain_length(text, length);
+
+		append(proto, text, plain);
+		if (plain < length)
+			append(proto, "\xef\xbf\xbd", 3);
+		plain += plain < length;
+		text += plain;
+		length -= plain;
+	}
+}
+
+void proto_text(struct proto *proto, unsigned field, const char *text)
+{
+	size_t length = strlen(text);
+	struct proto replaced = { 0 };
+
+	if (plain_length(text, length) == length) {
+		proto_bytes(proto, field, text, length);
+		return;
+	}
+	put_replaced(&replaced, text, length);
+	proto_message(proto, field, &replaced);
+	proto_free(&replaced);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callgrind's profile format (its manual's chapter "Callgrind Format Specification"): the cost of
+ * each line of a function, and of each call of another one there what that amounts to. A function
+ * that stands in a backtrace several times counts once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/viewers/profile.h"
+#include "postproc/viewers/viewers.h"
+
+/* A line of a function: what it costs itself, or by calling another one. */
+struct cell {
+	uint32_t function, callee; /* numbers; callee 0: itself */
+	unsigned line;
+	uint64_t calls; /* paths that lead through it: callgrind counts calls, which nobody knows */
+	uint64_t values[COST_COUNT];
+};
+
+struct callgrind {
+	struct profile *profile;
+	struct out *out;
+	struct pool pool;
+	struct table table;
+	struct {
+		struct cell **items;
+		size_t count, capacity;
+	} cells;
+	struct {
+		struct cell **items; /* of the backtrace that is being added */
+		size_t count, capacity;
+	} met;
+	uint64_t sum[COST_COUNT];
+	bool *has_name;	  /* by number of the function: written before */
+	struct map names; /* of files and modules, by address of the text: number */
+	uint32_t name_count;
+	int error;
+};
+
+static bool is_cell(const void *item, const void *key)
+{
+	const struct cell *a = item, *b = key;
+
+	return a->function == b->function && a->callee == b->callee && a->line == b->line;
+}
+
+static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
+{
+	uint64_t hash = hash_two(file->table.seed, (uint64_t)wanted->function << 32 | wanted->line,
+				 wanted->callee);
+	struct cell *cell = table_find(&file->table, hash, is_cell, wanted);
+	struct cell **place;
+
+	if (cell)
+		return cell;
+	cell = pool_zalloc(&file->pool, sizeof(*cell));
+	place = cell ? ARRAY_ADD(&file->cells) : NULL;
+	if (!place || table_add(&file->table, hash, cell))
+		return NULL;
+	*place = cell;
+	cell->function = wanted->function;
+	cell->callee = wanted->callee;
+	cell->line = wanted->line;
+	return cell;
+}
+
+static bool was_met(const struct callgrind *file, const struct cell *cell)
+{
+	for (size_t i = 0; i < file->met.count; i++)
+		if (file->met.items[i] == cell)
+			return true;
+	return false;
+}
+
+static void add_cell(struct callgrind *file, const struct cell *wanted, const uint64_t *values)
+{
+	struct cell *cell = cell_of(file, wanted);
+	struct cell **met = cell && !was_met(file, cell) ? ARRAY_ADD(&file->met) : NULL;
+
+	if (!cell)
+		file->error = -ENOMEM;
+	if (!met)
+		return;
+	*met = cell;
+	cell->calls++;
+	for (size_t i = 0; i < COST_COUNT; i++)
+		cell->values[i] += values[i];
+}
+
+static void add(struct callgrind *file, const struct atlas_backtrace *backtrace, const char *called,
+		const uint64_t *values)
+{
+	const struct stacks *stacks = &file->profile->stacks;
+	size_t count = stacks_of(&file->profile->stacks, backtrace, called);
+	struct cell wanted = { 0 };
+
+	if (!count)
+		file->error = -ENOMEM;
+	file->met.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct stacks_frame *frame = stacks->stack[i];
+
+		wanted.callee = wanted.function;
+		wanted.function = frame->function->number;
+		wanted.line = frame->line;
+		add_cell(file, &wanted, values);
+	}
+	for (size_t i = 0; i < COST_COUNT; i++)
+		file->sum[i] += values[i];
+}
+
+static void add_all(struct callgrind *file)
+{
+	const struct wait_sums *waits = &file->profile->waits;
+	uint64_t values[COST_COUNT];
+	struct costs_place place;
+	uint32_t at = 0;
+
+	while (costs_next(&file->profile->costs, &at, &place)) {
+		profile_values(&place, values);
+		add(file, place.place->backtrace, place.place->function, values);
+	}
+	for (size_t i = 0; i < waits->list.count; i++) {
+		profile_wait_values(waits->list.items[i], values);
+		add(file, waits->list.items[i]->waiter, waits->list.items[i]->function, values);
+	}
+}
+
+/* ---- the file ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct cell *x = *(struct cell *const *)a, *y = *(struct cell *const *)b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	if (!x->callee != !y->callee)
+		return x->callee ? 1 : -1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+static void put_name(struct callgrind *file, const char *name)
+{
+	out_name(file->out, name, strlen(name), ESCAPE_ALL);
+}
+
+/* "fl=(3) main.c", and from then on "fl=(3)". */
+static void put_place(struct callgrind *file, const char *key, const char *name)
+{
+	struct map_entry *entry = map_put(&file->names, 0, (uintptr_t)name);
+
+	if (!entry) {
+		file->error = -ENOMEM;
+		return;
+	}
+	out_text(file->out, key);
+	if (entry->value) {
+		out_format(file->out, "(%" PRIu32 ")\n", entry->value);
+		return;
+	}
+	entry->value = ++file->name_count;
+	out_format(file->out, "(%" PRIu32 ") ", entry->value);
+	put_name(file, *name ? name : "???");
+	out_char(file->out, '\n');
+}
+
+static void put_function(struct callgrind *file, uint32_t number, bool is_callee)
+{
+	const struct stacks_function *function =
+		file->profile->stacks.function_list.items[number - 1];
+
+	put_place(file, is_callee ? "cob=" : "ob=", function->module);
+	put_place(file, is_callee ? "cfi=" : "fl=", function->file);
+	out_format(file->out, "%sfn=(%" PRIu32 ")", is_callee ? "c" : "", number);
+	if (!file->has_name[number]) {
+		out_char(file->out, ' ');
+		put_name(file, function->name);
+		file->has_name[number] = true;
+	}
+	out_char(file->out, '\n');
+}
+
+/* Zeros at the end of a line may be left out. */
+static void put_values(struct out *out, const char *before, const uint64_t *values)
+{
+	size_t count = COST_COUNT;
+
+	while (count > 1 && !values[count - 1])
+		count--;
+	out_text(out, before);
+	for (size_t i = 0; i < count; i++)
+		out_format(out, "%s%" PRIu64, i || *before ? " " : "", values[i]);
+	out_char(out, '\n');
+}
+
+static void put_cell(struct callgrind *file, const struct cell *cell)
+{
+	char line[24];
+
+	if (cell->callee) {
+		put_function(file, cell->callee, true);
+		out_format(file->out, "calls=%" PRIu64 " 0\n", cell->calls);
+	}
+	snprintf(line, sizeof(line), "%u", cell->line);
+	put_values(file->out, line, cell->values);
+}
+
+static void put_head(struct callgrind *file)
+{
+	const char *command = profile_command(file->profile);
+
+	out_text(file->out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
+			    "\npart: 1\ncmd: ");
+	out_name(file->out, command, strlen(command), ESCAPE_ALL);
+	out_text(file->out, "\n\npositions: line\nevents:"
+#define COST(name, unit, long_name) " " long_name
+		 PROFILE_COSTS(COST)
+#undef COST
+			 "\n");
+	put_values(file->out, "summary:", file->sum);
+}
+
+static void put_cells(struct callgrind *file)
+{
+	uint32_t function = 0;
+
+	if (file->cells.count)
+		qsort(file->cells.items, file->cells.count, sizeof(*file->cells.items), by_place);
+	for (size_t i = 0; i < file->cells.count; i++) {
+		const struct cell *cell = file->cells.items[i];
+
+		if (cell->function != function) {
+			out_char(file->out, '\n');
+			put_function(file, cell->function, false);
+		}
+		function = cell->function;
+		put_cell(file, cell);
+	}
+	out_char(file->out, '\n');
+	put_values(file->out, "totals:", file->sum);
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct callgrind file = { .profile = state, .out = out };
+
+	table_init(&file.table);
+	map_init(&file.names);
+	profile_expect(state);
+	add_all(&file);
+	file.has_name =
+		calloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
+	if (!file.has_name)
+		file.error = -ENOMEM;
+	if (!file.error) {
+		put_head(&file);
+		put_cells(&file);
+	}
+	free(file.has_name);
+	free(file.cells.items);
+	free(file.met.items);
+	table_free(&file.table);
+	map_clear(&file.names);
+	pool_free(&file.pool);
+	return file.error ? report_no_memory(err) : 0;
+}
+
+VIEWER_OF_PROFILE(callgrind);

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Massif's output file (valgrind, massif/ms_main.c): the memory of the process that held most of
+ * it, over time in milliseconds, with what it was made of at its peak. A run of several processes
+ * has no peak of its own that anybody could name the places of: they are read one after the other.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/viewers/stacks.h"
+#include "postproc/viewers/viewers.h"
+#include "postproc/views/costs.h"
+#include "postproc/views/curve.h"
+
+#define THRESHOLD 100u /* what is less than one of so many parts is told of in one line */
+
+struct massif {
+	struct report_run *run;
+	struct costs costs;
+	struct stacks stacks;
+	struct curve curve, best; /* of the process that is being read; of the one with the peak */
+	uint64_t now;
+	uint32_t process; /* number of the one with the peak */
+	uint64_t last;	  /* what that held at its end */
+};
+
+/* A function, called by those above it in the file: the tree grows from who allocates to main. */
+struct node {
+	const struct stacks_frame *frame; /* NULL: the root */
+	struct node *children, *next;
+	uint64_t bytes;
+	uint32_t count; /* children */
+};
+
+/* ---- the fold ---- */
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct massif *massif = user;
+
+	(void)err;
+	if (ledger_class(massif->run->ledger, move->class)->known != RESOURCE_MEMORY)
+		return 0;
+	massif->now += move->is_gain ? move->bytes : -move->bytes;
+	curve_add(&massif->curve, move->event->time_ns, massif->now);
+	return 0;
+}
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	struct massif *massif = calloc(1, sizeof(*massif));
+
+	if (!massif)
+		return report_no_memory(err);
+	*state = massif;
+	massif->run = run;
+	costs_begin(&massif->costs, run);
+	ledger_listen(run->ledger, on_move, massif);
+	return stacks_init(&massif->stacks, run->naming) ? report_no_memory(err) : 0;
+}
+
+static bool has_peak(const struct massif *massif)
+{
+	for (uint32_t i = 0; i < ledger_class_count(massif->run->ledger); i++)
+		if (ledger_class(massif->run->ledger, i)->known == RESOURCE_MEMORY)
+			return massif->costs.peaks.classes[i].is_best;
+	return false;
+}
+
+static int process(void *state, struct error *err)
+{
+	struct massif *massif = state;
+	int rc = costs_process(&massif->costs, err);
+
+	if (rc == 0 && has_peak(massif)) {
+		massif->best = massif->curve;
+		massif->process = report_process(massif->run) - 1;
+		massif->last = massif->now;
+	}
+	massif->curve = (struct curve){ 0 };
+	massif->now = 0;
+	return rc;
+}
+
+static void destroy(void *state)
+{
+	struct massif *massif = state;
+
+	stacks_free(&massif->stacks);
+	free(massif);
+}
+
+/* ---- the tree ---- */
+
+static struct node *child_of(struct pool *pool, struct node *node, const struct stacks_frame *frame)
+{
+	struct node *child = node->children;
+
+	while (child && child->frame != frame)
+		child = child->next;
+	if (child)
+		return child;
+	child = pool_zalloc(pool, sizeof(*child));
+	if (!child)
+		return NULL;
+	child->frame = frame;
+	child->next = node->children;
+	node->children = child;
+	node->count++;
+	return child;
+}
+
+static int grow(struct massif *massif, struct pool *pool, struct node *root)
+{
+	struct costs_place place;
+	uint32_t at = 0;
+
+	while (costs_next(&massif->costs, &at, &place)) {
+		struct node *node = root;
+		size_t count;
+
+		if (place.class->known != RESOURCE_MEMORY || !place.peak.bytes)
+			continue;
+		count = stacks_of(&massif->stacks, place.place->backtrace, place.place->function);
+		if (!count)
+			return -ENOMEM;
+		node->bytes += place.peak.bytes;
+		for (size_t i = 0; node && i < count; i++) {
+			node = child_of(pool, node, massif->stacks.stack[i]);
+			if (node)
+				node->bytes += place.peak.bytes;
+		}
+		if (!node)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->frame->number < y->frame->number ? -1 : x->frame->number > y->frame->number;
+}
+
+/* ---- the file ---- */
+
+static void put_indent(struct out *out, unsigned depth)
+{
+	while (depth--)
+		out_char(out, ' ');
+}
+
+/* The children, the largest first; *shown of them have a line of their own. */
+static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
+{
+	struct node **list = calloc(node->count + 1, sizeof(struct node *));
+	uint32_t count = 0;
+
+	if (!list)
+		return NULL;
+	for (struct node *child = node->children; child; child = child->next)
+		list[count++] = child;
+	qsort(list, count, sizeof(struct node *), by_bytes);
+	for (*shown = 0; *shown < count && list[*shown]->bytes >= least; ++*shown)
+		;
+	/* One place that is folded is as long as one that is told of. */
+	if (*shown + 1 == count)
+		++*shown;
+	return list;
+}
+
+static int put_name(struct out *out, const struct node *node)
+{
+	char *text;
+
+	if (!node->frame) {
+		out_text(out, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
+		return 0;
+	}
+	text = stacks_describe(node->frame);
+	if (!text)
+		return -ENOMEM;
+	out_name(out, text, strlen(text), ESCAPE_ALL);
+	free(text);
+	return 0;
+}
+
+static void put_folded(struct out *out, struct node *const *list, uint32_t count, unsigned depth)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		bytes += list[i]->bytes;
+	put_indent(out, depth);
+	out_format(out,
+		   "n0: %" PRIu64 " in %" PRIu32 " places, all below massif's threshold (1.00%%)\n",
+		   bytes, count);
+}
+
+static int put_node(struct out *out, const struct node *node, unsigned depth, uint64_t least)
+{
+	uint32_t shown;
+	struct node **list = sort_children(node, least, &shown);
+	int rc = list ? 0 : -ENOMEM;
+
+	if (rc)
+		return rc;
+	put_indent(out, depth);
+	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
+	rc = put_name(out, node);
+	out_char(out, '\n');
+	for (uint32_t i = 0; rc == 0 && i < shown; i++)
+		rc = put_node(out, list[i], depth + 1, least);
+	if (shown < node->count)
+		put_folded(out, list + shown, node->count - shown, depth + 1);
+	free(list);
+	return rc;
+}
+
+static int put_tree(struct massif *massif, struct out *out)
+{
+	struct pool pool = { 0 };
+	struct node root = { 0 };
+	int rc = grow(massif, &pool, &root);
+
+	if (rc == 0)
+		rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
+	pool_free(&pool);
+	return rc;
+}
+
+static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t bytes,
+			 const char *tree)
+{
+	out_format(out,
+		   "#-----------\nsnapshot=%" PRIu64 "\n#-----------\ntime=%.3f"
+		   "\nmem_heap_B=%" PRIu64 "\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
+		   number, (double)ns / 1e6, bytes, tree);
+}
+
+static uint64_t greatest(const struct curve *curve)
+{
+	uint64_t time_ns, bytes, most = 0;
+	size_t at = 0;
+
+	while (curve_next(curve, &at, &time_ns, &bytes))
+		most = bytes > most ? bytes : most;
+	return most;
+}
+
+/* From nothing at its start; the first time that most was held is the peak. */
+static int put_snapshots(struct massif *massif, const struct summary_process *shown,
+			 struct out *out)
+{
+	uint64_t peak = greatest(&massif->best), time_ns, bytes, number = 1;
+	bool had_peak = !peak;
+	size_t at = 0;
+	int rc = 0;
+
+	put_snapshot(out, 0, 0, 0, "empty");
+	while (rc == 0 && curve_next(&massif->best, &at, &time_ns, &bytes)) {
+		bool is_peak = !had_peak && bytes == peak;
+
+		had_peak |= is_peak;
+		put_snapshot(out, number++, report_time(massif->run, time_ns), bytes,
+			     is_peak ? "peak" : "empty");
+		if (is_peak)
+			rc = put_tree(massif, out);
+	}
+	if (shown)
+		put_snapshot(out, number, report_time(massif->run, shown->end_ns), massif->last,
+			     "empty");
+	return rc;
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct massif *massif = state;
+	const struct summary *run = massif->run->summary;
+	const struct summary_process *shown = summary_process_at(run, massif->process);
+	const char *command = shown && shown->command ? shown->command
+			      : shown && shown->name  ? shown->name
+						      : "";
+
+	out_format(out, "desc: holdtrace " PACKAGE_VERSION ", process %" PRIu32 " of %zu\ncmd: ",
+		   shown ? shown->pid : 0, run->processes.count);
+	out_name(out, command, strlen(command), ESCAPE_ALL);
+	out_text(out, "\ntime_unit: ms\n");
+	return put_snapshots(massif, shown, out) ? report_no_memory(err) : 0;
+}
+
+const struct report viewer_massif = {
+	.wants_ledger = true,
+	.wants_summary = true,
+	.begin = begin,
+	.process = process,
+	.print = print,
+	.destroy = destroy,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWERS_PACKED_H
+#define VIEWERS_PACKED_H
+
+/* A gzip file, written piece by piece to an output, with no time in it: equal bytes, equal file. */
+
+#include <stddef.h>
+#include <zlib.h>
+
+#include "base/error.h"
+#include "base/out.h"
+
+struct packed {
+	struct out *out;
+	z_stream stream;
+	unsigned char buffer[16 << 10];
+};
+
+/* Returns 0 or -ENOMEM. */
+int packed_begin(struct packed *packed, struct out *out, struct error *err);
+
+void packed_bytes(struct packed *packed, const void *bytes, size_t size);
+void packed_format(struct packed *packed, const char *format, ...)
+	__attribute__((format(printf, 2, 3))); /* at most 1 KiB */
+
+/* Writes the rest and frees. */
+void packed_end(struct packed *packed);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): all costs of a place as one
+ * sample, and each wait by who waited and who ended it as another. A gzip file whose parts come in
+ * the order in which they are known: samples, then what they speak of.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/proto.h"
+#include "postproc/viewers/packed.h"
+#include "postproc/viewers/profile.h"
+#include "postproc/viewers/viewers.h"
+
+/* Fields of the messages. */
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING,
+	PROFILE_DURATION = 10,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT
+};
+enum { TYPE_TYPE = 1, TYPE_UNIT };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_TEXT };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_OFFSET,
+	MAPPING_FILE,
+	MAPPING_BUILD_ID,
+	MAPPING_HAS_FUNCTIONS
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION = 1, LINE_LINE };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+
+struct text {
+	const char *text;
+	uint64_t number;
+};
+
+struct pprof {
+	struct profile *profile;
+	struct packed packed;
+	struct proto sample, packing, label, outer;
+	struct pool pool;
+	struct table texts;
+	uint64_t text_count;
+	struct map mappings; /* by module's id + 1: number */
+	uint32_t mapping_count;
+	int error;
+};
+
+/* A field of the profile, which goes out at once. */
+static void put(struct pprof *pprof, unsigned field, const struct proto *message)
+{
+	proto_clear(&pprof->outer);
+	proto_message(&pprof->outer, field, message);
+	if (proto_error(&pprof->outer))
+		pprof->error = -ENOMEM;
+	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
+}
+
+/* ---- strings ---- */
+
+static bool is_text(const void *item, const void *key)
+{
+	return !strcmp(((const struct text *)item)->text, key);
+}
+
+static void put_text(struct pprof *pprof, const char *text)
+{
+	proto_clear(&pprof->outer);
+	proto_text(&pprof->outer, PROFILE_STRING, text);
+	if (proto_error(&pprof->outer))
+		pprof->error = -ENOMEM;
+	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
+}
+
+/* The number of a string, which is written when it is first used; "" is 0. */
+static uint64_t text_of(struct pprof *pprof, const char *text)
+{
+	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
+	struct text *known = table_find(&pprof->texts, hash, is_text, text);
+
+	if (known)
+		return known->number;
+	known = pool_alloc(&pprof->pool, sizeof(*known));
+	if (known)
+		known->text = pool_text(&pprof->pool, text, strlen(text));
+	if (!known || !known->text || table_add(&pprof->texts, hash, known)) {
+		pprof->error = -ENOMEM;
+		return 0;
+	}
+	known->number = pprof->text_count++;
+	put_text(pprof, text);
+	return known->number;
+}
+
+/* ---- samples ---- */
+
+static void put_types(struct pprof *pprof)
+{
+	static const struct {
+		const char *name, *unit;
+	} values[] = {
+#define COST(name, unit, long_name) { #name, unit },
+		PROFILE_COSTS(COST)
+#undef COST
+	};
+
+	for (size_t i = 0; i < COST_COUNT; i++) {
+		uint64_t name = text_of(pprof, values[i].name);
+		uint64_t unit = text_of(pprof, values[i].unit);
+
+		proto_clear(&pprof->sample);
+		proto_unsigned(&pprof->sample, TYPE_TYPE, name);
+		proto_unsigned(&pprof->sample, TYPE_UNIT, unit);
+		put(pprof, PROFILE_TYPE, &pprof->sample);
+	}
+}
+
+static void put_label(struct pprof *pprof, const char *key, const char *text)
+{
+	uint64_t key_number = text_of(pprof, key), number = text_of(pprof, text);
+
+	proto_clear(&pprof->label);
+	proto_unsigned(&pprof->label, LABEL_KEY, key_number);
+	proto_unsigned(&pprof->label, LABEL_TEXT, number);
+	proto_message(&pprof->sample, SAMPLE_LABEL, &pprof->label);
+}
+
+static void begin_sample(struct pprof *pprof, const struct atlas_backtrace *backtrace,
+			 const char *called, const uint64_t *values)
+{
+	struct stacks *stacks = &pprof->profile->stacks;
+	size_t count = stacks_of(stacks, backtrace, called);
+
+	if (!count)
+		pprof->error = -ENOMEM;
+	proto_clear(&pprof->sample);
+	proto_clear(&pprof->packing);
+	for (size_t i = 0; i < count; i++)
+		proto_packed(&pprof->packing, stacks->stack[i]->number);
+	proto_message(&pprof->sample, SAMPLE_LOCATION, &pprof->packing);
+	proto_clear(&pprof->packing);
+	for (size_t i = 0; i < COST_COUNT; i++)
+		proto_packed(&pprof->packing, values[i]);
+	proto_message(&pprof->sample, SAMPLE_VALUE, &pprof->packing);
+}
+
+static void put_place(struct pprof *pprof, const struct costs_place *place)
+{
+	uint64_t values[COST_COUNT];
+
+	profile_values(place, values);
+	begin_sample(pprof, place->place->backtrace, place->place->function, values);
+	put_label(pprof, "class", place->class->type);
+	put(pprof, PROFILE_SAMPLE, &pprof->sample);
+}
+
+static void put_holder(struct pprof *pprof, const struct atlas_backtrace *waker)
+{
+	const char *text = stacks_line(&pprof->profile->stacks, waker, "?");
+
+	if (!text)
+		pprof->error = -ENOMEM;
+	else
+		put_label(pprof, "holder", text);
+}
+
+static void put_wait(struct pprof *pprof, const struct wait_sum *wait)
+{
+	uint64_t values[COST_COUNT];
+
+	profile_wait_values(wait, values);
+	begin_sample(pprof, wait->waiter, wait->function, values);
+	put_label(pprof, "wait", lane_word(wait->kind));
+	if (wait->waker)
+		put_holder(pprof, wait->waker);
+	put(pprof, PROFILE_SAMPLE, &pprof->sample);
+}
+
+static void put_samples(struct pprof *pprof)
+{
+	struct profile *profile = pprof->profile;
+	struct costs_place place;
+	uint32_t at = 0;
+
+	while (costs_next(&profile->costs, &at, &place))
+		put_place(pprof, &place);
+	for (size_t i = 0; i < profile->waits.list.count; i++)
+		put_wait(pprof, profile->waits.list.items[i]);
+}
+
+/* ---- what they speak of ---- */
+
+/* The number of the module of a frame; 0: it is in none. */
+static uint32_t mapping_of(struct pprof *pprof, const struct stacks_frame *frame)
+{
+	const struct atlas_module *module =
+		frame->address
+			? atlas_module_at(&pprof->profile->run->summary->atlas, frame->address)
+			: NULL;
+	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
+	uint64_t path, build_id;
+
+	if (module && !entry)
+		pprof->error = -ENOMEM;
+	if (!entry || entry->value)
+		return entry ? entry->value : 0;
+	path = text_of(pprof, module->path);
+	build_id = text_of(pprof, module->build_id);
+	entry->value = ++pprof->mapping_count;
+	proto_clear(&pprof->sample);
+	proto_unsigned(&pprof->sample, MAPPING_ID, entry->value);
+	proto_unsigned(&pprof->sample, MAPPING_START, module->from);
+	proto_unsigned(&pprof->sample, MAPPING_LIMIT, module->to);
+	proto_unsigned(&pprof->sample, MAPPING_FILE, path);
+	proto_unsigned(&pprof->sample, MAPPING_BUILD_ID, build_id);
+	proto_unsigned(&pprof->sample, MAPPING_HAS_FUNCTIONS, 1);
+	put(pprof, PROFILE_MAPPING, &pprof->sample);
+	return entry->value;
+}
+
+static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
+{
+	uint32_t mapping = mapping_of(pprof, frame);
+
+	proto_clear(&pprof->label);
+	proto_unsigned(&pprof->label, LINE_FUNCTION, frame->function->number);
+	proto_unsigned(&pprof->label, LINE_LINE, frame->line);
+	proto_clear(&pprof->sample);
+	proto_unsigned(&pprof->sample, LOCATION_ID, frame->number);
+	proto_unsigned(&pprof->sample, LOCATION_MAPPING, mapping);
+	proto_unsigned(&pprof->sample, LOCATION_ADDRESS, mapping ? frame->address : 0);
+	proto_message(&pprof->sample, LOCATION_LINE, &pprof->label);
+	put(pprof, PROFILE_LOCATION, &pprof->sample);
+}
+
+static void put_function(struct pprof *pprof, const struct stacks_function *function)
+{
+	uint64_t name = text_of(pprof, function->name), file = text_of(pprof, function->file);
+
+	proto_clear(&pprof->sample);
+	proto_unsigned(&pprof->sample, FUNCTION_ID, function->number);
+	proto_unsigned(&pprof->sample, FUNCTION_NAME, name);
+	proto_unsigned(&pprof->sample, FUNCTION_SYSTEM_NAME, name);
+	proto_unsigned(&pprof->sample, FUNCTION_FILE, file);
+	put(pprof, PROFILE_FUNCTION, &pprof->sample);
+}
+
+static void put_number(struct pprof *pprof, unsigned field, uint64_t number)
+{
+	proto_clear(&pprof->outer);
+	proto_unsigned(&pprof->outer, field, number);
+	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
+}
+
+static void put_rest(struct pprof *pprof)
+{
+	const struct stacks *stacks = &pprof->profile->stacks;
+	const struct summary *run = pprof->profile->run->summary;
+
+	for (size_t i = 0; i < stacks->frame_list.count; i++)
+		put_location(pprof, stacks->frame_list.items[i]);
+	for (size_t i = 0; i < stacks->function_list.count; i++)
+		put_function(pprof, stacks->function_list.items[i]);
+	put_number(pprof, PROFILE_DURATION,
+		   run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	put_number(pprof, PROFILE_COMMENT, text_of(pprof, profile_command(pprof->profile)));
+	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));
+}
+
+static void release(struct pprof *pprof)
+{
+	proto_free(&pprof->sample);
+	proto_free(&pprof->packing);
+	proto_free(&pprof->label);
+	proto_free(&pprof->outer);
+	table_free(&pprof->texts);
+	pool_free(&pprof->pool);
+	map_clear(&pprof->mappings);
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct pprof pprof = { .profile = state };
+	int rc = packed_begin(&pprof.packed, out, err);
+
+	if (rc)
+		return rc;
+	table_init(&pprof.texts);
+	map_init(&pprof.mappings);
+	profile_expect(state);
+	text_of(&pprof, "");
+	put_types(&pprof);
+	put_samples(&pprof);
+	put_rest(&pprof);
+	packed_end(&pprof.packed);
+	release(&pprof);
+	return pprof.error ? report_no_memory(err) : 0;
+}
+
+VIEWER_OF_PROFILE(pprof);

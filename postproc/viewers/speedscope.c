@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * speedscope's own format (file-format-schema.json of the npm package): a profile for each cost of
+ * each class, and one for each kind of waits. Frames stand behind the profiles that speak of them,
+ * which to JSON is all one.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "postproc/viewers/profile.h"
+#include "postproc/viewers/viewers.h"
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+/* What is shown of a class. */
+enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
+
+struct speedscope {
+	struct profile *profile;
+	struct json json;
+	int error;
+};
+
+static uint64_t weight_of(const struct costs_place *place, enum view view)
+{
+	switch (view) {
+	case VIEW_HELD:
+		return costs_weight(place, place->held);
+	case VIEW_PEAK:
+		return costs_weight(place, place->peak);
+	case VIEW_GAINED:
+		return place->class->has_bytes ? place->gained.bytes : 0;
+	case VIEW_GAINS:
+	case VIEW_COUNT:
+		break;
+	}
+	return place->gained.count;
+}
+
+static void put_stack(struct speedscope *file, const struct atlas_backtrace *backtrace,
+		      const char *called)
+{
+	struct stacks *stacks = &file->profile->stacks;
+	size_t count = stacks_of(stacks, backtrace, called);
+
+	if (!count)
+		file->error = -ENOMEM;
+	json_begin(&file->json, '[');
+	for (size_t i = count; i; i--)
+		json_unsigned(&file->json, stacks->stack[i - 1]->number - 1);
+	json_end(&file->json);
+}
+
+static void begin_profile(struct speedscope *file, const char *name, const char *what,
+			  const char *unit)
+{
+	char title[256];
+
+	snprintf(title, sizeof(title), "%.200s %s", name, what);
+	json_begin(&file->json, '{');
+	json_key(&file->json, "type");
+	json_text(&file->json, "sampled");
+	json_key(&file->json, "name");
+	json_text(&file->json, title);
+	json_key(&file->json, "unit");
+	json_text(&file->json, unit);
+	json_key(&file->json, "startValue");
+	json_unsigned(&file->json, 0);
+}
+
+static void end_profile(struct speedscope *file, uint64_t sum)
+{
+	json_key(&file->json, "endValue");
+	json_unsigned(&file->json, sum);
+	json_end(&file->json);
+}
+
+/* Weights come last, so their sum is known when it is written. */
+static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view view)
+{
+	struct costs_place place;
+	uint64_t sum = 0;
+	uint32_t at = 0;
+
+	json_key(&file->json, "weights");
+	json_begin(&file->json, '[');
+	while (costs_next(&file->profile->costs, &at, &place)) {
+		uint64_t weight = place.place->class == class ? weight_of(&place, view) : 0;
+
+		if (weight)
+			json_unsigned(&file->json, weight);
+		sum += weight;
+	}
+	json_end(&file->json);
+	return sum;
+}
+
+static bool has_any(const struct speedscope *file, uint32_t class, enum view view)
+{
+	struct costs_place place;
+	uint32_t at = 0;
+
+	while (costs_next(&file->profile->costs, &at, &place))
+		if (place.place->class == class && weight_of(&place, view))
+			return true;
+	return false;
+}
+
+static void put_class(struct speedscope *file, uint32_t class, enum view view)
+{
+	static const char *const what[VIEW_COUNT] = {
+		[VIEW_HELD] = "held at the end",
+		[VIEW_PEAK] = "held when most was",
+		[VIEW_GAINED] = "gained",
+		[VIEW_GAINS] = "gained: how often",
+	};
+	const struct ledger_class *facts = ledger_class(file->profile->run->ledger, class);
+	struct costs_place place;
+	uint32_t at = 0;
+
+	if (!has_any(file, class, view))
+		return;
+	begin_profile(file, facts->type, what[view],
+		      facts->has_bytes && view != VIEW_GAINS ? "bytes" : "none");
+	json_key(&file->json, "samples");
+	json_begin(&file->json, '[');
+	while (costs_next(&file->profile->costs, &at, &place))
+		if (place.place->class == class && weight_of(&place, view))
+			put_stack(file, place.place->backtrace, place.place->function);
+	json_end(&file->json);
+	end_profile(file, put_weights(file, class, view));
+}
+
+static void put_waits(struct speedscope *file, enum lane_kind kind)
+{
+	const struct wait_sums *waits = &file->profile->waits;
+	uint64_t sum = 0;
+	bool has_some = false;
+
+	for (size_t i = 0; i < waits->list.count; i++)
+		has_some |= waits->list.items[i]->kind == kind;
+	if (!has_some)
+		return;
+	begin_profile(file, "waited:", lane_word(kind), "nanoseconds");
+	json_key(&file->json, "samples");
+	json_begin(&file->json, '[');
+	for (size_t i = 0; i < waits->list.count; i++)
+		if (waits->list.items[i]->kind == kind)
+			put_stack(file, waits->list.items[i]->waiter,
+				  waits->list.items[i]->function);
+	json_end(&file->json);
+	json_key(&file->json, "weights");
+	json_begin(&file->json, '[');
+	for (size_t i = 0; i < waits->list.count; i++) {
+		if (waits->list.items[i]->kind != kind)
+			continue;
+		json_unsigned(&file->json, waits->list.items[i]->ns);
+		sum += waits->list.items[i]->ns;
+	}
+	json_end(&file->json);
+	end_profile(file, sum);
+}
+
+static void put_profiles(struct speedscope *file)
+{
+	const struct ledger *ledger = file->profile->run->ledger;
+
+	json_key(&file->json, "profiles");
+	json_begin(&file->json, '[');
+	for (uint32_t class = 0; class < ledger_class_count(ledger); class ++)
+		for (unsigned view = 0; view < VIEW_COUNT; view++)
+			put_class(file, class, (enum view)view);
+	for (unsigned kind = 0; kind < LANE_KINDS; kind++)
+		put_waits(file, (enum lane_kind)kind);
+	json_end(&file->json);
+}
+
+static void put_frame(struct json *json, const struct stacks_frame *frame)
+{
+	json_begin(json, '{');
+	json_key(json, "name");
+	json_text(json, frame->function->name);
+	if (*frame->function->file) {
+		json_key(json, "file");
+		json_text(json, frame->function->file);
+	}
+	if (frame->line) {
+		json_key(json, "line");
+		json_unsigned(json, frame->line);
+	}
+	json_end(json);
+}
+
+static void put_frames(struct speedscope *file)
+{
+	const struct stacks *stacks = &file->profile->stacks;
+
+	json_key(&file->json, "shared");
+	json_begin(&file->json, '{');
+	json_key(&file->json, "frames");
+	json_begin(&file->json, '[');
+	for (size_t i = 0; i < stacks->frame_list.count; i++)
+		put_frame(&file->json, stacks->frame_list.items[i]);
+	json_end(&file->json);
+	json_end(&file->json);
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct speedscope file = { .profile = state };
+	struct json *json = &file.json;
+
+	json_start(json, out, false);
+	profile_expect(state);
+	json_begin(json, '{');
+	json_key(json, "$schema");
+	json_text(json, SCHEMA);
+	json_key(json, "name");
+	json_text(json, profile_command(state));
+	json_key(json, "exporter");
+	json_text(json, "holdtrace " PACKAGE_VERSION);
+	json_key(json, "activeProfileIndex");
+	json_unsigned(json, 0);
+	put_profiles(&file);
+	put_frames(&file);
+	json_end(json);
+	json_finish(json);
+	return file.error ? report_no_memory(err) : 0;
+}
+
+VIEWER_OF_PROFILE(speedscope);

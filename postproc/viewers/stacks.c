@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/viewers/stacks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+int stacks_init(struct stacks *stacks, struct naming *naming)
+{
+	*stacks = (struct stacks){ .naming = naming };
+	table_init(&stacks->functions);
+	table_init(&stacks->frames);
+	stacks->symbols = calloc(STACKS_DEPTH_MAX, sizeof(*stacks->symbols));
+	stacks->stack = calloc(STACKS_DEPTH_MAX, sizeof(*stacks->stack));
+	return stacks->symbols && stacks->stack ? 0 : -ENOMEM;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+	table_free(&stacks->functions);
+	table_free(&stacks->frames);
+	free(stacks->function_list.items);
+	free(stacks->frame_list.items);
+	free(stacks->symbols);
+	free(stacks->stack);
+	free(stacks->line.items);
+	pool_free(&stacks->pool);
+}
+
+/* ---- functions ---- */
+
+static bool is_function(const void *item, const void *key)
+{
+	const struct stacks_function *a = item, *b = key;
+
+	return !strcmp(a->name, b->name) && !strcmp(a->module, b->module) &&
+	       !strcmp(a->file, b->file);
+}
+
+static uint64_t hash_text(uint64_t seed, const char *text)
+{
+	return hash_bytes(seed, text, strlen(text));
+}
+
+static const struct stacks_function *
+keep_function(struct stacks *stacks, const struct stacks_function *wanted, uint64_t hash)
+{
+	struct stacks_function *function = pool_alloc(&stacks->pool, sizeof(*function));
+	struct stacks_function **place = function ? ARRAY_ADD(&stacks->function_list) : NULL;
+
+	if (!place || table_add(&stacks->functions, hash, function))
+		return NULL;
+	*place = function;
+	*function = *wanted;
+	function->number = (uint32_t)stacks->function_list.count;
+	function->name = pool_text(&stacks->pool, wanted->name, strlen(wanted->name));
+	return function->name ? function : NULL;
+}
+
+static const struct stacks_function *function_of(struct stacks *stacks,
+						 const struct stacks_function *wanted)
+{
+	uint64_t seed = stacks->functions.seed;
+	uint64_t hash = hash_two(hash_text(seed, wanted->file), hash_text(seed, wanted->name),
+				 hash_text(seed, wanted->module));
+	const struct stacks_function *function =
+		table_find(&stacks->functions, hash, is_function, wanted);
+
+	return function ? function : keep_function(stacks, wanted, hash);
+}
+
+/* ---- frames ---- */
+
+static bool is_frame(const void *item, const void *key)
+{
+	const struct stacks_frame *a = item, *b = key;
+
+	return a->function == b->function && a->address == b->address && a->line == b->line &&
+	       a->is_inlined == b->is_inlined;
+}
+
+static const struct stacks_frame *frame_of(struct stacks *stacks, const struct stacks_frame *wanted)
+{
+	uint64_t hash = hash_two(stacks->frames.seed, (uintptr_t)wanted->function->number,
+				 wanted->address ^ (uint64_t)wanted->line << 48);
+	struct stacks_frame *frame = table_find(&stacks->frames, hash, is_frame, wanted);
+	struct stacks_frame **place;
+
+	if (frame)
+		return frame;
+	frame = pool_alloc(&stacks->pool, sizeof(*frame));
+	place = frame ? ARRAY_ADD(&stacks->frame_list) : NULL;
+	if (!place || table_add(&stacks->frames, hash, frame))
+		return NULL;
+	*place = frame;
+	*frame = *wanted;
+	frame->number = (uint32_t)stacks->frame_list.count;
+	return frame;
+}
+
+static const struct stacks_frame *frame_of_symbol(struct stacks *stacks,
+						  const struct naming_symbol *symbol)
+{
+	char text[NAMING_TEXT_MAX];
+	struct stacks_function function = { .name = symbol->function,
+					    .file = symbol->file ? symbol->file : "",
+					    .module = symbol->module ? symbol->module : "" };
+	struct stacks_frame frame = { .address = symbol->address,
+				      .offset = symbol->offset,
+				      .line = symbol->line,
+				      .is_inlined = symbol->is_inlined };
+
+	if (!function.name) {
+		naming_text(stacks->naming, symbol, text);
+		function.name = text;
+	}
+	frame.function = function_of(stacks, &function);
+	return frame.function ? frame_of(stacks, &frame) : NULL;
+}
+
+const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name)
+{
+	struct stacks_function function = { .name = name, .file = "", .module = "" };
+	struct stacks_frame frame = { .function = function_of(stacks, &function) };
+
+	return frame.function ? frame_of(stacks, &frame) : NULL;
+}
+
+size_t stacks_of(struct stacks *stacks, const struct atlas_backtrace *backtrace, const char *called)
+{
+	size_t count = 0;
+
+	if (backtrace && backtrace->count && stacks->naming)
+		count = naming_symbols(stacks->naming, backtrace, stacks->symbols,
+				       STACKS_DEPTH_MAX);
+	for (size_t i = 0; i < count; i++) {
+		stacks->stack[i] = frame_of_symbol(stacks, &stacks->symbols[i]);
+		if (!stacks->stack[i])
+			return 0;
+	}
+	if (!count && (stacks->stack[0] = stacks_word(stacks, called)) != NULL)
+		count = 1;
+	return count;
+}
+
+static int add_char(struct stacks *stacks, char character)
+{
+	char *place = ARRAY_ADD(&stacks->line);
+
+	if (!place)
+		return -ENOMEM;
+	*place = character;
+	return 0;
+}
+
+static int add_name(struct stacks *stacks, const char *name, char end)
+{
+	int rc = 0;
+
+	for (; rc == 0 && *name; name++)
+		rc = add_char(stacks, *name);
+	return rc ? rc : add_char(stacks, end);
+}
+
+const char *stacks_line(struct stacks *stacks, const struct atlas_backtrace *backtrace,
+			const char *called)
+{
+	size_t count = stacks_of(stacks, backtrace, called);
+	int rc = count ? 0 : -ENOMEM;
+
+	stacks->line.count = 0;
+	for (size_t i = count; rc == 0 && i; i--)
+		rc = add_name(stacks, stacks->stack[i - 1]->function->name, i > 1 ? ';' : '\0');
+	return rc ? NULL : stacks->line.items;
+}
+
+char *stacks_describe(const struct stacks_frame *frame)
+{
+	const struct stacks_function *function = frame->function;
+	const char *place = *function->file ? function->file : function->module;
+	char line[24] = "", *text;
+
+	if (*function->file && frame->line)
+		snprintf(line, sizeof(line), ":%u", frame->line);
+	if (asprintf(&text, "0x%" PRIX64 ": %s%s%s%s%s%s", frame->offset, function->name,
+		     *place ? " (" : "", *function->file || !*place ? "" : "in ", place, line,
+		     *place ? ")" : "") < 0)
+		return NULL;
+	return text;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWERS_H
+#define VIEWERS_H
+
+/*
+ * Files for tools that people have. Each is a row of formats.def and one file that defines
+ * viewer_NAME: a report of the whole run that prints itself. Numbers come from views; what a tool
+ * calls them, and in which fields, is all that is decided here.
+ */
+
+#include "postproc/views/report.h"
+
+/* The row of the format with that name, as of a report; NULL: it is no viewer's. */
+const struct report_row *viewer_find(const char *format);
+
+#define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)
+#define FORMAT_VIEWER_OF_STREAM(name)
+#define FORMAT_VIEWER_OF_DIALECT(name)
+#define FORMAT_VIEWER_OF_SCREEN(name)
+#define FORMAT_VIEWER_OF_SHEETS(name)
+#define FORMAT_VIEWER_OF_VIEWER(name) extern const struct report viewer_##name;
+#include "formats/formats.def"
+#undef FORMAT
+#undef FORMAT_VIEWER_OF_VIEWER
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWS_WAIT_SUMS_H
+#define VIEWS_WAIT_SUMS_H
+
+/* Waits of a run, added up by what was waited for, who waited and who ended the wait. */
+
+#include <stddef.h>
+
+#include "base/pool.h"
+#include "base/table.h"
+#include "postproc/views/lanes.h"
+
+struct wait_sum {
+	enum lane_kind kind;
+	const struct atlas_backtrace *waiter, *waker; /* waker NULL: not known */
+	const char *function;
+	uint64_t count, ns;
+};
+
+struct wait_sums {
+	struct pool pool;
+	struct table table;
+	struct {
+		struct wait_sum **items; /* in the order of their coming */
+		size_t count, capacity;
+	} list;
+};
+
+void wait_sums_init(struct wait_sums *sums);
+int wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait); /* 0 or -ENOMEM */
+void wait_sums_free(struct wait_sums *sums);
+
+#endif

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""viewers.py BUILD WORK READERS NAME TRACE [FORMAT]...: a run in the files of viewers is the run of the report.
+
+Each format is read twice: by a strict reader of its document here, which shares nothing with the
+writer, and by the viewer's own reader where there is one (READERS is a directory with those that are
+not in PATH). What they add up to is held against the report's JSON. Prints a TAP line without its
+number for each comparison.
+"""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+BUILD, WORK, READERS, NAME, TRACE = sys.argv[1:6]
+CHOSEN = sys.argv[6:]
+WAITS = ("lock", "condition", "semaphore", "thread", "call")
+
+
+def run(*command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
+
+
+def report(*words):
+    done = run(os.path.join(BUILD, "holdtrace-postproc"), "-q", *words, TRACE)
+    if done.returncode not in (0, 3):
+        raise SystemExit("Bail out! %s: %s" % (words, done.stderr.decode(errors="replace")))
+    return done.stdout
+
+
+def same(what, got, wanted):
+    """got and wanted: numbers, texts, or tables of them; zeros do not count."""
+    if isinstance(got, dict):
+        got = {key: value for key, value in got.items() if value}
+        wanted = {key: value for key, value in wanted.items() if value}
+    print(("ok" if got == wanted else "not ok") + " - %s: %s" % (NAME, what))
+    if got == wanted:
+        return
+    if not isinstance(got, dict):
+        print("# %s, not %s" % (got, wanted))
+        return
+    for key in sorted(set(got) | set(wanted), key=str):
+        if got.get(key) != wanted.get(key):
+            print("# %s: %s, not %s" % (key, got.get(key), wanted.get(key)))
+
+
+def holds(what, is_so, more=""):
+    print(("ok" if is_so else "not ok") + " - %s: %s" % (NAME, what))
+    if not is_so and more:
+        print("# " + str(more)[:600].replace("\n", "\n# "))
+
+
+def skip(what, why):
+    print("ok - %s: %s # SKIP %s" % (NAME, what, why))
+
+
+def reader(name):
+    """The path of a viewer's own reader, or None."""
+    path = os.path.join(READERS, name)
+    return path if os.path.exists(path) else shutil.which(name)
+
+
+# ---- what the report says
+
+SHEETS = json.loads(report("--report=leaks,hot,peak,locks,conds,sems,threads,info", "--no-suppress", "--format=json"))
+BYTES = ("memory", "mapping", "segment")
+
+
+def add(rows, number, name="class"):
+    sums = collections.Counter()
+    for row in rows:
+        sums[row[name]] += row[number] or 0
+    return sums
+
+
+HELD = add(SHEETS["leaks"], "count")
+HELD_BYTES = {c: n for c, n in add(SHEETS["leaks"], "amount").items() if c in BYTES}
+GAINED = add(SHEETS["hot"], "calls")
+GAINED_BYTES = {c: n for c, n in add(SHEETS["hot"], "bytes").items() if c in BYTES}
+PEAK = add(SHEETS["peak"], "count")
+PEAK_BYTES = {c: n for c, n in add(SHEETS["peak"], "amount").items() if c in BYTES}
+AT_ONCE = ("at once", "refused")
+WAITED = {
+    "lock": sum(row["waited"] for row in SHEETS["lock_sites"]),
+    "condition": sum(row["waited"] for row in SHEETS["cond_waits"]),
+    "semaphore": sum(row["waited"] for row in SHEETS["sem_waits"] if row["ended"] not in AT_ONCE),
+}
+COUNTED = {
+    "lock": sum(row["contended"] for row in SHEETS["lock_sites"]),
+    "condition": sum(row["waits"] for row in SHEETS["cond_waits"]),
+    "semaphore": sum(row["waits"] for row in SHEETS["sem_waits"] if row["ended"] not in AT_ONCE),
+}
+# A semaphore that is waited for when the process ends is in no row of sems.
+OPEN = sum(1 for row in SHEETS["threads"] if (row["fate"] or "").startswith("in sem_"))
+LENGTH = SHEETS.get("run", {}).get("length", 0)
+PROCESSES = SHEETS.get("run", {}).get("processes", 0)
+
+
+def only_known(waits):
+    return {kind: waits.get(kind, 0) for kind in ("lock", "condition") + (() if OPEN else ("semaphore",))}
+
+
+KNOWN_WAITED, KNOWN_COUNTED = only_known(WAITED), only_known(COUNTED)
+
+
+# ---- protocol buffers
+
+def varint(data, at):
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return number, at
+
+
+def fields(data):
+    """(field, value) of a message; a value is a number or bytes."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+        elif key & 7 == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            assert len(value) == size, "a field is longer than its message"
+        else:
+            raise AssertionError("wire type %d" % (key & 7))
+        yield key >> 3, value
+
+
+def packed(data):
+    at, numbers = 0, []
+    while at < len(data):
+        number, at = varint(data, at)
+        numbers.append(number)
+    return numbers
+
+
+# ---- pprof
+
+def check_pprof():
+    data = report("--report=summary", "--format=pprof")
+    parts = collections.defaultdict(list)
+    for field, value in fields(gzip.decompress(data)):
+        parts[field].append(value)
+    texts = [text.decode("utf-8") for text in parts[6]]
+    assert texts[0] == "" and len(set(texts)) == len(texts)
+    names = [texts[dict(fields(kind))[1]] for kind in parts[1]]
+    locations = {dict(fields(place))[1]: dict(fields(place)) for place in parts[4]}
+    functions = {dict(fields(function))[1]: texts[dict(fields(function))[2]] for function in parts[5]}
+    mappings = {dict(fields(mapping))[1]: dict(fields(mapping)) for mapping in parts[3]}
+    for place in locations.values():
+        assert functions[dict(fields(place[4]))[1]] and (not place[2] or place[2] in mappings)
+        if place[2]:
+            assert mappings[place[2]][2] <= place[3] < mappings[place[2]][3], "an address outside its module"
+    sums, waits = collections.Counter(), collections.Counter()
+    for sample in parts[2]:
+        labels = dict((texts[dict(fields(v))[1]], texts[dict(fields(v))[2]]) for f, v in fields(sample) if f == 3)
+        values = dict(zip(names, packed(dict(fields(sample))[2])))
+        assert all(place in locations for place in packed(dict(fields(sample))[1]))
+        for name, value in values.items():
+            if "class" in labels:
+                sums[name, labels["class"]] += value
+            else:
+                waits[name, labels["wait"]] += value
+    for words, wanted in (("inuse_objects", HELD), ("inuse_space", HELD_BYTES), ("alloc_objects", GAINED),
+                          ("alloc_space", GAINED_BYTES), ("peak_objects", PEAK), ("peak_space", PEAK_BYTES)):
+        same("pprof: %s of each class" % words, {c: n for (w, c), n in sums.items() if w == words}, wanted)
+    same("pprof: waits", only_known({k: n for (w, k), n in waits.items() if w == "contentions"}), KNOWN_COUNTED)
+    same("pprof: time waited", only_known({k: n for (w, k), n in waits.items() if w == "delay"}), KNOWN_WAITED)
+    tool = reader("pprof")
+    if not tool:
+        skip("pprof: go tool pprof agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "run.pb.gz")
+    with open(path, "wb") as file:
+        file.write(data)
+    text = run(tool, "-raw", path).stdout.decode(errors="replace")
+    found = re.search(r"^Samples:\n(.*?)^Locations", text, re.S | re.M)
+    lines = [line.split(":")[0].split() for line in found.group(1).split("\n")[1:]] if found else []
+    values = [line for line in lines if line and all(word.isdigit() for word in line) and len(line) == len(names)]
+    same("pprof: go tool pprof agrees", [sum(int(line[i]) for line in values) for i in range(len(names))],
+         [sum(n for (w, _), n in (sums + waits).items() if w == name) for name in names])
+
+
+# ---- speedscope
+
+def check_speedscope():
+    data = json.loads(report("--report=summary", "--format=speedscope"))
+    frames = data["shared"]["frames"]
+    sums = {}
+    for profile in data["profiles"]:
+        assert profile["type"] == "sampled" and len(profile["samples"]) == len(profile["weights"])
+        assert all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample)
+        assert sum(profile["weights"]) == profile["endValue"] and profile["unit"] in ("bytes", "none", "nanoseconds")
+        sums[profile["name"]] = profile["endValue"]
+    assert all(frame["name"] for frame in frames)
+
+    def part(end):
+        return {name[:-len(end) - 1]: value for name, value in sums.items() if name.endswith(" " + end)}
+
+    amount = {c: HELD_BYTES.get(c, n) for c, n in HELD.items()}
+    most = {c: PEAK_BYTES.get(c, n) for c, n in PEAK.items()}
+    same("speedscope: held at the end", part("held at the end"), amount)
+    same("speedscope: held when most was", part("held when most was"), most)
+    same("speedscope: gained", part("gained"), GAINED_BYTES)
+    same("speedscope: how often", part("gained: how often"), GAINED)
+    same("speedscope: waited", only_known({k: sums.get("waited: " + k, 0) for k in WAITS}), KNOWN_WAITED)
+    schema = os.path.join(READERS, "speedscope/dist/release/file-format-schema.json")
+    if NAME not in ("leaky", "hostile"):  # it is slow, and the shape is always the same
+        return
+    try:
+        import jsonschema
+        with open(schema, encoding="utf-8") as file:
+            jsonschema.validate(data, json.load(file))
+        holds("speedscope: its own schema takes it", True)
+    except (ImportError, FileNotFoundError):
+        skip("speedscope: its own schema takes it", "no speedscope or no jsonschema")
+
+
+# ---- callgrind
+
+def check_callgrind():
+    data = report("--report=summary", "--format=callgrind")
+    lines = data.decode("utf-8").split("\n")
+    events = next(line for line in lines if line.startswith("events:")).split()[1:]
+    totals = [int(n) for n in next(line for line in lines if line.startswith("totals:")).split()[1:]]
+    totals = dict(zip(events, totals + [0] * len(events)))
+    sums, is_call, known = collections.Counter(), False, set()
+    for line in lines[lines.index(next(line for line in lines if line.startswith("summary:"))) + 1:]:
+        found = re.match(r"(ob|fl|fn|cob|cfi|cfn)=\((\d+)\)( .*)?$", line)
+        if found:
+            key = (found.group(1).replace("c", "").replace("fi", "fl"), found.group(2))
+            assert found.group(3) or key in known or key[0] != "fn", line
+            known.add(key)
+        elif line.startswith("calls="):
+            is_call = True
+        elif re.match(r"\d+( \d+)+$", line):
+            for event, number in zip(events, line.split()[1:]):
+                sums[event] += 0 if is_call else int(number)
+            is_call = False
+        else:
+            assert line == "" or line.startswith("totals:"), line[:200]
+    same("callgrind: lines add up to the totals", sums, totals)
+    wanted = {"HeldObjects": sum(HELD.values()), "HeldBytes": sum(HELD_BYTES.values()),
+              "GainedObjects": sum(GAINED.values()), "GainedBytes": sum(GAINED_BYTES.values()),
+              "PeakObjects": sum(PEAK.values()), "PeakBytes": sum(PEAK_BYTES.values())}
+    same("callgrind: totals", {key: totals[key] for key in wanted}, wanted)
+    tool = reader("callgrind_annotate")
+    if not tool:
+        skip("callgrind: callgrind_annotate agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "callgrind.out.1")
+    with open(path, "wb") as file:
+        file.write(data)
+    done = run(tool, "--auto=no", path)
+    text = done.stdout.decode(errors="replace")
+    found = re.search(r"^(.*) PROGRAM TOTALS", text, re.M)
+    numbers = [int(n.replace(",", "")) if n != "." else 0
+               for n in re.sub(r"\([^)]*\)", "", found.group(1)).split()] if found else []
+    same("callgrind: callgrind_annotate agrees", numbers or done.stderr.decode(errors="replace")[:300],
+         [totals[event] for event in events] if any(totals.values()) else numbers or "")
+
+
+# ---- DHAT
+
+def check_dhat():
+    data = json.loads(report("--report=summary", "--format=dhat"))
+    assert data["dhatFileVersion"] == 2 and data["mode"] == "heap" and data["bklt"] and not data["bkacc"]
+    assert data["ftbl"][0] == "[root]" and data["tg"] <= max(data["te"], data["tg"])
+    for place in data["pps"]:
+        assert place["fs"] and all(0 < frame < len(data["ftbl"]) for frame in place["fs"])
+        assert place["gb"] <= place["mb"] <= place["tb"] and place["gbk"] <= place["tbk"]
+    sums = {key: sum(place[key] for place in data["pps"]) for key in ("tb", "tbk", "gb", "gbk", "eb", "ebk")}
+    wanted = {"tb": GAINED_BYTES.get("memory", 0), "tbk": GAINED.get("memory", 0), "gb": PEAK_BYTES.get("memory", 0),
+              "gbk": PEAK.get("memory", 0), "eb": HELD_BYTES.get("memory", 0), "ebk": HELD.get("memory", 0)}
+    same("dhat: total, at the peak, at the end", sums, wanted)
+
+
+# ---- massif
+
+def check_massif():
+    data = report("--report=summary", "--format=massif")
+    text = data.decode("utf-8")
+    sizes = [int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", text, re.M)]
+    times = [float(n) for n in re.findall(r"^time=([0-9.]+)$", text, re.M)]
+    assert len(sizes) == len(times) and times == sorted(times)
+    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0)
+    same("massif: the greatest snapshot is the peak", max(sizes), most)
+    if PROCESSES == 1:
+        same("massif: the last snapshot is what is held", sizes[-1], HELD_BYTES.get("memory", 0))
+    tree = re.findall(r"^( *)n(\d+): (\d+) (.*)$", text, re.M)
+    at = iter(tree)
+
+    def descend(depth):
+        indent, count, size, _ = next(at)
+        assert len(indent) == depth
+        if int(count):
+            assert sum(descend(depth + 1) for _ in range(int(count))) <= int(size)
+        return int(size)
+
+    if most:
+        same("massif: the tree of the peak", descend(0), most)
+        assert next(at, None) is None, "more than one tree"
+    tool = reader("ms_print")
+    if not tool:
+        skip("massif: ms_print agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "massif.out.1")
+    with open(path, "wb") as file:
+        file.write(data)
+    done = run(tool, path)
+    shown = [int(n.replace(",", "")) for n in re.findall(r"^ *\d+ +[0-9.,]+ +([0-9,]+) ", done.stdout.decode(errors="replace"), re.M)]
+    same("massif: ms_print agrees", max(shown or [-1]) if done.returncode == 0 else done.stderr.decode(errors="replace"), most)
+
+
+# ---- collapsed, SVG
+
+def check_collapsed():
+    for by, wanted in (("held", {c: HELD_BYTES.get(c, n) for c, n in HELD.items()}), ("bytes", GAINED_BYTES)):
+        sums = collections.Counter()
+        for line in report("--report=tree", "--by=" + by, "--format=collapsed").decode("utf-8").splitlines():
+            path, number = line.rsplit(" ", 1)
+            sums[path.split(";")[0]] += int(number)
+        same("collapsed: by %s" % by, sums, wanted)
+
+
+def check_svg():
+    data = report("--report=summary", "--by=held", "--format=svg")
+    path = os.path.join(WORK, "run.svg")
+    with open(path, "wb") as file:
+        file.write(data)
+    root = ElementTree.fromstring(data)
+    space = "{http://www.w3.org/2000/svg}"
+    roots = {}
+    for graph in root.iter(space + "g"):
+        if graph.get("class") == "graph":
+            roots[graph.get("data-title")] = sum(float(f.get("data-w")) for f in graph if f.get("data-d") == "0")
+    same("svg: a graph for each class that is held", sorted(roots), sorted(c for c, n in HELD.items() if n))
+    holds("svg: the outermost functions fill the width", all(abs(w - 1) < 0.01 for w in roots.values()), roots)
+    holds("svg: it names nothing to load", not re.search(rb"(href|src)=", data))
+    tool = reader("xmllint")
+    if not tool:
+        skip("svg: xmllint takes it", "it is not here")
+        return
+    done = run(tool, "--noout", "--huge", path)
+    holds("svg: xmllint takes it", done.returncode == 0, done.stderr)
+
+
+CHECKS = {name[6:]: check for name, check in globals().copy().items() if name.startswith("check_")}
+
+for format_name in CHOSEN or CHECKS:
+    try:
+        CHECKS[format_name]()
+    except (AssertionError, ValueError, KeyError, IndexError, TypeError, StopIteration, AttributeError) as error:
+        holds("%s: can be read" % format_name, False, repr(error))
