@@ -220,6 +220,23 @@ int command_report(int argc, char **argv, struct error *err)
 			 : report_now(what, count, rest, place, err);
 }
 
+/* report --format=html, in one word. */
+int command_html(int argc, char **argv, struct error *err)
+{
+	cleanup_free char **words = calloc((size_t)argc + 2, sizeof(*words));
+	size_t count = 0;
+
+	if (!words) {
+		error_system(err, ENOMEM, "html");
+		return STATUS_OWN_FAILURE;
+	}
+	words[count++] = argv[0];
+	words[count++] = (char *)"--format=html";
+	for (int i = 1; i < argc; i++)
+		words[count++] = argv[i];
+	return command_report((int)count, words, err);
+}
+
 int command_list(int argc, char **argv, struct error *err)
 {
 	return run_report("traces", argc - 1, argv + 1, err);

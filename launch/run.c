@@ -31,6 +31,7 @@ enum {
 	OPTION_FAIL_ON,
 	OPTION_STRICT,
 	OPTION_SCREEN,
+	OPTION_HTML,
 	OPTION_QUIET,
 	OPTION_HELP,
 };
@@ -54,6 +55,7 @@ struct run {
 	struct session session;
 	bool is_quiet;	     /* nothing of ours on standard error but errors */
 	bool is_shown;	     /* the screen at the end */
+	int page;	     /* descriptor that --html goes to; -1: none */
 	int screen;	     /* descriptor of the file that it goes to; -1: standard error */
 	bool is_strict;	     /* what cannot be traced is not run */
 	bool is_untraced;    /* what is run cannot be traced; its children perhaps */
@@ -104,6 +106,7 @@ void run_print_options(FILE *to, bool is_all)
 		     is_all ? "write the screen to FILE, which is replaced, instead of to standard "
 			      "error; record prints one, too, then"
 			    : "write the screen to FILE");
+	usage_option(to, 0, "html", "FILE", "write a page for a browser to FILE");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
@@ -129,6 +132,7 @@ static void make_tables(struct option *words, char *letters)
 	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
 	*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
 	*words++ = (struct option){ "screen", required_argument, NULL, OPTION_SCREEN };
+	*words++ = (struct option){ "html", required_argument, NULL, OPTION_HTML };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
 	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
@@ -291,21 +295,26 @@ static int refuse_option(const struct option *words, const char *typed, struct e
 }
 
 /* Before the program runs, so that nobody waits for its end to hear that it cannot be written. */
+static int open_result(int *fd, const char *option, const char *path, struct error *err)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (*fd < 0)
+		return error_set(err, errno, "--%s=%s: %s", option, path, strerror(errno));
+	return 0;
+}
+
 static int open_screen(struct run *run, const char *path, struct error *err)
 {
-	if (run->screen >= 0)
-		close(run->screen);
-	run->screen = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (run->screen < 0)
-		return error_set(err, errno, "--screen=%s: %s", path, strerror(errno));
 	run->is_shown = true;
-	return 0;
+	return open_result(&run->screen, "screen", path, err);
 }
 
 /* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 6];
+	struct option words[SETTINGS + 7];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
@@ -333,6 +342,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 			run->fail_on = optarg;
 		else if (number == OPTION_SCREEN)
 			status = open_screen(run, optarg, err);
+		else if (number == OPTION_HTML)
+			status = open_result(&run->page, "html", optarg, err);
 		else if (number == ':')
 			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
@@ -446,38 +457,59 @@ static bool is_readable(const struct session_stream *stream)
 	return stream->path[0] && stat(stream->path, &status) == 0 && status.st_size;
 }
 
-/* Returns the post-processor's status: 1 if a limit is broken. */
-static int show_screen(const struct run *run)
+/*
+ * Runs the post-processor over all that is in files: what is its first word, more a further one or
+ * NULL. Returns its status, or -ENODATA: nothing is.
+ */
+static int run_over_traces(const struct run *run, const char *what, char *more, int to)
 {
 	const struct session *session = &run->session;
 	cleanup_free char **argv = calloc(session->stream_count + 7, sizeof(*argv));
-	cleanup_free char *path = NULL, *limits = NULL;
+	cleanup_free char *path = NULL;
 	struct error err = { 0 };
 	size_t n = 0, words;
 
-	if (!argv || place_find(PART_POSTPROC, &path, &err) ||
-	    asprintf(&limits, "--fail-on=%s", run->fail_on ? run->fail_on : "") < 0) {
+	if (!argv || place_find(PART_POSTPROC, &path, &err)) {
 		say("%s", err.text);
 		return STATUS_OWN_FAILURE;
 	}
 	argv[n++] = program_invocation_name;
-	argv[n++] = (char *)(run->fail_on ? "--report=check,summary" : "--format=summary");
+	argv[n++] = (char *)what;
 	argv[n++] = (char *)"--newest";
 	argv[n++] = (char *)"--now"; /* what still runs is told of, and not waited for */
-	if (run->fail_on)
-		argv[n++] = limits;
+	if (more)
+		argv[n++] = more;
 	words = n;
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (is_readable(&session->streams[i]))
 			argv[n++] = session->streams[i].path;
-	if (n > words)
-		return run_postproc(path, argv,
-				    run->screen >= 0 ? run->screen
-				    : run->is_quiet  ? -1
-						     : STDERR_FILENO);
-	if (run->fail_on)
-		say("--fail-on: no trace is in a file, so nothing can be said of it");
-	return run->fail_on ? STATUS_OWN_FAILURE : 0;
+	return n > words ? run_postproc(path, argv, to) : -ENODATA;
+}
+
+/* Returns the post-processor's status: 1 if a limit is broken. */
+static int show_screen(const struct run *run)
+{
+	int to = run->screen >= 0 ? run->screen : run->is_quiet ? -1 : STDERR_FILENO;
+	cleanup_free char *limits = NULL;
+	int status;
+
+	if (!run->fail_on)
+		return run_over_traces(run, "--format=summary", NULL, to);
+	if (asprintf(&limits, "--fail-on=%s", run->fail_on) < 0)
+		return STATUS_OWN_FAILURE;
+	status = run_over_traces(run, "--report=check,summary", limits, to);
+	if (status != -ENODATA)
+		return status;
+	say("--fail-on: no trace is in a file, so nothing can be said of it");
+	return STATUS_OWN_FAILURE;
+}
+
+static void write_page(const struct run *run)
+{
+	char format[] = "--format=html";
+
+	if (run->page >= 0 && run_over_traces(run, "--report=summary", format, run->page))
+		say("--html: the page is not whole");
 }
 
 static void name_traces(const struct session *session)
@@ -525,6 +557,7 @@ static int report(struct run *run, const char *program)
 	if (session_left_unsaid(session) && !run->is_quiet)
 		say("--follow=%s left out %u more when the last trace had ended",
 		    board->settings.follow, session_left_unsaid(session));
+	write_page(run);
 	if (run->fail_on)
 		return show_screen(run);
 	if (run->is_quiet && run->screen < 0)
@@ -602,7 +635,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)
 {
-	struct run run = { .is_shown = is_shown, .screen = -1 };
+	struct run run = { .is_shown = is_shown, .screen = -1, .page = -1 };
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0;
 	int first;
 
