@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCAN_DEAD_H
+#define SCAN_DEAD_H
+
+/* Memory of a process that can be read and is nobody's, and which stack is whose. */
+
+#include "scan/graph.h"
+#include "scan/live.h"
+#include "scan/process.h"
+
+struct dead_stack {
+	uint64_t from, to; /* to: the thread's descriptor */
+	uint32_t thread;   /* index; DEAD_NOBODY: it has ended */
+};
+
+#define DEAD_NOBODY UINT32_MAX
+
+struct dead {
+	struct ranges ranges; /* what holds nothing */
+	struct ranges heaps;  /* of libc's allocator: of what lies there only blocks count … */
+	struct ranges given;  /* … and what the program had of the break itself */
+	struct {
+		struct dead_stack *items; /* by address */
+		size_t count, capacity;
+	} stacks;
+};
+
+/* Returns 0 or -ENOMEM. */
+int dead_find(struct dead *dead, const struct process *process, const struct live *live,
+	      const struct graph *graph);
+void dead_free(struct dead *dead);
+
+#endif

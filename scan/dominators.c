@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who alone keeps what: immediate dominators by semidominators and nearest common ancestors
+ * (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear time whatever
+ * the graph. The start leads to all roots, and to what is lost first.
+ */
+#include "scan/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+/* A node by its number in the order of the search, from 1. */
+struct place {
+	uint32_t node;
+	uint32_t parent, semi, label, dominator; /* places */
+	uint32_t first;				 /* of those that lead here */
+};
+
+struct lead {
+	uint32_t from, next; /* place; the next one of the same target */
+};
+
+struct search {
+	struct graph *graph;
+	uint32_t *place; /* by node; 0: not reached */
+	struct place *places;
+	uint32_t count, start; /* start: node */
+	struct lead *leads;
+	size_t lead_count, lead_capacity;
+	size_t *next;	 /* by place: which of its successors comes next */
+	uint64_t *hits;	 /* by root: the first of its hits */
+	uint32_t *begun; /* blocks where what is lost begins */
+	uint32_t begun_count;
+	uint32_t *stack;
+};
+
+static bool counts(const struct graph *graph, uint32_t block, uint32_t edge)
+{
+	uint32_t target = EDGE_TARGET(edge);
+	bool is_kept = graph->classes[block] < GRAPH_LOST;
+
+	if (is_kept != (graph->classes[target] < GRAPH_LOST))
+		return false;
+	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
+}
+
+static bool hit_counts(const struct graph *graph, const struct graph_hit *hit)
+{
+	return hit->strength != STRENGTH_WEAK || graph->classes[hit->block] == GRAPH_WEAK;
+}
+
+/* The successors of a node, one by one; GRAPH_NONE: no more. */
+static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
+{
+	const struct graph *graph = search->graph;
+
+	if (node == search->start) {
+		size_t i = (*next)++;
+
+		if (i < graph->root_count)
+			return graph->count + (uint32_t)i;
+		i -= graph->root_count;
+		return i < search->begun_count ? search->begun[i] : GRAPH_NONE;
+	}
+	if (node >= graph->count) {
+		uint64_t first = search->hits[node - graph->count];
+
+		while (first + *next < search->hits[node - graph->count + 1]) {
+			const struct graph_hit *hit = &graph->hits.items[first + (*next)++];
+
+			if (hit_counts(graph, hit))
+				return hit->block;
+		}
+		return GRAPH_NONE;
+	}
+	while (graph->starts[node] + *next < graph->starts[node + 1]) {
+		uint32_t edge = graph->edges.items[graph->starts[node] + (*next)++];
+
+		if (counts(graph, node, edge))
+			return EDGE_TARGET(edge);
+	}
+	return GRAPH_NONE;
+}
+
+static uint32_t number(struct search *search, uint32_t node, uint32_t parent)
+{
+	uint32_t place = ++search->count;
+
+	search->place[node] = place;
+	search->places[place] = (struct place){ node, parent, place, place, 0, GRAPH_NONE };
+	search->next[place] = 0;
+	return place;
+}
+
+static int add_lead(struct search *search, uint32_t from, uint32_t to)
+{
+	struct lead *lead;
+
+	if (search->lead_count == search->lead_capacity) {
+		size_t capacity = search->lead_capacity ? search->lead_capacity * 2 : 1024;
+
+		lead = reallocarray(search->leads, capacity, sizeof(*lead));
+		if (!lead || capacity >= GRAPH_NONE) {
+			search->leads = lead ? lead : search->leads;
+			return -ENOMEM;
+		}
+		search->leads = lead;
+		search->lead_capacity = capacity;
+	}
+	lead = &search->leads[search->lead_count];
+	*lead = (struct lead){ from, search->places[to].first };
+	search->places[to].first = (uint32_t)search->lead_count++;
+	return 0;
+}
+
+static int walk(struct search *search)
+{
+	uint32_t place = number(search, search->start, 0);
+
+	while (place) {
+		uint32_t next = successor(search, search->places[place].node, &search->next[place]);
+		uint32_t from = place;
+
+		if (next == GRAPH_NONE) {
+			place = search->places[place].parent;
+			continue;
+		}
+		if (!search->place[next])
+			place = number(search, next, from);
+		if (add_lead(search, from, search->place[next]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * The place with the least semidominator on the way up from place, as far as that was linked: last
+ * and what comes behind. Shortens the way.
+ */
+static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
+{
+	struct place *places = search->places;
+	uint32_t depth = 0, above = place;
+
+	if (places[place].parent < last)
+		return places[place].label;
+	while (places[above].parent >= last) {
+		search->stack[depth++] = above;
+		above = places[above].parent;
+	}
+	while (depth) {
+		struct place *at = &places[search->stack[--depth]];
+
+		at->parent = places[above].parent;
+		if (places[places[above].label].semi < places[at->label].semi)
+			at->label = places[above].label;
+		above = search->stack[depth];
+	}
+	return places[place].label;
+}
+
+static void find_dominators(struct search *search)
+{
+	struct place *places = search->places;
+
+	for (uint32_t i = 1; i <= search->count; i++)
+		places[i].dominator = places[i].parent;
+	for (uint32_t i = search->count; i > 1; i--) {
+		places[i].semi = places[i].parent;
+		for (uint32_t k = places[i].first; k != GRAPH_NONE; k = search->leads[k].next) {
+			uint32_t best = evaluate(search, search->leads[k].from, i + 1);
+
+			if (places[best].semi < places[i].semi)
+				places[i].semi = places[best].semi;
+		}
+	}
+	for (uint32_t i = 2; i <= search->count; i++)
+		while (places[i].dominator > places[i].semi)
+			places[i].dominator = places[places[i].dominator].dominator;
+}
+
+static void add_up(struct search *search)
+{
+	struct graph *graph = search->graph;
+
+	for (uint32_t i = 0; i < graph->count; i++) {
+		graph->retained[i] = graph->blocks[i].size;
+		graph->retained_count[i] = 1;
+	}
+	for (uint32_t i = search->count; i > 1; i--) {
+		uint32_t node = search->places[i].node;
+		uint32_t above = search->places[search->places[i].dominator].node;
+
+		graph->dominators[node] = above == search->start ? GRAPH_NONE : above;
+		if (above == search->start)
+			continue;
+		graph->retained[above] += graph->retained[node];
+		graph->retained_count[above] += graph->retained_count[node];
+	}
+}
+
+/* Hits are sorted by kind and then by root, and a root is of one kind. */
+static void index_hits(struct search *search)
+{
+	const struct graph *graph = search->graph;
+	uint64_t i = 0;
+
+	for (uint32_t root = 0; root <= graph->root_count; root++) {
+		search->hits[root] = i;
+		while (i < graph->hits.count && graph->hits.items[i].root == root)
+			i++;
+	}
+}
+
+static void find_begun(struct search *search)
+{
+	for (uint32_t i = 0; i < search->graph->count; i++)
+		if (search->graph->classes[i] == GRAPH_LOST)
+			search->begun[search->begun_count++] = i;
+}
+
+int graph_dominate(struct graph *graph)
+{
+	size_t nodes = (size_t)graph->count + graph->root_count + 2;
+	cleanup_free uint32_t *place = calloc(nodes, sizeof(*place));
+	cleanup_free struct place *places = malloc(nodes * sizeof(*places));
+	cleanup_free size_t *next = malloc(nodes * sizeof(*next));
+	cleanup_free uint64_t *hits = malloc((graph->root_count + 2ull) * sizeof(*hits));
+	cleanup_free uint32_t *begun = malloc(nodes * sizeof(*begun));
+	cleanup_free uint32_t *stack = malloc(nodes * sizeof(*stack));
+	struct search search = { .graph = graph,
+				 .place = place,
+				 .places = places,
+				 .next = next,
+				 .hits = hits,
+				 .begun = begun,
+				 .stack = stack,
+				 .start = graph->count + graph->root_count };
+	int rc;
+
+	graph->dominators = malloc(nodes * sizeof(*graph->dominators));
+	graph->retained = calloc(nodes, sizeof(*graph->retained));
+	graph->retained_count = calloc(nodes, sizeof(*graph->retained_count));
+	if (!place || !places || !next || !hits || !begun || !stack || !graph->dominators ||
+	    !graph->retained || !graph->retained_count)
+		return -ENOMEM;
+	for (size_t i = 0; i < nodes; i++)
+		graph->dominators[i] = GRAPH_NONE;
+	index_hits(&search);
+	find_begun(&search);
+	rc = walk(&search);
+	if (rc == 0) {
+		find_dominators(&search);
+		add_up(&search);
+	}
+	free(search.leads);
+	return rc;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define PAGE_SHIFT 12
+#define PAGES_GAP  16u /* blocks that are further apart begin another range of pages */
+
+/* A range of pages in which blocks begin. */
+struct graph_page {
+	uint64_t from, to; /* page numbers */
+	size_t first;	   /* in page_first */
+};
+
+/* ---- blocks ---- */
+
+static int by_address(const void *one, const void *two)
+{
+	const struct graph_block *a = one, *b = two;
+
+	if (a->address != b->address)
+		return a->address > b->address ? 1 : -1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (kept && blocks[kept - 1].address == blocks[i].address)
+			kept--;
+		blocks[kept++] = blocks[i];
+	}
+	return (uint32_t)kept;
+}
+
+static struct graph_page *page_range(struct graph *graph, uint64_t page)
+{
+	struct graph_page *range = graph->page_count ? &graph->pages[graph->page_count - 1] : NULL;
+
+	if (range && page < range->to + PAGES_GAP)
+		return range;
+	if (graph->page_count == graph->page_capacity &&
+	    array_grow(&graph->pages, &graph->page_capacity, sizeof(*range)))
+		return NULL;
+	range = &graph->pages[graph->page_count++];
+	*range = (struct graph_page){ page, page, graph->first_count };
+	return range;
+}
+
+/* For each page, the first block that begins in it or behind it. */
+static int index_block(struct graph *graph, uint32_t block)
+{
+	uint64_t page = graph->blocks[block].address >> PAGE_SHIFT;
+	struct graph_page *range = page_range(graph, page);
+
+	if (!range)
+		return -ENOMEM;
+	for (; range->to <= page; range->to++) {
+		if (graph->first_count == graph->first_capacity &&
+		    array_grow(&graph->page_first, &graph->first_capacity, sizeof(uint32_t)))
+			return -ENOMEM;
+		graph->page_first[graph->first_count++] = block;
+	}
+	return 0;
+}
+
+int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
+{
+	*graph = (struct graph){ .blocks = blocks };
+	if (count >= GRAPH_BLOCKS_MAX)
+		return -E2BIG;
+	if (count)
+		qsort(blocks, count, sizeof(*blocks), by_address);
+	graph->count = remove_doubles(blocks, count);
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (index_block(graph, i))
+			return -ENOMEM;
+	return 0;
+}
+
+void graph_free(struct graph *graph)
+{
+	free(graph->blocks);
+	free(graph->hits.items);
+	free(graph->classes);
+	free(graph->parents);
+	free(graph->from);
+	free(graph->dominators);
+	free(graph->retained);
+	free(graph->retained_count);
+	free(graph->pages);
+	free(graph->page_first);
+	free(graph->starts);
+	free(graph->edges.items);
+	*graph = (struct graph){ 0 };
+}
+
+/* ---- finding ---- */
+
+uint64_t graph_end(const struct graph *graph, uint32_t block)
+{
+	const struct graph_block *at = &graph->blocks[block];
+	uint64_t end = at->size > UINT64_MAX - at->address ? UINT64_MAX : at->address + at->size;
+
+	if (block + 1 < graph->count && end > at[1].address)
+		return at[1].address;
+	return end;
+}
+
+/* Of the blocks of a page the last one that begins at or before address, or the one before all. */
+static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
+			     uint64_t page, uint64_t address)
+{
+	size_t index = range->first + (page - range->from);
+	uint32_t low = graph->page_first[index];
+	uint32_t high =
+		index + 1 < graph->first_count ? graph->page_first[index + 1] : graph->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (graph->blocks[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+/* The last block that begins at or before address, which is not before the first one. */
+static uint32_t last_before(const struct graph *graph, uint64_t address)
+{
+	uint64_t page = address >> PAGE_SHIFT;
+	size_t low = 0, high = graph->page_count - 1;
+	const struct graph_page *range;
+
+	while (low < high) {
+		size_t middle = (low + high + 1) / 2;
+
+		if (graph->pages[middle].from <= page)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	range = &graph->pages[low];
+	if (page >= range->to)
+		return (low + 1 < graph->page_count ? graph->page_first[range[1].first]
+						    : graph->count) -
+		       1;
+	return last_in_page(graph, range, page, address);
+}
+
+/*
+ * One past its end is a block's, too (iterators), but not where a page begins: that is another
+ * mapping's.
+ */
+static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
+{
+	uint64_t end = graph_end(graph, block);
+
+	if (address < end)
+		return true;
+	return address == end && graph->blocks[block].size && (end & 0xfff);
+}
+
+uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength)
+{
+	uint64_t address = untagged(word);
+	uint32_t block;
+
+	if (!graph->count || address < graph->blocks[0].address)
+		return GRAPH_NONE;
+	block = last_before(graph, address);
+	if (graph->blocks[block].address == address) {
+		*strength = word == address ? STRENGTH_START : STRENGTH_WEAK;
+		return block;
+	}
+	if (!is_inside(graph, block, address))
+		return GRAPH_NONE;
+	*strength = word == address ? STRENGTH_INSIDE : STRENGTH_WEAK;
+	return block;
+}
+
+/* ---- edges ---- */
+
+static int add_edge(struct graph *graph, uint32_t block, uint32_t target, enum strength strength)
+{
+	uint32_t edge = target | (uint32_t)strength << 30, *place;
+
+	/* a table of pointers to one thing is one edge */
+	if (graph->edges.count > graph->starts[block] &&
+	    graph->edges.items[graph->edges.count - 1] == edge)
+		return 0;
+	place = ARRAY_ADD(&graph->edges);
+	if (!place)
+		return -ENOMEM;
+	*place = edge;
+	return 0;
+}
+
+static int connect_block(struct graph *graph, const struct words *words, uint32_t block,
+			 uint64_t slack)
+{
+	uint64_t end = graph_end(graph, block), behind = end, address, word;
+	struct words_walk walk;
+
+	if (slack > graph->blocks[block].size &&
+	    end - graph->blocks[block].address == graph->blocks[block].size)
+		behind = end + (slack - graph->blocks[block].size);
+	if (block + 1 < graph->count && behind > graph->blocks[block + 1].address)
+		behind = end;
+	walk = words_begin(words, graph->blocks[block].address, behind);
+	while (words_next(&walk, &address, &word)) {
+		enum strength strength;
+		uint32_t target = graph_find(graph, word, &strength);
+
+		if (target == GRAPH_NONE || target == block)
+			continue;
+		if (address + 8 > end)
+			strength = STRENGTH_WEAK;
+		if (add_edge(graph, block, target, strength))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int graph_connect(struct graph *graph, const struct words *words, uint64_t (*slack)(uint64_t size))
+{
+	graph->starts = malloc((graph->count + 1ull) * sizeof(*graph->starts));
+	if (!graph->starts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->count; i++) {
+		uint64_t size = graph->blocks[i].size;
+
+		graph->starts[i] = graph->edges.count;
+		if (connect_block(graph, words, i, slack ? slack(size) : size))
+			return -ENOMEM;
+	}
+	graph->starts[graph->count] = graph->edges.count;
+	return 0;
+}
+
+uint64_t graph_word(const struct graph *graph, const struct words *words, uint32_t parent,
+		    uint32_t block)
+{
+	uint64_t begin = graph->blocks[parent].address, address, word, inside = 0;
+	struct words_walk walk = words_begin(words, begin, graph_end(graph, parent) + 64);
+	enum strength strength, best = STRENGTHS;
+
+	while (words_next(&walk, &address, &word)) {
+		if (graph_find(graph, word, &strength) != block || strength >= best)
+			continue;
+		inside = address;
+		best = strength;
+		if (best == STRENGTH_START)
+			break;
+	}
+	return inside;
+}
+
+int graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)
+{
+	enum strength strength;
+	uint32_t block = graph_find(graph, word, &strength);
+	struct graph_hit *hit;
+
+	if (block == GRAPH_NONE)
+		return 0;
+	hit = ARRAY_ADD(&graph->hits);
+	if (!hit)
+		return -ENOMEM;
+	*hit = *like;
+	hit->block = block;
+	hit->strength = (uint8_t)(strength > like->strength ? strength : like->strength);
+	return 0;
+}
+
+/* ---- marking ---- */
+
+#define UNREACHED 0xff
+
+struct marking {
+	struct graph *graph;
+	uint32_t *queue; /* blocks that were reached, in the order in which they were */
+	uint32_t queued, done;
+	enum strength strength; /* words that are at least so strong count now */
+};
+
+static void reach(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from)
+{
+	struct graph *graph = marking->graph;
+
+	if (graph->classes[block] != UNREACHED)
+		return;
+	graph->classes[block] = (uint8_t)marking->strength;
+	graph->parents[block] = parent;
+	graph->from[block] = from;
+	marking->queue[marking->queued++] = block;
+}
+
+static void flood(struct marking *marking)
+{
+	const struct graph *graph = marking->graph;
+
+	for (; marking->done < marking->queued; marking->done++) {
+		uint32_t block = marking->queue[marking->done];
+
+		for (uint64_t i = graph->starts[block]; i < graph->starts[block + 1]; i++)
+			if (EDGE_STRENGTH(graph->edges.items[i]) <= marking->strength)
+				reach(marking, EDGE_TARGET(graph->edges.items[i]), block, 0);
+	}
+}
+
+/* Roots of lower kinds first: who has a name is told rather than a word on a stack. */
+static void seed(struct marking *marking)
+{
+	const struct graph *graph = marking->graph;
+
+	for (size_t i = 0; i < graph->hits.count; i++) {
+		const struct graph_hit *hit = &graph->hits.items[i];
+
+		if (hit->strength <= marking->strength)
+			reach(marking, hit->block, graph->count + hit->root, hit->at);
+		if (i + 1 == graph->hits.count || hit[1].kind != hit->kind)
+			flood(marking);
+	}
+}
+
+static int by_kind(const void *one, const void *two)
+{
+	const struct graph_hit *a = one, *b = two;
+
+	if (a->kind != b->kind)
+		return a->kind > b->kind ? 1 : -1;
+	if (a->root != b->root)
+		return a->root > b->root ? 1 : -1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+static int make_results(struct graph *graph, uint32_t root_count)
+{
+	graph->root_count = root_count;
+	graph->classes = malloc(graph->count + 1ull);
+	graph->parents = malloc((graph->count + 1ull) * sizeof(*graph->parents));
+	graph->from = calloc(graph->count + 1ull, sizeof(*graph->from));
+	if (!graph->classes || !graph->parents || !graph->from)
+		return -ENOMEM;
+	memset(graph->classes, UNREACHED, graph->count);
+	for (uint32_t i = 0; i < graph->count; i++)
+		graph->parents[i] = GRAPH_NONE;
+	return 0;
+}
+
+int graph_mark(struct graph *graph, uint32_t root_count)
+{
+	cleanup_free uint32_t *queue = malloc((graph->count + 1ull) * sizeof(*queue));
+	struct marking marking = { .graph = graph, .queue = queue };
+
+	if (!queue || make_results(graph, root_count))
+		return -ENOMEM;
+	if (graph->hits.count)
+		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_kind);
+	for (; marking.strength < STRENGTHS; marking.strength++) {
+		marking.done = 0;
+		flood(&marking);
+		seed(&marking);
+	}
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (graph->classes[i] == UNREACHED)
+			graph->classes[i] = GRAPH_LOST;
+	return graph_part_lost(graph);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCAN_LIVE_H
+#define SCAN_LIVE_H
+
+/* What a process held when it was stopped, as its stream says it up to the cut. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "scan/graph.h"
+
+struct live_mapping {
+	uint64_t from, to;
+	uint64_t caller; /* return address of the call that made it; 0: not known */
+};
+
+struct live {
+	struct {
+		struct graph_block *items; /* of memory; the graph takes them */
+		size_t count, capacity;
+	} blocks;
+	struct {
+		struct live_mapping *items;
+		size_t count, capacity;
+	} mappings;
+	char allocator[4096]; /* the file that has malloc, if libc has not; "" */
+	const char
+		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
+};
+
+/*
+ * Reads path up to the cut with this number; calls beat(user) now and then. Returns 0, -EAGAIN (it
+ * is not there yet), or another negative errno.
+ */
+struct live_reading {
+	const char *path;
+	unsigned cut;
+	void (*beat)(void *user);
+	void *user;
+};
+int live_read(struct live *live, const struct live_reading *reading, struct error *err);
+void live_free(struct live *live);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/sandbox.h"
+#include "scan.h"
+#include "scan/frames.h"
+#include "scan/live.h"
+#include "scan/report.h"
+#include "scan/roots.h"
+#include "scan/stop.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unknown"
+#endif
+
+#define BEAT_NS	     20000000u
+#define RETRY_NS     20000000u
+#define RETRIES	     250 /* until the cut can be read: 5 s */
+#define CPU_SECONDS  600
+#define MEMORY_LEAST (512ull << 20)
+
+static const char usage[] =
+	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
+	"Finds out which blocks of a traced program are lost, and who keeps the others.\n"
+	"\n"
+	"The collector starts this program; nobody has to do so by hand. `holdtrace leaks\n"
+	"PID` asks for it.\n"
+	"\n"
+	"      --help     say this and end\n"
+	"      --version  say the version and end\n";
+
+struct scan {
+	unsigned number;
+	int exiting; /* tid; 0: none */
+	int socket, result;
+	uint64_t beat_ns, begun_ns, pause_ns;
+	struct process process;
+	struct live live;
+	struct graph graph;
+	struct roots roots;
+	struct names *names;
+	char text[SCAN_TEXT_MAX]; /* of the last message */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- messages ---- */
+
+static void tell(const struct scan *scan, enum scan_message message, const char *text)
+{
+	char bytes[SCAN_TEXT_MAX];
+	int length = snprintf(bytes, sizeof(bytes), "%c%s", (char)message, text);
+
+	if (length >= (int)sizeof(bytes))
+		length = sizeof(bytes) - 1;
+	/* not send(): the sandbox has no calls of sockets; whoever is gone needs no message */
+	if (write(scan->socket, bytes, (size_t)length + 1) < 0)
+		errno = 0;
+}
+
+static void beat(void *user)
+{
+	struct scan *scan = user;
+	uint64_t now = now_ns();
+
+	if (now - scan->beat_ns < BEAT_NS)
+		return;
+	scan->beat_ns = now;
+	tell(scan, SCAN_BEAT, "");
+}
+
+/* Waits for a message of the collector; its text is in scan->text. */
+static int await(struct scan *scan, enum scan_message message, struct error *err)
+{
+	ssize_t got;
+
+	do
+		got = read(scan->socket, scan->text, sizeof(scan->text) - 1);
+	while (got < 0 && errno == EINTR);
+	scan->text[got > 0 ? got : 0] = '\0';
+	if (got <= 0)
+		return error_set(err, EPIPE, "the collector is gone");
+	return scan->text[0] == (char)message ? 0 : error_set(err, EPROTO, "the collector said no");
+}
+
+/* ---- the process ---- */
+
+static void name_exiting(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->process.threads.count; i++)
+		if (scan->exiting && scan->process.threads.items[i].tid == scan->exiting)
+			scan->process.threads.items[i].is_exiting = true;
+}
+
+static int take_own(struct scan *scan)
+{
+	const char *at = scan->text + 1;
+	unsigned long long from, to;
+	int length;
+
+	while (sscanf(at, "%llx-%llx %n", &from, &to, &length) == 2) {
+		if (ranges_add(&scan->process.own, from, to))
+			return -ENOMEM;
+		at += length;
+	}
+	return 0;
+}
+
+/* While it is stopped. Whatever fails, it goes on. */
+static int take(struct scan *scan, struct error *err)
+{
+	uint64_t begun_ns = now_ns();
+	int rc = stop_begin(&scan->process, err);
+
+	if (rc == 0) {
+		tell(scan, SCAN_STOPPED, "");
+		name_exiting(scan);
+		rc = process_read(&scan->process, err);
+	}
+	if (rc == 0)
+		rc = await(scan, SCAN_CUT, err);
+	stop_end(&scan->process);
+	scan->pause_ns = now_ns() - begun_ns;
+	if (rc)
+		return rc;
+	tell(scan, SCAN_GOES_ON, "");
+	return take_own(scan);
+}
+
+/* The collector writes in its own time. */
+static int read_live(struct scan *scan, struct error *err)
+{
+	const struct timespec step = { .tv_nsec = RETRY_NS };
+	const struct live_reading reading = {
+		.path = scan->text + 1, .cut = scan->number, .beat = beat, .user = scan
+	};
+	int rc = await(scan, SCAN_READY, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < RETRIES; i++) {
+		rc = live_read(&scan->live, &reading, err);
+		if (rc != -EAGAIN)
+			return rc ? error_prefix(err, "%.200s", scan->text + 1) : 0;
+		beat(scan);
+		nanosleep(&step, NULL);
+	}
+	return error_set(err, ETIMEDOUT, "what it holds is not in its trace");
+}
+
+static uint64_t usable_size(uint64_t size)
+{
+	return ((size + 8 + 15) & ~15ull) - 8;
+}
+
+/* Only of libc's allocator it is known what a block has besides what was asked for. */
+static int analyse(struct scan *scan, struct error *err)
+{
+	struct graph *graph = &scan->graph;
+	struct live *live = &scan->live;
+	int rc;
+
+	scan->names = names_open(&scan->process);
+	if (scan->names)
+		frames_find(scan->names, &scan->process);
+	rc = graph_begin(graph, live->blocks.items, live->blocks.count);
+	live->blocks.items = NULL;
+	beat(scan);
+	if (rc == 0)
+		rc = graph_connect(graph, &scan->process.words,
+				   *live->allocator ? NULL : usable_size);
+	beat(scan);
+	if (rc == 0)
+		rc = roots_find(graph, &scan->process, live);
+	if (rc == 0)
+		rc = roots_name(&scan->roots, graph, &scan->process, scan->names);
+	beat(scan);
+	if (rc == 0)
+		rc = graph_mark(graph, (uint32_t)scan->roots.list.count);
+	if (rc == 0)
+		rc = graph_dominate(graph);
+	beat(scan);
+	return rc ? error_system(err, -rc, "%zu blocks", live->blocks.count) : 0;
+}
+
+static int report(const struct scan *scan, struct error *err)
+{
+	const struct report report = { .number = scan->number,
+				       .graph = &scan->graph,
+				       .roots = &scan->roots,
+				       .process = &scan->process,
+				       .live = &scan->live,
+				       .pause_ns = scan->pause_ns,
+				       .whole_ns = now_ns() - scan->begun_ns };
+
+	return report_write(&report, scan->result, err);
+}
+
+/* Neither memory nor time of the machine is ours to use up, whatever the program is. */
+static void be_modest(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	struct rlimit limit;
+
+	if (fd >= 0 && write(fd, "1000", 4) < 0)
+		errno = 0; /* then we are as likely to be ended as others */
+	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
+	limit = (struct rlimit){ memory, memory };
+	setrlimit(RLIMIT_AS, &limit);
+	limit = (struct rlimit){ 0, 0 };
+	setrlimit(RLIMIT_CORE, &limit);
+	limit = (struct rlimit){ CPU_SECONDS, CPU_SECONDS };
+	setrlimit(RLIMIT_CPU, &limit);
+	signal(SIGPIPE, SIG_IGN);
+	/* without a collector nobody wants to know, and nobody would end us */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static int run(struct scan *scan, struct error *err)
+{
+	static const struct sandbox_wish nothing;
+	int rc = take(scan, err);
+
+	if (rc)
+		return rc;
+	sandbox_enter(&nothing);
+	rc = read_live(scan, err);
+	if (rc == 0)
+		rc = analyse(scan, err);
+	return rc ? rc : report(scan, err);
+}
+
+static bool parse(int argc, char **argv, struct scan *scan)
+{
+	int *const numbers[] = { &scan->process.pid, (int *)&scan->number, &scan->socket,
+				 &scan->result, &scan->exiting };
+
+	if (argc != 6)
+		return false;
+	for (int i = 0; i < 5; i++) {
+		char *end;
+		long number = strtol(argv[i + 1], &end, 10);
+
+		if (!*argv[i + 1] || *end || number < 0 || number > INT32_MAX)
+			return false;
+		*numbers[i] = (int)number;
+	}
+	return scan->process.pid > 0;
+}
+
+static int say(const char *text)
+{
+	fputs(text, stdout);
+	return fflush(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct scan scan;
+	struct error err = { 0 };
+
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return say(usage);
+	if (argc == 2 && !strcmp(argv[1], "--version"))
+		return say("holdtrace-scan (holdtrace) " PACKAGE_VERSION "\n");
+	if (!parse(argc, argv, &scan)) {
+		fprintf(stderr, "holdtrace-scan: five numbers are needed\n"
+				"Try 'holdtrace-scan --help'.\n");
+		return 2;
+	}
+	scan.process.beat = beat;
+	scan.process.user = &scan;
+	scan.begun_ns = now_ns();
+	be_modest();
+	if (run(&scan, &err)) {
+		tell(&scan, SCAN_FAILED, err.text);
+		return 1;
+	}
+	tell(&scan, SCAN_DONE, "");
+	return 0;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#define _FILE_OFFSET_BITS 64
+#include "scan/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define CHUNK	      (1u << 20)
+#define ENTRIES	      (CHUNK / WORDS_PAGE) /* of the page map, at a time */
+#define MAPPINGS_MAX  1000000u
+#define KERNEL_MAX    1000000u
+#define LINE_MAX_SIZE 8192
+
+#define PAGE_PRESENT (1ull << 63)
+#define PAGE_SWAPPED (1ull << 62)
+#define PAGE_OF_FILE (1ull << 61)
+
+#define REGIONS	    1024
+#define SPARSE_MOST (64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
+				   */
+
+void process_free(struct process *process)
+{
+	for (size_t i = 0; i < process->threads.count; i++) {
+		free(process->threads.items[i].stack);
+		free(process->threads.items[i].frames);
+	}
+	free(process->threads.items);
+	free(process->mappings.items);
+	free(process->kernel.items);
+	ranges_free(&process->own);
+	ranges_free(&process->targets);
+	words_free(&process->words);
+	pool_free(&process->pool);
+}
+
+/* The leader may be gone by pthread_exit: then any other thread's place in /proc serves. */
+int process_open(const struct process *process, const char *name)
+{
+	char path[128];
+
+	for (size_t i = 0; i < process->threads.count && i < 64; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+
+		if (!thread->tid || !strncmp(name, "task/", 5))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", process->pid, thread->tid,
+			 name);
+		/* those that a task does not have are the process's */
+		if (access(path, F_OK) == 0)
+			return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/%s", process->pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* A thread that has the process's memory, as the leader may not. */
+static int living(const struct process *process)
+{
+	for (size_t i = 0; i < process->threads.count; i++)
+		if (process->threads.items[i].tid)
+			return process->threads.items[i].tid;
+	return process->pid;
+}
+
+/* ---- mappings ---- */
+
+static unsigned flags_of(const char *permissions)
+{
+	return (permissions[0] == 'r' ? MAPPING_READ : 0u) |
+	       (permissions[1] == 'w' ? MAPPING_WRITE : 0u) |
+	       (permissions[2] == 'x' ? MAPPING_EXECUTE : 0u) |
+	       (permissions[3] == 's' ? MAPPING_SHARED : 0u);
+}
+
+static int add_mapping(struct process *process, const char *line, struct error *err)
+{
+	struct process_mapping mapping = { 0 }, *place;
+	char permissions[5];
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
+		   &mapping.from, &mapping.to, permissions, &mapping.offset, &mapping.inode,
+		   &path) < 5 ||
+	    mapping.from >= mapping.to || mapping.to - 1 > ADDRESS_MAX)
+		return 0; /* [vsyscall] lies above all programs */
+	mapping.flags = flags_of(permissions);
+	mapping.path =
+		path ? pool_text(&process->pool, line + path, strcspn(line + path, "\n")) : "";
+	place = process->mappings.count < MAPPINGS_MAX ? ARRAY_ADD(&process->mappings) : NULL;
+	if (!place || !mapping.path)
+		return error_system(err, ENOMEM, "mappings");
+	*place = mapping;
+	return 0;
+}
+
+static int read_mappings(struct process *process, struct error *err)
+{
+	cleanup_free char *line = malloc(LINE_MAX_SIZE);
+	int fd = process_open(process, "maps"), rc = 0;
+	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!file || !line)
+		return error_system(err, errno, "mappings");
+	while (rc == 0 && fgets(line, LINE_MAX_SIZE, file))
+		rc = add_mapping(process, line, err);
+	return rc;
+}
+
+const struct process_mapping *process_mapping_at(const struct process *process, uint64_t address)
+{
+	size_t low = 0, high = process->mappings.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (process->mappings.items[middle].to <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == process->mappings.count || process->mappings.items[low].from > address)
+		return NULL;
+	return &process->mappings.items[low];
+}
+
+bool mapping_is_of(const struct process_mapping *mapping, const char *name)
+{
+	const char *slash = strrchr(mapping->path, '/');
+
+	return slash && !strncmp(slash + 1, name, strlen(name));
+}
+
+/* Reading a device may do what nobody asked for; what the kernel maps has nothing of the program's;
+ * our own memory has every address that there ever was. */
+static bool is_of_interest(const struct process_mapping *mapping)
+{
+	const char *path = mapping->path;
+
+	if (!strncmp(path, "/dev/", 5))
+		return !strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/dev/zero", 9);
+	if (!strncmp(path, "/memfd:holdtrace", 16))
+		return false;
+	return strcmp(path, "[vvar]") != 0 && strcmp(path, "[vdso]") != 0 &&
+	       strcmp(path, "[vvar_vclock]") != 0 && strcmp(path, "[vsyscall]") != 0;
+}
+
+static int find_targets(struct process *process)
+{
+	for (size_t i = 0; i < process->mappings.count; i++) {
+		const struct process_mapping *mapping = &process->mappings.items[i];
+
+		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(mapping))
+			continue;
+		if (ranges_add(&process->targets, mapping->from, mapping->to))
+			return -ENOMEM;
+	}
+	ranges_settle(&process->targets);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/* PAGEMAP_SCAN of Linux 6.7, which steps over what is not there; older headers do not have it. */
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+struct scan_arguments {
+	uint64_t size, flags, start, end, walk_end, regions, region_count, most_pages;
+	uint64_t inverted, all_of, any_of, wanted;
+};
+
+#define SCAN_REQUEST _IOWR('f', 16, struct scan_arguments)
+#define SCAN_FILE    (1u << 2)
+#define SCAN_PRESENT (1u << 3)
+#define SCAN_SWAPPED (1u << 4)
+
+struct reading {
+	struct process *process;
+	int pagemap, memory; /* -1: not there */
+	char *bytes;	     /* a chunk */
+	bool cannot_scan;    /* the kernel has no PAGEMAP_SCAN */
+	uint64_t entries[ENTRIES];
+	struct scan_region regions[REGIONS];
+};
+
+/* Of what cannot be written only pages count that were written all the same, before. */
+static bool is_wanted(const struct process_mapping *mapping, uint64_t entry)
+{
+	if (!(entry & (PAGE_PRESENT | PAGE_SWAPPED)))
+		return false;
+	if (mapping->flags & MAPPING_WRITE)
+		return true;
+	return !(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE);
+}
+
+/* Where the page map is not to be had, all that can be written counts. */
+static void read_entries(struct reading *reading, const struct process_mapping *mapping,
+			 uint64_t page, size_t count)
+{
+	ssize_t got = reading->pagemap < 0 ? -1
+					   : pread(reading->pagemap, reading->entries, count * 8,
+						   (off_t)(page * 8));
+	size_t known = got < 0 ? 0 : (size_t)got / 8;
+
+	for (size_t i = known; i < count; i++)
+		reading->entries[i] = mapping->flags & MAPPING_WRITE ? PAGE_PRESENT : 0;
+}
+
+/* Memory that may not be read even by its own program is read through its file. */
+static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
+{
+	struct iovec to = { reading->bytes, size }, at = { (void *)(uintptr_t)from, size };
+	ssize_t got = process_vm_readv(living(reading->process), &to, 1, &at, 1, 0);
+
+	if (got == (ssize_t)size)
+		return size;
+	got = reading->memory < 0 ? -1 : pread(reading->memory, reading->bytes, size, (off_t)from);
+	return got < 0 ? 0 : (size_t)got & ~(size_t)(WORDS_PAGE - 1);
+}
+
+static int read_pages(struct reading *reading, uint64_t from, size_t size)
+{
+	struct process *process = reading->process;
+
+	while (size) {
+		size_t got = read_bytes(reading, from, size);
+
+		process->read_bytes += got;
+		if (words_add(&process->words, &process->targets, from, reading->bytes, got))
+			return -ENOMEM;
+		from += got;
+		size -= got;
+		if (!size)
+			return 0;
+		/* a page that is there and cannot be read (a file that was cut) is stepped over */
+		process->unread_bytes += WORDS_PAGE;
+		from += WORDS_PAGE;
+		size -= WORDS_PAGE;
+	}
+	return 0;
+}
+
+static int read_chunk(struct reading *reading, const struct process_mapping *mapping, uint64_t from,
+		      size_t count)
+{
+	read_entries(reading, mapping, from / WORDS_PAGE, count);
+	for (size_t i = 0; i < count;) {
+		size_t first = i;
+
+		while (i < count && is_wanted(mapping, reading->entries[i]))
+			i++;
+		if (i == first) {
+			i++;
+			continue;
+		}
+		if (read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE))
+			return -ENOMEM;
+	}
+	if (reading->process->beat)
+		reading->process->beat(reading->process->user);
+	return 0;
+}
+
+/* Pages of a region that are there, a chunk at a time. */
+static int read_region(struct reading *reading, const struct scan_region *region)
+{
+	for (uint64_t at = region->start; at < region->end; at += CHUNK) {
+		uint64_t left = region->end - at;
+
+		if (read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK))
+			return -ENOMEM;
+		if (reading->process->beat)
+			reading->process->beat(reading->process->user);
+	}
+	return 0;
+}
+
+/* Returns 0, -ENOMEM, or -ENOTTY: the kernel cannot say what is there. */
+static int read_present(struct reading *reading, const struct process_mapping *mapping)
+{
+	bool is_written = mapping->flags & MAPPING_WRITE;
+	struct scan_arguments scan = {
+		.size = sizeof(scan),
+		.start = mapping->from,
+		.end = mapping->to,
+		.regions = (uintptr_t)reading->regions,
+		.region_count = REGIONS,
+		.inverted = is_written ? 0 : SCAN_FILE,
+		.all_of = is_written ? 0 : SCAN_FILE,
+		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
+		.wanted = SCAN_PRESENT,
+	};
+
+	while (scan.start < mapping->to) {
+		int count = ioctl(reading->pagemap, SCAN_REQUEST, &scan);
+
+		if (count < 0)
+			return scan.start == mapping->from ? -ENOTTY : 0;
+		for (int i = 0; i < count; i++)
+			if (read_region(reading, &reading->regions[i]))
+				return -ENOMEM;
+		if (scan.walk_end <= scan.start)
+			return 0;
+		scan.start = scan.walk_end;
+	}
+	return 0;
+}
+
+static int read_mapping(struct reading *reading, const struct process_mapping *mapping)
+{
+	if (!is_of_interest(mapping) ||
+	    (!(mapping->flags & MAPPING_WRITE) && (mapping->flags & MAPPING_SHARED)))
+		return 0;
+	if (!reading->cannot_scan) {
+		int rc = read_present(reading, mapping);
+
+		if (rc != -ENOTTY)
+			return rc;
+		reading->cannot_scan = true;
+	}
+	if (mapping->to - mapping->from > SPARSE_MOST) {
+		reading->process->unread_bytes += mapping->to - mapping->from;
+		return 0;
+	}
+	for (uint64_t at = mapping->from; at < mapping->to; at += CHUNK) {
+		uint64_t left = (mapping->to - at) / WORDS_PAGE;
+
+		if (read_chunk(reading, mapping, at, left < ENTRIES ? (size_t)left : ENTRIES))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_memory(struct process *process, struct error *err)
+{
+	cleanup_fd int pagemap = process_open(process, "pagemap");
+	cleanup_fd int memory = process_open(process, "mem");
+	cleanup_free char *bytes = malloc(CHUNK);
+	cleanup_free struct reading *reading = calloc(1, sizeof(*reading));
+	int rc = bytes && reading ? 0 : -ENOMEM;
+
+	if (reading)
+		*reading = (struct reading){
+			.process = process, .pagemap = pagemap, .memory = memory, .bytes = bytes
+		};
+	for (size_t i = 0; rc == 0 && i < process->mappings.count; i++)
+		rc = read_mapping(reading, &process->mappings.items[i]);
+	if (rc)
+		return error_system(err, ENOMEM, "its memory");
+	if (!process->words.pages.count)
+		return error_set(err, EPERM, "its memory cannot be read");
+	return 0;
+}
+
+/* ---- stacks ---- */
+
+/* Whole, as far as its frames are of interest; without it they have no names. */
+static void copy_stack(struct process *process, struct process_thread *thread)
+{
+	const struct process_mapping *mapping = process_mapping_at(process, thread->sp);
+	uint64_t size = mapping ? mapping->to - thread->sp : 0;
+	struct iovec to, at;
+	ssize_t got;
+
+	thread->live_sp = (thread->sp - PROCESS_RED_ZONE) & ~7ull;
+	if (size > PROCESS_STACK_COPY)
+		size = PROCESS_STACK_COPY;
+	thread->stack = size ? malloc(size) : NULL;
+	if (!thread->stack)
+		return;
+	to = (struct iovec){ thread->stack, size };
+	at = (struct iovec){ (void *)(uintptr_t)thread->sp, size };
+	got = process_vm_readv(living(process), &to, 1, &at, 1, 0);
+	thread->stack_from = thread->sp;
+	thread->stack_size = got > 0 ? (uint64_t)got : 0;
+}
+
+/* ---- what the kernel keeps ---- */
+
+static int add_kernel_word(struct process *process, uint64_t value, const char *about)
+{
+	struct process_kernel_word *word;
+
+	if (!value || process->kernel.count >= KERNEL_MAX)
+		return 0;
+	word = ARRAY_ADD(&process->kernel);
+	about = pool_text(&process->pool, about, strlen(about));
+	if (!word || !about)
+		return -ENOMEM;
+	*word = (struct process_kernel_word){ value, about };
+	return 0;
+}
+
+static int read_epoll(struct process *process, const char *number)
+{
+	char name[64], line[256], about[64];
+	int fd, rc = 0;
+
+	snprintf(name, sizeof(name), "fdinfo/%.20s", number);
+	fd = process_open(process, name);
+	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	while (rc == 0 && file && fgets(line, sizeof(line), file)) {
+		uint64_t data;
+		int target;
+
+		if (sscanf(line, "tfd: %d events: %*x data: %" SCNx64, &target, &data) != 2)
+			continue;
+		snprintf(about, sizeof(about), "epoll %.20s, descriptor %d", number, target);
+		rc = add_kernel_word(process, data, about);
+	}
+	return rc;
+}
+
+static int read_epolls(struct process *process)
+{
+	char path[64], target[32];
+	const struct dirent *entry;
+	DIR *directory;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", process->pid, living(process));
+	directory = opendir(path);
+	while (rc == 0 && directory && (entry = readdir(directory)) != NULL) {
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		target[length > 0 ? length : 0] = '\0';
+		if (!strcmp(target, "anon_inode:[eventpoll]"))
+			rc = read_epoll(process, entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+	return rc;
+}
+
+static int read_timers(struct process *process)
+{
+	int fd = process_open(process, "timers"), rc = 0;
+	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[256];
+
+	while (rc == 0 && file && fgets(line, sizeof(line), file)) {
+		uint64_t value;
+
+		if (sscanf(line, "signal: %*d/%" SCNx64, &value) == 1)
+			rc = add_kernel_word(process, value, "timer");
+	}
+	return rc;
+}
+
+int process_read(struct process *process, struct error *err)
+{
+	int rc = read_mappings(process, err);
+
+	if (rc)
+		return rc;
+	if (find_targets(process))
+		return error_system(err, ENOMEM, "mappings");
+	rc = read_memory(process, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < process->threads.count; i++)
+		if (process->threads.items[i].tid)
+			copy_stack(process, &process->threads.items[i]);
+	if (read_epolls(process) || read_timers(process))
+		return error_system(err, ENOMEM, "what the kernel keeps");
+	return 0;
+}

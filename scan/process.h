@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCAN_PROCESS_H
+#define SCAN_PROCESS_H
+
+/*
+ * A process as it was at one moment: its threads, its mappings, and the words of its memory that
+ * may lead to blocks. It is stopped while this is taken (stop.h) and goes on when it was.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "scan/words.h"
+
+#define PROCESS_REGISTERS_MAX 48u
+#define PROCESS_VECTORS_MAX   512u	   /* words of them */
+#define PROCESS_STACK_COPY    (256u << 10) /* bytes from the stack pointer on, for its frames */
+#define PROCESS_RED_ZONE      128u	   /* below the stack pointer that leaves may use */
+
+struct process_thread {
+	int tid;
+	char name[16];
+	uint64_t sp, pc, tls;
+	bool is_in_call; /* it was in a system call, so its vector registers hold nothing */
+	bool is_exiting; /* it waits for us in the library, at the end of its process */
+	uint64_t registers[PROCESS_REGISTERS_MAX];
+	unsigned register_count;
+	uint64_t vectors[PROCESS_VECTORS_MAX];
+	unsigned vector_count;
+	char *stack; /* bytes from stack_from on; NULL: none were copied */
+	uint64_t stack_from, stack_size;
+	/* what frames.c finds out: what of its stack is in use begins here */
+	uint64_t live_sp;
+	struct process_frame *frames; /* innermost first */
+	unsigned frame_count;
+	/* what stop.c must give back */
+	int signal; /* that it was about to get */
+	bool is_stopped;
+};
+
+/* A frame begins at sp and ends where the next one begins. */
+struct process_frame {
+	uint64_t sp, pc;
+	const char *function; /* lives as long as the names */
+};
+
+enum mapping_flag {
+	MAPPING_READ = 1,
+	MAPPING_WRITE = 2,
+	MAPPING_EXECUTE = 4,
+	MAPPING_SHARED = 8,
+};
+
+struct process_mapping {
+	uint64_t from, to, offset, inode;
+	unsigned flags;
+	const char *path; /* "" if it has none */
+};
+
+/* A word that the kernel keeps for the program and gives back: epoll's data, a timer's value. */
+struct process_kernel_word {
+	uint64_t value;
+	const char *about;
+};
+
+struct process {
+	int pid;
+	struct pool pool;
+	struct {
+		struct process_thread *items;
+		size_t count, capacity;
+	} threads;
+	struct {
+		struct process_mapping *items; /* by address */
+		size_t count, capacity;
+	} mappings;
+	struct {
+		struct process_kernel_word *items;
+		size_t count, capacity;
+	} kernel;
+	struct ranges own;     /* memory of holdtrace's library */
+	struct ranges targets; /* where blocks may lie */
+	struct words words;
+	uint64_t read_bytes, unread_bytes;
+	/* called now and then while memory is read: we live */
+	void (*beat)(void *user);
+	void *user;
+};
+
+void process_free(struct process *process);
+
+/* What of it is stopped: mappings, words, what the kernel keeps. Returns 0 or a negative errno. */
+int process_read(struct process *process, struct error *err);
+
+/* The mapping that has this address, or NULL. */
+const struct process_mapping *process_mapping_at(const struct process *process, uint64_t address);
+
+/* Whether a file of that name is mapped there: the last part of its path begins so. */
+bool mapping_is_of(const struct process_mapping *mapping, const char *name);
+
+/* Opens a file of /proc/PID, or -1. */
+int process_open(const struct process *process, const char *name);
+
+#endif

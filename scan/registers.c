@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/registers.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#ifndef NT_ARM_TLS
+#define NT_ARM_TLS 0x401
+#endif
+
+#define RESTART (-514) /* ERESTARTNOHAND: the kernel's own word for it */
+
+static int get_set(int tid, int type, void *to, size_t *size)
+{
+	struct iovec part = { to, *size };
+
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)type, &part))
+		return -errno;
+	*size = part.iov_len;
+	return 0;
+}
+
+static void read_vectors(struct process_thread *thread, int type)
+{
+	size_t size = sizeof(thread->vectors);
+
+	/* a wider set than we have room for is cut by the kernel */
+	if (!thread->is_in_call && get_set(thread->tid, type, thread->vectors, &size) == 0)
+		thread->vector_count = (unsigned)(size / 8);
+}
+
+/* Calls that return EINTR where a thread without handlers was stopped and goes on. */
+static bool is_restartable(long call)
+{
+	static const long calls[] = {
+#ifdef SYS_epoll_wait
+		SYS_epoll_wait,
+#endif
+		SYS_epoll_pwait,  SYS_semtimedop, SYS_rt_sigtimedwait, SYS_io_getevents,
+#ifdef SYS_epoll_pwait2
+		SYS_epoll_pwait2,
+#endif
+#ifdef SYS_semop
+		SYS_semop,
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i] == call)
+			return true;
+	return false;
+}
+
+#if defined(__x86_64__)
+
+const int registers_kept[] = { 3, 6, 12, 13, 14, 15 }; /* rbx, rbp, r12 to r15 */
+const unsigned registers_kept_count = 6;
+const int registers_stack_pointer = 7;
+
+int registers_read(struct process_thread *thread)
+{
+	struct user_regs_struct registers;
+	size_t size = sizeof(registers);
+	int rc = get_set(thread->tid, NT_PRSTATUS, &registers, &size);
+
+	if (rc)
+		return rc;
+	thread->sp = registers.rsp;
+	thread->pc = registers.rip;
+	thread->tls = registers.fs_base;
+	thread->is_in_call = (long)registers.orig_rax >= 0;
+	memcpy(thread->registers, &registers, sizeof(registers));
+	thread->register_count = sizeof(registers) / 8;
+	read_vectors(thread, NT_X86_XSTATE);
+	return 0;
+}
+
+void registers_restart(const struct process_thread *thread)
+{
+	struct user_regs_struct registers;
+	struct iovec part = { &registers, sizeof(registers) };
+
+	memcpy(&registers, thread->registers, sizeof(registers));
+	if (!is_restartable((long)registers.orig_rax) || (long)registers.rax != -EINTR)
+		return;
+	registers.rax = (unsigned long)RESTART;
+	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
+}
+
+unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
+{
+	struct user_regs_struct r;
+	memcpy(&r, thread->registers, sizeof(r));
+	const uint64_t in_order[] = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+				      r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip };
+	unsigned count = sizeof(in_order) / sizeof(*in_order);
+
+	count = count < max ? count : max;
+	memcpy(values, in_order, count * sizeof(*values));
+	return count;
+}
+
+#elif defined(__aarch64__)
+
+const int registers_kept[] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 };
+const unsigned registers_kept_count = 11;
+const int registers_stack_pointer = 31;
+
+int registers_read(struct process_thread *thread)
+{
+	struct user_regs_struct registers;
+	size_t size = sizeof(registers), tls = sizeof(thread->tls);
+	int call = -1;
+	struct iovec part = { &call, sizeof(call) };
+	int rc = get_set(thread->tid, NT_PRSTATUS, &registers, &size);
+
+	if (rc)
+		return rc;
+	thread->sp = registers.sp;
+	thread->pc = registers.pc;
+	if (get_set(thread->tid, NT_ARM_TLS, &thread->tls, &tls))
+		thread->tls = 0;
+	ptrace(PTRACE_GETREGSET, thread->tid, (void *)0x404 /* NT_ARM_SYSTEM_CALL */, &part);
+	thread->is_in_call = call >= 0;
+	memcpy(thread->registers, &registers, sizeof(registers));
+	thread->register_count = sizeof(registers) / 8;
+	read_vectors(thread, NT_PRFPREG);
+	return 0;
+}
+
+void registers_restart(const struct process_thread *thread)
+{
+	struct user_regs_struct registers;
+	struct iovec part = { &registers, sizeof(registers) };
+
+	memcpy(&registers, thread->registers, sizeof(registers));
+	if (!thread->is_in_call || !is_restartable((long)registers.regs[8]) ||
+	    (long)registers.regs[0] != -EINTR)
+		return;
+	registers.regs[0] = (unsigned long)RESTART;
+	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
+}
+
+unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
+{
+	unsigned count = 32 < max ? 32 : max;
+
+	/* x0 to x30, sp */
+	memcpy(values, thread->registers, count * sizeof(*values));
+	return count;
+}
+
+#else
+
+const int registers_kept[] = { -1 };
+const unsigned registers_kept_count = 0;
+const int registers_stack_pointer = -1;
+
+int registers_read(struct process_thread *thread)
+{
+	(void)thread;
+	(void)read_vectors;
+	(void)is_restartable;
+	return -ENOSYS;
+}
+
+void registers_restart(const struct process_thread *thread)
+{
+	(void)thread;
+}
+
+unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
+{
+	(void)thread;
+	(void)values;
+	(void)max;
+	return 0;
+}
+
+#endif

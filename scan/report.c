@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "notes.h"
+
+#define BLOCKS_IN_NOTE 16u
+#define NAME_MOST      512
+
+static void put(struct out *out, const char *text)
+{
+	out_bytes(out, text, strlen(text) + 1);
+}
+
+static void put_number(struct out *out, const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	put(out, name);
+	put(out, text);
+}
+
+static void put_hex(struct out *out, const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	put(out, name);
+	put(out, text);
+}
+
+/* Names come from files and kernels: as long as a note has room for. */
+static void put_text(struct out *out, const char *name, const char *text)
+{
+	char cut[NAME_MOST];
+
+	if (!text || !*text)
+		return;
+	snprintf(cut, sizeof(cut), "%s", text);
+	put(out, name);
+	put(out, cut);
+}
+
+static void begin(struct out *out, const struct report *report, const char *name)
+{
+	put(out, name);
+	put_number(out, "number", report->number);
+}
+
+static void end(struct out *out)
+{
+	out_char(out, '\0');
+}
+
+/* ---- roots ---- */
+
+static const char *thread_name(const struct report *report, int tid)
+{
+	for (size_t i = 0; i < report->process->threads.count; i++)
+		if (report->process->threads.items[i].tid == tid)
+			return report->process->threads.items[i].name;
+	return NULL;
+}
+
+static void put_root(struct out *out, const struct report *report, uint32_t index)
+{
+	const struct graph *graph = report->graph;
+	const struct root *root = &report->roots->list.items[index];
+
+	begin(out, report, NOTE_ROOT);
+	put_number(out, "root", index);
+	put(out, "kind");
+	put(out, root_words[root->kind]);
+	put_text(out, "name", root->name);
+	put_text(out, "module", root->module);
+	if (root->module)
+		put_hex(out, "offset", root->offset);
+	if (root->thread)
+		put_number(out, "thread", (uint64_t)root->thread);
+	put_text(out, "thread-name", root->thread ? thread_name(report, root->thread) : NULL);
+	put_text(out, "function", root->function);
+	if (root->pc)
+		put_hex(out, "pc", root->pc);
+	put_hex(out, "at", root->from);
+	put_number(out, "retained", graph->retained[graph->count + index]);
+	put_number(out, "blocks", graph->retained_count[graph->count + index]);
+	end(out);
+}
+
+/* ---- blocks ---- */
+
+static const char *const classes[] = {
+	[GRAPH_KEPT] = "kept", [GRAPH_INSIDE] = "inside",     [GRAPH_WEAK] = "weak",
+	[GRAPH_LOST] = "lost", [GRAPH_INDIRECT] = "indirect",
+};
+
+/* "0x55d0" or "r12"; "-": nobody. */
+static void name_node(const struct graph *graph, uint32_t node, char *text, size_t size)
+{
+	if (node == GRAPH_NONE)
+		snprintf(text, size, "-");
+	else if (node >= graph->count)
+		snprintf(text, size, "r%" PRIu32, node - graph->count);
+	else
+		snprintf(text, size, "0x%" PRIx64, graph->blocks[node].address);
+}
+
+/* Where in its parent the word stands that leads to it: in a block from its start. */
+static uint64_t offset_of(const struct report *report, uint32_t block)
+{
+	const struct graph *graph = report->graph;
+	uint32_t parent = graph->parents[block];
+	uint64_t word;
+
+	if (parent == GRAPH_NONE)
+		return 0;
+	if (parent < graph->count) {
+		word = graph_word(graph, &report->process->words, parent, block);
+		return word ? word - graph->blocks[parent].address : 0;
+	}
+	word = report->roots->list.items[parent - graph->count].from;
+	return graph->from[block] >= word ? graph->from[block] - word : 0;
+}
+
+static void put_block(struct out *out, const struct report *report, uint32_t block)
+{
+	const struct graph *graph = report->graph;
+	char name[24], parent[24], dominator[24], text[160];
+
+	snprintf(name, sizeof(name), "0x%" PRIx64, graph->blocks[block].address);
+	name_node(graph, graph->parents[block], parent, sizeof(parent));
+	name_node(graph, graph->dominators[block], dominator, sizeof(dominator));
+	snprintf(text, sizeof(text), "%s %s %" PRIu64 " %s %" PRIu64 " %" PRIu32,
+		 classes[graph->classes[block]], parent, offset_of(report, block), dominator,
+		 graph->retained[block], graph->retained_count[block]);
+	put(out, name);
+	put(out, text);
+}
+
+static void put_blocks(struct out *out, const struct report *report)
+{
+	uint32_t count = report->graph->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i % BLOCKS_IN_NOTE == 0)
+			begin(out, report, NOTE_BLOCK);
+		put_block(out, report, i);
+		if (i % BLOCKS_IN_NOTE == BLOCKS_IN_NOTE - 1 || i + 1 == count)
+			end(out);
+	}
+}
+
+/* ---- the whole ---- */
+
+static void put_end(struct out *out, const struct report *report)
+{
+	const struct process *process = report->process;
+	uint64_t threads = 0;
+
+	for (size_t i = 0; i < process->threads.count; i++)
+		threads += process->threads.items[i].tid != 0;
+	begin(out, report, NOTE_SCAN);
+	put(out, "state");
+	put(out, "done");
+	put_text(out, "doubt", report->live->doubt);
+	put_number(out, "blocks", report->graph->count);
+	put_number(out, "roots", report->roots->list.count);
+	put_number(out, "threads", threads);
+	put_number(out, "read", process->read_bytes);
+	put_number(out, "unread", process->unread_bytes);
+	put_number(out, "pause", report->pause_ns);
+	put_number(out, "took", report->whole_ns);
+	end(out);
+}
+
+int report_write(const struct report *report, int fd, struct error *err)
+{
+	struct out out;
+	int rc = out_open(&out, fd, err);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < report->roots->list.count; i++)
+		put_root(&out, report, i);
+	put_blocks(&out, report);
+	put_end(&out, report);
+	rc = out_close(&out);
+	return rc ? error_system(err, -rc, "what was found") : 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/roots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "scan/dead.h"
+
+const char *const root_words[ROOT_KINDS] = {
+	[ROOT_GLOBAL] = "global",     [ROOT_TLS] = "tls",	[ROOT_STACK] = "stack",
+	[ROOT_REGISTER] = "register", [ROOT_KERNEL] = "kernel", [ROOT_MAPPING] = "mapping",
+	[ROOT_OWN] = "holdtrace",     [ROOT_HEAP] = "heap",
+};
+
+struct finding {
+	struct graph *graph;
+	struct process *process;
+	struct dead dead;
+	bool is_unsure; /* blocks may be held of which nothing is known */
+};
+
+/* ---- what a piece of memory is ---- */
+
+static bool is_file(const struct process_mapping *mapping)
+{
+	return *mapping->path == '/' && !(mapping->flags & MAPPING_SHARED);
+}
+
+/* What follows the data of a file without a gap and without a name is its .bss. */
+static const struct process_mapping *file_of(const struct process *process,
+					     const struct process_mapping *mapping)
+{
+	if (is_file(mapping))
+		return mapping;
+	if (*mapping->path || mapping == process->mappings.items ||
+	    mapping[-1].to != mapping->from || !is_file(&mapping[-1]) ||
+	    !(mapping[-1].flags & MAPPING_WRITE))
+		return NULL;
+	return &mapping[-1];
+}
+
+/* The thread whose stack or descriptor lies in a mapping without a name, and what of it. */
+static enum root_kind kind_of_nameless(const struct finding *finding,
+				       const struct process_mapping *mapping, uint32_t *thread)
+{
+	const struct process *process = finding->process;
+
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *at = &process->threads.items[i];
+
+		*thread = (uint32_t)i;
+		if (at->tid && at->sp >= mapping->from && at->sp < mapping->to)
+			return ROOT_STACK;
+		if (at->tid && at->tls >= mapping->from && at->tls < mapping->to)
+			return ROOT_TLS;
+	}
+	*thread = 0;
+	return ROOT_MAPPING;
+}
+
+/* owner: of a thread its index, else what it is of. */
+static enum root_kind kind_of(const struct finding *finding, const struct process_mapping *mapping,
+			      uint32_t *owner)
+{
+	const struct process *process = finding->process;
+	const struct process_mapping *file = file_of(process, mapping);
+
+	*owner = (uint32_t)(mapping - process->mappings.items);
+	if (file)
+		return mapping_is_of(file, "libholdtrace.so") ? ROOT_OWN : ROOT_GLOBAL;
+	if (!strcmp(mapping->path, "[stack]"))
+		return kind_of_nameless(finding, mapping, owner) == ROOT_MAPPING ? ROOT_MAPPING
+										 : ROOT_STACK;
+	if (!*mapping->path && !(mapping->flags & MAPPING_SHARED)) {
+		uint32_t thread;
+		enum root_kind kind = kind_of_nameless(finding, mapping, &thread);
+
+		if (kind != ROOT_MAPPING)
+			*owner = thread;
+		return kind;
+	}
+	return ROOT_MAPPING;
+}
+
+/* ---- memory ---- */
+
+/* What lies in a block is the block's, and no root. */
+static bool is_in_block(const struct graph *graph, uint64_t at)
+{
+	enum strength strength;
+	uint32_t block = graph_find(graph, at, &strength);
+
+	return block != GRAPH_NONE && at < graph_end(graph, block);
+}
+
+static int take_word(struct finding *finding, uint64_t at, uint64_t word,
+		     const struct graph_hit *like)
+{
+	struct graph *graph = finding->graph;
+	struct graph_hit hit = *like;
+
+	hit.at = at;
+	if (is_in_block(graph, at))
+		return 0;
+	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
+		/* where all blocks are known nothing else that lies there is of anybody */
+		if (!finding->is_unsure)
+			return 0;
+		hit.kind = ROOT_HEAP;
+		hit.strength = STRENGTH_WEAK;
+	}
+	/* above its stack a thread's descriptor and its own data lie */
+	if (hit.kind == ROOT_STACK && finding->process->threads.items[hit.owner].tls &&
+	    finding->process->threads.items[hit.owner].sp <
+		    finding->process->threads.items[hit.owner].tls &&
+	    at >= finding->process->threads.items[hit.owner].tls &&
+	    at - finding->process->threads.items[hit.owner].tls < 65536)
+		hit.kind = ROOT_TLS;
+	return graph_hit(graph, word, &hit);
+}
+
+/* The words of a range that is not dead; most of them lead to no block. */
+static int take_range(struct finding *finding, uint64_t from, uint64_t to,
+		      const struct graph_hit *like)
+{
+	struct words_walk walk = words_begin(&finding->process->words, from, to);
+	uint64_t at, word;
+
+	while (words_next(&walk, &at, &word)) {
+		enum strength strength;
+
+		if (graph_find(finding->graph, word, &strength) != GRAPH_NONE &&
+		    take_word(finding, at, word, like))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_mapping(struct finding *finding, const struct process_mapping *mapping)
+{
+	const struct ranges *dead = &finding->dead.ranges;
+	uint64_t from = mapping->from;
+	struct graph_hit like = { 0 };
+	int rc = 0;
+
+	like.kind = (uint8_t)kind_of(finding, mapping, &like.owner);
+	for (size_t i = ranges_after(dead, from); rc == 0 && from < mapping->to; i++) {
+		bool has_next = i < dead->count && dead->items[i].from < mapping->to;
+		uint64_t to = has_next ? dead->items[i].from : mapping->to;
+
+		if (to > from)
+			rc = take_range(finding, from, to, &like);
+		from = has_next ? dead->items[i].to : mapping->to;
+	}
+	return rc;
+}
+
+/* ---- what is no memory ---- */
+
+static int take_values(struct finding *finding, const uint64_t *values, unsigned count,
+		       const struct graph_hit *like)
+{
+	struct graph_hit hit = *like;
+
+	for (unsigned i = 0; i < count; i++) {
+		hit.at = i;
+		if (graph_hit(finding->graph, values[i], &hit))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_threads(struct finding *finding)
+{
+	const struct process *process = finding->process;
+
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+		struct graph_hit like = { .kind = ROOT_REGISTER, .owner = (uint32_t)i };
+
+		if (!thread->tid)
+			continue;
+		if (take_values(finding, thread->registers, thread->register_count, &like) ||
+		    take_values(finding, thread->vectors, thread->vector_count, &like))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_kernel(struct finding *finding)
+{
+	const struct process *process = finding->process;
+
+	for (size_t i = 0; i < process->kernel.count; i++) {
+		struct graph_hit hit = { .kind = ROOT_KERNEL, .owner = (uint32_t)i, .at = i };
+
+		if (graph_hit(finding->graph, process->kernel.items[i].value, &hit))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int roots_find(struct graph *graph, struct process *process, const struct live *live)
+{
+	struct finding finding = { .graph = graph,
+				   .process = process,
+				   .is_unsure = live->doubt != NULL };
+	int rc = dead_find(&finding.dead, process, live, graph);
+
+	for (size_t i = 0; rc == 0 && i < process->mappings.count; i++)
+		rc = take_mapping(&finding, &process->mappings.items[i]);
+	if (rc == 0)
+		rc = take_threads(&finding);
+	if (rc == 0)
+		rc = take_kernel(&finding);
+	dead_free(&finding.dead);
+	return rc;
+}

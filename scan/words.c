@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define PAGE_WORDS (WORDS_PAGE / 8)
+
+static int add_value(struct words *words, uint64_t value)
+{
+	uint64_t *place = ARRAY_ADD(&words->values);
+
+	if (!place)
+		return -ENOMEM;
+	*place = value;
+	return 0;
+}
+
+static int add_page(struct words *words, const struct ranges *targets, const char *bytes)
+{
+	uint64_t low = targets->items[0].from, high = targets->items[targets->count - 1].to;
+	struct words_page *page = ARRAY_ADD(&words->pages);
+	struct range last = targets->items[0];
+
+	if (!page)
+		return -ENOMEM;
+	*page = (struct words_page){ .first = words->values.count };
+	for (unsigned i = 0; i < PAGE_WORDS; i++) {
+		uint64_t word, value;
+
+		memcpy(&word, bytes + i * 8, sizeof(word));
+		value = untagged(word);
+		/* one past the end of a block may be the end of its range */
+		if (value < low || value > high)
+			continue;
+		if (value < last.from || value > last.to) {
+			size_t found = ranges_after(targets, value - 1);
+
+			if (found == targets->count || targets->items[found].from > value)
+				continue;
+			last = targets->items[found];
+		}
+		page->bits[i / 64] |= 1ull << i % 64;
+		if (add_value(words, word))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int words_add(struct words *words, const struct ranges *targets, uint64_t address,
+	      const void *bytes, size_t size)
+{
+	struct words_run *run =
+		words->runs.count ? &words->runs.items[words->runs.count - 1] : NULL;
+
+	if (!targets->count || !size)
+		return 0;
+	if (!run || run->to != address) {
+		run = ARRAY_ADD(&words->runs);
+		if (!run)
+			return -ENOMEM;
+		*run = (struct words_run){ address, address, words->pages.count };
+	}
+	for (size_t at = 0; at < size; at += WORDS_PAGE) {
+		if (add_page(words, targets, (const char *)bytes + at))
+			return -ENOMEM;
+		run->to += WORDS_PAGE;
+	}
+	return 0;
+}
+
+void words_free(struct words *words)
+{
+	free(words->runs.items);
+	free(words->pages.items);
+	free(words->values.items);
+	*words = (struct words){ 0 };
+}
+
+/* The first run that ends behind address. */
+static size_t find_run(const struct words *words, uint64_t address)
+{
+	size_t low = 0, high = words->runs.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (words->runs.items[middle].to <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* How many words of a page are kept before the one with this number. */
+static uint64_t count_before(const struct words_page *page, unsigned word)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < word / 64; i++)
+		count += (unsigned)__builtin_popcountll(page->bits[i]);
+	return count +
+	       (unsigned)__builtin_popcountll(page->bits[word / 64] & ((1ull << word % 64) - 1));
+}
+
+static const struct words_page *page_at(const struct words *words, const struct words_run *run,
+					uint64_t address)
+{
+	return &words->pages.items[run->first + (address - run->from) / WORDS_PAGE];
+}
+
+uint64_t words_at(const struct words *words, uint64_t address)
+{
+	size_t found = find_run(words, address);
+	unsigned word = address % WORDS_PAGE / 8;
+	const struct words_page *page;
+
+	if (found == words->runs.count || words->runs.items[found].from > address)
+		return 0;
+	page = page_at(words, &words->runs.items[found], address);
+	if (!(page->bits[word / 64] >> word % 64 & 1))
+		return 0;
+	return words->values.items[page->first + count_before(page, word)];
+}
+
+struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t to)
+{
+	from = from > UINT64_MAX - 7 ? UINT64_MAX & ~7ull : (from + 7) & ~7ull;
+	return (struct words_walk){ words, find_run(words, from), from, to };
+}
+
+/* The next word of the page at walk->at that is kept, from there on; PAGE_WORDS: none. */
+static unsigned next_in_page(const struct words_page *page, unsigned word)
+{
+	uint64_t bits = page->bits[word / 64] >> word % 64 << word % 64;
+
+	for (unsigned i = word / 64;;) {
+		if (bits)
+			return i * 64 + (unsigned)__builtin_ctzll(bits);
+		if (++i == PAGE_WORDS / 64)
+			return PAGE_WORDS;
+		bits = page->bits[i];
+	}
+}
+
+bool words_next(struct words_walk *walk, uint64_t *address, uint64_t *value)
+{
+	const struct words *words = walk->words;
+
+	while (walk->run < words->runs.count) {
+		const struct words_run *run = &words->runs.items[walk->run];
+		const struct words_page *page;
+		uint64_t start;
+		unsigned word;
+
+		if (walk->at < run->from)
+			walk->at = run->from;
+		if (walk->at >= walk->to || walk->to - walk->at < 8)
+			return false;
+		if (walk->at >= run->to) {
+			walk->run++;
+			continue;
+		}
+		start = walk->at & ~(uint64_t)(WORDS_PAGE - 1);
+		page = page_at(words, run, walk->at);
+		word = next_in_page(page, walk->at % WORDS_PAGE / 8);
+		walk->at = start + word * 8ull;
+		if (word == PAGE_WORDS)
+			continue;
+		if (walk->at >= walk->to || walk->to - walk->at < 8)
+			return false;
+		*address = walk->at;
+		*value = words->values.items[page->first + count_before(page, word)];
+		walk->at += 8;
+		return true;
+	}
+	return false;
+}

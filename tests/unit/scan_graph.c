@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tests/unit/tap.h"
+
+/* ---- a small memory ---- */
+
+#define BASE   0x10000000ull
+#define MEMORY (64u * WORDS_PAGE)
+
+static uint64_t memory[MEMORY / 8];
+static struct words words;
+static struct graph graph;
+
+static void poke(uint64_t address, uint64_t value)
+{
+	memory[(address - BASE) / 8] = value;
+}
+
+static void begin(const struct graph_block *blocks, size_t count)
+{
+	struct graph_block *copy = malloc((count + 1) * sizeof(*copy));
+
+	memcpy(copy, blocks, count * sizeof(*copy));
+	if (graph_begin(&graph, copy, count))
+		abort();
+}
+
+static void read_memory(void)
+{
+	struct ranges targets = { 0 };
+
+	if (ranges_add(&targets, BASE, BASE + MEMORY) ||
+	    words_add(&words, &targets, BASE, memory, sizeof(memory)))
+		abort();
+	ranges_free(&targets);
+}
+
+/* 16-byte blocks have 24, as glibc's do. */
+static uint64_t slack(uint64_t size)
+{
+	return ((size + 8 + 15) & ~15ull) - 8;
+}
+
+static void connect_all(void)
+{
+	read_memory();
+	if (graph_connect(&graph, &words, slack))
+		abort();
+}
+
+static void root(uint32_t number, uint64_t word)
+{
+	if (graph_hit(&graph, word,
+		      &(struct graph_hit){ .at = 8 * number, .root = number, .kind = 0 }))
+		abort();
+}
+
+static void finish(uint32_t roots)
+{
+	if (graph_mark(&graph, roots) || graph_dominate(&graph))
+		abort();
+}
+
+static void end(void)
+{
+	graph_free(&graph);
+	words_free(&words);
+	memset(memory, 0, sizeof(memory));
+}
+
+/* ---- what pointers mean ---- */
+
+static void test_classes(void)
+{
+	const uint64_t a = BASE + 0x100;
+	const struct graph_block blocks[] = {
+		{ a, 32, 1 },	      { a + 0x100, 32, 2 }, { a + 0x200, 32, 3 },
+		{ a + 0x300, 32, 4 }, { a + 0x400, 16, 5 }, { a + 0x500, 16, 6 },
+		{ a + 0x600, 16, 7 }, { a + 0x700, 32, 8 }, { BASE + 0x3000, 0x1000, 9 },
+	};
+
+	begin(blocks, 9);
+	poke(a, a + 0x100);				      /* start */
+	poke(a + 0x108, a + 0x210);			      /* inside */
+	poke(a + 0x110, 0xab00000000000000ull | (a + 0x300)); /* tagged */
+	poke(a + 0x310, a + 0x410);			      /* one past the end */
+	poke(a + 0x510, a + 0x600); /* behind what was asked for, but the block's */
+	poke(a + 0x118, a + 0x500);
+	poke(a + 0x18, BASE + 0x4000); /* one past the end, where a page begins */
+	connect_all();
+	root(0, a);
+	finish(1);
+	ok(graph.classes[0] == GRAPH_KEPT && graph.classes[1] == GRAPH_KEPT,
+	   "pointers to starts keep");
+	ok(graph.classes[2] == GRAPH_INSIDE, "a pointer into a block keeps it, and that is told");
+	ok(graph.classes[3] == GRAPH_WEAK, "a tagged pointer is weak");
+	ok(graph.classes[4] == GRAPH_WEAK,
+	   "a pointer one past the end leads to the block, weakly from a weak one");
+	ok(graph.classes[6] == GRAPH_WEAK, "a word behind the size that was asked for is weak");
+	ok(graph.classes[7] == GRAPH_LOST, "what nothing leads to is lost");
+	ok(graph.classes[8] == GRAPH_LOST, "one past the end is not the block's at a page's start");
+	ok(graph.parents[1] == 0 && graph.parents[0] == graph.count, "ways lead back to the root");
+	ok(graph_word(&graph, &words, 1, 2) == a + 0x108, "and tell where the pointer stands");
+	end();
+}
+
+static void test_doubles(void)
+{
+	const struct graph_block blocks[] = { { BASE + 64, 32, 1 },
+					      { BASE + 64, 48, 5 },
+					      { BASE + 16, 4096, 2 },
+					      { UINT64_MAX - 8, 4096, 3 } };
+	enum strength strength;
+
+	begin(blocks, 4);
+	ok(graph.count == 3 && graph.blocks[1].size == 48,
+	   "of two blocks at one address the younger one counts");
+	ok(graph_end(&graph, 0) == BASE + 64, "a block ends where the next one begins");
+	ok(graph_find(&graph, BASE + 70, &strength) == 1 && strength == STRENGTH_INSIDE,
+	   "what lies in both is the inner one's");
+	ok(graph_find(&graph, BASE + 200, &strength) == GRAPH_NONE &&
+		   graph_find(&graph, BASE, &strength) == GRAPH_NONE,
+	   "what lies in none is nobody's");
+	ok(graph_end(&graph, 2) == UINT64_MAX, "a block cannot end before it begins");
+	connect_all();
+	finish(0);
+	end();
+	begin(blocks, 0);
+	connect_all();
+	finish(0);
+	ok(graph.count == 0, "no block is no fault");
+	end();
+}
+
+static void test_cycle(void)
+{
+	const uint64_t a = BASE + 0x100;
+	const struct graph_block blocks[] = { { a, 64, 3 },
+					      { a + 0x100, 64, 1 },
+					      { a + 0x200, 64, 2 },
+					      { a + 0x300, 8, 4 },
+					      { a + 0x400, 8, 5 } };
+
+	begin(blocks, 5);
+	poke(a, a + 0x100);
+	poke(a + 0x100, a + 0x200);
+	poke(a + 0x200, a);
+	poke(a + 0x208, a + 0x300);
+	connect_all();
+	root(0, a + 0x400);
+	finish(1);
+	ok(graph.classes[1] == GRAPH_LOST && graph.classes[0] == GRAPH_INDIRECT &&
+		   graph.classes[2] == GRAPH_INDIRECT && graph.classes[3] == GRAPH_INDIRECT,
+	   "of a lost cycle the first that was allocated is lost, the others go with it");
+	ok(graph.retained[1] == 64 * 3 + 8 && graph.retained_count[1] == 4,
+	   "and it is told what all of it takes");
+	ok(graph.parents[2] == 1 && graph.parents[3] == 2 && graph.parents[1] == GRAPH_NONE,
+	   "with the way from the first");
+	end();
+}
+
+/* ---- any graph, against the definitions ---- */
+
+#define NODES 24
+#define ROOTS 3
+
+static uint64_t seed = 7;
+
+static uint32_t any(uint32_t below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+static uint64_t address_of(uint32_t block)
+{
+	return BASE + 0x100ull * (block + 1);
+}
+
+static bool leads[NODES][NODES], roots[ROOTS][NODES];
+
+/* Marks what is reached from a set, never passing through without (NODES + r: a root). */
+static void reach(bool *reached, const bool *from, uint32_t without)
+{
+	for (uint32_t i = 0; i < NODES; i++)
+		reached[i] = from[i] && i != without;
+	for (bool more = true; more;) {
+		more = false;
+		for (uint32_t i = 0; i < NODES; i++)
+			for (uint32_t k = 0; reached[i] && k < NODES; k++)
+				if (leads[i][k] && !reached[k] && k != without)
+					reached[k] = more = true;
+	}
+}
+
+static void from_roots(bool *from, uint32_t without)
+{
+	memset(from, 0, NODES);
+	for (uint32_t r = 0; r < ROOTS; r++)
+		for (uint32_t i = 0; i < NODES; i++)
+			from[i] |= roots[r][i] && without != NODES + r;
+}
+
+/* What is not reached without a node, though it is with it, is the node's alone. */
+static bool retained_is_right(uint32_t node, const bool *kept)
+{
+	bool from[NODES], without[NODES];
+	uint64_t bytes = 0;
+
+	from_roots(from, node);
+	reach(without, from, node);
+	for (uint32_t i = 0; i < NODES; i++)
+		bytes += kept[i] && !without[i] ? 16 + i : 0;
+	if (graph.retained[node] == bytes)
+		return true;
+	printf("# node %u: %" PRIu64 " found, %" PRIu64 " expected\n", node, graph.retained[node],
+	       bytes);
+	return false;
+}
+
+/* Each lost block is reached from one that comes first; none of these from another. */
+static bool lost_is_right(const bool *kept)
+{
+	bool from[NODES] = { false }, reached[NODES], right = true;
+
+	for (uint32_t i = 0; i < NODES; i++) {
+		bool is_lost = graph.classes[i] == GRAPH_LOST;
+
+		right &= kept[i] == (graph.classes[i] == GRAPH_KEPT);
+		from[i] = is_lost;
+	}
+	reach(reached, from, GRAPH_NONE);
+	for (uint32_t i = 0; i < NODES; i++)
+		right &= kept[i] || reached[i];
+	for (uint32_t i = 0; i < NODES; i++) {
+		bool one[NODES] = { false };
+
+		if (!from[i])
+			continue;
+		one[i] = true;
+		reach(reached, one, GRAPH_NONE);
+		for (uint32_t k = 0; k < NODES; k++)
+			right &= k == i || !from[k] || !reached[k];
+	}
+	return right;
+}
+
+static void make_any(void)
+{
+	struct graph_block blocks[NODES];
+	uint32_t edges = any(NODES * 3);
+
+	memset(leads, 0, sizeof(leads));
+	memset(roots, 0, sizeof(roots));
+	for (uint32_t i = 0; i < NODES; i++)
+		blocks[i] = (struct graph_block){ address_of(i), 16 + i, any(1000) };
+	begin(blocks, NODES);
+	for (uint32_t i = 0; i < edges; i++) {
+		uint32_t from = any(NODES), to = any(NODES);
+		uint32_t place = any(2);
+
+		if (memory[(address_of(from) - BASE) / 8 + place])
+			continue;
+		leads[from][to] = from != to;
+		poke(address_of(from) + 8 * place, address_of(to));
+	}
+	connect_all();
+	for (uint32_t r = 0; r < ROOTS; r++)
+		for (uint32_t i = any(3); i > 0; i--) {
+			uint32_t to = any(NODES);
+
+			roots[r][to] = true;
+			root(r, address_of(to));
+		}
+	finish(ROOTS);
+}
+
+static void test_any(void)
+{
+	bool kept_right = true, lost_right = true;
+
+	for (int run = 0; run < 2000; run++) {
+		bool from[NODES], kept[NODES];
+
+		make_any();
+		from_roots(from, GRAPH_NONE);
+		reach(kept, from, GRAPH_NONE);
+		for (uint32_t i = 0; i < NODES + ROOTS; i++)
+			if (i >= NODES || kept[i])
+				kept_right &= retained_is_right(i, kept);
+		lost_right &= lost_is_right(kept);
+		end();
+	}
+	ok(kept_right, "of 2,000 graphs everything retains what goes without it");
+	ok(lost_right, "and what is lost first leads to all that is lost, and none to another");
+}
+
+/* ---- a long chain ---- */
+
+static void test_depth(void)
+{
+	enum { LONG = 400000 };
+	struct graph_block *blocks = malloc(LONG * sizeof(*blocks));
+	uint64_t *chain = calloc(LONG, 16);
+	struct ranges targets = { 0 };
+	uint64_t size = (LONG * 16ull + 4095) & ~4095ull;
+
+	if (!blocks || !chain)
+		abort();
+	chain = realloc(chain, size);
+	for (uint32_t i = 0; i < LONG; i++) {
+		blocks[i] = (struct graph_block){ BASE + 16ull * i, 16, i };
+		chain[i * 2ull] = i + 1 < LONG ? BASE + 16ull * (i + 1) : 0;
+		chain[i * 2ull + 1] = 0;
+	}
+	if (graph_begin(&graph, blocks, LONG) || ranges_add(&targets, BASE, BASE + size) ||
+	    words_add(&words, &targets, BASE, chain, size) || graph_connect(&graph, &words, NULL))
+		abort();
+	finish(0);
+	ok(graph.classes[0] == GRAPH_LOST && graph.classes[LONG - 1] == GRAPH_INDIRECT &&
+		   graph.retained[0] == LONG * 16ull,
+	   "a list of 400,000 is no deeper than any other");
+	free(chain);
+	ranges_free(&targets);
+	end();
+}
+
+int main(void)
+{
+	test_classes();
+	test_doubles();
+	test_cycle();
+	test_any();
+	test_depth();
+	return tap_end();
+}
