@@ -118,7 +118,7 @@ static void finish_ended(struct collector *collector)
 	for (uint32_t i = 0; i < collector->count;) {
 		struct member *member = collector->active[i];
 
-		if (member->phase == PHASE_ENDED)
+		if (member->phase == PHASE_ENDED && !member->scan)
 			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave(collector, i);
@@ -228,8 +228,11 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 static void doze(struct collector *collector, uint64_t ns)
 {
 	uint32_t *sleeping = &collector->shared.board->sleeping;
+
 	uint32_t sleep = (__atomic_load_n(sleeping, __ATOMIC_RELAXED) + 1) | 1;
 
+	if (collect_scan_waits(collector, ns))
+		return;
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
 	if (!merge_is_behind(collector->merge) && !door_has_guests(collector->door) &&
 	    !must_settle(collector))
@@ -284,6 +287,7 @@ void collect_run(struct collector *collector)
 		taken = merge_round(collector->merge);
 		collect_toggle(collector);
 		collect_obey(collector);
+		collect_scan(collector, now);
 		tidy(collector, now);
 		collect_sample(collector, now);
 		finish_ended(collector);

@@ -27,6 +27,8 @@
 
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
+struct scan;
+
 /* A process of the run, from its attaching until its stream is complete. */
 struct member {
 	struct arena_hello hello; /* what it said of itself: our copy */
@@ -41,6 +43,8 @@ struct member {
 	uint64_t seen;		/* events when we last looked for its mapping */
 	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
+	struct scan *scan; /* that is under way; NULL: none is */
+	uint32_t scans;	   /* so far */
 };
 
 /* One that has gone: its children may be known later. */
@@ -111,6 +115,15 @@ void collect_toggle(struct collector *collector);
 
 /* Does what holdtrace ctl asks for, if anything, and answers. */
 void collect_obey(struct collector *collector);
+
+/* Begins the scans that are due, and brings those that are under way on. */
+void collect_scan(struct collector *collector, uint64_t now_ns);
+
+/* holdtrace ctl asks for a scan; the guest is answered and dismissed when it is done. */
+void collect_scan_asked(struct collector *collector, struct guest *guest);
+
+/* Whether a process may stand still for us: waits for its scanner instead of sleeping. */
+bool collect_scan_waits(const struct collector *collector, uint64_t ns);
 
 /* Takes in all who have come with memory, and those who found a spare. */
 void collect_receive(struct collector *collector);

@@ -212,7 +212,8 @@ void merge_hand_out(struct merge *merge, struct reader *reader, const struct ent
 
 	event.record = entry->record;
 	event.time = entry->time;
-	event.late = entry->is_clamped || entry->time < process->last_time;
+	event.late = entry->is_clamped ||
+		     (entry->time < process->last_time && process->last_time != process->cut_time);
 	event.is_moved_part = entry->is_moved_part;
 	event.frame_count = 0;
 	event.thread = entry_thread(process, entry->thread);
@@ -362,7 +363,8 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor = floor;
 		reader->floor_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || process->batches > merge->batches_most ||
+	if (!floor || process->ended || process->is_stopped ||
+	    process->batches > merge->batches_most ||
 	    merge->clock_ns - reader->floor_since > STUCK_NS)
 		return;
 	if (floor < process->limit)
@@ -431,7 +433,8 @@ static void note_missing(struct merge *merge, struct process *process)
 		return;
 	if (!process->missing_since)
 		process->missing_since = merge->clock_ns;
-	if (merge->clock_ns - process->missing_since < MISSING_NS && !process->ended)
+	if (merge->clock_ns - process->missing_since < MISSING_NS && !process->ended &&
+	    !process->is_stopped)
 		process->limit = process->last_time;
 }
 
@@ -439,7 +442,7 @@ static void note_missing(struct merge *merge, struct process *process)
 static void look_into(struct merge *merge, struct process *process, uint64_t now)
 {
 	process->first = NULL;
-	process->limit = process->ended ? UINT64_MAX : now;
+	process->limit = process->ended || process->is_stopped ? UINT64_MAX : now;
 	if (!process->piece_count)
 		return;
 	note_missing(merge, process);
@@ -505,6 +508,17 @@ uint64_t merge_round(struct merge *merge)
 	beat(merge);
 	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
+}
+
+void merge_cut(struct merge *merge, struct process *process)
+{
+	process->is_stopped = true;
+	merge_round(merge);
+	process->is_stopped = false;
+	/* so that what is said of this moment stands behind what was, and before what comes */
+	if (process->last_time < merge->horizon)
+		process->last_time = merge->horizon;
+	process->cut_time = process->limit = process->last_time;
 }
 
 /* What came to stand in a slot's ring since we looked is worth a round. */

@@ -71,6 +71,14 @@ void merge_remove(struct merge *merge, struct process *process);
  */
 uint64_t merge_round(struct merge *merge);
 
+/*
+ * The process stands still: a round that waits for none of its floors and hands out all that it has
+ * published. What a thread was about to publish, though it is older, comes behind that at the same
+ * time. Neither can have been the cause of the other: what is given back is published before it is,
+ * and what is gained is not known to anybody yet.
+ */
+void merge_cut(struct merge *merge, struct process *process);
+
 /* Whether any ring holds something that merge_round() has not seen: for the look before sleep. */
 bool merge_is_behind(const struct merge *merge);
 

@@ -108,7 +108,9 @@ struct process {
 	uint32_t batches;     /* in use */
 	struct reader *first; /* in this round */
 	bool ended;
-	bool is_alone; /* one reader has all that there is in this round: nobody comes between */
+	bool is_alone;	 /* one reader has all that there is in this round: nobody comes between */
+	bool is_stopped; /* this round waits for no floor */
+	uint64_t cut_time; /* of the last thing before a cut; 0: there was none */
 };
 
 struct merge {

@@ -4,10 +4,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* PSS makes the kernel walk all of the process's pages: not more often than this. */
 #define SAMPLE_PSS_MS 100
+
+#define CATCH_UP_NS	 (300 * MS)
+#define CATCH_UP_STEP_NS 100000
 
 /* time: where in the stream it stands; when it was taken is among its values. */
 static void say_sample(struct collector *collector, struct member *member, uint64_t time)
@@ -135,8 +139,39 @@ static void add_path(struct answer *answer, const struct sink *sink)
 	answer->used += (size_t)length + 1;
 }
 
+/* Whether all that was published before a time has been handed out. */
+static bool has_caught_up(const struct collector *collector, uint64_t time)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		const struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_ALIVE &&
+		    merge_limit(collector->merge, member->process) < time)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whoever asks for a snapshot has seen his program do what it did, so that must be in it. A thread
+ * that was stopped in the middle of a call is not waited for longer than the merge does.
+ */
+static void catch_up(struct collector *collector)
+{
+	const struct timespec step = { .tv_nsec = CATCH_UP_STEP_NS };
+	uint64_t asked = ticks_now(collector->shared.board->clock);
+	uint64_t until_ns = ticks_clock_ns() + CATCH_UP_NS;
+
+	merge_round(collector->merge);
+	while (!has_caught_up(collector, asked) && ticks_clock_ns() < until_ns) {
+		nanosleep(&step, NULL);
+		merge_round(collector->merge);
+	}
+}
+
 static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
 {
+	catch_up(collector);
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
 	/* first that of the process that was named, then the others */
@@ -171,6 +206,7 @@ static void obey(struct collector *collector, struct guest *guest)
 	case CONTROL_SNAPSHOT:
 		flush_streams(collector, request->pid, &answer);
 		break;
+	case CONTROL_SCAN:
 	case CONTROL_NONE:
 	case CONTROL_LEFT_OUT:
 	case CONTROL_BOARD:
@@ -185,6 +221,11 @@ void collect_obey(struct collector *collector)
 		struct guest *guest = collector->requests;
 
 		collector->requests = guest->next;
+		/* it is answered when it is done */
+		if (guest->request.command == CONTROL_SCAN) {
+			collect_scan_asked(collector, guest);
+			continue;
+		}
 		obey(collector, guest);
 		door_dismiss(guest);
 	}

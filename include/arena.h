@@ -208,6 +208,17 @@ struct arena {
 	 */
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
+	/*
+	 * At its end it may wait to be scanned: the thread that does, 0: none. The collector moves
+	 * beat while the scan gets on, and sets released when the process may go; futex.
+	 */
+	int32_t ending;
+	uint32_t scan_beat, released;
+	/*
+	 * Of each chunk: private memory of the library's from here to there, which remembers what
+	 * stood on stacks; it keeps nothing alive.
+	 */
+	uint64_t own_from, own_to;
 };
 
 #define ARENA_HEAD_SIZE 4096u
@@ -300,6 +311,7 @@ enum control_command {
 	CONTROL_STOP,	  /* record nothing */
 	CONTROL_MARK,	  /* text goes into all streams */
 	CONTROL_SNAPSHOT, /* what was recorded up to now can be read from the files */
+	CONTROL_SCAN,	  /* of the process that was named: what is lost, and who keeps the rest */
 	CONTROL_LEFT_OUT, /* a program that --follow did not choose says its name and goes on */
 	CONTROL_BOARD,	  /* a program that cannot open it wants the board's descriptor */
 };

@@ -26,6 +26,7 @@ enum setting_format { FORMAT_RTRACE, FORMAT_HTR };
 enum setting_start { START_ON, START_OFF };
 enum setting_unwind { UNWIND_OWN, UNWIND_LIBUNWIND };
 enum setting_durations { DURATIONS_WAITS, DURATIONS_ALL };
+enum setting_scan { SCAN_NEVER, SCAN_EXIT };
 enum setting_files { FILES_ASKED, FILES_RESOLVED };
 
 struct settings {

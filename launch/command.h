@@ -35,6 +35,9 @@ int ctl_snapshot(int pid, char **paths, struct error *err);
 /* Nothing is recorded from now on in the run of a process. */
 int ctl_stop(int pid, struct error *err);
 
+/* Has the memory of this process scanned, and waits for it. Returns 0 or a negative errno. */
+int ctl_scan(int pid, struct error *err);
+
 /*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all
  * reports; returns if it cannot.

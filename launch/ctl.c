@@ -23,17 +23,17 @@
 #include <unistd.h>
 
 #define MEMORY_NAME    "/memfd:" BOARD_NAME " (deleted)"
-#define ANSWER_SECONDS 5 /* how long the collector may take */
+#define ANSWER_SECONDS 5   /* how long the collector may take … */
+#define SCAN_SECONDS   660 /* … and a scan */
 
 static const struct {
 	const char *word;
 	enum control_command command;
 	bool takes_text;
 } words[] = {
-	{ "start", CONTROL_START, false },
-	{ "stop", CONTROL_STOP, false },
-	{ "mark", CONTROL_MARK, true },
-	{ "snapshot", CONTROL_SNAPSHOT, false },
+	{ "start", CONTROL_START, false }, { "stop", CONTROL_STOP, false },
+	{ "mark", CONTROL_MARK, true },	   { "snapshot", CONTROL_SNAPSHOT, false },
+	{ "scan", CONTROL_SCAN, false },
 };
 
 #define WORDS (sizeof(words) / sizeof(words[0]))
@@ -58,13 +58,11 @@ static int refused(int number, int pid, struct error *err)
 }
 
 /* By its mappings and not by its environment: a fork's child has them, and nobody clears them. */
-static int find_memory(int pid, struct memory *memory, struct error *err)
+static int find_memory_in(const char *path, int pid, struct memory *memory, struct error *err)
 {
-	char path[64], line[512];
-	cleanup_file FILE *maps = NULL;
+	cleanup_file FILE *maps = fopen(path, "re");
+	char line[512];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
 	if (!maps)
 		return refused(errno, pid, err);
 	while (fgets(line, sizeof(line), maps))
@@ -75,6 +73,33 @@ static int find_memory(int pid, struct memory *memory, struct error *err)
 	if (ferror(maps))
 		return refused(errno, pid, err);
 	return error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
+}
+
+/* The first thread may have left the others (pthread_exit), and then has no mappings any more. */
+static int find_memory(int pid, struct memory *memory, struct error *err)
+{
+	char path[300];
+	const struct dirent *entry;
+	int status;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	status = find_memory_in(path, pid, memory, err);
+	if (status != -ENOENT)
+		return status;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (status && tasks && (entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/maps", pid, entry->d_name);
+		status = find_memory_in(path, pid, memory, err);
+	}
+	if (tasks)
+		closedir(tasks);
+	if (!status)
+		*err = (struct error){ 0 };
+	return status;
 }
 
 static bool is_number(const char *text)
@@ -146,9 +171,11 @@ static int read_board(int fd, struct board *board, struct error *err)
 }
 
 /* A socket that leads to the collector, with a limit to how long it may take. */
-static int connect_collector(const struct board *board, int *fd, struct error *err)
+static int connect_collector(const struct board *board, enum control_command command, int *fd,
+			     struct error *err)
 {
-	const struct timeval most = { .tv_sec = ANSWER_SECONDS };
+	const struct timeval most = { .tv_sec = command == CONTROL_SCAN ? SCAN_SECONDS
+									: ANSWER_SECONDS };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
 			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX, board->session[1],
@@ -176,7 +203,7 @@ static int ask(const struct board *board, struct control_request *request,
 {
 	cleanup_fd int fd = -1;
 	ssize_t got;
-	int status = connect_collector(board, &fd, err);
+	int status = connect_collector(board, (enum control_command)request->command, &fd, err);
 
 	if (status)
 		return status;
@@ -190,6 +217,9 @@ static int ask(const struct board *board, struct control_request *request,
 	if (got <= 0)
 		return error_set(err, ESRCH, "the run has ended");
 	answer[got] = '\0';
+	if (*answer == '!')
+		return error_set(err, EIO, "process %d was not scanned: %s", request->pid,
+				 answer + 1);
 	return 0;
 }
 
@@ -238,6 +268,13 @@ int ctl_stop(int pid, struct error *err)
 	return ask_run(pid, CONTROL_STOP, "", answer, err);
 }
 
+int ctl_scan(int pid, struct error *err)
+{
+	char answer[CONTROL_ANSWER_MAX];
+
+	return ask_run(pid, CONTROL_SCAN, "", answer, err);
+}
+
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
@@ -249,7 +286,7 @@ int command_ctl(int argc, char **argv, struct error *err)
 	}
 	if (word < 0 || !is_number(argv[1]) || strlen(argv[1]) > 9 ||
 	    argc != (words[word].takes_text ? 4 : 3)) {
-		say("ctl: one process id and start, stop, mark TEXT or snapshot are needed");
+		say("ctl: one process id and start, stop, mark TEXT, snapshot or scan are needed");
 		return STATUS_USAGE;
 	}
 	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "",

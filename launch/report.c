@@ -183,14 +183,15 @@ static int find_process(int argc, char **argv)
 	return -1;
 }
 
-/* --now PID: what its run has by now, in place of the names of its traces. */
-static int report_now(const char *what, int argc, char **argv, int place, struct error *err)
+/* What the run of a process has by now, in the place of a word: the names of its traces. */
+static int report_now(const char *what, int argc, char **argv, int place, int pid,
+		      struct error *err)
 {
 	cleanup_free char *paths = NULL;
 	cleanup_free char **words = NULL;
 	size_t lines = 0, count = 0;
 
-	if (ctl_snapshot(atoi(argv[place]), &paths, err))
+	if (ctl_snapshot(pid, &paths, err))
 		return STATUS_OWN_FAILURE;
 	for (const char *at = paths; *at; at++)
 		lines += *at == '\n';
@@ -217,7 +218,27 @@ int command_report(int argc, char **argv, struct error *err)
 	int count = argc - 1 - has_what, place = find_process(count, rest);
 
 	return place < 0 ? run_report(what, count, rest, err)
-			 : report_now(what, count, rest, place, err);
+			 : report_now(what, count, rest, place, atoi(rest[place]), err);
+}
+
+/* The process may stand before its options, or behind them. */
+int command_leaks(int argc, char **argv, struct error *err)
+{
+	static char now[] = "--now";
+	int place = -1, pid;
+
+	for (int i = 1; i < argc && place < 0; i++)
+		if (is_process(argv[i]) && argv[i - 1][0] != '-')
+			place = i;
+	if (place < 0) {
+		say("leaks: a process id is needed; `holdtrace report leaks` tells of a trace");
+		return STATUS_USAGE;
+	}
+	pid = atoi(argv[place]);
+	argv[place] = now;
+	if (ctl_scan(pid, err))
+		return STATUS_OWN_FAILURE;
+	return report_now("leaks", argc - 1, argv + 1, -1, pid, err);
 }
 
 /* report --format=html, in one word. */

@@ -7,6 +7,7 @@
 #include "each.h"
 #include "effects.h"
 #include "operation.h"
+#include "preload/record/ending.h"
 #include "preload/record/facts.h"
 
 #include <stdarg.h>
@@ -201,6 +202,8 @@ struct row {
 		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
 			facts_tell_bypass(false);                                                  \
 		life_note_end(true);                                                               \
+		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
+			ending_await_scan();                                                       \
 		real_ready();                                                                      \
 		real.name(EACH_NAME(params));                                                      \
 		__builtin_unreachable();                                                           \

@@ -359,6 +359,11 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
 	chunks[number] = *chunk;
+	if (chunk->blocks.count) {
+		chunk->head->own_from = (uint64_t)(uintptr_t)chunk->blocks.owners;
+		chunk->head->own_to = (uint64_t)(uintptr_t)(chunk->blocks.first +
+							    chunk->blocks.count * BLOCK_SIZE);
+	}
 	__atomic_store_n(&chunks[number].is_ready, 1, __ATOMIC_RELEASE);
 }
 

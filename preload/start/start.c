@@ -16,6 +16,7 @@
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
+#include "preload/record/ending.h"
 #include "preload/record/facts.h"
 #include "preload/record/life.h"
 #include "preload/record/memory.h"
@@ -220,4 +221,5 @@ __attribute__((destructor)) static void start_destruct(void)
 	life_note_end(true);
 	if (memory_head())
 		__atomic_fetch_or(&memory_head()->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
+	ending_await_scan();
 }

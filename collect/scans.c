@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scans of memory: a program of its own (scan/) stops a process and reads it, we drain the process
+ * meanwhile, say in its stream where that was, and write down what was found.
+ */
+#include "collect/collect_parts.h"
+#include "notes.h"
+#include "scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/budget.h"
+#include "machine.h"
+
+/* A scanner that says nothing for so long is ended: before, while the process stands still, behind.
+ */
+#define START_NS      (3000 * MS)
+#define HELD_NS	      (1000 * MS)
+#define SILENT_NS     (20000 * MS)
+#define NOTES_AT_ONCE 256u
+#define POLL_MS	      1
+#define DESCRIPTORS   3 /* the scanner's socket, and behind it the result */
+
+enum scan_state {
+	SCAN_STARTED, /* the process runs, or is being stopped */
+	SCAN_HELD,    /* it stands still */
+	SCAN_CUT_MADE,
+	SCAN_READING, /* it goes on; the scanner waits for the stream, or computes */
+	SCAN_WRITING, /* its result becomes notes */
+};
+
+struct scan {
+	enum scan_state state;
+	bool is_at_exit, is_told; /* told: that the stream can be read */
+	pid_t pid;
+	int socket, result;
+	uint64_t heard_ns;
+	uint32_t number;
+	struct guest *guests; /* to be answered */
+	const char *notes;    /* the result, mapped */
+	size_t size, at;
+	char failure[SCAN_TEXT_MAX];
+};
+
+/* ---- notes ---- */
+
+static void say(struct collector *collector, struct member *member, const char *name,
+		const struct wire_value *values, uint32_t count)
+{
+	struct encode_note note = {
+		.name = name,
+		.values = values,
+		.count = count,
+		.time = merge_limit(collector->merge, member->process),
+	};
+
+	stream_note(member->stream, &note);
+}
+
+static void say_failed(struct collector *collector, struct member *member, uint32_t scan,
+		       const char *reason)
+{
+	char number[16];
+	const struct wire_value values[] = { { "number", number },
+					     { "state", "failed" },
+					     { "reason", reason } };
+
+	snprintf(number, sizeof(number), "%u", scan);
+	say(collector, member, NOTE_SCAN, values, 3);
+}
+
+static uint64_t lost_so_far(struct member *member)
+{
+	uint32_t count;
+	const struct merge_thread *threads = merge_threads(member->process, &count);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (int k = 0; k < LOSS_COUNT; k++)
+			sum += threads[i].lost[k];
+	for (int k = 0; k < LOSS_COUNT; k++)
+		sum += __atomic_load_n(&member->chunks[0]->head->lost[k], __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* The process stands still: all that it did is in the stream, and then this. */
+static void say_cut(struct collector *collector, struct member *member)
+{
+	char number[16], lost[24];
+	const struct wire_value values[] = {
+		{ "number", number },
+		{ "state", "cut" },
+		{ "when", member->scan->is_at_exit ? "exit" : "asked" },
+		{ "lost", lost },
+	};
+
+	collect_receive(collector);
+	merge_cut(collector->merge, member->process);
+	snprintf(number, sizeof(number), "%u", member->scan->number);
+	snprintf(lost, sizeof(lost), "%llu", (unsigned long long)lost_so_far(member));
+	say(collector, member, NOTE_SCAN, values, 4);
+	stream_flush(member->stream);
+}
+
+/* ---- the process ---- */
+
+/* Who waits at its end may go. */
+static void release(struct member *member)
+{
+	uint32_t *released = &member->chunks[0]->head->released;
+
+	__atomic_store_n(released, 1, __ATOMIC_SEQ_CST);
+	shared_futex_wake(released);
+}
+
+static void beat(struct member *member)
+{
+	__atomic_add_fetch(&member->chunks[0]->head->scan_beat, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- the scanner ---- */
+
+static void tell(const struct scan *scan, enum scan_message message, const char *text)
+{
+	char bytes[SCAN_TEXT_MAX];
+	int length = snprintf(bytes, sizeof(bytes), "%c%s", (char)message, text);
+
+	if (length < (int)sizeof(bytes))
+		send(scan->socket, bytes, (size_t)length + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The library's own memory, as far as there is room: what is left out is taken for the program's.
+ */
+static void tell_cut(const struct scan *scan, const struct member *member)
+{
+	char text[SCAN_TEXT_MAX - 64] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < member->chunk_count && used + 64 < sizeof(text); i++) {
+		const struct arena *head = member->chunks[i]->head;
+		unsigned long long from = head->own_from, to = head->own_to;
+
+		if (from < to)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx-%llx ",
+						 from, to);
+	}
+	tell(scan, SCAN_CUT, text);
+}
+
+/* It lies beside us, where we were built or installed. */
+static bool find_scanner(char *path, size_t room)
+{
+	static const char name[] = "holdtrace-scan";
+	ssize_t length = readlink("/proc/self/exe", path, room - sizeof(name));
+	char *slash;
+
+	path[length > 0 ? length : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return false;
+	strcpy(slash + 1, name);
+	return true;
+}
+
+/* None of ours is its business, and it must be possible to end it. */
+static int spawn(pid_t *pid, const char *path, char **argv, const int *descriptors)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int rc;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	for (int i = 0; i < 2; i++)
+		posix_spawn_file_actions_adddup2(&actions, descriptors[i], DESCRIPTORS + i);
+	rc = posix_spawn(pid, path, &actions, &attributes, argv, NULL);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return rc;
+}
+
+static int start_scanner(struct scan *scan, const struct member *member, int socket)
+{
+	char path[PATH_MAX], texts[5][16];
+	char *argv[] = { path, texts[0], texts[1], texts[2], texts[3], texts[4], NULL };
+	const int numbers[] = { member->watch.our_pid, (int)scan->number, DESCRIPTORS,
+				DESCRIPTORS + 1,
+				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
+								   __ATOMIC_RELAXED)
+						 : 0 };
+	/* out of the way of the numbers that they are to have */
+	int descriptors[2] = { fcntl(socket, F_DUPFD_CLOEXEC, DESCRIPTORS + 2),
+			       fcntl(scan->result, F_DUPFD_CLOEXEC, DESCRIPTORS + 2) };
+	int rc = ENOENT;
+
+	for (int i = 0; i < 5; i++)
+		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
+	if (descriptors[0] >= 0 && descriptors[1] >= 0 && find_scanner(path, sizeof(path)))
+		rc = spawn(&scan->pid, path, argv, descriptors);
+	for (int i = 0; i < 2; i++)
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+	return rc;
+}
+
+/* Whoever is traced by us while we die goes on: the kernel sees to that. */
+static void end_scanner(struct scan *scan)
+{
+	if (scan->pid > 0) {
+		kill(scan->pid, SIGKILL);
+		while (waitpid(scan->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	scan->pid = 0;
+}
+
+/* ---- beginning ---- */
+
+/* Why this process cannot be scanned; NULL: it can. */
+static const char *obstacle(const struct collector *collector, const struct member *member)
+{
+	const struct board *board = collector->shared.board;
+	const struct sink *sink =
+		collector->bundle ? bundle_sink(collector->bundle) : &member->stream->sink;
+
+	if (!member->watch.our_pid)
+		return "its process number is not known here";
+	if (board->machine != EM_NONE && board->machine != MACHINE_OWN)
+		return "it is made for another processor";
+	if (!sink->regular)
+		return "its trace goes to no file, from which to learn what it holds";
+	if (collector->settings.protocol == PROTOCOL_1_4)
+		return "its trace has no notes (--protocol=1.4)";
+	return NULL;
+}
+
+static int begin(struct scan *scan, struct member *member)
+{
+	int ends[2], rc;
+
+	scan->result = memfd_create("holdtrace-scan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (scan->result < 0)
+		return errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return errno;
+	scan->socket = ends[0];
+	rc = start_scanner(scan, member, ends[1]);
+	close(ends[1]);
+	return rc;
+}
+
+static void free_scan(struct scan *scan)
+{
+	end_scanner(scan);
+	if (scan->notes)
+		munmap((void *)(uintptr_t)scan->notes, scan->size);
+	if (scan->socket >= 0)
+		close(scan->socket);
+	if (scan->result >= 0)
+		close(scan->result);
+	free(scan);
+}
+
+/* It has come to its end, with this in the place of a result if that is not NULL. */
+static void finish(struct collector *collector, struct member *member, const char *failure)
+{
+	struct scan *scan = member->scan;
+
+	if (failure)
+		say_failed(collector, member, scan->number, failure);
+	stream_sync(member->stream);
+	release(member);
+	while (scan->guests) {
+		struct guest *guest = scan->guests;
+		char answer[SCAN_TEXT_MAX];
+
+		scan->guests = guest->next;
+		snprintf(answer, sizeof(answer), "%s%.4000s", failure ? "!" : "",
+			 failure ? failure : "");
+		door_answer(guest, answer);
+		door_dismiss(guest);
+	}
+	member->scan = NULL;
+	free_scan(scan);
+}
+
+static void start(struct collector *collector, struct member *member, bool is_at_exit,
+		  uint64_t now_ns)
+{
+	const char *why = obstacle(collector, member);
+	struct scan *scan = calloc(1, sizeof(*scan));
+	int rc;
+
+	if (!scan) {
+		release(member);
+		return;
+	}
+	*scan = (struct scan){ .is_at_exit = is_at_exit,
+			       .number = ++member->scans,
+			       .socket = -1,
+			       .result = -1,
+			       .heard_ns = now_ns };
+	member->scan = scan;
+	rc = why ? 0 : begin(scan, member);
+	if (rc)
+		snprintf(scan->failure, sizeof(scan->failure), "the scanner: %s", strerror(rc));
+	if (why || rc)
+		finish(collector, member, why ? why : scan->failure);
+}
+
+void collect_scan_asked(struct collector *collector, struct guest *guest)
+{
+	struct guest **at;
+
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase != PHASE_ALIVE || member->watch.our_pid != guest->request.pid)
+			continue;
+		guest->next = NULL;
+		if (!member->scan) {
+			/* it may fail at once, and then answers */
+			const char *why = obstacle(collector, member);
+
+			if (!why)
+				start(collector, member, false, ticks_clock_ns());
+			if (!member->scan) {
+				char answer[256];
+
+				snprintf(answer, sizeof(answer), "!%s",
+					 why ? why : "the scanner cannot be started");
+				door_answer(guest, answer);
+				door_dismiss(guest);
+				return;
+			}
+		}
+		for (at = &member->scan->guests; *at; at = &(*at)->next)
+			;
+		*at = guest;
+		return;
+	}
+	door_answer(guest, "!the process is not recorded");
+	door_dismiss(guest);
+}
+
+/* ---- the result ---- */
+
+/* A text of the result; NULL: it has no end, or is too long. */
+static const char *next_text(struct scan *scan)
+{
+	size_t left = scan->size - scan->at;
+	size_t length =
+		strnlen(scan->notes + scan->at, left < SCAN_NOTE_TEXT ? left : SCAN_NOTE_TEXT);
+	const char *text = scan->notes + scan->at;
+
+	if (length == left || length == SCAN_NOTE_TEXT)
+		return NULL;
+	scan->at += length + 1;
+	return text;
+}
+
+/* Only what is to be in a stream comes into it. */
+static const char *note_named(const char *name)
+{
+	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK };
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return names[i];
+	return NULL;
+}
+
+/* The next note of the result. Returns 1, 0 at its end, -EBADMSG if it makes no sense. */
+static int next_note(struct collector *collector, struct member *member)
+{
+	struct wire_value values[SCAN_NOTE_PAIRS];
+	struct scan *scan = member->scan;
+	const char *name, *text;
+	uint32_t count = 0;
+
+	if (scan->at == scan->size)
+		return 0;
+	name = note_named(next_text(scan));
+	if (!name)
+		return -EBADMSG;
+	while ((text = next_text(scan)) != NULL && *text) {
+		if (count == SCAN_NOTE_PAIRS)
+			return -EBADMSG;
+		values[count].name = text;
+		values[count].value = next_text(scan);
+		if (!values[count++].value)
+			return -EBADMSG;
+	}
+	if (!text)
+		return -EBADMSG;
+	say(collector, member, name, values, count);
+	return 1;
+}
+
+static void write_some(struct collector *collector, struct member *member)
+{
+	int rc = 1;
+
+	for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++)
+		rc = next_note(collector, member);
+	if (rc != 1)
+		finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
+}
+
+/* It has ended by now, so nobody writes there any more. */
+static bool map_result(struct scan *scan)
+{
+	off_t size = lseek(scan->result, 0, SEEK_END);
+	void *map;
+
+	if (size <= 0 || (uint64_t)size > SCAN_RESULT_MOST ||
+	    fcntl(scan->result, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW))
+		return false;
+	map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, scan->result, 0);
+	if (map == MAP_FAILED)
+		return false;
+	scan->notes = map;
+	scan->size = (size_t)size;
+	return true;
+}
+
+/* ---- messages ---- */
+
+static void on_done(struct collector *collector, struct member *member)
+{
+	struct scan *scan = member->scan;
+
+	/* it says so and then ends */
+	end_scanner(scan);
+	if (map_result(scan))
+		scan->state = SCAN_WRITING;
+	else
+		finish(collector, member, "what the scanner found cannot be read");
+}
+
+static void on_message(struct collector *collector, struct member *member, const char *message)
+{
+	struct scan *scan = member->scan;
+
+	switch ((enum scan_message)message[0]) {
+	case SCAN_STOPPED:
+		if (scan->state == SCAN_STARTED)
+			scan->state = SCAN_HELD;
+		break;
+	case SCAN_GOES_ON:
+		if (scan->state == SCAN_CUT_MADE)
+			scan->state = SCAN_READING;
+		release(member);
+		break;
+	case SCAN_DONE:
+		on_done(collector, member);
+		break;
+	case SCAN_FAILED:
+		snprintf(scan->failure, sizeof(scan->failure), "%s", message + 1);
+		finish(collector, member, scan->failure);
+		break;
+	case SCAN_BEAT:
+	case SCAN_CUT:
+	case SCAN_READY:
+		break;
+	}
+}
+
+/* Hears what there is to be heard. False: the scan is over. */
+static bool hear(struct collector *collector, struct member *member, uint64_t now_ns)
+{
+	char message[SCAN_TEXT_MAX];
+
+	while (member->scan && member->scan->state != SCAN_WRITING) {
+		ssize_t got =
+			recv(member->scan->socket, message, sizeof(message) - 1, MSG_DONTWAIT);
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (got <= 0) {
+			finish(collector, member, "the scanner ended before it was done");
+			return false;
+		}
+		message[got] = '\0';
+		member->scan->heard_ns = now_ns;
+		beat(member);
+		on_message(collector, member, message);
+	}
+	return member->scan != NULL;
+}
+
+/* FILE, or FILE#N of a file that has several. */
+static void tell_path(const struct collector *collector, const struct member *member)
+{
+	const struct sink *sink =
+		collector->bundle ? bundle_sink(collector->bundle) : &member->stream->sink;
+	char link[32], path[PATH_MAX], text[PATH_MAX + 32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	if (collector->bundle)
+		snprintf(text, sizeof(text), "%s#%u", path, member->stream->bundle.number);
+	else
+		snprintf(text, sizeof(text), "%s", path);
+	tell(member->scan, SCAN_READY, text);
+}
+
+/* ---- the loop ---- */
+
+static void bring_on(struct collector *collector, struct member *member, uint64_t now_ns)
+{
+	struct scan *scan = member->scan;
+	static const uint64_t patience[] = { [SCAN_STARTED] = START_NS,
+					     [SCAN_HELD] = HELD_NS,
+					     [SCAN_CUT_MADE] = HELD_NS,
+					     [SCAN_READING] = SILENT_NS };
+
+	if (scan->state == SCAN_WRITING) {
+		write_some(collector, member);
+		return;
+	}
+	if (!hear(collector, member, now_ns) || member->scan->state == SCAN_WRITING)
+		return;
+	if (now_ns > scan->heard_ns + patience[scan->state]) {
+		finish(collector, member, "the scanner stood still");
+		return;
+	}
+	if (scan->state == SCAN_HELD) {
+		say_cut(collector, member);
+		scan->state = SCAN_CUT_MADE;
+		tell_cut(scan, member);
+	}
+	if (scan->state == SCAN_READING && !scan->is_told) {
+		scan->is_told = true;
+		stream_sync(member->stream);
+		tell_path(collector, member);
+	}
+}
+
+/* Whether a process waits at its end for a scan that has not begun. */
+static bool is_due(const struct collector *collector, const struct member *member)
+{
+	const struct arena *head = member->chunks[0]->head;
+
+	return collector->settings.scan == SCAN_EXIT && member->phase == PHASE_ALIVE &&
+	       __atomic_load_n(&head->ending, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&head->released, __ATOMIC_ACQUIRE);
+}
+
+void collect_scan(struct collector *collector, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_CLOSING)
+			continue;
+		if (!member->scan && is_due(collector, member))
+			start(collector, member, true, now_ns);
+		if (member->scan)
+			bring_on(collector, member, now_ns);
+	}
+}
+
+bool collect_scan_waits(const struct collector *collector, uint64_t ns)
+{
+	struct pollfd pollers[16];
+	nfds_t count = 0;
+
+	(void)ns;
+	for (uint32_t i = 0; i < collector->count && count < 16; i++) {
+		const struct scan *scan = collector->active[i]->scan;
+
+		if (scan)
+			pollers[count++] = (struct pollfd){ .fd = scan->socket, .events = POLLIN };
+	}
+	if (!count)
+		return false;
+	if (pollers[0].fd >= 0)
+		poll(pollers, count, POLL_MS);
+	return true;
+}

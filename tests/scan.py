@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""scan.py SAID TRACE: holds what a scan found of tests/hosts/keepers against what it says of
+itself. Says what is wrong; status 1 if anything is."""
+import re
+import subprocess
+import sys
+
+said, trace = sys.argv[1:]
+wanted = {}
+for line in open(said):
+    words = line.split()
+    if len(words) == 3:
+        wanted[~int(words[2], 16) & 2 ** 64 - 1] = words[:2]
+
+text = subprocess.run(['./holdtrace-postproc', '--now', trace], capture_output=True, text=True,
+                      check=True).stdout
+found = {int(m[1], 16): m[2] for m in
+         re.finditer(r'\$(0x[0-9a-f]+) = (\w+) \S+ \d+ \S+ \d+ \d+$', text, re.M)}
+wrong = 0
+# a word that nobody needs any more may still stand in a frame that is in use
+spared = {'below-the-stack': 2}
+for address, (want, name) in wanted.items():
+    # what is hidden looks lost to everybody; that it is told is enough
+    got = found.get(address, 'not told')
+    if got == 'kept' and spared.get(name, 0):
+        spared[name] -= 1
+    elif want not in ('hidden', got):
+        print(f'{name}: {want} expected, {got} found')
+        wrong += 1
+for address, got in found.items():
+    if got in ('lost', 'indirect') and address not in wanted:
+        print(f'{address:#x}: {got}, and nobody lost it')
+        wrong += 1
+if len(wanted) < 200:
+    print(f'only {len(wanted)} blocks')
+    wrong += 1
+sys.exit(wrong > 0)
