@@ -26,9 +26,10 @@
 #define PAGE_SWAPPED (1ull << 62)
 #define PAGE_OF_FILE (1ull << 61)
 
-#define REGIONS	    1024
-#define SPARSE_MOST (64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
-				   */
+#define REGIONS 1024
+#define SPARSE_MOST                                                                   \
+	(64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
+		       */
 
 void process_free(struct process *process)
 {

@@ -15,9 +15,10 @@
 #include "base/cleanup.h"
 #include "scan/registers.h"
 
-#define PATIENCE_NS 200000000ull /* for a thread that does not stop: vfork's parent, a dead disk \
-				  */
-#define ROUNDS_MAX  1000	 /* looks at a process that makes threads as fast as we stop them */
+#define PATIENCE_NS                                                                      \
+	200000000ull	 /* for a thread that does not stop: vfork's parent, a dead disk \
+			  */
+#define ROUNDS_MAX  1000 /* looks at a process that makes threads as fast as we stop them */
 #define THREADS_MAX 100000
 
 static uint64_t now_ns(void)
