@@ -124,7 +124,7 @@ static void add(struct words *words, const char *word)
 	words->argv[words->count++] = (char *)word;
 }
 
-/* What the pager stands before, the program cannot see. */
+/* Behind a pager stdout is no terminal: width and colour are passed on. */
 static void add_terminal(struct words *words)
 {
 	snprintf(words->width, sizeof(words->width), "--width=%u", terminal_width(STDOUT_FILENO));

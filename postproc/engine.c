@@ -93,7 +93,7 @@ static int read_events(struct engine *engine, struct error *err)
 
 	while (rc == 0) {
 		if (stop && *stop)
-			return error_set(err, EINTR, "interrupted: the result is of a part");
+			return error_set(err, EINTR, "interrupted: the result is partial");
 		rc = trace_next(engine->trace, &event, err);
 		if (rc <= 0)
 			return rc;

@@ -16,7 +16,7 @@ static bool may_be_trace(const char *name)
 	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
 }
 
-/* Reads up to the process. False: it is no trace. */
+/* Reads up to the process. False: it is not a trace. */
 static bool read_head(struct newest_trace *found, const struct trace_options *reading)
 {
 	struct trace_options options = { .no_wait = true,
@@ -44,7 +44,7 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 	return is_trace;
 }
 
-/* Returns 0 or -ENOMEM; what is no trace is left out. */
+/* Returns 0 or -ENOMEM; other files are left out. */
 static int look_at(struct newest *newest, const char *directory, const char *name,
 		   const struct trace_options *reading)
 {

@@ -43,7 +43,7 @@ static const char *select_problem(const struct options *options, const struct wr
 	    strcmp(options->directory, "stdout") != 0)
 		return "a summary is one text of all inputs: leave -o out, and use > for a file";
 	if (options->merge && !(writer->flags & FORMAT_MERGED))
-		return "this format tells of one process: leave --merge out";
+		return "this format describes one process: remove --merge";
 	if (options->merge && options->resolve)
 		return "-r resolves one process at a time: leave --merge out";
 	if (options->pid.is_set && options->pid.value > UINT32_MAX)

@@ -303,7 +303,7 @@ static int take_facts(struct entry *entry, const struct message *message)
 	struct facts facts;
 	int failure = entry->state == ENTRY_OPENING ? message_get_facts(message, &facts) : -EBADMSG;
 
-	/* Told once; one who goes on telling would be listened to for ever. */
+	/* Facts are accepted once: a worker that repeats them would keep us busy for ever. */
 	if (failure)
 		return failure;
 	/* A module's second child has nothing new to tell. */

@@ -63,7 +63,7 @@ static int recognise(struct trace *trace, struct error *err)
 	if (!read_text_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(
 			err, EBADMSG,
-			"is no trace: neither .htr nor sp-rtrace packets nor text, plain or zstd");
+			"not a trace: expected .htr, sp-rtrace packets or text, plain or zstd");
 	return read_text_open(trace, err);
 }
 

@@ -238,5 +238,5 @@ int read_binary_open(struct trace *trace, struct error *err)
 				 "ends inside its first packet, the handshake: "
 				 "nothing was recorded");
 	return error_set(err, EBADMSG,
-			 "is no trace, or its first packet (the handshake) is damaged");
+			 "not a trace, or its first packet (the handshake) is damaged");
 }

@@ -150,7 +150,7 @@ static int take_note(struct scaler *scaler, const struct event *event, struct er
 static int take_event(struct scaler *scaler, const struct event *event, struct error *err)
 {
 	if (scaler->process && scaler->process != event->process)
-		return error_set(err, EINVAL, "trees are of one process each: leave --merge out");
+		return error_set(err, EINVAL, "trees are of one process each: remove --merge");
 	scaler->process = event->process;
 	if (event->kind == EVENT_MAPPING)
 		return take_mapping(scaler, event->mapping, err);

@@ -42,8 +42,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return 0;
 }
 
-/* To give a lock back at once is what locks are for, and a thread is waited for by whom it serves.
- */
+/* Locks, threads and processes are left out: short-lived ones are normal. */
 static bool is_meant(const struct ledger_class *class)
 {
 	return class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD ||

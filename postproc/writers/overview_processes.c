@@ -187,7 +187,7 @@ void overview_processes(struct overview *overview)
 	cleanup_free struct rank *ranks = calloc(count, sizeof(*ranks));
 	cleanup_free bool *is_chosen = calloc(count, sizeof(*is_chosen));
 
-	/* The first one alone, the first line tells of. */
+	/* A single process is already described by the headline. */
 	room += room == 1;
 	overview->screen.is_broken |= !ranks || !is_chosen;
 	if (count < 2 || !ranks || !is_chosen)
