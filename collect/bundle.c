@@ -13,9 +13,10 @@
 #define SMALL (64u << 10) /* written at once with its header */
 
 struct bundle {
+	struct sink begun; /* as it was then: the merge reads it while others write */
 	struct sink sink;
 	pthread_mutex_t lock;
-	/* behind the lock */
+	/* behind the lock, and the sink's position, too */
 	bool is_begun; /* the file has its start */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
 	uint32_t streams; /* the merge's alone */
@@ -28,7 +29,7 @@ struct bundle *bundle_create(struct sink *sink)
 	if (!bundle)
 		return NULL;
 	pthread_mutex_init(&bundle->lock, NULL);
-	bundle->sink = *sink;
+	bundle->begun = bundle->sink = *sink;
 	sink->fd = -1;
 	return bundle;
 }
@@ -46,7 +47,7 @@ void bundle_rest(struct bundle *bundle)
 
 const struct sink *bundle_sink(const struct bundle *bundle)
 {
-	return &bundle->sink;
+	return &bundle->begun;
 }
 
 /* Writes all of it. Fails with how much must be taken back in *written. */

@@ -34,7 +34,7 @@ void bundle_rest(struct bundle *bundle);
 /* The next piece of a stream. Returns 0, or a negative errno: then nothing of it is there. */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
 
-/* The file that all of it goes to. */
+/* The file that all of it goes to, as it was when it was opened. */
 const struct sink *bundle_sink(const struct bundle *bundle);
 
 /* All streams are complete: unlocks and closes it. bundle may be NULL. */
