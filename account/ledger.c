@@ -667,7 +667,9 @@ static bool is_of_wait(enum resource known, const struct event *event)
 /* pthread_tryjoin_np and the like: what is lost was not detached. */
 static bool is_join(enum resource known, const struct event *event)
 {
-	return known == RESOURCE_THREAD && strstr(event->function->name, "join");
+	const struct hook *hook = event->function->hook;
+
+	return known == RESOURCE_THREAD && hook && hook->how == HOW_JOINS;
 }
 
 static inline __attribute__((always_inline)) int gain_or_lose(struct ledger *ledger,

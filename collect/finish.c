@@ -224,12 +224,9 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
 {
-	uint16_t hook = call->open.hook;
-	const char *name = hook < HOOK_COUNT ? hook_table[hook].name : "";
-
 	(void)collector;
 	(void)member;
-	return !strncmp(name, "exec", 4) || !strcmp(name, "fexecve");
+	return call->open.hook < HOOK_COUNT && hook_is_exec(&hook_table[call->open.hook]);
 }
 
 /* Where the functions that the process has called begin, some in each note. */

@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "hooks.h"
 #include "terms.h"
@@ -24,6 +25,7 @@ struct hook {
 	enum operation operation;
 	enum hook_when at;	 /* as hook_at() reads it, never WHEN_DEFAULT */
 	enum hook_blocks blocks; /* as hook_blocks() reads it */
+	enum hook_how how;
 	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* a nameless one ends the list */
 };
 
@@ -51,6 +53,7 @@ struct operation_facts {
 #define TIME(name)	{ #name, ARGUMENT_TIME }
 #define AT(when)	.at = WHEN_##when,
 #define BLOCKS(how)	.blocks = BLOCKS_##how,
+#define HOW(manner)	.how = HOW_##manner,
 /* Those that only the stubs need. */
 #define OF(object)
 #define WITH(object)
@@ -83,6 +86,7 @@ static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #undef TIME
 #undef AT
 #undef BLOCKS
+#undef HOW
 #undef OF
 #undef WITH
 #undef MAKES
@@ -125,9 +129,25 @@ static inline enum hook_blocks hook_blocks(const struct hook *hook)
 	return hook->blocks ? hook->blocks : operation_table[hook->operation].blocks;
 }
 
+/* What the process is about to be replaced by is said by its first half. */
+static inline bool hook_is_exec(const struct hook *hook)
+{
+	return hook->resource == RESOURCE_EVENT && hook->operation == OPERATION_END &&
+	       hook_blocks(hook) == BLOCKS_GIVES_BACK_FIRST;
+}
+
 static inline bool hook_may_sleep(const struct hook *hook)
 {
 	return hook_blocks(hook) != BLOCKS_NO;
+}
+
+/* The row with that name, or NULL. */
+static inline const struct hook *hook_find(const char *name)
+{
+	for (unsigned i = 0; i < HOOK_COUNT; i++)
+		if (!strcmp(hook_table[i].name, name))
+			return &hook_table[i];
+	return NULL;
 }
 
 #endif

@@ -46,6 +46,17 @@ enum hook_blocks {
 	BLOCKS_GIVES_BACK_FIRST, /* it loses something, says so in a half of its own, and sleeps */
 };
 
+/* What an operation does not tell of a hook, and who adds events up goes by. */
+enum hook_how {
+	HOW_PLAIN,
+	HOW_JOINS,     /* what is lost was waited for, not detached */
+	HOW_WAKES_ALL, /* all that wait */
+	HOW_READS,     /* takes a lock with others */
+	HOW_WRITES,    /* takes such a lock alone */
+	HOW_SHARES,    /* gives such a lock back */
+	HOW_SPINS,
+};
+
 /* When one event happened. Numbers of the wire, where 3 is unused. */
 enum moment {
 	MOMENT_ENTER = 1,

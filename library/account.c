@@ -78,19 +78,11 @@ static int find_process(struct library_account *account, const struct trace_proc
 	return 0;
 }
 
-static const struct hook *hook_named(const char *name)
-{
-	for (unsigned i = 0; i < HOOK_COUNT; i++)
-		if (!strcmp(hook_table[i].name, name))
-			return &hook_table[i];
-	return NULL;
-}
-
 /* A call that has not returned: for a lock, or for a semaphore that nobody posted. */
 static int on_open(struct library_account *account, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
-	const struct hook *hook = call ? hook_named(call) : NULL;
+	const struct hook *hook = call ? hook_find(call) : NULL;
 	struct library_asleep *asleep;
 
 	if (!hook || !hook_may_sleep(hook))

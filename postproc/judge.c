@@ -257,9 +257,9 @@ static bool is_listed(const char *list, const char *class)
 /* The class of what the limit's report is made of. */
 static const char *class_recorded(const struct limit_row *row)
 {
-	if (!strcmp(row->report, "fds"))
-		return "fd";
-	return !strcmp(row->report, "locks") ? "lock" : row->class;
+	const char *about = report_find(row->report, strlen(row->report))->report->about;
+
+	return about ? about : row->class;
 }
 
 /* Processes of which --events left out what the limit is about. */

@@ -86,14 +86,6 @@ static bool function_equal(const void *item, const void *key)
 	       !memcmp(function->name, wanted->text, wanted->length);
 }
 
-static const struct hook *hook_find(const char *name)
-{
-	for (size_t i = 0; i < HOOK_COUNT; i++)
-		if (!strcmp(hook_table[i].name, name))
-			return &hook_table[i];
-	return NULL;
-}
-
 const struct function *registry_function(struct registry *registry, const char *name, size_t length)
 {
 	struct text_key key = { name, length };

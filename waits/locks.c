@@ -55,7 +55,6 @@ void locks_free(struct locks *locks)
 	free(locks->threads.items);
 	free(locks->pairs.items);
 	free(locks->stats.items);
-	free(locks->ways);
 }
 
 void locks_clear(struct locks *locks)
@@ -67,8 +66,6 @@ void locks_clear(struct locks *locks)
 	locks->locks.count = locks->holds.count = locks->threads.count = locks->pairs.count = 0;
 	locks->stats.count = 0;
 	locks->spare_lock = locks->spare_hold = locks->serials = locks->live = 0;
-	if (locks->ways)
-		memset(locks->ways, 0, locks->way_count);
 }
 
 /* ---- numbers ---- */
@@ -489,31 +486,22 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 
 /* ---- calls ---- */
 
-static enum locks_way name_way(const char *function)
+static enum locks_way way_of(const struct hook *hook)
 {
-	if (strstr(function, "rdlock"))
+	switch (hook ? hook->how : HOW_PLAIN) {
+	case HOW_READS:
 		return LOCKS_READ;
-	if (strstr(function, "wrlock"))
+	case HOW_WRITES:
 		return LOCKS_WRITE;
-	return strstr(function, "spin") ? LOCKS_SPIN : LOCKS_MUTEX;
-}
-
-/* By the function's number; without memory by its name each time. */
-static enum locks_way way_of(struct locks *locks, const struct function *function)
-{
-	if (function->id >= locks->way_count) {
-		size_t count = ((size_t)function->id + 64) / 64 * 64;
-		uint8_t *ways = realloc(locks->ways, count);
-
-		if (!ways)
-			return name_way(function->name);
-		memset(ways + locks->way_count, 0, count - locks->way_count);
-		locks->ways = ways;
-		locks->way_count = count;
+	case HOW_SPINS:
+		return LOCKS_SPIN;
+	case HOW_PLAIN:
+	case HOW_JOINS:
+	case HOW_WAKES_ALL:
+	case HOW_SHARES:
+		break;
 	}
-	if (!locks->ways[function->id])
-		locks->ways[function->id] = (uint8_t)(name_way(function->name) + 1);
-	return locks->ways[function->id] - 1u;
+	return LOCKS_MUTEX;
 }
 
 static int add_order(struct locks *locks, const struct locks_hold *wanted)
@@ -558,7 +546,7 @@ static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
 static int take(struct locks *locks, const struct event *event)
 {
 	struct locks_hold wanted = {
-		.way = (uint8_t)way_of(locks, event->function),
+		.way = (uint8_t)way_of(event->function->hook),
 		.since_ns = event->time_ns,
 		.count = 1,
 		.lock = lock_of(locks, event->object),
@@ -618,7 +606,7 @@ static int release(struct locks *locks, const struct event *event)
 /* Busy, or timed out. */
 static int refuse(struct locks *locks, const struct event *event)
 {
-	enum locks_way way = way_of(locks, event->function);
+	enum locks_way way = way_of(event->function->hook);
 	uint32_t lock = lock_of(locks, event->object);
 	uint32_t thread = thread_of(locks, event->thread);
 	uint32_t site = sites_of(&locks->sites, (uint8_t)way, event);
@@ -633,7 +621,7 @@ static int refuse(struct locks *locks, const struct event *event)
 int locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
 {
 	struct event call = *note;
-	struct locks_hold wanted = { .way = (uint8_t)name_way(hook->name), .count = 1 };
+	struct locks_hold wanted = { .way = (uint8_t)way_of(hook), .count = 1 };
 
 	if (hook->resource != RESOURCE_LOCK || hook->operation != OPERATION_ACQUIRE)
 		return 0;

@@ -147,8 +147,6 @@ struct locks {
 		struct locks_site *items;
 		size_t count, capacity;
 	} stats;
-	uint8_t *ways; /* by number of the function: way + 1; 0: not asked yet */
-	size_t way_count;
 	struct sites sites;
 	struct lock_order order;
 	bool wants_order;

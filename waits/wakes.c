@@ -426,6 +426,13 @@ static int wake_up(struct wakes *wakes, const struct event *event)
 	return 0;
 }
 
+static bool wakes_all(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return hook && hook->how == HOW_WAKES_ALL;
+}
+
 static int wake(struct wakes *wakes, const struct event *event)
 {
 	uint32_t index = object_of(wakes, event->object);
@@ -441,9 +448,7 @@ static int wake(struct wakes *wakes, const struct event *event)
 		return -ENOMEM;
 	object = &wakes->objects.items[index];
 	if (object->waiting > object->pending)
-		token.count = strstr(event->function->name, "broadcast")
-				      ? object->waiting - object->pending
-				      : 1;
+		token.count = wakes_all(event) ? object->waiting - object->pending : 1;
 	stats->count++;
 	stats->woke += token.count;
 	stats->vain += !token.count;

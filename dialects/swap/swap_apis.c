@@ -69,6 +69,7 @@ struct prototype {
 #define BEFORE(...)
 #define AFTER(...)
 #define REAL(...)
+#define HOW(manner)
 #define HOOK(fn, type, list, class, op, returns, ...)                                             \
 	[HOOK_##fn] = { .result = LETTER(type), .parameters = { LIST(list) }, __VA_ARGS__ },
 #define HOOK_VOID(fn, list, class, op, ...)                                                       \
@@ -92,6 +93,7 @@ static const struct prototype prototypes[HOOK_COUNT] = {
 #undef BEFORE
 #undef AFTER
 #undef REAL
+#undef HOW
 
 static const struct swap_api rows[] = {
 #define API(fn, number, kind, object, first, last)                                                \

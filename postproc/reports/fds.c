@@ -473,6 +473,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 }
 
 const struct report report_fds = {
+	.about = "fd",
 	.wants_ledger = true,
 	.begin = begin,
 	.event = event,

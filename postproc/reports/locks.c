@@ -584,6 +584,7 @@ static void destroy(void *user)
 }
 
 const struct report report_locks = {
+	.about = "lock",
 	.wants_summary = true,
 	.begin = begin,
 	.event = event,

@@ -173,6 +173,13 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 	}
 }
 
+static bool is_of_directory(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return hook && hook->resource == RESOURCE_DIRECTORY;
+}
+
 static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
 		     const struct event *event)
 {
@@ -186,7 +193,7 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of_path(descriptor->what);
 	if (event->related) {
-		descriptor->stream = strstr(event->function->name, "dir") ? "DIR" : "FILE";
+		descriptor->stream = is_of_directory(event) ? "DIR" : "FILE";
 		descriptor->stream_object = event->related;
 	}
 }

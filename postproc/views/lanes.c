@@ -187,7 +187,7 @@ int lanes_note(struct lanes *lanes, const struct event *event, struct error *err
 {
 	const char *call = event_argument(event, "call");
 	bool is_open = call && !strcmp(event->function->name, NOTE_OPEN);
-	const struct hook *hook = is_open ? threads_hook(call) : NULL;
+	const struct hook *hook = is_open ? hook_find(call) : NULL;
 	enum lane_kind kind;
 	enum thread_wait wait;
 

@@ -41,6 +41,7 @@ struct report_run {
 };
 
 struct report {
+	const char *about;	/* the one class that all it tells comes from; NULL: several */
 	bool wants_ledger;	/* run->ledger is fed */
 	bool wants_summary;	/* run->summary is fed with calls, too */
 	bool takes_by;		/* --by is its own: no column to be sorted by */

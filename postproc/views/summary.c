@@ -140,8 +140,7 @@ static int note_exec(struct summary *summary, const struct event *event, struct 
 	const struct hook *hook = event->function->hook;
 	const char *path;
 
-	if (!hook || hook->resource != RESOURCE_EVENT ||
-	    hook_blocks(hook) != BLOCKS_GIVES_BACK_FIRST || hook->operation != OPERATION_END)
+	if (!hook || !hook_is_exec(hook))
 		return 0;
 	path = event_argument(event, "path");
 	summary->fold->process.became = copy(summary, path);
@@ -317,14 +316,6 @@ static void note_settings(struct summary *summary, const struct event *event)
 		summary->follow = copy(summary, follow);
 }
 
-static const struct hook *hook_named(const char *name)
-{
-	for (unsigned i = 0; i < HOOK_COUNT; i++)
-		if (hook_table[i].name && !strcmp(hook_table[i].name, name))
-			return &hook_table[i];
-	return NULL;
-}
-
 /* What a call under way may be waiting in. An exec or exit that does not return is no wait. */
 static bool may_block(const struct hook *hook)
 {
@@ -335,7 +326,7 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 {
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
-	const struct hook *hook = call ? hook_named(call) : NULL;
+	const struct hook *hook = call ? hook_find(call) : NULL;
 	struct fold_open *open;
 
 	if (event->time_ns > fold->process.end_ns)

@@ -180,7 +180,7 @@ static int on_thread(struct threads *threads, uint32_t caller, const struct even
 		set_name(&threads->list.items[caller], event);
 	else if (!thread || event->moment == MOMENT_HALF)
 		return 0;
-	else if (event->operation == OPERATION_WAIT || strstr(function, "join"))
+	else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS)
 		join(thread, event);
 	else if (event->operation == OPERATION_FREE)
 		thread->is_detached = true;
@@ -212,14 +212,6 @@ int threads_event(struct threads *threads, const struct event *event)
 	return on_thread(threads, caller, event);
 }
 
-const struct hook *threads_hook(const char *name)
-{
-	for (unsigned i = 0; i < HOOK_COUNT; i++)
-		if (hook_table[i].name && !strcmp(hook_table[i].name, name))
-			return &hook_table[i];
-	return NULL;
-}
-
 /* ~open: a call that had not come back at the end; ~process: there is a first thread. */
 int threads_note(struct threads *threads, const struct event *event)
 {
@@ -237,7 +229,7 @@ int threads_note(struct threads *threads, const struct event *event)
 	if (!call)
 		return 0;
 	snprintf(thread->open_call, sizeof(thread->open_call), "%s", call);
-	add_wait(thread, threads_hook(call), event);
+	add_wait(thread, hook_find(call), event);
 	return 0;
 }
 

@@ -69,9 +69,6 @@ void threads_clear(struct threads *threads);
  */
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait);
 
-/* The hook of that name, or NULL. */
-const struct hook *threads_hook(const char *name);
-
 /* The last user of a pthread's handle, or NULL. */
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 

@@ -21,7 +21,9 @@ void unlocks_free(struct unlocks *unlocks)
 /* Taken by many at a time, and given back by whoever comes. */
 static bool is_shared(const struct event *event)
 {
-	return strstr(event->function->name, "rwlock") != NULL;
+	const struct hook *hook = event->function->hook;
+
+	return hook && hook->how == HOW_SHARES;
 }
 
 static struct unlock *find(struct unlocks *unlocks, const struct unlock *wanted)

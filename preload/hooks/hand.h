@@ -30,6 +30,7 @@
 #define BEFORE(...)
 #define AFTER(...)
 #define REAL(...)
+#define HOW(manner)
 
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,
@@ -88,6 +89,7 @@ enum hand_blocks {
 #undef BEFORE
 #undef AFTER
 #undef REAL
+#undef HOW
 
 /* As hook_at() has it. */
 #define AT_OF(name)                                                        \
