@@ -64,7 +64,7 @@ struct writer {
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */
-	/* SHEETS: prints the tables of a report (postproc/writers/sheets.h). */
+	/* SHEETS: prints the tables of a report (postproc/print/sheets.h). */
 	void (*print)(const struct sheets_job *job);
 	/* STREAM and DIALECT: */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */

@@ -7,7 +7,7 @@
 
 #include "naming/naming.h"
 #include "postproc/judge.h"
-#include "postproc/writers/overview.h"
+#include "postproc/print/overview.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
 struct fold {

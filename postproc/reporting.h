@@ -15,7 +15,7 @@
 #include "postproc/baseline.h"
 #include "postproc/choice.h"
 #include "postproc/engine.h"
-#include "postproc/writers/sheets.h"
+#include "postproc/print/sheets.h"
 
 struct reporting_options {
 	struct engine_options reading;

@@ -9,7 +9,7 @@
 #include "collect/pack.h"
 #include "collect/values.h"
 #include "hook_table.h"
-#include "postproc/writers/packets.h"
+#include "postproc/streams/packets.h"
 #include "trace/trace.h"
 
 #include <errno.h>

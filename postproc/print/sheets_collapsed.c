@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/sheets.h"
+#include "postproc/print/sheets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/sheets.h"
+#include "postproc/print/sheets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ extern const char flame_script[];
 __asm__(".section .rodata\n"
 	".global flame_script\n"
 	".hidden flame_script\n"
-	"flame_script: .incbin \"postproc/writers/html/flame.js\"\n.byte 0\n"
+	"flame_script: .incbin \"postproc/print/html/flame.js\"\n.byte 0\n"
 	".previous\n");
 
 /* A row of a sheet: a function, and those that it alone leads to. */

@@ -10,7 +10,7 @@
 #include "collect/htr.h"
 #include "collect/pack.h"
 #include "collect/values.h"
-#include "postproc/writers/packets.h"
+#include "postproc/streams/packets.h"
 
 #define LEVEL 3 /* of zstd: nobody waits for us */
 

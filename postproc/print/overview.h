@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_OVERVIEW_H
-#define WRITERS_OVERVIEW_H
+#ifndef OVERVIEW_H
+#define OVERVIEW_H
 
 /* The screen that a run ends with, from the numbers of the summary. */
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "postproc/writers/packets.h"
+#include "postproc/streams/packets.h"
 
 struct binary_writer {
 	struct out *out;

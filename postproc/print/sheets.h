@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_SHEETS_H
-#define WRITERS_SHEETS_H
+#ifndef SHEETS_H
+#define SHEETS_H
 
 /*
  * Prints sheets, whatever is in them: as text for people, as JSON and CSV for programs, trees as

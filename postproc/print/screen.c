@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/screen.h"
+#include "postproc/print/screen.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -15,7 +15,7 @@
 #include "postproc/views/suppress.h"
 #include "base/human.h"
 #include "naming/naming.h"
-#include "postproc/writers/screen.h"
+#include "postproc/print/screen.h"
 
 #define OVERVIEW_COLUMN 14 /* where most rows go on behind their first word */
 

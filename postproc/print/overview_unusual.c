@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a screen of sums does not show by itself, and which report tells more of it. */
-#include "postproc/writers/overview_parts.h"
+#include "postproc/print/overview_parts.h"
 
 #include <inttypes.h>
 

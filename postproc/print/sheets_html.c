@@ -4,7 +4,7 @@
  * the sheets, column by column, as JSON that is packed by gzip. Texts, functions and the nodes of
  * the tree of calls stand there once each and are known by number.
  */
-#include "postproc/writers/sheets.h"
+#include "postproc/print/sheets.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,9 +31,9 @@ extern const char html_page[], html_style[], html_script[];
 __asm__(".section .rodata\n"
 	".global html_page, html_style, html_script\n"
 	".hidden html_page, html_style, html_script\n"
-	"html_page: .incbin \"postproc/writers/html/page.html\"\n.byte 0\n"
-	"html_style: .incbin \"postproc/writers/html/page.css\"\n.byte 0\n"
-	"html_script: .incbin \"postproc/writers/html/page.js\"\n.byte 0\n"
+	"html_page: .incbin \"postproc/print/html/page.html\"\n.byte 0\n"
+	"html_style: .incbin \"postproc/print/html/page.css\"\n.byte 0\n"
+	"html_script: .incbin \"postproc/print/html/page.js\"\n.byte 0\n"
 	".previous\n");
 
 struct text {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_SHEETS_text_H
-#define WRITERS_SHEETS_text_H
+#ifndef SHEETS_TEXT_H
+#define SHEETS_TEXT_H
 
 /*
  * A sheet as text, between its parts: sheets_cells.c says what is in a cell, sheets_layout.c how
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "postproc/writers/screen.h"
-#include "postproc/writers/sheets.h"
+#include "postproc/print/screen.h"
+#include "postproc/print/sheets.h"
 
 #define COLUMNS_MAX 32
 #define CELL_MAX    1024

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/packets.h"
+#include "postproc/streams/packets.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which rows of a sheet read the same on a screen, where they are as wide as those that are shown.
  */
-#include "postproc/writers/sheets_text.h"
+#include "postproc/print/sheets_text.h"
 
 struct reader {
 	struct layout layout; /* of the sheet that was asked for last */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/overview_parts.h"
+#include "postproc/print/overview_parts.h"
 
 #include <string.h>
 

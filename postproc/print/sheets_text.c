@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
-#include "postproc/writers/sheets_text.h"
+#include "postproc/print/sheets_text.h"
 
 #include "base/human.h"
-#include "postproc/writers/screen.h"
+#include "postproc/print/screen.h"
 
 /* To no more than width: of a path the end remains, of all else the beginning. */
 static void cut(char *text, size_t width)

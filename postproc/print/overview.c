@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/writers/overview.h"
+#include "postproc/print/overview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/terminal.h"
 #include "postproc/select.h"
 #include "postproc/views/report.h"
-#include "postproc/writers/overview_parts.h"
+#include "postproc/print/overview_parts.h"
 #include "trace/bundle.h"
 
 #define FRAMES_MAX  6

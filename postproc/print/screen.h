@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WRITERS_SCREEN_H
-#define WRITERS_SCREEN_H
+#ifndef SCREEN_H
+#define SCREEN_H
 
 /*
  * Lines of a screen, put together piece by piece, so that they can be counted, aligned and wrapped
