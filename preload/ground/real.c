@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stddef.h>
 #include <sys/mman.h>
 
+#include "behind.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -102,28 +104,57 @@ static void use_pool(void)
 	real.posix_memalign = pool_posix_memalign;
 }
 
-struct name {
-	const char *name;
-	void **where;
+/*
+ * Names without a pointer to any: what the loader need not relocate in each process costs it
+ * nothing. In the order of struct real, which is an array of pointers to them.
+ */
+struct names {
+#define HOOK(name, ...) char name[sizeof(#name)];
+#include "hooks.def"
+#define NAME(name) char name[sizeof(#name)];
+#include "real.def"
+#undef NAME
 };
 
-static const struct name names[] = {
-#define HOOK(name, ...) { #name, (void **)&real.name },
+static const struct names names = {
+#define HOOK(name, ...) #name,
 #include "hooks.def"
-	{ "dirfd", (void **)&real.dirfd },
-	{ "fileno", (void **)&real.fileno },
-	{ "mallinfo2", (void **)&real.mallinfo2 },
-	{ "pthread_attr_getstacksize", (void **)&real.pthread_attr_getstacksize },
-	{ "pthread_attr_getdetachstate", (void **)&real.pthread_attr_getdetachstate },
-	{ "pthread_getattr_default_np", (void **)&real.pthread_getattr_default_np },
+#define NAME(name) #name,
+#include "real.def"
+#undef NAME
 };
+
+static const uint16_t places[] = {
+#define HOOK(name, ...) offsetof(struct names, name),
+#include "hooks.def"
+#define NAME(name) offsetof(struct names, name),
+#include "real.def"
+#undef NAME
+};
+
+#define NAMES (sizeof(places) / sizeof(places[0]))
+
+_Static_assert(sizeof(real) == NAMES * sizeof(void *), "each pointer has its name");
+
+static const char *name_of(unsigned int i)
+{
+	return (const char *)&names + places[i];
+}
+
+static void **where_is(unsigned int i)
+{
+	return (void **)&real + i;
+}
+
+const char *real_name(enum hook_number hook)
+{
+	return name_of(hook);
+}
 
 void *real_of(enum hook_number hook)
 {
-	return *names[hook].where;
+	return *where_is(hook);
 }
-
-#define NAMES (sizeof(names) / sizeof(names[0]))
 
 /*
  * The addresses of real functions, open-addressed: whoever looks through a module's relocations
@@ -155,7 +186,7 @@ bool real_has(uintptr_t address)
 
 	if (!__atomic_load_n(&is_filled, __ATOMIC_ACQUIRE)) {
 		for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
-			uintptr_t found = (uintptr_t)*names[i].where;
+			uintptr_t found = (uintptr_t)*where_is(i);
 
 			if (found)
 				__atomic_store_n(address_place(found), found, __ATOMIC_RELAXED);
@@ -168,7 +199,7 @@ bool real_has(uintptr_t address)
 bool real_is_called(uintptr_t address, const char *name)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
-		if ((uintptr_t)*names[i].where == address && plain_equal(names[i].name, name))
+		if ((uintptr_t)*where_is(i) == address && plain_equal(name_of(i), name))
 			return true;
 	return false;
 }
@@ -178,7 +209,7 @@ void real_tell(uint64_t *addresses)
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		addresses[i] = 0;
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
-		addresses[i] = (uint64_t)(uintptr_t)*names[i].where;
+		addresses[i] = (uint64_t)(uintptr_t)*where_is(i);
 }
 
 /*
@@ -192,15 +223,36 @@ static void *find(const char *name)
 	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
 }
 
+/* Likewise, without asking dlsym. *is_sure stays false once it was. */
+static void *find_behind(const char *name, bool *is_sure)
+{
+	bool is_sure_of_this;
+	void *found = behind_find(name, &is_sure_of_this);
+
+	if (!found && name[0] == '_' && name[1] == '_')
+		found = behind_find(name + 2, &is_sure_of_this);
+	*is_sure &= is_sure_of_this;
+	return found;
+}
+
+static bool find_all_behind(void **found)
+{
+	bool is_sure = behind_begin();
+
+	for (unsigned int i = 0; is_sure && i < NAMES; i++)
+		found[i] = find_behind(name_of(i), &is_sure);
+	return is_sure;
+}
+
 /*
  * What a libc may not have is looked for last: dlsym allocates the text of its complaint, and an
  * allocator that stands before us then starts, calling mmap and others of the hooked functions.
  */
 static bool may_be_missing(const char *name)
 {
-	static const char *const newer[] = { "cfree",	   "free_sized",  "free_aligned_sized",
-					     "pidfd_open", "pidfd_getfd", "open_tree",
-					     "fspick",	   "fsopen",	  "fsmount" };
+	static const char newer[][24] = { "cfree",	"free_sized",  "free_aligned_sized",
+					  "pidfd_open", "pidfd_getfd", "open_tree",
+					  "fspick",	"fsopen",      "fsmount" };
 
 	for (unsigned int i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
 		if (plain_equal(name, newer[i]))
@@ -209,10 +261,25 @@ static bool may_be_missing(const char *name)
 }
 
 /*
- * Those of the allocator are taken into use when all are known, so that dlsym's own calls meet the
- * pool from first to last; the others at once. A symbol that is missing in this libc stays NULL;
- * nobody can call it then. dlerror() is emptied, so that the program never sees our miss.
+ * dlerror() is emptied, so that the program never sees our miss. Those of the allocator are taken
+ * into use when all are known, so that dlsym's own calls meet the pool from first to last; the
+ * others at once.
  */
+static void ask_for_all(void **found)
+{
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		for (unsigned int i = 0; i < NAMES; i++) {
+			if (may_be_missing(name_of(i)) != (pass == 1))
+				continue;
+			found[i] = find(name_of(i));
+			if (!*where_is(i))
+				*where_is(i) = found[i];
+		}
+	}
+	dlerror();
+}
+
+/* A symbol that is missing in this libc stays NULL; nobody can call it then. */
 void real_find(void)
 {
 	static void *found[NAMES];
@@ -223,17 +290,9 @@ void real_find(void)
 					 __ATOMIC_RELAXED))
 		return;
 	use_pool();
-	for (unsigned int pass = 0; pass < 2; pass++) {
-		for (unsigned int i = 0; i < NAMES; i++) {
-			if (may_be_missing(names[i].name) != (pass == 1))
-				continue;
-			found[i] = find(names[i].name);
-			if (!*names[i].where)
-				*names[i].where = found[i];
-		}
-	}
-	dlerror();
+	if (!find_all_behind(found))
+		ask_for_all(found);
 	for (unsigned int i = 0; i < NAMES; i++)
-		*names[i].where = found[i];
+		*where_is(i) = found[i];
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 }

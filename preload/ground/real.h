@@ -79,13 +79,9 @@ int __endmntent(FILE *stream);
 struct real {
 #define HOOK(name, ...) __typeof__(name) *name;
 #include "hooks.def"
-	/* not hooked, only used */
-	__typeof__(dirfd) *dirfd;
-	__typeof__(fileno) *fileno;
-	__typeof__(mallinfo2) *mallinfo2;
-	__typeof__(pthread_attr_getstacksize) *pthread_attr_getstacksize;
-	__typeof__(pthread_attr_getdetachstate) *pthread_attr_getdetachstate;
-	__typeof__(pthread_getattr_default_np) *pthread_getattr_default_np;
+#define NAME(name) __typeof__(name) *name;
+#include "real.def"
+#undef NAME
 };
 
 /*
@@ -93,6 +89,9 @@ struct real {
  * aligned ones, which then serve from the pool. Stubs reach it after stub_begin() or real_ready().
  */
 extern struct real real;
+
+/* The name of a hook, one of hooks.def. */
+const char *real_name(enum hook_number hook);
 
 /* The real function of a hook. */
 void *real_of(enum hook_number hook);

@@ -11,11 +11,15 @@
 #include <stdint.h>
 #include <sys/single_threaded.h>
 
+#include "preload/ground/behind.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
 /* What is more is not told: a process has a few of them, or says the same of all. */
 #define TOLD_MAX 64
+
+/* The last module that was there when the program began; NULL: not known. */
+static const struct link_map *first_last;
 
 /* Those that were found, by their dynamic sections. */
 static uintptr_t told[TOLD_MAX];
@@ -211,6 +215,16 @@ static bool examine(struct bypass *bypass)
 	return bypass->functions && take(section);
 }
 
+void bypass_begin(void)
+{
+	struct dl_find_object own;
+
+	if (!behind_is_first() || _dl_find_object((void *)(uintptr_t)bypass_begin, &own))
+		return;
+	for (first_last = own.dlfo_link_map; first_last->l_next;)
+		first_last = first_last->l_next;
+}
+
 struct bypass bypass_among_all(bool is_held)
 {
 	struct bypass bypass = { 0 };
@@ -219,8 +233,11 @@ struct bypass bypass_among_all(bool is_held)
 	if ((!is_held && !__libc_single_threaded) ||
 	    _dl_find_object((void *)(uintptr_t)bypass_among_all, &own) != 0)
 		return bypass;
-	for (bypass.next = own.dlfo_link_map; bypass.next->l_prev;)
+	bypass.next = own.dlfo_link_map;
+	while (!first_last && bypass.next->l_prev)
 		bypass.next = bypass.next->l_prev;
+	if (first_last)
+		bypass.next = first_last->l_next;
 	return bypass;
 }
 

@@ -22,6 +22,12 @@ struct bypass {
 };
 
 /*
+ * At the start of the process: the loader has bound what is loaded by now in the order in which it
+ * stands, we before libc, so only what comes later can pass by.
+ */
+void bypass_begin(void);
+
+/*
  * Searches the whole list of the loader, whose lock is not ours to take. So nothing may be unloaded
  * meanwhile: is_held says that the loader holds its modules (it does while it runs destructors);
  * else there is nothing to find but in a process of one thread.

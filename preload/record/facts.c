@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "facts.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -9,8 +8,10 @@
 
 #include "bypass.h"
 #include "call.h"
+#include "inherited.h"
 #include "life.h"
 #include "notes.h"
+#include "preload/ground/behind.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
@@ -268,47 +269,20 @@ void facts_tell_link(int dirfd, const char *path)
 	sys_close(fd);
 }
 
-static void tell_descriptor(struct note *note, const char *number)
+static void tell_inherited(void *context, const struct inherited *inherited)
 {
-	char path[64];
+	struct note *note = context;
+	char number[24];
 
-	plain_copy(path + plain_copy(path, "/proc/self/fd/", 16) - 1, number, 32);
 	note_begin(note, NOTE_FD);
+	plain_number(number, inherited->fd, 10);
 	note_add(note, "fd", number);
-	note_add_link(note, "path", path);
-	note_add_size(note, path);
-	note_end(note);
-}
-
-struct kernel_entry {
-	uint64_t inode, offset;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
-/* What was open when the program began is inherited and no leak of its own. */
-static void tell_descriptors(struct note *note)
-{
-	uint64_t buffer[512];
-	int directory =
-		sys_openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	long got;
-
-	if (directory < 0)
-		return;
-	while ((got = sys_call3(__NR_getdents64, directory, (long)buffer, sizeof(buffer))) > 0) {
-		for (long at = 0; at < got;) {
-			struct kernel_entry *entry = (struct kernel_entry *)((char *)buffer + at);
-			uint64_t fd;
-
-			plain_parse(entry->name, 10, &fd);
-			if (entry->name[0] != '.' && (int)fd != directory)
-				tell_descriptor(note, entry->name);
-			at += entry->length;
-		}
+	note_add(note, "path", inherited->path);
+	if (inherited->has_size) {
+		plain_number(number, inherited->size, 10);
+		note_add(note, "size", number);
 	}
-	sys_close(directory);
+	note_end(note);
 }
 
 static void tell_functions(void)
@@ -333,7 +307,7 @@ void facts_tell_process(int argc, char **argv)
 
 	thread_set_floor(thread_self, thread_self->last);
 	tell_identity(&note, argc, argv);
-	tell_descriptors(&note);
+	inherited_tell(tell_inherited, &note);
 	tell_functions();
 	maps_find_all();
 	call_tell_modules(thread_self, thread_self->last);
@@ -395,8 +369,11 @@ void facts_tell_thread_end(void)
 	end_alone(thread_self);
 }
 
-/* Where the heap of brk begins: field 47 of /proc/self/stat (proc(5), start_brk). */
-static uint64_t heap_bottom(void)
+/* Where the heap of brk begins; 0: it had begun to grow when we came. */
+static uint64_t first_break;
+
+/* As the kernel says it, who takes its time: field 47 of /proc/self/stat (proc(5), start_brk). */
+static uint64_t ask_for_bottom(void)
 {
 	char text[2048];
 	int fd = sys_openat(AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
@@ -420,6 +397,12 @@ static uint64_t heap_bottom(void)
 	}
 	plain_parse(at, 10, &value);
 	return value;
+}
+
+void facts_begin(void)
+{
+	if (behind_is_first())
+		first_break = (uint64_t)sys_call1(__NR_brk, 0);
 }
 
 void facts_tell_gone(void)
@@ -456,7 +439,7 @@ void facts_tell_heap(void)
 	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
 	if (record) {
 		record->record.time = thread->last;
-		record->bottom = heap_bottom();
+		record->bottom = first_break ? first_break : ask_for_bottom();
 		record->top = (uint64_t)sys_call1(__NR_brk, 0);
 		record->number[0] = info.arena;
 		record->number[1] = info.ordblks;

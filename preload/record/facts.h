@@ -8,6 +8,9 @@
 
 #include "preload/walk/maps.h"
 
+/* The very first: keeps what the kernel would have to be asked for later. */
+void facts_begin(void);
+
 /* Executable, arguments, directory, and the descriptors that it was born with. */
 void facts_tell_process(int argc, char **argv);
 

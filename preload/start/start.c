@@ -11,11 +11,12 @@
 #include "attach.h"
 #include "follow.h"
 #include "gate.h"
-#include "hook_table.h"
+#include "hooks.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
+#include "preload/record/bypass.h"
 #include "preload/record/ending.h"
 #include "preload/record/facts.h"
 #include "preload/record/life.h"
@@ -24,6 +25,7 @@
 #include "preload/record/thread.h"
 #include "preload/walk/remote.h"
 #include "preload/walk/unwind.h"
+#include "terms.h"
 #include "toggle.h"
 #include "wire.h"
 
@@ -55,33 +57,87 @@ static void register_barrier(void)
 	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 }
 
+/*
+ * What arm() asks of the tables, with no pointer in it: hook_table has a thousand of them, which
+ * the loader would relocate in each process, page by page.
+ */
+#define RESOURCE_WORD_MAX 32
+
+struct arming {
+	uint8_t resource;
+	bool names[HOOK_ARGUMENTS_MAX]; /* an argument is the name of a file */
+};
+
+/* clang-format off */
+#define IS_NAME(name)  !__builtin_strcmp(#name, "path") || !__builtin_strcmp(#name, "name")
+#define VALUES(...)    .names = { __VA_ARGS__ },
+#define NAMED(kind, name, value) IS_NAME(name)
+#define DECIMAL(name)  IS_NAME(name)
+#define HEX(name)      IS_NAME(name)
+#define OCTAL(name)    IS_NAME(name)
+#define TEXT(name)     IS_NAME(name)
+#define TIME(name)     IS_NAME(name)
+#define AT(when)
+#define BLOCKS(how)
+#define OF(object)
+#define WITH(object)
+#define MAKES(object)
+#define SIZE(bytes)
+#define RELATED(number)
+#define RECORDS_IF(condition)
+#define FAILS_IF(condition)
+#define BEFORE(...)
+#define AFTER(...)
+#define REAL(...)
+#define HOW(manner)
+#define HOOK(fn, result, parameters, class, op, returns, ...)                                     \
+	[HOOK_##fn] = { .resource = RESOURCE_##class, __VA_ARGS__ },
+static const struct arming armings[HOOK_COUNT] = {
+#include "hooks.def"
+	[HOOK_holdtrace_gained] = { .resource = RESOURCE_EVENT },
+	[HOOK_holdtrace_lost] = { .resource = RESOURCE_EVENT },
+};
+
+static const char resource_words[RESOURCE_COUNT][RESOURCE_WORD_MAX] = {
+#define RESOURCE(name, word, bits, text) [RESOURCE_##name] = word,
+#include "resources.def"
+#undef RESOURCE
+};
+/* clang-format on */
+
 /* A descriptor of what it was told the name of, or a symbolic link. */
-static bool names_file(const struct hook *hook)
+static bool names_file(enum hook_number hook)
 {
-	if (hook->resource == RESOURCE_EVENT)
-		return plain_equal(hook->name, "symlink") || plain_equal(hook->name, "symlinkat");
-	if (hook->resource != RESOURCE_FD && hook->resource != RESOURCE_FILE &&
-	    hook->resource != RESOURCE_DIRECTORY && hook->resource != RESOURCE_SHM_FD)
+	const struct arming *arming = &armings[hook];
+
+	if (arming->resource == RESOURCE_EVENT)
+		return hook == HOOK_symlink || hook == HOOK_symlinkat;
+	if (arming->resource != RESOURCE_FD && arming->resource != RESOURCE_FILE &&
+	    arming->resource != RESOURCE_DIRECTORY && arming->resource != RESOURCE_SHM_FD)
 		return false;
-	for (unsigned int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++)
-		if (plain_equal(hook->arguments[i].name, "path") ||
-		    plain_equal(hook->arguments[i].name, "name"))
+	for (unsigned int i = 0; i < HOOK_ARGUMENTS_MAX; i++)
+		if (arming->names[i])
 			return true;
-	return plain_equal(hook->name, "tmpfile") || plain_equal(hook->name, "tmpfile64");
+	return hook == HOOK_tmpfile || hook == HOOK_tmpfile64;
+}
+
+static const char *name_of(enum hook_number hook)
+{
+	return hook == HOOK_holdtrace_gained ? "holdtrace_gained"
+	       : hook == HOOK_holdtrace_lost ? "holdtrace_lost"
+					     : real_name(hook);
 }
 
 static void arm(void)
 {
 	bool follows = life.board->settings.files == FILES_RESOLVED;
+	bool is_all = life_is_listed("all");
 
-	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
-		const struct hook *hook = &hook_table[i];
-
-		if (life_is_listed(hook->name) ||
-		    life_is_listed(resource_table[hook->resource].type))
-			life_armed[i] = follows && names_file(hook) ? LIFE_RECORDS | LIFE_FOLLOWS
-								    : LIFE_RECORDS;
-	}
+	for (unsigned int i = 0; i < HOOK_COUNT; i++)
+		if (is_all || life_is_listed(name_of(i)) ||
+		    life_is_listed(resource_words[armings[i].resource]))
+			life_armed[i] = follows && names_file(i) ? LIFE_RECORDS | LIFE_FOLLOWS
+								 : LIFE_RECORDS;
 }
 
 static void read_settings(const struct settings *settings)
@@ -117,6 +173,8 @@ static bool start(int argc, char **argv, char **environment)
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 
 	real_find();
+	bypass_begin();
+	facts_begin();
 	if (gate_is_closed())
 		return false;
 	life.pid = sys_getpid();

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 
+#include "preload/ground/behind.h"
 #include "preload/ground/real.h"
 #include "tap.h"
 
@@ -40,8 +41,31 @@ static void check_alias(const char *name, void *ours, void *heir)
 	ok(ours && ours == heir, sentence);
 }
 
+/* What is looked up here, as dlsym does it: in each process, without its price. */
+static void check_all(void)
+{
+	unsigned int sure = 0, different = 0;
+
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+		const char *name = real_name(i);
+		bool is_sure;
+		void *found = behind_find(name, &is_sure);
+
+		sure += is_sure;
+		if (!is_sure || found == dlsym(RTLD_NEXT, name))
+			continue;
+		printf("# %s\n", name);
+		different++;
+	}
+	ok(!different, "what stands behind is what dlsym finds");
+	ok(sure == HOOK_holdtrace_gained, "all of it is found without dlsym");
+	ok(!behind_find("no_such_function", &(bool){ 0 }), "what nobody has is not found");
+}
+
 int main(void)
 {
+	ok(behind_begin() && behind_is_first(), "what stands behind is seen");
+	check_all();
 	real_find();
 	SAME(pthread_cond_init);
 	SAME(pthread_cond_destroy);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "behind.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plain.h"
+
+#define MODULES_MAX 64
+
+#if __SIZEOF_POINTER__ == 8
+#define SYMBOL_TYPE(info)   ELF64_ST_TYPE(info)
+#define SYMBOL_SCOPE(other) ELF64_ST_VISIBILITY(other)
+#else
+#define SYMBOL_TYPE(info)   ELF32_ST_TYPE(info)
+#define SYMBOL_SCOPE(other) ELF32_ST_VISIBILITY(other)
+#endif
+
+#define VERSION_HIDDEN 0x8000u /* of an entry of DT_VERSYM: not the default one */
+#define VERSION_FIRST  2u      /* below: local, and global without a version */
+
+/* DT_GNU_HASH: a filter of bits, buckets, and chains whose last hash is odd. */
+struct module {
+	uintptr_t base;
+	const ElfW(Sym) * symbols;
+	const char *names;
+	const uint16_t *versions; /* NULL: it has none */
+	const ElfW(Addr) * filter;
+	uint32_t filter_words, filter_shift, first, bucket_count;
+	const uint32_t *buckets, *chains;
+};
+
+static struct module modules[MODULES_MAX];
+static unsigned int module_count;
+static bool is_first;
+
+/* The loader has made addresses of them but in sections that cannot be written. */
+static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+	uintptr_t value = entry->d_un.d_ptr;
+
+	return (const void *)(value < map->l_addr ? map->l_addr + value : value);
+}
+
+static void read_hash(struct module *module, const uint32_t *hash)
+{
+	module->bucket_count = hash[0];
+	module->first = hash[1];
+	module->filter_words = hash[2];
+	module->filter_shift = hash[3];
+	module->filter = (const ElfW(Addr) *)(hash + 4);
+	module->buckets = (const uint32_t *)(module->filter + module->filter_words);
+	module->chains = module->buckets + module->bucket_count;
+}
+
+static bool read_module(struct module *module, const struct link_map *map)
+{
+	*module = (struct module){ .base = map->l_addr };
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_GNU_HASH)
+			read_hash(module, address_of(map, entry));
+		else if (entry->d_tag == DT_SYMTAB)
+			module->symbols = address_of(map, entry);
+		else if (entry->d_tag == DT_STRTAB)
+			module->names = address_of(map, entry);
+		else if (entry->d_tag == DT_VERSYM)
+			module->versions = address_of(map, entry);
+	}
+	return module->symbols && module->names && module->bucket_count && module->filter_words;
+}
+
+bool behind_begin(void)
+{
+	struct dl_find_object own, libc;
+
+	module_count = 0;
+	if (_dl_find_object((void *)(uintptr_t)behind_begin, &own) ||
+	    _dl_find_object((void *)(uintptr_t)dlsym, &libc))
+		return false;
+	for (const struct link_map *map = own.dlfo_link_map; map; map = map->l_next)
+		is_first |= map == libc.dlfo_link_map;
+	for (const struct link_map *map = own.dlfo_link_map->l_next; map; map = map->l_next) {
+		/* the kernel's, which is in the list and not in the search order */
+		if (!map->l_name || plain_equal(map->l_name, "linux-vdso.so.1"))
+			continue;
+		if (module_count == MODULES_MAX || !read_module(&modules[module_count++], map))
+			return false;
+	}
+	return is_first;
+}
+
+bool behind_is_first(void)
+{
+	return is_first;
+}
+
+/* ---- one symbol ---- */
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+static bool may_have(const struct module *module, uint32_t hash)
+{
+	const uint32_t bits = 8 * sizeof(ElfW(Addr));
+	ElfW(Addr) word = module->filter[hash / bits % module->filter_words];
+	ElfW(Addr) mask = (ElfW(Addr))1 << hash % bits |
+			  (ElfW(Addr))1 << (hash >> module->filter_shift) % bits;
+
+	return (word & mask) == mask;
+}
+
+static bool is_defined(const ElfW(Sym) * symbol)
+{
+	unsigned int scope = SYMBOL_SCOPE(symbol->st_other);
+
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+	       SYMBOL_TYPE(symbol->st_info) != STT_TLS && scope != STV_HIDDEN &&
+	       scope != STV_INTERNAL;
+}
+
+/* How glibc's check_match() takes a symbol where no version was asked for. */
+static const ElfW(Sym) *
+	find_in(const struct module *module, const char *name, uint32_t hash, unsigned int *count)
+{
+	const ElfW(Sym) *found = NULL;
+	uint32_t i = module->buckets[hash % module->bucket_count];
+
+	*count = 0;
+	if (i < module->first)
+		return NULL;
+	for (;; i++) {
+		uint32_t there = module->chains[i - module->first];
+		const ElfW(Sym) *symbol = &module->symbols[i];
+		unsigned int version = module->versions ? module->versions[i] : 0;
+
+		if ((there ^ hash) >> 1 == 0 && is_defined(symbol) &&
+		    plain_equal(module->names + symbol->st_name, name)) {
+			if ((version & ~VERSION_HIDDEN) < VERSION_FIRST) {
+				*count = 1;
+				return symbol;
+			}
+			if (!(version & VERSION_HIDDEN) && (*count)++ == 0)
+				found = symbol;
+		}
+		if (there & 1)
+			return found;
+	}
+}
+
+void *behind_find(const char *name, bool *is_sure)
+{
+	uint32_t hash = hash_of(name);
+	unsigned int count;
+
+	*is_sure = true;
+	for (unsigned int i = 0; i < module_count; i++) {
+		const ElfW(Sym) *symbol = may_have(&modules[i], hash)
+						  ? find_in(&modules[i], name, hash, &count)
+						  : NULL;
+
+		if (!symbol)
+			continue;
+		*is_sure = count == 1 && SYMBOL_TYPE(symbol->st_info) != STT_GNU_IFUNC;
+		return (void *)(modules[i].base + symbol->st_value);
+	}
+	return NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "inherited.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/stat.h>
+#include <sys/vfs.h>
+
+#include "preload/ground/plain.h"
+#include "preload/ground/sys.h"
+
+#define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often one */
+#define KNOWN_PATH 128 /* longer ones are asked for again */
+#define GAP_MAX	   16  /* numbers tried behind an open one; what is further away is listed */
+
+#ifndef SOCKFS_MAGIC
+#define SOCKFS_MAGIC 0x534f434b
+#endif
+
+struct known {
+	struct statx file;
+	char path[KNOWN_PATH];
+};
+
+struct search {
+	void (*tell)(void *context, const struct inherited *inherited);
+	void *context;
+	unsigned int known_count;
+	struct known known[KNOWN_MAX];
+	char path[4096];
+};
+
+static bool look(int directory, const char *path, int flags, struct statx *file)
+{
+	return !sys_call5(__NR_statx, directory, (long)path, AT_STATX_DONT_SYNC | flags,
+			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID,
+			  (long)file);
+}
+
+/* An inode with one name, seen on one mount, has one path. */
+static bool is_same(const struct statx *one, const struct statx *two)
+{
+	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
+	       one->stx_dev_minor == two->stx_dev_minor && one->stx_mnt_id == two->stx_mnt_id &&
+	       one->stx_nlink == 1 && two->stx_nlink == 1 && one->stx_mode == two->stx_mode &&
+	       one->stx_mask == two->stx_mask;
+}
+
+static const char *find_known(const struct search *search, const struct statx *file)
+{
+	for (unsigned int i = 0; i < search->known_count; i++)
+		if (is_same(&search->known[i].file, file))
+			return search->known[i].path;
+	return NULL;
+}
+
+/* Pipes and sockets, whose names are their numbers. */
+static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
+{
+	uint16_t type = file->stx_mode & S_IFMT;
+	struct statfs system;
+	char *at;
+
+	if ((type != S_IFIFO && type != S_IFSOCK) || sys_call2(__NR_fstatfs, fd, (long)&system) ||
+	    (system.f_type != PIPEFS_MAGIC && system.f_type != SOCKFS_MAGIC))
+		return false;
+	at = path + plain_copy(path, system.f_type == PIPEFS_MAGIC ? "pipe:[" : "socket:[", 16) - 1;
+	at = plain_number(at, file->stx_ino, 10);
+	at[0] = ']';
+	at[1] = 0;
+	return true;
+}
+
+static void ask(char *path, uint32_t fd)
+{
+	char link[40];
+	long length;
+
+	plain_number(link + plain_copy(link, "/proc/self/fd/", 16) - 1, fd, 10);
+	length = sys_readlinkat(AT_FDCWD, link, path, 4095);
+	path[length > 0 ? length : 0] = 0;
+}
+
+static void remember(struct search *search, const struct statx *file)
+{
+	struct known *known = &search->known[search->known_count];
+
+	if (file->stx_nlink != 1 || search->known_count == KNOWN_MAX ||
+	    plain_copy(known->path, search->path, KNOWN_PATH) == KNOWN_PATH)
+		return;
+	known->file = *file;
+	search->known_count++;
+}
+
+/* False: it is not open. */
+static bool tell_one(struct search *search, uint32_t fd)
+{
+	struct inherited inherited = { .fd = fd, .path = search->path };
+	const char *known;
+	struct statx file;
+
+	if (!look((int)fd, "", AT_EMPTY_PATH, &file))
+		return false;
+	known = find_known(search, &file);
+	if (known) {
+		inherited.path = known;
+	} else if (!name_nameless(search->path, fd, &file)) {
+		ask(search->path, fd);
+		remember(search, &file);
+	}
+	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
+	inherited.size = file.stx_size;
+	search->tell(search->context, &inherited);
+	return true;
+}
+
+struct kernel_entry {
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+/* From this number on, as the kernel lists them. */
+static void tell_listed(struct search *search, uint32_t from)
+{
+	uint64_t buffer[512];
+	int directory =
+		sys_openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long got;
+
+	if (directory < 0)
+		return;
+	while ((got = sys_call3(__NR_getdents64, directory, (long)buffer, sizeof(buffer))) > 0) {
+		for (long at = 0; at < got;) {
+			struct kernel_entry *entry = (struct kernel_entry *)((char *)buffer + at);
+			uint64_t fd;
+
+			plain_parse(entry->name, 10, &fd);
+			if (entry->name[0] != '.' && fd >= from && (int)fd != directory)
+				tell_one(search, (uint32_t)fd);
+			at += entry->length;
+		}
+	}
+	sys_close(directory);
+}
+
+/* Since Linux 6.2 the size of the directory is how many they are. */
+void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context)
+{
+	struct search search;
+	struct statx directory;
+	uint64_t left;
+	uint32_t fd = 0;
+	int gap = 0;
+
+	search.tell = tell;
+	search.context = context;
+	search.known_count = 0;
+	if (!look(AT_FDCWD, "/proc/self/fd", 0, &directory))
+		return;
+	for (left = directory.stx_size; left && gap < GAP_MAX; fd++) {
+		bool is_open = tell_one(&search, fd);
+
+		left -= is_open;
+		gap = is_open ? 0 : gap + 1;
+	}
+	if (left || !directory.stx_size)
+		tell_listed(&search, fd);
+}
