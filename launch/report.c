@@ -258,6 +258,29 @@ int command_html(int argc, char **argv, struct error *err)
 	return command_report((int)count, words, err);
 }
 
+/* report history --object=OBJECT, of a process that runs or of a trace. */
+int command_who(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *object = NULL;
+	char *words[] = { argv[0], (char *)"history", NULL, NULL, NULL, NULL };
+	int count = 2;
+
+	if (argc != 3) {
+		say("who: a process or a trace, and an object are needed: holdtrace who 4711 fd:7, "
+		    "holdtrace who run.htr 0x55d0c3a2");
+		return STATUS_USAGE;
+	}
+	if (asprintf(&object, "--object=%s", argv[2]) < 0) {
+		error_system(err, ENOMEM, "who");
+		return STATUS_OWN_FAILURE;
+	}
+	words[count++] = object;
+	if (is_process(argv[1]))
+		words[count++] = (char *)"--now";
+	words[count++] = argv[1];
+	return command_report(count, words, err);
+}
+
 int command_list(int argc, char **argv, struct error *err)
 {
 	return run_report("traces", argc - 1, argv + 1, err);

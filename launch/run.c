@@ -65,7 +65,7 @@ struct run {
 /* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
 static bool is_usual(const struct setting_option *option)
 {
-	static const char usual[] = " output force depth backtrace events start lossless ";
+	static const char usual[] = " output force depth backtrace events start ";
 	char word[40];
 
 	snprintf(word, sizeof(word), " %s ", option->option);

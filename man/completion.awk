@@ -132,6 +132,7 @@ function read_settings(file,    i, rows, words, long, argument)
 			words == "" ? kind_of(long, argument) : "=" words, text(field(i, 9)))
 	}
 	add("run", "", "screen", "FILE", "", "write the screen to FILE")
+	add("run", "", "html", "FILE", "", "write a page for a browser to FILE")
 	add("run", "", "fail-on", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "end with status 1 if the run breaks a limit")
 	add("run", "q", "quiet", "", "", "print nothing but errors")
 	add("run", "h", "help", "", "", "print this and exit")
@@ -165,7 +166,7 @@ function read_commands(file,    i, rows, usage, words)
 		usage = text(field(i, 3))
 		if (usage ~ /PROGRAM/) {
 			takes[commands] = "run"
-		} else if (usage ~ /^PID/) {
+		} else if (usage ~ /^PID start/) {
 			takes[commands] = "ctl"
 			words = usage
 			sub(/^PID /, "", words)

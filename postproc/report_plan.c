@@ -214,6 +214,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.suppression_files = options->suppress.items,
 		.suppression_count = options->suppress.count,
 		.no_suppressions = options->no_suppress,
+		.object = options->object,
 		.by = options->by,
 	};
 	/* Whoever shows a screen knows which files are the newest; a report finds them. */

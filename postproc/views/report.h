@@ -22,10 +22,11 @@ struct report_options {
 	const char *const *suppression_files; /* for leaks */
 	size_t suppression_count;
 	bool no_suppressions;
-	bool has_limits;   /* --fail-on */
-	const char *by;	   /* for reports that take it: what they measure; NULL: not said */
-	size_t top;	   /* rows to be printed; 0: all */
-	bool is_bottom_up; /* for tree */
+	bool has_limits;    /* --fail-on */
+	const char *object; /* for history: as the user says it */
+	const char *by;	    /* for reports that take it: what they measure; NULL: not said */
+	size_t top;	    /* rows to be printed; 0: all */
+	bool is_bottom_up;  /* for tree */
 };
 
 /* What all reports of a run share. */

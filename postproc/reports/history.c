@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One object's life: who gained it, used it, waited for it and lost it, one call a row. An address
+ * within a block is that block, from its gain to its loss.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "postproc/views/report.h"
+
+#define CALLS_MAX 10000u /* the newest ones are kept */
+
+struct history_call {
+	uint64_t time_ns, object, size, index;
+	uint32_t pid, thread;
+	const char *function, *what, *class; /* as long as the summary */
+	const struct atlas_backtrace *backtrace;
+};
+
+struct history_state {
+	struct report_run *run;
+	bool is_fd;
+	uint64_t wanted;
+	uint64_t base; /* of the block that the address lies in now */
+	bool has_base;
+	struct history_call *calls; /* a ring */
+	uint64_t count;
+};
+
+/* ---- which calls ---- */
+
+static bool has_bytes(const struct event *event)
+{
+	return event->resource->known == RESOURCE_MEMORY ||
+	       event->resource->known == RESOURCE_MAPPING;
+}
+
+/* A block, or a part of it, that the address lies in. */
+static bool covers(const struct history_state *state, const struct event *event)
+{
+	return event->object <= state->wanted && event->size &&
+	       state->wanted - event->object < event->size;
+}
+
+static bool is_of_descriptor(const struct history_state *state, const struct event *event)
+{
+	return event->resource->known == RESOURCE_FD && event->object == state->wanted;
+}
+
+static bool is_of_address(struct history_state *state, const struct event *event)
+{
+	if (event->resource->known == RESOURCE_FD)
+		return false;
+	if (has_bytes(event) && event->type == CALL_TYPE_ALLOC && covers(state, event)) {
+		state->base = event->object;
+		state->has_base = true;
+		return true;
+	}
+	if (has_bytes(event) && event->type == CALL_TYPE_FREE && state->has_base &&
+	    (event->object == state->base || covers(state, event))) {
+		state->has_base = false;
+		return true;
+	}
+	return event->object == state->wanted || event->related == state->wanted;
+}
+
+/* What became of it, in a word. A call that was to gain or to lose and did neither has failed. */
+static const char *word_of(const struct event *event)
+{
+	static const unsigned char effects[OPERATION_COUNT] = {
+#define OPERATION(name, effect, ...) [OPERATION_##name] = EFFECT_##effect,
+#include "operations.def"
+#undef OPERATION
+	};
+
+	if (event->type == CALL_TYPE_ALLOC)
+		return "gained";
+	if (event->type == CALL_TYPE_FREE)
+		return "lost";
+	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
+		       ? "failed"
+		       : "used";
+}
+
+static int keep(struct history_state *state, const struct event *event)
+{
+	struct history_call *call = &state->calls[state->count++ % CALLS_MAX];
+	const char *function = pool_text(&state->run->summary->pool, event->function->name,
+					 event->function->length);
+
+	*call = (struct history_call){
+		.time_ns = event->time_ns,
+		.object = event->object,
+		.size = has_bytes(event) ? event->size : 0,
+		.pid = event->process->pid,
+		.thread = event->thread,
+		.function = function,
+		.what = word_of(event),
+		.class = event->resource->known ? event->resource->type : "",
+	};
+	if (event->backtrace)
+		call->backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
+						  event->index);
+	return function ? 0 : -ENOMEM;
+}
+
+static int on_event(void *user, const struct event *event, struct error *err)
+{
+	struct history_state *state = user;
+	bool is_wanted =
+		state->is_fd ? is_of_descriptor(state, event) : is_of_address(state, event);
+
+	return is_wanted && keep(state, event) ? report_no_memory(err) : 0;
+}
+
+static int process(void *user, struct error *err)
+{
+	struct history_state *state = user;
+
+	(void)err;
+	state->has_base = false;
+	return 0;
+}
+
+/* ---- the sheet ---- */
+
+static int put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (!row)
+		return -ENOMEM;
+	sheet_number(CELL(row, history, time), report_time(state->run, call->time_ns));
+	sheet_number(CELL(row, history, pid), call->pid);
+	sheet_number(CELL(row, history, thread), call->thread);
+	if (call->size)
+		sheet_number(CELL(row, history, size), call->size);
+	if (call->backtrace)
+		sheet_backtrace(CELL(row, history, backtrace), call->backtrace);
+	return sheet_text(sheet, CELL(row, history, what), call->what) ||
+			       sheet_text(sheet, CELL(row, history, class), call->class) ||
+			       sheet_text(sheet, CELL(row, history, call), call->function) ||
+			       (state->is_fd ? sheet_format(sheet, CELL(row, history, object),
+							    "fd:%" PRIu64, call->object)
+					     : sheet_format(sheet, CELL(row, history, object),
+							    "0x%" PRIx64, call->object))
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int end(void *user, struct sheets *sheets, struct error *err)
+{
+	struct history_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_history);
+	uint64_t first = state->count > CALLS_MAX ? state->count - CALLS_MAX : 0;
+
+	for (uint64_t i = first; i < state->count; i++)
+		if (put(state, sheet, &state->calls[i % CALLS_MAX]))
+			return report_no_memory(err);
+	if (first)
+		sheet->note = "of more than 10,000 calls the last ones";
+	return 0;
+}
+
+/* ---- which object ---- */
+
+static int parse(struct history_state *state, const char *text, struct error *err)
+{
+	char *end;
+
+	if (!text)
+		return error_set(err, EINVAL,
+				 "which object? --object=ADDRESS or --object=fd:NUMBER");
+	state->is_fd = !strncmp(text, "fd:", 3);
+	state->wanted = strtoull(text + (state->is_fd ? 3 : 0), &end, state->is_fd ? 10 : 16);
+	if (*end || end == text || end[-1] == ':')
+		return error_set(err, EINVAL,
+				 "--object=%s: an object is an address (0x7f12...) or fd:NUMBER",
+				 text);
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct history_state *state = user;
+
+	free(state->calls);
+	free(state);
+}
+
+static int begin(void **result, struct report_run *run, struct error *err)
+{
+	struct history_state *state = calloc(1, sizeof(*state));
+
+	*result = state;
+	if (!state)
+		return report_no_memory(err);
+	state->run = run;
+	state->calls = calloc(CALLS_MAX, sizeof(*state->calls));
+	return state->calls ? parse(state, run->options->object, err) : report_no_memory(err);
+}
+
+const struct report report_history = {
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};
