@@ -80,6 +80,7 @@ struct ledger {
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
 	uint32_t last_id, last_thread;		 /* the one that was looked for last */
 	uint64_t inherited;
+	bool is_attached; /* the process ran before the trace began */
 	bool is_replaced; /* by another program */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
@@ -466,7 +467,12 @@ static void stray(struct ledger *ledger, const struct call *call)
 	bool is_inherited = ledger->classes[call->class].known == RESOURCE_FD &&
 			    ledger->inherited && disinherit(ledger, call->object);
 
-	ledger->sums[call->class].strays += !is_inherited && !call->is_again;
+	if (is_inherited || call->is_again)
+		return;
+	if (ledger->is_attached)
+		ledger->sums[call->class].earlier++;
+	else
+		ledger->sums[call->class].strays++;
 }
 
 /*
@@ -761,6 +767,7 @@ static int on_note(struct ledger *ledger, const struct event *event, struct erro
 		ledger->is_replaced = how && !strcmp(how, "exec");
 		return 0;
 	}
+	ledger->is_attached |= !strcmp(event->function->name, NOTE_ATTACHED);
 	if (strcmp(event->function->name, NOTE_FD) != 0)
 		return 0;
 	fd = event_argument(event, "fd");
@@ -881,6 +888,7 @@ void ledger_clear(struct ledger *ledger)
 	ledger->items.count = ledger->threads.count = ledger->class_of.count = 0;
 	ledger->spare = ledger->queued = ledger->oldest = 0;
 	ledger->inherited = 0;
+	ledger->is_attached = false;
 	ledger->is_replaced = false;
 }
 

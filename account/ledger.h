@@ -57,6 +57,7 @@ struct ledger_sum {
 	uint64_t lost, joined; /* calls that lost, likewise; joined: threads that were waited for */
 	uint64_t temporary;    /* losses by the next call of the thread that gained it */
 	uint64_t strays;       /* losses of what was not gained in the trace */
+	uint64_t earlier;      /* losses of what was gained before the process was attached to */
 	uint64_t replaced;     /* gains of what was held already */
 	uint64_t count, bytes; /* held now */
 	uint64_t peak, peak_ns; /* the most that was held: bytes or else objects, and when */

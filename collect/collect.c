@@ -165,6 +165,16 @@ static bool must_settle(const struct collector *collector)
 	return __atomic_load_n(&board->told_pid, __ATOMIC_ACQUIRE) && !board->settled;
 }
 
+/* Whether the library has said that it leaves the process alone from here on. */
+static bool has_detached(struct member *member)
+{
+	if (!(__atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE) &
+	      PROCESS_DETACHED))
+		return false;
+	member->watch.end = WATCH_DETACHED;
+	return true;
+}
+
 /* Looks who has ended. Before a round: what they published last is then seen by it. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
@@ -180,7 +190,8 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE ||
-		    !watch_has_ended(&member->watch, &collector->shared, now_ns, is_silent(member)))
+		    (!has_detached(member) && !watch_has_ended(&member->watch, &collector->shared,
+							       now_ns, is_silent(member))))
 			continue;
 		collect_end_member(collector, member);
 		has_ended = true;

@@ -255,8 +255,9 @@ static bool had_no_way(const struct member *member)
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
-		[WATCH_ALIVE] = "unknown", [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
-		[WATCH_EXEC] = "exec",	   [WATCH_LEFT] = "left",     [WATCH_GONE] = "unknown",
+		[WATCH_ALIVE] = "unknown",     [WATCH_EXITED] = "exited", [WATCH_KILLED] = "killed",
+		[WATCH_EXEC] = "exec",	       [WATCH_LEFT] = "left",	  [WATCH_GONE] = "unknown",
+		[WATCH_DETACHED] = "detached",
 	};
 	static const char *const followed[] = {
 		[WATCH_EXEC_TRACED] = "yes",
@@ -271,7 +272,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	if (end != WATCH_EXEC && end != WATCH_LEFT && visit_open(collector, member, is_exec)) {
+	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
+	    visit_open(collector, member, is_exec)) {
 		end = WATCH_EXEC;
 		member->watch.status = WATCH_EXEC_UNTRACED;
 	}
@@ -323,6 +325,14 @@ void collect_say_waiting(struct collector *collector, struct member *member)
 	visit_open(collector, member, say_waiting);
 }
 
+static void say_detached(struct collector *collector, struct member *member)
+{
+	struct encode_note note = { .name = NOTE_DETACHED };
+	const struct facts facts = { .count = 0 };
+
+	say(collector, member, &note, &facts);
+}
+
 void collect_finish(struct collector *collector, struct member *member)
 {
 	uint64_t lost;
@@ -330,6 +340,8 @@ void collect_finish(struct collector *collector, struct member *member)
 	collect_beat(collector);
 	collect_hear_ends(collector);
 	ask_parent(collector, member);
+	if (member->watch.end == WATCH_DETACHED)
+		say_detached(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);

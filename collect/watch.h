@@ -14,11 +14,12 @@
 
 enum watch_end {
 	WATCH_ALIVE,
-	WATCH_EXITED, /* status: exit status */
-	WATCH_KILLED, /* status: signal */
-	WATCH_EXEC,   /* another image took its place; status: 1 if it does not record */
-	WATCH_LEFT,   /* it was running when the collector was asked to end */
-	WATCH_GONE,   /* nobody knows how */
+	WATCH_EXITED,	/* status: exit status */
+	WATCH_KILLED,	/* status: signal */
+	WATCH_EXEC,	/* another image took its place; status: 1 if it does not record */
+	WATCH_LEFT,	/* it was running when the collector was asked to end */
+	WATCH_DETACHED, /* it goes on without us */
+	WATCH_GONE,	/* nobody knows how */
 };
 
 /* What became of an image that executed another: status of WATCH_EXEC. */

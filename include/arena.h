@@ -113,8 +113,10 @@ struct board {
 };
 
 enum process_flag {
-	PROCESS_FORKED = 1 << 0, /* made by a fork: no exec of its own */
-	PROCESS_EXITED = 1 << 1, /* exit() ran to its end */
+	PROCESS_FORKED = 1 << 0,   /* made by a fork: no exec of its own */
+	PROCESS_EXITED = 1 << 1,   /* exit() ran to its end */
+	PROCESS_ATTACHED = 1 << 2, /* it ran before, without us */
+	PROCESS_DETACHED = 1 << 3, /* it goes on without us */
 };
 
 /*

@@ -130,7 +130,8 @@ static bool is_help(const char *word)
 /* Whether a command is asked for its help. Those that run programs look behind their options. */
 static bool asks_help(const struct command *command, int argc, char **argv)
 {
-	if (command->function == command_run || command->function == command_record)
+	if (command->function == command_run || command->function == command_record ||
+	    command->function == command_attach)
 		return false;
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
 		if (is_help(argv[i]))

@@ -16,6 +16,7 @@ static const struct {
 } parts[] = {
 	[PART_LIBRARY] = { "libholdtrace.so", PKGLIBDIR, R_OK },
 	[PART_COLLECTOR] = { "holdtrace-collect", PKGLIBEXECDIR, X_OK },
+	[PART_INJECTOR] = { "holdtrace-inject", PKGLIBEXECDIR, X_OK },
 	[PART_LIVE] = { "holdtrace-live", PKGLIBEXECDIR, X_OK },
 	[PART_VIEW] = { "holdtrace-view", PKGLIBEXECDIR, X_OK },
 	[PART_POSTPROC] = { "holdtrace-postproc", BINDIR, X_OK },

@@ -9,6 +9,7 @@
 enum part {
 	PART_LIBRARY,	/* libholdtrace.so */
 	PART_COLLECTOR, /* holdtrace-collect */
+	PART_INJECTOR,	/* holdtrace-inject */
 	PART_LIVE,	/* holdtrace-live */
 	PART_VIEW,	/* holdtrace-view; a build without libmicrohttpd has none */
 	PART_POSTPROC,	/* holdtrace-postproc */

@@ -34,6 +34,8 @@ enum {
 	OPTION_HTML,
 	OPTION_QUIET,
 	OPTION_HELP,
+	OPTION_FOR,
+	OPTION_UNTIL,
 };
 
 struct setting_option {
@@ -50,17 +52,6 @@ static const struct setting_option settings_options[] = {
 };
 
 #define SETTINGS (sizeof(settings_options) / sizeof(settings_options[0]))
-
-struct run {
-	struct session session;
-	bool is_quiet;	     /* nothing of ours on standard error but errors */
-	bool is_shown;	     /* the screen at the end */
-	int page;	     /* descriptor that --html goes to; -1: none */
-	int screen;	     /* descriptor of the file that it goes to; -1: standard error */
-	bool is_strict;	     /* what cannot be traced is not run */
-	bool is_untraced;    /* what is run cannot be traced; its children perhaps */
-	const char *fail_on; /* limits, or NULL */
-};
 
 /* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
 static bool is_usual(const struct setting_option *option)
@@ -114,7 +105,7 @@ void run_print_options(FILE *to, bool is_all)
 }
 
 /* The tables of getopt_long(), from the settings: room for two characters a letter. */
-static void make_tables(struct option *words, char *letters)
+static void make_tables(const struct run *run, struct option *words, char *letters)
 {
 	*letters++ = '+'; /* what follows the program is the program's */
 	*letters++ = ':'; /* a missing argument is told from a wrong option */
@@ -130,7 +121,12 @@ static void make_tables(struct option *words, char *letters)
 			*letters++ = ':';
 	}
 	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
-	*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
+	if (run->takes_process) {
+		*words++ = (struct option){ "for", required_argument, NULL, OPTION_FOR };
+		*words++ = (struct option){ "until", required_argument, NULL, OPTION_UNTIL };
+	} else {
+		*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
+	}
 	*words++ = (struct option){ "screen", required_argument, NULL, OPTION_SCREEN };
 	*words++ = (struct option){ "html", required_argument, NULL, OPTION_HTML };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
@@ -311,14 +307,13 @@ static int open_screen(struct run *run, const char *path, struct error *err)
 	return open_result(&run->screen, "screen", path, err);
 }
 
-/* Returns the index of the program's name, 0 when all was said (--help), or -EINVAL. */
-static int read_options(struct run *run, int argc, char **argv, struct error *err)
+int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 7];
+	struct option words[SETTINGS + 8];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
-	make_tables(words, letters);
+	make_tables(run, words, letters);
 	opterr = 0; /* one message, in one form */
 	run->session.board->settings.format = FORMAT_HTR;
 	status = take_environment(&run->session.board->settings, err);
@@ -326,8 +321,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 		const struct setting_option *option = find_option(number);
 
 		if (number == 'h' || number == OPTION_HELP) {
-			char *asked[] = { (char *)"help",
-					  (char *)(run->is_shown ? "run" : "record"), NULL };
+			char *asked[] = { (char *)"help", (char *)(uintptr_t)run->command, NULL };
 
 			return command_help(2, asked, err) ? -EIO : 0;
 		}
@@ -340,6 +334,10 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 			run->is_strict = true;
 		else if (number == OPTION_FAIL_ON)
 			run->fail_on = optarg;
+		else if (number == OPTION_FOR)
+			run->time = optarg;
+		else if (number == OPTION_UNTIL)
+			run->until = optarg;
 		else if (number == OPTION_SCREEN)
 			status = open_screen(run, optarg, err);
 		else if (number == OPTION_HTML)
@@ -356,7 +354,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 		status = check_settings(&run->session.board->settings, err);
 	if (status)
 		return status;
-	if (optind >= argc)
+	if (optind >= argc && !run->takes_process)
 		return error_set(err, EINVAL,
 				 "no program to run: holdtrace [OPTION]... PROGRAM [ARGUMENT]...");
 	return optind;
@@ -420,9 +418,7 @@ static int wait_for_program(struct session *session, pid_t pid)
 	return wait_for_child(pid);
 }
 
-/* Runs the post-processor with its output on our standard error, or nowhere. Returns its status. */
-/* to: where it prints; -1: nowhere. */
-static int run_postproc(const char *path, char **argv, int to)
+int run_part(const char *path, char **argv, int to)
 {
 	pid_t pid = fork();
 
@@ -436,7 +432,7 @@ static int run_postproc(const char *path, char **argv, int to)
 
 /* Which limits there are is the post-processor's to know: a wrong one is told before the program
  * runs. */
-static int check_limits(const char *limits, struct error *err)
+int run_check_limits(const char *limits, struct error *err)
 {
 	cleanup_free char *path = NULL, *option = NULL;
 	char *argv[] = { (char *)"holdtrace", (char *)"--report=list", NULL, NULL };
@@ -446,7 +442,7 @@ static int check_limits(const char *limits, struct error *err)
 	if (asprintf(&option, "--fail-on=%s", limits) < 0)
 		return STATUS_OWN_FAILURE;
 	argv[2] = option;
-	return run_postproc(path, argv, -1);
+	return run_part(path, argv, -1);
 }
 
 /* Whether a stream is in a file, that is there, and the disk had room for its beginning. */
@@ -483,7 +479,7 @@ static int run_over_traces(const struct run *run, const char *what, char *more, 
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (is_readable(&session->streams[i]))
 			argv[n++] = session->streams[i].path;
-	return n > words ? run_postproc(path, argv, to) : -ENODATA;
+	return n > words ? run_part(path, argv, to) : -ENODATA;
 }
 
 /* Returns the post-processor's status: 1 if a limit is broken. */
@@ -523,7 +519,7 @@ static void name_traces(const struct session *session)
  * What the user must know of a run that was not whole comes before what it shows. Returns a status:
  * not 0 if a limit is broken, or nobody knows.
  */
-static int report(struct run *run, const char *program)
+int run_tell(struct run *run, const char *program)
 {
 	struct error err = { 0 };
 	struct session *session = &run->session;
@@ -608,7 +604,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 
 	if (status)
 		return status_of(status);
-	status = run->fail_on ? check_limits(run->fail_on, err) : 0;
+	status = run->fail_on ? run_check_limits(run->fail_on, err) : 0;
 	if (status)
 		return status;
 	if (inspect_program(path, &ignores, err)) {
@@ -629,18 +625,21 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	program_pid = pid;
 	status = wait_for_program(&run->session, pid);
 	program_pid = 0;
-	found = report(run, argv[0]);
+	found = run_tell(run, argv[0]);
 	return status ? status : judge(run, found);
 }
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)
 {
-	struct run run = { .is_shown = is_shown, .screen = -1, .page = -1 };
+	struct run run = { .command = is_shown ? "run" : "record",
+			   .is_shown = is_shown,
+			   .screen = -1,
+			   .page = -1 };
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0;
 	int first;
 
 	if (!status) {
-		first = read_options(&run, argc, argv, err);
+		first = run_read_options(&run, argc, argv, err);
 		if (first < 0)
 			status = STATUS_USAGE;
 		else if (first > 0)

@@ -113,20 +113,28 @@ int session_collect(struct session *session, struct error *err)
 	return wait_until_ready(session, err);
 }
 
+void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
+{
+	const struct board *board = session->board;
+	const char mark[] = { BOARD_FIRST, 0 };
+
+	snprintf(text, SESSION_TEXT_MAX,
+		 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d%s",
+		 board->session[1], board->session[0], board->secret[1], board->secret[0],
+		 (int)session->collector, session->fd,
+		 strcmp(board->settings.follow, "no") == 0 ? mark : "");
+}
+
 /* What a program needs to find the run: LD_PRELOAD and the arena's name. */
 static int set_environment(const struct session *session, struct error *err)
 {
-	const struct board *board = session->board;
 	const char *others = getenv("LD_PRELOAD");
-	const char mark[] = { BOARD_FIRST, 0 };
-	const char *first = strcmp(board->settings.follow, "no") == 0 ? mark : "";
-	cleanup_free char *preload = NULL, *run = NULL;
+	char run[SESSION_TEXT_MAX];
+	cleanup_free char *preload = NULL;
 
+	session_name(session, run);
 	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
-		     others ? others : "") < 0 ||
-	    asprintf(&run, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d%s",
-		     board->session[1], board->session[0], board->secret[1], board->secret[0],
-		     (int)session->collector, session->fd, first) < 0)
+		     others ? others : "") < 0)
 		return error_system(err, ENOMEM, "no memory for the environment");
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(BOARD_ENVIRONMENT, run, 1);
@@ -262,7 +270,7 @@ void session_tell(struct session *session, pid_t pid, int status)
 		session->has_ended = !wait_for_word(session, &board->settled, 0);
 }
 
-static int read_reports(struct session *session, struct error *err)
+int session_read(struct session *session, struct error *err)
 {
 	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
 	cleanup_free char *line = NULL;
@@ -271,6 +279,9 @@ static int read_reports(struct session *session, struct error *err)
 
 	if (!reports)
 		return error_system(err, errno, "cannot read the list of traces");
+	for (size_t i = 0; i < session->stream_count; i++)
+		free(session->streams[i].path);
+	session->stream_count = 0;
 	rewind(reports);
 	while (!status && getline(&line, &room, reports) > 0)
 		status = take_report(session, line, err);
@@ -289,7 +300,7 @@ int session_wait(struct session *session, struct error *err)
 		is_alive = wait_for_word(session, &board->detached, complete);
 	if (!is_alive && board->state == BOARD_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end where it did");
-	return read_reports(session, err);
+	return session_read(session, err);
 }
 
 void session_destroy(struct session *session)

@@ -47,6 +47,15 @@ int session_collect(struct session *session, struct error *err);
  */
 pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
 
+/*
+ * What a program needs to find the run: the value of BOARD_ENVIRONMENT.
+ */
+#define SESSION_TEXT_MAX 160
+void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
+
+/* What the collector has said so far of the streams: session->streams. */
+int session_read(struct session *session, struct error *err);
+
 /* The same without the run: nothing of it is in the program's environment. */
 pid_t session_start_alone(const char *path, char **argv, struct error *err);
 
@@ -56,7 +65,10 @@ pid_t session_start_alone(const char *path, char **argv, struct error *err);
  */
 int session_wait(struct session *session, struct error *err);
 
-/* How the program ended. After this the counts below have all that it began and made. */
+/*
+ * How the program ended; pid -1: nobody can say how. After this the counts below have all that it
+ * began and made.
+ */
 void session_tell(struct session *session, pid_t pid, int status);
 
 /* How many processes of the run have attached. */

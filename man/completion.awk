@@ -166,6 +166,9 @@ function read_commands(file,    i, rows, usage, words)
 		usage = text(field(i, 3))
 		if (usage ~ /PROGRAM/) {
 			takes[commands] = "run"
+		} else if (usage ~ /^PID( |$)/ && usage !~ /^PID [a-z]/) {
+			takes[commands] = "process"
+			processes = processes (processes == "" ? "" : " | ") field(i, 1)
 		} else if (usage ~ /^PID start/) {
 			takes[commands] = "ctl"
 			words = usage
@@ -348,6 +351,10 @@ function bash_commands(    i, runs, asks, has_what)
 	print "\t\tfi"
 	print "\t\t_" name "_traces \"$word\""
 	print "\t\t;;"
+	print "\t" processes ")"
+	print "\t\t[[ ${COMP_WORDS[1]} == attach ]] && _" name "_run \"$option\" \"$word\" && return"
+	print "\t\tmapfile -t COMPREPLY < <(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\")"
+	print "\t\t;;"
 	print "\tctl)"
 	print "\t\t((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\")"
 	print "\t\t((COMP_CWORD == 3)) && mapfile -t COMPREPLY < <(compgen -W '" ctl_words "' -- \"$word\")"
@@ -412,6 +419,8 @@ function zsh_case(i)
 {
 	if (takes[i] == "run")
 		return "_arguments -s -S -A '-*' $run_options '1:program: _command_names -e' '*::argument: _normal'"
+	if (takes[i] == "process")
+		return "_arguments -s -S " (command[i] == "attach" ? "$run_options " : "") "'1:process: _pids'"
 	if (takes[i] == "ctl")
 		return "_arguments '1:process: _pids' '2:what:(" ctl_words ")' '3:text: '"
 	if (takes[i] == "help")

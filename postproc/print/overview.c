@@ -533,6 +533,7 @@ static void compose(struct overview *overview)
 	print_late(overview);
 	overview_doubts(overview);
 	overview_untraced(overview);
+	overview_attached(overview);
 	overview_unchosen(overview);
 	overview_cut(overview);
 	bottom = overview->screen;

@@ -51,6 +51,9 @@ static inline size_t overview_limit(const struct overview *overview, size_t most
 /* overview.c */
 
 /* The image that the run's first process ended as. */
+/* "still held at exit", or at what ended the recording. */
+const char *overview_held(const struct overview *overview);
+
 const struct summary_process *overview_last_image(const struct summary *summary);
 
 /* What a process is called: the last part of its path. */
@@ -88,6 +91,7 @@ void overview_end(const struct summary *summary, struct line *line,
 bool overview_is_complete(const struct summary_process *process);
 void overview_processes(struct overview *overview);
 void overview_untraced(struct overview *overview);
+void overview_attached(struct overview *overview);
 void overview_unchosen(struct overview *overview);
 void overview_cut(struct overview *overview);
 

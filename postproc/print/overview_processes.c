@@ -61,6 +61,9 @@ void overview_end(const struct summary *summary, struct line *line,
 	case SUMMARY_LEFT:
 		line_add(line, "ran on when the collector was ended");
 		break;
+	case SUMMARY_DETACHED:
+		line_add(line, "detached, and runs on");
+		break;
 	case SUMMARY_UNKNOWN:
 		line_add(line, process->has_end	    ? "ended"
 			       : process->has_tails ? "no end recorded"
@@ -261,6 +264,46 @@ void overview_untraced(struct overview *overview)
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
 		line_add(&line, ": %s", report_why_untraced(&summary->processes.items[i]));
+		screen_wrap(&overview->screen, &line, 10, 2);
+	}
+}
+
+const char *overview_held(const struct overview *overview)
+{
+	return overview_last_image(overview->summary)->end == SUMMARY_DETACHED
+		       ? "still held at detach"
+		       : "still held at exit";
+}
+
+/* What was there before anybody looked, and how much of it was given back since. */
+void overview_attached(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t memory = 0, others = 0;
+	struct line line;
+
+	for (uint32_t i = 0; i < summary->class_count; i++) {
+		const struct summary_class *class = &summary->classes[i];
+
+		*(class->known == RESOURCE_MEMORY ? &memory : &others) += class->earlier;
+	}
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+
+		if (!process->is_attached)
+			continue;
+		line_begin(&line);
+		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
+			 overview_name(process), process->pid, DURATION(process->had_ns));
+		line_add(&line, "%s thread%s and %s in memory: what it held then is in no list",
+			 COUNT(process->had_threads), PLURAL(process->had_threads),
+			 BYTES(process->had_bytes));
+		if (memory || others)
+			line_add(&line, "; of that it gave back %s block%s of memory",
+				 COUNT(memory), PLURAL(memory));
+		if (others)
+			line_add(&line, " and %s other%s", COUNT(others), PLURAL(others));
+		memory = others = 0;
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
 }

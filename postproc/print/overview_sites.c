@@ -251,7 +251,7 @@ static void print_title(struct overview *overview, const struct entries *entries
 	for (size_t i = 0; i < count; i++)
 		shown += entries->items[chosen[i]].sites;
 	line_begin(&line);
-	line_add(&line, "still held at exit, and where it came from");
+	line_add(&line, "%s, and where it came from", overview_held(overview));
 	if (all > shown)
 		line_add(&line, " (%s of %s sites)", COUNT(shown), COUNT(all));
 	screen_wrap(&overview->screen, &line, 2, 1);

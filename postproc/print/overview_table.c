@@ -126,7 +126,9 @@ static void fill_held_fds(const struct overview *overview, struct line *line,
 	add_parts(line, class);
 	add_killed(overview, line, class);
 	if (inherited)
-		line_add(line, "; %s inherited", COUNT(inherited));
+		line_add(line, "; %s %s", COUNT(inherited),
+			 overview_last_image(overview->summary)->is_attached ? "open before"
+									     : "inherited");
 }
 
 static void fill_threads(const struct overview *overview, struct line *line,
@@ -198,7 +200,7 @@ static void fill_row(const struct overview *overview, struct row *row,
 
 static void fill_title(const struct overview *overview, struct row *row)
 {
-	const char *titles[CELLS] = { "", "used", "peak", "still held at exit" };
+	const char *titles[CELLS] = { "", "used", "peak", overview_held(overview) };
 
 	if (overview->summary->pids > 1)
 		titles[2] = "peak of one process";

@@ -174,7 +174,7 @@ void screen_move(struct screen *to, struct screen *from)
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-#define LEAKS "still held at exit"
+#define LEAKS "still held at" /* exit, or detach */
 
 /* The colour of a line by what it begins with; NULL: none. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)

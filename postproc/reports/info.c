@@ -30,6 +30,8 @@ static int put_end(struct sheet *sheet, struct sheet_cell *cell,
 				    process->became ? process->became : "another program");
 	case SUMMARY_LEFT:
 		return sheet_text(sheet, cell, "ran on when the collector was ended");
+	case SUMMARY_DETACHED:
+		return sheet_text(sheet, cell, "detached, and runs on");
 	case SUMMARY_UNKNOWN:
 		break;
 	}

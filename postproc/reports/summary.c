@@ -35,6 +35,7 @@ static int put(struct sheet *sheet, const struct summary_class *class)
 			     waits_ns(&class->waits.times, threshold_ns));
 	}
 	sheet_number(CELL(row, classes, strays), class->strays);
+	sheet_number(CELL(row, classes, earlier), class->earlier);
 	return 0;
 }
 

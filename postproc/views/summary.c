@@ -395,6 +395,21 @@ static void note_unwind(struct summary *summary, const struct event *event)
 	}
 }
 
+static uint64_t number_of(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void note_attached(struct summary_process *process, const struct event *event)
+{
+	process->is_attached = true;
+	process->had_threads = number_of(event, "threads");
+	process->had_bytes = number_of(event, "resident");
+	process->had_ns = number_of(event, "age_ms") * 1000000;
+}
+
 /* Its time is when the collector saw the end. */
 static void note_end(struct summary_fold *fold, const struct event *event)
 {
@@ -402,10 +417,9 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 		const char *word;
 		enum summary_end end;
 	} words[] = {
-		{ "exited", SUMMARY_EXITED },
-		{ "killed", SUMMARY_KILLED },
-		{ "exec", SUMMARY_EXEC },
-		{ "left", SUMMARY_LEFT },
+		{ "exited", SUMMARY_EXITED },	  { "killed", SUMMARY_KILLED },
+		{ "exec", SUMMARY_EXEC },	  { "left", SUMMARY_LEFT },
+		{ "detached", SUMMARY_DETACHED },
 	};
 	struct summary_process *process = &fold->process;
 	const char *how = event_argument(event, "how");
@@ -449,6 +463,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		return note_bypass(summary, event, err);
 	else if (!strcmp(name, NOTE_OPEN))
 		return note_open(summary, event, err);
+	else if (!strcmp(name, NOTE_ATTACHED))
+		note_attached(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_END))
 		note_end(summary->fold, event);
 	else if (!strcmp(name, NOTE_RECORDING))

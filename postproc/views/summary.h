@@ -51,8 +51,9 @@ struct summary_class {
 	bool is_counted;
 	uint64_t gained, lost, failed; /* calls */
 	uint64_t strays;	       /* losses of what was not gained in the trace */
-	uint64_t replaced;	       /* gains of what was held already */
-	uint64_t temporary;	       /* lost by the next call of the thread that gained it */
+	uint64_t earlier;   /* losses of what was gained before the process was attached to */
+	uint64_t replaced;  /* gains of what was held already */
+	uint64_t temporary; /* lost by the next call of the thread that gained it */
 	uint64_t bad_closes, bad_uses; /* of what was not open (EBADF): closed, used otherwise */
 	uint64_t vain;		       /* of notified: no thread waited (conditions) */
 	uint64_t held, held_bytes;     /* objects, at the end of their processes */
@@ -108,7 +109,8 @@ enum summary_end {
 	SUMMARY_EXITED,	 /* status */
 	SUMMARY_KILLED,	 /* status: signal */
 	SUMMARY_EXEC,
-	SUMMARY_LEFT, /* it ran on when the collector was ended */
+	SUMMARY_LEFT,	  /* it ran on when the collector was ended */
+	SUMMARY_DETACHED, /* it ran on when holdtrace detached from it */
 };
 
 struct summary_process {
@@ -130,7 +132,10 @@ struct summary_process {
 	bool has_end;	    /* the stream says how it ended: it is complete */
 	bool is_damaged;
 	uint64_t damages;
-	const char *damage;	       /* what the first damage is */
+	const char *damage; /* what the first damage is */
+	bool is_attached;   /* it had run before, with so many threads, bytes in memory, for so long
+			     */
+	uint64_t had_threads, had_bytes, had_ns;
 	uint64_t inherited;	       /* descriptors open at the start and not closed since */
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */

@@ -148,6 +148,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->lost += sum->lost;
 	class->waited += sum->joined;
 	class->strays += sum->strays;
+	class->earlier += sum->earlier;
 	class->replaced += sum->replaced;
 	class->temporary += sum->temporary;
 	close_peak(summary, class, sum);
@@ -301,7 +302,7 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 	const struct summary_process *process = &summary->fold->process;
 
 	return process->end == SUMMARY_KILLED || process->end == SUMMARY_LEFT ||
-	       open->thread == process->pid;
+	       process->end == SUMMARY_DETACHED || open->thread == process->pid;
 }
 
 /* The last signal before the wait, if no thread waited when it came. */

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "behind.h"
+#include "linkage.h"
 #include "plain.h"
 #include "sys.h"
 
@@ -295,4 +296,37 @@ void real_find(void)
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * The first module in the order of linking that defines it. dlsym(RTLD_NEXT) of a library that was
+ * loaded late knows libc's alone, and a program may have another allocator.
+ */
+static void *find_linked(const char *name)
+{
+	struct linkage linkage;
+
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		const ElfW(Sym) * symbol;
+
+		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
+		    linkage_is_loader(&linkage))
+			continue;
+		symbol = linkage_find(&linkage, name);
+		if (symbol)
+			return (void *)(map->l_addr + symbol->st_value);
+	}
+	return name[0] == '_' && name[1] == '_' ? find_linked(name + 2) : NULL;
+}
+
+bool real_find_late(void)
+{
+	if (real_is_found)
+		return true;
+	for (unsigned int i = 0; i < NAMES; i++)
+		*where_is(i) = find_linked(name_of(i));
+	if (!real.malloc || !real.free || !real.pthread_mutex_lock)
+		return false;
+	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
+	return true;
 }

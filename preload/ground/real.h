@@ -99,6 +99,12 @@ void *real_of(enum hook_number hook);
 /* Finds them all. Called again while it works (dlsym may call calloc) it does nothing. */
 void real_find(void);
 
+/*
+ * The same for a library that came into a program which runs, under the loader's lock. False:
+ * there is no allocator that we could stand before.
+ */
+bool real_find_late(void);
+
 extern bool real_is_found;
 
 /* Before the first use of real in a stub that does not record. */

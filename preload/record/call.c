@@ -31,20 +31,16 @@ struct thread *call_attach(void)
 {
 	struct thread *thread = thread_self;
 	struct stack_bounds bounds;
-	bool is_known = false, is_forked = call_is_forked();
+	bool is_known = thread != NULL, is_forked = call_is_forked();
 
-	if (is_forked) {
-		/* The child goes on where its parent's thread stood, whichever that was. */
-		is_known = thread != NULL;
-		if (thread)
-			bounds = thread->stack;
+	/* It goes on where it stood, also as the only thread of a child. */
+	if (is_known)
+		bounds = thread->stack;
+	if (is_forked)
 		life_forked();
-		thread = NULL;
-	}
-	if (!life.board)
+	if (!life.board || life.is_off)
 		return NULL;
-	if (!thread)
-		thread = thread_attach(is_known ? &bounds : NULL, NULL);
+	thread = thread_attach(is_known ? &bounds : NULL, NULL);
 	if (!thread)
 		life_lose(LOSS_NO_SLOT);
 	else if (is_forked)

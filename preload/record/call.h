@@ -94,12 +94,18 @@ static inline bool call_is_forked(void)
 	return !*life.fork_mark;
 }
 
+/* Whether the thread attached before a fork, or before the library was detached. */
+static inline bool call_is_of_another_life(const struct thread *thread)
+{
+	return thread->mark != *life.fork_mark;
+}
+
 /* The thread with its errno location and slot, or NULL: then the event has been counted as lost. */
 static inline struct thread *call_thread(void)
 {
 	struct thread *thread = thread_self;
 
-	if (likely(thread && !call_is_forked()))
+	if (likely(thread && !call_is_of_another_life(thread)))
 		return thread;
 	return call_attach();
 }

@@ -9,6 +9,7 @@
 #include "bypass.h"
 #include "call.h"
 #include "inherited.h"
+#include "injected.h"
 #include "life.h"
 #include "notes.h"
 #include "preload/ground/behind.h"
@@ -341,6 +342,20 @@ static void note_add_number(struct note *note, const char *name, uint64_t value)
 
 	plain_number(text, value, 10);
 	note_add(note, name, text);
+}
+
+void facts_tell_attached(const struct late_order *order)
+{
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	begin_alone(thread_self, true);
+	note_begin(&note, NOTE_ATTACHED);
+	note_add_number(&note, "threads", order->threads);
+	note_add_number(&note, "resident", order->resident);
+	note_add_number(&note, "age_ms", order->age_ms);
+	note_end(&note);
+	end_alone(thread_self);
 }
 
 void facts_tell_thread(int32_t creator, uint64_t call)

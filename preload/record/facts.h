@@ -14,6 +14,11 @@ void facts_begin(void);
 /* Executable, arguments, directory, and the descriptors that it was born with. */
 void facts_tell_process(int argc, char **argv);
 
+struct late_order;
+
+/* In a process that ran before: a ~attached note, what it had by then. */
+void facts_tell_attached(const struct late_order *order);
+
 /* mallinfo2, at exit; never while this thread is inside the allocator. */
 void facts_tell_heap(void);
 

@@ -34,6 +34,14 @@ bool life_begin(void)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+bool life_begin_again(void)
+{
+	uint32_t expected = LIFE_SILENT;
+
+	return life_begin() || __atomic_compare_exchange_n(&state, &expected, LIFE_STARTING, false,
+							   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 void life_run(void)
 {
 	__atomic_store_n(&state, LIFE_RUNNING, __ATOMIC_RELEASE);
@@ -160,7 +168,7 @@ static const struct thread *busy_thread(const struct call *call)
 int life_child_of(int pid, const struct call *call)
 {
 	/* a handler of pthread_atfork() may have come first */
-	if (!pid && life.board && !*life.fork_mark)
+	if (!pid && life.board && !life.is_off && !*life.fork_mark)
 		memory_forsake(busy_thread(call));
 	return pid;
 }
@@ -182,7 +190,7 @@ void life_forked(void)
 	names_forked();
 	bypass_forked();
 	*life.fork_mark = 1;
-	if (!life.board)
+	if (!life.board || life.is_off)
 		return;
 	life.pid = own_pid();
 	if (!life.records_children) {
@@ -195,4 +203,31 @@ void life_forked(void)
 	}
 	life.board = NULL;
 	life_silence();
+}
+
+bool life_detach(void)
+{
+	struct arena *head = memory_head();
+
+	if (!life_is_running() || !head || !memory_hold())
+		return false;
+	life.is_off = true;
+	life_silence();
+	__atomic_store_n(&head->ended, clock_now_ordered(), __ATOMIC_RELAXED);
+	__atomic_fetch_or(&head->flags, PROCESS_DETACHED, __ATOMIC_RELEASE);
+	memory_detach();
+	return true;
+}
+
+void life_renew(void)
+{
+	static uint32_t generation = 1;
+
+	if (!*life.fork_mark)
+		memory_forsake(NULL);
+	thread_renew();
+	names_forked();
+	bypass_forked();
+	life.is_off = false;
+	*life.fork_mark = ++generation;
 }

@@ -24,6 +24,7 @@ struct life {
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
 	bool records_children;	      /* of fork, too */
+	bool is_off;		      /* detached: the board is a copy of our own */
 	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
 };
 
@@ -48,6 +49,18 @@ bool life_is_unborn(void);
 
 /* Begins to start it. False: somebody else has, and is not to be waited for. */
 bool life_begin(void);
+
+/* The same where it has fallen silent, or has never begun. False: it records. */
+bool life_begin_again(void);
+
+/*
+ * Detached: nothing is recorded any more, and calls that are under way write where nobody reads.
+ * False: it did not record, or is making memory at this moment.
+ */
+bool life_detach(void);
+
+/* A new life after that: threads are new to it, and all is told again. */
+void life_renew(void);
 
 /* It is started: calls are recorded from here on. */
 void life_run(void);

@@ -247,7 +247,7 @@ static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
  * sleep until it has ended, and it uses our stack meanwhile. Where there are no such threads,
  * false.
  */
-static __attribute__((noinline)) bool make_apart(struct chunk *chunk, uint32_t number,
+static __attribute__((noinline)) bool make_apart(struct chunk *chunk, uint32_t number, char *at,
 						 volatile int *status)
 {
 	enum { VM = 0x100, SIGHAND = 0x800, VFORK = 0x4000, THREAD = 0x10000 };
@@ -255,22 +255,22 @@ static __attribute__((noinline)) bool make_apart(struct chunk *chunk, uint32_t n
 
 	if (child)
 		return child > 0;
-	*status = make_anyway(chunk, number, NULL);
+	*status = make_anyway(chunk, number, at);
 	sys_exit(0);
 }
 
-static int make_beside_threads(struct chunk *chunk, uint32_t number)
+static int make_beside_threads(struct chunk *chunk, uint32_t number, char *at)
 {
 	uint64_t all = ~0ull, old = 0;
 	volatile int status = -EINTR;
 	bool was_apart;
 
 	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
-	was_apart = make_apart(chunk, number, &status);
+	was_apart = make_apart(chunk, number, at, &status);
 	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
 	if (was_apart && (chunk->map || status != -EINTR))
 		return status;
-	return make_anyway(chunk, number, NULL);
+	return make_anyway(chunk, number, at);
 }
 
 static void shape(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint32_t spares)
@@ -353,6 +353,62 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 	return -ENOSPC;
 }
 
+/* ---- memory of a life before ---- */
+
+/* Chunks that were detached: their places have private pages, their blocks are as they were. */
+static struct chunk left[ARENA_CHUNKS];
+static uint32_t left_count;
+
+static bool is_dead(int32_t thread)
+{
+	/* Where nobody may ask, slots of the dead are not used again. */
+	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
+}
+
+/* Whether a call that began then has still to come back. */
+static bool is_in_use(const struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < chunk->blocks.count; i++) {
+		const struct owner *owner = &chunk->blocks.owners[i];
+		const struct thread *thread = (const void *)(chunk->blocks.first + i * BLOCK_SIZE);
+
+		if (owner->state != OWNER_NONE && thread_is_busy(thread, false, false) &&
+		    !is_dead(owner->thread))
+			return true;
+	}
+	return false;
+}
+
+/* Addresses and blocks for a chunk of this shape, from one that nobody uses; NULL: there is none.
+ */
+static char *take_left(struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < left_count; i++) {
+		char *at = left[i].map;
+
+		if (left[i].layout.size != chunk->layout.size || left[i].slots != chunk->slots ||
+		    left[i].spares != chunk->spares || is_in_use(&left[i]))
+			continue;
+		chunk->blocks = left[i].blocks;
+		for (uint32_t k = 0; k < chunk->blocks.count; k++)
+			chunk->blocks.owners[k] = (struct owner){ 0 };
+		left[i] = left[--left_count];
+		return at;
+	}
+	return NULL;
+}
+
+/* What could not be shared. at: addresses that it had from a life before. */
+static void give_up(const struct chunk *chunk, char *at)
+{
+	if (!at || left_count == ARENA_CHUNKS) {
+		keep_blocks(&chunk->blocks);
+		return;
+	}
+	left[left_count] = *chunk;
+	left[left_count++].map = at;
+}
+
 /* ---- chunks ---- */
 
 /* Nobody looks at a chunk before. */
@@ -373,13 +429,16 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 	int status = -EPERM;
 
 	if (!ring_is_quiet()) {
+		char *at;
+
 		shape_to_limit(chunk, slots, 0);
-		status = take_blocks(&chunk->blocks, slots);
+		at = take_left(chunk);
+		status = at ? 0 : take_blocks(&chunk->blocks, slots);
 		if (!status)
-			status = make_beside_threads(chunk, number);
+			status = make_beside_threads(chunk, number, at);
 		if (!status)
 			return 0;
-		keep_blocks(&chunk->blocks);
+		give_up(chunk, at);
 	}
 	status = take_blocks(&chunk->blocks, 1);
 	if (status)
@@ -498,11 +557,12 @@ static bool begin_alone(void)
 		shape(&chunk, family.slots, family.ring_size, family.spares);
 	} else {
 		shape_to_limit(&chunk, ARENA_SLOTS_FIRST, ARENA_SPARES);
+		at = take_left(&chunk);
 	}
-	if (take_blocks(&chunk.blocks, chunk.slots))
+	if (!chunk.blocks.count && take_blocks(&chunk.blocks, chunk.slots))
 		return false;
 	if (make_anyway(&chunk, 0, at)) {
-		keep_blocks(&chunk.blocks);
+		give_up(&chunk, is_vacant ? NULL : at);
 		return false;
 	}
 	if (family.map && !at)
@@ -528,7 +588,7 @@ static void introduce(const struct memory_image *image)
 	self.parent[0] = image->is_forked ? before[0] : 0;
 	self.parent[1] = image->is_forked ? before[1] : 0;
 	self.parent_pid = image->is_forked ? parent : sys_getppid();
-	self.flags = image->is_forked ? PROCESS_FORKED : 0;
+	self.flags = image->is_forked ? PROCESS_FORKED : image->is_attached ? PROCESS_ATTACHED : 0;
 	if (!image->is_forked) {
 		self.parent_stream = WIRE_NO_STREAM;
 		plain_copy(self.name, image->name, sizeof(self.name));
@@ -614,13 +674,46 @@ void memory_forsake(const struct thread *thread)
 	head = NULL;
 }
 
-/* ---- places ---- */
-
-static bool is_dead(int32_t thread)
+bool memory_hold(void)
 {
-	/* Where nobody may ask, slots of the dead are not used again. */
-	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
+	static const struct timespec step = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 20; i++) {
+		if (begin_growth())
+			return true;
+		sys_nanosleep(&step, NULL);
+	}
+	return false;
 }
+
+void memory_detach(void)
+{
+	for (uint32_t i = 0; i < chunk_count && i < ARENA_CHUNKS; i++) {
+		struct chunk *chunk = &chunks[i];
+
+		if (!chunk->is_ready)
+			continue;
+		if (chunk->map)
+			put_empty(chunk->map, chunk->layout.size);
+		else
+			leave_chunk(chunk);
+		if (chunk->map && left_count < ARENA_CHUNKS)
+			left[left_count++] = *chunk;
+		chunk->is_ready = 0;
+	}
+	if (family.map && family.map != chunks[0].map)
+		sys_munmap(family.map + family.layout.spares,
+			   family.layout.size - family.layout.spares);
+	family = (struct chunk){ 0 };
+	is_vacant = false;
+	chunk_count = 0;
+	granted = 0;
+	holders = 0;
+	head = NULL;
+	end_growth();
+}
+
+/* ---- places ---- */
 
 /* One that nobody has had. */
 static bool take_free(struct owner *owner, int32_t tid)

@@ -33,6 +33,7 @@ enum owner_state {
 struct memory_image {
 	const char *name;
 	bool is_forked;
+	bool is_attached; /* it had run before */
 };
 
 /* The first chunk. False where the process can be given no memory: it stays untraced. */
@@ -67,6 +68,15 @@ void memory_prepare(void);
  * forked; what it was in the middle of goes on without effect.
  */
 void memory_forsake(const struct thread *thread);
+
+/*
+ * The library is being detached. memory_hold(): no thread makes memory until memory_detach() has
+ * put private pages in the place of all that is shared: calls that are under way write there.
+ * False: a thread makes some now. Memory that no call is in any more is used again by
+ * memory_begin().
+ */
+bool memory_hold(void);
+void memory_detach(void);
 
 /* Head of the first chunk, NULL before there is one: what belongs to the whole process. */
 struct arena *memory_head(void);

@@ -161,11 +161,12 @@ static uint64_t look_at_tail(const struct thread *thread)
 /*
  * Whether waiting is in vain, because the collector waits for us: all that it can see is taken, or
  * what comes next is a record that is not whole. Then this is a signal handler in the middle of
- * that record, or its writer was jumped out of. Or nobody reads this ring: it is a parent's.
+ * that record, or its writer was jumped out of. Or nobody reads this ring: it is a parent's, or
+ * the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
-	return tail == position(thread->head) || !*life.fork_mark ||
+	return tail == position(thread->head) || !*life.fork_mark || life.is_off ||
 	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 

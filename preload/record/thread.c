@@ -136,6 +136,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	prepare(thread, fresh);
 	thread->pthread = (uint64_t)pthread_self();
 	thread->error = &errno;
+	thread->mark = *life.fork_mark;
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
 	show_owner(thread, tid);
 	thread->last = clock_now();
@@ -178,7 +179,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 
-	if (!thread_self && life.board && thread_attach(&bounds, birth))
+	if (!thread_self && life.board && !life.is_off && thread_attach(&bounds, birth))
 		facts_tell_thread(birth->creator, birth->call);
 	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
 			 __ATOMIC_RELEASE);
@@ -188,7 +189,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 /* Destructors of thread-local data are still to come; they find the slot as it is. */
 static void end_thread(void)
 {
-	if (!thread_self || call_is_forked())
+	if (!thread_self || life.is_off || call_is_of_another_life(thread_self))
 		return;
 	call_give_up(thread_self);
 	facts_tell_thread_end();
@@ -258,4 +259,12 @@ void thread_forget(void)
 	thread_self = NULL;
 	is_forgotten = true;
 	thread_modules_told = 0;
+}
+
+void thread_renew(void)
+{
+	thread_self = NULL;
+	is_forgotten = false;
+	thread_modules_told = 0;
+	crowded_at = 0;
 }

@@ -46,6 +46,7 @@ struct thread {
 	uint64_t last;		   /* newest time taken from the clock */
 	uint64_t calls;		   /* calls so far */
 	int *error;		   /* this thread's errno */
+	uint32_t mark; /* life.fork_mark when it attached: another one is of another life */
 	struct busy busy;
 	uint32_t modules; /* modules told so far */
 	bool is_judged;	  /* libunwind is at work: what it calls is nobody's event */
@@ -102,6 +103,9 @@ struct stack_bounds thread_main_stack(void);
 
 /* The function that fork's child calls before anything: forgets the parent's thread. */
 void thread_forget(void);
+
+/* The process is attached to once more: no thread has told anything to this collector. */
+void thread_renew(void);
 
 /*
  * Nothing that the thread has not yet published is older; 0: it has nothing. The floor must be

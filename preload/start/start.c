@@ -12,6 +12,8 @@
 #include "follow.h"
 #include "gate.h"
 #include "hooks.h"
+#include "injected.h"
+#include "late.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
@@ -132,12 +134,17 @@ static void arm(void)
 {
 	bool follows = life.board->settings.files == FILES_RESOLVED;
 	bool is_all = life_is_listed("all");
+	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		if (is_all || life_is_listed(name_of(i)) ||
 		    life_is_listed(resource_words[armings[i].resource]))
-			life_armed[i] = follows && names_file(i) ? LIFE_RECORDS | LIFE_FOLLOWS
-								 : LIFE_RECORDS;
+			armed[i] = follows && names_file(i) ? LIFE_RECORDS | LIFE_FOLLOWS
+							    : LIFE_RECORDS;
+	/* In a program that runs what gives back comes first, as it stands last: nothing is gained
+	 * that could be lost unseen. */
+	for (unsigned int i = HOOK_COUNT; i-- > 0;)
+		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
 }
 
 static void read_settings(const struct settings *settings)
@@ -167,9 +174,20 @@ static const char *short_name(const char *path)
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
-static bool start(int argc, char **argv, char **environment)
+/* Of the process, whose board is there: what it needs to record, but that. */
+static bool prepare(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
+
+	read_settings(&life.board->settings);
+	register_barrier();
+	if (!memory_begin(image))
+		return false;
+	return thread_attach(thread_id() == life.pid ? &stack : NULL, NULL) != NULL;
+}
+
+static bool start(int argc, char **argv, char **environment)
+{
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 
 	real_find();
@@ -186,18 +204,35 @@ static bool start(int argc, char **argv, char **environment)
 		reach_leave_out(name);
 		return false;
 	}
-	if (!mark_process())
-		return false;
-	read_settings(&life.board->settings);
-	register_barrier();
-	if (!memory_begin(&(struct memory_image){ .name = name }))
-		return false;
-	if (!thread_attach(thread_id() == life.pid ? &stack : NULL, NULL))
+	if (!mark_process() || !prepare(&(struct memory_image){ .name = name }))
 		return false;
 	facts_tell_process(argc, argv);
 	arm();
 	toggle_install((int)life.board->settings.toggle_signal);
 	return true;
+}
+
+bool start_attached(const struct late_order *order)
+{
+	static bool is_marked;
+	char **argv = (char **)__libc_stack_end + 1;
+
+	life.pid = sys_getpid();
+	if (!is_marked && !mark_process())
+		return false;
+	is_marked = true;
+	life_renew();
+	if (!prepare(&(struct memory_image){ .name = order->name, .is_attached = true }))
+		return false;
+	facts_tell_process((int)*(long *)__libc_stack_end, argv);
+	facts_tell_attached(order);
+	return true;
+}
+
+void start_recording(void)
+{
+	arm();
+	life_run();
 }
 
 /* Once. Whoever comes meanwhile (dlsym calls calloc) is served unrecorded. */
@@ -256,6 +291,12 @@ static void open_remote(void)
 /* -z initfirst: before the constructors of every other library and of the program. */
 __attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
 {
+	/* it does when it is told to, by whoever brought it */
+	if (late_is_injected()) {
+		if (life_begin())
+			life_silence();
+		return;
+	}
 	start_once(argc, argv, environment);
 	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
 	 */

@@ -11,6 +11,14 @@
 
 #include "hooks.h"
 
+struct late_order;
+
+/* In a program that runs: all but recording. False where there is no memory for it. */
+bool start_attached(const struct late_order *order);
+
+/* From here on calls are recorded. */
+void start_recording(void);
+
 /* Starts the library if nobody has yet. True if the hook may record now. */
 bool start_wake(enum hook_number hook);
 

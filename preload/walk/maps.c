@@ -396,6 +396,25 @@ static void find_loader(void)
 			 __ATOMIC_RELEASE);
 }
 
+const char *maps_own_path;
+
+/* Loaded by a descriptor: this library, or what calls it to order. */
+static bool is_from_memory(const struct link_map *map)
+{
+	const char *start = "/proc/self/fd/", *name = map->l_name;
+
+	while (*start && *name == *start) {
+		start++;
+		name++;
+	}
+	return !*start;
+}
+
+static const char *name_of(const struct link_map *map)
+{
+	return maps_own_path && is_from_memory(map) ? maps_own_path : map->l_name;
+}
+
 unsigned int maps_find(uintptr_t address)
 {
 	struct dl_find_object found;
@@ -409,7 +428,7 @@ unsigned int maps_find(uintptr_t address)
 	number = look_up(address, &found);
 	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found))
 		return number;
-	module.path = path_of(found.dlfo_link_map->l_name);
+	module.path = path_of(name_of(found.dlfo_link_map));
 	kept = keep(sizeof(*kept));
 	if (kept == NULL)
 		return MAPS_MODULE_NONE;
@@ -452,7 +471,8 @@ void maps_find_all(void)
 	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
 		;
 	for (; map; map = map->l_next)
-		find_code(map);
+		if (map == own.dlfo_link_map || !is_from_memory(map))
+			find_code(map);
 }
 
 void maps_check(void)

@@ -58,6 +58,9 @@ extern uint32_t maps_generation;
  */
 unsigned int maps_find(uintptr_t address);
 
+/* The path of this library's file where the loader knows it by a descriptor; or NULL. */
+extern const char *maps_own_path;
+
 /* Whether both addresses lie in one module. Looks nothing up but the loader's table. */
 bool maps_are_one(uintptr_t one, uintptr_t other);
 

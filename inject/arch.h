@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INJECT_ARCH_H
+#define INJECT_ARCH_H
+
+/*
+ * What differs between processors when a thread of another process is made to call something:
+ * registers, instructions, and the frame that the kernel leaves for a signal. Each processor has a
+ * file that defines all that stands here; where there is none, ARCH_INJECTS is 0.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#define ARCH_VECTOR_MAX 16384u
+#define ARCH_FRAME_MAX	(ARCH_VECTOR_MAX + 8192u)
+
+/* All of a stopped thread that a call may change. */
+struct arch_state {
+	struct user_regs_struct regs;
+	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
+	size_t vector_size;
+	uint64_t mask; /* blocked signals */
+};
+
+/* A call to be made. */
+struct arch_call {
+	uint64_t function;
+	uint64_t argument[6];
+};
+
+#if defined(__x86_64__)
+#include "inject/arch-x86_64.h"
+#elif defined(__aarch64__)
+#include "inject/arch-aarch64.h"
+#else
+#define ARCH_INJECTS 0
+#endif
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/inject.h"
+
+#include "inject/arch.h"
+#include "inject/target.h"
+
+#include <errno.h>
+
+#if ARCH_INJECTS
+
+#include "base/cleanup.h"
+#include "contract.h"
+#include "inject/remote.h"
+#include "inject/safe.h"
+#include "inject/symbols.h"
+#include "inject/trigger.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS   10000000000ull /* to find a thread at a safe place */
+#define RETRY_NS      20000000
+#define THREADS_MOST  4096
+#define LIBRARY_MOST  (64u << 20)
+#define SEGMENTS_MOST 32
+
+/* The library's file, and where its door is in it. */
+struct library {
+	uint8_t *bytes;
+	size_t size, used, door; /* used: by what is loaded; door: its offset */
+	uint64_t address;	 /* of the door, from where the library is loaded */
+};
+
+struct work {
+	struct target target;
+	struct safe *safe;
+	struct library library;
+	struct late_order *order;
+	struct inject_result *result;
+	uint64_t door; /* in the target; 0: the library is not there */
+	unsigned round;
+};
+
+/* ---- the library's file ---- */
+
+static int read_library(struct library *library, const char *path, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status))
+		return error_system(err, errno, "cannot open %s", path);
+	if (status.st_size < (off_t)sizeof(Elf64_Ehdr) || status.st_size > LIBRARY_MOST)
+		return error_set(err, ENOEXEC, "%s is no library", path);
+	library->size = (size_t)status.st_size;
+	library->bytes = malloc(library->size);
+	if (!library->bytes)
+		return error_system(err, ENOMEM, "%s", path);
+	for (size_t done = 0; done < library->size;) {
+		ssize_t got = read(fd, library->bytes + done, library->size - done);
+
+		if (got <= 0)
+			return error_set(err, EIO, "%s cannot be read", path);
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+static int find_door(struct library *library, struct error *err)
+{
+	const Elf64_Ehdr *header = (const void *)library->bytes;
+	const uint8_t *at = memmem(library->bytes, library->size, LATE_MARK, 16);
+	uint64_t offset = at ? (uint64_t)(at - library->bytes) : 0;
+
+	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
+	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
+	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_door))
+		return error_set(err, ENOEXEC, "the library of holdtrace has no door");
+	library->door = offset;
+	library->used = 0;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		const Elf64_Phdr *segment =
+			(const Elf64_Phdr *)(const void *)(library->bytes + header->e_phoff) + i;
+
+		if (segment->p_type != PT_LOAD || segment->p_offset > library->size ||
+		    segment->p_filesz > library->size - segment->p_offset)
+			continue;
+		/* debug information is behind all that is loaded */
+		if (segment->p_offset + segment->p_filesz > library->used)
+			library->used = segment->p_offset + segment->p_filesz;
+		if (offset >= segment->p_offset && offset - segment->p_offset < segment->p_filesz)
+			library->address = segment->p_vaddr + (offset - segment->p_offset);
+	}
+	return library->address ? 0
+				: error_set(err, ENOEXEC, "the library of holdtrace has no door");
+}
+
+/* In the copy that is injected it waits for orders, and begins nothing by itself. */
+static void mark_library(struct library *library)
+{
+	uint64_t yes = 1;
+
+	memcpy(library->bytes + library->door + offsetof(struct late_door, is_injected), &yes,
+	       sizeof(yes));
+}
+
+/* ---- what is there already ---- */
+
+static bool is_library(const struct map *map)
+{
+	const char *name = strrchr(map->path, '/');
+
+	return !map->offset && name &&
+	       (strstr(map->path, "/memfd:" LATE_LIBRARY) ||
+		strncmp(name, "/libholdtrace.so", 16) == 0);
+}
+
+/* The door of a library that is loaded: from an attach before, or since the program began. */
+static int find_loaded(struct work *work, struct error *err)
+{
+	struct late_door door;
+
+	work->door = 0;
+	for (size_t i = 0; i < work->target.map_count; i++) {
+		const struct map *map = &work->target.maps[i];
+
+		if (!is_library(map))
+			continue;
+		if (target_read(&work->target, map->low + work->library.address, &door,
+				sizeof(door)) ||
+		    memcmp(door.mark, LATE_MARK, sizeof(door.mark)) != 0 ||
+		    door.contract != CONTRACT_HASH)
+			return error_set(err, EPROTO,
+					 "it has the library of another build of holdtrace: attach "
+					 "with that one, or restart it");
+		work->door = map->low + work->library.address;
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- a thread to borrow ---- */
+
+static int list_threads(pid_t pid, pid_t *threads)
+{
+	char path[64];
+	const struct dirent *entry;
+	DIR *directory;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	directory = opendir(path);
+	if (!directory)
+		return -1;
+	while (count < THREADS_MOST && (entry = readdir(directory)) != NULL)
+		if (entry->d_name[0] != '.')
+			threads[count++] = (pid_t)atoi(entry->d_name);
+	closedir(directory);
+	return count;
+}
+
+/* Whether it sleeps: then nobody misses it. */
+static bool is_asleep(pid_t pid, pid_t thread)
+{
+	char path[96], text[256];
+	cleanup_file FILE *file = NULL;
+	const char *at;
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)thread);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	text[size] = 0;
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' && at[2] == 'S';
+}
+
+static void pause_ns(long ns)
+{
+	const struct timespec time = { .tv_nsec = ns };
+
+	nanosleep(&time, NULL);
+}
+
+/* One look at all threads, those that sleep first. Returns 0 with one stopped at a safe place. */
+static int choose_once(struct work *work, struct remote *remote, const char **where,
+		       struct error *err)
+{
+	pid_t threads[THREADS_MOST];
+	int count = list_threads(work->target.pid, threads);
+
+	if (count <= 0 || target_read_maps(&work->target, err))
+		return error_set(err, ESRCH, "process %d has ended", (int)work->target.pid);
+	for (int turn = 0; turn < 2; turn++)
+		for (int i = 0; i < count; i++) {
+			pid_t thread = threads[(work->round + (unsigned)i) % (unsigned)count];
+			int status;
+
+			if (is_asleep(work->target.pid, thread) != !turn)
+				continue;
+			status = remote_stop(remote, &work->target, thread, err);
+			if (status == -EAGAIN)
+				continue;
+			if (status)
+				return status;
+			work->result->stops++;
+			*where = safe_judge(work->safe, remote);
+			if (!*where)
+				return 0;
+			remote_release(remote);
+		}
+	return -EAGAIN;
+}
+
+static int choose(struct work *work, struct remote *remote, struct error *err)
+{
+	uint64_t begun = remote_clock_ns();
+	const char *where = "a system call that cannot be interrupted";
+	int status;
+
+	work->round++;
+	while ((status = choose_once(work, remote, &where, err)) == -EAGAIN) {
+		if (remote_clock_ns() - begun > PATIENCE_NS)
+			return error_set(err, EAGAIN,
+					 "no thread of process %d came to a safe place in 10 "
+					 "seconds (the last one was in %s): try again",
+					 (int)work->target.pid, where);
+		/* not always at the same place of a loop */
+		pause_ns(50000 + (long)(work->round++ % 7) * 130000);
+	}
+	return status;
+}
+
+/* ---- libraries there ---- */
+
+/*
+ * The loader knows a library by its path, and numbers of descriptors come again: each has a path
+ * that none had before it.
+ */
+static void write_path(char *path, size_t room, int fd)
+{
+	uint64_t now = remote_clock_ns() >> 10;
+	size_t length = (size_t)snprintf(path, room, "/proc/self/fd");
+
+	for (int bit = 0; bit < 32; bit++)
+		length += (size_t)snprintf(path + length, room - length, "%s",
+					   now >> bit & 1 ? "/." : "//");
+	snprintf(path + length, room - length, "/%d", fd);
+}
+
+/* What the loader says of its failure; it is then no longer the program's to find. */
+static int tell_loader(struct work *work, struct remote *remote, struct error *err)
+{
+	char text[256] = "";
+	uint64_t at = 0;
+
+	if (work->target.dlerror &&
+	    !remote_call(remote, &(struct arch_call){ work->target.dlerror, { 0 } }, &at, err) &&
+	    at)
+		target_read(&work->target, at, text, sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	return error_set(err, ELIBACC,
+			 "its loader does not take the library: %s; start it by "
+			 "`holdtrace record --start=off`",
+			 *text ? text : "no reason given");
+}
+
+/* Loads bytes as a library. */
+static int load(struct work *work, struct remote *remote, const char *name, const void *bytes,
+		size_t size, int flags, uint64_t *handle, struct error *err)
+{
+	uint64_t text = remote->scratch + REMOTE_DATA;
+	char path[128];
+	int fd = remote_file(remote, name, bytes, size), status;
+
+	*handle = 0;
+	if (fd < 0)
+		return error_system(err, -fd, "it may make no file in memory");
+	write_path(path, sizeof(path), fd);
+	status = target_write(&work->target, text, path, strlen(path) + 1);
+	if (!status)
+		status = remote_call(
+			remote,
+			&(struct arch_call){ work->target.dlopen, { text, (uint64_t)flags } },
+			handle, err);
+	if (status != -ECANCELED)
+		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
+	if (status == -ECANCELED)
+		return error_set(err, ETIMEDOUT,
+				 "the machine is so busy that process %d went on before we were "
+				 "done: try again",
+				 (int)work->target.pid);
+	if (!status && !*handle)
+		return tell_loader(work, remote, err);
+	return status;
+}
+
+static int bring_in(struct work *work, struct remote *remote, struct error *err)
+{
+	uint64_t handle;
+	int status = load(work, remote, LATE_LIBRARY, work->library.bytes, work->library.used,
+			  RTLD_NOW | RTLD_NODELETE, &handle, err);
+
+	if (!status)
+		status = target_read_maps(&work->target, err);
+	if (!status)
+		status = find_loaded(work, err);
+	if (!status && !work->door)
+		return error_set(err, EIO, "the library was loaded, and is not to be found");
+	return status;
+}
+
+/* The library's function that obeys, by its door. */
+static int find_function(struct work *work, uint64_t *function, struct error *err)
+{
+	struct late_door door;
+
+	if (target_read(&work->target, work->door, &door, sizeof(door)))
+		return error_set(err, EIO, "the library cannot be read");
+	*function = (uint64_t)(uintptr_t)door.obey;
+	return 0;
+}
+
+#define ORDER_AT 1024u
+
+_Static_assert(ORDER_AT + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "an order fits");
+
+static int give_order(struct work *work, struct remote *remote, struct error *err)
+{
+	uint64_t at = remote->scratch + REMOTE_DATA + ORDER_AT, function = 0, handle, ignored;
+	uint8_t image[TRIGGER_SIZE];
+	int status = find_function(work, &function, err);
+
+	work->order->result = LATE_UNSAID;
+	if (!status && target_write(&work->target, at, work->order, sizeof(*work->order)))
+		status = error_set(err, EIO, "its memory cannot be written");
+	if (status)
+		return status;
+	trigger_make(image, function, at);
+	status = load(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle, err);
+	if (!status && target_read(&work->target, at, work->order, sizeof(*work->order)))
+		status = error_set(err, EIO, "its memory cannot be read");
+	/* what cannot be unloaded now stays: two pages, that nobody calls again */
+	if (!status)
+		remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } },
+			    &ignored, NULL);
+	return status;
+}
+
+static int with_thread(struct work *work, struct remote *remote, struct error *err)
+{
+	int status = remote_begin(remote, err);
+
+	if (!status && !work->door)
+		status = bring_in(work, remote, err);
+	if (!status)
+		status = give_order(work, remote, err);
+	/* a thread that went on by itself has what it needs of that memory no more, and we no
+	 * thread to give it back by */
+	if (status != -ESRCH && status != -ETIMEDOUT)
+		remote_end(remote);
+	return status;
+}
+
+/* Once through; -EDEADLK: later. */
+static int try_order(struct work *work, struct error *err)
+{
+	struct remote remote;
+	int status = choose(work, &remote, err);
+
+	if (status)
+		return status;
+	status = find_loaded(work, err);
+	if (!status)
+		status = with_thread(work, &remote, err);
+	remote_release(&remote);
+	work->result->pause_ns = remote_clock_ns() - remote.begun_ns;
+	return status;
+}
+
+/* ---- all of it ---- */
+
+static int open_work(struct work *work, int pid, const char *path, struct error *err)
+{
+	int status = target_open(&work->target, pid, err);
+
+	if (!status)
+		status = read_library(&work->library, path, err);
+	if (!status)
+		status = find_door(&work->library, err);
+	if (status)
+		return status;
+	mark_library(&work->library);
+	work->safe = safe_create(&work->target);
+	return work->safe ? 0 : error_system(err, ENOMEM, "cannot attach");
+}
+
+int inject_order(int pid, const char *library, struct late_order *order,
+		 struct inject_result *result, struct error *err)
+{
+	struct work work = { .order = order, .result = result, .target.memory = -1 };
+	uint64_t begun = remote_clock_ns();
+	int status = open_work(&work, pid, library, err);
+
+	*result = (struct inject_result){ 0 };
+	if (!status)
+		status = find_loaded(&work, err);
+	/* nobody who was never attached to is loaded anything for that */
+	if (!status && order->command == LATE_DETACH && !work.door)
+		order->result = LATE_IS_OFF;
+	else if (!status)
+		while ((status = try_order(&work, err)) == -EDEADLK &&
+		       remote_clock_ns() - begun < PATIENCE_NS) {
+			result->retries++;
+			/* not in step with whoever has the lock */
+			pause_ns(RETRY_NS + (long)(work.round % 5) * 3000000);
+		}
+	if (status == -EDEADLK)
+		error_set(err, EDEADLK,
+			  "its loader was busy all the time: a library that is being loaded waits "
+			  "for something (try again)");
+	safe_destroy(work.safe);
+	free(work.library.bytes);
+	target_close(&work.target);
+	return status;
+}
+
+int inject_check(int pid, struct error *err)
+{
+	struct target target;
+	int status = target_open(&target, pid, err);
+
+	if (!status)
+		target_close(&target);
+	return status;
+}
+
+#else
+
+static int refuse(struct error *err)
+{
+	return error_set(err, ENOTSUP,
+			 "holdtrace cannot attach on this processor: start the program by "
+			 "`holdtrace record --start=off`");
+}
+
+int inject_order(int pid, const char *library, struct late_order *order,
+		 struct inject_result *result, struct error *err)
+{
+	(void)pid, (void)library, (void)order;
+	*result = (struct inject_result){ 0 };
+	return refuse(err);
+}
+
+int inject_check(int pid, struct error *err)
+{
+	(void)pid;
+	return refuse(err);
+}
+
+#endif

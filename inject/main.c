@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * holdtrace-inject: what `holdtrace attach` and `holdtrace detach` start to reach into a program.
+ * A program of its own, so that it alone needs the right to trace others.
+ */
+#include "base/error.h"
+#include "inject/inject.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STATUS_OWN_FAILURE 125
+
+static int usage(FILE *to, int status)
+{
+	fprintf(to, "Usage: holdtrace-inject attach PID LIBRARY RUN NAME\n"
+		    "       holdtrace-inject detach PID LIBRARY\n"
+		    "       holdtrace-inject check PID\n"
+		    "`holdtrace attach`, `holdtrace detach` and `holdtrace doctor` start it.\n");
+	return status;
+}
+
+static int complain(const char *text)
+{
+	fprintf(stderr, "holdtrace: %s\n", text);
+	return STATUS_OWN_FAILURE;
+}
+
+static const char *words_of(uint32_t result)
+{
+	switch (result) {
+	case LATE_DONE:
+		return NULL;
+	case LATE_IS_ON:
+		return "it is being recorded already: `holdtrace ctl` speaks to that run";
+	case LATE_IS_OFF:
+		return "it is not attached to";
+	case LATE_NO_RUN:
+		return "it cannot reach the collector, or has no memory left: nothing was changed";
+	case LATE_NO_MALLOC:
+		return "no allocator was found among its functions: nothing was changed";
+	default:
+		return "the library was loaded, and did not obey";
+	}
+}
+
+/* Threads, memory and age, which the trace tells of what was there before. */
+static void describe(int pid, struct late_order *order)
+{
+	char path[64], text[1024] = "", *at;
+	unsigned long long start = 0;
+	double up = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (file && fread(text, 1, sizeof(text) - 1, file) > 0 && (at = strrchr(text, ')')))
+		sscanf(at + 2,
+		       "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		       "%" SCNu64 " %*d %llu %*u %" SCNu64,
+		       &order->threads, &start, &order->resident);
+	if (file)
+		fclose(file);
+	file = fopen("/proc/uptime", "re");
+	if (file && fscanf(file, "%lf", &up) == 1)
+		order->age_ms = (uint64_t)(up * 1000) -
+				start * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+	if (file)
+		fclose(file);
+	order->resident *= (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int run(struct late_order *order, int pid, const char *library)
+{
+	struct inject_result result;
+	struct error err = { 0 };
+	const char *words;
+
+	if (inject_order(pid, library, order, &result, &err))
+		return complain(err.text);
+	words = words_of(order->result);
+	if (words)
+		return complain(words);
+	printf("pause_us=%" PRIu64 " stops=%u retries=%u modules=%" PRIu32 " slots=%" PRIu32
+	       " symbols=%" PRIu32 " unchanged=%" PRIu32 "\n",
+	       result.pause_ns / 1000, result.stops, result.retries, order->modules, order->slots,
+	       order->symbols, order->unchanged);
+	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct late_order order;
+	struct error err = { 0 };
+	int pid = argc > 2 ? atoi(argv[2]) : 0;
+
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return usage(stdout, 0);
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return printf("holdtrace-inject %s\n", PACKAGE_VERSION) < 0;
+	if (argc == 6 && strcmp(argv[1], "attach") == 0) {
+		order.command = LATE_ATTACH;
+		snprintf(order.run, sizeof(order.run), "%s", argv[4]);
+		snprintf(order.name, sizeof(order.name), "%s", argv[5]);
+		snprintf(order.library, sizeof(order.library), "%s", argv[3]);
+		describe(pid, &order);
+		return run(&order, pid, argv[3]);
+	}
+	if (argc == 4 && strcmp(argv[1], "detach") == 0) {
+		order.command = LATE_DETACH;
+		return run(&order, pid, argv[3]);
+	}
+	if (argc == 3 && strcmp(argv[1], "check") == 0)
+		return inject_check(pid, &err) ? complain(err.text) : 0;
+	return usage(stderr, 2);
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/remote.h"
+
+#if ARCH_INJECTS
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#ifndef SYS_memfd_create
+#error "memfd_create(2) is needed"
+#endif
+
+#define STOP_MS		      200 /* a thread that does not stop by then sleeps in the kernel for good */
+#define SYSCALL_MS	      5000
+#define LOCK_MS		      20     /* for the loader's lock, … */
+#define CALL_MS		      30000  /* … and for what a call may take beside it */
+#define ERESTART_RESTARTBLOCK (-516) /* linux/errno.h: the kernel knows how to go on */
+#define HEAL_SECONDS	      2	     /* so long a thread waits for us before it goes on by itself */
+#define SPIN		      50
+#define STEP_NS		      20000
+#define TCB_WORDS	      1024 /* around the thread pointer, where words may lead to our stack */
+#define TCB_BELOW	      512
+#define PAGE		      4096u
+
+/* What no thread may be without: these come from what it does itself. */
+#define SYNCHRONOUS                                                             \
+	(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | \
+	 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGSYS - 1))
+
+uint64_t remote_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- stops ---- */
+
+/* The thread's next stop as waitpid() tells it; -EAGAIN: none so far, -ESRCH: it is gone. */
+static int wait_stop(pid_t thread, uint64_t ms)
+{
+	uint64_t end = remote_clock_ns() + ms * 1000000u;
+
+	for (int tries = 0;; tries++) {
+		const struct timespec step = { .tv_nsec = STEP_NS };
+		int status;
+		pid_t got = waitpid(thread, &status, __WALL | WNOHANG);
+
+		if (got == thread)
+			return WIFSTOPPED(status) ? status : -ESRCH;
+		if (got < 0 && errno != EINTR)
+			return -ESRCH;
+		if (remote_clock_ns() > end)
+			return -EAGAIN;
+		if (tries < SPIN)
+			sched_yield();
+		else
+			nanosleep(&step, NULL);
+	}
+}
+
+static int get_regs(struct remote *remote, struct arch_state *state)
+{
+	struct iovec part = { &state->regs, sizeof(state->regs) };
+
+	return ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_PRSTATUS, &part) ? -errno : 0;
+}
+
+static int set_regs(struct remote *remote, const struct arch_state *state)
+{
+	struct iovec part = { (void *)(uintptr_t)&state->regs, sizeof(state->regs) };
+
+	return ptrace(PTRACE_SETREGSET, remote->thread, (long)NT_PRSTATUS, &part) ? -errno : 0;
+}
+
+static int get_state(struct remote *remote)
+{
+	struct arch_state *state = &remote->state;
+	struct iovec part = { state->vector, sizeof(state->vector) };
+
+	if (get_regs(remote, state) ||
+	    ptrace(PTRACE_GETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part) ||
+	    ptrace(PTRACE_GETSIGMASK, remote->thread, (long)sizeof(state->mask), &state->mask))
+		return -errno;
+	state->vector_size = part.iov_len;
+	return 0;
+}
+
+/* Waits until the thread stands where PTRACE_INTERRUPT stops it; signals on their way go on. */
+static int wait_interrupted(struct remote *remote, struct error *err)
+{
+	for (;;) {
+		int status = wait_stop(remote->thread, STOP_MS);
+
+		if (status < 0)
+			return status;
+		if (status >> 16 != PTRACE_EVENT_STOP) {
+			ptrace(PTRACE_CONT, remote->thread, 0, (long)WSTOPSIG(status));
+			continue;
+		}
+		if (WSTOPSIG(status) == SIGTRAP)
+			return 0;
+		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
+		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first",
+				 (int)remote->target->pid);
+	}
+}
+
+int remote_stop(struct remote *remote, const struct target *target, pid_t thread, struct error *err)
+{
+	int status;
+
+	memset(remote, 0, offsetof(struct remote, state));
+	remote->target = target;
+	remote->thread = thread;
+	remote->scratch = 0;
+	remote->is_masked = remote->was_disturbed = false;
+	if (ptrace(PTRACE_SEIZE, thread, 0, (long)PTRACE_O_TRACESYSGOOD)) {
+		if (errno == ESRCH)
+			return -EAGAIN;
+		return error_set(err, errno,
+				 "the kernel does not let us trace it (%s): do it as root, or "
+				 "start it by `holdtrace record --start=off`",
+				 strerror(errno));
+	}
+	remote->begun_ns = remote_clock_ns();
+	status = ptrace(PTRACE_INTERRUPT, thread, 0, 0) ? -errno : wait_interrupted(remote, err);
+	if (status == -EBUSY)
+		return status;
+	if (!status)
+		status = get_state(remote);
+	if (!status)
+		return 0;
+	/* not stopped, so not to be detached either: our end does that */
+	ptrace(PTRACE_DETACH, thread, 0, 0);
+	return -EAGAIN;
+}
+
+/* Whether a signal that it does not block waits for the thread. */
+static bool has_signal(const struct remote *remote)
+{
+	pid_t pid = remote->target->pid;
+	uint64_t own = (uint64_t)target_status(pid, remote->thread, "SigPnd", 16);
+	uint64_t shared = (uint64_t)target_status(pid, remote->thread, "ShdPnd", 16);
+
+	return (own | shared) & ~remote->state.mask;
+}
+
+/* A few system calls end by EINTR if their thread was only stopped; nobody may see that. */
+static void mend_interruption(const struct remote *remote, struct arch_state *state)
+{
+	if (arch_number(state) < 0 || arch_syscall_result(state) != -EINTR)
+		return;
+	for (size_t i = 0; i < sizeof(arch_interrupted) / sizeof(arch_interrupted[0]); i++)
+		if (arch_interrupted[i] == arch_number(state)) {
+			if (!has_signal(remote))
+				arch_reissue(state);
+			return;
+		}
+}
+
+static void set_mask(struct remote *remote, uint64_t mask)
+{
+	ptrace(PTRACE_SETSIGMASK, remote->thread, (long)sizeof(mask), &mask);
+}
+
+/*
+ * The kernel makes an interrupted system call begin again where it stops a thread for us, and not
+ * behind a system call of ours: so the thread is stopped there once more.
+ */
+static void stop_as_before(struct remote *remote)
+{
+	if (ptrace(PTRACE_INTERRUPT, remote->thread, 0, 0) == 0 &&
+	    ptrace(PTRACE_SYSCALL, remote->thread, 0, 0) == 0)
+		for (int i = 0; i < 8; i++) {
+			int status = wait_stop(remote->thread, STOP_MS);
+
+			if (status < 0 || status >> 16 == PTRACE_EVENT_STOP)
+				return;
+			ptrace(PTRACE_SYSCALL, remote->thread, 0, 0);
+		}
+}
+
+void remote_release(struct remote *remote)
+{
+	struct arch_state state = remote->state;
+	struct iovec part = { state.vector, state.vector_size };
+
+	if (remote->is_masked) {
+		stop_as_before(remote);
+		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
+	}
+	mend_interruption(remote, &state);
+	/* the kernel has forgotten how it would have gone on */
+	if (remote->was_disturbed)
+		arch_settle_sleep(&state);
+	if (remote->is_masked)
+		set_mask(remote, state.mask);
+	set_regs(remote, &state);
+	ptrace(PTRACE_DETACH, remote->thread, 0, 0);
+}
+
+/* ---- calls ---- */
+
+/* Runs to the beginning or the end of a system call. Other signals wait until we are done. */
+static int run_to_syscall(struct remote *remote, uint64_t ms)
+{
+	for (;;) {
+		int status;
+
+		if (ptrace(PTRACE_SYSCALL, remote->thread, 0, 0))
+			return -ESRCH;
+		status = wait_stop(remote->thread, ms);
+		if (status < 0)
+			return status;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && !(status >> 16))
+			return 0;
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			continue;
+		return -EFAULT;
+	}
+}
+
+/* The frame that the thread restores itself from, at this address in the target. */
+static int put_frame(struct remote *remote, uint64_t at)
+{
+	static _Thread_local uint8_t buffer[ARCH_FRAME_MAX] __attribute__((aligned(64)));
+	struct arch_state state = remote->state;
+	size_t size;
+
+	arch_settle_syscall(&state);
+	mend_interruption(remote, &state);
+	size = arch_write_frame(&state, at, buffer);
+	return target_write(remote->target, at, buffer, size);
+}
+
+static int begin(struct remote *remote, const struct arch_state *state)
+{
+	int status = set_regs(remote, state);
+
+	/* the mask behind the registers: whoever kills us between loses nothing */
+	if (!status && !remote->is_masked)
+		set_mask(remote, ~SYNCHRONOUS);
+	remote->is_masked |= !status;
+	return status;
+}
+
+int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
+{
+	uint64_t at = remote->scratch
+			      ? remote->scratch + REMOTE_FRAME
+			      : (arch_sp(&remote->state) - ARCH_RED_ZONE - ARCH_FRAME_MAX) & ~63ull;
+	struct arch_state state = remote->state;
+	int status = put_frame(remote, at);
+
+	if (!status && ARCH_RETURN_ON_STACK)
+		status = target_write(remote->target, at - ARCH_RETURN_ON_STACK,
+				      &remote->target->restorer, ARCH_RETURN_ON_STACK);
+	if (status)
+		return status;
+	arch_begin_syscall(&state, remote->target->syscall, at, call);
+	status = begin(remote, &state);
+	if (!status)
+		status = run_to_syscall(remote, SYSCALL_MS);
+	if (!status)
+		status = run_to_syscall(remote, SYSCALL_MS);
+	if (!status)
+		status = get_regs(remote, &state);
+	return status ? status : arch_syscall_result(&state);
+}
+
+/* ---- what waits for the loader's lock ---- */
+
+/* Whether address lies in the loader's data, where its locks are. */
+static bool is_loaders(const struct target *target, uint64_t address)
+{
+	const struct map *map = target_map_of(target, address);
+	const struct map *loader = target_find(target, "ld-linux");
+
+	if (!map || !loader || map->rights[1] != 'w')
+		return false;
+	/* its .bss is behind the file, and has no name */
+	return strstr(map->path, "/ld-linux") ||
+	       (!*map->path && map > target->maps && strstr(map[-1].path, "/ld-linux"));
+}
+
+/*
+ * The loader's locks lie side by side, and the first one is taken first. Who has a neighbour of the
+ * one that it waits for cannot be called back.
+ */
+static bool has_taken(const struct remote *remote, uint64_t lock)
+{
+	enum { LOCK_SIZE = 40, OWNER = 8 };
+	int32_t self = target_own_number(remote->target->pid, remote->thread), owner;
+
+	for (int i = 1; i <= 2; i++)
+		if (target_read(remote->target, lock - (uint64_t)i * LOCK_SIZE + OWNER, &owner,
+				sizeof(owner)) ||
+		    owner == self)
+			return true;
+	return false;
+}
+
+/*
+ * The thread waits for a lock of the loader that somebody has who may wait for this thread. Nothing
+ * is taken yet: the words of its descriptor that lead to our stack are put back, and it can go.
+ * -EBUSY: it waits for something else.
+ */
+static int take_back(struct remote *remote, const uint64_t *before)
+{
+	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
+	struct arch_state state;
+	int status = get_regs(remote, &state);
+
+	if (status)
+		return status;
+	if (arch_number(&state) != SYS_futex ||
+	    !is_loaders(remote->target, arch_first_argument(&state)) ||
+	    has_taken(remote, arch_first_argument(&state)))
+		return -EBUSY;
+	if (target_read(remote->target, at, now, sizeof(now)))
+		return 0;
+	for (size_t i = 0; i < TCB_WORDS; i++)
+		if (now[i] != before[i] && now[i] >= remote->scratch &&
+		    now[i] < remote->scratch + REMOTE_SIZE)
+			target_write(remote->target, at + 8 * i, &before[i], 8);
+	return 0;
+}
+
+/* What the code leaves behind a call, and how long it then waits for us. */
+struct remote_word {
+	uint64_t is_done, result;
+	uint64_t seconds, nanoseconds;
+};
+
+static int stop_now(struct remote *remote)
+{
+	if (ptrace(PTRACE_INTERRUPT, remote->thread, 0, 0))
+		return -ESRCH;
+	for (;;) {
+		int stop = wait_stop(remote->thread, STOP_MS * 10);
+
+		if (stop < 0)
+			return stop;
+		if (stop >> 16 == PTRACE_EVENT_STOP)
+			return 0;
+		/* it runs into what it cannot survive: that is ours to tell, not to repeat */
+		if (!(WSTOPSIG(stop) & 0x80))
+			return -EFAULT;
+		ptrace(PTRACE_CONT, remote->thread, 0, 0);
+	}
+}
+
+/* Nothing has been heard of the call for a while: the thread is asked what it waits for. */
+static int look_after(struct remote *remote, const uint64_t *before)
+{
+	struct arch_state state;
+	int status = stop_now(remote);
+
+	if (!status)
+		status = get_regs(remote, &state);
+	if (status)
+		return status;
+	remote->was_disturbed |= arch_syscall_result(&state) == ERESTART_RESTARTBLOCK;
+	if (take_back(remote, before) == 0)
+		return -EDEADLK;
+	return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
+}
+
+/* Looks at the word until the call is back. 0: it is; -EAGAIN: not yet. */
+static int poll_word(struct remote *remote, struct remote_word *word, uint64_t ms)
+{
+	const struct timespec step = { .tv_nsec = STEP_NS };
+	uint64_t end = remote_clock_ns() + ms * 1000000u;
+
+	for (;;) {
+		int stop = wait_stop(remote->thread, 0);
+
+		if (stop != -EAGAIN)
+			return stop < 0 ? stop : -EFAULT;
+		if (target_read(remote->target, remote->scratch + REMOTE_WORD, word, sizeof(*word)))
+			return -EFAULT;
+		if (word->is_done)
+			return 0;
+		if (remote_clock_ns() > end)
+			return -EAGAIN;
+		nanosleep(&step, NULL);
+	}
+}
+
+/* The thread must still stand in our code: if not, it has gone on by itself. */
+static int fetch(struct remote *remote)
+{
+	uint64_t code = remote->scratch + REMOTE_CODE;
+	struct arch_state state;
+	int status = stop_now(remote);
+
+	if (!status)
+		status = get_regs(remote, &state);
+	if (status)
+		return status;
+	if (arch_pc(&state) >= code && arch_pc(&state) <= code + sizeof(arch_call_code))
+		return 0;
+	remote->is_masked = false;
+	return get_state(remote) ? -ESRCH : -ECANCELED;
+}
+
+/* Runs until the call is back. */
+static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
+{
+	uint64_t end = remote_clock_ns() + CALL_MS * 1000000ull;
+	int status;
+
+	if (ptrace(PTRACE_CONT, remote->thread, 0, 0))
+		return -ESRCH;
+	while ((status = poll_word(remote, word, LOCK_MS)) == -EAGAIN) {
+		status = look_after(remote, before);
+		if (status)
+			return status;
+		if (remote_clock_ns() > end)
+			return -ETIMEDOUT;
+	}
+	return status ? status : fetch(remote);
+}
+
+int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
+		struct error *err)
+{
+	struct remote_word word = { .seconds = HEAL_SECONDS };
+	uint64_t before[TCB_WORDS], frame = remote->scratch + REMOTE_FRAME;
+	struct arch_state state = remote->state;
+	int status = put_frame(remote, frame);
+
+	memset(before, 0, sizeof(before));
+	target_read(remote->target, arch_thread_pointer(&state) - TCB_BELOW * 8ull, before,
+		    sizeof(before));
+	if (!status)
+		status = target_write(remote->target, remote->scratch + REMOTE_WORD, &word,
+				      sizeof(word));
+	arch_begin_call(&state, remote->scratch + REMOTE_CODE, frame, remote->scratch + REMOTE_WORD,
+			call);
+	if (!status)
+		status = begin(remote, &state);
+	if (!status)
+		status = run_call(remote, &word, before);
+	*result = status && status != -ECANCELED ? 0 : word.result;
+	if (status && status != -EDEADLK && status != -ECANCELED)
+		return error_set(err, -status, "a call in process %d did not come back (%s)",
+				 (int)remote->target->pid, strerror(-status));
+	return status;
+}
+
+/* ---- memory of our own there ---- */
+
+int remote_begin(struct remote *remote, struct error *err)
+{
+	int64_t at = remote_syscall(
+		remote, &(struct arch_call){ SYS_mmap,
+					     { 0, REMOTE_SIZE, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 } });
+
+	if (at < 0 && at > -(int64_t)PAGE)
+		return error_system(err, (int)-at, "it has no memory for us");
+	remote->scratch = (uint64_t)at;
+	if (target_write(remote->target, remote->scratch + REMOTE_CODE, arch_call_code,
+			 sizeof(arch_call_code)) ||
+	    remote_syscall(remote, &(struct arch_call){ SYS_mprotect,
+							{ remote->scratch + REMOTE_CODE, PAGE,
+							  PROT_READ | PROT_EXEC } }))
+		return error_set(err, EPERM, "it may have no memory that can be executed");
+	return 0;
+}
+
+void remote_end(struct remote *remote)
+{
+	uint64_t scratch = remote->scratch;
+
+	/* the frame of this call lies on the thread's own stack */
+	remote->scratch = 0;
+	if (scratch)
+		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });
+}
+
+static int fill(const struct remote *remote, int fd, const void *bytes, size_t size)
+{
+	char path[64];
+	cleanup_fd int own = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)remote->target->pid, fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	if (own < 0)
+		return -errno;
+	for (size_t done = 0; done < size;) {
+		ssize_t put = write(own, (const char *)bytes + done, size - done);
+
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
+int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size)
+{
+	uint64_t text = remote->scratch + REMOTE_DATA;
+	int64_t fd = target_write(remote->target, text, name, strlen(name) + 1);
+	int status;
+
+	if (!fd)
+		fd = remote_syscall(remote,
+				    &(struct arch_call){ SYS_memfd_create, { text, MFD_CLOEXEC } });
+	if (fd < 0)
+		return (int)fd;
+	status = fill(remote, (int)fd, bytes, size);
+	if (!status)
+		return (int)fd;
+	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
+	return status;
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INJECT_REMOTE_H
+#define INJECT_REMOTE_H
+
+/*
+ * One thread of the target, stopped, and what it is made to call. Every call is made as if it came
+ * from a signal handler: below it lies a frame that the thread restores itself from. So whoever
+ * kills the injector in the middle harms nobody.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "inject/arch.h"
+#include "inject/target.h"
+
+struct remote {
+	const struct target *target;
+	pid_t thread;
+	struct arch_state state; /* as it was stopped */
+	uint64_t begun_ns;	 /* when */
+	uint64_t scratch;	 /* memory of our own in the target; 0: none yet */
+	bool is_masked;		 /* signals wait meanwhile */
+	bool was_disturbed;	 /* it was stopped in the middle of a call */
+};
+
+/* Parts of the scratch memory, from its start. The page of the code cannot be written. */
+enum {
+	REMOTE_DATA = 0,
+	REMOTE_DATA_SIZE = 3072,
+	REMOTE_WORD = 3072, /* what a call leaves: struct remote_word */
+	REMOTE_CODE = 4096,
+	REMOTE_STACK = 8192,
+	REMOTE_STACK_SIZE = 256 << 10,
+	REMOTE_FRAME = REMOTE_STACK + REMOTE_STACK_SIZE, /* room for the frame of a signal */
+	REMOTE_SIZE = REMOTE_FRAME + 32768,
+};
+
+uint64_t remote_clock_ns(void);
+
+/*
+ * Stops one thread. Returns 0, or a negative errno: -EAGAIN if another may be tried, -EBUSY with a
+ * sentence if the process must not be touched.
+ */
+int remote_stop(struct remote *remote, const struct target *target, pid_t thread,
+		struct error *err);
+
+/* Lets it go as if nothing had been. */
+void remote_release(struct remote *remote);
+
+/* Makes the memory that calls need; and gives it back. */
+int remote_begin(struct remote *remote, struct error *err);
+void remote_end(struct remote *remote);
+
+/* A system call in the target: its result, -errno. */
+int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
+
+/*
+ * Calls a function. Returns 0 with its result; -EDEADLK if it waits for the loader's lock, whose
+ * owner may wait for this thread: then it was taken back, and may be called later; -ECANCELED with
+ * its result if we were too slow, and the thread has gone on by itself; another negative errno with
+ * a sentence.
+ */
+int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
+		struct error *err);
+
+/* A file in the target's memory with these bytes: its descriptor there, or -errno. */
+int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);
+
+#endif

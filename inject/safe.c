@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/safe.h"
+
+#if ARCH_INJECTS
+
+#include <elfutils/libdwfl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#define STACK_WORDS 32768u
+#define HANDLER	    "a signal handler"
+#define CRITICAL    (3ull << 31) /* signals 32 and 33, which only libc itself blocks */
+
+#ifndef PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
+#define PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* Linux 6.4 */
+#endif
+
+struct safe {
+	const struct target *target;
+	Dwfl *dwfl;
+	const char *found; /* by the frames that are being looked at */
+	uint64_t words[STACK_WORDS];
+};
+
+/* ---- frames ---- */
+
+/* Also in another mount namespace, and of files that are gone. */
+static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		    char **file_name, Elf **elf)
+{
+	const struct target *target = *data;
+	const struct map *map = target ? target_map_of(target, base) : NULL;
+	int fd = map ? target_open_file(target, map) : -1;
+
+	if (fd < 0)
+		return dwfl_linux_proc_find_elf(module, data, name, base, file_name, elf);
+	*file_name = strdup(map->path);
+	return fd;
+}
+
+/* CFI is in the program itself. */
+static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			const char *file, const char *link, GElf_Word sum, char **found)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)sum;
+	(void)found;
+	return -1;
+}
+
+static int give_target(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
+		       void *target)
+{
+	(void)module, (void)name, (void)start;
+	*data = target;
+	return DWARF_CB_OK;
+}
+
+static bool begin_frames(struct safe *safe)
+{
+	static const Dwfl_Callbacks callbacks = { .find_elf = find_elf,
+						  .find_debuginfo = find_nothing };
+
+	safe->dwfl = dwfl_begin(&callbacks);
+	if (!safe->dwfl)
+		return false;
+	dwfl_report_begin(safe->dwfl);
+	if (dwfl_linux_proc_report(safe->dwfl, safe->target->pid) ||
+	    dwfl_report_end(safe->dwfl, NULL, NULL))
+		return false;
+	dwfl_getmodules(safe->dwfl, give_target, (void *)(uintptr_t)safe->target, 0);
+	return dwfl_linux_proc_attach(safe->dwfl, safe->target->pid, true) == 0;
+}
+
+static int look_at_frame(Dwfl_Frame *frame, void *argument)
+{
+	struct safe *safe = argument;
+	Dwarf_Addr pc;
+	bool is_exact;
+
+	if (!dwfl_frame_pc(frame, &pc, &is_exact))
+		safe->found = "a place without a name";
+	else if (safe->target->restorer && pc == safe->target->restorer)
+		safe->found = HANDLER;
+	else
+		safe->found = target_forbids(safe->target, is_exact ? pc : pc - 1);
+	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+/* True: all frames were seen, and none of them is in a place that matters. */
+static bool frames_are_safe(struct safe *safe, pid_t thread)
+{
+	if (!safe->dwfl && !begin_frames(safe))
+		return false;
+	safe->found = NULL;
+	return dwfl_getthread_frames(safe->dwfl, thread, look_at_frame, safe) == 0 && !safe->found;
+}
+
+/* ---- words ---- */
+
+/* Whether a word of a stack may be a return address: the one place of libc that is not known is. */
+static bool may_return(const struct target *target, uint64_t word)
+{
+	if (word < target->code_low + ARCH_CALL_LENGTH || word >= target->code_high)
+		return true;
+	return arch_is_behind_call(target->code + (word - target->code_low));
+}
+
+static const char *judge_words(struct safe *safe, const struct remote *remote)
+{
+	uint64_t sp = arch_sp(&remote->state) & ~7ull, size;
+	const struct map *map = target_map_of(safe->target, sp);
+	ssize_t got;
+
+	if (!map)
+		return "an unknown stack";
+	size = map->high - sp < sizeof(safe->words) ? map->high - sp : sizeof(safe->words);
+	got = pread(safe->target->memory, safe->words, size, (off_t)sp);
+	for (ssize_t i = 0; i < got / 8; i++) {
+		const char *found;
+
+		if (safe->target->restorer && safe->words[i] == safe->target->restorer)
+			return HANDLER;
+		found = target_forbids(safe->target, safe->words[i]);
+		if (found && may_return(safe->target, safe->words[i]))
+			return found;
+	}
+	return NULL;
+}
+
+/* ---- the thread ---- */
+
+/* In the middle of what the kernel would abort if it noticed that we change the registers. */
+static bool is_in_rseq(const struct remote *remote)
+{
+	struct {
+		uint32_t version, flags;
+		uint64_t start, length, abort;
+	} section;
+	uint64_t at = arch_thread_pointer(&remote->state), pointer;
+
+	if (!remote->target->rseq || !at ||
+	    target_read(remote->target, at + (uint64_t)remote->target->rseq + 8, &pointer,
+			sizeof(pointer)) ||
+	    !pointer || target_read(remote->target, pointer, &section, sizeof(section)))
+		return false;
+	return arch_pc(&remote->state) - section.start < section.length;
+}
+
+/* System calls of ours would be handed to the program as signals (wine). */
+static bool dispatches_syscalls(pid_t thread)
+{
+	uint64_t config[4] = { 0 };
+
+	return ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, thread, sizeof(config), config) ==
+		       0 &&
+	       config[0] != 0;
+}
+
+const char *safe_judge(struct safe *safe, const struct remote *remote)
+{
+	const char *found;
+
+	if (remote->state.mask & CRITICAL)
+		return "a critical section of libc";
+	if (is_in_rseq(remote))
+		return "a restartable sequence";
+	if (dispatches_syscalls(remote->thread))
+		return "a program that takes its own system calls";
+	found = target_forbids(safe->target, arch_pc(&remote->state));
+	if (found)
+		return found;
+	found = judge_words(safe, remote);
+	return found && frames_are_safe(safe, remote->thread) ? NULL : found;
+}
+
+struct safe *safe_create(const struct target *target)
+{
+	struct safe *safe = calloc(1, sizeof(*safe));
+
+	if (safe)
+		safe->target = target;
+	return safe;
+}
+
+void safe_destroy(struct safe *safe)
+{
+	if (safe && safe->dwfl)
+		dwfl_end(safe->dwfl);
+	free(safe);
+}
+
+#endif

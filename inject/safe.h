@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INJECT_SAFE_H
+#define INJECT_SAFE_H
+
+/*
+ * Whether a stopped thread stands where it may be made to call the loader: outside of allocators,
+ * of the loader itself, of fork and the like, and with no such function among its callers. The
+ * words of its stack are asked first; where one of them is doubtful, its frames are.
+ */
+
+#include "inject/remote.h"
+#include "inject/target.h"
+
+struct safe;
+
+/* NULL: no memory. */
+struct safe *safe_create(const struct target *target);
+void safe_destroy(struct safe *safe);
+
+/* NULL: it is safe; else where it stands. */
+const char *safe_judge(struct safe *safe, const struct remote *remote);
+
+#endif

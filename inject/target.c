@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "inject/arch.h"
+#include "inject/symbols.h"
+
+/* ---- /proc ---- */
+
+static void proc_path(char *path, size_t room, pid_t pid, const char *name)
+{
+	snprintf(path, room, "/proc/%d/%s", (int)pid, name);
+}
+
+int64_t target_status(pid_t pid, pid_t thread, const char *name, int base)
+{
+	char path[96], line[512];
+	size_t length = strlen(name);
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid,
+		 (int)(thread ? thread : pid));
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, name, length) == 0 && line[length] == ':')
+			return (int64_t)strtoull(line + length + 1, NULL, base);
+	return -1;
+}
+
+int32_t target_own_number(pid_t pid, pid_t thread)
+{
+	char path[96], line[512];
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)thread);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", 6) == 0 && last)
+			return (int32_t)strtol(last + 1, NULL, 10);
+	}
+	return (int32_t)thread;
+}
+
+static bool status_has(pid_t pid, const char *name, const char *word)
+{
+	char path[64], line[512];
+	cleanup_file FILE *file = NULL;
+
+	proc_path(path, sizeof(path), pid, "status");
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			return strstr(line + strlen(name), word) != NULL;
+	return false;
+}
+
+static void free_maps(struct target *target)
+{
+	for (size_t i = 0; i < target->map_count; i++)
+		free(target->maps[i].path);
+	free(target->maps);
+	target->maps = NULL;
+	target->map_count = 0;
+}
+
+static int add_map(struct target *target, const char *line)
+{
+	struct map map = { 0 }, *grown;
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &map.low,
+		   &map.high, map.rights, &map.offset, &map.major, &map.minor, &map.inode,
+		   &path) < 7 ||
+	    !path)
+		return 0;
+	grown = realloc(target->maps, (target->map_count + 1) * sizeof(map));
+	if (!grown)
+		return -ENOMEM;
+	target->maps = grown;
+	map.path = strndup(line + path, strcspn(line + path, "\n"));
+	if (!map.path)
+		return -ENOMEM;
+	target->maps[target->map_count++] = map;
+	return 0;
+}
+
+int target_read_maps(struct target *target, struct error *err)
+{
+	char path[64];
+	cleanup_free char *line = NULL;
+	cleanup_file FILE *file = NULL;
+	size_t room = 0;
+	int status = 0;
+
+	proc_path(path, sizeof(path), target->pid, "maps");
+	file = fopen(path, "re");
+	if (!file)
+		return error_system(err, errno, "cannot see the mappings of process %d",
+				    (int)target->pid);
+	free_maps(target);
+	while (!status && getline(&line, &room, file) > 0)
+		status = add_map(target, line);
+	if (status)
+		return error_system(err, ENOMEM, "no memory for the mappings");
+	if (!target->map_count)
+		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
+				 (int)target->pid);
+	return 0;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const struct map *target_find(const struct target *target, const char *name)
+{
+	for (size_t i = 0; i < target->map_count; i++)
+		if (strchr(target->maps[i].path, '/') &&
+		    strncmp(last_part(target->maps[i].path), name, strlen(name)) == 0)
+			return &target->maps[i];
+	return NULL;
+}
+
+const struct map *target_map_of(const struct target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->map_count; i++)
+		if (address >= target->maps[i].low && address < target->maps[i].high)
+			return &target->maps[i];
+	return NULL;
+}
+
+int target_read(const struct target *target, uint64_t address, void *bytes, size_t size)
+{
+	return pread(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size)
+{
+	return pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+static bool is_same_file(int fd, const struct map *map)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_ino == map->inode &&
+	       major(status.st_dev) == map->major && minor(status.st_dev) == map->minor;
+}
+
+int target_open_file(const struct target *target, const struct map *map)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (!map->inode)
+		return -1;
+	/* the very file, also if its name is gone; for root alone */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid,
+		 map->low, map->high);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, map->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || is_same_file(fd, map))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* ---- places where nothing may be interrupted ---- */
+
+static void forbid(struct target *target, uint64_t low, uint64_t high, const char *what)
+{
+	if (target->range_count < TARGET_RANGES && high > low)
+		target->ranges[target->range_count++] = (struct range){ low, high, what };
+}
+
+const char *target_forbids(const struct target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->range_count; i++)
+		if (address >= target->ranges[i].low && address < target->ranges[i].high)
+			return target->ranges[i].what;
+	return NULL;
+}
+
+/*
+ * libc's allocator is one object file: from the end of the exported function before the first of
+ * these to the end of their last. What is static in it lies between.
+ */
+static void forbid_malloc(struct target *target, const struct symbols *libc)
+{
+	static const char *const functions[] = {
+		"malloc",
+		"free",
+		"calloc",
+		"realloc",
+		"memalign",
+		"aligned_alloc",
+		"valloc",
+		"pvalloc",
+		"posix_memalign",
+		"malloc_trim",
+		"malloc_usable_size",
+		"mallinfo2",
+		"mallinfo",
+		"malloc_stats",
+		"mallopt",
+		"malloc_info",
+	};
+	uint64_t low = UINT64_MAX, high = 0, before = 0;
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		const Elf64_Sym *symbol = symbols_find(libc, functions[i]);
+
+		if (!symbol)
+			continue;
+		low = symbol->st_value < low ? symbol->st_value : low;
+		high = symbol->st_value + symbol->st_size > high
+			       ? symbol->st_value + symbol->st_size
+			       : high;
+	}
+	for (size_t i = 1; i < libc->count; i++) {
+		const Elf64_Sym *symbol = &libc->entries[i];
+		uint64_t end = symbol->st_value + symbol->st_size;
+
+		if (symbol->st_shndx != SHN_UNDEF && end <= low && end > before)
+			before = end;
+	}
+	forbid(target, libc->bias + before, libc->bias + high, "malloc");
+}
+
+/* Functions of libc that hold a lock which dlopen may need, or are half way to another process. */
+static void forbid_functions(struct target *target, const struct symbols *libc)
+{
+	static const char *const functions[] = {
+		"dlopen",
+		"dlclose",
+		"dlsym",
+		"dlvsym",
+		"dlmopen",
+		"dladdr",
+		"dladdr1",
+		"dlinfo",
+		"dlerror",
+		"dl_iterate_phdr",
+		"fork",
+		"_Fork",
+		"vfork",
+		"posix_spawn",
+		"posix_spawnp",
+		"popen",
+		"exit",
+		"quick_exit",
+		"pthread_create",
+		"pthread_getattr_np",
+		"__cxa_thread_atexit_impl",
+		"__libc_dlopen_mode",
+		"_dl_find_object",
+		"abort",
+		"reallocarray",
+		"__cxa_finalize",
+		"__cxa_atexit",
+		"pthread_setname_np",
+		"pthread_attr_setaffinity_np",
+		"__nptl_create_event",
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		const Elf64_Sym *symbol = symbols_find(libc, functions[i]);
+
+		if (symbol)
+			forbid(target, libc->bias + symbol->st_value,
+			       libc->bias + symbol->st_value + symbol->st_size, functions[i]);
+	}
+}
+
+static bool is_allocator(const char *name)
+{
+	static const char *const names[] = { "libjemalloc", "libtcmalloc", "libmimalloc",
+					     "librpmalloc", "libsnmalloc", "libhoard" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* All of the loader, and of the module of another allocator. */
+static void forbid_modules(struct target *target)
+{
+	for (size_t i = 0; i < target->map_count; i++) {
+		const struct map *map = &target->maps[i];
+		const char *name = last_part(map->path);
+
+		if (map->rights[2] != 'x')
+			continue;
+		if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64", 4) == 0)
+			forbid(target, map->low, map->high, "the loader");
+		else if (is_allocator(name))
+			forbid(target, map->low, map->high, "the allocator");
+	}
+}
+
+#if ARCH_INJECTS
+static uint64_t find_code(const struct target *target, const uint8_t *code, size_t size)
+{
+	const uint8_t *at = memmem(target->code, target->code_high - target->code_low, code, size);
+
+	return at ? target->code_low + (uint64_t)(at - target->code) : 0;
+}
+
+/* A copy of libc's code, and the instructions in it that we use. */
+static int read_code(struct target *target, struct error *err)
+{
+	for (size_t i = 0; i < target->map_count && !target->code; i++) {
+		const struct map *map = &target->maps[i];
+
+		if (map->rights[2] != 'x' || strncmp(last_part(map->path), "libc.so.6", 9) != 0)
+			continue;
+		target->code_low = map->low;
+		target->code_high = map->high;
+		target->code = malloc(map->high - map->low);
+		if (!target->code ||
+		    target_read(target, map->low, target->code, map->high - map->low))
+			return error_set(err, EIO, "the code of its libc cannot be read");
+	}
+	if (!target->code)
+		return error_set(err, ENOEXEC, "its libc has no code");
+	target->syscall = find_code(target, arch_syscall_code, sizeof(arch_syscall_code));
+	target->restorer = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
+	return target->syscall ? 0
+			       : error_set(err, ENOEXEC, "its libc has no system call to borrow");
+}
+#endif
+
+/* ---- refusals ---- */
+
+/* What may be said when the kernel does not let us near. */
+static int refuse_rights(pid_t pid, int number, struct error *err)
+{
+	char path[64], scope = '0';
+	struct stat status;
+	cleanup_file FILE *yama = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+
+	proc_path(path, sizeof(path), pid, "");
+	if (number == ENOENT || number == ESRCH || stat(path, &status))
+		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+	if (number != EACCES && number != EPERM)
+		return error_system(err, number, "process %d", (int)pid);
+	if (yama && fread(&scope, 1, 1, yama) == 1 && scope != '0' && status.st_uid == geteuid())
+		return error_set(err, EPERM,
+				 "the kernel lets nobody attach to process %d but its parents and "
+				 "root (kernel.yama.ptrace_scope is %c): do it as root, or `sysctl "
+				 "kernel.yama.ptrace_scope=0`, or start the program by `holdtrace "
+				 "record --start=off`",
+				 (int)pid, scope);
+	return error_set(err, EPERM,
+			 "process %d is another user's, or may not be looked at (it gained or "
+			 "dropped rights): attach as root or with CAP_SYS_PTRACE, or start the "
+			 "program by `holdtrace record --start=off`",
+			 (int)pid);
+}
+
+static int check_machine(const struct target *target, struct error *err)
+{
+	unsigned char head[20] = { 0 };
+	char path[64];
+	cleanup_fd int fd = -1;
+
+	proc_path(path, sizeof(path), target->pid, "exe");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
+				 (int)target->pid);
+	if (fd < 0)
+		return refuse_rights(target->pid, errno, err);
+#if ARCH_INJECTS
+	if (read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] != ELFCLASS64 ||
+	    head[18] != (ARCH_MACHINE & 0xff) || head[19] != ARCH_MACHINE >> 8)
+		return error_set(err, ENOTSUP,
+				 "it is no 64-bit program of this processor, and holdtrace has no "
+				 "library for it");
+	return 0;
+#else
+	(void)head;
+	return error_set(err, ENOTSUP,
+			 "holdtrace cannot attach on this processor; start the program by "
+			 "`holdtrace record --start=off`");
+#endif
+}
+
+static int check_state(pid_t pid, struct error *err)
+{
+	int64_t tracer = target_status(pid, 0, "TracerPid", 10);
+
+	if (tracer > 0)
+		return error_set(err, EBUSY,
+				 "it is being traced by process %d (a debugger, strace?): end that "
+				 "first",
+				 (int)tracer);
+	if (status_has(pid, "State:", "T (stopped)"))
+		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first", (int)pid);
+	if (status_has(pid, "State:", "Z (zombie)"))
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	if (status_has(pid, "x86_Thread_features:", "shstk"))
+		return error_set(err, ENOTSUP,
+				 "it has a shadow stack, which forbids what attaching needs: start "
+				 "it by `holdtrace record --start=off`");
+	return 0;
+}
+
+/* The library opens itself by a path of /proc. */
+static int check_proc(pid_t pid, struct error *err)
+{
+	char path[64];
+
+	proc_path(path, sizeof(path), pid, "root/proc/meminfo");
+	if (access(path, F_OK) == 0)
+		return 0;
+	return error_set(err, ENOTSUP,
+			 "there is no /proc where it runs (chroot?), which loading the library "
+			 "needs: mount one there, or start it by `holdtrace record --start=off`");
+}
+
+static int check_modules(const struct target *target, struct error *err)
+{
+	const struct map *program = &target->maps[0];
+	struct symbols symbols;
+	bool has_sanitizer =
+		target_find(target, "libasan.so") || target_find(target, "libtsan.so") ||
+		target_find(target, "libmsan.so") || target_find(target, "libclang_rt.");
+
+	if (target_find(target, "ld-musl"))
+		return error_set(err, ENOTSUP, "its libc is musl, which holdtrace cannot enter");
+	if (!has_sanitizer && !symbols_read(&symbols, target, program)) {
+		has_sanitizer = symbols_find(&symbols, "__asan_init") ||
+				symbols_find(&symbols, "__tsan_init") ||
+				symbols_find(&symbols, "__msan_init");
+		symbols_free(&symbols);
+	}
+	if (has_sanitizer)
+		return error_set(err, ENOTSUP,
+				 "it is built with a sanitizer, which has the same functions as "
+				 "holdtrace: run one without");
+	if (!target_find(target, "libc.so.6") ||
+	    !(target_find(target, "ld-linux") || target_find(target, "ld64")))
+		return error_set(err, ENOTSUP,
+				 "it is statically linked, or has not come to its libc: no library "
+				 "can enter it");
+	return 0;
+}
+
+static int read_libc(struct target *target, struct error *err)
+{
+	const struct map *map = target_find(target, "libc.so.6");
+	struct symbols libc, loader;
+	uint64_t offset;
+
+	if (symbols_read(&libc, target, map))
+		return error_set(err, EIO, "the symbols of its libc cannot be read");
+	target->dlopen = symbols_address(&libc, "dlopen");
+	target->dlclose = symbols_address(&libc, "dlclose");
+	target->dlerror = symbols_address(&libc, "dlerror");
+	forbid_malloc(target, &libc);
+	forbid_functions(target, &libc);
+	symbols_free(&libc);
+	if (!target->dlopen || !target->dlclose)
+		return error_set(err, ENOTSUP,
+				 "its libc is older than 2.34, and no library can be brought in "
+				 "safely: start it by `holdtrace record --start=off`");
+	map = target_find(target, "ld-linux");
+	if (map && !symbols_read(&loader, target, map)) {
+		offset = symbols_address(&loader, "__rseq_offset");
+		if (offset)
+			target_read(target, offset, &target->rseq, sizeof(target->rseq));
+		symbols_free(&loader);
+	}
+	forbid_modules(target);
+	return 0;
+}
+
+static int learn(struct target *target, struct error *err)
+{
+	char path[64];
+	int status = check_machine(target, err);
+
+	if (!status)
+		status = check_state(target->pid, err);
+	if (status)
+		return status;
+	proc_path(path, sizeof(path), target->pid, "mem");
+	target->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (target->memory < 0)
+		return refuse_rights(target->pid, errno, err);
+	status = target_read_maps(target, err);
+	if (!status)
+		status = check_modules(target, err);
+	if (!status)
+		status = check_proc(target->pid, err);
+	if (!status)
+		status = read_libc(target, err);
+#if ARCH_INJECTS
+	if (!status)
+		status = read_code(target, err);
+#endif
+	return status;
+}
+
+int target_open(struct target *target, pid_t pid, struct error *err)
+{
+	int status;
+
+	memset(target, 0, sizeof(*target));
+	target->pid = pid;
+	target->memory = -1;
+	if (pid == getpid() || pid <= 0)
+		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
+	if (target_status(pid, 0, "Pid", 10) < 0)
+		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+	status = learn(target, err);
+	if (status)
+		target_close(target);
+	return status;
+}
+
+void target_close(struct target *target)
+{
+	free_maps(target);
+	free(target->code);
+	if (target->memory >= 0)
+		close(target->memory);
+	target->code = NULL;
+	target->memory = -1;
+}

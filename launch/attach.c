@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands attach, detach and doctor: a run of a process that is there already. */
+#include "launch/command.h"
+#include "launch/place.h"
+#include "launch/run.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define LOOK_MS	    100
+#define LIMIT_LEAST 1000 /* ms between two looks at the limits, … */
+#define LIMIT_SHARE 10	 /* … and so many times as long as one takes */
+
+/* ---- the injector ---- */
+
+/*
+ * Runs holdtrace-inject with these words behind its name. In a group of its own: Ctrl-C is ours to
+ * answer. Returns its status; what it prints goes to line.
+ */
+static int inject(char **words, char *line, size_t room, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	int ends[2], status = place_find(PART_INJECTOR, &path, err);
+	ssize_t got;
+	pid_t pid;
+
+	if (status || pipe2(ends, O_CLOEXEC))
+		return status ? STATUS_OWN_FAILURE
+			      : (error_system(err, errno, "cannot make a pipe"),
+				 STATUS_OWN_FAILURE);
+	words[0] = path;
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		setpgid(0, 0);
+		dup2(ends[1], STDOUT_FILENO);
+		execv(path, words);
+		_exit(STATUS_NOT_FOUND);
+	}
+	close(ends[1]);
+	got = read(ends[0], line, room - 1);
+	line[got > 0 ? got : 0] = '\0';
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
+}
+
+static int order(const char *command, const char *pid, const char *library, const char *run,
+		 const char *name, char *line, size_t room, struct error *err)
+{
+	char *words[] = { NULL,
+			  (char *)(uintptr_t)command,
+			  (char *)(uintptr_t)pid,
+			  (char *)(uintptr_t)library,
+			  (char *)(uintptr_t)run,
+			  (char *)(uintptr_t)name,
+			  NULL };
+
+	return inject(words, line, room, err);
+}
+
+/* ---- the process ---- */
+
+static bool is_process(const char *text)
+{
+	return *text && strlen(text) <= 9 && text[strspn(text, "0123456789")] == '\0' &&
+	       atoi(text) > 0;
+}
+
+/* The first word that it shows of itself, without its directories; else the file that it runs. */
+static void read_name(int pid, char *name, size_t room)
+{
+	char path[64], text[PATH_MAX] = "";
+	cleanup_fd int fd = -1;
+	const char *slash;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	text[strcspn(text, " :")] = '\0'; /* "postgres: checkpointer" */
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (!*text || text[strlen(text) - 1] == '/') {
+		length = readlink(path, text, sizeof(text) - 1);
+		text[length > 0 ? length : 0] = '\0';
+	}
+	slash = strrchr(text, '/');
+	snprintf(name, room, "%.63s", slash ? slash + 1 : *text ? text : "unknown");
+}
+
+/* ---- the time of the run ---- */
+
+static volatile sig_atomic_t is_asked_to_end;
+
+static void ask_to_end(int number)
+{
+	(void)number;
+	is_asked_to_end = 1;
+}
+
+static void set_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const struct sigaction action = { .sa_handler = ask_to_end };
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* "30s", "5m", "500ms", "2h"; a number alone is seconds. Milliseconds, or -EINVAL. */
+static int64_t read_time(const char *text)
+{
+	static const struct {
+		const char *unit;
+		double ms;
+	} units[] = { { "", 1000 },	{ "ms", 1 },	  { "s", 1000 },    { "m", 60000 },
+		      { "min", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
+	char *end;
+	double value = strtod(text, &end);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(end, units[i].unit) == 0 && value >= 0 && value * units[i].ms < 1e15)
+			return (int64_t)(value * units[i].ms);
+	return -EINVAL;
+}
+
+/* Whether the run breaks a limit by now: the post-processor judges what is in its files. */
+static bool is_broken(const struct run *run, int pid)
+{
+	cleanup_free char *path = NULL, *limits = NULL, *trace = NULL;
+	struct error ignored = { 0 };
+	char *argv[] = {
+		(char *)"holdtrace", (char *)"--report=check", (char *)"--now", NULL, NULL, NULL
+	};
+
+	if (ctl_snapshot(pid, &trace, &ignored) || place_find(PART_POSTPROC, &path, &ignored) ||
+	    asprintf(&limits, "--fail-on=%s", run->until) < 0)
+		return false;
+	trace[strcspn(trace, "\n")] = '\0';
+	argv[3] = limits;
+	argv[4] = trace;
+	return run_part(path, argv, -1) == 1;
+}
+
+/* Whether all processes of the run are gone from it, ended or detached by somebody else. */
+static bool is_over(const struct session *session)
+{
+	return session_attached(session) && !session_running(session);
+}
+
+/*
+ * Until somebody says so, the time is over, or a limit is broken: why, or "". NULL: there is
+ * nothing to detach from any more.
+ */
+static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
+{
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int64_t begun = now_ms(), look = begun + LIMIT_LEAST;
+	struct pollfd poller = { .fd = pidfd, .events = POLLIN };
+
+	while (!is_asked_to_end) {
+		int64_t now = now_ms();
+		int step = LOOK_MS;
+
+		if (time_ms >= 0 && now - begun >= time_ms)
+			return "the time is over";
+		if (time_ms >= 0 && time_ms - (now - begun) < step)
+			step = (int)(time_ms - (now - begun));
+		if (is_over(&run->session) || poll(&poller, 1, step) > 0 ||
+		    (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
+			return NULL;
+		if (!run->until || now < look)
+			continue;
+		if (is_broken(run, pid))
+			return "a limit is broken";
+		look = now_ms() + LIMIT_LEAST + LIMIT_SHARE * (now_ms() - now);
+	}
+	return "";
+}
+
+/* ---- the end ---- */
+
+static bool is_alive(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* Children of the process that joined the run; where they are in a pid namespace of their own the
+ * numbers are not ours, and they record on until they end. */
+static void detach_others(const struct run *run, int pid, char *line, size_t room)
+{
+	char text[65536];
+	struct error ignored = { 0 };
+	ssize_t got = pread(run->session.reports, text, sizeof(text) - 1, 0);
+
+	text[got > 0 ? got : 0] = '\0';
+	for (char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		char number[16];
+		int other;
+
+		if (sscanf(at, "%*u %d", &other) != 1 || other == pid || !is_alive(other))
+			continue;
+		snprintf(number, sizeof(number), "%d", other);
+		order("detach", number, run->session.library, NULL, NULL, line, room, &ignored);
+	}
+}
+
+static int end_run(struct run *run, int pid, const char *text, const char *name, const char *why,
+		   struct error *err)
+{
+	char line[512];
+	int status = 0;
+
+	if (why && *why && !run->is_quiet)
+		say("%s: detaching", why);
+	if (why)
+		status = order("detach", text, run->session.library, NULL, NULL, line, sizeof(line),
+			       err);
+	if (why)
+		detach_others(run, pid, line, sizeof(line));
+	session_tell(&run->session, -1, 0);
+	return status ? status : run_tell(run, name);
+}
+
+static void say_attached(const struct run *run, int pid, const char *name, const char *line)
+{
+	unsigned long long pause = 0;
+
+	if (run->is_quiet)
+		return;
+	sscanf(line, "pause_us=%llu", &pause);
+	say("attached to process %d (%s); one of its threads stood for %.1f ms. %s", pid, name,
+	    (double)pause / 1000, run->time ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
+}
+
+/* Whoever did not attach does not come any more: the collector need not wait for it. */
+static int give_up(struct run *run, int status)
+{
+	session_tell(&run->session, -1, 0);
+	return status;
+}
+
+static int attach(struct run *run, const char *text, struct error *err)
+{
+	int64_t time_ms = run->time ? read_time(run->time) : -1;
+	char line[512] = "", name[64], where[SESSION_TEXT_MAX];
+	int pid = atoi(text), status;
+
+	if (run->time && time_ms < 0)
+		return error_set(err, EINVAL, "--for=%s: expected a time as 30s, 5m or 500ms",
+				 run->time),
+		       STATUS_USAGE;
+	if ((run->until && run_check_limits(run->until, err)) ||
+	    (run->fail_on && run_check_limits(run->fail_on, err)))
+		return STATUS_USAGE;
+	status = order("check", text, NULL, NULL, NULL, line, sizeof(line), err);
+	if (status)
+		return status;
+	read_name(pid, name, sizeof(name));
+	if (session_collect(&run->session, err))
+		return STATUS_OWN_FAILURE;
+	run->session.board->starter = pid;
+	set_signals();
+	session_name(&run->session, where);
+	status = order("attach", text, run->session.library, where, name, line, sizeof(line), err);
+	if (status)
+		return give_up(run, status);
+	say_attached(run, pid, name, line);
+	return end_run(run, pid, text, name, wait_for_end(run, pid, time_ms), err);
+}
+
+int command_attach(int argc, char **argv, struct error *err)
+{
+	struct run run = { .command = "attach",
+			   .takes_process = true,
+			   .is_shown = true,
+			   .screen = -1,
+			   .page = -1 };
+	bool is_first = argc > 1 && is_process(argv[1]);
+	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0, next = 0;
+	const char *process = is_first ? argv[1] : NULL;
+
+	if (!status) {
+		next = run_read_options(&run, argc - is_first, argv + is_first, err);
+		status = next < 0 ? STATUS_USAGE : 0;
+	}
+	if (!status && next && !process && next < argc && is_process(argv[next]))
+		process = argv[next++];
+	if (!status && next && (!process || next + is_first < argc)) {
+		say("attach: one process id is needed: holdtrace attach PID [OPTION]...");
+		status = STATUS_USAGE;
+	} else if (!status && next) {
+		status = attach(&run, process, err);
+	}
+	session_destroy(&run.session);
+	return status;
+}
+
+int command_detach(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *library = NULL;
+	char line[512];
+
+	if (argc != 2 || !is_process(argv[1])) {
+		say("detach: one process id is needed: holdtrace detach PID");
+		return STATUS_USAGE;
+	}
+	if (place_find(PART_LIBRARY, &library, err))
+		return STATUS_OWN_FAILURE;
+	return order("detach", argv[1], library, NULL, NULL, line, sizeof(line), err);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "linkage.h"
+
+#include <dlfcn.h>
+
+#include "plain.h"
+
+#define HIDDEN_VERSION 0x8000u
+
+const struct link_map *linkage_first(void)
+{
+	struct dl_find_object own;
+	const struct link_map *map;
+
+	if (_dl_find_object((void *)(uintptr_t)linkage_first, &own) != 0)
+		return NULL;
+	for (map = own.dlfo_link_map; map->l_prev; map = map->l_prev)
+		;
+	return map;
+}
+
+/* The loader has made addresses of them but in sections that cannot be written, such as the vDSO's.
+ */
+static uintptr_t address_of(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+	return entry->d_un.d_ptr < map->l_addr ? map->l_addr + entry->d_un.d_ptr
+					       : entry->d_un.d_ptr;
+}
+
+static void read_segments(struct linkage *linkage)
+{
+	const ElfW(Ehdr) *header = (const void *)linkage->low;
+
+	if (header->e_ident[EI_MAG0] != ELFMAG0 || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    header->e_phoff > linkage->high - linkage->low)
+		return;
+	linkage->segments = (const void *)(linkage->low + header->e_phoff);
+	linkage->segment_count = header->e_phnum;
+}
+
+static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t bytes[2],
+		       size_t *skipped)
+{
+	uintptr_t address = address_of(linkage->map, entry);
+
+	switch (entry->d_tag) {
+	case DT_RELA:
+		linkage->relocations[0] = (const void *)address;
+		break;
+	case DT_RELASZ:
+		bytes[0] = entry->d_un.d_val;
+		break;
+	case DT_RELACOUNT:
+		*skipped = entry->d_un.d_val;
+		break;
+	case DT_JMPREL:
+		linkage->relocations[1] = (const void *)address;
+		break;
+	case DT_PLTRELSZ:
+		bytes[1] = entry->d_un.d_val;
+		break;
+	case DT_SYMTAB:
+		linkage->symbols = (const void *)address;
+		break;
+	case DT_STRTAB:
+		linkage->names = (const void *)address;
+		break;
+	case DT_GNU_HASH:
+		linkage->hash = (const void *)address;
+		break;
+	case DT_VERSYM:
+		linkage->versions = (const void *)address;
+		break;
+	default:
+		break;
+	}
+}
+
+bool linkage_read(struct linkage *linkage, const struct link_map *map)
+{
+	struct dl_find_object found;
+	size_t bytes[2] = { 0, 0 }, skipped = 0;
+
+	*linkage = (struct linkage){ .map = map };
+	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map)
+		return false;
+	linkage->low = (uintptr_t)found.dlfo_map_start;
+	linkage->high = (uintptr_t)found.dlfo_map_end;
+	read_segments(linkage);
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+		read_entry(linkage, entry, bytes, &skipped);
+	for (int i = 0; i < 2; i++)
+		linkage->relocation_count[i] =
+			linkage->relocations[i] ? bytes[i] / sizeof(ElfW(Rela)) : 0;
+	/* those without a symbol come first, and may be very many */
+	if (skipped <= linkage->relocation_count[0] && linkage->relocations[0]) {
+		linkage->relocations[0] += skipped;
+		linkage->relocation_count[0] -= skipped;
+	}
+	return linkage->symbols && linkage->names && linkage->segments;
+}
+
+static bool has(const struct linkage *linkage, uintptr_t address)
+{
+	return address >= linkage->low && address < linkage->high;
+}
+
+bool linkage_is_own(const struct linkage *linkage)
+{
+	return has(linkage, (uintptr_t)linkage_first);
+}
+
+bool linkage_is_loader(const struct linkage *linkage)
+{
+	const char *name = linkage->map->l_name, *last = name;
+
+	for (; *name; name++)
+		if (*name == '/')
+			last = name + 1;
+	return last[0] == 'l' && last[1] == 'd' && (last[2] == '-' || last[2] == '6');
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+static bool is_default(const struct linkage *linkage, uint32_t number)
+{
+	const ElfW(Sym) *symbol = &linkage->symbols[number];
+
+	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 15) == STT_FUNC &&
+	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
+}
+
+const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
+{
+	const uint32_t *head = linkage->hash, *buckets, *chain;
+	const uint64_t *bloom;
+	uint32_t hash = hash_of(name), number;
+	uint64_t word;
+
+	if (!head || !head[0] || !head[2])
+		return NULL;
+	bloom = (const void *)(head + 4);
+	buckets = (const uint32_t *)(bloom + head[2]);
+	chain = buckets + head[0];
+	word = bloom[hash / 64 % head[2]];
+	if (!(word >> hash % 64 & word >> (hash >> head[3]) % 64 & 1))
+		return NULL;
+	for (number = buckets[hash % head[0]]; number >= head[1]; number++) {
+		uint32_t there = chain[number - head[1]];
+
+		if ((there | 1) == (hash | 1) && is_default(linkage, number) &&
+		    plain_equal(linkage->names + linkage->symbols[number].st_name, name))
+			return &linkage->symbols[number];
+		if (there & 1)
+			return NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "late.h"
+
+#include <sys/mman.h>
+
+#include "injected.h"
+#include "attach.h"
+#include "contract.h"
+#include "patch.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/real.h"
+#include "preload/ground/sys.h"
+#include "preload/record/facts.h"
+#include "preload/record/life.h"
+#include "preload/record/memory.h"
+#include "preload/walk/maps.h"
+#include "start.h"
+
+#define BOARD_SIZE ((sizeof(struct board) + 0xfff) & ~0xffful)
+
+static void obey(struct late_order *order);
+
+/* Found by its mark in our file, and written by whoever injects it. */
+static volatile struct late_door door __attribute__((used, aligned(16))) = {
+	.mark = LATE_MARK_BYTES,
+	.contract = CONTRACT_HASH,
+	.obey = obey,
+};
+
+static char library[LATE_PATH_MAX];
+
+bool late_is_injected(void)
+{
+	return door.is_injected;
+}
+
+/* ---- the board ---- */
+
+/*
+ * Another thread may be about to look at the board that there was: the new one takes its place, and
+ * at no moment is there nothing.
+ */
+static void put_board(const struct board *board, const struct board *place)
+{
+	if (!place || sys_error((void *)sys_call5(__NR_mremap, (long)board, BOARD_SIZE, BOARD_SIZE,
+						  MREMAP_MAYMOVE | MREMAP_FIXED, (long)place)))
+		life.board = board;
+	else
+		life.board = place;
+}
+
+/* A copy of our own, in which recording is paused, for calls that are on their way. */
+static void keep_board(void)
+{
+	struct board *copy = sys_mmap(NULL, BOARD_SIZE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (sys_error(copy))
+		return;
+	*copy = *life.board;
+	copy->paused |= 1;
+	put_board(copy, life.board);
+}
+
+/* ---- orders ---- */
+
+static enum late_result begin(struct late_order *order)
+{
+	char text[sizeof(order->run) + sizeof(BOARD_ENVIRONMENT) + 1];
+	char *environment[] = { text, NULL };
+	const struct board *place = life.board, *board;
+	size_t used = plain_copy(text, BOARD_ENVIRONMENT "=", sizeof(text)) - 1;
+
+	if (!real_find_late())
+		return LATE_NO_MALLOC;
+	plain_copy(text + used, order->run, sizeof(text) - used);
+	plain_copy(library, order->library, sizeof(library));
+	maps_own_path = *library ? library : NULL;
+	board = attach_board(environment, order->name);
+	if (!board)
+		return LATE_NO_RUN;
+	put_board(board, place);
+	if (start_attached(order))
+		return LATE_DONE;
+	keep_board();
+	return LATE_NO_RUN;
+}
+
+static void tell_counts(struct late_order *order, const struct patch_counts *counts)
+{
+	order->modules = counts->modules;
+	order->slots = counts->slots;
+	order->symbols = counts->symbols;
+	order->unchanged = counts->unchanged;
+}
+
+/* Nothing is recorded before all calls come by here: half of them would look like leaks. */
+static enum late_result attach(struct late_order *order)
+{
+	struct patch_counts counts;
+	enum late_result result;
+
+	if (!life_begin_again())
+		return LATE_IS_ON;
+	result = begin(order);
+	if (result != LATE_DONE) {
+		life_silence();
+		return result;
+	}
+	patch_all(true, &counts);
+	tell_counts(order, &counts);
+	start_recording();
+	return LATE_DONE;
+}
+
+static enum late_result detach(struct late_order *order)
+{
+	struct patch_counts counts;
+
+	if (!life_detach())
+		return LATE_IS_OFF;
+	keep_board();
+	patch_all(false, &counts);
+	tell_counts(order, &counts);
+	return LATE_DONE;
+}
+
+/* errno belongs to whom we have borrowed the thread from; no system call of ours touches it. */
+static void obey(struct late_order *order)
+{
+	enum late_result result = LATE_UNSAID;
+
+	if (order->command == LATE_ATTACH)
+		result = attach(order);
+	else if (order->command == LATE_DETACH)
+		result = detach(order);
+	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "patch.h"
+
+#include <sys/mman.h>
+
+#include "hooks.h"
+#include "preload/ground/linkage.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/real.h"
+#include "preload/ground/sys.h"
+
+#define PAGE 4096ul
+
+/*
+ * Our own public functions, as the loader would find them: their names mean another's in here, for
+ * a library that came late is the last to be asked.
+ */
+static uintptr_t stubs[HOOK_COUNT];
+static struct linkage self;
+
+static bool find_stubs(void)
+{
+	if (self.map)
+		return true;
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
+		if (linkage_read(&self, map) && linkage_is_own(&self))
+			break;
+	if (!self.map || !linkage_is_own(&self)) {
+		self.map = NULL;
+		return false;
+	}
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+		const ElfW(Sym) *symbol = linkage_find(&self, real_name(i));
+
+		stubs[i] = symbol ? self.map->l_addr + symbol->st_value : 0;
+	}
+	return true;
+}
+
+/* ---- pages ---- */
+
+/* What the program's file says of the memory there; 0: it is none of its segments. */
+static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
+{
+	for (unsigned int i = 0; i < linkage->segment_count; i++) {
+		const ElfW(Phdr) *segment = &linkage->segments[i];
+		uintptr_t start = linkage->map->l_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && address >= start &&
+		    address + 8 <= start + segment->p_memsz)
+			return segment->p_flags;
+	}
+	return 0;
+}
+
+/* What is closed once a module was relocated: to whole pages, as the loader does. */
+static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
+		     uintptr_t *to)
+{
+	for (unsigned int i = 0; i < linkage->segment_count; i++) {
+		const ElfW(Phdr) *segment = &linkage->segments[i];
+
+		if (segment->p_type != PT_GNU_RELRO)
+			continue;
+		*from = (linkage->map->l_addr + segment->p_vaddr) & ~(PAGE - 1);
+		*to = (linkage->map->l_addr + segment->p_vaddr + segment->p_memsz) & ~(PAGE - 1);
+		return address >= *from && address + 8 <= *to;
+	}
+	return false;
+}
+
+/* Pages that were opened to write. */
+struct opened {
+	uintptr_t from, to; /* none: equal */
+};
+
+static bool open_pages(struct opened *opened, uintptr_t from, uintptr_t to)
+{
+	if (opened->from == from && opened->to == to && from != to)
+		return true;
+	if (sys_mprotect((void *)from, to - from, PROT_READ | PROT_WRITE))
+		return false;
+	opened->from = from;
+	opened->to = to;
+	return true;
+}
+
+static void close_pages(struct opened *opened)
+{
+	if (opened->from != opened->to)
+		sys_mprotect((void *)opened->from, opened->to - opened->from, PROT_READ);
+	opened->from = opened->to = 0;
+}
+
+/* ---- slots ---- */
+
+static bool is_slot(uint64_t info)
+{
+	uint32_t type = (uint32_t)ELF64_R_TYPE(info);
+
+	return ELF64_R_SYM(info) && (type == SLOT_CALL || type == SLOT_DATA || type == SLOT_WORD);
+}
+
+/* Whether a slot may hold what we look for, before its name is compared. */
+static bool is_candidate(bool on, uintptr_t value)
+{
+	return on ? real_has(value) : value >= self.low && value < self.high;
+}
+
+/* The hook of this name whose slot has the value that is to go. */
+static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
+{
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+		if (stubs[i] && value == (on ? (uintptr_t)real_of(i) : stubs[i]) &&
+		    plain_equal(real_name(i), name)) {
+			*hook = i;
+			return real_of(i) != NULL;
+		}
+	return false;
+}
+
+static bool can_write(const struct linkage *linkage, uintptr_t slot, struct opened *opened)
+{
+	uintptr_t from, to;
+
+	if (!(rights_of(linkage, slot) & PF_W))
+		return false;
+	return !is_relro(linkage, slot, &from, &to) || open_pages(opened, from, to);
+}
+
+static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, bool on,
+		       struct opened *opened, struct patch_counts *counts)
+{
+	uintptr_t *slot = (uintptr_t *)(linkage->map->l_addr + entry->r_offset), value, wanted;
+	const char *name;
+	unsigned int hook;
+
+	if (!is_slot(entry->r_info) || (uintptr_t)slot < linkage->low ||
+	    (uintptr_t)slot > linkage->high - 8 || (uintptr_t)slot % 8)
+		return;
+	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (!is_candidate(on, value))
+		return;
+	name = linkage->names + linkage->symbols[ELF64_R_SYM(entry->r_info)].st_name;
+	if (!find_hook(on, name, value, &hook))
+		return;
+	wanted = on ? stubs[hook] : (uintptr_t)real_of(hook);
+	if (can_write(linkage, (uintptr_t)slot, opened) &&
+	    __atomic_compare_exchange_n(slot, &value, wanted, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		counts->slots++;
+	else
+		counts->unchanged++;
+}
+
+static void patch_slots(const struct linkage *linkage, bool on, struct patch_counts *counts)
+{
+	struct opened opened = { 0, 0 };
+
+	for (int kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < linkage->relocation_count[kind]; i++)
+			patch_slot(linkage, &linkage->relocations[kind][i], on, &opened, counts);
+	close_pages(&opened);
+}
+
+/* ---- symbols ---- */
+
+/* The symbol of a hook that the module defines, if its value is the one that is to go; NULL. */
+static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bool on)
+{
+	uintptr_t there = (uintptr_t)real_of(hook), from = on ? there : stubs[hook];
+	const ElfW(Sym) * symbol;
+
+	if (!stubs[hook] || there < linkage->low || there >= linkage->high)
+		return NULL;
+	symbol = linkage_find(linkage, real_name(hook));
+	return symbol && symbol->st_value == from - linkage->map->l_addr
+		       ? (uint64_t *)(uintptr_t)&symbol->st_value
+		       : NULL;
+}
+
+/*
+ * The pages of all values that are to change, at once: each change of rights leaves a mapping of
+ * its own behind. Where the table lies with code it stays as it is: no page is ever to be written
+ * and executed.
+ */
+static bool open_table(const struct linkage *linkage, bool on, struct opened *opened)
+{
+	uintptr_t from = UINTPTR_MAX, to = 0;
+
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+		uintptr_t value = (uintptr_t)find_value(linkage, i, on);
+
+		if (!value)
+			continue;
+		from = value < from ? value : from;
+		to = value + 8 > to ? value + 8 : to;
+	}
+	if (from > to || rights_of(linkage, from) != PF_R || rights_of(linkage, to - 8) != PF_R)
+		return false;
+	return open_pages(opened, from & ~(PAGE - 1), (to + PAGE - 1) & ~(PAGE - 1));
+}
+
+static uint32_t patch_table(const struct linkage *linkage, bool on)
+{
+	struct opened opened = { 0, 0 };
+	uint32_t count = 0;
+
+	if (!open_table(linkage, on, &opened))
+		return 0;
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+		uint64_t *value = find_value(linkage, i, on);
+		uintptr_t wanted = on ? stubs[i] : (uintptr_t)real_of(i);
+
+		if (!value)
+			continue;
+		__atomic_store_n(value, wanted - linkage->map->l_addr, __ATOMIC_RELEASE);
+		count++;
+	}
+	close_pages(&opened);
+	return count;
+}
+
+/* ---- all modules ---- */
+
+void patch_all(bool on, struct patch_counts *counts)
+{
+	struct linkage linkage;
+
+	*counts = (struct patch_counts){ 0 };
+	if (!find_stubs())
+		return;
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		if (!linkage_read(&linkage, map) || linkage_is_own(&linkage) ||
+		    linkage_is_loader(&linkage))
+			continue;
+		counts->modules++;
+		counts->symbols += patch_table(&linkage, on);
+		patch_slots(&linkage, on, counts);
+	}
+}
+
+void patch_symbols(bool on)
+{
+	struct linkage linkage;
+
+	if (!find_stubs())
+		return;
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
+		if (linkage_read(&linkage, map) && !linkage_is_own(&linkage) &&
+		    !linkage_is_loader(&linkage))
+			patch_table(&linkage, on);
+}
