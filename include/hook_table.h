@@ -61,6 +61,7 @@ struct operation_facts {
 #define SIZE(bytes)
 #define RELATED(number)
 #define RECORDS_IF(condition)
+#define TRIES(...)
 #define FAILS_IF(condition)
 #define BEFORE(...)
 #define AFTER(...)
@@ -93,6 +94,7 @@ static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #undef SIZE
 #undef RELATED
 #undef RECORDS_IF
+#undef TRIES
 #undef FAILS_IF
 #undef BEFORE
 #undef AFTER

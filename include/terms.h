@@ -44,6 +44,7 @@ enum hook_blocks {
 	BLOCKS_NO,
 	BLOCKS_YES,
 	BLOCKS_GIVES_BACK_FIRST, /* it loses something, says so in a half of its own, and sleeps */
+	BLOCKS_IF_BUSY,		 /* in a stub: one that TRIES first, and sleeps if that fails */
 };
 
 /* What an operation does not tell of a hook, and who adds events up goes by. */

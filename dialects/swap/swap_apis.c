@@ -65,6 +65,7 @@ struct prototype {
 #define AT(when)
 #define BLOCKS(how)
 #define RECORDS_IF(condition)
+#define TRIES(...)
 #define FAILS_IF(condition)
 #define BEFORE(...)
 #define AFTER(...)
@@ -89,6 +90,7 @@ static const struct prototype prototypes[HOOK_COUNT] = {
 #undef AT
 #undef BLOCKS
 #undef RECORDS_IF
+#undef TRIES
 #undef FAILS_IF
 #undef BEFORE
 #undef AFTER

@@ -90,6 +90,20 @@ void directory_closed(struct call *call, struct call_event *event, int fd);
 
 /* ---- threads, conditions, semaphores ---- */
 
+/* In pthread_mutex_t's kind: robust, and two protocols of priorities. */
+#define MUTEX_IS_SPECIAL 0x70
+
+/*
+ * Only mutexes of the plain kinds: glibc's try for a robust one that is not recoverable leaves it
+ * taken, where its lock does not.
+ */
+static inline int try_mutex(pthread_mutex_t *mutex)
+{
+	if (mutex->__data.__kind & MUTEX_IS_SPECIAL || !real.pthread_mutex_trylock)
+		return EBUSY;
+	return real.pthread_mutex_trylock(mutex);
+}
+
 void thread_goes(struct call *call, struct call_event *event, uint64_t thread);
 void thread_joined(struct call *call, struct call_event *event, uint64_t thread);
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex);

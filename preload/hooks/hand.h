@@ -26,6 +26,7 @@
 #define AT(when)
 #define BLOCKS(how)
 #define RECORDS_IF(condition)
+#define TRIES(...)
 #define FAILS_IF(condition)
 #define BEFORE(...)
 #define AFTER(...)
@@ -85,6 +86,7 @@ enum hand_blocks {
 #undef AT
 #undef BLOCKS
 #undef RECORDS_IF
+#undef TRIES
 #undef FAILS_IF
 #undef BEFORE
 #undef AFTER

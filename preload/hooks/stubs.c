@@ -21,7 +21,7 @@
  * A column is a statement that acts in some phases of the call. The phase is a constant, so what
  * does not act in it leaves nothing behind.
  */
-enum phase { PHASE_ENTRY, PHASE_BEFORE, PHASE_CALL, PHASE_RETURN };
+enum phase { PHASE_ENTRY, PHASE_BEFORE, PHASE_TRY, PHASE_CALL, PHASE_RETURN };
 
 /* What a row says about its function as a whole; known when the function is called. */
 struct row {
@@ -50,6 +50,13 @@ struct row {
 	{                                       \
 		is_called = true;               \
 		result = function(__VA_ARGS__); \
+	}
+#define TRIES(function, ...)                         \
+	IN(PHASE_ENTRY) row.blocks = BLOCKS_IF_BUSY; \
+	IN(PHASE_TRY) if (call.has_one_time)         \
+	{                                            \
+		is_called = true;                    \
+		result = function(__VA_ARGS__);      \
 	}
 #define VALUES(...)                                                                       \
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
@@ -102,6 +109,7 @@ struct row {
 		struct row row = ROW(op);                                                          \
 		struct spare spare;                                                                \
 		struct call call;                                                                  \
+		bool is_had;                                                                       \
 		declares                                                                           \
                                                                                                    \
 		(void)spare;                                                                       \
@@ -126,10 +134,17 @@ struct row {
 			PHASE(BEFORE, class, op)                                                   \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
-		if (row.blocks != BLOCKS_NO)                                                       \
-			call_sleeps(&call);                                                        \
 		{                                                                                  \
+			PHASE(TRY, class, op)                                                      \
+			__VA_ARGS__                                                                \
+			is_had = is_called && !FAILED_##returns(result);                           \
+		}                                                                                  \
+		if (!is_had) {                                                                     \
 			PHASE(CALL, class, op)                                                     \
+			if (row.blocks == BLOCKS_IF_BUSY)                                          \
+				call_must_wait(&call);                                             \
+			if (row.blocks != BLOCKS_NO)                                               \
+				call_sleeps(&call);                                                \
 			__VA_ARGS__                                                                \
 			if (!is_called)                                                            \
 				takes real.name names;                                             \

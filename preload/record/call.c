@@ -851,3 +851,16 @@ void call_show_waiting(struct call *call)
 	thread->slot->open[call->depth].serial = thread->stack_serial;
 	busy_end(thread, before);
 }
+
+void call_must_wait(struct call *call)
+{
+	struct thread *thread = call->thread;
+
+	if (!call->has_one_time)
+		return;
+	call->has_one_time = false;
+	call->enter = thread->last = clock_now();
+	if (call->depth < ARENA_OPEN_MAX)
+		thread->slot->open[call->depth].enter = call->enter;
+	call_show_waiting(call);
+}

@@ -80,6 +80,9 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
+/* A try has failed (BLOCKS_IF_BUSY): the call begins to wait, and has a duration. */
+void call_must_wait(struct call *call);
+
 /* Tells the modules that are known and not told: before an event that has frames in them. */
 void call_tell_modules(struct thread *thread, uint64_t time);
 
@@ -136,11 +139,12 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
  * When the call began. Of one that has one time and happens at its return that is not asked: until
  * it is back it has the time of the thread's last event.
  */
-static inline void call_note_entry(struct call *call)
+static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
 	struct thread *thread = call->thread;
 
-	call->has_one_time = life.one_time && call_is_short[call->hook];
+	call->has_one_time =
+		life.one_time && (call_is_short[call->hook] || blocks == BLOCKS_IF_BUSY);
 	call->enter = call->at != WHEN_RETURN ? clock_now_ordered()
 		      : call->has_one_time    ? thread->last
 					      : clock_now();
@@ -176,12 +180,12 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	if (call->owns_floor)
 		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	call_note_entry(call);
+	call_note_entry(call, blocks);
 	call_open(call, object, related);
 	call->closes = call->owns_floor && !call->depth;
 	if (call->owns_floor)
 		thread_set_floor(thread, call->enter);
-	if (blocks != BLOCKS_NO)
+	if (blocks == BLOCKS_IF_BUSY ? !call->has_one_time : blocks != BLOCKS_NO)
 		call_show_waiting(call);
 	return true;
 }

@@ -87,6 +87,7 @@ struct arming {
 #define SIZE(bytes)
 #define RELATED(number)
 #define RECORDS_IF(condition)
+#define TRIES(...)
 #define FAILS_IF(condition)
 #define BEFORE(...)
 #define AFTER(...)
