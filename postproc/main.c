@@ -12,6 +12,7 @@
 #include "postproc/pass.h"
 #include "postproc/plan.h"
 #include "postproc/report_plan.h"
+#include "postproc/window.h"
 
 /* As diff(1) and grep(1): what scripts ask for. */
 enum status {
@@ -225,6 +226,8 @@ static int run_reports(struct console *console, struct error *err)
 		rc = plan_check_selection(&plan.how.reading.select, err);
 	if (rc == 0)
 		rc = check_inputs(options, err);
+	if (rc == 0)
+		rc = window_plan(&plan.how.reading, plan.paths, plan.count, options, err);
 	if (rc == 0) {
 		catch_signals();
 		status = print_reports(console, &plan, err);
@@ -304,6 +307,9 @@ static int run_pass(struct console *console, struct error *err)
 		rc = check_inputs(options, err);
 	if (rc == 0)
 		rc = plan_check_selection(&how.reading.select, err);
+	if (rc == 0 && options->inputs.count)
+		rc = window_plan(&how.reading, options->inputs.items, options->inputs.count,
+				 options, err);
 	if (rc == 0)
 		rc = plan_check_directory(&output, how.writer, err);
 	if (rc == 0)

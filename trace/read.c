@@ -275,6 +275,9 @@ static bool is_in_time(struct trace *trace, const struct event *event)
 {
 	if (trace->window.is_wanted && trace->window.process != trace->process)
 		find_window(trace, event);
+	/* notes are handed out all the same, but tell of nothing that is later than the window */
+	if (event->kind == EVENT_NOTE && event->time_ns > trace->until_ns && event == &trace->event)
+		trace->event.time_ns = trace->until_ns;
 	return event->kind != EVENT_CALL ||
 	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
 }
