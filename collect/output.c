@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/output.h"
 
+#include "collect/budget.h"
 #include "collect/encode.h"
 #include "collect/pack.h"
 #include "collect/shared.h"
@@ -14,6 +15,7 @@
 #define STACK_SIZE (256u << 10)
 #define SMALL	   (OUTPUT_BUFFER / 8) /* less than this is worth a copy: the queue may grow long */
 #define LEVEL	   1		       /* of zstd */
+#define MOST_PART  8u
 
 enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_CLOSE };
 
@@ -46,13 +48,23 @@ struct output {
 	struct error failure;
 };
 
-/* Bytes in all queues. */
-static uint64_t queued;
+/* Bytes in all queues, and how many may be. */
+static uint64_t queued, queued_most;
+
+/* Asked for once: limits of control groups stand in files. */
+static void find_most(void)
+{
+	uint64_t part = budget_memory() / MOST_PART;
+
+	queued_most = part < OUTPUT_MOST ? part : OUTPUT_MOST;
+}
 
 struct output *output_create(struct sink *sink, struct bundle_stream bundle)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct output *output = calloc(1, sizeof(*output));
 
+	pthread_once(&once, find_most);
 	if (!output)
 		return NULL;
 	output->sink = sink;
@@ -249,7 +261,7 @@ static void add_job(struct output *output, struct job *job)
 	}
 	pthread_mutex_lock(&output->lock);
 	while (job->kind != JOB_CLOSE && (output->first || output->is_busy) &&
-	       __atomic_load_n(&queued, __ATOMIC_RELAXED) > OUTPUT_MOST)
+	       __atomic_load_n(&queued, __ATOMIC_RELAXED) > queued_most)
 		pthread_cond_wait(&output->done, &output->lock);
 	job->next = NULL;
 	*output->last = job;

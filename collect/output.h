@@ -17,7 +17,7 @@
 #include "collect/htr.h"
 #include "collect/sink.h"
 
-#define OUTPUT_MOST (256u << 20)
+#define OUTPUT_MOST (256u << 20) /* or an eighth of the memory that we are allowed */
 
 struct output;
 
