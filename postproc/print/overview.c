@@ -11,6 +11,7 @@
 #include "base/invocation.h"
 #include "base/terminal.h"
 #include "postproc/select.h"
+#include "postproc/views/findings.h"
 #include "postproc/views/report.h"
 #include "postproc/print/overview_parts.h"
 #include "trace/bundle.h"
@@ -19,16 +20,6 @@
 #define MISSING_MAX 3
 
 /* ---- shared by the parts ---- */
-
-const struct summary_process *overview_last_image(const struct summary *summary)
-{
-	const struct summary_process *last = &summary->processes.items[0];
-
-	for (size_t i = 1; i < summary->processes.count; i++)
-		if (summary->processes.items[i].pid == last->pid)
-			last = &summary->processes.items[i];
-	return last;
-}
 
 const char *overview_name(const struct summary_process *process)
 {
@@ -141,7 +132,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 static void print_verdict(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	const struct summary_process *root = overview_last_image(summary);
+	const struct summary_process *root = images_last(summary);
 	uint64_t begin_ns = summary->processes.items[0].start_ns;
 	struct line line, counts;
 
@@ -159,11 +150,9 @@ static void print_verdict(struct overview *overview)
 /* ---- what is missing ---- */
 
 /* In how many events it has a frame: what all that is shown depends on, not only the screen. */
-static void add_share(struct line *line, uint64_t events, uint64_t all)
+static void add_share(struct line *line, double percent)
 {
-	double percent = all ? 100 * (double)events / (double)all : 0;
-
-	if (events && percent < 0.1)
+	if (percent > 0 && percent < 0.1)
 		line_add(line, " in less than 0.1 %% of the events;");
 	else
 		line_add(line, " in %.*f %% of the events;", percent < 10, percent);
@@ -180,7 +169,7 @@ static void print_module(struct overview *overview, const struct naming_missing 
 		line_add(&line, " %s", missing->text);
 	line_add(&line, ": %s of %s frames without names;", COUNT(missing->unnamed),
 		 COUNT(missing->shown));
-	add_share(&line, touched_events(&summary->touched, missing->module), summary->events);
+	add_share(&line, touched_percent(&summary->touched, missing->module, summary->events));
 	if (*missing->build_id)
 		line_add(&line, " build-id %s;", missing->build_id);
 	if (missing->advice)
@@ -350,35 +339,6 @@ static void add_report(struct line *line, const char *what)
 	line_add(line, is_ours ? " report %s" : " --report=%s", what);
 }
 
-/* As long as a tenth of the run, for all threads together: worth a look before what is held. */
-static bool waits_long(const struct summary *summary)
-{
-	const struct summary_class *locks = summary_class_of(summary, RESOURCE_LOCK);
-	uint64_t length_ns = summary->end_ns - summary->start_ns;
-
-	return locks &&
-	       waits_ns(&locks->waits.times, waits_threshold(&locks->waits)) > length_ns / 10;
-}
-
-/* What tells more of what matters most on this screen. */
-static const char *next_report(const struct overview *overview)
-{
-	const struct summary *summary = overview->summary;
-
-	if (summary->deadlocked || waits_long(summary))
-		return "locks";
-	if (summary->lost_wakeups)
-		return "conds";
-	if (overview_unusual_report(overview))
-		return overview_unusual_report(overview);
-	if (summary->bypasses.count)
-		return "missing"; /* it names them, and without them no leak is certain */
-	if (overview->has_no_leaks)
-		return "hot";
-	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"
-										    : "leaks";
-}
-
 /* Of a trace's path, that of the file: streams of one file have numbers behind it. */
 static size_t file_length(const char *path)
 {
@@ -421,7 +381,7 @@ static void print_next(struct overview *overview, const char *path)
 
 	line_begin(&line);
 	line_add(&line, "next:  ");
-	add_report(&line, next_report(overview));
+	add_report(&line, findings_report(overview->summary, overview->has_no_leaks));
 	if (!overview->is_newest || !are_here(overview->summary)) {
 		line_begin(&file);
 		add_word(&file, path);
@@ -482,7 +442,7 @@ static void print_traces(struct overview *overview)
 	const struct summary *summary = overview->summary;
 	const struct summary_process *process = summary_process_at(summary, overview->first);
 	bool has_held = summary->sites.count != 0 && process;
-	const char *of = has_held ? process->path : overview_last_image(summary)->path;
+	const char *of = has_held ? process->path : images_last(summary)->path;
 	cleanup_free char *path = of ? strndup(of, file_length(of)) : NULL;
 	cleanup_free char *run = NULL;
 
@@ -566,15 +526,6 @@ static int print(struct overview *overview, struct out *out, struct error *err)
 		rc = error_set(err, ENOMEM, "no memory for the screen");
 	screen_free(&overview->screen);
 	return rc;
-}
-
-struct overview_style overview_style_of(const struct out *out, bool is_newest)
-{
-	return (struct overview_style){
-		.width = terminal_width(out->fd),
-		.has_colour = terminal_has_colour(out->fd),
-		.is_newest = is_newest,
-	};
 }
 
 int overview_print(const struct summary *summary, const struct naming_files *files,

@@ -19,9 +19,6 @@ struct overview_style {
 	bool is_newest; /* the traces are those that a command without a file reads */
 };
 
-/* As the terminal that it goes to is. */
-struct overview_style overview_style_of(const struct out *out, bool is_newest);
-
 /*
  * Looks up the names of what is shown, and prints. files: as for naming_create(). options: what
  * leaks leaves out; NULL: what is built in. Returns 0 or a negative errno, as suppress_fill().

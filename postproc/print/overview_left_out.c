@@ -9,29 +9,18 @@ bool overview_is_left_out(struct overview *overview, const struct summary_site *
 
 void overview_left_out(struct overview *overview)
 {
-	const struct summary *summary = overview->summary;
-	uint64_t sites = 0, bytes = 0, all = 0;
+	struct suppress_sums sums;
 	struct line line;
 
-	for (size_t i = 0; i < summary->sites.count; i++) {
-		const struct summary_site *site = &summary->sites.items[i];
-
-		if (site->is_part)
-			continue;
-		all++;
-		if (!overview_is_left_out(overview, site))
-			continue;
-		sites++;
-		if (summary_has_bytes(&summary->classes[site->class]))
-			bytes += site->bytes;
-	}
-	overview->has_no_leaks = sites == all;
-	if (!sites)
+	suppress_sum(&overview->suppress, overview->naming, overview->summary, &sums);
+	overview->has_no_leaks = sums.is_all;
+	if (!sums.sites)
 		return;
 	line_begin(&line);
-	line_add(&line, "suppressed in report leaks: %s site%s", COUNT(sites), PLURAL(sites));
-	if (bytes)
-		line_add(&line, " with %s", BYTES(bytes));
-	line_add(&line, " (--no-suppress shows %s)", sites == 1 ? "it" : "them");
+	line_add(&line, "suppressed in report leaks: %s site%s", COUNT(sums.sites),
+		 PLURAL(sums.sites));
+	if (sums.bytes)
+		line_add(&line, " with %s", BYTES(sums.bytes));
+	line_add(&line, " (--no-suppress shows %s)", sums.sites == 1 ? "it" : "them");
 	screen_wrap(&overview->screen, &line, 2, 2);
 }

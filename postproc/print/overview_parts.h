@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "postproc/views/images.h"
 #include "postproc/views/summary.h"
 #include "postproc/views/suppress.h"
 #include "base/human.h"
@@ -50,11 +51,8 @@ static inline size_t overview_limit(const struct overview *overview, size_t most
 
 /* overview.c */
 
-/* The image that the run's first process ended as. */
 /* "still held at exit", or at what ended the recording. */
 const char *overview_held(const struct overview *overview);
-
-const struct summary_process *overview_last_image(const struct summary *summary);
 
 /* What a process is called: the last part of its path. */
 const char *overview_name(const struct summary_process *process);
@@ -73,9 +71,8 @@ void overview_table(struct overview *overview);
 void overview_waits(struct overview *overview);
 void overview_blocked(struct overview *overview);
 
-/* overview_unusual.c: what no sum shows; the report that tells more of the worst of it, or NULL */
+/* overview_unusual.c: what no sum shows */
 void overview_unusual(struct overview *overview);
-const char *overview_unusual_report(const struct overview *overview);
 
 /* overview_sites.c: as many places of what is held as fit into so many lines, but one at least */
 void overview_sites(struct overview *overview, size_t room);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "postproc/views/images.h"
 #include "postproc/views/report.h"
 
 #define PROCESSES_MAX 6
@@ -15,22 +16,10 @@
 
 /* ---- how it ended ---- */
 
-/* What a process became by exec, if that was traced. */
-static const struct summary_process *next_image(const struct summary *summary,
-						const struct summary_process *process)
-{
-	const struct summary_process *end = summary->processes.items + summary->processes.count;
-
-	for (const struct summary_process *next = process + 1; next < end; next++)
-		if (next->pid == process->pid)
-			return next;
-	return NULL;
-}
-
 static void add_exec(const struct summary *summary, struct line *line,
 		     const struct summary_process *process)
 {
-	const struct summary_process *next = next_image(summary, process);
+	const struct summary_process *next = images_next(summary, process);
 	const char *slash = process->became ? strrchr(process->became, '/') : NULL;
 
 	if (next)
@@ -81,68 +70,6 @@ bool overview_is_complete(const struct summary_process *process)
 	return process->has_end && !process->is_damaged;
 }
 
-/* ---- which of them matter ---- */
-
-struct rank {
-	const struct summary_process *process;
-	unsigned trouble;
-	uint64_t held;
-};
-
-static unsigned trouble_of(const struct summary_process *process)
-{
-	if (process->lost || process->is_damaged)
-		return 3;
-	if (process->end == SUMMARY_KILLED)
-		return 2;
-	return process->end == SUMMARY_EXITED && process->status;
-}
-
-static uint64_t held_by(const struct summary_process *process)
-{
-	return process->end == SUMMARY_EXEC ? 0 : process->held_bytes;
-}
-
-static int compare_held(const void *left, const void *right)
-{
-	const struct rank *a = left, *b = right;
-	int order = (b->held > a->held) - (b->held < a->held);
-
-	return order ? order : (a->process > b->process) - (a->process < b->process);
-}
-
-static int compare_trouble(const void *left, const void *right)
-{
-	const struct rank *a = left, *b = right;
-	int order = (b->trouble > a->trouble) - (b->trouble < a->trouble);
-
-	return order ? order : compare_held(left, right);
-}
-
-/* Marks the first process, those that hold most, those that did not end well, and others. */
-static void choose(const struct overview *overview, struct rank *ranks, size_t count, size_t room,
-		   bool *is_chosen)
-{
-	const struct summary_process *first = overview->summary->processes.items;
-	size_t holders = room / 2, left = room - 1;
-
-	is_chosen[overview_last_image(overview->summary) - first] = true;
-	qsort(ranks, count, sizeof(*ranks), compare_held);
-	for (size_t i = 0; i < count && i < holders && left; i++) {
-		bool *mark = &is_chosen[ranks[i].process - first];
-
-		left -= !*mark;
-		*mark = true;
-	}
-	qsort(ranks, count, sizeof(*ranks), compare_trouble);
-	for (size_t i = 0; i < count && left; i++) {
-		bool *mark = &is_chosen[ranks[i].process - first];
-
-		left -= !*mark;
-		*mark = true;
-	}
-}
-
 /* ---- the list ---- */
 
 static void print_process(struct overview *overview, const struct summary_process *process)
@@ -187,21 +114,16 @@ void overview_processes(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	size_t count = summary->processes.count, room = overview_limit(overview, PROCESSES_MAX);
-	cleanup_free struct rank *ranks = calloc(count, sizeof(*ranks));
 	cleanup_free bool *is_chosen = calloc(count, sizeof(*is_chosen));
 
 	/* A single process is already described by the headline. */
-	room += room == 1;
-	overview->screen.is_broken |= !ranks || !is_chosen;
-	if (count < 2 || !ranks || !is_chosen)
+	if (count < 2)
 		return;
-	for (size_t i = 0; i < count; i++)
-		ranks[i] = (struct rank){
-			.process = &summary->processes.items[i],
-			.trouble = trouble_of(&summary->processes.items[i]),
-			.held = held_by(&summary->processes.items[i]),
-		};
-	choose(overview, ranks, count, room, is_chosen);
+	room += room == 1;
+	if (!is_chosen || images_choose(summary, room, is_chosen)) {
+		overview->screen.is_broken = true;
+		return;
+	}
 	print_title(overview, count < room ? count : room);
 	for (size_t i = 0; i < count; i++)
 		if (is_chosen[i])
@@ -210,42 +132,6 @@ void overview_processes(struct overview *overview)
 
 /* ---- what is missing ---- */
 
-static bool is_untraced(const struct summary *summary, size_t index)
-{
-	const struct summary_process *process = &summary->processes.items[index];
-
-	return process->end == SUMMARY_EXEC && !process->is_followed &&
-	       !next_image(summary, process);
-}
-
-static const char *path_of(const struct summary *summary, size_t index)
-{
-	const char *path = summary->processes.items[index].became;
-
-	return path ? path : "a program";
-}
-
-static bool is_same_untraced(const struct summary *summary, size_t a, size_t b)
-{
-	const struct summary_process *processes = summary->processes.items;
-
-	return is_untraced(summary, a) && !strcmp(path_of(summary, a), path_of(summary, b)) &&
-	       processes[a].is_unreached == processes[b].is_unreached;
-}
-
-/* Each path once, for the same reason: how often, or 0 if it stands there already. */
-static uint64_t times_of(const struct summary *summary, size_t index)
-{
-	uint64_t times = 1;
-
-	for (size_t i = 0; i < index; i++)
-		if (is_same_untraced(summary, i, index))
-			return 0;
-	for (size_t i = index + 1; i < summary->processes.count; i++)
-		times += is_same_untraced(summary, i, index);
-	return times;
-}
-
 void overview_untraced(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -253,26 +139,27 @@ void overview_untraced(struct overview *overview)
 
 	for (size_t i = 0;
 	     i < summary->processes.count && shown < overview_limit(overview, UNTRACED_MAX); i++) {
-		uint64_t times = is_untraced(summary, i) ? times_of(summary, i) : 0;
+		const struct summary_process *process = &summary->processes.items[i];
+		uint64_t times = images_untraced(summary, i);
 		struct line line;
 
 		if (!times)
 			continue;
 		shown++;
 		line_begin(&line);
-		line_add(&line, "UNTRACED  %s ran untraced", path_of(summary, i));
+		line_add(&line, "UNTRACED  %s ran untraced",
+			 process->became ? process->became : "a program");
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
-		line_add(&line, ": %s", report_why_untraced(&summary->processes.items[i]));
+		line_add(&line, ": %s", report_why_untraced(process));
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
 }
 
 const char *overview_held(const struct overview *overview)
 {
-	return overview_last_image(overview->summary)->end == SUMMARY_DETACHED
-		       ? "still held at detach"
-		       : "still held at exit";
+	return images_last(overview->summary)->end == SUMMARY_DETACHED ? "still held at detach"
+								       : "still held at exit";
 }
 
 /* What was there before anybody looked, and how much of it was given back since. */
@@ -312,11 +199,9 @@ void overview_attached(struct overview *overview)
 void overview_unchosen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	uint64_t sum = 0;
+	uint64_t sum = summary->left_out.sum;
 	struct line line;
 
-	for (size_t i = 0; i < summary->left_out.count; i++)
-		sum += summary->left_out.items[i].count;
 	if (!sum)
 		return;
 	line_begin(&line);

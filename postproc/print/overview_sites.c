@@ -91,7 +91,7 @@ static void add_origin(const struct overview *overview, struct line *line,
 	const struct summary *summary = overview->summary;
 	const struct summary_process *process = summary_process_at(summary, entry->site->process);
 
-	if (process && process != overview_last_image(summary)) {
+	if (process && process != images_last(summary)) {
 		line_add(line, " [%.15s %" PRIu32, overview_name(process), process->pid);
 		if (entry->site->processes > 1)
 			line_add(line, " +%" PRIu32, entry->site->processes - 1);
@@ -233,19 +233,10 @@ static bool collect(struct overview *overview, struct entries *entries)
 
 /* ---- the list ---- */
 
-static uint64_t count_sites(const struct summary *summary)
-{
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i < summary->class_count; i++)
-		count += summary->classes[i].sites;
-	return count;
-}
-
 static void print_title(struct overview *overview, const struct entries *entries,
 			const uint32_t *chosen, size_t count)
 {
-	uint64_t all = count_sites(overview->summary), shown = 0;
+	uint64_t all = overview->summary->sites.whole, shown = 0;
 	struct line line;
 
 	for (size_t i = 0; i < count; i++)
@@ -299,7 +290,7 @@ void overview_sites(struct overview *overview, size_t room)
 	struct screen above = overview->screen;
 	struct entries entries;
 
-	if (!count_sites(overview->summary))
+	if (!overview->summary->sites.whole)
 		return;
 	if (!collect(overview, &entries)) {
 		overview->screen.is_broken = true;

@@ -117,7 +117,7 @@ static void add_parts(struct line *line, const struct summary_class *class)
 static void fill_held_fds(const struct overview *overview, struct line *line,
 			  const struct summary_class *class)
 {
-	uint64_t inherited = overview_last_image(overview->summary)->inherited;
+	uint64_t inherited = images_last(overview->summary)->inherited;
 
 	if (!class->held)
 		line_add(line, "none");
@@ -127,8 +127,7 @@ static void fill_held_fds(const struct overview *overview, struct line *line,
 	add_killed(overview, line, class);
 	if (inherited)
 		line_add(line, "; %s %s", COUNT(inherited),
-			 overview_last_image(overview->summary)->is_attached ? "open before"
-									     : "inherited");
+			 images_last(overview->summary)->is_attached ? "open before" : "inherited");
 }
 
 static void fill_threads(const struct overview *overview, struct line *line,
@@ -179,8 +178,8 @@ static bool was_used(const struct overview *overview, const struct summary_class
 	/* Programs look for files that are not there, and close the streams that they began with.
 	 */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
-		return class->gained || (class->known == RESOURCE_FD &&
-					 overview_last_image(overview->summary)->inherited);
+		return class->gained ||
+		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
 	return class->gained || class->waited || class->notified || class->failed;
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "hook_table.h"
+#include "postproc/views/findings.h"
 
 #define BLOCKED_MAX 4
 
@@ -40,12 +41,6 @@ static void print_longest(struct overview *overview, const struct summary_class 
 	screen_add(&overview->screen, &line);
 }
 
-/* Worth a look: a hundredth of the run, or a tenth of a second. */
-static bool is_long(const struct summary *summary, uint64_t ns)
-{
-	return ns >= 100000000 || ns >= (summary->end_ns - summary->start_ns) / 100;
-}
-
 static void print_wait(struct overview *overview, const struct summary_class *class)
 {
 	uint64_t threshold = waits_threshold(&class->waits);
@@ -66,7 +61,7 @@ static void print_wait(struct overview *overview, const struct summary_class *cl
 	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 	     class->known == RESOURCE_CONDITION) &&
 	    overview->tight < OVERVIEW_TIGHTEST &&
-	    is_long(overview->summary, waits_ns(times, threshold)))
+	    findings_waits_long(overview->summary, waits_ns(times, threshold)))
 		print_longest(overview, class);
 }
 

@@ -290,6 +290,7 @@ static int note_left_out(struct summary *summary, const struct event *event, str
 	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
 	struct summary_left_out *left_out;
 
+	summary->left_out.sum += program ? number : 0;
 	for (size_t i = 0; program && i < summary->left_out.count; i++) {
 		if (strcmp(summary->left_out.items[i].program, program) != 0)
 			continue;

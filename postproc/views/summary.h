@@ -180,6 +180,7 @@ struct summary {
 	struct {
 		struct summary_site *items; /* after summary_end(): the weightiest first */
 		size_t count, capacity;
+		uint64_t whole; /* those that are no parts */
 	} sites;
 	struct {
 		struct summary_blocked
@@ -197,6 +198,7 @@ struct summary {
 	struct {
 		struct summary_left_out *items;
 		size_t count, capacity;
+		uint64_t sum;
 	} left_out;
 	const char *follow; /* as --follow had it; NULL: all were recorded */
 	uint64_t events, lost, late, threads;

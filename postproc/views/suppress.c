@@ -274,6 +274,22 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 	return rc;
 }
 
+void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
+		  struct suppress_sums *sums)
+{
+	*sums = (struct suppress_sums){ 0 };
+	for (size_t i = 0; i < summary->sites.count; i++) {
+		const struct summary_site *site = &summary->sites.items[i];
+
+		if (site->is_part || !suppress_find(suppress, naming, site->backtrace))
+			continue;
+		sums->sites++;
+		if (summary_has_bytes(&summary->classes[site->class]))
+			sums->bytes += site->bytes;
+	}
+	sums->is_all = sums->sites == summary->sites.whole;
+}
+
 const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index)
 {
 	return index < suppress->patterns.count ? &suppress->patterns.items[index] : NULL;

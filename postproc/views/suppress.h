@@ -15,6 +15,7 @@
 #include "naming/naming.h"
 
 struct report_options;
+struct summary;
 
 /* Which frames of a backtrace must match. */
 enum suppress_kind {
@@ -51,6 +52,14 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 /* The first pattern that matches a backtrace, or NULL. naming may be NULL: then none does. */
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct atlas_backtrace *backtrace);
+
+/* How much of what a run holds patterns leave out. */
+struct suppress_sums {
+	uint64_t sites, bytes;
+	bool is_all;
+};
+void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
+		  struct suppress_sums *sums);
 
 /* The index-th pattern, or NULL. */
 const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index);

@@ -83,3 +83,9 @@ uint64_t touched_events(const struct touched *touched, const struct atlas_module
 {
 	return module->id < touched->modules.count ? touched->modules.items[module->id].events : 0;
 }
+
+double touched_percent(const struct touched *touched, const struct atlas_module *module,
+		       uint64_t all)
+{
+	return all ? 100 * (double)touched_events(touched, module) / (double)all : 0;
+}

@@ -40,7 +40,9 @@ int touched_event(struct touched *touched, const struct event *event);
 /* The process has been read, the atlas still knows its mappings. Returns 0 or -ENOMEM. */
 int touched_process(struct touched *touched, const struct atlas *atlas);
 
-/* Events of all processes so far that have a frame in the module. */
+/* Events of all processes so far that have a frame in the module; the same of so many. */
 uint64_t touched_events(const struct touched *touched, const struct atlas_module *module);
+double touched_percent(const struct touched *touched, const struct atlas_module *module,
+		       uint64_t all);
 
 #endif

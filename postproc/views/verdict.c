@@ -586,6 +586,7 @@ static int make_sites(struct summary *summary)
 			.has_more_examples = held->has_more_examples,
 		};
 		summary->classes[site->class].sites += !site->is_part;
+		summary->sites.whole += !site->is_part;
 	}
 	return 0;
 }
