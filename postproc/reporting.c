@@ -200,7 +200,7 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
 		if (is_screen(fold, i))
-			rc = overview_print(fold->run.summary, &fold->options->files,
+			rc = overview_print(fold->run.summary, fold->run.naming,
 					    &fold->options->report, &style, out, err);
 	return rc;
 }

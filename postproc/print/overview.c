@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
-#include "base/terminal.h"
 #include "postproc/select.h"
 #include "postproc/views/findings.h"
 #include "postproc/views/report.h"
@@ -528,12 +527,13 @@ static int print(struct overview *overview, struct out *out, struct error *err)
 	return rc;
 }
 
-int overview_print(const struct summary *summary, const struct naming_files *files,
+int overview_print(const struct summary *summary, struct naming *naming,
 		   const struct report_options *options, const struct overview_style *style,
 		   struct out *out, struct error *err)
 {
 	struct overview overview = {
 		.summary = summary,
+		.naming = naming,
 		.is_newest = style->is_newest,
 		.has_colour = style->has_colour,
 		.screen = { .width = screen_width(style->width) },
@@ -543,14 +543,11 @@ int overview_print(const struct summary *summary, const struct naming_files *fil
 
 	if (!summary->processes.count)
 		return 0;
-	rc = naming_create(&overview.naming, &summary->atlas, files, err);
-	if (rc)
-		return rc;
-	rc = suppress_fill(&overview.suppress, options ? options : &(struct report_options){ 0 },
-			   err);
+	naming_restart(naming);
+	rc = suppress_fill(&overview.suppress, options, err);
 	if (rc == 0)
 		rc = print(&overview, out, err);
 	suppress_free(&overview.suppress);
-	naming_destroy(overview.naming);
+	naming_restart(naming);
 	return rc;
 }

@@ -20,10 +20,10 @@ struct overview_style {
 };
 
 /*
- * Looks up the names of what is shown, and prints. files: as for naming_create(). options: what
- * leaks leaves out; NULL: what is built in. Returns 0 or a negative errno, as suppress_fill().
+ * Looks up the names of what is shown, and prints. What naming showed before does not count.
+ * options: what leaks leaves out. Returns 0 or a negative errno, as suppress_fill().
  */
-int overview_print(const struct summary *summary, const struct naming_files *files,
+int overview_print(const struct summary *summary, struct naming *naming,
 		   const struct report_options *options, const struct overview_style *style,
 		   struct out *out, struct error *err);
 
