@@ -18,7 +18,7 @@
 
 enum limit_unit { LIMIT_NUMBER, LIMIT_BYTES, LIMIT_NS };
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
-enum limit_needs { LIMIT_END, LIMIT_ALL, LIMIT_SEEN, LIMIT_RECORD, LIMIT_NEEDS };
+enum limit_needs { LIMIT_END, LIMIT_ALL, LIMIT_SEEN, LIMIT_RECORD, LIMIT_SCAN, LIMIT_NEEDS };
 
 /* A row of limits.def. */
 struct limit_row {

@@ -158,8 +158,8 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 }
 
 /*
- * One past its end is a block's, too (iterators), but not where a page begins: that is another
- * mapping's.
+ * One past its end is a block's, too (iterators), but not of whole pages: another mapping may begin
+ * there.
  */
 static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
 {
@@ -167,7 +167,8 @@ static bool is_inside(const struct graph *graph, uint32_t block, uint64_t addres
 
 	if (address < end)
 		return true;
-	return address == end && graph->blocks[block].size && (end & 0xfff);
+	return address == end && graph->blocks[block].size &&
+	       ((end & 0xfff) || graph->blocks[block].size < 0x1000);
 }
 
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength)

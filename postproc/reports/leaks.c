@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* What was gained and never given back, by who gained it. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "postproc/views/report.h"
+#include "postproc/views/scanned.h"
 #include "postproc/views/suppress.h"
 
 #define EXAMPLE_MAX 200u /* bytes */
+#define KEEPER_MAX  300u
+#define NOTE_MAX    600u
+
+enum { UNSURE = SCANNED_FATES, FATES }; /* what became of blocks: enum scanned_fate, and this */
 
 /* Of one place. */
 struct leak {
@@ -15,10 +22,18 @@ struct leak {
 	uint64_t oldest_ns;	  /* age; 0: not known */
 	uint32_t processes, last; /* the number of the last of them */
 	const char *example;	  /* of the oldest; NULL: none */
+	/* of a process that was scanned, by what became of them; lost ones may be unsure */
+	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
+	const char *keeper; /* of the largest that is kept */
+	uint64_t largest;
 };
 
 struct leaks_state {
 	struct report_run *run;
+	struct scanned scanned;
+	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
+	uint64_t pause_ns;
+	const char *failure, *doubt; /* of one of them; NULL: none */
 	struct tally *tally;
 	struct pool pool; /* examples */
 	struct suppress suppress;
@@ -34,6 +49,15 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->bytes += process->bytes;
 	run->processes += process->count && run->last != report_process(state->run);
 	run->last = process->count ? report_process(state->run) : run->last;
+	for (int i = 0; i < FATES; i++) {
+		run->fates[i] += process->fates[i];
+		run->fate_bytes[i] += process->fate_bytes[i];
+		run->with[i] += process->with[i];
+	}
+	if (process->keeper && (!run->keeper || process->largest > run->largest)) {
+		run->keeper = process->keeper;
+		run->largest = process->largest;
+	}
 	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
 		run->example = process->example;
 	if (process->oldest_ns > run->oldest_ns)
@@ -45,6 +69,7 @@ static void destroy(void *user)
 	struct leaks_state *state = user;
 
 	suppress_free(&state->suppress);
+	scanned_free(&state->scanned);
 	pool_free(&state->pool);
 	free(state);
 }
@@ -56,6 +81,7 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	if (!state)
 		return report_no_memory(err);
 	state->run = run;
+	scanned_init(&state->scanned);
 	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
 	*result = state;
 	return suppress_fill(&state->suppress, run->options, err);
@@ -83,15 +109,86 @@ static int add_item(struct leaks_state *state, struct leak *leak, const struct l
 	return leak->example ? 0 : -ENOMEM;
 }
 
+/* "pool (server), through 3 blocks" */
+static int name_keeper(struct leaks_state *state, struct leak *leak,
+		       const struct scanned_block *block, uint64_t bytes)
+{
+	const struct scanned_root *root;
+	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
+	uint32_t steps;
+
+	if (leak->keeper && bytes <= leak->largest)
+		return 0;
+	root = scanned_root_of(&state->scanned, block, &steps);
+	if (!root)
+		return 0;
+	scanned_root_text(root, name, sizeof(name));
+	if (steps)
+		snprintf(text, sizeof(text), "%s, through %" PRIu32 " block%s", name, steps,
+			 steps > 1 ? "s" : "");
+	else
+		snprintf(text, sizeof(text), "%s", name);
+	leak->keeper = pool_text(&state->pool, text, strlen(text));
+	leak->largest = bytes;
+	return leak->keeper ? 0 : -ENOMEM;
+}
+
+/* What the scan found of a block, if it was held by then. */
+static int add_fate(struct leaks_state *state, struct leak *leak, const struct ledger_held *held)
+{
+	const struct scanned_block *block =
+		scanned_find(&state->scanned, held->object, held->item->index);
+	unsigned fate = block ? block->fate : SCANNED_NOT;
+
+	if (fate >= SCANNED_LOST && state->scanned.doubt)
+		fate = UNSURE;
+	leak->fates[fate]++;
+	leak->fate_bytes[fate] += held->bytes;
+	state->scanned_count += block != NULL;
+	if (!block)
+		return 0;
+	leak->with[fate] += block->retained;
+	return fate < SCANNED_LOST ? name_keeper(state, leak, block, held->bytes) : 0;
+}
+
 static int add(struct leaks_state *state, const struct ledger_held *held)
 {
 	struct leak *leak = tally_entry(state->tally, held->site);
+	bool is_memory = ledger_class(state->run->ledger, held->class)->known == RESOURCE_MEMORY;
 
 	if (!leak)
 		return -ENOMEM;
 	leak->count++;
 	leak->bytes += held->bytes;
+	if (is_memory && state->scanned.is_done && add_fate(state, leak, held))
+		return -ENOMEM;
 	return add_item(state, leak, held->item);
+}
+
+/* Texts of a process's scan go with it. */
+static const char *keep(struct leaks_state *state, const char *text, const char *before)
+{
+	return text && !before ? pool_text(&state->pool, text, strlen(text)) : before;
+}
+
+static void close_scan(struct leaks_state *state)
+{
+	struct scanned *scanned = &state->scanned;
+
+	state->scans += scanned->is_done;
+	state->unscanned += !scanned->is_done;
+	state->doubts += scanned->is_done && scanned->doubt;
+	state->pause_ns += scanned->is_done ? scanned->pause_ns : 0;
+	state->failure = keep(state, scanned->failure, state->failure);
+	state->doubt = keep(state, scanned->doubt, state->doubt);
+	scanned_clear(scanned);
+}
+
+static int note(void *user, const struct event *event, struct error *err)
+{
+	struct leaks_state *state = user;
+
+	return scanned_note(&state->scanned, event) ? report_no_memory(err) : 0;
 }
 
 static int process(void *user, struct error *err)
@@ -107,6 +204,7 @@ static int process(void *user, struct error *err)
 		if (add(state, &held))
 			return report_no_memory(err);
 	}
+	close_scan(state);
 	return 0;
 }
 
@@ -124,10 +222,75 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
 	sheet_number(CELL(row, leaks, processes), leak->processes);
+	if (state->scans && has_bytes) {
+		sheet_number(CELL(row, leaks, lost),
+			     leak->fates[SCANNED_LOST] + leak->fates[SCANNED_INDIRECT]);
+		if (leak->fates[SCANNED_WEAK])
+			sheet_number(CELL(row, leaks, weak), leak->fates[SCANNED_WEAK]);
+	}
+	if (sheet_text(sheet, CELL(row, leaks, keeper), leak->keeper))
+		return -ENOMEM;
 	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
 	if (sheet_text(sheet, CELL(row, leaks, call), place->function))
 		return -ENOMEM;
 	return sheet_text(sheet, CELL(row, leaks, example), leak->example);
+}
+
+static const char *fate_word(unsigned fate)
+{
+	return fate == UNSURE ? "unsure" : scanned_words[fate];
+}
+
+/* A row for each kind of loss that a place has. */
+static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		    const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+
+	for (unsigned fate = SCANNED_LOST; fate < FATES; fate++) {
+		struct sheet_cell *row;
+
+		if (!leak->fates[fate])
+			continue;
+		row = sheet_add(sheet);
+		if (!row || sheet_group(sheet, &row[0], fate_word(fate), fate) ||
+		    sheet_text(sheet, CELL(row, lost, call), place->function))
+			return -ENOMEM;
+		sheet_number(CELL(row, lost, bytes), leak->fate_bytes[fate]);
+		sheet_number(CELL(row, lost, count), leak->fates[fate]);
+		if (leak->with[fate] > leak->fate_bytes[fate])
+			sheet_number(CELL(row, lost, with), leak->with[fate]);
+		sheet_number(CELL(row, lost, processes), leak->processes);
+		sheet_backtrace(CELL(row, lost, backtrace), place->backtrace);
+	}
+	return 0;
+}
+
+/* What the scan is worth, in words: what it cannot see, and what it did not. */
+static int say_scan(const struct leaks_state *state, struct sheet *sheet)
+{
+	char text[NOTE_MAX];
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (state->scans)
+		used = (size_t)snprintf(text, sizeof(text),
+					"%" PRIu64 " blocks were scanned; pointers that are hidden "
+					"(coded, packed, in a pipe) are not seen",
+					state->scanned_count);
+	if (state->doubt)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sunsure where %.100s",
+					 used ? "; " : "", state->doubt);
+	if (state->failure)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%snot scanned: %.200s",
+					 used ? "; " : "", state->failure);
+	else if (state->scans && state->unscanned)
+		snprintf(text + used, sizeof(text) - used, "; %" PRIu64 " process%s not scanned",
+			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
+	if (!*text)
+		return 0;
+	sheet->note = pool_text(sheet->pool, text, strlen(text));
+	return sheet->note ? 0 : -ENOMEM;
 }
 
 static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
@@ -182,13 +345,22 @@ static void expect_names(struct leaks_state *state)
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct leaks_state *state = user;
+	struct sheet *lost =
+		state->scans || state->failure ? sheets_begin(sheets, SHEET_lost) : NULL;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
+	/* sheets may move when others begin */
+	if (lost)
+		lost = sheets_begin(sheets, SHEET_lost);
+	if (lost && say_scan(state, lost))
+		return report_no_memory(err);
 	expect_names(state);
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 
-		if (!is_left_out(state, i, leak) && put(state, sheet, i, leak))
+		if (is_left_out(state, i, leak))
+			continue;
+		if (put(state, sheet, i, leak) || (lost && put_lost(state, lost, i, leak)))
 			return report_no_memory(err);
 	}
 	return put_suppressed(state, sheets) ? report_no_memory(err) : 0;
@@ -197,6 +369,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 const struct report report_leaks = {
 	.wants_ledger = true,
 	.begin = begin,
+	.note = note,
 	.process = process,
 	.end = end,
 	.destroy = destroy,

@@ -122,5 +122,8 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		gaps->untraced += report_is_untraced(process);
 		gaps->paused += process->pauses != 0;
 		gaps->allocators += process->allocator != NULL;
+		/* what another program took the place of holds nothing */
+		gaps->unscanned += process->end != SUMMARY_EXEC && !process->is_scanned;
+		gaps->doubtful += process->is_scanned && process->is_doubtful;
 	}
 }

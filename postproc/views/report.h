@@ -114,6 +114,8 @@ struct report_gaps {
 	uint64_t paused;     /* processes that were not recorded for a time */
 	uint64_t allocators; /* processes with a malloc of their own */
 	uint64_t bypasses;   /* modules whose calls are not seen */
+	uint64_t unscanned;  /* processes whose memory was not scanned for what is lost */
+	uint64_t doubtful;   /* that were, and may hold what is not known */
 };
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
 

@@ -442,6 +442,17 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 	end_pause(process, event->time_ns);
 }
 
+/* The last scan that came to an end counts. */
+static void note_scan(struct summary_process *process, const struct event *event)
+{
+	const char *state = event_argument(event, "state");
+
+	if (!state || strcmp(state, "done") != 0)
+		return;
+	process->is_scanned = true;
+	process->is_doubtful = event_argument(event, "doubt") != NULL;
+}
+
 static int on_note(struct summary *summary, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
@@ -468,6 +479,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		note_attached(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_END))
 		note_end(summary->fold, event);
+	else if (!strcmp(name, NOTE_SCAN))
+		note_scan(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_RECORDING))
 		note_recording(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_UNWIND))

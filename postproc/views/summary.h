@@ -140,10 +140,11 @@ struct summary_process {
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;
-	const char *allocator;	   /* file whose malloc the program uses instead; NULL: none */
-	const char *recorded;	   /* what --events had recorded; NULL: everything */
-	uint64_t pauses, pause_ns; /* times that recording was stopped, and how long */
-	uint64_t pause_since_ns;   /* 0: it records */
+	const char *allocator;	      /* file whose malloc the program uses instead; NULL: none */
+	const char *recorded;	      /* what --events had recorded; NULL: everything */
+	bool is_scanned, is_doubtful; /* its memory was; blocks may be held that are not known */
+	uint64_t pauses, pause_ns;    /* times that recording was stopped, and how long */
+	uint64_t pause_since_ns;      /* 0: it records */
 };
 
 struct summary_loss {

@@ -20,7 +20,7 @@
 #define HEAD 4u
 
 /* Of each report that tells of one. */
-#define LIMITS "leak>0,fd>=1,held>7,peak>1MB,wait>1ms,deadlock>0,order>0,lost>0"
+#define LIMITS "leak>0,fd>=1,held>7,peak>1MB,wait>1ms,deadlock>0,order>0,lost>0,dropped>0"
 
 static const char *const names[] = {
 #define REPORT(name, question, next) #name,

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/views/scanned.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "notes.h"
+
+const char *const scanned_words[SCANNED_FATES] = {
+	[SCANNED_NOT] = "not scanned", [SCANNED_KEPT] = "kept", [SCANNED_INSIDE] = "inside",
+	[SCANNED_WEAK] = "weak",       [SCANNED_LOST] = "lost", [SCANNED_INDIRECT] = "indirect",
+};
+
+void scanned_init(struct scanned *scanned)
+{
+	*scanned = (struct scanned){ 0 };
+	map_init(&scanned->by_address);
+}
+
+static void forget_result(struct scanned *scanned)
+{
+	map_clear(&scanned->by_address);
+	scanned->blocks.count = scanned->roots.count = 0;
+	scanned->is_done = false;
+	scanned->doubt = scanned->failure = NULL;
+	pool_reset(&scanned->pool);
+}
+
+void scanned_clear(struct scanned *scanned)
+{
+	forget_result(scanned);
+	scanned->number = 0;
+	scanned->has_next = false;
+}
+
+void scanned_free(struct scanned *scanned)
+{
+	map_clear(&scanned->by_address);
+	free(scanned->blocks.items);
+	free(scanned->roots.items);
+	pool_free(&scanned->pool);
+}
+
+/* ---- what notes say ---- */
+
+static uint64_t number_of(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 0) : 0;
+}
+
+/* NULL: it is not said. */
+static const char *text_of(struct scanned *scanned, const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text && *text ? pool_text(&scanned->pool, text, strlen(text)) : NULL;
+}
+
+/* The result of a scan begins: that of the one before goes. */
+static bool is_of_result(struct scanned *scanned, const struct event *event)
+{
+	uint64_t number = number_of(event, "number");
+
+	if (!scanned->has_next || number != scanned->next)
+		return false;
+	if (scanned->number == number)
+		return true;
+	forget_result(scanned);
+	scanned->number = number;
+	scanned->cut = scanned->next_cut;
+	return true;
+}
+
+static int take_scan(struct scanned *scanned, const struct event *event)
+{
+	const char *state = event_argument(event, "state");
+
+	if (!state)
+		return 0;
+	if (!strcmp(state, "cut")) {
+		scanned->next = number_of(event, "number");
+		scanned->next_cut = event->index;
+		scanned->has_next = true;
+		return 0;
+	}
+	if (!strcmp(state, "failed")) {
+		scanned->failure = text_of(scanned, event, "reason");
+		return 0;
+	}
+	if (strcmp(state, "done") != 0 || !is_of_result(scanned, event))
+		return 0;
+	scanned->is_done = true;
+	scanned->failure = NULL;
+	scanned->doubt = text_of(scanned, event, "doubt");
+	scanned->pause_ns = number_of(event, "pause");
+	scanned->took_ns = number_of(event, "took");
+	scanned->read_bytes = number_of(event, "read");
+	scanned->unread_bytes = number_of(event, "unread");
+	return 0;
+}
+
+/* Roots are numbered as they come; others are damage. */
+static int take_root(struct scanned *scanned, const struct event *event)
+{
+	struct scanned_root *root;
+
+	if (!is_of_result(scanned, event) || number_of(event, "root") != scanned->roots.count)
+		return 0;
+	root = ARRAY_ADD(&scanned->roots);
+	if (!root)
+		return -ENOMEM;
+	*root = (struct scanned_root){
+		.kind = text_of(scanned, event, "kind"),
+		.name = text_of(scanned, event, "name"),
+		.module = text_of(scanned, event, "module"),
+		.function = text_of(scanned, event, "function"),
+		.thread_name = text_of(scanned, event, "thread-name"),
+		.thread = (uint32_t)number_of(event, "thread"),
+		.offset = number_of(event, "offset"),
+		.at = number_of(event, "at"),
+		.retained = number_of(event, "retained"),
+		.retained_count = (uint32_t)number_of(event, "blocks"),
+	};
+	return 0;
+}
+
+static enum scanned_fate fate_of(const char *word)
+{
+	for (int fate = SCANNED_KEPT; fate < SCANNED_FATES; fate++)
+		if (!strcmp(word, scanned_words[fate]))
+			return (enum scanned_fate)fate;
+	return SCANNED_NOT;
+}
+
+/* "0x55d0", "r12" or "-". */
+static struct scanned_node node_of(const char *text)
+{
+	if (text[0] == 'r')
+		return (struct scanned_node){ .is_root = true,
+					      .root = (uint32_t)strtoul(text + 1, NULL, 10) };
+	if (text[0] == '0')
+		return (struct scanned_node){ .is_block = true, .block = strtoull(text, NULL, 16) };
+	return (struct scanned_node){ 0 };
+}
+
+static int take_block(struct scanned *scanned, const char *name, const char *value)
+{
+	char fate[16], parent[24], dominator[24];
+	struct scanned_block *block;
+	uint64_t offset, retained;
+	uint32_t count;
+
+	if (sscanf(value, "%15s %23s %" SCNu64 " %23s %" SCNu64 " %" SCNu32, fate, parent, &offset,
+		   dominator, &retained, &count) != 6 ||
+	    fate_of(fate) == SCANNED_NOT)
+		return 0;
+	block = ARRAY_ADD(&scanned->blocks);
+	if (!block || scanned->blocks.count >= UINT32_MAX)
+		return -ENOMEM;
+	*block = (struct scanned_block){ .address = strtoull(name, NULL, 16),
+					 .fate = fate_of(fate),
+					 .parent = node_of(parent),
+					 .dominator = node_of(dominator),
+					 .offset = offset,
+					 .retained = retained,
+					 .retained_count = count };
+	return map_set(&scanned->by_address, 0, block->address, (uint32_t)scanned->blocks.count);
+}
+
+static int take_blocks(struct scanned *scanned, const struct event *event)
+{
+	if (!is_of_result(scanned, event))
+		return 0;
+	for (uint32_t i = 0; i < event->argument_count; i++) {
+		const struct wire_value *value = &event->arguments[i];
+
+		if (!strncmp(value->name, "0x", 2) &&
+		    take_block(scanned, value->name, value->value))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int scanned_note(struct scanned *scanned, const struct event *event)
+{
+	const char *name = event->function->name;
+
+	if (!strcmp(name, NOTE_BLOCK))
+		return take_blocks(scanned, event);
+	if (!strcmp(name, NOTE_ROOT))
+		return take_root(scanned, event);
+	return !strcmp(name, NOTE_SCAN) ? take_scan(scanned, event) : 0;
+}
+
+/* ---- questions ---- */
+
+const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address)
+{
+	uint32_t index = scanned->is_done ? map_get(&scanned->by_address, 0, address) : 0;
+
+	return index ? &scanned->blocks.items[index - 1] : NULL;
+}
+
+const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
+					 uint64_t index)
+{
+	return index < scanned->cut ? scanned_at(scanned, address) : NULL;
+}
+
+const struct scanned_root *scanned_root_of(const struct scanned *scanned,
+					   const struct scanned_block *block, uint32_t *steps)
+{
+	for (*steps = 0; block && *steps <= scanned->blocks.count; (*steps)++) {
+		const struct scanned_node *parent = &block->parent;
+
+		if (parent->is_root)
+			return parent->root < scanned->roots.count
+				       ? &scanned->roots.items[parent->root]
+				       : NULL;
+		block = parent->is_block ? scanned_at(scanned, parent->block) : NULL;
+	}
+	return NULL;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void text_of_thread(const struct scanned_root *root, char *text, size_t size)
+{
+	snprintf(text, size, "%s of thread %s (%" PRIu32 ")%s%s", root->kind,
+		 root->thread_name ? root->thread_name : "?", root->thread,
+		 root->function ? " in " : "", root->function ? root->function : "");
+}
+
+const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size)
+{
+	const char *kind = root->kind ? root->kind : "?";
+
+	if (!strcmp(kind, "global") && root->module && root->name)
+		snprintf(text, size, "%s (%s)", root->name, last_part(root->module));
+	else if (!strcmp(kind, "global") && root->module)
+		snprintf(text, size, "data+0x%" PRIx64 " (%s)", root->offset,
+			 last_part(root->module));
+	else if (root->thread)
+		text_of_thread(root, text, size);
+	else if (!strcmp(kind, "mapping"))
+		snprintf(text, size, "memory mapped at 0x%" PRIx64 "%s%s", root->at,
+			 root->name ? " of " : "", root->name ? root->name : "");
+	else
+		snprintf(text, size, "%s%s%s", kind, root->name ? ": " : "",
+			 root->name ? root->name : "");
+	return text;
+}
