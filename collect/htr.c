@@ -57,16 +57,20 @@ struct htr *htr_create(void)
 		return NULL;
 	table_init(&htr->functions.table);
 	table_init(&htr->argument_names.table);
-	htr->node_mask = 1023;
+	htr->node_mask = 4095;
+	htr->node_room = 1024;
 	htr->shape_mask = 255;
 	htr->thread_mask = 15;
-	htr->nodes = calloc(htr->node_mask + 1, sizeof(*htr->nodes));
+	htr->nodes = malloc(htr->node_room * sizeof(*htr->nodes));
+	htr->node_table = calloc(htr->node_mask + 1, sizeof(*htr->node_table));
 	htr->shapes = calloc(htr->shape_mask + 1, sizeof(*htr->shapes));
 	htr->thread_table = calloc(htr->thread_mask + 1, sizeof(*htr->thread_table));
-	if (!make_columns(htr) || !htr->nodes || !htr->shapes || !htr->thread_table) {
+	if (!make_columns(htr) || !htr->nodes || !htr->node_table || !htr->shapes ||
+	    !htr->thread_table) {
 		htr_destroy(htr);
 		return NULL;
 	}
+	htr->nodes[0] = (struct node){ 0 };
 	begin_block(htr);
 	return htr;
 }
@@ -83,6 +87,7 @@ void htr_destroy(struct htr *htr)
 	htr_free_names(&htr->functions);
 	htr_free_names(&htr->argument_names);
 	free(htr->nodes);
+	free(htr->node_table);
 	free(htr->shapes);
 	free(htr->thread_table);
 	free(htr);
@@ -92,15 +97,11 @@ void htr_destroy(struct htr *htr)
 
 inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
 {
-	for (uint64_t i = hash_node(parent, address) & htr->node_mask;;
-	     i = (i + 1) & htr->node_mask) {
-		const struct node *node = &htr->nodes[i];
+	uint32_t child = *htr_child(&htr->nodes[parent], address);
 
-		if (!node->id)
-			return htr_new_node(htr, parent, address);
-		if (node->address == address && node->parent == parent)
-			return node->id;
-	}
+	if (__builtin_expect(child && htr->nodes[child].address == address, 1))
+		return child;
+	return htr_find_node(htr, parent, address);
 }
 
 /* How many outer frames are as in the thread's last event. */

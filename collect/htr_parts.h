@@ -12,11 +12,14 @@
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
 
-/* A frame under a backtrace, and the backtrace of both. */
+/*
+ * A frame under a backtrace, by the number of both. Two of those that were found under it last are
+ * remembered: a stack goes the same ways again and again, and they are looked at next anyway.
+ */
 struct node {
 	uint64_t address;
 	uint32_t parent;
-	uint32_t id; /* 0: free */
+	uint32_t children[2]; /* by a bit of their address; 0: none yet */
 };
 
 struct name {
@@ -74,9 +77,10 @@ struct htr {
 	bool has_failed;
 	struct names functions, argument_names;
 
-	struct node *nodes; /* a table, by parent and address */
+	struct node *nodes; /* by number; 0: nothing */
+	uint32_t node_room, node_count;
+	uint32_t *node_table; /* numbers, by parent and address; 0: free */
 	uint64_t node_mask;
-	uint32_t node_count;
 
 	struct shape *shapes;
 	uint32_t shape_mask, shape_count;
@@ -151,11 +155,17 @@ void htr_free_names(struct names *names);
 /* The next event is of that thread. NULL: no memory. */
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
 
-/* A backtrace that the table does not have yet; 0: no memory. */
-uint32_t htr_new_node(struct htr *htr, uint32_t parent, uint64_t address);
+/* The frame under a backtrace, made if there is none yet; 0: no memory. */
+uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
 /* A shape that the table of the recent ones does not have. */
 struct shape *htr_find_shape(struct htr *htr, const struct shape_key *key, bool *is_new);
+
+/* Where a node remembers a child with this address. Calls are never next to each other. */
+inline_ uint32_t *htr_child(struct node *node, uint64_t address)
+{
+	return &node->children[(address ^ address >> 3) >> 1 & 1];
+}
 
 inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
 {
