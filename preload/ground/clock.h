@@ -39,4 +39,15 @@ static inline uint64_t clock_now_ordered(void)
 	return clock_is_counter ? counter_read_ordered() : clock_monotonic();
 }
 
+/*
+ * glibc's word for a process that has one thread (sys/single_threaded.h), where there is one. It
+ * knows no threads by a bare clone(2), for whom its own allocator is not safe either.
+ */
+extern char __libc_single_threaded __attribute__((weak));
+
+static inline bool clock_is_alone(void)
+{
+	return &__libc_single_threaded && __libc_single_threaded;
+}
+
 #endif

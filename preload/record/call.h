@@ -74,6 +74,16 @@ static const bool call_is_short[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
+/*
+ * The hooks whose objects are the process's own: with one thread nobody else can have given or
+ * taken them, and the thread's calls are in order anyhow. Their times need no fence then.
+ */
+static const bool call_is_private[HOOK_COUNT] = {
+#define HOOK(name, type, params, class, op, ...) \
+	[HOOK_##name] = RESOURCE_##class == RESOURCE_MEMORY,
+#include "hooks.def"
+};
+
 /* The parts of call_begin() that are rare. */
 struct thread *call_attach(void);
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
@@ -135,6 +145,17 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 	thread_set_open(thread, call->depth + 1);
 }
 
+/* The time at which something happens; see clock_now_ordered(). Never before the thread's last. */
+static inline uint64_t call_time(const struct call *call)
+{
+	uint64_t now;
+
+	if (!call_is_private[call->hook] || !clock_is_alone())
+		return clock_now_ordered();
+	now = clock_now();
+	return likely(now > call->thread->last) ? now : call->thread->last;
+}
+
 /*
  * When the call began. Of one that has one time and happens at its return that is not asked: until
  * it is back it has the time of the thread's last event.
@@ -145,7 +166,7 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 
 	call->has_one_time =
 		life.one_time && (call_is_short[call->hook] || blocks == BLOCKS_IF_BUSY);
-	call->enter = call->at != WHEN_RETURN ? clock_now_ordered()
+	call->enter = call->at != WHEN_RETURN ? call_time(call)
 		      : call->has_one_time    ? thread->last
 					      : clock_now();
 	thread->last = call->enter;
@@ -214,7 +235,7 @@ static inline void call_note_return(struct call *call)
 static inline void call_returned(struct call *call)
 {
 	call_note_return(call);
-	call->leave = clock_now_ordered();
+	call->leave = call_time(call);
 	call->thread->last = call->leave;
 	if (call->has_one_time && call->at == WHEN_RETURN)
 		call->enter = call->leave;
