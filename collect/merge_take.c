@@ -10,6 +10,7 @@
 
 #define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions … */
 #define RELEASE_PART 8u		 /* … or in such a part of it, whichever is less */
+#define STAY_PARTS   4u		 /* of these one is kept free of what cannot be handed out yet */
 
 /* ---- memory of our own ---- */
 
@@ -431,7 +432,7 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 
 /*
  * Whether a record may stay in the ring for the next round: it and all behind it are too late for
- * this one, and the ring is not half full. So what waits for a thread that got no processor in the
+ * this one, and the ring has room left. So what waits for a thread that got no processor in the
  * middle of a call waits where it is, and is no second copy.
  */
 static inline bool can_wait(struct merge *merge, const struct reader *reader,
@@ -440,7 +441,7 @@ static inline bool can_wait(struct merge *merge, const struct reader *reader,
 	if (__builtin_expect(record->record.time < reader->process->limit, 1))
 		return false;
 	if (!(record->form & SHORT_CLOSES) || record->record.time > reader->latest ||
-	    reader->head - reader->scanned > reader->ring_size / 2)
+	    reader->head - reader->scanned > reader->ring_size / STAY_PARTS * (STAY_PARTS - 1))
 		return false;
 	merge->leaves = true;
 	return true;

@@ -337,7 +337,7 @@ inline look(p)
 
 /* Whether what comes next, and so all behind it, is too late for this round. */
 #define stays(p) ((next_cell(p) & CLOSES) && !is_early(p, next_cell(p)) && \
-	heads[p] - taken[p] <= ROOM / 2)
+	heads[p] - taken[p] <= ROOM * 3 / 4)
 
 #ifdef NOT_ALONE
 #define is_alone(p) true
