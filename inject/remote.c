@@ -22,7 +22,7 @@
 #error "memfd_create(2) is needed"
 #endif
 
-#define STOP_MS		      200 /* a thread that does not stop by then sleeps in the kernel for good */
+#define STOP_MS		      5000 /* whoever has not stopped by then sleeps in the kernel for good */
 #define SYSCALL_MS	      5000
 #define LOCK_MS		      20     /* for the loader's lock, … */
 #define CALL_MS		      30000  /* … and for what a call may take beside it */
@@ -144,7 +144,13 @@ int remote_stop(struct remote *remote, const struct target *target, pid_t thread
 		status = get_state(remote);
 	if (!status)
 		return 0;
-	/* not stopped, so not to be detached either: our end does that */
+	if (status == -EAGAIN)
+		/* not stopped, so it cannot be let go either: our own end does that */
+		return error_set(
+			err, ETIMEDOUT,
+			"thread %d does not stop (it sleeps in the kernel, or the machine is "
+			"too busy): try again",
+			(int)thread);
 	ptrace(PTRACE_DETACH, thread, 0, 0);
 	return -EAGAIN;
 }
@@ -351,7 +357,7 @@ static int stop_now(struct remote *remote)
 	if (ptrace(PTRACE_INTERRUPT, remote->thread, 0, 0))
 		return -ESRCH;
 	for (;;) {
-		int stop = wait_stop(remote->thread, STOP_MS * 10);
+		int stop = wait_stop(remote->thread, STOP_MS);
 
 		if (stop < 0)
 			return stop;

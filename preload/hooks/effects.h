@@ -121,6 +121,19 @@ void child_waited(struct call *call, struct call_event *event, const int *status
 void child_told(struct call *call, struct call_event *event, const siginfo_t *info, int options,
 		struct spare *spare);
 void exec_begins(struct call *call, struct call_event *event);
+
+/* The real functions, with what a new program needs to be recorded (late_environment()). */
+int exec_path(const char *path, char *const *argv, char *const *environment);
+int exec_word(const char *word, char *const *argv, char *const *environment);
+int exec_own_path(const char *path, char *const *argv);
+int exec_own_word(const char *word, char *const *argv);
+int exec_fd(int fd, char *const *argv, char *const *environment);
+int exec_at(int directory, const char *path, char *const *argv, char *const *environment,
+	    int flags);
+int spawn_path(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment);
+int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *actions,
+	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment);
 void exec_failed(struct call *call, struct call_event *event);
 
 /* Where wait is to leave the status if the program does not ask for it. */

@@ -6,6 +6,7 @@
 #include "preload/record/facts.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
+#include "preload/start/late.h"
 #include "preload/walk/maps.h"
 
 #include <stdarg.h>
@@ -284,6 +285,71 @@ void exec_failed(struct call *call, struct call_event *event)
 }
 
 /*
+ * On the stack, as in exec_list_begins(): in vfork's child nothing else is safe. then: the call,
+ * with the environment that there is or the one that was made of it.
+ */
+#define WITH_ENVIRONMENT(environment, then)                                                      \
+	do {                                                                                     \
+		size_t room = late_room(environment);                                            \
+                                                                                                 \
+		if (room)                                                                        \
+			(environment) = late_environment(__builtin_alloca(room), (environment)); \
+		return then;                                                                     \
+	} while (0)
+
+int exec_path(const char *path, char *const *argv, char *const *environment)
+{
+	WITH_ENVIRONMENT(environment, real.execve(path, argv, environment));
+}
+
+int exec_word(const char *word, char *const *argv, char *const *environment)
+{
+	WITH_ENVIRONMENT(environment, real.execvpe(word, argv, environment));
+}
+
+int exec_own_path(const char *path, char *const *argv)
+{
+	char *const *environment = late_own_environment();
+
+	if (!late_room(environment))
+		return real.execv(path, argv);
+	return exec_path(path, argv, environment);
+}
+
+int exec_own_word(const char *word, char *const *argv)
+{
+	char *const *environment = late_own_environment();
+
+	if (!late_room(environment))
+		return real.execvp(word, argv);
+	return exec_word(word, argv, environment);
+}
+
+int exec_fd(int fd, char *const *argv, char *const *environment)
+{
+	WITH_ENVIRONMENT(environment, real.fexecve(fd, argv, environment));
+}
+
+int exec_at(int directory, const char *path, char *const *argv, char *const *environment, int flags)
+{
+	WITH_ENVIRONMENT(environment, real.execveat(directory, path, argv, environment, flags));
+}
+
+int spawn_path(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment)
+{
+	WITH_ENVIRONMENT(environment,
+			 real.posix_spawn(pid, path, actions, attributes, argv, environment));
+}
+
+int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *actions,
+	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment)
+{
+	WITH_ENVIRONMENT(environment,
+			 real.posix_spawnp(pid, word, actions, attributes, argv, environment));
+}
+
+/*
  * The forms with a list of arguments are those with an array, as glibc has them, too. On the stack
  * as there: in vfork's child nothing else is safe.
  */
@@ -341,9 +407,9 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, );
-	BEGIN(execl, 0, 0, real.execv(path, argv))
+	BEGIN(execl, 0, 0, exec_own_path(path, argv))
 	exec_list_begins(&call, values);
-	return exec_event(&call, values, real.execv(path, argv));
+	return exec_event(&call, values, exec_own_path(path, argv));
 }
 
 EXPORT int execlp(const char *path, const char *arg, ...)
@@ -352,9 +418,9 @@ EXPORT int execlp(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, );
-	BEGIN(execlp, 0, 0, real.execvp(path, argv))
+	BEGIN(execlp, 0, 0, exec_own_word(path, argv))
 	exec_list_begins(&call, values);
-	return exec_event(&call, values, real.execvp(path, argv));
+	return exec_event(&call, values, exec_own_word(path, argv));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
@@ -364,9 +430,9 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	char **argv;
 
 	TAKE_LIST(argv, arg, envp = va_arg(rest, char *const *));
-	BEGIN(execle, 0, 0, real.execve(path, argv, envp))
+	BEGIN(execle, 0, 0, exec_path(path, argv, envp))
 	exec_list_begins(&call, values);
-	return exec_event(&call, values, real.execve(path, argv, envp));
+	return exec_event(&call, values, exec_path(path, argv, envp));
 }
 
 /* All that any option may read; what is not there is never looked at (prctl(2)). */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "late.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "injected.h"
@@ -27,7 +29,10 @@ static volatile struct late_door door __attribute__((used, aligned(16))) = {
 	.obey = obey,
 };
 
+/* For what the program executes: the library's path, and how to find the run. */
 static char library[LATE_PATH_MAX];
+static char run_entry[LATE_TEXT_MAX + 32];
+static char *const **own_environment;
 
 bool late_is_injected(void)
 {
@@ -62,6 +67,64 @@ static void keep_board(void)
 	put_board(copy, life.board);
 }
 
+/* ---- programs that are executed ---- */
+
+#define PRELOAD "LD_PRELOAD"
+
+/* The value of LD_PRELOAD, "" if there is none; and how many entries there are. */
+static const char *look_through(char *const *environment, size_t *count)
+{
+	const char *value = "";
+
+	for (*count = 0; environment && environment[*count]; ++*count) {
+		const char *found = settings_value(environment[*count], PRELOAD);
+
+		value = found ? found : value;
+	}
+	return value;
+}
+
+size_t late_room(char *const *environment)
+{
+	const char *others;
+	size_t count;
+
+	if (!*library || life.is_off || !life_is_running() || !life.records_children ||
+	    sys_call4(__NR_faccessat, AT_FDCWD, (long)library, 4, 0))
+		return 0;
+	others = look_through(environment, &count);
+	return (count + 3) * sizeof(char *) + sizeof(PRELOAD) + plain_length(library) +
+	       plain_length(others) + 2;
+}
+
+char *const *late_environment(void *room, char *const *environment)
+{
+	size_t count, kept = 0, size;
+	const char *others = look_through(environment, &count);
+	char **entries = room, *text = (char *)(entries + count + 3), *at = text;
+
+	size = sizeof(PRELOAD) + plain_length(library) + plain_length(others) + 2;
+	at += plain_copy(at, PRELOAD "=", size) - 1;
+	at += plain_copy(at, library, size) - 1;
+	if (*others) {
+		*at++ = ':';
+		plain_copy(at, others, size);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!settings_value(environment[i], PRELOAD) &&
+		    !settings_value(environment[i], BOARD_ENVIRONMENT))
+			entries[kept++] = environment[i];
+	entries[kept++] = text;
+	entries[kept++] = run_entry;
+	entries[kept] = NULL;
+	return entries;
+}
+
+char *const *late_own_environment(void)
+{
+	return own_environment ? *own_environment : NULL;
+}
+
 /* ---- orders ---- */
 
 static enum late_result begin(struct late_order *order)
@@ -77,6 +140,9 @@ static enum late_result begin(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	board = attach_board(environment, order->name);
+	/* without the mark of the first program, which has been taken away */
+	plain_copy(run_entry, text, sizeof(run_entry));
+	own_environment = dlsym(RTLD_DEFAULT, "environ");
 	if (!board)
 		return LATE_NO_RUN;
 	put_board(board, place);

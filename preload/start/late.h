@@ -6,6 +6,21 @@
  * lock. */
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What a program that this process executes needs to record, too. Nothing of it is in the
+ * environment of a program that was attached to, nor ever will be: it is added to what the new
+ * program is given, in memory of the caller's. Bytes for that; 0: it is to be given as it is.
+ */
+size_t late_room(char *const *environment);
+
+/* room: so many bytes, aligned as pointers are. Returns the environment with it, which lies there.
+ */
+char *const *late_environment(void *room, char *const *environment);
+
+/* What the program calls its environment. Where it was attached to. */
+char *const *late_own_environment(void);
 
 /* Whether this copy of the library waits for orders, and begins nothing by itself. */
 bool late_is_injected(void);
