@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define SPARE_MAX  4 /* buffers kept for use again */
+#define IDLE_MAX   8 /* threads that wait for a stream */
 #define STACK_SIZE (256u << 10)
 #define SMALL	   (OUTPUT_BUFFER / 8) /* less than this is worth a copy: the queue may grow long */
 #define LEVEL	   1		       /* of zstd */
@@ -35,7 +36,6 @@ struct output {
 	struct pack *pack; /* NULL until the first block */
 	uint32_t *wake;
 	bool has_thread;
-	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
 	/* behind the lock */
@@ -87,12 +87,21 @@ static void free_job(struct output *output, struct job *job)
 	free(job);
 }
 
+/* The thread's last touch of it is that it gives the lock back. */
+static void wait_for_end(struct output *output)
+{
+	pthread_mutex_lock(&output->lock);
+	while (!output->is_closed)
+		pthread_cond_wait(&output->done, &output->lock);
+	pthread_mutex_unlock(&output->lock);
+}
+
 void output_destroy(struct output *output)
 {
 	if (!output)
 		return;
 	if (output->has_thread)
-		pthread_join(output->thread, NULL);
+		wait_for_end(output);
 	while (output->spare_count)
 		free(output->spare[--output->spare_count]);
 	pack_destroy(output->pack);
@@ -223,16 +232,77 @@ static bool end_job(struct output *output, struct job *job)
 	return !is_last;
 }
 
-static void *run(void *context)
+static void serve(struct output *output)
 {
-	struct output *output = context;
 	struct job *job;
 
 	do {
 		job = take_job(output);
 		do_job(output, job);
 	} while (end_job(output, job));
+}
+
+/* ---- threads that wait for a stream ---- */
+
+/*
+ * Most streams are of short processes and need a thread for some us: those that have done with one
+ * take the next.
+ */
+struct idle {
+	struct idle *next;
+	struct output *output; /* NULL: none yet */
+	pthread_cond_t given;
+};
+
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct idle *idle_first;
+static int idle_count;
+
+/* NULL: enough others wait. */
+static struct output *wait_for_output(struct idle *self)
+{
+	struct output *output = NULL;
+
+	pthread_mutex_lock(&idle_lock);
+	if (idle_count < IDLE_MAX) {
+		idle_count++;
+		self->output = NULL;
+		self->next = idle_first;
+		idle_first = self;
+		while (!self->output)
+			pthread_cond_wait(&self->given, &idle_lock);
+		output = self->output;
+	}
+	pthread_mutex_unlock(&idle_lock);
+	return output;
+}
+
+static void *run(void *context)
+{
+	struct idle self = { .given = PTHREAD_COND_INITIALIZER };
+	struct output *output = context;
+
+	do
+		serve(output);
+	while ((output = wait_for_output(&self)) != NULL);
+	pthread_cond_destroy(&self.given);
 	return NULL;
+}
+
+static bool give_to_idle(struct output *output)
+{
+	struct idle *idle;
+
+	pthread_mutex_lock(&idle_lock);
+	idle = idle_first;
+	if (idle) {
+		idle_first = idle->next;
+		idle_count--;
+		idle->output = output;
+		pthread_cond_signal(&idle->given);
+	}
+	pthread_mutex_unlock(&idle_lock);
+	return idle != NULL;
 }
 
 /* ---- for the merge ---- */
@@ -240,12 +310,17 @@ static void *run(void *context)
 static void start_thread(struct output *output)
 {
 	pthread_attr_t attributes;
+	pthread_t thread;
 
+	if (output->has_thread)
+		return;
+	output->has_thread = give_to_idle(output);
 	if (output->has_thread)
 		return;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
-	output->has_thread = pthread_create(&output->thread, &attributes, run, output) == 0;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	output->has_thread = pthread_create(&thread, &attributes, run, output) == 0;
 	pthread_attr_destroy(&attributes);
 }
 
