@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -38,10 +39,10 @@ struct visitor {
 struct door {
 	struct shared *shared;
 	int epoll;
-	int by_name, by_path; /* sockets that listen */
-	int path;	      /* leads to the second one */
-	int reserve[2];	      /* given up for a moment when no other descriptor is left */
-	bool is_tight;	      /* there are too few for more than what is needed: nobody listens */
+	int by_name, by_path, by_guest; /* sockets that listen */
+	int path;			/* leads to the second one */
+	int reserve[2];			/* given up for a moment when no other descriptor is left */
+	bool is_tight; /* there are too few for more than what is needed: nobody listens */
 	uint32_t noticed, guest_count;
 	pthread_mutex_t lock; /* of all below, and of who serves */
 	struct visitor *visitors;
@@ -135,6 +136,28 @@ static void give_reserve(struct door *door)
 	}
 }
 
+/*
+ * The same name in the network namespace of a process that is to be attached to: a socket belongs
+ * to where it was made. Where that is ours, or may not be entered, there is none.
+ */
+static void listen_in_network_of(struct door *door, int32_t pid)
+{
+	char path[64];
+	struct stat ours, theirs;
+	cleanup_fd int own = -1, guest = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	guest = open(path, O_RDONLY | O_CLOEXEC);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (guest < 0 || own < 0 || fstat(own, &ours) || fstat(guest, &theirs) ||
+	    ours.st_ino == theirs.st_ino || setns(guest, CLONE_NEWNET))
+		return;
+	door->by_guest = listen_by_name(door->shared->session);
+	/* with a way in there is always one back */
+	while (setns(own, CLONE_NEWNET) && errno == EINTR)
+		;
+}
+
 /* Who listens, and where, if there are descriptors for it. */
 static void open_comfort(struct door *door)
 {
@@ -149,6 +172,7 @@ static void open_comfort(struct door *door)
 	door->epoll = epoll_create1(EPOLL_CLOEXEC);
 	watch_socket(door, door->by_name);
 	watch_socket(door, door->by_path);
+	watch_socket(door, door->by_guest);
 }
 
 struct door *door_open(struct shared *shared, struct error *err)
@@ -161,7 +185,7 @@ struct door *door_open(struct shared *shared, struct error *err)
 	}
 	door->shared = shared;
 	door->last = &door->first;
-	door->by_path = door->path = door->epoll = -1;
+	door->by_path = door->by_guest = door->path = door->epoll = -1;
 	door->reserve[0] = door->reserve[1] = -1;
 	pthread_mutex_init(&door->lock, NULL);
 	door->by_name = listen_by_name(shared->session);
@@ -171,6 +195,8 @@ struct door *door_open(struct shared *shared, struct error *err)
 		free(door);
 		return NULL;
 	}
+	if (shared->board->guest)
+		listen_in_network_of(door, shared->board->guest);
 	open_comfort(door);
 	shared->board->door = door->path;
 	return door;
@@ -184,6 +210,7 @@ void door_descriptors(const struct door *door, int descriptors[DOOR_DESCRIPTORS]
 	descriptors[3] = door->path;
 	descriptors[4] = door->reserve[0];
 	descriptors[5] = door->reserve[1];
+	descriptors[6] = door->by_guest;
 }
 
 /* ---- guests ---- */
@@ -406,7 +433,8 @@ static void serve(struct door *door)
 {
 	pthread_mutex_lock(&door->lock);
 	hear_all(door);
-	while (welcome(door, door->by_name) || welcome(door, door->by_path))
+	while (welcome(door, door->by_name) || welcome(door, door->by_path) ||
+	       welcome(door, door->by_guest))
 		;
 	if (!door->is_tight)
 		take_reserve(door);
@@ -522,4 +550,6 @@ void door_close(struct door *door)
 		shutdown(door->by_name, SHUT_RDWR);
 	if (door->by_path >= 0)
 		shutdown(door->by_path, SHUT_RDWR);
+	if (door->by_guest >= 0)
+		shutdown(door->by_guest, SHUT_RDWR);
 }

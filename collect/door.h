@@ -36,7 +36,7 @@ struct guest {
 struct door *door_open(struct shared *shared, struct error *err);
 
 /* Its descriptors, for those who close all others. */
-#define DOOR_DESCRIPTORS 6
+#define DOOR_DESCRIPTORS 7
 void door_descriptors(const struct door *door, int descriptors[DOOR_DESCRIPTORS]);
 
 /* Starts the thread. Without it who comes waits until door_take(). */

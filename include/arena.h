@@ -104,6 +104,7 @@ struct board {
 							 are not recorded; futex */
 	/* maker, before the collector starts: names the first file; 0: it is made at the first
 	 * attach */
+	int32_t guest;	       /* a process whose network the collector listens in, too; 0: none */
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* as arena_hello.name */
 	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */

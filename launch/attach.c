@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -26,9 +30,9 @@
 
 /*
  * Runs holdtrace-inject with these words behind its name. In a group of its own: Ctrl-C is ours to
- * answer. Returns its status; what it prints goes to line.
+ * answer. Returns its status; what it prints goes to line, with its complaints or without.
  */
-static int inject(char **words, char *line, size_t room, struct error *err)
+static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {
 	cleanup_free char *path = NULL;
 	int ends[2], status = place_find(PART_INJECTOR, &path, err);
@@ -45,6 +49,8 @@ static int inject(char **words, char *line, size_t room, struct error *err)
 	if (!pid) {
 		setpgid(0, 0);
 		dup2(ends[1], STDOUT_FILENO);
+		if (with_errors)
+			dup2(ends[1], STDERR_FILENO);
 		execv(path, words);
 		_exit(STATUS_NOT_FOUND);
 	}
@@ -68,7 +74,7 @@ static int order(const char *command, const char *pid, const char *library, cons
 			  (char *)(uintptr_t)name,
 			  NULL };
 
-	return inject(words, line, room, err);
+	return inject(words, false, line, room, err);
 }
 
 /* ---- the process ---- */
@@ -203,29 +209,44 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 
 /* ---- the end ---- */
 
-static bool is_alive(pid_t pid)
+/* Whether a process has the board of this run: then it records for it. */
+static bool is_of_run(const char *pid, const struct stat *board)
 {
-	return kill(pid, 0) == 0 || errno == EPERM;
+	char path[64], line[512];
+	cleanup_file FILE *maps = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned high, low;
+		unsigned long inode;
+
+		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &inode) == 3 &&
+		    inode == board->st_ino && high == major(board->st_dev) &&
+		    low == minor(board->st_dev) && strstr(line, "/memfd:"))
+			return true;
+	}
+	return false;
 }
 
-/* Children of the process that joined the run; where they are in a pid namespace of their own the
- * numbers are not ours, and they record on until they end. */
+/* Children that joined the run, in whatever namespace they are. */
 static void detach_others(const struct run *run, int pid, char *line, size_t room)
 {
-	char text[65536];
 	struct error ignored = { 0 };
-	ssize_t got = pread(run->session.reports, text, sizeof(text) - 1, 0);
+	struct stat board;
+	const struct dirent *entry;
+	DIR *directory = opendir("/proc");
 
-	text[got > 0 ? got : 0] = '\0';
-	for (char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		char number[16];
-		int other;
-
-		if (sscanf(at, "%*u %d", &other) != 1 || other == pid || !is_alive(other))
-			continue;
-		snprintf(number, sizeof(number), "%d", other);
-		order("detach", number, run->session.library, NULL, NULL, line, room, &ignored);
-	}
+	if (fstat(run->session.fd, &board) == 0)
+		while (directory && (entry = readdir(directory)) != NULL)
+			if (is_process(entry->d_name) && atoi(entry->d_name) != pid &&
+			    atoi(entry->d_name) != getpid() &&
+			    atoi(entry->d_name) != run->session.collector &&
+			    is_of_run(entry->d_name, &board))
+				order("detach", entry->d_name, run->session.library, NULL, NULL,
+				      line, room, &ignored);
+	if (directory)
+		closedir(directory);
 }
 
 static int end_run(struct run *run, int pid, const char *text, const char *name, const char *why,
@@ -280,6 +301,7 @@ static int attach(struct run *run, const char *text, struct error *err)
 	if (status)
 		return status;
 	read_name(pid, name, sizeof(name));
+	run->session.board->guest = pid;
 	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
 	run->session.board->starter = pid;
@@ -331,4 +353,117 @@ int command_detach(int argc, char **argv, struct error *err)
 	if (place_find(PART_LIBRARY, &library, err))
 		return STATUS_OWN_FAILURE;
 	return order("detach", argv[1], library, NULL, NULL, line, sizeof(line), err);
+}
+
+/* ---- doctor ---- */
+
+/* One line: what it is, and what to do where it is not well. Returns whether it is. */
+static bool judge(bool is_well, const char *what, const char *advice)
+{
+	printf("%s  %s%s%s\n", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
+	       is_well ? "" : advice);
+	return is_well;
+}
+
+static bool check_parts(void)
+{
+	static const enum part parts[] = { PART_LIBRARY, PART_COLLECTOR, PART_INJECTOR,
+					   PART_POSTPROC };
+	struct error err = { 0 };
+	bool is_well = true;
+
+	for (size_t i = 0; is_well && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char *path = NULL;
+
+		is_well = place_find(parts[i], &path, &err) == 0;
+		free(path);
+	}
+	return judge(is_well, "library, collector, injector and post-processor are there",
+		     err.text);
+}
+
+static bool check_memory(void)
+{
+	int fd = memfd_create("holdtrace-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char advice[128];
+
+	snprintf(advice, sizeof(advice), "%s: a filter of system calls (a container's?) forbids it",
+		 strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return judge(fd >= 0, "memory can be shared (memfd_create)", advice);
+}
+
+static bool check_yama(void)
+{
+	char scope[8] = "0";
+	cleanup_file FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+
+	if (file && !fgets(scope, sizeof(scope), file))
+		strcpy(scope, "0");
+	return judge(*scope == '0' || (geteuid() == 0 && *scope != '3'),
+		     "the kernel lets this user attach to his own programs",
+		     "kernel.yama.ptrace_scope forbids it but to root: attach as root, `sysctl "
+		     "kernel.yama.ptrace_scope=0`, or start programs by `holdtrace record "
+		     "--start=off`");
+}
+
+static bool is_same_space(int pid, const char *space)
+{
+	char path[64];
+	struct stat ours, theirs;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", space);
+	if (stat(path, &ours))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, space);
+	return stat(path, &theirs) || ours.st_ino == theirs.st_ino;
+}
+
+/* What is told of a process that can be attached to, and cannot be changed. */
+static void describe_process(int pid)
+{
+	cleanup_free char *library = NULL, *path = NULL;
+
+	if (!is_same_space(pid, "net") && geteuid() != 0)
+		puts("--  it is in another network namespace: only root can collect from there");
+	if (!is_same_space(pid, "pid"))
+		puts("--  it is in another pid namespace: its trace has the numbers of that one");
+	if (place_find(PART_LIBRARY, &library, NULL) == 0 &&
+	    asprintf(&path, "/proc/%d/root%s", pid, library) > 0 && access(path, R_OK))
+		puts("--  the library's file is not where it runs: programs that it executes are "
+		     "not recorded");
+}
+
+static bool check_process(const char *text)
+{
+	char *words[] = { NULL, (char *)"check", (char *)(uintptr_t)text, NULL };
+	char line[1024] = "", name[64], what[128];
+	struct error err = { 0 };
+	bool is_well = inject(words, true, line, sizeof(line), &err) == 0;
+	const char *advice = strncmp(line, "holdtrace: ", 11) == 0 ? line + 11 : err.text;
+
+	line[strcspn(line, "\n")] = '\0';
+	read_name(atoi(text), name, sizeof(name));
+	snprintf(what, sizeof(what), "process %s (%s) can be attached to", text, name);
+	if (judge(is_well, what, advice))
+		describe_process(atoi(text));
+	return is_well;
+}
+
+int command_doctor(int argc, char **argv, struct error *err)
+{
+	bool is_well;
+
+	(void)err;
+	if (argc > 2 || (argc == 2 && !is_process(argv[1]))) {
+		say("doctor: one process id, or nothing: holdtrace doctor [PID]");
+		return STATUS_USAGE;
+	}
+	is_well = check_parts();
+	is_well &= check_memory();
+	is_well &= argc == 2 ? check_process(argv[1]) : check_yama();
+	if (fflush(stdout))
+		return STATUS_OWN_FAILURE;
+	return is_well ? 0 : 1;
 }
