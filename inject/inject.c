@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "contract.h"
+#include "inject/jail.h"
 #include "inject/remote.h"
 #include "inject/safe.h"
 #include "inject/symbols.h"
@@ -215,6 +216,11 @@ static int choose_once(struct work *work, struct remote *remote, const char **wh
 			if (status)
 				return status;
 			work->result->stops++;
+			status = jail_check(remote, err);
+			if (status) {
+				remote_release(remote);
+				return status;
+			}
 			*where = safe_judge(work->safe, remote);
 			if (!*where)
 				return 0;
@@ -436,13 +442,31 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	return status;
 }
 
+/* Filters of system calls are read from a thread that is stopped for that moment. */
+static int check_jail(const struct target *target, struct error *err)
+{
+	struct remote remote;
+	int status;
+
+	if (target_status(target->pid, 0, "Seccomp", 10) <= 0)
+		return 0;
+	status = remote_stop(&remote, target, target->pid, err);
+	if (status)
+		return status == -EAGAIN ? 0 : status;
+	status = jail_check(&remote, err);
+	remote_release(&remote);
+	return status;
+}
+
 int inject_check(int pid, struct error *err)
 {
 	struct target target;
 	int status = target_open(&target, pid, err);
 
-	if (!status)
-		target_close(&target);
+	if (status)
+		return status;
+	status = check_jail(&target, err);
+	target_close(&target);
 	return status;
 }
 

@@ -11,16 +11,21 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/single_threaded.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -287,6 +292,33 @@ static void run_alone(void)
 		note_wrong();
 }
 
+/* From here on one system call is the end. */
+static void run_without(int number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		note_wrong();
+	allocate();
+}
+
+static void run_jailed(void)
+{
+	run_without(SYS_memfd_create);
+}
+
+static void run_fenced(void)
+{
+	run_without(SYS_ptrace);
+}
+
 /* ---- known calls ---- */
 
 static void wait_until_asked(int number)
@@ -408,10 +440,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} kinds[] = { { "threads", run_threads },
-		      { "alarm", run_alarm },
-		      { "alone", run_alone },
-		      { "exact", run_exact },
+	} kinds[] = { { "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
+		      { "jailed", run_jailed },	  { "fenced", run_fenced }, { "exact", run_exact },
 		      { "wait", run_wait } };
 	struct sigaction action = { .sa_handler = end };
 	sigset_t set;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/jail.h"
+
+#if ARCH_INJECTS
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#ifndef PTRACE_SECCOMP_GET_FILTER
+#define PTRACE_SECCOMP_GET_FILTER 0x420c
+#endif
+
+#if defined(__x86_64__)
+#define JAIL_ARCH AUDIT_ARCH_X86_64
+#else
+#define JAIL_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#define FILTERS_MOST 64
+#define STEPS_MOST   65536u
+
+/* What the injector has the thread do, what the loader does then, and what the library does. */
+static const struct {
+	const char *name;
+	int number;
+	uint64_t arguments[4];
+} needed[] = {
+#define NEED(name, ...)             \
+	{                           \
+#name, SYS_##name,  \
+		{                   \
+			__VA_ARGS__ \
+		}                   \
+	}
+	NEED(mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS),
+	NEED(mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED),
+	NEED(mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED),
+	NEED(mprotect, 4096, 4096, PROT_READ | PROT_EXEC),
+	NEED(mprotect, 4096, 4096, PROT_READ | PROT_WRITE),
+	NEED(mprotect, 4096, 4096, PROT_READ),
+	NEED(munmap, 4096, 4096),
+	NEED(mremap, 4096, 4096, 4096),
+	NEED(madvise, 4096, 4096, MADV_DONTDUMP),
+	NEED(memfd_create, 4096, 1),
+	NEED(ftruncate, 5, 4096),
+	NEED(openat, (uint64_t)AT_FDCWD, 4096, O_RDONLY | O_CLOEXEC),
+	NEED(read, 5, 4096, 832),
+	NEED(pread64, 5, 4096, 832),
+	NEED(close, 5),
+	NEED(newfstatat, 5, 4096, 4096),
+	NEED(statx, 5, 4096, 0),
+	NEED(readlinkat, (uint64_t)AT_FDCWD, 4096, 4096, 4096),
+	NEED(getdents64, 5, 4096, 4096),
+	NEED(getcwd, 4096, 4096),
+	NEED(flock, 5, 1),
+	NEED(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	NEED(connect, 5, 4096, 64),
+	NEED(getsockopt, 5, SOL_SOCKET, SO_PEERCRED, 4096),
+	NEED(sendmsg, 5, 4096, MSG_NOSIGNAL | MSG_DONTWAIT),
+	NEED(recvmsg, 5, 4096, 0),
+	NEED(futex, 4096, 1, 1),
+	NEED(nanosleep, 4096),
+	NEED(pselect6, 0, 0, 0, 0),
+	NEED(rt_sigprocmask, 0, 4096, 4096, 8),
+	NEED(rt_sigreturn, 0),
+	NEED(getpid, 0),
+	NEED(getppid, 0),
+	NEED(gettid, 0),
+	NEED(tgkill, 1, 1, 0),
+	NEED(prlimit64, 0, 7, 0, 4096),
+	NEED(membarrier, 0, 0, 0),
+	NEED(brk, 0),
+	NEED(clone, CLONE_VM | CLONE_SIGHAND | CLONE_VFORK | CLONE_THREAD, 0),
+	NEED(exit, 0),
+#undef NEED
+};
+
+/* ---- a filter at work (Documentation/networking/filter.rst, as seccomp may use it) ---- */
+
+struct machine {
+	uint32_t a, x, store[BPF_MEMWORDS];
+	const struct seccomp_data *data;
+};
+
+static uint32_t load(const struct machine *machine, uint32_t offset)
+{
+	uint32_t word = 0;
+
+	if (offset <= sizeof(*machine->data) - sizeof(word))
+		memcpy(&word, (const char *)machine->data + offset, sizeof(word));
+	return word;
+}
+
+static uint32_t compute(uint32_t a, uint32_t b, uint16_t operation)
+{
+	switch (operation) {
+	case BPF_ADD:
+		return a + b;
+	case BPF_SUB:
+		return a - b;
+	case BPF_MUL:
+		return a * b;
+	case BPF_DIV:
+		return b ? a / b : 0;
+	case BPF_AND:
+		return a & b;
+	case BPF_OR:
+		return a | b;
+	case BPF_XOR:
+		return a ^ b;
+	case BPF_LSH:
+		return b < 32 ? a << b : 0;
+	case BPF_RSH:
+		return b < 32 ? a >> b : 0;
+	case BPF_NEG:
+		return 0u - a;
+	default:
+		return 0;
+	}
+}
+
+static bool jumps(uint32_t a, uint32_t b, uint16_t operation)
+{
+	switch (operation) {
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	case BPF_JSET:
+		return a & b;
+	default:
+		return false;
+	}
+}
+
+static void load_into(struct machine *machine, const struct sock_filter *step, uint32_t *to)
+{
+	switch (BPF_MODE(step->code)) {
+	case BPF_ABS:
+		*to = load(machine, step->k);
+		break;
+	case BPF_IMM:
+		*to = step->k;
+		break;
+	case BPF_LEN:
+		*to = sizeof(*machine->data);
+		break;
+	case BPF_MEM:
+		*to = step->k < BPF_MEMWORDS ? machine->store[step->k] : 0;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What the filter says of a call. What it does wrong is a refusal. */
+static uint32_t run(const struct sock_filter *filter, uint32_t count,
+		    const struct seccomp_data *data)
+{
+	struct machine machine = { .data = data };
+
+	for (uint32_t at = 0, steps = 0; at < count && steps < STEPS_MOST; at++, steps++) {
+		const struct sock_filter *step = &filter[at];
+		uint32_t operand = BPF_SRC(step->code) == BPF_X ? machine.x : step->k;
+
+		switch (BPF_CLASS(step->code)) {
+		case BPF_LD:
+			load_into(&machine, step, &machine.a);
+			break;
+		case BPF_LDX:
+			load_into(&machine, step, &machine.x);
+			break;
+		case BPF_ST:
+		case BPF_STX:
+			if (step->k < BPF_MEMWORDS)
+				machine.store[step->k] =
+					BPF_CLASS(step->code) == BPF_ST ? machine.a : machine.x;
+			break;
+		case BPF_ALU:
+			machine.a = compute(machine.a, operand, BPF_OP(step->code));
+			break;
+		case BPF_JMP:
+			if (BPF_OP(step->code) == BPF_JA)
+				at += step->k;
+			else
+				at += jumps(machine.a, operand, BPF_OP(step->code)) ? step->jt
+										    : step->jf;
+			break;
+		case BPF_RET:
+			return BPF_RVAL(step->code) == BPF_A ? machine.a : step->k;
+		case BPF_MISC:
+			if (BPF_MISCOP(step->code) == BPF_TAX)
+				machine.x = machine.a;
+			else
+				machine.a = machine.x;
+			break;
+		default:
+			return SECCOMP_RET_KILL_PROCESS;
+		}
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+/* The first call that it does not allow; NULL: it allows all. */
+static const char *find_forbidden(const struct sock_filter *filter, uint32_t count,
+				  uint64_t instruction)
+{
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		struct seccomp_data data = { .nr = needed[i].number,
+					     .arch = JAIL_ARCH,
+					     .instruction_pointer = instruction };
+		uint32_t action;
+
+		memcpy(data.args, needed[i].arguments, sizeof(needed[i].arguments));
+		action = run(filter, count, &data) & SECCOMP_RET_ACTION_FULL;
+		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
+			return needed[i].name;
+	}
+	return NULL;
+}
+
+/* ---- the filters of a thread ---- */
+
+static int refuse(struct error *err, const char *why)
+{
+	return error_set(err, EPERM,
+			 "it has a filter of system calls (seccomp) %s: start it by `holdtrace "
+			 "record --start=off`, whose library is there before the filter",
+			 why);
+}
+
+/* Whether all threads have as many filters as this one: then they are the same. */
+static bool are_alike(const struct remote *remote)
+{
+	pid_t pid = remote->target->pid;
+	int64_t count = target_status(pid, remote->thread, "Seccomp_filters", 10);
+	const struct dirent *entry;
+	bool alike = true;
+	char path[64];
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	directory = opendir(path);
+	while (directory && alike && (entry = readdir(directory)) != NULL) {
+		int64_t other = entry->d_name[0] == '.'
+					? count
+					: target_status(pid, (pid_t)atoi(entry->d_name),
+							"Seccomp_filters", 10);
+
+		alike = other == count || other < 0; /* it may have ended */
+	}
+	if (directory)
+		closedir(directory);
+	return alike;
+}
+
+static int check_filter(const struct remote *remote, long index, bool *is_last, struct error *err)
+{
+	long count = ptrace(PTRACE_SECCOMP_GET_FILTER, remote->thread, index, NULL);
+	struct sock_filter *filter;
+	const char *forbidden;
+	char why[96];
+
+	*is_last = count < 0 && errno == ENOENT;
+	if (*is_last)
+		return 0;
+	if (count <= 0 || count > BPF_MAXINSNS)
+		return refuse(err, "that only root may read, or that cannot be read from here");
+	filter = calloc((size_t)count, sizeof(*filter));
+	if (!filter || ptrace(PTRACE_SECCOMP_GET_FILTER, remote->thread, index, filter) != count) {
+		free(filter);
+		return refuse(err, "that cannot be read");
+	}
+	forbidden = find_forbidden(filter, (uint32_t)count, remote->target->syscall);
+	free(filter);
+	if (!forbidden)
+		return 0;
+	snprintf(why, sizeof(why), "that forbids %s, which the library needs", forbidden);
+	return refuse(err, why);
+}
+
+int jail_check(const struct remote *remote, struct error *err)
+{
+	int64_t mode = target_status(remote->target->pid, remote->thread, "Seccomp", 10);
+	bool is_last = false;
+	int status = 0;
+
+	if (mode <= SECCOMP_MODE_DISABLED)
+		return 0;
+	if (mode != SECCOMP_MODE_FILTER)
+		return refuse(err, "that allows nothing but read and write");
+	for (long i = 0; !status && !is_last && i < FILTERS_MOST; i++)
+		status = check_filter(remote, i, &is_last, err);
+	if (!status && !are_alike(remote))
+		return refuse(err, "that not all of its threads have");
+	return status;
+}
+
+#endif
