@@ -16,6 +16,7 @@
 #include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
 #include "preload/walk/unwind.h"
@@ -74,15 +75,6 @@ static void note_end(const struct note *note)
 	ring_publish(&record->record);
 }
 
-static void note_add_link(struct note *note, const char *name, const char *link)
-{
-	char path[4096];
-	long length = sys_readlinkat(AT_FDCWD, link, path, sizeof(path) - 1);
-
-	path[length > 0 ? length : 0] = 0;
-	note_add(note, name, path);
-}
-
 /* The loader's: where it found the main thread's stack, with argc and all that follows it. */
 extern void *__libc_stack_end;
 
@@ -116,7 +108,7 @@ static void note_add_program(struct note *note)
 	note_add(note, "program", program);
 	if (asked.stx_ino != runs.stx_ino || asked.stx_dev_minor != runs.stx_dev_minor ||
 	    asked.stx_dev_major != runs.stx_dev_major)
-		note_add_link(note, "interpreter", "/proc/self/exe");
+		note_add(note, "interpreter", self_path());
 }
 
 static void note_add_directory(struct note *note)
@@ -143,7 +135,7 @@ static void note_add_allocator(struct note *note)
 	if (*found.dlfo_link_map->l_name)
 		note_add(note, "allocator", found.dlfo_link_map->l_name);
 	else
-		note_add_link(note, "allocator", "/proc/self/exe");
+		note_add(note, "allocator", self_path());
 }
 
 static void tell_argument(struct note *note, const char *name, const char *value)
@@ -173,7 +165,7 @@ static void tell_rest(struct note *note, char *name, const char *value)
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, NOTE_PROCESS);
-	note_add_link(note, "executable", "/proc/self/exe");
+	note_add(note, "executable", self_path());
 	note_add_program(note);
 	note_add_directory(note);
 	note_add_allocator(note);
@@ -525,7 +517,7 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	if (*bypass->map->l_name)
 		note_add(&note, "path", bypass->map->l_name);
 	else
-		note_add_link(&note, "path", "/proc/self/exe");
+		note_add(&note, "path", self_path());
 	note_end(&note);
 }
 

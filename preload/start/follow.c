@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "preload/ground/plain.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 
 /*
@@ -79,16 +80,12 @@ static bool is_program(const char *path)
 bool follow_has_chosen(const char *choice, bool is_first)
 {
 	const char *asked = (const char *)getauxval(AT_EXECFN);
-	char path[4096];
-	long length;
 
 	if (plain_equal(choice, "all"))
 		return true;
 	if (plain_equal(choice, "no"))
 		return is_first;
-	length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
-	path[length > 0 ? length : 0] = 0;
-	return is_listed(choice, last_part(path)) ||
+	return is_listed(choice, last_part(self_path())) ||
 	       (asked && is_listed(choice, last_part(asked)) && is_program(asked));
 }
 

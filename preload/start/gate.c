@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "gate.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <sys/auxv.h>
 
-#include "preload/ground/sys.h"
+#include "preload/ground/plain.h"
+#include "preload/ground/self.h"
 
 #define OURS "holdtrace"
 
@@ -26,12 +26,11 @@ static bool is_our_own(const char *path, size_t length)
 
 bool gate_is_closed(void)
 {
-	char path[4096];
-	long length;
+	const char *path;
 
 	/* the environment is that of whoever has fewer rights */
 	if (getauxval(AT_SECURE))
 		return true;
-	length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof(path));
-	return length > 0 && is_our_own(path, (size_t)length);
+	path = self_path();
+	return *path && is_our_own(path, plain_length(path));
 }

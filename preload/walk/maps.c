@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "cfi.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 
 /*
@@ -206,16 +207,6 @@ static const char *keep_text(const char *text)
 	return copy;
 }
 
-/* In memory that is kept, not on the stack, because that may be a signal's of 2 KiB. */
-static const char *program_path(void)
-{
-	char *path = keep(PATH_MAX);
-
-	if (path == NULL || sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1) < 0)
-		return "";
-	return path;
-}
-
 /* Whoever dlopens "./plugin.so" has it named so; the directory of now is a good guess. */
 static const char *absolute_path(const char *name)
 {
@@ -233,7 +224,7 @@ static const char *absolute_path(const char *name)
 static const char *path_of(const char *name)
 {
 	if (name[0] == 0)
-		return program_path();
+		return self_path();
 	if (starts_with(name, "linux-vdso.so") || starts_with(name, "linux-gate.so"))
 		return "[vdso]";
 	if (name[0] == '/')
