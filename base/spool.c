@@ -4,10 +4,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #define SPOOL_TRIES 100
+
+int spool_directory(int *directory, struct error *err)
+{
+	const char *path = getenv("TMPDIR");
+
+	if (!path || !*path)
+		path = "/tmp";
+	*directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *directory < 0 ? error_system(err, errno,
+					     "%s: temporary files are needed there "
+					     "($TMPDIR)",
+					     path)
+			      : 0;
+}
 
 void spool_init(struct spool *spool, int directory)
 {

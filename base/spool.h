@@ -18,6 +18,12 @@ struct spool {
 	uint64_t size;
 };
 
+/*
+ * Opens the directory where temporary files are made: $TMPDIR, or /tmp. Returns 0 and *directory,
+ * or a negative errno.
+ */
+int spool_directory(int *directory, struct error *err);
+
 /* directory: a descriptor that outlives the spool. Makes nothing yet. */
 void spool_init(struct spool *spool, int directory);
 

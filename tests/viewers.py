@@ -19,6 +19,8 @@ import xml.etree.ElementTree as ElementTree
 
 BUILD, WORK, READERS, NAME, TRACE = sys.argv[1:6]
 CHOSEN = sys.argv[6:]
+# Whose trace Perfetto's processor is asked about: it takes a second to start.
+ASKED = ("lockers", "hostile")
 WAITS = ("lock", "condition", "semaphore", "thread", "call")
 
 
@@ -356,6 +358,339 @@ def check_svg():
         return
     done = run(tool, "--noout", "--huge", path)
     holds("svg: xmllint takes it", done.returncode == 0, done.stderr)
+
+
+# ---- Perfetto
+
+def packets(data):
+    """Of each packet: its fields, in the order of the file."""
+    for field, packet in fields(data):
+        assert field == 1, "not a packet"
+        parts = collections.defaultdict(list)
+        for key, value in fields(packet):
+            parts[key].append(value)
+        yield parts
+
+
+def parts_of(data):
+    parts = collections.defaultdict(list)
+    for key, value in fields(data):
+        parts[key].append(value)
+    return parts
+
+
+class Interned:
+    """What was told before it is spoken of: numbers by kind."""
+
+    KINDS = {2: "name", 5: "function", 6: "frame", 7: "stack", 16: "build id", 17: "path", 18: "source",
+             19: "mapping", 29: "text"}
+
+    def __init__(self):
+        self.known = collections.defaultdict(set)
+
+    def learn(self, data):
+        for field, entry in fields(data):
+            entry, kind = parts_of(entry), self.KINDS[field]
+            assert entry[1][0] not in self.known[kind], "a %s twice" % kind
+            self.known[kind].add(entry[1][0])
+            uses = {"frame": ((2, "function"), (3, "mapping"), (5, "source")), "stack": ((2, "frame"),),
+                    "mapping": ((2, "build id"), (7, "path"))}.get(kind, ())
+            for number, what in uses:
+                for value in entry[number]:
+                    assert value in self.known[what], "a %s that is not known" % what
+
+    def has(self, what, number):
+        assert number in self.known[what], "a %s that is not known" % what
+
+
+def check_perfetto():
+    data = report("--report=summary", "--format=perfetto")
+    interned, tracks, last = Interned(), {}, 0
+    open_slices, counters, heaps = collections.defaultdict(list), {}, {}
+    counted, waited, flows, dumps, woken = (collections.Counter() for _ in range(5))
+    for packet in packets(data):
+        for entry in packet[12]:
+            interned.learn(entry)
+        for track in packet[60]:
+            track = parts_of(track)
+            tracks[track[1][0]] = track[2][0].decode() if track[2] else ""
+        for dump in packet[37]:
+            dump = parts_of(dump)
+            dumps["ordered"] += dump[7][0] == dumps["all"]
+            dumps["all"] += 1
+            heap = parts_of(dump[5][0])
+            for sample in heap[2]:
+                sample = parts_of(sample)
+                interned.has("stack", sample[1][0])
+                key = heap[11][0].decode(), heap[1][0], sample[1][0]
+                heaps[key] = sample[2][0] - sample[3][0], sample[5][0] - sample[6][0]
+        for event in packet[11]:
+            event, time = parts_of(event), packet[8][0]
+            assert time >= last and event[11][0] in tracks, "out of order, or of no track"
+            last = time
+            for stack in event[56]:
+                interned.has("stack", stack)
+            for flow in event[47] + event[48]:
+                flows[flow] += 1
+            woken["starts"] += len(event[47])
+            woken["ends"] += len(event[48])
+            if event[9] == [4]:
+                counters.setdefault(tracks[event[11][0]], collections.defaultdict(list))[event[11][0]].append(event[30][0])
+            elif event[9] == [1]:
+                notes = {parts_of(n)[10][0].decode(): parts_of(n) for n in event[4]}
+                for note in notes.values():
+                    for text in note[17]:
+                        interned.has("text", text)
+                is_wait = event[22] == [b"wait"]
+                ended = notes["end"][6][0].decode() if "end" in notes else ""
+                kind = notes["kind"][6][0].decode() if is_wait else None
+                open_slices[event[11][0]].append((time, kind, ended))
+            elif event[9] == [2]:
+                since, kind, ended = open_slices[event[11][0]].pop()
+                if kind:
+                    counted[kind] += 1
+                    waited[kind] += time - since
+    assert not any(open_slices.values()), "slices without an end"
+    same("perfetto: waits", only_known(counted), KNOWN_COUNTED)
+    same("perfetto: time waited", only_known(waited), KNOWN_WAITED)
+    same("perfetto: each arrow has two ends", [n for n in flows.values() if n != 2] + [woken["starts"] - woken["ends"]], [0])
+    same("perfetto: dumps of heaps are numbered in order", dumps["ordered"], dumps["all"])
+    held = collections.Counter()
+    for (heap, _, _), (size, count) in heaps.items():
+        held[heap] += size
+        held[heap, "count"] += count
+    for heap in ("memory", "mapping"):
+        same("perfetto: %s at its peak, by place" % heap, held[heap + " at its peak"], PEAK_BYTES.get(heap, 0))
+        same("perfetto: %s held, by place" % heap, [held[heap], held[heap, "count"]],
+             [HELD_BYTES.get(heap, 0), HELD.get(heap, 0)])
+    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}
+    same("perfetto: counters reach the peaks", {name[:-5]: max(max(v) for v in c.values()) for name, c in counters.items()}, most)
+    if PROCESSES == 1:
+        same("perfetto: and end with what is held", {n: sum(v[-1] for v in counters.get(n + " held", {}).values()) for n in BYTES},
+             {n: HELD_BYTES.get(n, 0) for n in BYTES})
+    engine = os.path.join(READERS, "argent/assets/trace-processor")
+    node = shutil.which("node")
+    if not node or not os.path.isdir(engine) or NAME not in ASKED:
+        if NAME in ASKED:
+            skip("perfetto: its trace processor agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "run.pftrace")
+    with open(path, "wb") as file:
+        file.write(data)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "perfetto.js")
+    waits = "from slice where category = 'wait' and extract_arg(arg_set_id, 'debug.kind') = 'lock'"
+    done = run(node, script, engine, path,
+               "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
+               "select count(*), sum(dur) " + waits,
+               "select heap_name, sum(size), sum(count) from heap_profile_allocation group by 1",
+               # Who did each thread wait for? The arrow that ends where its wait does.
+               "select count(*) from slice w join thread_track wt on w.track_id = wt.id join thread wu using (utid) "
+               "join slice woken on woken.track_id = w.track_id and woken.ts = w.ts + w.dur "
+               "join flow on flow.slice_in = woken.id join slice waker on waker.id = flow.slice_out "
+               "join thread_track ht on waker.track_id = ht.id join thread hu on hu.utid = ht.utid "
+               "where w.category = 'wait' and woken.category = 'woken' "
+               "and hu.tid = extract_arg(w.arg_set_id, 'debug.waker thread')",
+               "select count(*) from flow")
+    lines = done.stdout.decode(errors="replace").splitlines()
+    answers = [json.loads(line) for line in lines]
+    same("perfetto: its trace processor finds no fault", answers[0], [])
+    same("perfetto: it counts the same waits for locks", [n or 0 for n in answers[1][0]], [COUNTED["lock"], WAITED["lock"]])
+    same("perfetto: it finds what is held by place", {heap: [size, count] for heap, size, count in answers[2]
+                                                             if heap in HELD_BYTES and (size or count)},
+         {heap: [HELD_BYTES[heap], HELD[heap]] for heap in HELD_BYTES if HELD_BYTES[heap]})
+    same("perfetto: SQL tells for each arrow who was waited for", answers[3][0][0] >= answers[4][0][0] == woken["starts"], True)
+
+
+# ---- Firefox Profiler
+
+def check_firefox():
+    data = json.loads(report("--report=summary", "--format=firefox"))
+    assert data["meta"]["preprocessedProfileVersion"] == 48 and data["meta"]["categories"][0]["color"] == "grey"
+    waited, counted = collections.Counter(), collections.Counter()
+    for thread in data["threads"]:
+        sizes = {name: thread[name]["length"] for name in ("stackTable", "frameTable", "funcTable")}
+        for name in ("stackTable", "frameTable", "funcTable", "markers", "samples"):
+            table = thread[name]
+            assert all(len(column) == table["length"] for key, column in table.items() if isinstance(column, list)), name
+        stacks = thread["stackTable"]
+        assert all(frame < sizes["frameTable"] for frame in stacks["frame"])
+        assert all(p is None or p < i for i, p in enumerate(stacks["prefix"])), "a caller behind its callee"
+        assert all(n < len(thread["stringArray"]) for n in thread["funcTable"]["name"] + thread["markers"]["name"])
+        for i, marker in enumerate(thread["markers"]["data"]):
+            counted[marker["kind"]] += 1
+            waited[marker["kind"]] += marker["ns"]
+            assert marker["cause"]["stack"] < sizes["stackTable"]
+            assert thread["stringArray"][thread["markers"]["name"][i]] == marker["kind"]
+    same("firefox: waits", only_known(counted), KNOWN_COUNTED)
+    same("firefox: time waited", only_known(waited), KNOWN_WAITED)
+    memory = data["threads"][0]["nativeAllocations"]
+    assert memory["time"] == sorted(memory["time"]) and all(len(memory[k]) == memory["length"] for k in ("time", "weight", "stack"))
+    balance = collections.Counter()
+    for address, weight in zip(memory["memoryAddress"], memory["weight"]):
+        balance[address] += weight
+        assert balance[address] >= 0, "lost before it was gained"
+    same("firefox: what is retained is what is held", sum(memory["weight"]), HELD_BYTES.get("memory", 0))
+    same("firefox: what was gained", sum(w for w in memory["weight"] if w > 0), GAINED_BYTES.get("memory", 0))
+    peak = 0
+    for counter in data["counters"]:
+        level = 0
+        for change in counter["samples"]["count"]:
+            level += change
+            peak = max(peak, level)
+    same("firefox: the counter reaches the peak", peak, {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0))
+    tool, node = os.path.join(READERS, "profiler-cli/dist/profiler-cli.js"), shutil.which("node")
+    if NAME not in ("lockers",):
+        return
+    if not node or not os.path.exists(tool):
+        skip("firefox: the profiler's own loader agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "run.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(data, file)
+    environment = dict(os.environ, HOME=WORK)
+
+    def ask(*words):
+        return run(node, tool, *words, env=environment).stdout.decode(errors="replace")
+
+    ask("load", path)
+    ask("thread", "select", "t-0")
+    ask("strategy", "native-retained-allocations")
+    said = ask("thread", "functions")
+    ask("stop", "--all")
+    if "Functions in thread" not in said:  # its daemon has half a second to start
+        skip("firefox: the profiler's own loader agrees", "it did not start in time")
+        return
+    shares = [float(n) for n in re.findall(r"total: [0-9.,]+[KMG]?B \(([0-9.]+)%\)", said)]
+    holds("firefox: the profiler's own loader shows what is retained", max(shares or [0]) > 99, said)
+
+
+# ---- heaptrack
+
+def check_heaptrack():
+    data = report("--report=summary", "--format=heaptrack")
+    strings, frames, traces, infos = [""], 0, 0, []
+    now = peak = gains = count = 0
+    last = 0
+    for line in gzip.decompress(data).decode("utf-8", "replace").split("\n"):
+        words = line.split(" ")
+        if words[0] == "s":
+            size, text = line[2:].split(" ", 1)
+            strings.append(text)
+        elif words[0] == "i":
+            numbers = [int(word, 16) for word in words[1:]]
+            assert all(n < len(strings) for n in numbers[1:4])
+            frames += 1
+        elif words[0] == "t":
+            assert 0 < int(words[1], 16) <= frames and int(words[2], 16) <= traces
+            traces += 1
+        elif words[0] == "a":
+            assert int(words[2], 16) <= traces
+            infos.append(int(words[1], 16))
+        elif words[0] in "+-" and words[0]:
+            size = infos[int(words[1], 16)]
+            sign = 1 if words[0] == "+" else -1
+            now, count, gains = now + sign * size, count + sign, gains + (sign > 0)
+            peak = max(peak, now)
+        elif words[0] == "c":
+            assert int(words[1], 16) >= last
+            last = int(words[1], 16)
+        else:
+            assert words[0] in ("v", "X", ""), line[:100]
+    same("heaptrack: held at the end", [now, count], [HELD_BYTES.get("memory", 0), HELD.get("memory", 0)])
+    same("heaptrack: gained", gains, GAINED.get("memory", 0))
+    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0)
+    if PROCESSES == 1:
+        same("heaptrack: the peak", peak, most)
+    tool = reader("heaptrack_print")
+    if not tool:
+        skip("heaptrack: heaptrack_print agrees", "it is not here")
+        return
+    path = os.path.join(WORK, "heaptrack.run.gz")
+    with open(path, "wb") as file:
+        file.write(data)
+    done = run(tool, "--disable-builtin-suppressions", "-p", "0", "-a", "0", "-T", "0", path)
+    text = done.stdout.decode(errors="replace")
+
+    def size_of(words):
+        found = re.search(words + r": ([0-9.]+)([KMG]?)B?$", text, re.M)
+        return float(found.group(1)) * {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[found.group(2)] if found else -1
+
+    holds("heaptrack: heaptrack_print agrees on what leaked", abs(size_of("total memory leaked") - now) <= 0.006 * now + 1, text[-400:])
+    holds("heaptrack: and on the peak", abs(size_of("peak heap memory consumption") - peak) <= 0.006 * peak + 1, text[-400:])
+    found = re.search(r"calls to allocation functions: (\d+)", text)
+    same("heaptrack: and on how often", int(found.group(1)) if found else -1, gains)
+
+
+# ---- CTF
+
+def check_ctf():
+    path = os.path.join(WORK, "ctf")
+    done = run(os.path.join(BUILD, "holdtrace-postproc"), "-q", "--format=ctf", "--merge", "-o", path, TRACE)
+    if b"no such format" in done.stderr:
+        skip("ctf: memory", "built without it")
+        return
+    assert done.returncode in (0, 3), done.stderr
+    with open(os.path.join(path, "stream"), "rb") as file:
+        stream = file.read()
+    held, gains, at, last = {}, 0, 0, 0
+
+    def take(size):
+        nonlocal at
+        value, at = int.from_bytes(stream[at:at + size], "little"), at + size
+        return value
+
+    def text():
+        nonlocal at
+        end = stream.index(b"\0", at)
+        value, at = stream[at:end].decode("utf-8"), end + 1
+        return value
+
+    while at < len(stream):
+        begin = at
+        assert take(4) == 0xc1fc1fc1
+        at += 20
+        first, until, bits, whole, lost, _ = take(8), take(8), take(8), take(8), take(8), take(4)
+        assert bits == whole and lost == 0 and first <= until
+        while at < begin + bits // 8:
+            number, time = take(2), take(8)
+            assert last <= time and first <= time <= until
+            last, pid = time, take(4)
+            take(4)
+            text()
+            frames = take(2)
+            at += 8 * frames
+            if number in (0, 1):
+                if number == 1:
+                    take(8)
+                size, address = take(8), take(8)
+                held[pid, address] = size
+                gains += 1
+            elif number == 2:
+                held.pop((pid, take(8)), None)
+            elif number == 3:
+                take(8)
+            elif number in (4, 5, 6):
+                at += 12
+            elif number == 7:
+                at += 16
+                text()
+                at += 3
+            else:
+                assert number == 8
+                text(), text()
+                at += 27
+    if PROCESSES == 1:
+        same("ctf: memory that is held at the end", [sum(held.values()), len(held)],
+             [HELD_BYTES.get("memory", 0), HELD.get("memory", 0)])
+    tool = reader("babeltrace2")
+    if not tool:
+        skip("ctf: babeltrace2 agrees", "it is not here")
+        return
+    done = run(tool, path)
+    lines = done.stdout.decode(errors="replace").splitlines()
+    same("ctf: babeltrace2 reads as many gains of memory",
+         sum(" lttng_ust_libc:malloc:" in line or " lttng_ust_libc:calloc:" in line for line in lines)
+         if done.returncode == 0 else done.stderr.decode(errors="replace")[-300:], gains)
 
 
 CHECKS = {name[6:]: check for name, check in globals().copy().items() if name.startswith("check_")}

@@ -82,7 +82,7 @@ struct calls_state {
 static int begin(void **result, struct report_run *run, struct error *err)
 {
 	struct calls_state *state = calloc(1, sizeof(*state));
-	const char *directory = getenv("TMPDIR");
+	int rc;
 
 	if (!state)
 		return report_no_memory(err);
@@ -90,12 +90,9 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	state->run = run;
 	branches_init(&state->branches);
 	table_init(&state->threads);
-	if (!directory || !*directory)
-		directory = "/tmp";
-	state->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state->directory < 0)
-		return error_system(err, errno, "%s: calls need temporary files there ($TMPDIR)",
-				    directory);
+	rc = spool_directory(&state->directory, err);
+	if (rc)
+		return rc;
 	return paths_init(&state->paths, run->naming) ? report_no_memory(err) : 0;
 }
 

@@ -35,16 +35,17 @@ static void coarsen(struct curve *curve, unsigned by)
 
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount)
 {
-	struct curve_step now = { amount, time_ns, amount, time_ns, true };
+	struct curve_step now = { amount, 0, amount, 0, true };
 	unsigned by = 0;
 
+	if (time_ns < curve->now_ns)
+		time_ns = curve->now_ns;
+	curve->now_ns = now.most_ns = now.last_ns = time_ns;
 	if (!curve->has_begun) {
 		curve->has_begun = true;
 		curve->shift = SHIFT_FIRST;
 		curve->first = time_ns >> curve->shift;
 	}
-	if (time_ns >> curve->shift < curve->first)
-		time_ns = curve->first << curve->shift;
 	while ((time_ns >> (curve->shift + by)) - (curve->first >> by) >= CURVE_STEPS)
 		by++;
 	if (by)

@@ -23,11 +23,12 @@ struct curve_step {
 struct curve {
 	unsigned shift; /* a step is 1 << shift ns */
 	uint64_t first; /* number of the first step: its time >> shift */
+	uint64_t now_ns;
 	bool has_begun;
 	struct curve_step steps[CURVE_STEPS];
 };
 
-/* From that time on it is so much. Times before the first one are taken for that. */
+/* From that time on it is so much. A time before the last one is taken for that. */
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount);
 
 /*

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze): strings,
+ * instructions, traces and sizes, then each gain and loss of memory in the order of time. Losses
+ * and gains go through a temporary file, since names, which stand before them, are not known
+ * earlier. All numbers are hexadecimal.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/timesort.h"
+#include "postproc/viewers/packed.h"
+#include "postproc/viewers/stacks.h"
+#include "postproc/viewers/viewers.h"
+
+#define PROGRAM_VERSION 0x10400u
+#define FILE_VERSION	3u
+#define NAME_MOST	(64u << 10) /* bytes of a string */
+
+/* What one place gains in one size. */
+struct heap_info {
+	const struct atlas_backtrace *backtrace;
+	uint64_t size;
+	uint64_t live; /* of the process that is being read */
+	const char *function;
+};
+
+struct heap_step {
+	uint32_t info;
+	bool is_gain;
+};
+
+enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers when the file is written */
+
+struct heaptrack {
+	struct report_run *run;
+	struct stacks stacks;
+	int directory; /* of the temporary file */
+	struct timesort sort;
+	uint64_t last_ns;      /* of the process: its steps stay in their order */
+	struct map of_process; /* by site and size: info + 1 */
+	struct map of_run;     /* by number of the backtrace and size */
+	struct map backtraces; /* by address: number */
+	uint32_t backtrace_count;
+	struct {
+		struct heap_info *items;
+		size_t count, capacity;
+	} infos;
+	struct pool pool;
+	/* of the file */
+	struct packed packed;
+	struct map numbers, traces;
+	uint32_t string_count, trace_count;
+	int error;
+};
+
+/* ---- the fold ---- */
+
+/* The info of a place of the run; 0: no memory, else its number + 1. */
+static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
+{
+	const struct atlas_backtrace *backtrace =
+		atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
+	struct map_entry *number =
+		backtrace ? map_put(&file->backtraces, 0, (uintptr_t)backtrace) : NULL;
+	struct map_entry *entry;
+	struct heap_info *info;
+
+	if (!number)
+		return 0;
+	if (!number->value)
+		number->value = ++file->backtrace_count;
+	entry = map_put(&file->of_run, number->value, size);
+	if (!entry || entry->value)
+		return entry ? entry->value : 0;
+	info = ARRAY_ADD(&file->infos);
+	entry->value = (uint32_t)file->infos.count + !info;
+	if (!info)
+		return 0;
+	*info = (struct heap_info){ .backtrace = backtrace, .size = size };
+	info->function = pool_text(&file->pool, site->function->name, strlen(site->function->name));
+	return info->function ? entry->value : 0;
+}
+
+static int put_step(struct heaptrack *file, const struct heap_step *step, uint64_t time_ns,
+		    struct error *err)
+{
+	char *place = timesort_reserve(&file->sort, sizeof(*step), err);
+
+	if (!place)
+		return -ENOMEM;
+	memcpy(place, step, sizeof(*step));
+	return timesort_commit(&file->sort, time_ns, 0, sizeof(*step));
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct heaptrack *file = user;
+	struct heap_step step = { .is_gain = move->is_gain };
+	struct map_entry *entry;
+
+	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
+		return 0;
+	entry = map_put(&file->of_process, move->site, move->bytes);
+	if (entry && !entry->value)
+		entry->value = info_of_run(
+			file, sites_at(ledger_sites(file->run->ledger), move->site), move->bytes);
+	if (!entry || !entry->value)
+		return report_no_memory(err);
+	step.info = entry->value - 1;
+	if (move->event->time_ns > file->last_ns)
+		file->last_ns = move->event->time_ns;
+	file->infos.items[step.info].live += move->is_gain ? 1 : (uint64_t)-1;
+	return put_step(file, &step, file->last_ns, err);
+}
+
+/* What a program held that ran another one is gone with it. */
+static int lose_all(struct heaptrack *file, uint64_t time_ns, struct error *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < file->infos.count; i++) {
+		struct heap_step step = { .info = i };
+
+		for (uint64_t live = file->infos.items[i].live; rc == 0 && live; live--)
+			rc = put_step(file, &step, time_ns, err);
+	}
+	return rc;
+}
+
+static int process(void *state, struct error *err)
+{
+	struct heaptrack *file = state;
+	const struct summary_process *process = summary_current(file->run->summary);
+	int rc = process->end == SUMMARY_EXEC ? lose_all(file, process->end_ns, err) : 0;
+
+	for (uint32_t i = 0; i < file->infos.count; i++)
+		file->infos.items[i].live = 0;
+	file->last_ns = 0;
+	map_clear(&file->of_process);
+	return rc;
+}
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	struct heaptrack *file = calloc(1, sizeof(*file));
+	int rc;
+
+	if (!file)
+		return report_no_memory(err);
+	*state = file;
+	file->run = run;
+	map_init(&file->of_process);
+	map_init(&file->of_run);
+	map_init(&file->backtraces);
+	map_init(&file->numbers);
+	map_init(&file->traces);
+	rc = spool_directory(&file->directory, err);
+	timesort_init(&file->sort, file->directory, 0);
+	ledger_listen(run->ledger, on_move, file);
+	if (rc)
+		return rc;
+	return stacks_init(&file->stacks, run->naming) ? report_no_memory(err) : 0;
+}
+
+static void destroy(void *state)
+{
+	struct heaptrack *file = state;
+
+	timesort_free(&file->sort);
+	if (file->directory > 0)
+		close(file->directory);
+	map_clear(&file->of_process);
+	map_clear(&file->of_run);
+	map_clear(&file->backtraces);
+	map_clear(&file->numbers);
+	map_clear(&file->traces);
+	free(file->infos.items);
+	stacks_free(&file->stacks);
+	pool_free(&file->pool);
+	free(file);
+}
+
+/* ---- the file ---- */
+
+/* A string ends with its line: what would end it earlier becomes a question mark. */
+static void put_string(struct heaptrack *file, const char *text)
+{
+	size_t length = strnlen(text, NAME_MOST);
+	char *copy = strndup(text, length);
+
+	if (!copy) {
+		file->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f)
+			copy[i] = '?';
+	packed_format(&file->packed, "%zx ", length);
+	packed_bytes(&file->packed, copy, length);
+	packed_bytes(&file->packed, "\n", 1);
+	free(copy);
+}
+
+/* Its number, from 1; "" is 0. Equal addresses are equal strings. */
+static uint32_t string_of(struct heaptrack *file, const char *text)
+{
+	struct map_entry *entry =
+		*text ? map_put(&file->numbers, OF_STRING, (uintptr_t)text) : NULL;
+
+	if (*text && !entry)
+		file->error = -ENOMEM;
+	if (!entry || entry->value)
+		return entry ? entry->value : 0;
+	entry->value = ++file->string_count;
+	packed_bytes(&file->packed, "s ", 2);
+	put_string(file, text);
+	return entry->value;
+}
+
+/* Instructions have the numbers of the frames: each is told when it is new. */
+static void put_frames(struct heaptrack *file, size_t from)
+{
+	for (size_t i = from; i < file->stacks.frame_list.count; i++) {
+		const struct stacks_frame *frame = file->stacks.frame_list.items[i];
+		uint32_t module = string_of(file, frame->function->module);
+		uint32_t function = string_of(file, frame->function->name);
+		uint32_t source = string_of(file, frame->function->file);
+
+		packed_format(&file->packed, "i %" PRIx64 " %x %x", frame->address, module,
+			      function);
+		if (source)
+			packed_format(&file->packed, " %x %x", source, frame->line);
+		packed_bytes(&file->packed, "\n", 1);
+	}
+}
+
+/* The trace of a backtrace: its frames from the outermost in, each behind its caller. */
+static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
+{
+	size_t frames = file->stacks.frame_list.count;
+	size_t count = stacks_of(&file->stacks, info->backtrace, info->function);
+	uint32_t trace = 0;
+
+	if (!count)
+		file->error = -ENOMEM;
+	put_frames(file, frames);
+	for (size_t i = count; i; i--) {
+		uint32_t frame = file->stacks.stack[i - 1]->number;
+		struct map_entry *entry =
+			map_put(&file->traces, OF_TRACE, (uint64_t)trace << 32 | frame);
+
+		if (!entry) {
+			file->error = -ENOMEM;
+			return 0;
+		}
+		if (!entry->value) {
+			entry->value = ++file->trace_count;
+			packed_format(&file->packed, "t %x %x\n", frame, trace);
+		}
+		trace = entry->value;
+	}
+	return trace;
+}
+
+static void put_head(struct heaptrack *file)
+{
+	const struct summary_process *first = summary_process_at(file->run->summary, 0);
+	const char *command = first && first->command ? first->command
+			      : first && first->name  ? first->name
+						      : "";
+	char *line = strdup(command);
+
+	if (!line) {
+		file->error = -ENOMEM;
+		return;
+	}
+	for (char *at = line; *at; at++)
+		if ((unsigned char)*at < 0x20)
+			*at = '?';
+	packed_format(&file->packed, "v %x %x\nX ", PROGRAM_VERSION, FILE_VERSION);
+	packed_bytes(&file->packed, line, strlen(line));
+	packed_bytes(&file->packed, "\n", 1);
+	free(line);
+}
+
+static void put_infos(struct heaptrack *file)
+{
+	for (size_t i = 0; file->run->naming && i < file->infos.count; i++)
+		naming_expect(file->run->naming, file->infos.items[i].backtrace);
+	for (size_t i = 0; i < file->infos.count; i++) {
+		uint32_t trace = trace_of(file, &file->infos.items[i]);
+
+		packed_format(&file->packed, "a %" PRIx64 " %x\n", file->infos.items[i].size,
+			      trace);
+	}
+}
+
+static int put_steps(struct heaptrack *file, struct error *err)
+{
+	struct timesort_piece piece;
+	uint64_t last_ms = 0;
+	int rc;
+
+	while ((rc = timesort_next(&file->sort, &piece, err)) == 1) {
+		uint64_t ms = report_time(file->run, piece.time) / 1000000;
+		struct heap_step step;
+
+		memcpy(&step, piece.bytes, sizeof(step));
+		if (ms != last_ms)
+			packed_format(&file->packed, "c %" PRIx64 "\n", ms);
+		last_ms = ms;
+		packed_format(&file->packed, "%c %x\n", step.is_gain ? '+' : '-', step.info);
+	}
+	return rc;
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct heaptrack *file = state;
+	const struct summary *run = file->run->summary;
+	int rc = timesort_finish(&file->sort, err);
+
+	if (rc == 0)
+		rc = packed_begin(&file->packed, out, err);
+	if (rc)
+		return rc;
+	put_head(file);
+	put_infos(file);
+	rc = put_steps(file, err);
+	packed_format(&file->packed, "c %" PRIx64 "\n",
+		      report_time(file->run, run->end_ns) / 1000000);
+	packed_end(&file->packed);
+	return rc ? rc : file->error ? report_no_memory(err) : 0;
+}
+
+const struct report viewer_heaptrack = {
+	.wants_ledger = true,
+	.wants_summary = true,
+	.begin = begin,
+	.process = process,
+	.print = print,
+	.destroy = destroy,
+};

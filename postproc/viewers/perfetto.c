@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perfetto's own trace: a track for each thread, with what it waited for, an arrow from who gave
+ * that back, and the other thread among the facts; for each lock, with who had it; counters of what
+ * is held; and the heap by place when most was held and at the end.
+ */
+#include "postproc/viewers/perfetto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "notes.h"
+#include "postproc/viewers/viewers.h"
+#include "postproc/views/costs.h"
+#include "postproc/views/curve.h"
+#include "postproc/views/lanes.h"
+
+#define HOLD_LEAST 10000u /* ns: shorter holds are not shown, there may be millions */
+#define LOCKS_MOST 2000u  /* tracks of locks */
+
+/* Numbers of tracks of the process that is being read, and what was described. */
+enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
+
+/* Of a place of the process. */
+struct heap_entry {
+	struct peaks_amount gained, held;
+};
+
+/* What a backtrace gained and holds, in a dump. */
+struct sample {
+	uint32_t stack;
+	struct peaks_amount gained, held;
+};
+
+struct perfetto {
+	struct report_run *run;
+	struct lanes lanes;
+	struct costs costs;
+	struct stacks stacks;
+	struct perfetto_packets packets;
+	struct tally *heap;
+	struct map tracks;
+	uint64_t process_track, locks_track; /* 0: none yet */
+	uint32_t locks;
+	uint64_t flows;
+	uint64_t wall_ns;
+	struct curve *curves[LEDGER_CLASSES]; /* of the process; NULL: nothing was held */
+	struct peaks_amount now[LEDGER_CLASSES];
+	struct map images; /* by pid: of last_dumps */
+	struct {
+		uint64_t *items; /* times */
+		size_t count, capacity;
+	} last_dumps;
+	struct map dumped; /* by number of a backtrace: of samples */
+	struct {
+		struct sample *items; /* of the dump that is being made */
+		size_t count, capacity;
+	} samples;
+	struct error err; /* of what the lanes told of */
+};
+
+/* ---- tracks ---- */
+
+static uint64_t process_track(struct perfetto *file)
+{
+	if (!file->process_track)
+		file->process_track = ++file->packets.tracks;
+	return file->process_track;
+}
+
+/* 0: no memory. */
+static uint64_t thread_track(struct perfetto *file, uint32_t thread)
+{
+	struct map_entry *entry = map_put(&file->tracks, OF_THREAD, thread);
+
+	process_track(file);
+	if (entry && !entry->value)
+		entry->value = (uint32_t)++file->packets.tracks;
+	return entry ? entry->value : 0;
+}
+
+static int describe_locks(struct perfetto *file)
+{
+	file->locks_track = ++file->packets.tracks;
+	perfetto_track(&file->packets, file->locks_track, process_track(file), "locks");
+	proto_text(&file->packets.body, TRACK_DESCRIPTION,
+		   "who had which lock for 10 us and longer");
+	return perfetto_track_end(&file->packets);
+}
+
+/* 0: too many. */
+static int lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
+{
+	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
+	char name[40];
+	int rc = 0;
+
+	*track = entry ? entry->value : 0;
+	if (entry || file->locks == LOCKS_MOST)
+		return 0;
+	if (!file->locks_track)
+		rc = describe_locks(file);
+	entry = map_put(&file->tracks, OF_LOCK, hold->serial);
+	if (rc || !entry)
+		return -ENOMEM;
+	file->locks++;
+	entry->value = (uint32_t)++file->packets.tracks;
+	*track = entry->value;
+	snprintf(name, sizeof(name), "lock 0x%" PRIx64, hold->object);
+	perfetto_track(&file->packets, *track, file->locks_track, name);
+	return perfetto_track_end(&file->packets);
+}
+
+static int describe_process(struct perfetto *file, const struct summary_process *process)
+{
+	struct proto *inner = &file->packets.inner;
+
+	perfetto_track(&file->packets, process_track(file), 0, NULL);
+	proto_clear(inner);
+	proto_unsigned(inner, PROCESS_PID, process->pid);
+	proto_text(inner, PROCESS_NAME, process->name ? process->name : "");
+	proto_message(&file->packets.body, TRACK_PROCESS, inner);
+	return perfetto_track_end(&file->packets);
+}
+
+static int describe_thread(struct perfetto *file, const struct summary_process *process,
+			   const struct thread_life *thread)
+{
+	uint64_t track = thread->tid ? thread_track(file, thread->tid) : 0;
+	struct map_entry *entry = map_put(&file->tracks, OF_DESCRIBED, thread->tid);
+	const char *name = *thread->name ? thread->name : thread->is_first ? process->name : NULL;
+	struct proto *inner = &file->packets.inner;
+
+	if (!entry)
+		return -ENOMEM;
+	if (!track || entry->value)
+		return 0;
+	entry->value = 1;
+	perfetto_track(&file->packets, track, 0, NULL);
+	proto_clear(inner);
+	proto_unsigned(inner, THREAD_PID, process->pid);
+	proto_unsigned(inner, THREAD_TID, thread->tid);
+	if (name)
+		proto_text(inner, THREAD_NAME, name);
+	proto_message(&file->packets.body, TRACK_THREAD, inner);
+	return perfetto_track_end(&file->packets);
+}
+
+/* The last user of a number names it. */
+static int describe_threads(struct perfetto *file, const struct summary_process *process)
+{
+	const struct threads *threads = &file->lanes.threads;
+	int rc = 0;
+
+	for (size_t i = threads->list.count; rc == 0 && i; i--)
+		rc = describe_thread(file, process, &threads->list.items[i - 1]);
+	return rc;
+}
+
+/* ---- waits ---- */
+
+static int put_at(struct perfetto *file, uint64_t time_ns, enum packet_rank rank)
+{
+	return perfetto_event_end(&file->packets, time_ns, rank, &file->err);
+}
+
+static void put_name(struct perfetto *file, const char *before, const struct lane_wait *wait)
+{
+	char name[80];
+
+	if (wait->object && wait->kind != LANE_OTHER)
+		snprintf(name, sizeof(name), "%s%s 0x%" PRIx64, before, lane_word(wait->kind),
+			 wait->object);
+	else
+		snprintf(name, sizeof(name), "%s%.40s", before, wait->function);
+	proto_text(&file->packets.body, EVENT_NAME, name);
+}
+
+/* Its backtrace as a fact that says the text itself. */
+static void note_stack(struct perfetto *file, const char *name, uint32_t stack)
+{
+	perfetto_note(&file->packets, name, ANNOTATION_TEXT_ID, stack);
+}
+
+static int put_slice(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
+		     uint64_t until_ns)
+{
+	struct perfetto_packets *packets = &file->packets;
+	uint32_t waiter = perfetto_stack(packets, wait->waiter);
+	uint32_t waker = wait->waker ? perfetto_stack(packets, wait->waker) : 0;
+	int rc;
+
+	if (!waiter || (wait->waker && !waker))
+		return -ENOMEM;
+	perfetto_event(packets, TYPE_BEGIN, track);
+	put_name(file, "wait: ", wait);
+	proto_text(&packets->body, EVENT_CATEGORY, "wait");
+	proto_unsigned(&packets->body, EVENT_STACK, waiter);
+	perfetto_note_text(packets, "kind", lane_word(wait->kind));
+	perfetto_note_text(packets, "call", wait->function);
+	perfetto_note_text(packets, "end", wait->is_open ? "has not ended" : wait->end);
+	perfetto_note(packets, "object", ANNOTATION_POINTER, wait->object);
+	perfetto_note(packets, "waker thread", ANNOTATION_UNSIGNED, wait->waker_thread);
+	note_stack(file, "waiter", waiter);
+	note_stack(file, "waker", waker);
+	rc = put_at(file, wait->since_ns, RANK_BEGIN);
+	perfetto_event(packets, TYPE_END, track);
+	return rc ? rc : put_at(file, until_ns, RANK_END);
+}
+
+/* An arrow from who gave it back to the thread that goes on: of a slice's end it would turn round.
+ */
+static int put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
+		    uint64_t until_ns)
+{
+	uint64_t waker = thread_track(file, wait->waker_thread), flow = ++file->flows;
+	struct perfetto_packets *packets = &file->packets;
+	int rc;
+
+	if (!waker)
+		return -ENOMEM;
+	perfetto_event(packets, TYPE_INSTANT, waker);
+	put_name(file, wait->kind == LANE_LOCK ? "gives back " : "wakes at ", wait);
+	proto_text(&packets->body, EVENT_CATEGORY, "wake");
+	proto_fixed64(&packets->body, EVENT_FLOW, flow);
+	rc = put_at(file, wait->woken_ns, RANK_WAKES);
+	if (rc)
+		return rc;
+	perfetto_event(packets, TYPE_INSTANT, track);
+	put_name(file, "goes on after ", wait);
+	proto_text(&packets->body, EVENT_CATEGORY, "woken");
+	proto_fixed64(&packets->body, EVENT_FLOW_END, flow);
+	return put_at(file, until_ns, RANK_WOKEN);
+}
+
+static int on_wait(void *user, const struct lane_wait *wait)
+{
+	struct perfetto *file = user;
+	uint64_t track = thread_track(file, wait->thread);
+	/* A slice of no length would end before it begins. */
+	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
+	int rc = track ? put_slice(file, wait, track, until_ns) : -ENOMEM;
+
+	if (rc == 0 && wait->waker_thread && wait->woken_ns && wait->woken_ns <= until_ns)
+		rc = put_flow(file, wait, track, until_ns);
+	return rc;
+}
+
+static int on_hold(void *user, const struct lane_hold *hold)
+{
+	struct perfetto *file = user;
+	struct perfetto_packets *packets = &file->packets;
+	uint32_t stack;
+	uint64_t track;
+	int rc;
+
+	if (hold->until_ns < hold->since_ns + HOLD_LEAST)
+		return 0;
+	rc = lock_track(file, hold, &track);
+	if (rc || !track)
+		return rc;
+	stack = perfetto_stack(packets, hold->holder);
+	if (!stack)
+		return -ENOMEM;
+	perfetto_event(packets, TYPE_BEGIN, track);
+	proto_unsigned(&packets->body, EVENT_NAME_ID, stack);
+	proto_text(&packets->body, EVENT_CATEGORY, "hold");
+	proto_unsigned(&packets->body, EVENT_STACK, stack);
+	perfetto_note(packets, "thread", ANNOTATION_UNSIGNED, hold->thread);
+	perfetto_note(packets, "object", ANNOTATION_POINTER, hold->object);
+	note_stack(file, "taken at", stack);
+	rc = put_at(file, hold->since_ns, RANK_BEGIN);
+	perfetto_event(packets, TYPE_END, track);
+	return rc ? rc : put_at(file, hold->until_ns, RANK_END);
+}
+
+/* ---- what is held ---- */
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	(void)user;
+	(void)of_run;
+	(void)of_process;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct perfetto *file = user;
+	struct heap_entry *entry = tally_entry(file->heap, move->site);
+	struct peaks_amount *now = &file->now[move->class];
+	struct curve **curve = &file->curves[move->class];
+
+	if (!*curve)
+		*curve = calloc(1, sizeof(**curve));
+	if (!entry || !*curve)
+		return report_no_memory(err);
+	now->count += (uint64_t)(int64_t)move->count;
+	now->bytes += move->is_gain ? move->bytes : -move->bytes;
+	if (move->is_gain && !move->is_wait) {
+		entry->gained.count++;
+		entry->gained.bytes += move->bytes;
+	}
+	curve_add(*curve, move->event->time_ns,
+		  ledger_class(file->run->ledger, move->class)->has_bytes ? now->bytes
+									  : now->count);
+	return 0;
+}
+
+static int put_count(struct perfetto *file, uint64_t track, uint64_t time_ns, uint64_t amount)
+{
+	perfetto_event(&file->packets, TYPE_COUNTER, track);
+	proto_unsigned(&file->packets.body, EVENT_COUNTER, amount);
+	return put_at(file, time_ns, RANK_WOKEN);
+}
+
+static int put_curve(struct perfetto *file, const struct ledger_class *class,
+		     const struct curve *curve, const struct summary_process *process)
+{
+	uint64_t track = ++file->packets.tracks, time_ns, amount = 0;
+	struct proto *inner = &file->packets.inner;
+	char name[256];
+	size_t at = 0;
+	int rc;
+
+	snprintf(name, sizeof(name), "%.200s held", class->type);
+	perfetto_track(&file->packets, track, process_track(file), name);
+	proto_clear(inner);
+	proto_unsigned(inner, COUNTER_UNIT, class->has_bytes ? UNIT_BYTES : UNIT_COUNT);
+	proto_message(&file->packets.body, TRACK_COUNTER, inner);
+	rc = perfetto_track_end(&file->packets);
+	while (rc == 0 && curve_next(curve, &at, &time_ns, &amount))
+		rc = put_count(file, track, time_ns, amount);
+	/* A line up to the end. */
+	if (rc == 0 && process->end_ns > curve->first << curve->shift)
+		rc = put_count(file, track, process->end_ns, amount);
+	return rc;
+}
+
+static int put_curves(struct perfetto *file, const struct summary_process *process)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < LEDGER_CLASSES; i++)
+		if (file->curves[i])
+			rc = put_curve(file, ledger_class(file->run->ledger, i), file->curves[i],
+				       process);
+	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
+		free(file->curves[i]);
+		file->curves[i] = NULL;
+		file->now[i] = (struct peaks_amount){ 0 };
+	}
+	return rc;
+}
+
+/* ---- dumps of the heap ---- */
+
+static void begin_dump(struct perfetto *file)
+{
+	map_clear(&file->dumped);
+	file->samples.count = 0;
+}
+
+/* What has one backtrace is one sample: of two a reader would see the second alone. */
+static int add_sample(struct perfetto *file, const struct atlas_backtrace *backtrace,
+		      struct peaks_amount gained, struct peaks_amount held)
+{
+	uint32_t stack = perfetto_stack(&file->packets, backtrace);
+	struct map_entry *entry = stack ? map_put(&file->dumped, 0, stack) : NULL;
+	struct sample *sample = entry && !entry->value ? ARRAY_ADD(&file->samples) : NULL;
+
+	if (!entry || (!entry->value && !sample))
+		return -ENOMEM;
+	if (sample) {
+		*sample = (struct sample){ .stack = stack };
+		entry->value = (uint32_t)file->samples.count;
+	}
+	sample = &file->samples.items[entry->value - 1];
+	sample->gained.count += gained.count;
+	sample->gained.bytes += gained.bytes;
+	sample->held.count += held.count;
+	sample->held.bytes += held.bytes;
+	return 0;
+}
+
+static void put_sample(struct perfetto *file, const struct sample *sample)
+{
+	struct proto *inner = &file->packets.inner;
+
+	proto_clear(inner);
+	proto_unsigned(inner, SAMPLE_STACK, sample->stack);
+	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->gained.bytes);
+	proto_unsigned(inner, SAMPLE_FREED, sample->gained.bytes - sample->held.bytes);
+	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->gained.count);
+	proto_unsigned(inner, SAMPLE_FREES, sample->gained.count - sample->held.count);
+	proto_message(&file->packets.innermost, DUMP_SAMPLE, inner);
+}
+
+static int end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint64_t time_ns)
+{
+	struct proto *dump = &file->packets.innermost, *body = &file->packets.body;
+
+	if (!file->samples.count)
+		return 0;
+	proto_clear(dump);
+	for (size_t i = 0; i < file->samples.count; i++)
+		put_sample(file, &file->samples.items[i]);
+	proto_unsigned(dump, DUMP_PID, pid);
+	proto_unsigned(dump, DUMP_FROM_START, 1);
+	proto_unsigned(dump, DUMP_TIME, time_ns);
+	proto_text(dump, DUMP_HEAP, heap);
+	proto_clear(body);
+	proto_message(body, PROFILE_PROCESS, dump);
+	return perfetto_dump(&file->packets, time_ns, &file->err);
+}
+
+/* What the places of a class gained, and hold now. */
+static int dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
+{
+	const struct sites *sites = ledger_sites(file->run->ledger);
+	int rc = 0;
+
+	begin_dump(file);
+	for (uint32_t i = 1; rc == 0 && i < sites->list.count; i++) {
+		const struct site *site = sites_at(sites, i);
+		const struct heap_entry *entry =
+			site->class == class ? tally_entry(file->heap, i) : NULL;
+		const struct atlas_backtrace *backtrace;
+
+		if (!entry || !entry->gained.count)
+			continue;
+		backtrace =
+			atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
+		rc = backtrace ? add_sample(file, backtrace, entry->gained, entry->held) : -ENOMEM;
+	}
+	return rc ? rc : end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
+}
+
+/*
+ * When a process ended, but behind the images of the same number that it is read after: to readers
+ * they are one process, whose last dump counts.
+ */
+static int time_of_dumps(struct perfetto *file, const struct summary_process *process,
+			 uint64_t *time_ns)
+{
+	struct map_entry *entry = map_put(&file->images, 0, process->pid);
+	uint64_t *last;
+
+	if (entry && !entry->value) {
+		last = ARRAY_ADD(&file->last_dumps);
+		if (!last)
+			return -ENOMEM;
+		*last = 0;
+		entry->value = (uint32_t)file->last_dumps.count;
+	}
+	if (!entry)
+		return -ENOMEM;
+	last = &file->last_dumps.items[entry->value - 1];
+	*time_ns = process->end_ns > *last ? process->end_ns : *last + 1;
+	*last = *time_ns;
+	return 0;
+}
+
+static int dump_process(struct perfetto *file, const struct summary_process *process)
+{
+	struct ledger_held held;
+	uint64_t time_ns;
+	size_t at = 0;
+	int rc = time_of_dumps(file, process, &time_ns);
+
+	if (rc)
+		return rc;
+	while (ledger_held(file->run->ledger, &at, &held)) {
+		struct heap_entry *entry = tally_entry(file->heap, held.site);
+
+		if (!entry)
+			return -ENOMEM;
+		entry->held.count++;
+		entry->held.bytes += held.bytes;
+	}
+	for (uint32_t i = 0; rc == 0 && i < ledger_class_count(file->run->ledger); i++)
+		if (ledger_class(file->run->ledger, i)->has_bytes)
+			rc = dump_class(file, i, process->pid, time_ns);
+	return rc;
+}
+
+/* In the process that held most of the class: a heap of its own, since it is no sum so far. */
+static int dump_peak(struct perfetto *file, uint32_t class)
+{
+	char name[256];
+	const struct peaks_run *peak = &file->costs.peaks.classes[class].run;
+	struct costs_place place;
+	uint32_t at = 0;
+	int rc = 0;
+
+	begin_dump(file);
+	while (rc == 0 && costs_next(&file->costs, &at, &place))
+		if (place.place->class == class && place.peak.count)
+			rc = add_sample(file, place.place->backtrace, place.peak, place.peak);
+	snprintf(name, sizeof(name), "%.200s at its peak",
+		 ledger_class(file->run->ledger, class)->type);
+	return rc ? rc : end_dump(file, name, peak->pid, peak->at_ns);
+}
+
+/* ---- the fold ---- */
+
+static int begin(void **state, struct report_run *run, struct error *err)
+{
+	struct perfetto *file = calloc(1, sizeof(*file));
+	struct lanes_listener listener = { .wait = on_wait, .hold = on_hold, .user = file };
+
+	if (!file)
+		return report_no_memory(err);
+	*state = file;
+	file->run = run;
+	map_init(&file->tracks);
+	map_init(&file->dumped);
+	map_init(&file->images);
+	costs_begin(&file->costs, run);
+	lanes_begin(&file->lanes, run, &listener);
+	file->heap = report_listen(run, sizeof(struct heap_entry), merge, on_move, file);
+	if (stacks_init(&file->stacks, run->naming))
+		return report_no_memory(err);
+	return perfetto_open(&file->packets, err);
+}
+
+/* The lanes know of no errors but that memory is short: the disk may be full as well. */
+static int verdict(struct perfetto *file, int rc, struct error *err)
+{
+	if (rc && file->err.text[0])
+		*err = file->err;
+	else if (rc && !err->text[0])
+		report_no_memory(err);
+	return rc;
+}
+
+static int event(void *state, const struct event *event, struct error *err)
+{
+	struct perfetto *file = state;
+
+	if (!file->wall_ns)
+		file->wall_ns = event->process->realtime_ns;
+	return verdict(file, lanes_event(&file->lanes, event, err), err);
+}
+
+static int put_mark(struct perfetto *file, const struct event *event, const char *text)
+{
+	perfetto_event(&file->packets, TYPE_INSTANT, process_track(file));
+	proto_text(&file->packets.body, EVENT_NAME, text);
+	proto_text(&file->packets.body, EVENT_CATEGORY, "mark");
+	return put_at(file, event->time_ns, RANK_WOKEN);
+}
+
+static int note(void *state, const struct event *event, struct error *err)
+{
+	struct perfetto *file = state;
+	const char *text = event_argument(event, "text");
+	int rc = lanes_note(&file->lanes, event, err);
+
+	if (rc == 0 && text && !strcmp(event->function->name, NOTE_MARK))
+		rc = put_mark(file, event, text);
+	return verdict(file, rc, err);
+}
+
+static int process(void *state, struct error *err)
+{
+	struct perfetto *file = state;
+	const struct summary_process *process = summary_current(file->run->summary);
+	int rc = lanes_process(&file->lanes, err);
+
+	if (rc == 0)
+		rc = costs_process(&file->costs, err);
+	if (rc == 0)
+		rc = dump_process(file, process);
+	if (rc == 0)
+		rc = put_curves(file, process);
+	if (rc == 0)
+		rc = describe_process(file, process);
+	if (rc == 0)
+		rc = describe_threads(file, process);
+	lanes_clear(&file->lanes);
+	map_clear(&file->tracks);
+	file->process_track = file->locks_track = 0;
+	return verdict(file, rc, err);
+}
+
+static int print(void *state, struct out *out, struct error *err)
+{
+	struct perfetto *file = state;
+	struct summary *run = file->run->summary;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < ledger_class_count(file->run->ledger); i++)
+		if (ledger_class(file->run->ledger, i)->has_bytes)
+			rc = dump_peak(file, i);
+	if (rc == 0)
+		rc = perfetto_print(&file->packets, &file->stacks, &run->atlas, run->start_ns,
+				    file->wall_ns, out, err);
+	return verdict(file, rc, err);
+}
+
+static void destroy(void *state)
+{
+	struct perfetto *file = state;
+
+	for (uint32_t i = 0; i < LEDGER_CLASSES; i++)
+		free(file->curves[i]);
+	lanes_free(&file->lanes);
+	stacks_free(&file->stacks);
+	perfetto_close(&file->packets);
+	map_clear(&file->tracks);
+	map_clear(&file->dumped);
+	map_clear(&file->images);
+	free(file->samples.items);
+	free(file->last_dumps.items);
+	free(file);
+}
+
+const struct report viewer_perfetto = {
+	.wants_ledger = true,
+	.wants_summary = true,
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.print = print,
+	.destroy = destroy,
+};

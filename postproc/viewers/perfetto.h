@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEWERS_PERFETTO_H
+#define VIEWERS_PERFETTO_H
+
+/*
+ * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). What happens goes through
+ * a temporary file, in the order of time, since its backtraces have no names before the run is
+ * read; what it speaks of stands before it in the trace.
+ */
+
+#include "base/map.h"
+#include "base/proto.h"
+#include "base/timesort.h"
+#include "postproc/viewers/stacks.h"
+
+/* TracePacket */
+enum {
+	PACKET_CLOCKS = 6,
+	PACKET_TIME = 8,
+	PACKET_SEQUENCE = 10,
+	PACKET_EVENT = 11,
+	PACKET_INTERNED = 12,
+	PACKET_FLAGS = 13,
+	PACKET_PROFILE = 37,
+	PACKET_TRACK = 60,
+};
+
+/* TrackDescriptor, and what is in it */
+enum {
+	TRACK_ID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8,
+	TRACK_DESCRIPTION = 14,
+};
+enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum { COUNTER_UNIT = 3, COUNTER_UNIT_NAME = 6 };
+enum { UNIT_COUNT = 2, UNIT_BYTES = 3 };
+
+/* TrackEvent */
+enum {
+	EVENT_ANNOTATION = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME_ID = 10,
+	EVENT_TRACK = 11,
+	EVENT_CATEGORY = 22,
+	EVENT_NAME = 23,
+	EVENT_COUNTER = 30,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48,
+	EVENT_STACK = 56,
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum {
+	ANNOTATION_UNSIGNED = 3,
+	ANNOTATION_TEXT = 6,
+	ANNOTATION_POINTER = 7,
+	ANNOTATION_NAME = 10,
+	ANNOTATION_TEXT_ID = 17,
+};
+
+/* ProfilePacket */
+enum { PROFILE_PROCESS = 5, PROFILE_INDEX = 7 };
+enum { DUMP_PID = 1, DUMP_SAMPLE = 2, DUMP_FROM_START = 3, DUMP_TIME = 9, DUMP_HEAP = 11 };
+enum {
+	SAMPLE_STACK = 1,
+	SAMPLE_ALLOCATED = 2,
+	SAMPLE_FREED = 3,
+	SAMPLE_ALLOCATIONS = 5,
+	SAMPLE_FREES = 6
+};
+
+/* Of things at one time: what ends stands before what begins. */
+enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
+
+struct perfetto_packets {
+	int directory; /* of the temporary file */
+	struct timesort sort;
+	struct proto packet, body, inner, innermost;
+	struct map stacks; /* by address of a backtrace: number */
+	struct {
+		const struct atlas_backtrace **items; /* by number - 1 */
+		size_t count, capacity;
+	} stack_list;
+	struct proto head; /* tracks: before what happens on them */
+	uint64_t tracks;   /* numbers given out */
+};
+
+int perfetto_open(struct perfetto_packets *packets, struct error *err);
+void perfetto_close(struct perfetto_packets *packets);
+
+/* The number of a backtrace, from 1; 0: no memory. */
+uint32_t perfetto_stack(struct perfetto_packets *packets, const struct atlas_backtrace *backtrace);
+
+/*
+ * Begins to describe a track, whose number is one of ++packets->tracks, in packets->body;
+ * perfetto_track_end() gives it out. parent 0, name NULL: it has none.
+ */
+void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
+		    const char *name);
+int perfetto_track_end(struct perfetto_packets *packets);
+
+/* Begins an event in packets->body; perfetto_event_end() gives it out. */
+void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
+int perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank,
+		       struct error *err);
+
+/* A fact of the event. number 0, text NULL or "": none is told. */
+void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
+		   uint64_t number);
+void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
+
+/* packets->body as a dump of the heap: its process_dumps, to which its number is added. */
+int perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns, struct error *err);
+
+/* The whole trace. wall_ns: what makes ns since 1970 of a time; 0: not known. */
+int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
+		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,
+		   struct error *err);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/viewers/perfetto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+#define SEQUENCE     1 /* all packets are of one writer */
+#define STATE_BEGIN  1 /* of flags: what was interned before is forgotten */
+#define STATE_NEEDED 2 /* what was interned is spoken of */
+#define NUMBER_SIZE  5 /* of a varint whose value comes later: */
+#define NUMBER_LATER (1u << 28)
+#define PIECE	     (256u << 10) /* of what is interned: bytes of a packet, about */
+
+/* InternedData, and what is in it */
+enum {
+	INTERNED_EVENT_NAME = 2,
+	INTERNED_FUNCTION = 5,
+	INTERNED_FRAME = 6,
+	INTERNED_STACK = 7,
+	INTERNED_BUILD_ID = 16,
+	INTERNED_PATH = 17,
+	INTERNED_SOURCE = 18,
+	INTERNED_MAPPING = 19,
+	INTERNED_NOTE_TEXT = 29,
+};
+enum { STRING_ID = 1, STRING_TEXT = 2 };
+enum { MAPPING_ID = 1, MAPPING_BUILD_ID = 2, MAPPING_START = 4, MAPPING_END = 5, MAPPING_PATH = 7 };
+enum { FRAME_ID = 1, FRAME_FUNCTION, FRAME_MAPPING, FRAME_ADDRESS, FRAME_SOURCE, FRAME_LINE };
+enum { STACK_ID = 1, STACK_FRAME = 2 };
+enum { CLOCK = 1, CLOCK_ID = 1, CLOCK_TIME = 2 };
+
+int perfetto_open(struct perfetto_packets *packets, struct error *err)
+{
+	int rc = spool_directory(&packets->directory, err);
+
+	map_init(&packets->stacks);
+	timesort_init(&packets->sort, packets->directory, 0);
+	return rc;
+}
+
+void perfetto_close(struct perfetto_packets *packets)
+{
+	timesort_free(&packets->sort);
+	if (packets->directory > 0)
+		close(packets->directory);
+	map_clear(&packets->stacks);
+	free(packets->stack_list.items);
+	proto_free(&packets->packet);
+	proto_free(&packets->body);
+	proto_free(&packets->inner);
+	proto_free(&packets->innermost);
+	proto_free(&packets->head);
+}
+
+uint32_t perfetto_stack(struct perfetto_packets *packets, const struct atlas_backtrace *backtrace)
+{
+	struct map_entry *entry = map_put(&packets->stacks, 0, (uintptr_t)backtrace);
+	const struct atlas_backtrace **place;
+
+	if (!entry || entry->value)
+		return entry ? entry->value : 0;
+	place = ARRAY_ADD(&packets->stack_list);
+	entry->value = (uint32_t)packets->stack_list.count + !place;
+	if (!place)
+		return 0;
+	*place = backtrace;
+	return entry->value;
+}
+
+/* ---- tracks ---- */
+
+/* packets->packet, with its key and length, behind the others. */
+static void put_packet(struct proto *to, const struct proto *packet)
+{
+	proto_message(to, 1, packet);
+}
+
+void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
+		    const char *name)
+{
+	proto_clear(&packets->body);
+	proto_unsigned(&packets->body, TRACK_ID, track);
+	if (parent)
+		proto_unsigned(&packets->body, TRACK_PARENT, parent);
+	if (name)
+		proto_text(&packets->body, TRACK_NAME, name);
+}
+
+int perfetto_track_end(struct perfetto_packets *packets)
+{
+	proto_clear(&packets->packet);
+	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
+	proto_message(&packets->packet, PACKET_TRACK, &packets->body);
+	put_packet(&packets->head, &packets->packet);
+	return proto_error(&packets->head);
+}
+
+/* ---- what happens ---- */
+
+void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track)
+{
+	proto_clear(&packets->body);
+	proto_unsigned(&packets->body, EVENT_TYPE, type);
+	proto_unsigned(&packets->body, EVENT_TRACK, track);
+}
+
+void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
+		   uint64_t number)
+{
+	if (!number)
+		return;
+	proto_clear(&packets->inner);
+	proto_text(&packets->inner, ANNOTATION_NAME, name);
+	proto_unsigned(&packets->inner, kind, number);
+	proto_message(&packets->body, EVENT_ANNOTATION, &packets->inner);
+}
+
+void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text)
+{
+	if (!text || !*text)
+		return;
+	proto_clear(&packets->inner);
+	proto_text(&packets->inner, ANNOTATION_NAME, name);
+	proto_text(&packets->inner, ANNOTATION_TEXT, text);
+	proto_message(&packets->body, EVENT_ANNOTATION, &packets->inner);
+}
+
+/* Before a packet in the temporary file; a dump has its number in its last bytes. */
+enum piece_kind { PIECE_EVENT, PIECE_DUMP };
+
+static int sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint64_t time_ns,
+		   enum packet_rank rank, struct error *err)
+{
+	char *place;
+
+	proto_clear(&packets->packet);
+	proto_unsigned(&packets->packet, PACKET_TIME, time_ns);
+	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
+	proto_unsigned(&packets->packet, PACKET_FLAGS, STATE_NEEDED);
+	proto_message(&packets->packet, kind == PIECE_DUMP ? PACKET_PROFILE : PACKET_EVENT,
+		      &packets->body);
+	proto_clear(&packets->innermost);
+	put_packet(&packets->innermost, &packets->packet);
+	if (proto_error(&packets->innermost))
+		return error_system(err, ENOMEM, "packet");
+	place = timesort_reserve(&packets->sort, packets->innermost.used + 1, err);
+	if (!place)
+		return -ENOMEM;
+	*place = (char)kind;
+	memcpy(place + 1, packets->innermost.bytes, packets->innermost.used);
+	return timesort_commit(&packets->sort, time_ns, rank, packets->innermost.used + 1);
+}
+
+int perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank,
+		       struct error *err)
+{
+	return sort_in(packets, PIECE_EVENT, time_ns, rank, err);
+}
+
+int perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns, struct error *err)
+{
+	proto_unsigned(&packets->body, PROFILE_INDEX, NUMBER_LATER);
+	return sort_in(packets, PIECE_DUMP, time_ns, RANK_END, err);
+}
+
+/* Readers miss a dump where their numbers are not those of their order in time. */
+static void put_piece(const struct timesort_piece *piece, uint64_t *dumps, struct out *out)
+{
+	unsigned char *number = (unsigned char *)piece->bytes + piece->size - NUMBER_SIZE;
+
+	if (*piece->bytes == PIECE_DUMP) {
+		for (unsigned i = 0; i < NUMBER_SIZE; i++)
+			number[i] = (unsigned char)((*dumps >> 7 * i & 0x7f) |
+						    (i + 1 < NUMBER_SIZE ? 0x80 : 0));
+		++*dumps;
+	}
+	out_bytes(out, piece->bytes + 1, piece->size - 1);
+}
+
+/* ---- what it speaks of ---- */
+
+struct interned {
+	struct perfetto_packets *packets;
+	struct proto data; /* InternedData that is being put together */
+	struct stacks *stacks;
+	const struct atlas *atlas;
+	struct map numbers; /* of modules and source files */
+	uint32_t sources;
+	struct out *out;
+	bool has_begun;
+	int error;
+};
+
+enum { OF_MODULE, OF_SOURCE };
+
+static void flush(struct interned *interned)
+{
+	struct proto *packet = &interned->packets->packet, *framed = &interned->packets->innermost;
+
+	if (!interned->data.used && interned->has_begun)
+		return;
+	proto_clear(packet);
+	proto_unsigned(packet, PACKET_SEQUENCE, SEQUENCE);
+	proto_unsigned(packet, PACKET_FLAGS, interned->has_begun ? STATE_NEEDED : STATE_BEGIN);
+	proto_message(packet, PACKET_INTERNED, &interned->data);
+	proto_clear(framed);
+	put_packet(framed, packet);
+	if (proto_error(framed))
+		interned->error = -ENOMEM;
+	out_bytes(interned->out, framed->bytes, framed->used);
+	proto_clear(&interned->data);
+	interned->has_begun = true;
+}
+
+static void add(struct interned *interned, unsigned field, const struct proto *entry)
+{
+	proto_message(&interned->data, field, entry);
+	if (interned->data.used >= PIECE)
+		flush(interned);
+}
+
+static void add_text(struct interned *interned, unsigned field, uint64_t number, const char *text)
+{
+	struct proto *entry = &interned->packets->inner;
+
+	proto_clear(entry);
+	proto_unsigned(entry, STRING_ID, number);
+	proto_text(entry, STRING_TEXT, text);
+	add(interned, field, entry);
+}
+
+/* Mapping 1 is of what is in no module; modules begin at 2. */
+static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
+			    const struct atlas_module *module)
+{
+	struct proto *entry = &interned->packets->inner;
+
+	add_text(interned, INTERNED_PATH, number, path);
+	add_text(interned, INTERNED_BUILD_ID, number, module ? module->build_id : "");
+	proto_clear(entry);
+	proto_unsigned(entry, MAPPING_ID, number);
+	proto_unsigned(entry, MAPPING_BUILD_ID, number);
+	proto_unsigned(entry, MAPPING_START, module ? module->from : 0);
+	proto_unsigned(entry, MAPPING_END, module ? module->to : 0);
+	proto_unsigned(entry, MAPPING_PATH, number);
+	add(interned, INTERNED_MAPPING, entry);
+	return number;
+}
+
+static uint32_t mapping_of(struct interned *interned, const struct stacks_frame *frame)
+{
+	const struct atlas_module *module =
+		frame->address ? atlas_module_at(interned->atlas, frame->address) : NULL;
+	struct map_entry *entry =
+		module ? map_put(&interned->numbers, OF_MODULE, module->id + 1ull) : NULL;
+
+	if (module && !entry)
+		interned->error = -ENOMEM;
+	if (!entry)
+		return 1;
+	if (!entry->value)
+		entry->value = add_mapping(interned, module->id + 2, module->path, module);
+	return entry->value;
+}
+
+/* 0: it has none. */
+static uint32_t source_of(struct interned *interned, const char *file)
+{
+	struct map_entry *entry =
+		*file ? map_put(&interned->numbers, OF_SOURCE, (uintptr_t)file) : NULL;
+
+	if (*file && !entry)
+		interned->error = -ENOMEM;
+	if (!entry)
+		return 0;
+	if (!entry->value) {
+		entry->value = ++interned->sources;
+		add_text(interned, INTERNED_SOURCE, entry->value, file);
+	}
+	return entry->value;
+}
+
+static void add_frame(struct interned *interned, const struct stacks_frame *frame)
+{
+	uint32_t mapping = mapping_of(interned, frame);
+	uint32_t source = source_of(interned, frame->function->file);
+	struct proto *entry = &interned->packets->inner;
+
+	proto_clear(entry);
+	proto_unsigned(entry, FRAME_ID, frame->number);
+	proto_unsigned(entry, FRAME_FUNCTION, frame->function->number);
+	proto_unsigned(entry, FRAME_MAPPING, mapping);
+	proto_unsigned(entry, FRAME_ADDRESS, frame->offset);
+	if (source)
+		proto_unsigned(entry, FRAME_SOURCE, source);
+	if (frame->line)
+		proto_unsigned(entry, FRAME_LINE, frame->line);
+	add(interned, INTERNED_FRAME, entry);
+}
+
+/* Functions and frames whose numbers are new. */
+static void add_new(struct interned *interned, size_t functions, size_t frames)
+{
+	const struct stacks *stacks = interned->stacks;
+
+	for (; functions < stacks->function_list.count; functions++)
+		add_text(interned, INTERNED_FUNCTION, functions + 1,
+			 stacks->function_list.items[functions]->name);
+	for (; frames < stacks->frame_list.count; frames++)
+		add_frame(interned, stacks->frame_list.items[frames]);
+}
+
+/* A backtrace: its frames from the outermost in, its text as a fact, its innermost as a name. */
+static void add_stack(struct interned *interned, uint64_t number,
+		      const struct atlas_backtrace *backtrace)
+{
+	struct stacks *stacks = interned->stacks;
+	size_t functions = stacks->function_list.count, frames = stacks->frame_list.count;
+	size_t count = stacks_of(stacks, backtrace, "no backtrace");
+	struct proto *entry = &interned->packets->inner;
+	const char *line;
+
+	add_new(interned, functions, frames);
+	proto_clear(entry);
+	proto_unsigned(entry, STACK_ID, number);
+	for (size_t i = count; i; i--)
+		proto_unsigned(entry, STACK_FRAME, stacks->stack[i - 1]->number);
+	add(interned, INTERNED_STACK, entry);
+	if (count)
+		add_text(interned, INTERNED_EVENT_NAME, number, stacks->stack[0]->function->name);
+	line = stacks_line(stacks, backtrace, "no backtrace");
+	if (!count || !line)
+		interned->error = -ENOMEM;
+	else
+		add_text(interned, INTERNED_NOTE_TEXT, number, line);
+}
+
+static void add_all(struct interned *interned)
+{
+	struct perfetto_packets *packets = interned->packets;
+
+	for (size_t i = 0; i < packets->stack_list.count; i++)
+		naming_expect(interned->stacks->naming, packets->stack_list.items[i]);
+	flush(interned);
+	add_mapping(interned, 1, "unknown", NULL);
+	for (size_t i = 0; i < packets->stack_list.count; i++)
+		add_stack(interned, i + 1, packets->stack_list.items[i]);
+	flush(interned);
+}
+
+/* ---- the trace ---- */
+
+/*
+ * Times are of CLOCK_MONOTONIC, which stands for all clocks but the wall's: without those that the
+ * reader knows it drops the heaps' dumps.
+ */
+static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
+		       struct out *out)
+{
+	enum { REALTIME = 1, MONOTONIC = 3, MONOTONIC_COARSE = 4, MONOTONIC_RAW = 5, BOOTTIME = 6 };
+	static const unsigned clocks[] = { BOOTTIME, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW,
+					   REALTIME };
+
+	proto_clear(&packets->body);
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		proto_clear(&packets->inner);
+		proto_unsigned(&packets->inner, CLOCK_ID, clocks[i]);
+		proto_unsigned(&packets->inner, CLOCK_TIME,
+			       start_ns + (clocks[i] == REALTIME ? wall_ns : 0));
+		proto_message(&packets->body, CLOCK, &packets->inner);
+	}
+	proto_clear(&packets->packet);
+	proto_unsigned(&packets->packet, PACKET_TIME, start_ns);
+	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
+	proto_message(&packets->packet, PACKET_CLOCKS, &packets->body);
+	proto_clear(&packets->innermost);
+	put_packet(&packets->innermost, &packets->packet);
+	out_bytes(out, packets->innermost.bytes, packets->innermost.used);
+}
+
+int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
+		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,
+		   struct error *err)
+{
+	struct interned interned = {
+		.packets = packets, .stacks = stacks, .atlas = atlas, .out = out
+	};
+	struct timesort_piece piece;
+	uint64_t dumps = 0;
+	int rc = timesort_finish(&packets->sort, err);
+
+	if (rc)
+		return rc;
+	map_init(&interned.numbers);
+	put_clocks(packets, start_ns, wall_ns, out);
+	add_all(&interned);
+	out_bytes(out, packets->head.bytes, packets->head.used);
+	while ((rc = timesort_next(&packets->sort, &piece, err)) == 1)
+		put_piece(&piece, &dumps, out);
+	map_clear(&interned.numbers);
+	proto_free(&interned.data);
+	if (rc == 0 && (interned.error || proto_error(&packets->head)))
+		return error_system(err, ENOMEM, "packets");
+	return rc;
+}
