@@ -43,6 +43,7 @@ static int on_lock_wait(void *user, const struct locks_wait *found)
 {
 	const struct lanes *lanes = user;
 	const struct sites *sites = &lanes->run->summary->locks.sites;
+	int rc = lanes->next.wait ? lanes->next.wait(lanes->next.user, found) : 0;
 	struct lane_wait wait = {
 		.kind = LANE_LOCK,
 		.end = "",
@@ -55,6 +56,8 @@ static int on_lock_wait(void *user, const struct locks_wait *found)
 		.is_open = found->is_open,
 	};
 
+	if (rc)
+		return rc;
 	wait.waiter = backtrace_of(lanes, sites, found->site, &wait.function);
 	wait.waker = backtrace_of(lanes, sites, found->holder_site, NULL);
 	return wait.waiter ? tell(lanes, &wait) : -ENOMEM;
@@ -63,6 +66,7 @@ static int on_lock_wait(void *user, const struct locks_wait *found)
 static int on_held(void *user, const struct locks_held *held)
 {
 	const struct lanes *lanes = user;
+	int rc = lanes->next.held ? lanes->next.held(lanes->next.user, held) : 0;
 	struct lane_hold hold = {
 		.object = held->object,
 		.since_ns = held->since_ns,
@@ -71,8 +75,8 @@ static int on_held(void *user, const struct locks_held *held)
 		.thread = held->thread,
 	};
 
-	if (!lanes->listener.hold)
-		return 0;
+	if (rc || !lanes->listener.hold)
+		return rc;
 	hold.holder =
 		backtrace_of(lanes, &lanes->run->summary->locks.sites, held->site, &hold.function);
 	return hold.holder ? lanes->listener.hold(lanes->listener.user, &hold) : -ENOMEM;
@@ -202,7 +206,9 @@ int lanes_note(struct lanes *lanes, const struct event *event, struct error *err
 
 void lanes_begin(struct lanes *lanes, struct report_run *run, const struct lanes_listener *listener)
 {
-	*lanes = (struct lanes){ .run = run, .listener = *listener };
+	*lanes = (struct lanes){ .run = run,
+				 .listener = *listener,
+				 .next = run->summary->locks.listener };
 	wakes_init(&lanes->conditions, RESOURCE_CONDITION);
 	lanes->conditions.listener = on_condition;
 	lanes->conditions.user = lanes;

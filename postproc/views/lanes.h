@@ -55,11 +55,15 @@ struct lanes_listener {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
+	struct locks_listener next; /* who listened to the locks before: hears of them, too */
 	struct wakes conditions, semaphores;
 	struct threads threads; /* of the process that is being read */
 };
 
-/* For begin(), event(), note() and process() of a report with wants_summary. */
+/*
+ * For begin(), event(), note() and process() of a report with wants_summary. Several reports of one
+ * run may have lanes of their own.
+ */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);
 int lanes_event(struct lanes *lanes, const struct event *event, struct error *err);
