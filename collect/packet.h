@@ -38,10 +38,6 @@ typedef struct wire_addresses encode_addresses;
 	}                \
 	;
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /* ---- fields ---- */
 
@@ -148,9 +144,5 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "wire.def"
 #pragma GCC diagnostic pop
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 #endif

@@ -54,18 +54,6 @@ struct operation_facts {
 #define AT(when)	.at = WHEN_##when,
 #define BLOCKS(how)	.blocks = BLOCKS_##how,
 #define HOW(manner)	.how = HOW_##manner,
-/* Those that only the stubs need. */
-#define OF(object)
-#define WITH(object)
-#define MAKES(object)
-#define SIZE(bytes)
-#define RELATED(number)
-#define RECORDS_IF(condition)
-#define TRIES(...)
-#define FAILS_IF(condition)
-#define BEFORE(...)
-#define AFTER(...)
-#define REAL(...)
 
 #define HOOK(fn, result, parameters, class, op, returns, ...)                                     \
 	[HOOK_##fn] = { .name = #fn, .resource = RESOURCE_##class, .operation = OPERATION_##op,   \
@@ -78,27 +66,12 @@ static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 	[HOOK_holdtrace_lost] = { .name = "holdtrace_lost", .resource = RESOURCE_EVENT,
 				  .operation = OPERATION_FREE },
 };
-#undef VALUES
 #undef NAMED
 #undef DECIMAL
 #undef HEX
 #undef OCTAL
 #undef TEXT
 #undef TIME
-#undef AT
-#undef BLOCKS
-#undef HOW
-#undef OF
-#undef WITH
-#undef MAKES
-#undef SIZE
-#undef RELATED
-#undef RECORDS_IF
-#undef TRIES
-#undef FAILS_IF
-#undef BEFORE
-#undef AFTER
-#undef REAL
 
 #define RESOURCE_FLAG_0	      0u
 #define RESOURCE_FLAG_COUNTED 1u

@@ -61,21 +61,10 @@ typedef struct wire_addresses wire_addresses;
 	}                \
 	;
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 enum wire_packet {
 #define PACKET(name, tag, description) WIRE_PACKET_##tag,
-#define FIELD(kind, name, description)
-#define TAIL(kind, name, description)
-#define PACKET_END(name)
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 	WIRE_PACKET_COUNT
 };
 

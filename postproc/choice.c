@@ -89,14 +89,8 @@ static int add_for_page(struct choice *choice, struct error *err)
 		int of;
 		const char *name;
 	} rows[] = {
-#define REPORT(name, question, next)
-#define SHEET(name, by, title)
-#define COLUMN(sheet, name, kind, heading, meaning)
 #define PAGE(of, name) { of, #name },
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 	};
 	bool is_of_screen = choice->count == 1 && choice->rows[0]->report->is_screen;
 	int rc = 0;

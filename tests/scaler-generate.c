@@ -112,10 +112,6 @@ static void end_packet(void)
 	end_packet();    \
 	}
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 static uint64_t number(const char *text)
 {

@@ -112,16 +112,11 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 		unsigned field = 0;
 #define FIELD(kind, name, description) \
 	packet->name = absent >> field++ & 1 ? UNSET_##kind : cursor_##kind(cursor);
-#define TAIL(kind, name, description)
 #define PACKET_END(name)            \
 	(void)field;                \
 	return !cursor->has_failed; \
 	}
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /* Our tail. */
 #define PACKET(name, tag, description)                                                       \
@@ -129,30 +124,20 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 	{                                                                                    \
 		const unsigned char *start = cursor->at;                                     \
 		(void)packet;
-#define FIELD(kind, name, description)
 #define TAIL(kind, name, description) packet->name = cursor_##kind(cursor);
 #define PACKET_END(name)                                   \
 	return !cursor->has_failed && cursor->at != start; \
 	}
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /* A packet that has no tail. */
 #define PACKET(name, tag, description)                                   \
 	static inline void no_tail_of_##name(struct wire_##name *packet) \
 	{                                                                \
 		(void)packet;
-#define FIELD(kind, name, description)
 #define TAIL(kind, name, description) packet->name = UNSET_##kind;
 #define PACKET_END(name)	      }
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /* By a copy, which the compiler keeps in registers. */
 #define PACKET(name, tag, description)                                                            \
@@ -168,14 +153,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 		no_tail_of_##name(packet);                                                        \
 		return DECODE_FIELDS;                                                             \
 	}
-#define FIELD(kind, name, description)
-#define TAIL(kind, name, description)
-#define PACKET_END(name)
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 enum decoded decode_plain_call(struct cursor *cursor, bool is_document_order,
 			       struct wire_call *packet)

@@ -45,14 +45,7 @@ enum decoded {
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
 				   struct wire_##name *packet);
-#define FIELD(kind, name, description)
-#define TAIL(kind, name, description)
-#define PACKET_END(name)
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 
 /*
  * CALL of streams without tails. is_document_order: as BINARY_PROTOCOL lists the fields

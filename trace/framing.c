@@ -9,14 +9,7 @@
 
 static const char tag_names[WIRE_PACKET_COUNT][5] = {
 #define PACKET(name, tag, description) #tag,
-#define FIELD(kind, name, description)
-#define TAIL(kind, name, description)
-#define PACKET_END(name)
 #include "wire.def"
-#undef PACKET
-#undef FIELD
-#undef TAIL
-#undef PACKET_END
 };
 
 static inline bool find_tag(const struct framing *framing, uint32_t tag, enum wire_packet *packet)

@@ -59,18 +59,6 @@ struct prototype {
 #define OF(expression)	  .of = #expression,
 #define MAKES(expression) .makes = #expression,
 #define SIZE(expression)  .size = #expression,
-#define WITH(object)
-#define RELATED(number)
-#define VALUES(...)
-#define AT(when)
-#define BLOCKS(how)
-#define RECORDS_IF(condition)
-#define TRIES(...)
-#define FAILS_IF(condition)
-#define BEFORE(...)
-#define AFTER(...)
-#define REAL(...)
-#define HOW(manner)
 #define HOOK(fn, type, list, class, op, returns, ...)                                             \
 	[HOOK_##fn] = { .result = LETTER(type), .parameters = { LIST(list) }, __VA_ARGS__ },
 #define HOOK_VOID(fn, list, class, op, ...)                                                       \
@@ -81,21 +69,6 @@ static const struct prototype prototypes[HOOK_COUNT] = {
 	[HOOK_holdtrace_gained] = { 'v', { { "object", 'p' }, { "size", 'x' } }, "object", "", "size" },
 	[HOOK_holdtrace_lost] = { 'v', { { "object", 'p' } }, "object", "", "" },
 };
-#undef OF
-#undef MAKES
-#undef SIZE
-#undef WITH
-#undef RELATED
-#undef VALUES
-#undef AT
-#undef BLOCKS
-#undef RECORDS_IF
-#undef TRIES
-#undef FAILS_IF
-#undef BEFORE
-#undef AFTER
-#undef REAL
-#undef HOW
 
 static const struct swap_api rows[] = {
 #define API(fn, number, kind, object, first, last)                                                \

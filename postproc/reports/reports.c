@@ -7,12 +7,7 @@
 
 static const struct report_row rows[] = {
 #define REPORT(name, question, next) { #name, question, next, &report_##name },
-#define SHEET(name, by, title)
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 };
 
 const struct report_row *report_at(unsigned index)

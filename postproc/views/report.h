@@ -144,11 +144,6 @@ int report_places(const struct report_run *run, struct sheet *sheet,
 int report_no_memory(struct error *err);
 
 #define REPORT(name, question, next) extern const struct report report_##name;
-#define SHEET(name, by, title)
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 
 #endif

@@ -11,26 +11,16 @@
 #include "base/suggest.h"
 
 static const struct sheet_column columns[] = {
-#define REPORT(name, question, next)
-#define SHEET(name, by, title)
 #define COLUMN(sheet, name, kind, heading, meaning) { #name, SHEET_##kind, heading, meaning },
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 };
 
 static const struct {
 	const char *name, *by, *title;
 	int first;
 } table[] = {
-#define REPORT(name, question, next)
 #define SHEET(name, by, title) { #name, by, title, FIRST_##name },
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 	{ NULL, NULL, NULL, SHEET_COLUMN_COUNT },
 };
 
@@ -54,11 +44,7 @@ const char *sheet_report(enum sheet_id id)
 	} rows[] = {
 #define REPORT(name, question, next) { #name, -1 },
 #define SHEET(name, by, title)	     { NULL, SHEET_##name },
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 	};
 	const char *report = NULL;
 

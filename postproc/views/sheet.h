@@ -51,26 +51,17 @@ struct sheet_branch {
 };
 
 enum sheet_id {
-#define REPORT(name, question, next)
 #define SHEET(name, by, title) SHEET_##name,
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 	SHEET_ID_COUNT
 };
 
 /* Columns of all sheets have one count: COLUMN_sheet_name - FIRST_sheet is the place in a row. */
 enum sheet_column_id {
 	SHEET_COLUMN_NONE = -1,
-#define REPORT(name, question, next)
 #define SHEET(name, by, title)			    FIRST_##name, BEFORE_##name = FIRST_##name - 1,
 #define COLUMN(sheet, name, kind, heading, meaning) COLUMN_##sheet##_##name,
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 	SHEET_COLUMN_COUNT
 };
 

@@ -14,32 +14,14 @@
 
 /*
  * What every row says, as constants: CLASS_OF_name, DOES_name (its operation), VALUES_OF_name (how
- * many), AT_OF(name) and BLOCKS_OF_name. Each column is read by itself, the others are nothing
- * then.
+ * many), AT_OF(name) and BLOCKS_OF_name. Each column is read by itself.
  */
-#define VALUES(...)
-#define OF(object)
-#define WITH(object)
-#define MAKES(object)
-#define SIZE(bytes)
-#define RELATED(number)
-#define AT(when)
-#define BLOCKS(how)
-#define RECORDS_IF(condition)
-#define TRIES(...)
-#define FAILS_IF(condition)
-#define BEFORE(...)
-#define AFTER(...)
-#define REAL(...)
-#define HOW(manner)
-
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,
 enum hand_row {
 #include "hooks.def"
 };
 
-#undef VALUES
 #define VALUES(...)					  +EACH_COUNT(__VA_ARGS__)
 #define NAMED(kind, name, value)			  0
 #define DECIMAL(name)					  0
@@ -51,8 +33,6 @@ enum hand_row {
 enum hand_values {
 #include "hooks.def"
 };
-#undef VALUES
-#define VALUES(...)
 #undef NAMED
 #undef DECIMAL
 #undef HEX
@@ -61,37 +41,18 @@ enum hand_values {
 #undef TIME
 
 /* What the operation says, unless the row has the column. */
-#undef AT
 #define AT(when) *0 + WHEN_##when
 #define HOOK(name, type, params, class, op, returns, ...) \
 	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,
 enum hand_at {
 #include "hooks.def"
 };
-#undef AT
-#define AT(when)
-#undef BLOCKS
 #define BLOCKS(how) *0 + BLOCKS_##how
 #define HOOK(name, type, params, class, op, returns, ...) \
 	BLOCKS_OF_##name = BLOCKS_OF_OPERATION_##op __VA_ARGS__,
 enum hand_blocks {
 #include "hooks.def"
 };
-#undef VALUES
-#undef OF
-#undef WITH
-#undef MAKES
-#undef SIZE
-#undef RELATED
-#undef AT
-#undef BLOCKS
-#undef RECORDS_IF
-#undef TRIES
-#undef FAILS_IF
-#undef BEFORE
-#undef AFTER
-#undef REAL
-#undef HOW
 
 /* As hook_at() has it. */
 #define AT_OF(name)                                                        \

@@ -33,14 +33,13 @@ struct row {
 
 #define IN(which) if (phase == (which))
 
-#define OF(held)	event.object = WORD(held);
-#define WITH(other)	event.related = WORD(other);
-#define MAKES(held)	IN(PHASE_RETURN) event.object = WORD(held);
-#define SIZE(bytes)	IN(PHASE_RETURN) event.size = WORD(bytes);
-#define RELATED(number) IN(PHASE_RETURN) event.related = WORD(number);
-#define AT(when)	IN(PHASE_ENTRY) row.at = WHEN_##when;
-#define BLOCKS(how)	IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
-#define HOW(manner)
+#define OF(held)	    event.object = WORD(held);
+#define WITH(other)	    event.related = WORD(other);
+#define MAKES(held)	    IN(PHASE_RETURN) event.object = WORD(held);
+#define SIZE(bytes)	    IN(PHASE_RETURN) event.size = WORD(bytes);
+#define RELATED(number)	    IN(PHASE_RETURN) event.related = WORD(number);
+#define AT(when)	    IN(PHASE_ENTRY) row.at = WHEN_##when;
+#define BLOCKS(how)	    IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
 #define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
 #define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
 #define BEFORE(effect, ...) IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);

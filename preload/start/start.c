@@ -79,20 +79,6 @@ struct arming {
 #define OCTAL(name)    IS_NAME(name)
 #define TEXT(name)     IS_NAME(name)
 #define TIME(name)     IS_NAME(name)
-#define AT(when)
-#define BLOCKS(how)
-#define OF(object)
-#define WITH(object)
-#define MAKES(object)
-#define SIZE(bytes)
-#define RELATED(number)
-#define RECORDS_IF(condition)
-#define TRIES(...)
-#define FAILS_IF(condition)
-#define BEFORE(...)
-#define AFTER(...)
-#define REAL(...)
-#define HOW(manner)
 #define HOOK(fn, result, parameters, class, op, returns, ...)                                     \
 	[HOOK_##fn] = { .resource = RESOURCE_##class, __VA_ARGS__ },
 static const struct arming armings[HOOK_COUNT] = {

@@ -24,12 +24,7 @@
 
 static const char *const names[] = {
 #define REPORT(name, question, next) #name,
-#define SHEET(name, column, title)
-#define COLUMN(sheet, name, kind, heading, meaning)
 #include "postproc/reports.def"
-#undef REPORT
-#undef SHEET
-#undef COLUMN
 };
 
 #define NAME_COUNT (sizeof(names) / sizeof(*names))
