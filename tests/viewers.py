@@ -208,6 +208,9 @@ def check_speedscope():
         assert sum(profile["weights"]) == profile["endValue"] and profile["unit"] in ("bytes", "none", "nanoseconds")
         sums[profile["name"]] = profile["endValue"]
     assert all(frame["name"] for frame in frames)
+    if "memory held at the end" in sums:
+        same("speedscope: the memory that is held comes first", data["profiles"][data["activeProfileIndex"]]["name"],
+             "memory held at the end")
 
     def part(end):
         return {name[:-len(end) - 1]: value for name, value in sums.items() if name.endswith(" " + end)}

@@ -19,6 +19,7 @@ enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
 struct speedscope {
 	struct profile *profile;
 	struct json json;
+	unsigned count, shown; /* profiles; the one that is shown first */
 	int error;
 };
 
@@ -58,6 +59,7 @@ static void begin_profile(struct speedscope *file, const char *name, const char 
 	char title[256];
 
 	snprintf(title, sizeof(title), "%.200s %s", name, what);
+	file->count++;
 	json_begin(&file->json, '{');
 	json_key(&file->json, "type");
 	json_text(&file->json, "sampled");
@@ -121,6 +123,8 @@ static void put_class(struct speedscope *file, uint32_t class, enum view view)
 
 	if (!has_any(file, class, view))
 		return;
+	if (facts->known == RESOURCE_MEMORY && view == VIEW_HELD)
+		file->shown = file->count;
 	begin_profile(file, facts->type, what[view],
 		      facts->has_bytes && view != VIEW_GAINS ? "bytes" : "none");
 	json_key(&file->json, "samples");
@@ -220,9 +224,9 @@ static int print(void *state, struct out *out, struct error *err)
 	json_text(json, profile_command(state));
 	json_key(json, "exporter");
 	json_text(json, "holdtrace " PACKAGE_VERSION);
-	json_key(json, "activeProfileIndex");
-	json_unsigned(json, 0);
 	put_profiles(&file);
+	json_key(json, "activeProfileIndex");
+	json_unsigned(json, file.shown);
 	put_frames(&file);
 	json_end(json);
 	json_finish(json);
