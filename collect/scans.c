@@ -145,8 +145,10 @@ static void tell(const struct scan *scan, enum scan_message message, const char 
  */
 static void tell_cut(const struct scan *scan, const struct member *member)
 {
-	char text[SCAN_TEXT_MAX - 64] = "";
-	size_t used = 0;
+	char text[SCAN_TEXT_MAX - 64];
+	size_t used = (size_t)snprintf(
+		text, sizeof(text), "%llx ",
+		(unsigned long long)member->stream->encoder.addresses[HOOK_malloc]);
 
 	for (uint32_t i = 0; i < member->chunk_count && used + 64 < sizeof(text); i++) {
 		const struct arena *head = member->chunks[i]->head;

@@ -17,8 +17,8 @@ enum scan_message {
 	SCAN_DONE = 'd',    /* what was found stands in the memfd */
 	SCAN_FAILED = 'e',  /* and why not */
 	/* of the collector */
-	/* the cut is in the stream: let it go on; and where the library's memory is: FROM-TO, each
-	 * hexadecimal, a space behind it */
+	/* the cut is in the stream: let it go on; where malloc begins, and the library's memory:
+	 * ADDRESS FROM-TO FROM-TO ..., each hexadecimal, a space behind it */
 	SCAN_CUT = 'c',
 	SCAN_READY = 'r', /* and can be read from the file of this path */
 };

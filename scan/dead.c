@@ -143,26 +143,45 @@ static int find_mapped_blocks(struct dead *dead, const struct graph *graph)
 
 /* ---- another allocator ---- */
 
-static bool is_same_file(const struct process_mapping *one, const char *path)
+/* Whose code made a mapping; NULL: it is not known. */
+static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
-	return one && *path && !strcmp(one->path, path);
+	const struct process_mapping *code = process_mapping_at(process, mapping->caller);
+
+	return code && *code->path == '/' ? code->path : NULL;
 }
 
-/* What its module mapped, and its data: they know every block, also those that are free. */
+const char *dead_allocator(const struct process *process)
+{
+	const struct process_mapping *code = process_mapping_at(process, process->malloc_at);
+
+	if (!code || mapping_is_of(code, "libc.so") || mapping_is_of(code, "libc-2.") ||
+	    mapping_is_of(code, "libholdtrace.so") || !strstr(code->path, ".so"))
+		return NULL;
+	return code->path;
+}
+
+static bool is_same(const char *one, const char *other)
+{
+	return one && other && !strcmp(one, other);
+}
+
+/* What it mapped, and its data: they know every block, also those that are free. */
 static int find_allocator(struct dead *dead, const struct process *process, const struct live *live)
 {
-	for (size_t i = 0; i < live->mappings.count; i++) {
+	const char *path = dead_allocator(process);
+
+	for (size_t i = 0; path && i < live->mappings.count; i++) {
 		const struct live_mapping *mapping = &live->mappings.items[i];
 
-		if (is_same_file(process_mapping_at(process, mapping->caller), live->allocator) &&
+		if (is_same(path, maker_of(process, mapping)) &&
 		    ranges_add(&dead->ranges, mapping->from, mapping->to))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < process->mappings.count; i++) {
+	for (size_t i = 0; path && i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.items[i];
 
-		/* a program that has its own malloc has other data, too */
-		if (!is_same_file(mapping, live->allocator) || !strstr(mapping->path, ".so"))
+		if (!is_same(path, mapping->path))
 			continue;
 		if (ranges_add(&dead->ranges, mapping->from, mapping->to))
 			return -ENOMEM;

@@ -30,4 +30,10 @@ int dead_find(struct dead *dead, const struct process *process, const struct liv
 	      const struct graph *graph);
 void dead_free(struct dead *dead);
 
+/*
+ * The library that has malloc, if that is not libc; NULL: none. A program that has its own malloc
+ * has other data, too, and does not count.
+ */
+const char *dead_allocator(const struct process *process);
+
 #endif

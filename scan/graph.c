@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 
 #define PAGE_SHIFT 12
+#define SLACK_MOST 64u /* bytes behind what was asked for */
 #define PAGES_GAP  16u /* blocks that are further apart begin another range of pages */
 
 /* A range of pages in which blocks begin. */
@@ -248,22 +249,31 @@ int graph_connect(struct graph *graph, const struct words *words, uint64_t (*sla
 	return 0;
 }
 
-uint64_t graph_word(const struct graph *graph, const struct words *words, uint32_t parent,
-		    uint32_t block)
+/* A word of a block that leads to another one: whether that is by what the other was reached. */
+static void locate(struct graph *graph, uint32_t parent, uint64_t address, uint64_t word)
 {
-	uint64_t begin = graph->blocks[parent].address, address, word, inside = 0;
-	struct words_walk walk = words_begin(words, begin, graph_end(graph, parent) + 64);
-	enum strength strength, best = STRENGTHS;
+	enum strength strength;
+	uint32_t block = graph_find(graph, word, &strength);
 
-	while (words_next(&walk, &address, &word)) {
-		if (graph_find(graph, word, &strength) != block || strength >= best)
+	if (block == GRAPH_NONE || graph->parents[block] != parent || graph->from[block])
+		return;
+	if (graph->classes[block] >= GRAPH_LOST || (unsigned)strength <= graph->classes[block])
+		graph->from[block] = address;
+}
+
+void graph_locate(struct graph *graph, const struct words *words)
+{
+	for (uint32_t i = 0; i < graph->count; i++) {
+		uint64_t end = graph_end(graph, i), address, word;
+		struct words_walk walk =
+			words_begin(words, graph->blocks[i].address, end + SLACK_MOST);
+
+		/* most lead nowhere */
+		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
-		inside = address;
-		best = strength;
-		if (best == STRENGTH_START)
-			break;
+		while (words_next(&walk, &address, &word))
+			locate(graph, i, address, word);
 	}
-	return inside;
 }
 
 int graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)

@@ -54,7 +54,7 @@ struct graph {
 	/* by block: results of graph_mark(). Parents: blocks, or count + a root, or GRAPH_NONE */
 	uint8_t *classes;
 	uint32_t *parents;
-	uint64_t *from; /* address of the word by which the parent leads here */
+	uint64_t *from; /* address of the word by which the parent leads here; 0: not found */
 
 	/*
 	 * By block and then by root: results of graph_dominate(). What goes when this one goes;
@@ -101,9 +101,8 @@ int graph_mark(struct graph *graph, uint32_t root_count);
 /* After graph_mark(). Returns 0 or -ENOMEM. */
 int graph_dominate(struct graph *graph);
 
-/* Address of the word in block parent that leads to a block; 0: none. */
-uint64_t graph_word(const struct graph *graph, const struct words *words, uint32_t parent,
-		    uint32_t block);
+/* After graph_mark(): fills in from where the parent is a block. */
+void graph_locate(struct graph *graph, const struct words *words);
 
 /* ---- for the parts of the graph ---- */
 

@@ -64,15 +64,14 @@ static int take_note(struct live *live, const struct event *event, unsigned cut,
 
 	if (is_cut(event, cut))
 		return take_cut(live, event);
-	if (!strcmp(name, NOTE_PROCESS)) {
-		value = event_argument(event, "allocator");
-		snprintf(live->allocator, sizeof(live->allocator), "%s", value ? value : "");
-	} else if (!strcmp(name, NOTE_RECORDING) && says(event, "state", "off")) {
+	if (!strcmp(name, NOTE_RECORDING) && says(event, "state", "off")) {
 		live->doubt = "recording was paused";
 	} else if (!strcmp(name, NOTE_SETTINGS)) {
 		value = event_argument(event, "events");
 		if (value && !lists_memory(value))
 			return error_set(err, ENODATA, "its memory is not recorded (--events)");
+	} else if (!strcmp(name, NOTE_ATTACHED)) {
+		live->doubt = "the program had run before it was recorded";
 	}
 	return 0;
 }

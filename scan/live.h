@@ -25,7 +25,6 @@ struct live {
 		struct live_mapping *items;
 		size_t count, capacity;
 	} mappings;
-	char allocator[4096]; /* the file that has malloc, if libc has not; "" */
 	const char
 		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
 };

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/sandbox.h"
 #include "scan.h"
+#include "scan/dead.h"
 #include "scan/frames.h"
 #include "scan/live.h"
 #include "scan/report.h"
@@ -115,6 +116,10 @@ static int take_own(struct scan *scan)
 	unsigned long long from, to;
 	int length;
 
+	if (sscanf(at, "%llx %n", &from, &length) != 1)
+		return 0;
+	scan->process.malloc_at = from;
+	at += length;
 	while (sscanf(at, "%llx-%llx %n", &from, &to, &length) == 2) {
 		if (ranges_add(&scan->process.own, from, to))
 			return -ENOMEM;
@@ -185,7 +190,7 @@ static int analyse(struct scan *scan, struct error *err)
 	beat(scan);
 	if (rc == 0)
 		rc = graph_connect(graph, &scan->process.words,
-				   *live->allocator ? NULL : usable_size);
+				   dead_allocator(&scan->process) ? NULL : usable_size);
 	beat(scan);
 	if (rc == 0)
 		rc = roots_find(graph, &scan->process, live);
@@ -194,6 +199,10 @@ static int analyse(struct scan *scan, struct error *err)
 	beat(scan);
 	if (rc == 0)
 		rc = graph_mark(graph, (uint32_t)scan->roots.list.count);
+	beat(scan);
+	if (rc == 0)
+		graph_locate(graph, &scan->process.words);
+	beat(scan);
 	if (rc == 0)
 		rc = graph_dominate(graph);
 	beat(scan);

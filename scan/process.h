@@ -81,6 +81,7 @@ struct process {
 		struct process_kernel_word *items;
 		size_t count, capacity;
 	} kernel;
+	uint64_t malloc_at;    /* where malloc begins; 0: not known */
 	struct ranges own;     /* memory of holdtrace's library */
 	struct ranges targets; /* where blocks may lie */
 	struct words words;

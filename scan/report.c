@@ -110,21 +110,18 @@ static void name_node(const struct graph *graph, uint32_t node, char *text, size
 		snprintf(text, size, "0x%" PRIx64, graph->blocks[node].address);
 }
 
-/* Where in its parent the word stands that leads to it: in a block from its start. */
+/* Where in its parent the word stands that leads to it. */
 static uint64_t offset_of(const struct report *report, uint32_t block)
 {
 	const struct graph *graph = report->graph;
 	uint32_t parent = graph->parents[block];
-	uint64_t word;
+	uint64_t start;
 
 	if (parent == GRAPH_NONE)
 		return 0;
-	if (parent < graph->count) {
-		word = graph_word(graph, &report->process->words, parent, block);
-		return word ? word - graph->blocks[parent].address : 0;
-	}
-	word = report->roots->list.items[parent - graph->count].from;
-	return graph->from[block] >= word ? graph->from[block] - word : 0;
+	start = parent < graph->count ? graph->blocks[parent].address
+				      : report->roots->list.items[parent - graph->count].from;
+	return graph->from[block] >= start ? graph->from[block] - start : 0;
 }
 
 static void put_block(struct out *out, const struct report *report, uint32_t block)
@@ -147,6 +144,8 @@ static void put_blocks(struct out *out, const struct report *report)
 	uint32_t count = report->graph->count;
 
 	for (uint32_t i = 0; i < count; i++) {
+		if (i % BLOCKS_IN_NOTE == 0)
+			report->process->beat(report->process->user);
 		if (i % BLOCKS_IN_NOTE == 0)
 			begin(out, report, NOTE_BLOCK);
 		put_block(out, report, i);

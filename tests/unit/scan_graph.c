@@ -63,6 +63,7 @@ static void finish(uint32_t roots)
 {
 	if (graph_mark(&graph, roots) || graph_dominate(&graph))
 		abort();
+	graph_locate(&graph, &words);
 }
 
 static void end(void)
@@ -104,7 +105,7 @@ static void test_classes(void)
 	ok(graph.classes[7] == GRAPH_LOST, "what nothing leads to is lost");
 	ok(graph.classes[8] == GRAPH_LOST, "one past the end is not the block's at a page's start");
 	ok(graph.parents[1] == 0 && graph.parents[0] == graph.count, "ways lead back to the root");
-	ok(graph_word(&graph, &words, 1, 2) == a + 0x108, "and tell where the pointer stands");
+	ok(graph.from[2] == a + 0x108, "and tell where the pointer stands");
 	end();
 }
 
@@ -329,6 +330,35 @@ static void test_depth(void)
 	end();
 }
 
+/* A table of pointers to that many blocks behind it: each is found where it stands. */
+static void test_table(void)
+{
+	enum { MANY = 100000, TABLE = (MANY * 8 + 4095) / 4096 * 4096 };
+	struct graph_block *blocks = malloc((MANY + 1) * sizeof(*blocks));
+	uint64_t *table = calloc(1, TABLE + MANY * 16 + 4096);
+	struct ranges targets = { 0 };
+	uint64_t size = (TABLE + MANY * 16ull + 4095) & ~4095ull;
+	bool is_right = true;
+
+	if (!blocks || !table)
+		abort();
+	blocks[MANY] = (struct graph_block){ BASE, MANY * 8ull, 0 };
+	for (uint32_t i = 0; i < MANY; i++) {
+		blocks[i] = (struct graph_block){ BASE + TABLE + 16ull * i, 16, i };
+		table[i] = blocks[i].address;
+	}
+	if (graph_begin(&graph, blocks, MANY + 1) || ranges_add(&targets, BASE, BASE + size) ||
+	    words_add(&words, &targets, BASE, table, size) || graph_connect(&graph, &words, NULL))
+		abort();
+	finish(0);
+	for (uint32_t i = 1; i <= MANY; i++)
+		is_right &= graph.parents[i] == 0 && graph.from[i] == BASE + 8ull * (i - 1);
+	ok(is_right, "of a table of 100,000 pointers each is found, in one look");
+	free(table);
+	ranges_free(&targets);
+	end();
+}
+
 int main(void)
 {
 	test_classes();
@@ -336,5 +366,6 @@ int main(void)
 	test_cycle();
 	test_any();
 	test_depth();
+	test_table();
 	return tap_end();
 }
