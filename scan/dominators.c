@@ -41,13 +41,16 @@ static bool counts(const struct graph *graph, uint32_t block, uint32_t edge)
 	uint32_t target = EDGE_TARGET(edge);
 	bool is_kept = graph->classes[block] < GRAPH_LOST;
 
-	if (is_kept != (graph->classes[target] < GRAPH_LOST))
+	if (is_kept != (graph->classes[target] < GRAPH_LOST) ||
+	    graph->kinds[block] > graph->kinds[target])
 		return false;
 	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
 }
 
 static bool hit_counts(const struct graph *graph, const struct graph_hit *hit)
 {
+	if (hit->kind > graph->kinds[hit->block])
+		return false;
 	return hit->strength != STRENGTH_WEAK || graph->classes[hit->block] == GRAPH_WEAK;
 }
 

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/pool.h"
+#include "resolver/demangle.h"
 #include "scan/registers.h"
 
 #define FRAMES_MAX  512u
@@ -33,6 +35,7 @@ struct module {
 };
 
 struct names {
+	struct pool pool; /* names as people write them */
 	Dwfl *dwfl;
 	const struct process *process;
 	struct process_thread *thread; /* that is being walked */
@@ -141,7 +144,19 @@ void names_close(struct names *names)
 		free(names->modules.items[i].variables.items);
 	free(names->modules.items);
 	dwfl_end(names->dwfl);
+	pool_free(&names->pool);
 	free(names);
+}
+
+/* The name as it is in a program's source; as it stands if it is not mangled. */
+static const char *readable(struct names *names, const char *name)
+{
+	bool has_parameters;
+	char *text = name ? demangle(name, DEMANGLE_SHORT, &has_parameters) : NULL;
+	const char *copy = text ? pool_text(&names->pool, text, strlen(text)) : NULL;
+
+	free(text);
+	return copy ? copy : name;
 }
 
 /* ---- variables ---- */
@@ -223,7 +238,7 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 	if (!module->is_read)
 		read_variables(module);
 	variable = find_variable(module, address);
-	*name = (struct name){ .name = variable ? variable->name : NULL,
+	*name = (struct name){ .name = variable ? readable(names, variable->name) : NULL,
 			       .module = module->path,
 			       .from = variable ? variable->from : address,
 			       .to = variable ? variable->to : address };
@@ -304,6 +319,7 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	struct names *names = user;
 	struct process_thread *thread = names->thread;
 	struct process_frame *place;
+	Dwfl_Module *module;
 	Dwarf_Word sp = 0;
 	Dwarf_Addr pc;
 	bool is_exact;
@@ -319,9 +335,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	}
 	place = &thread->frames[thread->frame_count++];
 	*place = (struct process_frame){ .sp = sp, .pc = pc };
-	place->function = dwfl_addrmodule(names->dwfl, pc)
-				  ? dwfl_module_addrname(dwfl_addrmodule(names->dwfl, pc), pc)
-				  : NULL;
+	module = dwfl_addrmodule(names->dwfl, pc);
+	place->function = module ? readable(names, dwfl_module_addrname(module, pc)) : NULL;
 	return DWARF_CB_OK;
 }
 

@@ -91,6 +91,7 @@ void graph_free(struct graph *graph)
 	free(graph->blocks);
 	free(graph->hits.items);
 	free(graph->classes);
+	free(graph->kinds);
 	free(graph->parents);
 	free(graph->from);
 	free(graph->dominators);
@@ -304,12 +305,14 @@ struct marking {
 	enum strength strength; /* words that are at least so strong count now */
 };
 
-static void reach(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from)
+static void reach(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
+		  uint8_t kind)
 {
 	struct graph *graph = marking->graph;
 
 	if (graph->classes[block] != UNREACHED)
 		return;
+	graph->kinds[block] = kind;
 	graph->classes[block] = (uint8_t)marking->strength;
 	graph->parents[block] = parent;
 	graph->from[block] = from;
@@ -325,7 +328,8 @@ static void flood(struct marking *marking)
 
 		for (uint64_t i = graph->starts[block]; i < graph->starts[block + 1]; i++)
 			if (EDGE_STRENGTH(graph->edges.items[i]) <= marking->strength)
-				reach(marking, EDGE_TARGET(graph->edges.items[i]), block, 0);
+				reach(marking, EDGE_TARGET(graph->edges.items[i]), block, 0,
+				      graph->kinds[block]);
 	}
 }
 
@@ -338,7 +342,7 @@ static void seed(struct marking *marking)
 		const struct graph_hit *hit = &graph->hits.items[i];
 
 		if (hit->strength <= marking->strength)
-			reach(marking, hit->block, graph->count + hit->root, hit->at);
+			reach(marking, hit->block, graph->count + hit->root, hit->at, hit->kind);
 		if (i + 1 == graph->hits.count || hit[1].kind != hit->kind)
 			flood(marking);
 	}
@@ -359,9 +363,10 @@ static int make_results(struct graph *graph, uint32_t root_count)
 {
 	graph->root_count = root_count;
 	graph->classes = malloc(graph->count + 1ull);
+	graph->kinds = calloc(graph->count + 1ull, 1);
 	graph->parents = malloc((graph->count + 1ull) * sizeof(*graph->parents));
 	graph->from = calloc(graph->count + 1ull, sizeof(*graph->from));
-	if (!graph->classes || !graph->parents || !graph->from)
+	if (!graph->classes || !graph->kinds || !graph->parents || !graph->from)
 		return -ENOMEM;
 	memset(graph->classes, UNREACHED, graph->count);
 	for (uint32_t i = 0; i < graph->count; i++)

@@ -53,12 +53,15 @@ struct graph {
 
 	/* by block: results of graph_mark(). Parents: blocks, or count + a root, or GRAPH_NONE */
 	uint8_t *classes;
+	uint8_t *kinds; /* of the root where the way begins */
 	uint32_t *parents;
 	uint64_t *from; /* address of the word by which the parent leads here; 0: not found */
 
 	/*
 	 * By block and then by root: results of graph_dominate(). What goes when this one goes;
-	 * dominators: as parents; GRAPH_NONE: several roots keep it, or nobody.
+	 * dominators: as parents; GRAPH_NONE: several roots keep it, or nobody. Of what roots of
+	 * one kind keep, those of later kinds take nothing away: a word that is left on a stack
+	 * leads to a list that a variable keeps all the same.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;

@@ -162,9 +162,9 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	int rc = trace_open(&trace, reading->path, &options, err);
 
 	*live = (struct live){ 0 };
-	/* of a stream that has just begun there may be nothing yet */
+	/* what has just begun may not be there yet, or not look like a trace */
 	if (rc)
-		return rc == -ENODATA || rc == -EBADMSG ? -EAGAIN : rc;
+		return rc == -ENOMEM ? rc : -EAGAIN;
 	rc = ledger_create(&ledger, false, err);
 	if (rc == 0)
 		rc = read_events(live, trace, ledger, reading->cut, err);

@@ -27,7 +27,7 @@
 
 #define BEAT_NS	     20000000u
 #define RETRY_NS     20000000u
-#define RETRIES	     250 /* until the cut can be read: 5 s */
+#define RETRIES	     500 /* until the cut can be read: 10 s */
 #define CPU_SECONDS  600
 #define MEMORY_LEAST (512ull << 20)
 

@@ -164,6 +164,29 @@ static void test_cycle(void)
 	end();
 }
 
+static void test_kinds(void)
+{
+	const uint64_t a = BASE + 0x100;
+	const struct graph_block blocks[] = {
+		{ a, 64, 1 }, { a + 0x100, 64, 2 }, { a + 0x200, 64, 3 }, { a + 0x300, 64, 4 }
+	};
+
+	begin(blocks, 4);
+	poke(a, a + 0x100);
+	poke(a + 0x100, a + 0x200);
+	poke(a + 0x300, a + 0x200);
+	connect_all();
+	root(0, a);
+	if (graph_hit(&graph, a + 0x100, &(struct graph_hit){ .root = 1, .kind = 1 }) ||
+	    graph_hit(&graph, a + 0x300, &(struct graph_hit){ .root = 1, .kind = 1 }))
+		abort();
+	finish(2);
+	ok(graph.retained[4] == 3 * 64 && graph.retained[0] == 3 * 64,
+	   "what a variable keeps is its own, though a stack leads there, too");
+	ok(graph.retained[5] == 64, "and the stack has what it alone keeps");
+	end();
+}
+
 /* ---- any graph, against the definitions ---- */
 
 #define NODES 24
@@ -364,6 +387,7 @@ int main(void)
 	test_classes();
 	test_doubles();
 	test_cycle();
+	test_kinds();
 	test_any();
 	test_depth();
 	test_table();
