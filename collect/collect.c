@@ -76,6 +76,14 @@ static void on_event(void *context, void *owner, const struct merge_event *event
 	stream_event(member->stream, event);
 }
 
+static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns)
+{
+	const struct member *member = owner;
+
+	(void)context;
+	return watch_starves(&member->watch, thread, ran_ns);
+}
+
 static void on_growth(void *context, void *owner)
 {
 	(void)owner;
@@ -384,9 +392,9 @@ static void limit_rings(struct board *board)
 static int start_parts(struct collector *collector, struct error *err)
 {
 	struct board *board = collector->shared.board;
-	struct merge_handler handler = { .event = on_event,
-					 .grown = on_growth,
-					 .context = collector };
+	struct merge_handler handler = {
+		.event = on_event, .grown = on_growth, .starves = starves, .context = collector
+	};
 	int ret;
 
 	copy_settings(collector);

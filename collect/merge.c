@@ -12,7 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STUCK_NS 200000000u /* a floor that stays longer than this is not waited for */
+#define STUCK_NS   200000000u	/* a floor that stays longer than this is not waited for */
+#define STARVED_NS 10000000000u /* nor a thread that gets no processor for so long */
+#define ASK_NS	   50000000u	/* between two questions whether it does */
+#define RAN_NS	   2000000u	/* in so much time it would have published, had it been in a call */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
 #define BATCHES_MAX	 4096u	    /* of a process, 256 MiB: then its floors are overruled */
@@ -356,6 +359,36 @@ static uint64_t horizon(struct merge *merge)
 	return now - BARRIER_SLACK_NS * 4;
 }
 
+/*
+ * A thread that has jumped out of a call does something else; one that is in the middle of a record
+ * and was taken off its processor, on a machine with too much to do, has done nothing since.
+ */
+static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
+{
+	bool is_first = reader->asked_ns < reader->floor_since;
+	uint64_t ran = 0;
+
+	if (!merge->handler.starves || reader->thread == NO_THREAD)
+		return false;
+	if (!is_first && merge->clock_ns - reader->asked_ns < ASK_NS)
+		return reader->is_starving;
+	reader->asked_ns = merge->clock_ns;
+	reader->is_starving = (is_first || reader->is_starving) &&
+			      merge->handler.starves(merge->handler.context, process->owner,
+						     process->threads[reader->thread].id, &ran);
+	if (is_first)
+		reader->ran_ns = ran;
+	reader->is_starving &= ran - reader->ran_ns < RAN_NS;
+	return reader->is_starving;
+}
+
+static bool is_stuck(struct merge *merge, struct reader *reader, const struct process *process)
+{
+	uint64_t age = merge->clock_ns - reader->floor_since;
+
+	return age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process));
+}
+
 static void note_floor(struct merge *merge, struct reader *reader, struct process *process,
 		       uint64_t floor)
 {
@@ -364,8 +397,7 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor_since = merge->clock_ns;
 	}
 	if (!floor || process->ended || process->is_stopped ||
-	    process->batches > merge->batches_most ||
-	    merge->clock_ns - reader->floor_since > STUCK_NS)
+	    process->batches > merge->batches_most || is_stuck(merge, reader, process))
 		return;
 	if (floor < process->limit)
 		process->limit = floor;

@@ -40,6 +40,11 @@ struct merge_handler {
 	void (*event)(void *context, void *owner, const struct merge_event *event);
 	/* a process has handed over memory that merge_add_chunk() has not yet been told of */
 	void (*grown)(void *context, void *owner);
+	/*
+	 * Whether a thread waits for a processor, or for a page: it cannot publish what it is about
+	 * to. *ran_ns: for how long it has run in its life. NULL: nobody knows.
+	 */
+	bool (*starves)(void *context, void *owner, int32_t thread, uint64_t *ran_ns);
 	void *context;
 };
 

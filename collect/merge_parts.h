@@ -74,6 +74,8 @@ struct reader {
 	uint64_t tidied;   /* where it stood when it was looked at last for what it does not need */
 	uint64_t floor;
 	uint64_t floor_since;
+	uint64_t asked_ns, ran_ns; /* when we asked whether its thread starves; what it had run */
+	bool is_starving;
 	struct batch *batch; /* being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,22 +90,27 @@ int watch_open(int32_t pid)
 
 #define STAT_SIZE 1024
 
-/* /proc/PID/stat from its third field on, in text; NULL if there is no such process. */
-static const char *stat_fields(int32_t pid, char text[STAT_SIZE])
+/* A stat file of /proc from its third field on, in text; NULL if there is none. */
+static const char *read_stat_fields(const char *path, char text[STAT_SIZE])
 {
-	char path[64];
-	cleanup_file FILE *stat = NULL;
+	cleanup_file FILE *stat = fopen(path, "re");
 	const char *at;
 	size_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	stat = fopen(path, "re");
 	if (!stat)
 		return NULL;
 	size = fread(text, 1, STAT_SIZE - 1, stat);
 	text[size] = 0;
 	at = strrchr(text, ')');
 	return at && at[1] == ' ' && at[2] ? at + 2 : NULL;
+}
+
+static const char *stat_fields(int32_t pid, char text[STAT_SIZE])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return read_stat_fields(path, text);
 }
 
 /* State and exit code of a process. False if there is no such process. */
@@ -208,6 +214,26 @@ static bool reaped_code(int pidfd, int *code)
 		return false;
 	*code = info.exit_code;
 	return true;
+}
+
+bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
+{
+	char path[64], text[STAT_SIZE], state = 0;
+	cleanup_file FILE *file = NULL;
+	const char *fields;
+
+	if (!watch->our_pid || watch->foreign)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)watch->our_pid,
+		 (int)thread);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%" SCNu64, ran_ns) != 1)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)watch->our_pid, (int)thread);
+	fields = read_stat_fields(path, text);
+	state = fields ? fields[0] : 0;
+	/* runs or would, waits for a page, was stopped, is looked at by a debugger */
+	return state && strchr("RDTt", state);
 }
 
 static void set_end(struct watch *watch, bool known, int code)

@@ -64,6 +64,12 @@ bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t 
 /* Whether it is dead for certain; then watch->end says how. */
 bool watch_is_dead(struct watch *watch);
 
+/*
+ * Whether a thread of the process waits for a processor or for a page, or was stopped; *ran_ns: for
+ * how long it has run in its life. False, too, if nobody knows.
+ */
+bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns);
+
 /* Takes an end that somebody else saw. status: as wait(2) has it. */
 void watch_learn(struct watch *watch, int status);
 
