@@ -795,7 +795,8 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	if (unlikely(thread != thread_self))
+	/* in a child, or when the library was detached and attached again meanwhile */
+	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
 	if (unlikely(event->part))
 		note_part(call, event);

@@ -30,6 +30,7 @@ struct call {
 	const struct origin *origin;
 	uint64_t enter, leave;
 	uint64_t number;
+	uint32_t mark; /* the thread's when it began */
 	enum hook_number hook;
 	enum hook_when at;
 	uint32_t depth;
@@ -194,6 +195,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	call->origin = origin;
 	call->hook = hook;
 	call->at = at;
+	call->mark = thread->mark;
 	call->number = ++thread->calls;
 	call->walked = false;
 	/* The floor comes before the clock: see struct slot. */

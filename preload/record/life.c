@@ -223,8 +223,10 @@ void life_renew(void)
 {
 	static uint32_t generation = 1;
 
-	if (!*life.fork_mark)
+	if (!*life.fork_mark) {
 		memory_forsake(NULL);
+		thread_forget();
+	}
 	thread_renew();
 	names_forked();
 	bypass_forked();

@@ -355,9 +355,12 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 
 /* ---- memory of a life before ---- */
 
-/* Chunks that were detached: their places have private pages, their blocks are as they were. */
-static struct chunk left[ARENA_CHUNKS];
-static uint32_t left_count;
+/*
+ * Chunks that were detached: private pages are in their places, and their blocks still belong to
+ * the threads that had them, which may be on their way through a call. So each comes back where it
+ * was, and no thread ever has the block of another one that lives.
+ */
+static uint32_t resumable;
 
 static bool is_dead(int32_t thread)
 {
@@ -365,48 +368,20 @@ static bool is_dead(int32_t thread)
 	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
 }
 
-/* Whether a call that began then has still to come back. */
-static bool is_in_use(const struct chunk *chunk)
+/* The addresses and blocks that the chunk of this number had; NULL: none, or of another shape. */
+static char *take_again(struct chunk *chunk, uint32_t number)
 {
-	for (uint32_t i = 0; i < chunk->blocks.count; i++) {
-		const struct owner *owner = &chunk->blocks.owners[i];
-		const struct thread *thread = (const void *)(chunk->blocks.first + i * BLOCK_SIZE);
+	const struct chunk *before = &chunks[number];
 
-		if (owner->state != OWNER_NONE && thread_is_busy(thread, false, false) &&
-		    !is_dead(owner->thread))
-			return true;
-	}
-	return false;
-}
-
-/* Addresses and blocks for a chunk of this shape, from one that nobody uses; NULL: there is none.
- */
-static char *take_left(struct chunk *chunk)
-{
-	for (uint32_t i = 0; i < left_count; i++) {
-		char *at = left[i].map;
-
-		if (left[i].layout.size != chunk->layout.size || left[i].slots != chunk->slots ||
-		    left[i].spares != chunk->spares || is_in_use(&left[i]))
-			continue;
-		chunk->blocks = left[i].blocks;
-		for (uint32_t k = 0; k < chunk->blocks.count; k++)
-			chunk->blocks.owners[k] = (struct owner){ 0 };
-		left[i] = left[--left_count];
-		return at;
-	}
-	return NULL;
-}
-
-/* What could not be shared. at: addresses that it had from a life before. */
-static void give_up(const struct chunk *chunk, char *at)
-{
-	if (!at || left_count == ARENA_CHUNKS) {
-		keep_blocks(&chunk->blocks);
-		return;
-	}
-	left[left_count] = *chunk;
-	left[left_count++].map = at;
+	if (number >= resumable || !before->map || before->layout.size != chunk->layout.size ||
+	    before->slots != chunk->slots || before->spares != chunk->spares)
+		return NULL;
+	chunk->blocks = before->blocks;
+	for (uint32_t i = 0; i < chunk->blocks.count; i++)
+		if (chunk->blocks.owners[i].state != OWNER_NONE &&
+		    is_dead(chunk->blocks.owners[i].thread))
+			chunk->blocks.owners[i] = (struct owner){ 0 };
+	return before->map;
 }
 
 /* ---- chunks ---- */
@@ -432,13 +407,14 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 		char *at;
 
 		shape_to_limit(chunk, slots, 0);
-		at = take_left(chunk);
+		at = take_again(chunk, number);
 		status = at ? 0 : take_blocks(&chunk->blocks, slots);
 		if (!status)
 			status = make_beside_threads(chunk, number, at);
 		if (!status)
 			return 0;
-		give_up(chunk, at);
+		if (!at)
+			keep_blocks(&chunk->blocks);
 	}
 	status = take_blocks(&chunk->blocks, 1);
 	if (status)
@@ -557,12 +533,13 @@ static bool begin_alone(void)
 		shape(&chunk, family.slots, family.ring_size, family.spares);
 	} else {
 		shape_to_limit(&chunk, ARENA_SLOTS_FIRST, ARENA_SPARES);
-		at = take_left(&chunk);
+		at = take_again(&chunk, 0);
 	}
 	if (!chunk.blocks.count && take_blocks(&chunk.blocks, chunk.slots))
 		return false;
 	if (make_anyway(&chunk, 0, at)) {
-		give_up(&chunk, is_vacant ? NULL : at);
+		if (!at || is_vacant)
+			keep_blocks(&chunk.blocks);
 		return false;
 	}
 	if (family.map && !at)
@@ -609,6 +586,9 @@ bool memory_begin(const struct memory_image *image)
 	is_vacant = is_forsaken = false;
 	__atomic_store_n(&head->chunks, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&chunk_count, 1, __ATOMIC_RELEASE);
+	while (chunk_count < resumable && grow(chunks[chunk_count].slots))
+		;
+	resumable = 0;
 	return true;
 }
 
@@ -667,6 +647,7 @@ void memory_forsake(const struct thread *thread)
 		chunk->is_ready = 0;
 	}
 	chunk_count = 0;
+	resumable = 0;
 	growth = 0;
 	grower = 0;
 	granted = 0;
@@ -697,10 +678,9 @@ void memory_detach(void)
 			put_empty(chunk->map, chunk->layout.size);
 		else
 			leave_chunk(chunk);
-		if (chunk->map && left_count < ARENA_CHUNKS)
-			left[left_count++] = *chunk;
 		chunk->is_ready = 0;
 	}
+	resumable = chunk_count < ARENA_CHUNKS ? chunk_count : ARENA_CHUNKS;
 	if (family.map && family.map != chunks[0].map)
 		sys_munmap(family.map + family.layout.spares,
 			   family.layout.size - family.layout.spares);
@@ -813,6 +793,23 @@ struct thread *memory_take(int32_t tid, bool *fresh)
 	while (!thread && grow_or_wait())
 		thread = take(tid, TAKE_FREE);
 	return thread;
+}
+
+struct thread *memory_take_again(struct thread *thread, int32_t tid)
+{
+	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t k = 0; thread && k < count; k++) {
+		const struct chunk *chunk = &chunks[k];
+
+		if (!has_block(chunk, thread) || thread->owner->thread != tid ||
+		    thread->owner->state != OWNER_TAKEN)
+			continue;
+		__atomic_add_fetch(&holders, 1, __ATOMIC_RELAXED);
+		return bind(chunk,
+			    (uint32_t)(((const char *)thread - chunk->blocks.first) / BLOCK_SIZE));
+	}
+	return NULL;
 }
 
 void memory_leave(struct thread *thread)

@@ -45,6 +45,9 @@ bool memory_begin(const struct memory_image *image);
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 
+/* The block that the thread had when the library was detached, with a ring as new; or NULL. */
+struct thread *memory_take_again(struct thread *thread, int32_t tid);
+
 /* The calling thread is about to end. */
 void memory_leave(struct thread *thread);
 

@@ -120,6 +120,7 @@ static void show_owner(struct thread *thread, int32_t tid)
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+	uint32_t mark = *life.fork_mark; /* before anything: another life may begin meanwhile */
 	struct thread *thread;
 	int32_t tid;
 	bool fresh;
@@ -129,14 +130,17 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	/* a child's only thread has its number, also if libc was not told of it */
 	tid = is_forgotten ? life.pid : thread_id();
 	is_forgotten = false;
-	thread = memory_take(tid, &fresh);
+	thread = memory_take_again(thread_self, tid);
+	fresh = thread != NULL;
+	if (!thread)
+		thread = memory_take(tid, &fresh);
 	__atomic_store_n(&crowded_at, thread ? 0 : ended_before + 1, __ATOMIC_RELAXED);
 	if (!thread)
 		return NULL;
+	thread->mark = mark;
 	prepare(thread, fresh);
 	thread->pthread = (uint64_t)pthread_self();
 	thread->error = &errno;
-	thread->mark = *life.fork_mark;
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
 	show_owner(thread, tid);
 	thread->last = clock_now();
@@ -263,7 +267,6 @@ void thread_forget(void)
 
 void thread_renew(void)
 {
-	thread_self = NULL;
 	is_forgotten = false;
 	thread_modules_told = 0;
 	crowded_at = 0;
