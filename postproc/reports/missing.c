@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "postproc/views/report.h"
@@ -53,14 +55,46 @@ static int put_untraced(struct sheet *sheet, const struct summary_process *proce
 	return put(sheet, "untraced", process, 0, reason);
 }
 
-static int put_process(struct sheet *sheet, const struct summary_process *process)
+static const char *cause_of(const char *reason)
+{
+	static const struct {
+		const char *reason, *cause;
+	} causes[] = {
+		{ "full", "the collector was too slow (--lossless helps)" },
+		{ "no-slot", "there was no room for more threads" },
+		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },
+		{ "sealed", "the program was forbidden the calls that recording needs, or "
+			    "shared a thread's memory with another process" },
+		{ "damaged", "what its thread had written made no sense" },
+	};
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
+		if (!strcmp(causes[i].reason, reason))
+			return causes[i].cause;
+	return reason;
+}
+
+/* Only causes that there were in the run. */
+static int put_lost(struct sheet *sheet, const struct summary *summary,
+		    const struct summary_process *process)
+{
+	char reason[1024] = "what seems to be held may have been given back";
+	size_t length = strlen(reason);
+
+	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
+		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
+					   i ? ", or " : ": ",
+					   cause_of(summary->losses.items[i].reason));
+	return put(sheet, "lost", process, process->lost, reason);
+}
+
+static int put_process(struct sheet *sheet, const struct summary *summary,
+		       const struct summary_process *process)
 {
 	int rc = 0;
 
 	if (process->lost)
-		rc = put(sheet, "lost", process, process->lost,
-			 "what seems to be held may have been given back: the collector was too "
-			 "slow (then --lossless helps), or had no room for more threads");
+		rc = put_lost(sheet, summary, process);
 	if (rc == 0 && process->is_damaged)
 		rc = put(sheet, "damaged", process, process->damages,
 			 process->damage ? process->damage : "what is good was used");
@@ -130,7 +164,7 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed);
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
-		if (put_process(missing, &run->summary->processes.items[i]))
+		if (put_process(missing, run->summary, &run->summary->processes.items[i]))
 			return report_no_memory(err);
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		if (put_bypass(missing, run->summary, &run->summary->bypasses.items[i]))
