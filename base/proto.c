@@ -81,11 +81,6 @@ void proto_unsigned(struct proto *proto, unsigned field, uint64_t number)
 	proto_packed(proto, number);
 }
 
-void proto_signed(struct proto *proto, unsigned field, int64_t number)
-{
-	proto_unsigned(proto, field, (uint64_t)number);
-}
-
 void proto_fixed64(struct proto *proto, unsigned field, uint64_t number)
 {
 	unsigned char digits[8];
@@ -96,7 +91,7 @@ void proto_fixed64(struct proto *proto, unsigned field, uint64_t number)
 	append(proto, digits, sizeof(digits));
 }
 
-void proto_bytes(struct proto *proto, unsigned field, const void *bytes, size_t size)
+static void proto_bytes(struct proto *proto, unsigned field, const void *bytes, size_t size)
 {
 	put_key(proto, field, WIRE_LENGTH);
 	proto_packed(proto, size);

@@ -29,9 +29,7 @@ void proto_free(struct proto *proto);
 int proto_error(const struct proto *proto);
 
 void proto_unsigned(struct proto *proto, unsigned field, uint64_t number);
-void proto_signed(struct proto *proto, unsigned field, int64_t number); /* int64, not sint64 */
 void proto_fixed64(struct proto *proto, unsigned field, uint64_t number);
-void proto_bytes(struct proto *proto, unsigned field, const void *bytes, size_t size);
 
 /* A string: bytes that are no UTF-8, which a string must be, become U+FFFD. */
 void proto_text(struct proto *proto, unsigned field, const char *text);

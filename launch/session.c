@@ -270,7 +270,7 @@ void session_tell(struct session *session, pid_t pid, int status)
 		session->has_ended = !wait_for_word(session, &board->settled, 0);
 }
 
-int session_read(struct session *session, struct error *err)
+static int session_read(struct session *session, struct error *err)
 {
 	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
 	cleanup_free char *line = NULL;

@@ -53,9 +53,6 @@ pid_t session_start(struct session *session, const char *path, char **argv, stru
 #define SESSION_TEXT_MAX 160
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 
-/* What the collector has said so far of the streams: session->streams. */
-int session_read(struct session *session, struct error *err);
-
 /* The same without the run: nothing of it is in the program's environment. */
 pid_t session_start_alone(const char *path, char **argv, struct error *err);
 

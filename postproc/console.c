@@ -52,7 +52,7 @@ static void look_at_owner(void *user, int fd)
 		jail_enter(&console->jail, say_wall, NULL);
 }
 
-void console_failed(void *user, const char *path, const struct error *err)
+static void console_failed(void *user, const char *path, const struct error *err)
 {
 	((struct console *)user)->has_failed = true;
 	console_error(path, err);

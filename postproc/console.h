@@ -42,9 +42,6 @@ void console_error(const char *path, const struct error *err);
 /* Filters left nothing, and no other word of it is printed. */
 void console_warn_empty(const struct console *console, const struct select_tally *tally);
 
-/* As trace_options.failed: tells of a file that cannot be read. user: the console. */
-void console_failed(void *user, const char *path, const struct error *err);
-
 /* As engine_options.read: warns of what a trace lacks. user: the console. */
 void console_warn(void *user, const char *path, const struct trace *trace);
 

@@ -122,7 +122,7 @@ static const struct stacks_frame *frame_of_symbol(struct stacks *stacks,
 	return frame.function ? frame_of(stacks, &frame) : NULL;
 }
 
-const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name)
+static const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name)
 {
 	struct stacks_function function = { .name = name, .file = "", .module = "" };
 	struct stacks_frame frame = { .function = function_of(stacks, &function) };

@@ -75,7 +75,4 @@ const char *stacks_line(struct stacks *stacks, const struct atlas_backtrace *bac
 /* "0x1149: read_config (demo.c:12)", to be freed; as valgrind writes it. NULL: no memory. */
 char *stacks_describe(const struct stacks_frame *frame);
 
-/* A frame that is in no module: a word of ours. NULL: no memory. */
-const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name);
-
 #endif
