@@ -252,16 +252,19 @@ static void detach_others(const struct run *run, int pid, char *line, size_t roo
 static int end_run(struct run *run, int pid, const char *text, const char *name, const char *why,
 		   struct error *err)
 {
+	char *words[] = { NULL, (char *)"detach", (char *)(uintptr_t)text, NULL, NULL };
 	char line[512];
 	int status = 0;
 
 	if (why && *why && !run->is_quiet)
 		say("%s: detaching", why);
-	if (why)
-		status = order("detach", text, run->session.library, NULL, NULL, line, sizeof(line),
-			       err);
-	if (why)
-		detach_others(run, pid, line, sizeof(line));
+	/* also one that seems to be gone from the run: if it is, that is no news */
+	words[3] = run->session.library;
+	if (why || kill(pid, 0) == 0)
+		status = inject(words, !why, line, sizeof(line), err);
+	if (!why)
+		status = 0;
+	detach_others(run, pid, line, sizeof(line));
 	session_tell(&run->session, -1, 0);
 	return status ? status : run_tell(run, name);
 }

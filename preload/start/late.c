@@ -152,6 +152,17 @@ static enum late_result begin(struct late_order *order)
 	return LATE_NO_RUN;
 }
 
+/* Whether it records for the run of this order: session and secret are the same. */
+static bool is_own_run(const struct late_order *order)
+{
+	const char *entry = run_entry + sizeof(BOARD_ENVIRONMENT);
+
+	for (int i = 0; i < 64; i++)
+		if (!order->run[i] || order->run[i] != entry[i])
+			return false;
+	return true;
+}
+
 static void tell_counts(struct late_order *order, const struct patch_counts *counts)
 {
 	order->modules = counts->modules;
@@ -166,8 +177,9 @@ static enum late_result attach(struct late_order *order)
 	struct patch_counts counts;
 	enum late_result result;
 
+	/* the injector may not have seen that it was obeyed, and have tried once more */
 	if (!life_begin_again())
-		return LATE_IS_ON;
+		return is_own_run(order) ? LATE_DONE : LATE_IS_ON;
 	result = begin(order);
 	if (result != LATE_DONE) {
 		life_silence();
