@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "postproc/views/lanes.h"
 #include "postproc/views/report.h"
 #include "postproc/views/spans.h"
 #include "notes.h"
@@ -17,6 +18,7 @@
 #define PLACES_MOST 5000u
 #define SPANS_MOST  200000u
 #define WAIT_LEAST  10000u /* ns: what is shorter is no wait that anybody would see */
+#define LONG_MOST   2000u  /* waits, and holds of locks, that have a row of their own */
 
 /* A place of the run, or a site of the process that is being read. */
 struct entry {
@@ -28,8 +30,31 @@ struct mark {
 	char *text;
 };
 
+/* One of the longest waits, or of the longest holds of locks. */
+struct stay {
+	uint32_t pid, thread, waker; /* waker 0: not known, or a hold */
+	enum lane_kind kind;
+	const char *function;
+	uint64_t object, since_ns, length_ns;
+	const struct atlas_backtrace *backtrace, *waker_backtrace;
+};
+
+/* The longest ones so far; now and then the shorter half of them goes. */
+struct stays {
+	struct stay *items;
+	size_t count, capacity;
+	uint64_t least_ns, left_out;
+};
+
 struct model_state {
 	struct report_run *run;
+	struct lanes lanes;
+	struct stays long_waits, long_holds;
+	struct pool pool; /* names of functions */
+	struct {
+		const char **items;
+		size_t count, capacity;
+	} names;
 	struct tally *tally;
 	struct spans spans, waits; /* of waits: count and, as bytes, ns */
 	struct {
@@ -130,6 +155,8 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	struct model_state *state = user;
 	uint32_t number;
 
+	if (lanes_event(&state->lanes, event, err))
+		return -ENOMEM;
 	if (!is_wait(event))
 		return 0;
 	number = waiter_number(state, event);
@@ -145,6 +172,8 @@ static int on_note(void *user, const struct event *event, struct error *err)
 	const char *text = event_argument(event, "text");
 	struct mark *mark;
 
+	if (lanes_note(&state->lanes, event, err))
+		return -ENOMEM;
 	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text)
 		return 0;
 	mark = ARRAY_ADD(&state->marks);
@@ -154,12 +183,108 @@ static int on_note(void *user, const struct event *event, struct error *err)
 	return mark->text ? 0 : report_no_memory(err);
 }
 
+/* ---- the longest waits and holds ---- */
+
+/* Kept beyond the process; NULL: there is none, or no memory. */
+static const char *kept_name(struct model_state *state, const char *name)
+{
+	const char **kept;
+
+	for (size_t i = 0; name && i < state->names.count; i++)
+		if (!strcmp(state->names.items[i], name))
+			return state->names.items[i];
+	name = name ? pool_text(&state->pool, name, strlen(name)) : NULL;
+	kept = name ? ARRAY_ADD(&state->names) : NULL;
+	if (kept)
+		*kept = name;
+	return kept ? name : NULL;
+}
+
+/* Ties in the order of time, so that a trace gives one page. */
+static int by_length(const void *left, const void *right)
+{
+	const struct stay *a = left, *b = right;
+
+	if (a->length_ns != b->length_ns)
+		return a->length_ns < b->length_ns ? 1 : -1;
+	if (a->since_ns != b->since_ns)
+		return a->since_ns > b->since_ns ? 1 : -1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static void keep_longest(struct stays *stays)
+{
+	if (stays->count)
+		qsort(stays->items, stays->count, sizeof(*stays->items), by_length);
+	if (stays->count <= LONG_MOST)
+		return;
+	stays->left_out += stays->count - LONG_MOST;
+	stays->count = LONG_MOST;
+	stays->least_ns = stays->items[LONG_MOST - 1].length_ns;
+}
+
+static int add_stay(struct model_state *state, struct stays *stays, struct stay stay)
+{
+	struct stay *kept;
+
+	if (stay.length_ns < stays->least_ns) {
+		stays->left_out++;
+		return 0;
+	}
+	stay.pid = summary_current(state->run->summary)->pid;
+	stay.function = kept_name(state, stay.function);
+	kept = ARRAY_ADD(stays);
+	if (!kept)
+		return -ENOMEM;
+	*kept = stay;
+	if (stays->count == 2 * LONG_MOST)
+		keep_longest(stays);
+	return 0;
+}
+
+static int on_lane_wait(void *user, const struct lane_wait *wait)
+{
+	struct model_state *state = user;
+
+	if (wait->until_ns < wait->since_ns + WAIT_LEAST)
+		return 0;
+	return add_stay(state, &state->long_waits,
+			(struct stay){ .thread = wait->thread,
+				       .waker = wait->waker_thread,
+				       .kind = wait->kind,
+				       .function = wait->function,
+				       .object = wait->object,
+				       .since_ns = wait->since_ns,
+				       .length_ns = wait->until_ns - wait->since_ns,
+				       .backtrace = wait->waiter,
+				       .waker_backtrace = wait->waker });
+}
+
+static int on_lane_hold(void *user, const struct lane_hold *hold)
+{
+	struct model_state *state = user;
+
+	if (hold->until_ns <= hold->since_ns)
+		return 0;
+	return add_stay(state, &state->long_holds,
+			(struct stay){ .thread = hold->thread,
+				       .function = hold->function,
+				       .object = hold->object,
+				       .since_ns = hold->since_ns,
+				       .length_ns = hold->until_ns - hold->since_ns,
+				       .backtrace = hold->holder });
+}
+
 /* What a program held that ran another one is gone with it. */
 static int on_process(void *user, struct error *err)
 {
 	struct model_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
-	int ret = spans_reach(&state->spans, process->end_ns);
+	int ret = lanes_process(&state->lanes, err);
+
+	lanes_clear(&state->lanes);
+	if (ret == 0)
+		ret = spans_reach(&state->spans, process->end_ns);
 
 	if (ret == 0 && process->end == SUMMARY_EXEC)
 		ret = spans_lose(&state->spans, state->first, process->end_ns);
@@ -357,6 +482,65 @@ static int put_marks(const struct model_state *state, struct sheet *sheet)
 	return 0;
 }
 
+/* The columns of long_waits and long_holds that are the same. */
+static int put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
+		    const struct stay *stay)
+{
+	_Static_assert(COLUMN_long_waits_backtrace - FIRST_long_waits ==
+			       COLUMN_long_holds_backtrace - FIRST_long_holds,
+		       "both sheets begin with the same columns");
+	sheet_number(CELL(row, long_waits, pid), stay->pid);
+	sheet_number(CELL(row, long_waits, thread), stay->thread);
+	sheet_number(CELL(row, long_waits, since), report_time(state->run, stay->since_ns));
+	sheet_number(CELL(row, long_waits, length), stay->length_ns);
+	sheet_number(CELL(row, long_waits, object), stay->object);
+	sheet_backtrace(CELL(row, long_waits, backtrace), stay->backtrace);
+	return sheet_text(sheet, CELL(row, long_waits, call), stay->function);
+}
+
+static int put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
+{
+	char note[160];
+
+	if (!stays->left_out)
+		return 0;
+	snprintf(note, sizeof(note), "The %zu longest %s are drawn; %llu shorter ones are not.",
+		 stays->count, what, (unsigned long long)stays->left_out);
+	sheet->note = pool_text(sheet->pool, note, strlen(note));
+	return sheet->note ? 0 : -ENOMEM;
+}
+
+static int put_long_waits(struct model_state *state, struct sheet *sheet)
+{
+	keep_longest(&state->long_waits);
+	for (size_t i = 0; i < state->long_waits.count; i++) {
+		const struct stay *stay = &state->long_waits.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		if (!row || put_stay(state, sheet, row, stay) ||
+		    sheet_text(sheet, CELL(row, long_waits, what), lane_word(stay->kind)))
+			return -ENOMEM;
+		if (stay->waker)
+			sheet_number(CELL(row, long_waits, waker), stay->waker);
+		if (stay->waker_backtrace)
+			sheet_backtrace(CELL(row, long_waits, waker_backtrace),
+					stay->waker_backtrace);
+	}
+	return put_left_out(sheet, &state->long_waits, "waits");
+}
+
+static int put_long_holds(struct model_state *state, struct sheet *sheet)
+{
+	keep_longest(&state->long_holds);
+	for (size_t i = 0; i < state->long_holds.count; i++) {
+		struct sheet_cell *row = sheet_add(sheet);
+
+		if (!row || put_stay(state, sheet, row, &state->long_holds.items[i]))
+			return -ENOMEM;
+	}
+	return put_left_out(sheet, &state->long_holds, "holds of locks");
+}
+
 /* Steps of waits and of what is held are those of one time line. */
 static int align(struct model_state *state)
 {
@@ -391,6 +575,10 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		ret = put_waits(state, sheets_begin(sheets, SHEET_waits_over_time));
 	if (ret == 0)
 		ret = put_marks(state, sheets_begin(sheets, SHEET_marks));
+	if (ret == 0)
+		ret = put_long_waits(state, sheets_begin(sheets, SHEET_long_waits));
+	if (ret == 0)
+		ret = put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
 	folding_free(&folding);
 	return ret ? report_no_memory(err) : 0;
 }
@@ -407,6 +595,8 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	spans_init(&state->spans);
 	spans_init(&state->waits);
 	map_init(&state->waiter_index);
+	lanes_begin(&state->lanes, run,
+		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	*result = state;
 	add_number(state); /* 0 is none */
@@ -421,6 +611,11 @@ static void destroy(void *user)
 	for (size_t i = 0; i < state->marks.count; i++)
 		free(state->marks.items[i].text);
 	free(state->marks.items);
+	free(state->long_waits.items);
+	free(state->long_holds.items);
+	free(state->names.items);
+	pool_free(&state->pool);
+	lanes_free(&state->lanes);
 	free(state->waiters.items);
 	map_clear(&state->waiter_index);
 	free(state->numbers.items);
@@ -431,6 +626,7 @@ static void destroy(void *user)
 
 const struct report report_model = {
 	.wants_ledger = true,
+	.wants_summary = true,
 	.begin = begin,
 	.event = on_event,
 	.note = on_note,

@@ -39,10 +39,13 @@ function sheet(name) {
 
 const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
 const M = { bins: sheet('bins'), sites: sheet('places'), spans: sheet('spans'), waits: sheet('waits_over_time'),
-	marks: sheet('marks') };
+	marks: sheet('marks'), longWaits: sheet('long_waits'), longHolds: sheet('long_holds') };
 const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
-const NEVER = null;
+const NEVER = 1 << 30;
+for (const name of ['site', 'gained', 'count', 'bytes'])
+	M.spans[name] = Float64Array.from(M.spans[name] || []);
+M.spans.lost = Int32Array.from(M.spans.lost || [], step => step === null ? NEVER : step);
 
 /* Classes are numbered as they appear; units come with them. */
 const classes = [];
@@ -54,6 +57,24 @@ M.sites.number = (M.sites.class || []).map((name, i) => {
 });
 if (!classes.length)
 	classes.push({ name: 'nothing', isBytes: false });
+
+/* Spans stand by site: those of one are spansOf[site] up to spansOf[site + 1] in bySite. */
+const spansOf = new Uint32Array(M.sites.rows + 2), bySite = new Uint32Array(M.spans.rows);
+for (let i = 0; i < M.spans.rows; i++)
+	spansOf[M.spans.site[i] + 2]++;
+for (let site = 2; site < spansOf.length; site++)
+	spansOf[site] += spansOf[site - 1];
+for (let i = 0; i < M.spans.rows; i++)
+	bySite[spansOf[M.spans.site[i] + 1]++] = i;
+
+/* What was computed for a key is kept: it follows from the model alone. */
+const known = new Map();
+function once(key, compute) {
+	if (!known.has(key))
+		known.set(key, compute());
+	return known.get(key);
+}
+
 const COSTS = {
 	held: { name: 'held at the end of the window' },
 	kept: { name: 'allocated in the window and still held at its end' },
@@ -86,15 +107,20 @@ function readState() {
 	state.zoom = said.get('zoom') || '';
 }
 
+const INITIAL = { ...state };
+
+function addressOf(chosen) {
+	const said = new URLSearchParams();
+	for (const key in INITIAL)
+		if (chosen[key] !== INITIAL[key])
+			said.set(key, chosen[key]);
+	return '#' + said;
+}
+
 function choose(changes, replace) {
 	Object.assign(state, changes);
-	const said = new URLSearchParams();
-	const initial = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, tree: 'down',
-		search: '', zoom: '' };
-	for (const key in initial)
-		if (state[key] !== initial[key])
-			said.set(key, state[key]);
-	history[replace ? 'replaceState' : 'pushState'](null, '', '#' + said);
+	if (replace !== 'not yet') /* while a brush is drawn: browsers refuse hundreds of states */
+		history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
 	draw();
 }
 
@@ -139,6 +165,9 @@ function counts(cost, gain, loss, a, b, peak) {
 
 /* What is held at the end of each bin, of a class. */
 function heldCurve(number, by) {
+	return once(`held ${number} ${by}`, () => curveOf(number, by));
+}
+function curveOf(number, by) {
 	const change = new Float64Array(BINS + 1), values = M.spans[by === 'size' ? 'bytes' : 'count'];
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
@@ -176,6 +205,35 @@ function siteCosts(cost, number, a, b) {
 	return { size, times };
 }
 
+/* The same for all costs of the table of sites, in one pass. */
+function allCosts(number, a, b) {
+	const all = {}, { site: sites, gained, lost, bytes, count } = M.spans;
+	for (const cost of ['held', 'kept', 'gained', 'freed', 'temporary'])
+		all[cost] = { size: new Float64Array(M.sites.rows), times: new Float64Array(M.sites.rows) };
+	for (let i = 0; i < M.spans.rows; i++) {
+		const site = sites[i];
+		if (M.sites.number[site] !== number)
+			continue;
+		const isHeld = gained[i] < b && lost[i] >= b, isGained = gained[i] >= a && gained[i] < b;
+		const isFreed = lost[i] >= a && lost[i] < b;
+		const add = cost => {
+			cost.size[site] += bytes[i];
+			cost.times[site] += count[i];
+		};
+		if (isHeld)
+			add(all.held);
+		if (isGained)
+			add(all.gained);
+		if (isGained && isHeld)
+			add(all.kept);
+		if (isFreed)
+			add(all.freed);
+		if (isFreed && gained[i] >= a)
+			add(all.temporary);
+	}
+	return all;
+}
+
 /* Sums by node of the call tree: [node, value] pairs. */
 function nodeCosts(cost) {
 	const sums = new Map();
@@ -195,10 +253,12 @@ function nodeCosts(cost) {
 
 /* Frames of a node, outermost first. */
 function framesOf(node) {
-	const frames = [];
-	for (; node >= 0; node = page.nodes.parent[node])
-		frames.push(page.nodes.frame[node]);
-	return frames.reverse();
+	return once('frames' + node, () => {
+		const frames = [];
+		for (; node >= 0; node = page.nodes.parent[node])
+			frames.push(page.nodes.frame[node]);
+		return frames.reverse();
+	});
 }
 
 const functionOf = frame => text(page.frames.function[frame]) || '?';
@@ -228,7 +288,14 @@ function make(name, attributes, ...children) {
 	return element;
 }
 const clear = element => { element.replaceChildren(); return element; };
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+/* What the style says, asked once a frame. */
+const style = new Map();
+function styled(name, ask) {
+	if (!style.has(name))
+		style.set(name, ask());
+	return style.get(name);
+}
+const colour = name => styled(name, () => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim());
 
 function showTip(event, words) {
 	const tip = $('tip');
@@ -257,12 +324,16 @@ function paper(canvas, height) {
 }
 
 function hue(name, strength) {
+	return styled(`hue ${strength} ${name}`, () => findHue(name, strength));
+}
+function findHue(name, strength) {
 	let hash = 7;
 	for (let i = 0; i < name.length; i++)
 		hash = (hash * 31 + name.charCodeAt(i)) % 360;
 	return `hsl(${hash} ${strength || 55}% ${isDark() ? 34 : 76}%)`;
 }
-function isDark() {
+const isDark = () => styled('is dark', findDark);
+function findDark() {
 	const theme = document.documentElement.dataset.theme;
 	return theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }
@@ -369,7 +440,7 @@ function drawTimeline() {
 	const { context, width, height } = paper($('timeline'));
 	const bottom = height - 18, plot = width - LEFT - 6;
 	const x = edge => LEFT + plot * edges[edge] / edges[BINS];
-	const curves = layers(), sum = new Float64Array(BINS);
+	const curves = once(`layers ${state.class} ${inBytes()}`, layers), sum = new Float64Array(BINS);
 	for (const curve of curves.values())
 		for (let i = 0; i < BINS; i++)
 			sum[i] += curve[i];
@@ -462,7 +533,7 @@ function listenTimeline() {
 		if (begun >= 0) {
 			const from = Math.min(begun, bin), to = Math.max(begun, bin) + 1;
 			if (from !== state.from || to !== state.to)
-				choose({ from, to }, true);
+				choose({ from, to }, 'not yet');
 		}
 		const curve = heldCurve(state.class, inBytes() ? 'size' : 'count');
 		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
@@ -527,49 +598,88 @@ function grow(paths) {
 	return root;
 }
 
-const ROW = 19;
-
-function depthOf(tree) {
-	let most = 0;
-	const look = (node, depth) => {
-		most = Math.max(most, depth);
-		for (const child of node.children.values())
-			look(child, depth + 1);
-	};
-	look(tree, 0);
-	return Math.min(most, 400);
+/* Nodes by their parent, which stands before them: those of parent p are at nodesOf[p + 1] and on. */
+function nodesByParent() {
+	const parents = page.nodes.parent, first = new Uint32Array(parents.length + 3), list = new Uint32Array(parents.length);
+	for (const parent of parents)
+		first[parent + 3]++;
+	for (let i = 1; i < first.length; i++)
+		first[i] += first[i - 1];
+	for (let i = 0; i < parents.length; i++)
+		list[first[parents[i] + 2]++] = i;
+	return { first, list };
 }
 
-function drawTree(canvas, tree, pick) {
-	const depth = depthOf(tree), boxes = [];
-	const { context, width } = paper(canvas, (depth + 1) * ROW + 2);
-	const wanted = state.search.toLowerCase();
-	let matched = 0;
+/* The call tree with sums, callers first: a branch is looked at when it is asked for its children. */
+function callTree(sums) {
+	const parents = page.nodes.parent, values = new Float64Array(parents.length + 1);
+	const { first, list } = once('nodes by parent', nodesByParent);
+	for (const [node, value] of sums)
+		values[node === null ? values.length - 1 : node] += value;
+	let all = values[values.length - 1];
+	for (let i = parents.length; i-- > 0;)
+		if (parents[i] >= 0)
+			values[parents[i]] += values[i];
+		else
+			all += values[i];
+	class Branch {
+		constructor(node, parent) {
+			this.node = node;
+			this.parent = parent;
+			this.frame = node < 0 ? -1 : page.nodes.frame[node];
+			this.value = node < 0 ? all : values[node];
+		}
+		get children() {
+			const children = new Map();
+			for (let at = first[this.node + 1]; at < first[this.node + 2]; at++)
+				if (values[list[at]] > 0)
+					children.set(page.nodes.frame[list[at]], new Branch(list[at], this));
+			return children;
+		}
+	}
+	return new Branch(-1);
+}
+
+const ROW = 19, DEPTH_MOST = 400;
+
+/* What is wide enough to be seen, outermost first; parts that are not, are left away. */
+function layOut(tree, width) {
+	const boxes = [], wanted = state.search.toLowerCase();
+	let matched = 0, depth = 0;
 	const box = (node, x, w, level, inMatch) => {
 		const name = node.frame < 0 ? `all: ${amount(node.value)}` : functionOf(node.frame);
-		const matches = wanted && node.frame >= 0 && (name + ' ' + placeOf(node.frame)).toLowerCase().includes(wanted);
-		if (matches && !inMatch)
+		const isMatch = wanted && node.frame >= 0 && (name + ' ' + placeOf(node.frame)).toLowerCase().includes(wanted);
+		if (isMatch && !inMatch)
 			matched += node.value;
-		context.fillStyle = node.frame < 0 ? colour('panel') : hue(text(page.frames.module[node.frame]) || name, wanted && !matches ? 8 : 55);
-		if (matches)
-			context.fillStyle = colour('busy');
-		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
-		if (w > 30) {
-			context.fillStyle = matches ? '#000' : colour('ink');
-			const room = Math.floor((w - 8) / 7.3);
-			context.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + '…' : name, x + 4, level * ROW + ROW / 2);
-		}
-		boxes.push({ node, x, w, level, name });
+		depth = Math.max(depth, level);
+		boxes.push({ node, x, w, level, name, isMatch });
 		let at = x;
 		for (const child of [...node.children.values()].sort((a, b) => b.value - a.value)) {
 			const part = w * child.value / node.value;
-			if (part >= 0.5 && level < depth)
-				box(child, at, part, level + 1, inMatch || matches);
+			if (part < 0.5 || level >= DEPTH_MOST)
+				break;
+			box(child, at, part, level + 1, inMatch || isMatch);
 			at += part;
 		}
 	};
 	if (tree.value > 0)
 		box(tree, 0, width, 0, false);
+	return { boxes, matched, depth };
+}
+
+function drawTree(canvas, tree, pick) {
+	const { boxes, matched, depth } = layOut(tree, canvas.clientWidth || 600);
+	const { context } = paper(canvas, (depth + 1) * ROW + 2);
+	for (const { node, x, w, level, name, isMatch } of boxes) {
+		context.fillStyle = isMatch ? colour('busy') : node.frame < 0 ? colour('panel')
+			: hue(text(page.frames.module[node.frame]) || name, state.search ? 8 : 55);
+		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
+		if (w > 30) {
+			context.fillStyle = isMatch ? '#000' : colour('ink');
+			const room = Math.floor((w - 8) / 7.3);
+			context.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + '…' : name, x + 4, level * ROW + ROW / 2);
+		}
+	}
 	const find = event => {
 		const area = canvas.getBoundingClientRect(), x = event.clientX - area.left;
 		const level = Math.floor((event.clientY - area.top) / ROW);
@@ -626,8 +736,6 @@ function viewFlame(view) {
 	const costs = make('select', { 'aria-label': 'cost', onchange: event => choose({ cost: event.target.value, zoom: '' }) });
 	for (const cost in COSTS)
 		costs.append(make('option', { value: cost, selected: cost === state.cost }, COSTS[cost].name));
-	const search = make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
-		oninput: event => { choose({ search: event.target.value }, true); $('search').focus(); } });
 	controls.append(costs);
 	if (classes[state.class].isBytes && !isWait(state.cost))
 		for (const by of ['size', 'count'])
@@ -636,7 +744,7 @@ function viewFlame(view) {
 	for (const [tree, words] of [['down', 'callers first'], ['up', 'callees first'], ['both', 'sandwich']])
 		controls.append(make('button', { type: 'button', 'aria-pressed': String(state.tree === tree),
 			onclick: () => choose({ tree, zoom: '' }) }, words));
-	controls.append(search);
+	controls.append(searchBox());
 	const said = make('span', { class: 'faint push' });
 	controls.append(said);
 	const canvas = make('canvas', { role: 'img', 'aria-label': 'flame graph: ' + COSTS[state.cost].name });
@@ -657,10 +765,9 @@ function viewFlame(view) {
 		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: who calls it`)));
 		return;
 	}
-	const tree = grow([...sums].map(([node, value]) => {
-		const frames = framesOf(node);
-		return [state.tree === 'up' ? frames.reverse() : frames, value];
-	}));
+	const tree = state.tree === 'up'
+		? grow([...sums].map(([node, value]) => [framesOf(node).slice().reverse(), value]))
+		: callTree(sums);
 	const shown = follow(tree, state.tree === 'both' ? '' : state.zoom);
 	const matched = drawTree(canvas, shown, node => state.tree === 'both'
 		? node.frame >= 0 && choose({ zoom: String(node.frame) })
@@ -671,34 +778,49 @@ function viewFlame(view) {
 
 /* ---- sites ---- */
 
-function spark(site) {
+function sparkPath(site) {
 	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
-	for (let i = 0; i < M.spans.rows; i++) {
-		if (M.spans.site[i] !== site)
-			continue;
+	for (let at = spansOf[site]; at < spansOf[site + 1]; at++) {
+		const i = bySite[at];
 		change[M.spans.gained[i]] += values[i];
 		if (M.spans.lost[i] !== NEVER)
 			change[M.spans.lost[i]] -= values[i];
 	}
 	let sum = 0, most = 0;
 	const curve = Array.from({ length: BINS }, (unused, i) => { sum += change[i]; most = Math.max(most, sum); return sum; });
-	const points = curve.map((value, i) => `L${(90 * i / BINS).toFixed(1)} ${(19 - 18 * value / (most || 1)).toFixed(1)}`);
+	return curve.map((value, i) => `L${(90 * i / BINS).toFixed(1)} ${(19 - 18 * value / (most || 1)).toFixed(1)}`).join('');
+}
+
+function spark(site) {
 	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
 	svg.setAttribute('class', 'spark');
 	svg.setAttribute('viewBox', '0 0 90 20');
-	path.setAttribute('d', `M0 20${points.join('')}L90 20Z`);
+	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()}`, () => sparkPath(site))}L90 20Z`);
 	svg.append(path);
 	return svg;
 }
 
+/* Whether a backtrace has a function, file or call with what is searched for. */
+function matches(node, ...words) {
+	const wanted = state.search.toLowerCase();
+	if (!wanted || words.some(each => each.toLowerCase().includes(wanted)))
+		return true;
+	return node !== null && node !== undefined && node >= 0 &&
+		framesOf(node).some(frame => (functionOf(frame) + ' ' + placeOf(frame)).toLowerCase().includes(wanted));
+}
+
+function searchBox() {
+	return make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
+		'aria-label': 'search functions and files', oninput: event => { choose({ search: event.target.value }, true); $('search').focus(); } });
+}
+
 function viewSites(view) {
 	const a = state.from, b = state.to, number = state.class, isBytes = classes[number].isBytes;
-	const all = {};
-	for (const cost of ['held', 'kept', 'gained', 'freed', 'temporary'])
-		all[cost] = siteCosts(cost, number, a, b);
+	const all = allCosts(number, a, b);
 	const rows = [];
 	for (let site = 0; site < M.sites.rows; site++)
-		if (M.sites.number[site] === number && (all.held.times[site] || all.gained.times[site]))
+		if (M.sites.number[site] === number && (all.held.times[site] || all.gained.times[site] || all.freed.times[site]) &&
+				matches(M.sites.backtrace[site], text(M.sites.call[site])))
 			rows.push(site);
 	const column = (cost, name) => isBytes
 		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
@@ -711,9 +833,206 @@ function viewSites(view) {
 		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
 			text(M.sites.call[site]), ' ← ', siteName(M.sites.backtrace[site])) });
 	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
+	view.append(make('div', { class: 'row' }, searchBox()));
 	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('held', 'size'))} in ${count(sum('held', 'times'))} blocks` : count(sum('held', 'times')),
 		` held at the end of ${windowText()}; kept is what was allocated in the window and is still held at its end.`));
 	view.append(table('sites' + number, columns, rows, site => stack(M.sites.backtrace[site])));
+}
+
+/* ---- waits: lanes of threads ---- */
+
+const LANE = 17, LANES_MOST = 40, CALLS_MOST = 12;
+
+/* The threads that waited longest in the window, each with its waits and holds. */
+function lanesIn(a, b) {
+	const lanes = new Map(), W = M.longWaits, H = M.longHolds;
+	const lane = (pid, thread) => {
+		const key = pid + '.' + thread;
+		if (!lanes.has(key))
+			lanes.set(key, { pid, thread, waits: [], holds: [], waited: 0 });
+		return lanes.get(key);
+	};
+	for (let i = 0; i < W.rows; i++) {
+		if (W.since[i] >= b || W.since[i] + W.length[i] <= a || !matches(W.backtrace[i], text(W.call[i])))
+			continue;
+		const each = lane(W.pid[i], W.thread[i]);
+		each.waits.push(i);
+		each.waited += Math.min(b, W.since[i] + W.length[i]) - Math.max(a, W.since[i]);
+	}
+	for (let i = 0; i < H.rows; i++)
+		if (H.since[i] < b && H.since[i] + H.length[i] > a)
+			lane(H.pid[i], H.thread[i]).holds.push(i);
+	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
+}
+
+/* Waits for what a hold had, while it had it: [wait, from, to]. */
+function waitedDuring(hold) {
+	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.length[hold];
+	return (once('waits by lock', () => {
+		const found = new Map();
+		for (let i = 0; i < W.rows; i++) {
+			const key = W.pid[i] + '.' + W.object[i];
+			found.set(key, (found.get(key) || []).concat(i));
+		}
+		return found;
+	}).get(H.pid[hold] + '.' + H.object[hold]) || [])
+		.map(i => [i, Math.max(W.since[i], H.since[hold]), Math.min(W.since[i] + W.length[i], until)])
+		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
+}
+
+function drawLanes(canvas, lanes, a, b, pick) {
+	const { context, width } = paper(canvas, lanes.length * LANE + 4), boxes = [];
+	const left = Math.min(130, width / 4), plot = width - left - 6;
+	const x = at => left + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
+	const box = (kind, row, from, to, index) => {
+		context.fillStyle = colour(kind);
+		context.fillRect(x(from), row * LANE + (kind === 'wait' ? 6 : 3), Math.max(1, x(to) - x(from)), LANE - (kind === 'wait' ? 10 : 5));
+		if (index >= 0)
+			boxes.push({ kind, row, from: x(from), to: Math.max(x(to), x(from) + 2), index });
+	};
+	const rowOf = new Map(lanes.map((lane, row) => [lane.pid + '.' + lane.thread, row]));
+	lanes.forEach((lane, row) => {
+		context.fillStyle = colour('faint');
+		context.fillText(`${lane.pid === lane.thread ? 'main' : lane.thread}  ${time(lane.waited)}`.slice(0, Math.floor(left / 7.4)), 2, row * LANE + LANE / 2);
+		for (const i of lane.holds) {
+			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.length[i], i);
+			for (const [, from, to] of waitedDuring(i))
+				box('busy', row, from, to, -1);
+		}
+		for (const i of lane.waits)
+			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.length[i], i);
+	});
+	/* an arrow from who ended a wait to who waited, while there are few */
+	const all = lanes.flatMap(lane => lane.waits);
+	context.strokeStyle = context.fillStyle = colour('ink');
+	for (const i of all.length <= 60 ? all : []) {
+		const from = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.waker[i]), to = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.thread[i]);
+		const end = M.longWaits.since[i] + M.longWaits.length[i];
+		if (from === undefined || from === to || end > b)
+			continue;
+		const at = x(end), y = to * LANE + LANE / 2, tip = from < to ? -4 : 4;
+		context.beginPath();
+		context.moveTo(at, from * LANE + LANE / 2);
+		context.lineTo(at, y);
+		context.moveTo(at - 3, y + tip);
+		context.lineTo(at, y);
+		context.lineTo(at + 3, y + tip);
+		context.stroke();
+	}
+	const find = event => {
+		const area = canvas.getBoundingClientRect(), at = event.clientX - area.left, row = Math.floor((event.clientY - area.top) / LANE);
+		return boxes.filter(each => each.row === row && at >= each.from && at <= each.to).pop();
+	};
+	canvas.onpointermove = event => {
+		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
+		showTip(event, !found ? '' : found.kind === 'wait'
+			? `thread ${of.thread[i]} waits ${time(of.length[i])} in ${text(of.call[i])}\n${siteName(of.backtrace[i])}\n` +
+				(of.waker[i] === null ? 'who ended it is not known' : `for thread ${of.waker[i]}: ${siteName(of.waker_backtrace[i])}`)
+			: `thread ${of.thread[i]} has 0x${of.object[i].toString(16)} for ${time(of.length[i])}\n${siteName(of.backtrace[i])}`);
+	};
+	canvas.onpointerleave = event => showTip(event, '');
+	canvas.onclick = event => {
+		const found = find(event);
+		if (found)
+			pick(found);
+	};
+}
+
+function viewLanes(view) {
+	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
+	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
+		make('span', { class: 'push' }, ...[['hold', 'has a lock'], ['busy', 'has it while others wait'], ['wait', 'waits']]
+			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words]))));
+	for (const name of ['long_waits', 'long_holds']) {
+		const found = page.sheets.find(each => each.name === name);
+		if (found && found.note !== null)
+			view.append(make('p', { class: 'faint' }, text(found.note)));
+	}
+	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: what they have and what they wait for' });
+	const chosen = make('div', { class: 'two' });
+	view.append(canvas, chosen);
+	if (lanes.length)
+		drawLanes(canvas, lanes.slice(0, LANES_MOST), a, b, found => {
+			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
+			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.length[i])}` : `thread ${of.thread[i]} took it here, for ${time(of.length[i])}`));
+			if (found.kind === 'wait')
+				chosen.append(stack(of.waker_backtrace[i], of.waker[i] === null ? 'who ended it' : `thread ${of.waker[i]}, who ended it`));
+		});
+	else
+		canvas.remove();
+	if (lanes.length > LANES_MOST)
+		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
+	const sums = new Map();
+	for (let i = 0; i < M.waits.rows; i++) {
+		if (M.waits.step[i] < state.from || M.waits.step[i] >= state.to || !matches(M.waits.backtrace[i]))
+			continue;
+		const sum = sums.get(M.waits.backtrace[i]) || { count: 0, waited: 0 };
+		sum.count += M.waits.count[i];
+		sum.waited += M.waits.waited[i];
+		sums.set(M.waits.backtrace[i], sum);
+	}
+	view.append(make('h2', {}, 'Places that waited, calls that returned in the window'));
+	view.append(table('waiters', [
+		{ name: 'waited', number: true, value: node => sums.get(node).waited, text: node => time(sums.get(node).waited) },
+		{ name: 'calls', number: true, value: node => sums.get(node).count, text: node => count(sums.get(node).count) },
+		{ name: 'at', value: siteName, draw: node => make('span', { class: 'mono' }, siteName(node)) },
+	], [...sums.keys()], node => stack(node)));
+}
+
+/* ---- the verdict: sentences that lead to what proves them ---- */
+
+function verdicts() {
+	const said = [], add = (mood, sentence, changes) => said.push({ mood, sentence, changes });
+	const most = (name, by) => {
+		const of = sheet(name);
+		let best = -1;
+		for (let i = 0; i < of.rows; i++)
+			if (best < 0 || of[by][i] > of[by][best])
+				best = i;
+		return best;
+	};
+	const sum = values => (values || []).reduce((n, each) => n + (each || 0), 0);
+	const blocked = sheet('blocked'), dead = (blocked.state || []).filter(each => text(each) === 'deadlock').length;
+	if (dead)
+		add('bad', `Deadlock: ${count(dead)} wait${dead === 1 ? 's' : ''} of threads for each other`, { tab: 'locks' });
+	const misuses = new Set((sheet('misuses').fault || []).filter(each => each !== null));
+	if (misuses.size)
+		add('bad', `${count(misuses.size)} misuse${misuses.size === 1 ? '' : 's'} of descriptors: closed twice, or used when closed`, { tab: 'fds' });
+	const circles = new Set(sheet('circles').circle || []);
+	if (circles.size)
+		add('warn', `${count(circles.size)} circle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'locks' });
+	const leaks = sheet('leaks');
+	for (const [number, { name, isBytes }] of classes.entries()) {
+		const rows = [...(leaks.class || []).keys()].filter(i => text(leaks.class[i]) === name);
+		if (!rows.length)
+			continue;
+		const amounts = rows.map(i => leaks.amount[i]), first = rows[amounts.indexOf(Math.max(...amounts))];
+		add(isBytes ? 'bad' : 'warn', `Still held: ${isBytes ? bytes(sum(amounts)) + ' of ' : count(sum(amounts)) + ' '}${name} from ${count(rows.length)} place${rows.length === 1 ? '' : 's'}, most of it by ${siteName(leaks.backtrace[first])}`,
+			{ tab: 'sites', class: number, from: 0, to: BINS, search: '' });
+	}
+	const peaks = sheet('peaks');
+	for (const [number, { name, isBytes }] of classes.entries()) {
+		const i = (peaks.class || []).findIndex(each => text(each) === name);
+		if (i >= 0 && isBytes)
+			add('plain', `At most ${bytes(peaks.amount[i])} of ${name} at a time, ${time(peaks.time[i])} after the start`,
+				{ tab: 'flame', class: number, cost: 'peak', by: 'size', tree: 'down', zoom: '', search: '', from: 0, to: BINS });
+	}
+	const contention = sheet('contention'), owed = sheet('owed'), worst = most('owed', 'owed');
+	if (contention.rows)
+		add('warn', `${time(sum(contention.waited))} waited for locks` + (worst >= 0 && owed.backtrace[worst] !== null
+			? `, ${Math.round(100 * owed.owed[worst] / (sum(owed.owed) || 1))} % of it owed to ${siteName(owed.backtrace[worst])}` : ''),
+		{ tab: TABS.some(tab => tab.id === 'chains') ? 'chains' : 'locks', search: '' });
+	const missing = sheet('missing');
+	if (missing.rows)
+		add('warn', `Not seen: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'missing', search: '' });
+	return said;
+}
+
+function drawVerdict() {
+	const cards = $('verdict');
+	for (const { mood, sentence, changes } of verdicts())
+		cards.append(make('a', { class: 'card ' + mood, href: addressOf({ ...state, ...changes }) }, sentence));
+	cards.hidden = !cards.children.length;
 }
 
 /* ---- every other report: its sheets as they are ---- */
@@ -745,7 +1064,9 @@ function backtraces(found, row) {
 }
 
 function drawSheet(view, found) {
-	const rows = [...(found.values[0] || []).keys()];
+	const named = found.columns.map((each, i) => [each.kind, found.values[i]]);
+	const rows = [...(found.values[0] || []).keys()].filter(row => !state.search || named.some(([kind, values]) =>
+		kind === 'backtrace' ? values[row] !== null && matches(values[row]) : kind === 'text' && text(values[row]).toLowerCase().includes(state.search.toLowerCase())));
 	view.append(make('h2', {}, found.title));
 	if (found.note !== null)
 		view.append(make('p', { class: 'faint' }, text(found.note)));
@@ -763,6 +1084,10 @@ function drawSheet(view, found) {
 
 function viewReport(report) {
 	return view => {
+		if (state.from > 0 || state.to < BINS)
+			view.append(make('p', { class: 'faint' }, 'These tables are of the whole run. Of the window: ',
+				make('code', {}, `holdtrace report ${report} --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s`)));
+		view.append(make('div', { class: 'row' }, searchBox()));
 		for (const found of page.sheets.filter(each => each.report === report))
 			drawSheet(view, found);
 	};
@@ -773,6 +1098,7 @@ const OWN = ['model'];
 const TABS = [
 	{ id: 'flame', name: 'Flame graph', draw: viewFlame },
 	{ id: 'sites', name: 'Held, by site', draw: viewSites },
+	...(M.longWaits.rows || M.longHolds.rows || M.waits.rows ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
 	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
 		.map(report => ({ id: report, name: report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
 ];
@@ -793,12 +1119,15 @@ function draw() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		const focused = document.activeElement && document.activeElement.id === 'search' ? $('search').selectionStart : -1;
+		const begun = performance.now();
 		isDue = false;
+		style.clear();
 		drawWindows();
 		drawTimeline();
 		drawTabs();
 		TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
 		document.documentElement.dataset.drawn = state.tab;
+		document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
 		if (focused >= 0 && $('search')) {
 			$('search').focus();
 			$('search').setSelectionRange(focused, focused);
@@ -806,21 +1135,59 @@ function draw() {
 	});
 }
 
+/* ---- keys ---- */
+
+const KEYS = [
+	['/', 'search functions and files'], ['1 … 9', 'the views, in the order of their tabs'],
+	['← →', 'begin of the window, on the timeline; with shift its end'], ['[ ]', 'the window a step earlier, later'],
+	['Esc', 'out of a function, then out of the window'], ['i', 'callers first, callees first, sandwich'],
+	['d', 'dark or light'], ['?', 'these keys'],
+];
+
+function showKeys() {
+	const list = $('keys');
+	list.hidden = !list.hidden;
+	if (list.children.length)
+		return;
+	for (const [key, words] of KEYS)
+		list.append(make('dt', {}, key), make('dd', {}, words));
+}
+
+function moveWindow(steps) {
+	const moved = Math.max(-state.from, Math.min(BINS - state.to, steps));
+	choose({ from: state.from + moved, to: state.to + moved }, true);
+}
+
+function changeTheme() {
+	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
+	draw();
+}
+
 document.title = 'holdtrace: ' + page.title;
 $('title').textContent = page.title;
 $('about').textContent = page.about;
-$('theme').addEventListener('click', () => {
-	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
-	draw();
-});
+$('theme').addEventListener('click', changeTheme);
+$('help').addEventListener('click', showKeys);
 addEventListener('popstate', () => { readState(); draw(); });
+addEventListener('beforeprint', () => TABS.find(tab => tab.id === state.tab).draw(clear($('view'))));
 addEventListener('resize', draw);
 addEventListener('keydown', event => {
-	if (event.target.matches('input, select'))
+	if (event.target.matches('input, select') || event.ctrlKey || event.metaKey || event.altKey)
 		return;
 	if (event.key === '/' && $('search')) {
 		event.preventDefault();
 		$('search').focus();
+	} else if (event.key === '?') {
+		showKeys();
+	} else if (event.key === 'd') {
+		changeTheme();
+	} else if (event.key === 'i') {
+		const trees = ['down', 'up', 'both'];
+		choose({ tab: 'flame', zoom: '', tree: trees[(trees.indexOf(state.tree) + 1) % trees.length] });
+	} else if (event.key === '[' || event.key === ']') {
+		moveWindow(event.key === '[' ? -1 : 1);
+	} else if (event.key === 'Escape' && !$('keys').hidden) {
+		showKeys();
 	} else if (event.key === 'Escape') {
 		choose(state.zoom ? { zoom: '' } : { from: 0, to: BINS });
 	} else if (event.key >= '1' && event.key <= String(Math.min(TABS.length, 9))) {
@@ -828,6 +1195,7 @@ addEventListener('keydown', event => {
 	}
 });
 readState();
+drawVerdict();
 listenTimeline();
 draw();
 
