@@ -159,8 +159,13 @@ static void put_blocks(struct out *out, const struct report *report)
 static void put_end(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;
-	uint64_t threads = 0;
+	const struct graph *graph = report->graph;
+	uint64_t threads = 0, unkept = 0, bytes = 0;
 
+	for (uint32_t i = 0; i < graph->count; i++) {
+		unkept += graph->classes[i] >= GRAPH_LOST;
+		bytes += graph->classes[i] >= GRAPH_LOST ? graph->blocks[i].size : 0;
+	}
 	for (size_t i = 0; i < process->threads.count; i++)
 		threads += process->threads.items[i].tid != 0;
 	begin(out, report, NOTE_SCAN);
@@ -168,6 +173,8 @@ static void put_end(struct out *out, const struct report *report)
 	put(out, "done");
 	put_text(out, "doubt", report->live->doubt);
 	put_number(out, "blocks", report->graph->count);
+	put_number(out, "unkept", unkept);
+	put_number(out, "unkept-bytes", bytes);
 	put_number(out, "roots", report->roots->list.count);
 	put_number(out, "threads", threads);
 	put_number(out, "read", process->read_bytes);

@@ -17,6 +17,13 @@ static void say_closed(struct line *line, const struct summary_class *class)
 	line_add(line, " (EBADF)");
 }
 
+static void say_lost(struct line *line, const struct summary_class *class)
+{
+	line_add(line, "%s block%s lost when scanned, %s: no pointer leads there",
+		 COUNT(class->unkept), class->unkept == 1 ? " was" : "s were",
+		 BYTES(class->unkept_bytes));
+}
+
 static void say_peak(struct line *line, const struct summary_class *class)
 {
 	line_add(line, "peak of %s at %s, %s still held", BYTES(class->peak.amount),
@@ -119,9 +126,8 @@ static const struct {
 	void (*say)(struct line *line, const struct summary_class *class);
 	void (*name)(struct overview *overview); /* NULL: the report alone does */
 } words[FINDINGS] = {
-	[FINDING_CLOSED] = { say_closed, name_closed },
-	[FINDING_PEAK] = { say_peak, name_peak },
-	[FINDING_SIGNALS] = { say_signals, NULL },
+	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },
+	[FINDING_PEAK] = { say_peak, name_peak },	[FINDING_SIGNALS] = { say_signals, NULL },
 	[FINDING_SHORT] = { say_short, name_short },
 };
 

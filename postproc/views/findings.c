@@ -20,6 +20,13 @@ static const struct summary_class *closed_twice(const struct summary *summary)
 	return NULL;
 }
 
+static const struct summary_class *lost_blocks(const struct summary *summary)
+{
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
+
+	return class && class->unkept ? class : NULL;
+}
+
 /* The most that was held is far above what is left. */
 static const struct summary_class *high_peak(const struct summary *summary)
 {
@@ -52,9 +59,8 @@ static const struct {
 	const char *report;
 	const struct summary_class *(*find)(const struct summary *summary);
 } findings[FINDINGS] = {
-	[FINDING_CLOSED] = { "fds", closed_twice },
-	[FINDING_PEAK] = { "peak", high_peak },
-	[FINDING_SIGNALS] = { "conds", vain_signals },
+	[FINDING_CLOSED] = { "fds", closed_twice }, [FINDING_LOST] = { "leaks", lost_blocks },
+	[FINDING_PEAK] = { "peak", high_peak },	    [FINDING_SIGNALS] = { "conds", vain_signals },
 	[FINDING_SHORT] = { "temp", short_lived },
 };
 

@@ -9,6 +9,7 @@
 /* The worst first. */
 enum finding {
 	FINDING_CLOSED,	 /* closed or used when it was not open */
+	FINDING_LOST,	 /* blocks that nobody keeps, where memory was scanned */
 	FINDING_PEAK,	 /* the most that was held is far above what is left */
 	FINDING_SIGNALS, /* conditions were signalled when nobody waited */
 	FINDING_SHORT,	 /* given back by the next call of the thread that gained it */

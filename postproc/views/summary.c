@@ -446,11 +446,15 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 static void note_scan(struct summary_process *process, const struct event *event)
 {
 	const char *state = event_argument(event, "state");
+	const char *count = event_argument(event, "unkept");
+	const char *bytes = event_argument(event, "unkept-bytes");
 
 	if (!state || strcmp(state, "done") != 0)
 		return;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
+	process->unkept = count ? strtoull(count, NULL, 10) : 0;
+	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
 }
 
 static int on_note(struct summary *summary, const struct event *event, struct error *err)

@@ -58,6 +58,7 @@ struct summary_class {
 	uint64_t vain;		       /* of notified: no thread waited (conditions) */
 	uint64_t held, held_bytes;     /* objects, at the end of their processes */
 	uint64_t killed, killed_bytes; /* of those, by processes that were killed */
+	uint64_t unkept, unkept_bytes; /* blocks that nobody kept when memory was scanned last */
 	uint64_t held_parts;	       /* of those, what belongs to another object: a FILE's fd */
 	uint32_t parts_of;	       /* to which, a bit for each enum resource */
 	uint64_t sites;		       /* that gained them; parts not counted */
@@ -140,11 +141,12 @@ struct summary_process {
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;
-	const char *allocator;	      /* file whose malloc the program uses instead; NULL: none */
-	const char *recorded;	      /* what --events had recorded; NULL: everything */
-	bool is_scanned, is_doubtful; /* its memory was; blocks may be held that are not known */
-	uint64_t pauses, pause_ns;    /* times that recording was stopped, and how long */
-	uint64_t pause_since_ns;      /* 0: it records */
+	const char *allocator;	       /* file whose malloc the program uses instead; NULL: none */
+	const char *recorded;	       /* what --events had recorded; NULL: everything */
+	uint64_t unkept, unkept_bytes; /* blocks that the last scan found lost */
+	bool is_scanned, is_doubtful;  /* its memory was; blocks may be held that are not known */
+	uint64_t pauses, pause_ns;     /* times that recording was stopped, and how long */
+	uint64_t pause_since_ns;       /* 0: it records */
 };
 
 struct summary_loss {

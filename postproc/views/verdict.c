@@ -165,6 +165,8 @@ static void close_class(struct summary *summary, uint32_t index)
 		return;
 	process->held_bytes = sum->bytes;
 	process->peak_bytes = sum->peak;
+	class->unkept += process->unkept;
+	class->unkept_bytes += process->unkept_bytes;
 }
 
 /* The backtrace of a site in the atlas; NULL: there is none. */
