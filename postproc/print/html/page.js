@@ -468,9 +468,10 @@ function drawTimeline() {
 	context.fillText(inBytes() ? bytes(most) : count(most), LEFT - 6, 12);
 	context.fillText('0', LEFT - 6, bottom - 4);
 	context.textAlign = 'left';
-	for (let i = 0; i <= 4; i++) {
-		const at = edges[BINS] * i / 4, words = time(at);
-		context.fillText(words, Math.min(LEFT + plot * i / 4, width - 8 - context.measureText(words).width), height - 8);
+	const steps = width < 600 ? 2 : 4;
+	for (let i = 0; i <= steps; i++) {
+		const at = edges[BINS] * i / steps, words = time(at);
+		context.fillText(words, Math.min(LEFT + plot * i / steps, width - 8 - context.measureText(words).width), height - 8);
 	}
 	for (let i = 0; i < M.marks.rows; i++) {
 		const at = LEFT + plot * M.marks.time[i] / edges[BINS];
@@ -841,7 +842,7 @@ function viewSites(view) {
 
 /* ---- waits: lanes of threads ---- */
 
-const LANE = 17, LANES_MOST = 40, CALLS_MOST = 12;
+const LANE = 17, LANES_MOST = 40;
 
 /* The threads that waited longest in the window, each with its waits and holds. */
 function lanesIn(a, b) {
@@ -882,7 +883,7 @@ function waitedDuring(hold) {
 
 function drawLanes(canvas, lanes, a, b, pick) {
 	const { context, width } = paper(canvas, lanes.length * LANE + 4), boxes = [];
-	const left = Math.min(130, width / 4), plot = width - left - 6;
+	const left = 130, plot = width - left - 6;
 	const x = at => left + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
 	const box = (kind, row, from, to, index) => {
 		context.fillStyle = colour(kind);
