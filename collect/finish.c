@@ -181,13 +181,14 @@ static bool visit_open(struct collector *collector, struct member *member, open_
 	return false;
 }
 
+/* Returns how many events were lost: notes are told, too, but were none. */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
 {
 	static const char *const reasons[LOSS_COUNT] = {
 		[LOSS_NO_SLOT] = "no-slot",	[LOSS_FULL] = "full",
 		[LOSS_ABANDONED] = "abandoned", [LOSS_SEALED] = "sealed",
-		[LOSS_DAMAGED] = "damaged",
+		[LOSS_DAMAGED] = "damaged",	[LOSS_NOTE] = "note",
 	};
 	uint64_t sum = 0;
 
@@ -200,7 +201,7 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 		add_text(&facts, "reason", reasons[i]);
 		add_number(&facts, "count", lost[i]);
 		say(collector, member, &note, &facts);
-		sum += lost[i];
+		sum += i != LOSS_NOTE ? lost[i] : 0;
 	}
 	return sum;
 }

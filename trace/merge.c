@@ -349,6 +349,7 @@ static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 	sum->damaged_bytes += tally->damaged_bytes;
 	sum->is_truncated |= tally->is_truncated;
 	sum->lost += tally->lost;
+	sum->lost_notes += tally->lost_notes;
 	sum->has_ended = tally->has_ended;
 }
 

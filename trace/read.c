@@ -385,7 +385,8 @@ bool trace_is_damaged(const struct trace *trace)
 
 bool trace_is_whole(const struct trace *trace)
 {
-	return !trace_is_damaged(trace) && !trace_tally(trace)->lost;
+	return !trace_is_damaged(trace) && !trace_tally(trace)->lost &&
+	       !trace_tally(trace)->lost_notes;
 }
 
 const struct trace_process *trace_process(const struct trace *trace)
@@ -530,7 +531,14 @@ static enum operation operation_of(const struct event *event)
 	return by_type[event->type].operation;
 }
 
-/* ~lost says how many events its thread lost for one reason. */
+bool trace_lost_notes(const struct event *event)
+{
+	const char *reason = event_argument(event, "reason");
+
+	return reason && !strcmp(reason, "note");
+}
+
+/* ~lost says how many events its thread lost for one reason, or how many notes. */
 void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *count;
@@ -541,7 +549,8 @@ void trace_count_note(struct trace *trace, const struct event *event)
 	if (strcmp(event->function->name, NOTE_LOST) != 0)
 		return;
 	count = event_argument(event, "count");
-	trace->tally.lost += count ? strtoull(count, NULL, 0) : event->size;
+	*(trace_lost_notes(event) ? &trace->tally.lost_notes : &trace->tally.lost) +=
+		count ? strtoull(count, NULL, 0) : event->size;
 }
 
 void trace_finish_call(struct trace *trace, struct event *event)

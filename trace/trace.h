@@ -68,6 +68,7 @@ struct trace_tally {
 	bool is_truncated;	/* the input ends inside a packet */
 	bool is_growing;	/* the file is still written: its end has not come yet */
 	uint64_t lost;		/* events that the tracer counted and did not record (~lost) */
+	uint64_t lost_notes;	/* likewise, of what is said besides: names, ends of threads */
 	bool has_ended;		/* the last stream says how it ended (~end) */
 };
 
@@ -96,6 +97,9 @@ const struct trace_tally *trace_tally(const struct trace *trace);
 
 /* How much of the input was read, in thousandths; -1: its size is not known. */
 int trace_progress(const struct trace *trace);
+
+/* Of a ~lost note: what was lost were no events, but notes. */
+bool trace_lost_notes(const struct event *event);
 
 /* True if damage was met or the input ends early. */
 bool trace_is_damaged(const struct trace *trace);

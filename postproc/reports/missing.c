@@ -62,6 +62,7 @@ static const char *cause_of(const char *reason)
 	} causes[] = {
 		{ "full", "the collector was too slow (--lossless helps)" },
 		{ "no-slot", "there was no room for more threads" },
+		{ "note", "there was no room for what is said besides: names, ends of threads" },
 		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },
 		{ "sealed", "the program was forbidden the calls that recording needs, or "
 			    "shared a thread's memory with another process" },

@@ -230,7 +230,7 @@ static int note_lost(struct summary *summary, const struct event *event, struct 
 	uint64_t number = count ? strtoull(count, NULL, 0) : event->size;
 	struct summary_loss *loss;
 
-	summary->fold->process.lost += number;
+	summary->fold->process.lost += trace_lost_notes(event) ? 0 : number;
 	for (size_t i = 0; reason && i < summary->losses.count; i++) {
 		if (strcmp(summary->losses.items[i].reason, reason) != 0)
 			continue;

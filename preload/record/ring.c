@@ -389,7 +389,8 @@ struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32
 	at = reserve_bytes(thread, length, &pad);
 	if (unlikely(at == UINT64_MAX)) {
 		show_head(thread);
-		ring_lose(thread, LOSS_FULL);
+		ring_lose(thread,
+			  kind == RECORD_CALL || kind == RECORD_SHORT ? LOSS_FULL : LOSS_NOTE);
 		return NULL;
 	}
 	bytes = ring_bytes(at);
