@@ -267,6 +267,40 @@ static const struct sheet_cell *first_set(const struct sheet *sheet, unsigned co
 	return NULL;
 }
 
+/* What the number of a cell is measured in: bytes, ns, or objects. */
+static unsigned unit_of(const struct sheet_cell *cell)
+{
+	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;
+}
+
+static bool is_mixed(const struct sheet *sheet, unsigned column)
+{
+	const struct sheet_cell *first = first_set(sheet, column);
+
+	for (size_t i = 0; first && i < sheet->rows.count; i++) {
+		const struct sheet_cell *cell = &sheet->rows.items[i][column];
+
+		if (cell->is_set && unit_of(cell) != unit_of(first))
+			return true;
+	}
+	return false;
+}
+
+/* Of a column whose rows have units of their own: that of each, in the order of its values. */
+static void print_units(struct page *page, const struct sheet *sheet, unsigned column)
+{
+	json_key(&page->json, "units");
+	json_begin(&page->json, '[');
+	for (size_t g = 0; g < sheet->groups.count; g++) {
+		const struct sheet_group *group = &sheet->groups.items[g];
+
+		for (size_t r = 0; r < group->shown; r++)
+			json_unsigned(&page->json,
+				      unit_of(&sheet->rows.items[group->first + r][column]));
+	}
+	json_end(&page->json);
+}
+
 static uint32_t branch_number(struct page *page, const struct sheet_branch *branch)
 {
 	uint32_t node = NONE;
@@ -321,6 +355,8 @@ static void print_facts(struct page *page, const struct sheet *sheet)
 		print_key(page, "kind", kind_word(column->kind, first_set(sheet, i)));
 		print_key(page, "heading", column->heading);
 		print_key(page, "meaning", column->meaning);
+		if (is_mixed(sheet, i))
+			print_units(page, sheet, i);
 		json_end(&page->json);
 	}
 	json_end(&page->json);

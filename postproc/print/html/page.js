@@ -101,7 +101,7 @@ function readState() {
 	state.class = number('class', 0, classes.length - 1, 0);
 	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'held';
 	state.by = said.get('by') === 'count' ? 'count' : 'size';
-	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : 'flame';
+	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : TABS[0].id;
 	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
 	state.search = said.get('search') || '';
 	state.zoom = said.get('zoom') || '';
@@ -1045,14 +1045,19 @@ const KINDS = {
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
 
 /* How a cell reads, and what it is sorted by. */
-function column(values, { heading, kind, meaning }) {
+const UNITS = ['count', 'bytes', 'ns'];
+function column(values, { heading, kind, meaning, units }) {
 	const value = row => values[row];
+	const said = row => {
+		const unit = units ? UNITS[units[row]] : kind;
+		return (kind === 'signed' && value(row) > 0 && units ? '+' : '') + KINDS[unit](value(row));
+	};
 	if (kind === 'backtrace')
 		return { name: heading, meaning, value: row => siteName(value(row)),
 			draw: row => make('span', { class: 'mono' }, siteName(value(row))) };
 	return { name: heading, meaning, number: isNumber(kind),
 		value: row => value(row) === null ? (isNumber(kind) ? -Infinity : '') : kind === 'text' ? text(value(row)) : value(row),
-		text: row => value(row) === null ? '' : KINDS[kind](value(row)) };
+		text: row => value(row) === null ? '' : said(row) };
 }
 
 /* Whole backtraces of a row, side by side: who waited and who had it. */
@@ -1096,10 +1101,11 @@ function viewReport(report) {
 
 /* The model's own sheets are what the drawn views are made of. */
 const OWN = ['model'];
+/* Two runs have no time in common, so nothing is drawn over it. */
+const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const TABS = [
-	{ id: 'flame', name: 'Flame graph', draw: viewFlame },
-	{ id: 'sites', name: 'Held, by site', draw: viewSites },
-	...(M.longWaits.rows || M.longHolds.rows || M.waits.rows ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
+	...(IS_DIFF ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Held, by site', draw: viewSites }]),
+	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
 	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
 		.map(report => ({ id: report, name: report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
 ];
@@ -1123,8 +1129,10 @@ function draw() {
 		const begun = performance.now();
 		isDue = false;
 		style.clear();
-		drawWindows();
-		drawTimeline();
+		if (!IS_DIFF) {
+			drawWindows();
+			drawTimeline();
+		}
 		drawTabs();
 		TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
 		document.documentElement.dataset.drawn = state.tab;
@@ -1165,7 +1173,8 @@ function changeTheme() {
 }
 
 document.title = 'holdtrace: ' + page.title;
-$('title').textContent = page.title;
+$('title').textContent = IS_DIFF ? 'Two runs compared, the old one of ' + page.title : page.title;
+$('timeline').parentNode.hidden = IS_DIFF;
 $('about').textContent = page.about;
 $('theme').addEventListener('click', changeTheme);
 $('help').addEventListener('click', showKeys);
@@ -1182,7 +1191,7 @@ addEventListener('keydown', event => {
 		showKeys();
 	} else if (event.key === 'd') {
 		changeTheme();
-	} else if (event.key === 'i') {
+	} else if (event.key === 'i' && !IS_DIFF) {
 		const trees = ['down', 'up', 'both'];
 		choose({ tab: 'flame', zoom: '', tree: trees[(trees.indexOf(state.tree) + 1) % trees.length] });
 	} else if (event.key === '[' || event.key === ']') {
