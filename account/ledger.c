@@ -81,6 +81,7 @@ struct ledger {
 	uint32_t last_id, last_thread;		 /* the one that was looked for last */
 	uint64_t inherited;
 	bool is_attached; /* the process ran before the trace began */
+	uint64_t sample;  /* bytes from one sample of memory to the next; 0: all was recorded */
 	bool is_replaced; /* by another program */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
@@ -134,6 +135,7 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 		.is_counted = is_counted,
 		.has_bytes = known == RESOURCE_MEMORY || known == RESOURCE_MAPPING ||
 			     known == RESOURCE_SEGMENT,
+		.is_estimate = known == RESOURCE_MEMORY && ledger->sample,
 		.rank = ledger_rank(known),
 	};
 	return ledger->class_count++;
@@ -351,6 +353,17 @@ static uint64_t size_of(const struct ledger_class *class, uint64_t size)
 	return class->has_bytes || class->known == RESOURCE_NONE ? size : 0;
 }
 
+/* What an object stands for. */
+static struct estimate weigh(const struct ledger *ledger, uint32_t class,
+			     const struct ledger_item *item)
+{
+	const struct ledger_class *facts = &ledger->classes[class];
+
+	if (__builtin_expect(ledger->sample && facts->known == RESOURCE_MEMORY, 0))
+		return estimate_block(ledger->sample, item->size, item->index);
+	return (struct estimate){ .count = 1, .bytes = size_of(facts, item->size) };
+}
+
 static struct ledger_move move_of(const struct ledger *ledger, const struct call *call,
 				  uint32_t item)
 {
@@ -361,7 +374,6 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 		.class = call->class,
 		.is_part = sites_at(&ledger->sites, of->site)->is_part,
 		.is_wait = call->is_wait,
-		.bytes = size_of(&ledger->classes[call->class], of->size),
 		.item = of,
 		.turn = call->turn,
 		.thread = call->thread,
@@ -369,18 +381,21 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 	};
 }
 
-static inline void sum_up(struct ledger *ledger, const struct call *call, int count, uint64_t bytes)
+static inline void sum_up(struct ledger *ledger, const struct call *call, int64_t count,
+			  uint64_t bytes, double variance)
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	uint64_t amount;
 
-	sum->count += (uint64_t)(int64_t)count;
+	sum->count += (uint64_t)count;
 	sum->bytes += bytes;
+	sum->variance = sum->count ? sum->variance + variance : 0;
 	amount = ledger->classes[call->class].has_bytes ? sum->bytes : sum->count;
 	if (amount <= sum->peak)
 		return;
 	sum->peak = amount;
 	sum->peak_ns = call->time_ns;
+	sum->peak_variance = sum->variance;
 }
 
 static int tell(struct ledger *ledger, const struct ledger_move *move, struct error *err)
@@ -396,29 +411,34 @@ static int tell(struct ledger *ledger, const struct ledger_move *move, struct er
 
 static inline int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
 {
+	struct estimate of = weigh(ledger, call->class, &ledger->items.items[call->item]);
 	struct ledger_move move;
 
-	sum_up(ledger, call, 1,
-	       size_of(&ledger->classes[call->class], ledger->items.items[call->item].size));
+	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
+	sum_up(ledger, call, (int64_t)of.count, of.bytes, of.variance);
 	if (!ledger->listener_count)
 		return 0;
 	move = move_of(ledger, call, call->item);
 	move.is_gain = true;
-	move.count = 1;
+	move.count = (int)of.count;
+	move.bytes = of.bytes;
+	move.variance = of.variance;
 	return tell(ledger, &move, err);
 }
 
 static inline int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
 			    struct error *err)
 {
+	struct estimate of = weigh(ledger, call->class, &ledger->items.items[item]);
 	struct ledger_move move;
 
-	sum_up(ledger, call, -1,
-	       -size_of(&ledger->classes[call->class], ledger->items.items[item].size));
+	sum_up(ledger, call, -(int64_t)of.count, -of.bytes, -of.variance);
 	if (!ledger->listener_count)
 		return 0;
 	move = move_of(ledger, call, item);
-	move.count = -1;
+	move.count = -(int)of.count;
+	move.bytes = of.bytes;
+	move.variance = of.variance;
 	return tell(ledger, &move, err);
 }
 
@@ -433,8 +453,8 @@ static inline int gain(struct ledger *ledger, const struct call *call, struct er
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	sum->gained += !call->is_wait;
 	if (before && ledger->classes[call->class].is_counted) {
+		sum->gained += !call->is_wait;
 		struct ledger_item *item = &ledger->items.items[before];
 
 		item->count += item->count < COUNT_MAX;
@@ -462,12 +482,18 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 	return true;
 }
 
+/* Who was sampled is told of no free but those of sampled blocks, and of a fork's parent's. */
+static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
+{
+	return ledger->sample && ledger->classes[class].known == RESOURCE_MEMORY;
+}
+
 static void stray(struct ledger *ledger, const struct call *call)
 {
 	bool is_inherited = ledger->classes[call->class].known == RESOURCE_FD &&
 			    ledger->inherited && disinherit(ledger, call->object);
 
-	if (is_inherited || call->is_again)
+	if (is_inherited || call->is_again || is_sampled(ledger, call->class))
 		return;
 	if (ledger->is_attached)
 		ledger->sums[call->class].earlier++;
@@ -489,6 +515,15 @@ static int join_begins(struct ledger *ledger, const struct call *call, uint32_t 
 	return map_set(&ledger->map, OF_JOIN, call->thread, item) ? no_memory(err) : 0;
 }
 
+/* How many objects a loss is of. */
+static inline uint64_t lost_count(const struct ledger *ledger, const struct call *call,
+				  uint32_t item)
+{
+	if (!is_sampled(ledger, call->class))
+		return 1;
+	return item ? weigh(ledger, call->class, &ledger->items.items[item]).count : 0;
+}
+
 static inline int lose(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
@@ -498,7 +533,7 @@ static inline int lose(struct ledger *ledger, const struct call *call, struct er
 
 	if (item || !call->is_again) {
 		sum->joined += call->is_join && !call->is_wait;
-		sum->lost += !call->is_join && !call->is_wait;
+		sum->lost += call->is_join || call->is_wait ? 0 : lost_count(ledger, call, item);
 	}
 	if (!item) {
 		stray(ledger, call);
@@ -508,7 +543,9 @@ static inline int lose(struct ledger *ledger, const struct call *call, struct er
 		ledger->items.items[item].count--;
 		return 0;
 	}
-	sum->temporary += ledger->items.items[item].thread == call->thread &&
+	/* The calls between that were not recorded are not known. */
+	sum->temporary += !is_sampled(ledger, call->class) &&
+			  ledger->items.items[item].thread == call->thread &&
 			  call->turn - ledger->items.items[item].turn <= 1;
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, err);
@@ -614,7 +651,7 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 
 		move.count = piece.ranges;
 		move.bytes = piece.bytes;
-		sum_up(ledger, call, piece.ranges, -piece.bytes);
+		sum_up(ledger, call, piece.ranges, -piece.bytes, 0);
 		rc = tell(ledger, &move, err);
 		if (rc)
 			return rc;
@@ -631,9 +668,10 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	uint64_t end = call->object + call->event->size;
 	int rc;
 
-	ledger->sums[call->class].gained++;
-	if (end <= call->object)
+	if (end <= call->object) {
+		ledger->sums[call->class].gained++;
 		return 0;
+	}
 	/* What was there and was not seen to go. */
 	rc = unmap(ledger, call, err);
 	if (rc)
@@ -752,6 +790,15 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 	return settle(ledger, &call, err);
 }
 
+static void on_settings(struct ledger *ledger, const struct event *event)
+{
+	const char *sample = event_argument(event, "sample");
+
+	ledger->sample = sample ? strtoull(sample, NULL, 10) : 0;
+	for (uint32_t i = 0; ledger->sample && i < ledger->class_count; i++)
+		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
+}
+
 static int on_note(struct ledger *ledger, const struct event *event, struct error *err)
 {
 	const char *fd;
@@ -768,6 +815,8 @@ static int on_note(struct ledger *ledger, const struct event *event, struct erro
 		return 0;
 	}
 	ledger->is_attached |= !strcmp(event->function->name, NOTE_ATTACHED);
+	if (!strcmp(event->function->name, NOTE_SETTINGS))
+		on_settings(ledger, event);
 	if (strcmp(event->function->name, NOTE_FD) != 0)
 		return 0;
 	fd = event_argument(event, "fd");
@@ -799,6 +848,7 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 		.bytes = range->end - range->start,
 	};
 	held->size = held->bytes;
+	held->count = 1;
 	held->site = held->item->site;
 	held->class = sites_at(&ledger->sites, held->site)->class;
 	return true;
@@ -818,6 +868,7 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
 	size_t slots = ledger->map.entries ? ledger->map.mask + 1 : 0;
 	const struct map_entry *entry;
+	struct estimate of;
 
 	if (ledger->is_replaced)
 		return false;
@@ -835,7 +886,10 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 	result->site = result->item->site;
 	result->is_part = sites_at(&ledger->sites, result->site)->is_part;
 	result->size = result->item->size;
-	result->bytes = size_of(&ledger->classes[entry->kind], result->item->size);
+	of = weigh(ledger, entry->kind, result->item);
+	result->count = of.count;
+	result->bytes = of.bytes;
+	result->variance = of.variance;
 	return true;
 }
 
@@ -887,7 +941,7 @@ void ledger_clear(struct ledger *ledger)
 	memset(ledger->remembered, 0, sizeof(ledger->remembered));
 	ledger->items.count = ledger->threads.count = ledger->class_of.count = 0;
 	ledger->spare = ledger->queued = ledger->oldest = 0;
-	ledger->inherited = 0;
+	ledger->inherited = ledger->sample = 0;
 	ledger->is_attached = false;
 	ledger->is_replaced = false;
 }

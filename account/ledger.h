@@ -10,13 +10,16 @@
  * An object is held from its gain to its loss; one of a counted class until it was lost as often.
  * Another gain of one of an uncounted class replaces the first. A mapping may be lost in parts.
  * What a hooked function gains through another hooked one (reallocarray through realloc) counts
- * once. Memory grows with distinct backtraces and with what is held at one time, never with events.
+ * once. Where memory was sampled (--sample), each block that was recorded stands for those that
+ * were not, and what is said of memory are estimates. Memory grows with distinct backtraces and
+ * with what is held at one time, never with events.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "account/estimate.h"
 #include "account/mapped.h"
 #include "account/sites.h"
 #include "base/error.h"
@@ -31,8 +34,9 @@ struct ledger_class {
 	enum resource known; /* RESOURCE_NONE: a class of another tracer */
 	const char *type, *description;
 	bool is_counted;
-	bool has_bytes; /* sizes of its objects are bytes that they take */
-	uint32_t rank;	/* in which classes are shown: what is always a fault comes first */
+	bool has_bytes;	  /* sizes of its objects are bytes that they take */
+	bool is_estimate; /* a process was sampled */
+	uint32_t rank;	  /* in which classes are shown: what is always a fault comes first */
 };
 
 /* An object that is held, or a mapping, of which there may be several pieces. */
@@ -60,6 +64,8 @@ struct ledger_sum {
 	uint64_t earlier;      /* losses of what was gained before the process was attached to */
 	uint64_t replaced;     /* gains of what was held already */
 	uint64_t count, bytes; /* held now */
+	double variance;       /* of bytes; 0: they are exact */
+	double peak_variance;
 	uint64_t peak, peak_ns; /* the most that was held: bytes or else objects, and when */
 };
 
@@ -69,9 +75,11 @@ struct ledger_move {
 	bool is_gain;	/* else a loss */
 	bool is_part;	/* of another object: the descriptor of a stream */
 	bool is_wait;	/* a wait gives the lock back, or takes it again: nobody asked for that */
-	/* objects more, or less: 1 and -1; part of a mapping: 0, or 1 where one was cut in two */
+	/* objects more, or less: 1 and -1 (a sampled block: several); part of a mapping: 0, or 1
+	 * where one was cut in two */
 	int count;
-	uint64_t bytes; /* more or less, as is_gain says */
+	uint64_t bytes;	 /* more or less, as is_gain says */
+	double variance; /* of these bytes */
 	const struct ledger_item *item;
 	uint32_t turn;	 /* of the thread of the event, now */
 	uint32_t thread; /* of the event */
@@ -117,8 +125,10 @@ struct ledger_held {
 	uint32_t site, class;
 	bool is_part;
 	uint64_t object;
-	uint64_t bytes; /* that it takes; 0: it takes none */
-	uint64_t size;	/* as its call said; of a piece of a mapping, what is left */
+	uint64_t count;	 /* 1; a sampled block stands for several */
+	uint64_t bytes;	 /* that they take; 0: they take none */
+	double variance; /* of these */
+	uint64_t size;	 /* as its call said; of a piece of a mapping, what is left */
 	const struct ledger_item *item;
 };
 

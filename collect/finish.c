@@ -189,6 +189,7 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 		[LOSS_NO_SLOT] = "no-slot",	[LOSS_FULL] = "full",
 		[LOSS_ABANDONED] = "abandoned", [LOSS_SEALED] = "sealed",
 		[LOSS_DAMAGED] = "damaged",	[LOSS_NOTE] = "note",
+		[LOSS_SAMPLE] = "sample",
 	};
 	uint64_t sum = 0;
 

@@ -3,6 +3,7 @@
 #include "notes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,8 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 static void say_settings(const struct collector *collector, struct member *member)
 {
 	const struct settings *settings = &collector->settings;
-	struct wire_value values[2];
+	struct wire_value values[3];
+	char sample[24];
 	struct encode_note note = { .name = NOTE_SETTINGS,
 				    .values = values,
 				    .time = member->hello.start };
@@ -125,6 +127,9 @@ static void say_settings(const struct collector *collector, struct member *membe
 		values[note.count++] = (struct wire_value){ "events", settings->events };
 	if (strcmp(settings->follow, "all") != 0)
 		values[note.count++] = (struct wire_value){ "follow", settings->follow };
+	snprintf(sample, sizeof(sample), "%" PRId64, settings->sample);
+	if (settings->sample)
+		values[note.count++] = (struct wire_value){ "sample", sample };
 	if (note.count)
 		stream_note(member->stream, &note);
 }

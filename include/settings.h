@@ -13,8 +13,10 @@
 
 #define SETTINGS_TEXT_MAX  4096
 #define SETTINGS_SIZES_MAX 16
+#define SETTINGS_BYTES_MAX (1ull << 40)
 
 typedef int64_t setting_number;
+typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
 typedef int64_t setting_signal;			       /* 0: none */
@@ -51,6 +53,31 @@ static inline int settings_take_number(int64_t *number, const char *value, const
 		sum = sum * 10 + (*value - '0');
 	}
 	*number = sum;
+	return SETTINGS_TAKEN;
+}
+
+/* 512KiB, 2M or 4096: units are powers of 1024. */
+static inline int settings_take_bytes(int64_t *bytes, const char *value, const char *words)
+{
+	static const char units[] = "KMG";
+	char digits[20];
+	int n = 0, shift = 0;
+	int64_t number;
+
+	while (*value >= '0' && *value <= '9' && n < (int)sizeof(digits) - 1)
+		digits[n++] = *value++;
+	digits[n] = 0;
+	if (settings_take_number(&number, digits, words) != SETTINGS_TAKEN)
+		return SETTINGS_BAD_VALUE;
+	for (int i = 0; *value && units[i] && !shift; i++)
+		if (*value == units[i] || *value == (units[i] | 0x20))
+			shift = 10 * (i + 1);
+	if (shift && value[1] == 'i' && value[2] == 'B')
+		value += 2;
+	value += shift != 0;
+	if (*value || number > (int64_t)(SETTINGS_BYTES_MAX >> shift))
+		return SETTINGS_BAD_VALUE;
+	*bytes = number << shift;
 	return SETTINGS_TAKEN;
 }
 
@@ -157,6 +184,7 @@ static inline const char *settings_value(const char *name_value, const char *nam
 }
 
 #define SETTING_POINTER_number(member) (&(member))
+#define SETTING_POINTER_bytes(member)  (&(member))
 #define SETTING_POINTER_word(member)   (&(member))
 #define SETTING_POINTER_text(member)   (member)
 #define SETTING_POINTER_signal(member) (&(member))

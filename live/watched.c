@@ -44,7 +44,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
 	if (move->is_gain && !move->is_wait) {
-		site->gained++;
+		site->gained += (uint64_t)move->count;
 		site->gained_bytes += move->bytes;
 	}
 	return 0;

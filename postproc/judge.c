@@ -2,6 +2,7 @@
 #include "postproc/judge.h"
 
 #include <errno.h>
+#include <math.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,7 @@ static int key_of(struct key *key, struct paths *paths, const struct limit_row *
 struct value {
 	uint64_t counts; /* and may break the limit */
 	uint64_t known;	 /* what the baseline lets pass */
+	double square;	 /* of what an estimate may be wrong by */
 };
 
 /* What of a place's number is new: all of it, or what it is more. */
@@ -201,11 +203,14 @@ static int measure(const struct judge *judge, struct paths *paths, const struct 
 	for (size_t i = 0; sheet && i < sheet->rows.count; i++) {
 		const struct sheet_cell *cells = sheet->rows.items[i];
 		uint64_t all = number_of(row, sheet, i), counts = all;
+		int error = sheet_column(&sheet->facts, "error");
 
 		if (!is_of_class(row, cells) || !all)
 			continue;
 		if (weigh(judge, paths, row, sheet, cells, &counts))
 			return -ENOMEM;
+		if (error > 0 && cells[error].is_set)
+			value->square += (double)cells[error].number * (double)cells[error].number;
 		if (row->how != LIMIT_GROUPS) {
 			add(value, row->how, counts, all);
 			continue;
@@ -277,11 +282,16 @@ static uint64_t count_partial(const struct judge *judge, const struct limit_row 
 	return count;
 }
 
+static bool is_of_memory(const struct limit_row *row)
+{
+	return !strcmp(row->class, "memory") || !strcmp(row->name, "held");
+}
+
 /* The worst that can have happened to the value, and the first reason. */
 static enum unseen find_doubt(const struct judge *judge, const struct limit_row *row, char *text,
 			      size_t size)
 {
-	bool is_memory = !strcmp(row->class, "memory") || !strcmp(row->name, "held");
+	bool is_memory = is_of_memory(row);
 	enum unseen worst = NONE;
 	struct report_gaps gaps;
 
@@ -388,6 +398,24 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 	return breaks ? BROKEN : KEPT;
 }
 
+/*
+ * Whether samples leave it open how a value stands to its limit. Of what was sampled at least one
+ * was there; where none was, up to three times the distance of samples may be (95 of 100 times).
+ */
+static bool is_within_error(const struct judge *judge, const struct limit *limit,
+			    const struct value *value)
+{
+	double sample = (double)judge->run->summary->sample;
+	double error = fmax(sqrt(value->square), 3 * sample);
+
+	if (!judge->run->summary->sample || !is_of_memory(limit->row))
+		return false;
+	if (limit->row->unit != LIMIT_BYTES)
+		return limit->value || !value->counts;
+	return fabs((double)value->counts - (double)limit->value) <= error &&
+	       !(value->counts && !limit->value);
+}
+
 static int judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
 		     const struct sheet *sheet, struct sentence *sentence)
 {
@@ -396,6 +424,11 @@ static int judge_one(struct judge *judge, struct paths *paths, const struct limi
 	if (measure(judge, paths, limit->row, sheet, &sentence->value))
 		return -ENOMEM;
 	effect = find_doubt(judge, limit->row, sentence->why, sizeof(sentence->why));
+	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
+		effect = EITHER;
+		snprintf(sentence->why, sizeof(sentence->why),
+			 "memory was sampled, and the limit is within the error of the estimate");
+	}
 	sentence->is_empty = judge->is_empty;
 	sentence->verdict = decide(limit, sentence->value.counts, effect);
 	if (sentence->verdict != UNKNOWN)

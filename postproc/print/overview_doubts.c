@@ -68,6 +68,23 @@ static void print_pauses(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8, 2);
 }
 
+/* What only whole traces tell: each free, and what was done between two calls. */
+static void print_sample(struct overview *overview)
+{
+	struct line line;
+
+	if (!overview->summary->sample)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "SAMPLED  memory, once in %s that are asked for: its numbers are estimates, +- "
+		 "says "
+		 "how good 95 of 100 are; temporary blocks, double frees and frees of what was not "
+		 "allocated are not known",
+		 BYTES(overview->summary->sample));
+	screen_wrap(&overview->screen, &line, 9, 3);
+}
+
 static void print_unwind(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -95,5 +112,6 @@ void overview_doubts(struct overview *overview)
 	print_allocator(overview);
 	print_bypasses(overview);
 	print_pauses(overview);
+	print_sample(overview);
 	print_unwind(overview);
 }

@@ -53,10 +53,22 @@ struct row {
 	uint64_t sites; /* shown where there is room */
 };
 
+/* "about 12.3 MB +- 0.4 MB" of samples, "12.3 MB" of all. */
+static void add_bytes(struct line *line, const struct summary_class *class, uint64_t bytes,
+		      double variance)
+{
+	uint64_t error = estimate_error(variance);
+
+	line_add(line, "%s%s", class->is_estimate ? "about " : "", BYTES(bytes));
+	if (error)
+		line_add(line, " +- %s", BYTES(error));
+}
+
 static void fill_used(struct line *line, const struct summary_class *class)
 {
 	if (class->known == RESOURCE_MEMORY)
-		line_add(line, "%s alloc%s", COUNT(class->gained), PLURAL(class->gained));
+		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
+			 COUNT(class->gained), PLURAL(class->gained));
 	else if (!class->gained && class->waited) /* made without a call: by its initialiser */
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
 	else
@@ -74,8 +86,10 @@ static void fill_peak(const struct overview *overview, struct line *line,
 
 	if (!class->peak.amount)
 		return;
-	line_add(line, "%s",
-		 summary_has_bytes(class) ? BYTES(class->peak.amount) : COUNT(class->peak.amount));
+	if (summary_has_bytes(class))
+		add_bytes(line, class, class->peak.amount, class->peak.variance);
+	else
+		line_add(line, "%s", COUNT(class->peak.amount));
 	/* A detached thread is held by nobody, and still there. */
 	if (class->known == RESOURCE_THREAD && class->lost)
 		line_add(line, " joinable");
@@ -151,6 +165,13 @@ static void fill_sizes(struct line *line, const struct summary_class *class)
 		line_add(line, ", %s in size", COUNT(class->held_bytes));
 }
 
+static void fill_held_bytes(struct line *line, const struct summary_class *class)
+{
+	add_bytes(line, class, class->held_bytes, class->held_variance);
+	line_add(line, " in %s %s%s", COUNT(class->held), words_of(class->known).held,
+		 PLURAL(class->held));
+}
+
 static void fill_held(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
 {
@@ -164,11 +185,10 @@ static void fill_held(const struct overview *overview, struct line *line,
 	}
 	if (!class->held)
 		line_add(line, "none");
-	else if (summary_has_bytes(class))
-		line_add(line, "%s in %s %s%s", BYTES(class->held_bytes), COUNT(class->held),
-			 words_of(class->known).held, PLURAL(class->held));
-	else
+	else if (!summary_has_bytes(class))
 		line_add(line, "%s %s", COUNT(class->held), words_of(class->known).held);
+	else
+		fill_held_bytes(line, class);
 	fill_sizes(line, class);
 	add_killed(overview, line, class);
 }

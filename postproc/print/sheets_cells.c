@@ -82,6 +82,7 @@ void sheets_format_cell(char *text, enum sheet_kind kind, const struct sheet_cel
 		break;
 	case SHEET_BYTES:
 	case SHEET_SIZE:
+	case SHEET_ERROR:
 		human_bytes(&human, cell->number);
 		break;
 	case SHEET_NS:

@@ -7,6 +7,7 @@
 
 struct entry {
 	uint64_t calls, bytes;
+	double variance;
 };
 
 struct hot_state {
@@ -23,6 +24,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	(void)user;
 	run->calls += process->calls;
 	run->bytes += process->bytes;
+	run->variance += process->variance;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -35,9 +37,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	entry = tally_entry(state->tally, move->site);
 	if (!entry)
 		return report_no_memory(err);
-	entry->calls++;
+	entry->calls += (uint64_t)move->count;
 	entry->bytes += move->bytes;
-	state->calls[move->class]++;
+	entry->variance += move->variance;
+	state->calls[move->class] += (uint64_t)move->count;
 	return 0;
 }
 
@@ -57,6 +60,7 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
 		sheet_number(CELL(row, hot, bytes), entry->bytes);
+		sheet_error(CELL(row, hot, error), entry->variance);
 		sheet_average(CELL(row, hot, average), entry->bytes, entry->calls);
 	}
 	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);

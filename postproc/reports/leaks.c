@@ -19,6 +19,7 @@ enum { UNSURE = SCANNED_FATES, FATES }; /* what became of blocks: enum scanned_f
 /* Of one place. */
 struct leak {
 	uint64_t count, bytes;
+	double variance;
 	uint64_t oldest_ns;	  /* age; 0: not known */
 	uint32_t processes, last; /* the number of the last of them */
 	const char *example;	  /* of the oldest; NULL: none */
@@ -47,6 +48,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 
 	run->count += process->count;
 	run->bytes += process->bytes;
+	run->variance += process->variance;
 	run->processes += process->count && run->last != report_process(state->run);
 	run->last = process->count ? report_process(state->run) : run->last;
 	for (int i = 0; i < FATES; i++) {
@@ -95,11 +97,12 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 }
 
 /* The oldest one is the example. */
-static int add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item)
+static int add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
+		    bool is_first)
 {
 	uint64_t age_ns = age_of(state, item);
 	char text[EXAMPLE_MAX];
-	bool is_oldest = age_ns > leak->oldest_ns || leak->count == 1;
+	bool is_oldest = age_ns > leak->oldest_ns || is_first;
 
 	if (is_oldest)
 		leak->oldest_ns = age_ns;
@@ -155,14 +158,17 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 {
 	struct leak *leak = tally_entry(state->tally, held->site);
 	bool is_memory = ledger_class(state->run->ledger, held->class)->known == RESOURCE_MEMORY;
+	bool is_first;
 
 	if (!leak)
 		return -ENOMEM;
-	leak->count++;
+	is_first = !leak->count;
+	leak->count += held->count;
 	leak->bytes += held->bytes;
+	leak->variance += held->variance;
 	if (is_memory && state->scanned.is_done && add_fate(state, leak, held))
 		return -ENOMEM;
-	return add_item(state, leak, held->item);
+	return add_item(state, leak, held->item, is_first);
 }
 
 /* Texts of a process's scan go with it. */
@@ -218,6 +224,7 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	if (!row)
 		return -ENOMEM;
 	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
+	sheet_error(CELL(row, leaks, error), leak->variance);
 	sheet_number(CELL(row, leaks, count), leak->count);
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);

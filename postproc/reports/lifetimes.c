@@ -50,7 +50,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	from_ns = move->item->gained_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
 	bucket = &state->buckets[move->class][bucket_of(ns)];
-	bucket->count++;
+	bucket->count += (uint64_t)-move->count;
 	bucket->bytes += move->bytes;
 	return 0;
 }
@@ -63,7 +63,7 @@ static int process(void *user, struct error *err)
 
 	(void)err;
 	while (ledger_held(state->run->ledger, &at, &held)) {
-		state->buckets[held.class][HELD].count++;
+		state->buckets[held.class][HELD].count += held.count;
 		state->buckets[held.class][HELD].bytes += held.bytes;
 	}
 	return 0;

@@ -29,12 +29,12 @@ static uint64_t smallest_of(unsigned bucket)
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct sizes_state *state = user;
-	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->bytes)];
+	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->item->size)];
 
 	(void)err;
 	if (!move->is_gain || move->is_wait)
 		return 0;
-	bucket->count++;
+	bucket->count += (uint64_t)move->count;
 	bucket->bytes += move->bytes;
 	return 0;
 }
@@ -47,7 +47,7 @@ static int process(void *user, struct error *err)
 
 	(void)err;
 	while (ledger_held(state->run->ledger, &at, &held))
-		state->buckets[held.class][bucket_of(held.bytes)].held++;
+		state->buckets[held.class][bucket_of(held.size)].held += held.count;
 	return 0;
 }
 

@@ -34,6 +34,9 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	if (!entry)
 		return report_no_memory(err);
 	entry->gained += move->is_gain;
+	/* Of samples nobody knows how many calls came between. */
+	if (ledger_class(state->run->ledger, move->class)->is_estimate)
+		return 0;
 	if (move->is_gain || move->count >= 0 || move->item->thread != move->thread ||
 	    move->turn - move->item->turn > state->within)
 		return 0;

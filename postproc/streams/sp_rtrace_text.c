@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "account/estimate.h"
 #include "base/array.h"
 #include "postproc/views/compress.h"
 #include "postproc/views/heap_range.h"
@@ -484,6 +485,16 @@ static int print_leaks(struct text_writer *writer, const struct leaks *leaks, st
 	return 0;
 }
 
+/* The lines above are of the samples themselves. */
+static void print_estimate(struct out *out, const struct leaks_total *sum)
+{
+	if (sum->is_estimate)
+		out_format(out,
+			   "# memory was sampled: about %" PRIu64 " block(s) with total size of "
+			   "%" PRIu64 " +- %" PRIu64 " bytes\n",
+			   sum->all_count, sum->all_bytes, estimate_error(sum->variance));
+}
+
 /* In order of registration; classes that nobody registered have a number for a name. */
 static void print_leak_summary(struct text_writer *writer, const struct leaks *leaks)
 {
@@ -493,9 +504,11 @@ static void print_leak_summary(struct text_writer *writer, const struct leaks *l
 		const struct resource_class *resource = writer->classes.items[i];
 		struct leaks_total sum = leaks_total_of(leaks, resource);
 
-		if (resource->known != RESOURCE_EVENT)
-			text_print_leaks(writer->out, resource->type, resource->description,
-					 sum.count, sum.bytes);
+		if (resource->known == RESOURCE_EVENT)
+			continue;
+		text_print_leaks(writer->out, resource->type, resource->description, sum.count,
+				 sum.bytes);
+		print_estimate(writer->out, &sum);
 	}
 	for (size_t i = 0; (total = leaks_total(leaks, i)) != NULL; i++) {
 		char name[16];

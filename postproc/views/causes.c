@@ -13,9 +13,10 @@ static void merge_temporary(void *user, void *of_run, const void *of_process)
 }
 
 /* As the ledger sums them up, and the report temp. */
-static bool is_temporary(const struct ledger_move *move)
+static bool is_temporary(const struct causes *causes, const struct ledger_move *move)
 {
-	return !move->is_gain && move->count < 0 && move->item->thread == move->thread &&
+	return !ledger_class(causes->ledger, move->class)->is_estimate && !move->is_gain &&
+	       move->count < 0 && move->item->thread == move->thread &&
 	       move->turn - move->item->turn <= 1;
 }
 
@@ -26,7 +27,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (ledger_class(causes->ledger, move->class)->known != RESOURCE_MEMORY)
 		return 0;
-	if (is_temporary(move)) {
+	if (is_temporary(causes, move)) {
 		temporary = tally_entry(causes->temporary, move->site);
 		if (!temporary)
 			return error_set(err, ENOMEM, "no memory for the screen");

@@ -41,7 +41,7 @@ static void gain(struct entry *entry, const struct ledger_move *move)
 		entry->most = entry->now;
 	if (move->is_wait)
 		return;
-	entry->gained.count++;
+	entry->gained.count += (uint64_t)move->count;
 	entry->gained.bytes += move->bytes;
 }
 
@@ -84,7 +84,8 @@ static int add_held(struct costs *costs, const struct ledger_held *held, uint64_
 		return -1;
 	entry->held_ns += since(held->item->gained_ns, end_ns);
 	if (!held->is_part)
-		add(&entry->held, &(struct peaks_amount){ 1, held->bytes });
+		add(&entry->held,
+		    &(struct peaks_amount){ .count = held->count, .bytes = held->bytes });
 	return 0;
 }
 

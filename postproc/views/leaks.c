@@ -10,6 +10,8 @@
 /* Of a result, no more than finds it again: there may be millions. */
 struct result {
 	uint64_t index, object, bytes;
+	uint64_t all_count, all_bytes; /* that it stands for */
+	double variance;
 	const struct ledger_item *item;
 	uint32_t process; /* index */
 };
@@ -134,10 +136,14 @@ static bool put_total(struct leaks *leaks, const struct result *result)
 		total = ARRAY_ADD(&leaks->totals);
 		if (!total)
 			return false;
-		*total = (struct leaks_total){ resource, 0, 0 };
+		*total = (struct leaks_total){ .resource = resource };
 	}
 	total->count++;
 	total->bytes += result->bytes;
+	total->is_estimate |= result->variance > 0;
+	total->all_count += result->all_count;
+	total->all_bytes += result->all_bytes;
+	total->variance += result->variance;
 	return true;
 }
 
@@ -168,6 +174,9 @@ static int gather(struct leaks *leaks, uint32_t process, struct error *err)
 			.index = held.item->index,
 			.object = held.object,
 			.bytes = held.size,
+			.all_count = held.count,
+			.all_bytes = held.bytes,
+			.variance = held.variance,
 			.item = held.item,
 			.process = process,
 		};
@@ -232,7 +241,7 @@ struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resour
 	for (size_t i = 0; i < leaks->totals.count; i++)
 		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
 			return leaks->totals.items[i];
-	return (struct leaks_total){ resource, 0, 0 };
+	return (struct leaks_total){ .resource = resource };
 }
 
 void leaks_destroy(struct leaks *leaks)

@@ -16,6 +16,9 @@ struct leaks;
 struct leaks_total {
 	const struct resource_class *resource;
 	uint64_t count, bytes;
+	bool is_estimate; /* these are of samples, which stand for: */
+	uint64_t all_count, all_bytes;
+	double variance;
 };
 
 /* with_arguments: the arguments of what is held are wanted, too. Returns 0 or -ENOMEM. */

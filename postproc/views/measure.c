@@ -90,7 +90,8 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (!move->is_gain || move->is_part)
 		return 0;
-	return count(measure, move->site, measure->kind == MEASURE_COUNT ? 1 : move->bytes, err);
+	return count(measure, move->site,
+		     measure->kind == MEASURE_COUNT ? (uint64_t)move->count : move->bytes, err);
 }
 
 /* Who ran another program has given everything back. */
@@ -104,7 +105,8 @@ static int count_held(struct measure *measure, struct error *err)
 	while (rc == 0 && ledger_held(ledger, &at, &held))
 		if (!held.is_part)
 			rc = count(measure, held.site,
-				   ledger_class(ledger, held.class)->has_bytes ? held.bytes : 1,
+				   ledger_class(ledger, held.class)->has_bytes ? held.bytes
+									       : held.count,
 				   err);
 	return rc;
 }

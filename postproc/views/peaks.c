@@ -38,6 +38,7 @@ void peaks_merge(void *user, void *of_run, const void *of_process)
 	run->epoch = class->run.generation;
 	run->now.count += amount.count;
 	run->now.bytes += amount.bytes;
+	run->now.variance += amount.variance;
 }
 
 uint64_t peaks_weight(const struct peaks *peaks, uint32_t class, struct peaks_amount amount)
@@ -60,6 +61,9 @@ static void add(struct peaks_amount *amount, const struct ledger_move *move)
 {
 	amount->count += (uint64_t)(int64_t)move->count;
 	amount->bytes += move->is_gain ? move->bytes : -move->bytes;
+	amount->variance += move->is_gain ? move->variance : -move->variance;
+	if (!amount->count)
+		amount->variance = 0; /* of what rounding leaves */
 }
 
 int peaks_move(void *user, const struct ledger_move *move, struct error *err)

@@ -17,6 +17,7 @@
 
 struct peaks_amount {
 	uint64_t count, bytes;
+	double variance; /* of bytes */
 };
 
 /* Of a place: entry of the tally. */

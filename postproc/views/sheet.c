@@ -2,11 +2,13 @@
 #include "postproc/views/sheet.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/estimate.h"
 #include "base/array.h"
 #include "base/suggest.h"
 
@@ -129,6 +131,24 @@ void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole)
 	cell->weight = whole;
 }
 
+void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct sheet_cell *cell)
+{
+	double one = (double)sum->number, other = (double)cell->number;
+
+	if (kind == SHEET_ERROR)
+		sum->number = (uint64_t)ceil(sqrt(one * one + other * other));
+	else
+		sum->number += cell->number;
+}
+
+void sheet_error(struct sheet_cell *cell, double variance)
+{
+	uint64_t error = estimate_error(variance);
+
+	if (error)
+		sheet_number(cell, error);
+}
+
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count)
 {
 	if (!count)
@@ -248,7 +268,7 @@ static int sort(struct sheet *sheet, struct order *order)
 static bool has_sum(enum sheet_kind kind)
 {
 	return kind == SHEET_COUNT || kind == SHEET_BYTES || kind == SHEET_AMOUNT ||
-	       kind == SHEET_CHANGE;
+	       kind == SHEET_ERROR || kind == SHEET_CHANGE;
 }
 
 static void add_to_sums(const struct sheet *sheet, struct sheet_cell *sums,
@@ -260,7 +280,7 @@ static void add_to_sums(const struct sheet *sheet, struct sheet_cell *sums,
 		sums[i].is_set = true;
 		sums[i].has_bytes = row[i].has_bytes;
 		sums[i].has_ns = row[i].has_ns;
-		sums[i].number += row[i].number;
+		sheet_add_to(sheet->facts.columns[i].kind, &sums[i], &row[i]);
 	}
 }
 

@@ -25,6 +25,7 @@ enum sheet_kind {
 	SHEET_NUMBER,	 /* one that cannot: pid */
 	SHEET_BYTES,	 /* a count of bytes */
 	SHEET_SIZE,	 /* bytes that it makes no sense to sum up: a limit, an average */
+	SHEET_ERROR,	 /* bytes by which an estimate may be wrong, either way: in squares */
 	SHEET_AMOUNT,	 /* bytes or objects, as the row's class has it: sheet_amount() */
 	SHEET_PART,	 /* an amount that has those of other rows in it, or is in theirs */
 	SHEET_CHANGE,	 /* an amount more (or less, a negative int64_t) */
@@ -168,6 +169,12 @@ int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, 
  * 0, -ENOMEM, or -EINVAL if no sheet has such a column.
  */
 int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
+
+/* Adds a cell of a column of that kind to a sum. Errors of different blocks add up in squares. */
+void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct sheet_cell *cell);
+
+/* What is known of an estimate's error; not set where what was counted is exact. */
+void sheet_error(struct sheet_cell *cell, double variance);
 
 /*
  * What a row will read as where its numbers are left away, or NULL if it is no row to be folded.

@@ -16,9 +16,10 @@ struct reading {
 
 /* Kinds that can be put together; of others (a time, a sum of times) only the report knows how. */
 #define BIT(kind) (1ull << SHEET_##kind)
-#define FOLDABLE                                                                         \
-	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) | \
-	 BIT(SIZE) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | BIT(SHARE) | BIT(BACKTRACE))
+#define FOLDABLE                                                                           \
+	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
+	 BIT(SIZE) | BIT(ERROR) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | BIT(SHARE) | \
+	 BIT(BACKTRACE))
 
 static bool is_foldable(const struct sheet_facts *facts)
 {
@@ -52,7 +53,7 @@ static void join_cell(enum sheet_kind kind, struct sheet_cell *cell, const struc
 	else if (kind == SHEET_LONGEST || kind == SHEET_PROCESSES)
 		cell->number = cell->number > other->number ? cell->number : other->number;
 	else if (kind != SHEET_GROUP && kind != SHEET_TEXT && kind != SHEET_NOTE)
-		cell->number += other->number;
+		sheet_add_to(kind, cell, other);
 }
 
 static bool reads_so(const void *item, const void *key)

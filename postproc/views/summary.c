@@ -310,7 +310,11 @@ static void note_settings(struct summary *summary, const struct event *event)
 {
 	const char *events = event_argument(event, "events");
 	const char *follow = event_argument(event, "follow");
+	const char *sample = event_argument(event, "sample");
+	uint64_t bytes = sample ? strtoull(sample, NULL, 10) : 0;
 
+	if (bytes > summary->sample)
+		summary->sample = bytes;
 	if (events)
 		summary->fold->process.recorded = copy(summary, events);
 	if (follow && !summary->follow)

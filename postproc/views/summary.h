@@ -30,6 +30,7 @@
 
 /* Most that one process held at a time. */
 struct summary_peak {
+	double variance;  /* of bytes */
 	uint64_t amount;  /* bytes, see summary_has_bytes(); else objects */
 	uint64_t time_ns; /* since the start of the run */
 	uint32_t process; /* number of it */
@@ -57,6 +58,8 @@ struct summary_class {
 	uint64_t bad_closes, bad_uses; /* of what was not open (EBADF): closed, used otherwise */
 	uint64_t vain;		       /* of notified: no thread waited (conditions) */
 	uint64_t held, held_bytes;     /* objects, at the end of their processes */
+	bool is_estimate;	       /* of samples */
+	double held_variance;	       /* of held_bytes */
 	uint64_t killed, killed_bytes; /* of those, by processes that were killed */
 	uint64_t unkept, unkept_bytes; /* blocks that nobody kept when memory was scanned last */
 	uint64_t held_parts;	       /* of those, what belongs to another object: a FILE's fd */
@@ -203,6 +206,7 @@ struct summary {
 		size_t count, capacity;
 		uint64_t sum;
 	} left_out;
+	uint64_t sample;    /* bytes from one sample of memory to the next; 0: all was recorded */
 	const char *follow; /* as --follow had it; NULL: all were recorded */
 	uint64_t events, lost, late, threads;
 	uint64_t start_ns, end_ns; /* of the run */

@@ -91,7 +91,7 @@ static int add_held(struct summary *summary, const struct ledger_held *object)
 
 	if (!held)
 		return -ENOMEM;
-	held->count++;
+	held->count += object->count;
 	held->bytes += object->bytes;
 	if (object->is_part)
 		count_part(summary, object);
@@ -133,7 +133,8 @@ static void close_peak(struct summary *summary, struct summary_class *class,
 {
 	if (sum->peak <= class->peak.amount)
 		return;
-	class->peak = (struct summary_peak){ .amount = sum->peak,
+	class->peak = (struct summary_peak){ .variance = sum->peak_variance,
+					     .amount = sum->peak,
 					     .time_ns = sum->peak_ns,
 					     .process = (uint32_t)summary->processes.count };
 }
@@ -144,6 +145,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	struct summary_process *process = &summary->fold->process;
 	struct summary_class *class = &summary->classes[index];
 
+	class->is_estimate = ledger_class(summary->ledger, index)->is_estimate;
 	class->gained += sum->gained;
 	class->lost += sum->lost;
 	class->waited += sum->joined;
@@ -155,6 +157,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	if (process->end != SUMMARY_EXEC) {
 		class->held += sum->count;
 		class->held_bytes += sum->bytes;
+		class->held_variance += sum->variance;
 	}
 	if (process->end == SUMMARY_KILLED) {
 		class->killed += sum->count;

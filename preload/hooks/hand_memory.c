@@ -4,6 +4,7 @@
  * allocator was known, and nobody gives them back. And the effects of moving a block.
  */
 #include "hand.h"
+#include "preload/record/sampling.h"
 
 /* All four say the same of themselves as free. */
 #define AS_FREE(name)                                                                           \
@@ -37,6 +38,12 @@ static void end_free(struct call *call, void *block)
 
 EXPORT void free(void *block)
 {
+	if (sampling_passes_free(life_armed[HOOK_free], block)) {
+		if (likely(!pool_owns(block)))
+			real.free(block);
+		return;
+	}
+
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 	bool is_recorded = begin_free(&call, HOOK_free, &origin, block);
@@ -61,6 +68,12 @@ static void release(void *block)
 
 EXPORT void cfree(void *block)
 {
+	if (sampling_passes_free(life_armed[HOOK_cfree], block)) {
+		if (likely(!pool_owns(block)))
+			release(block);
+		return;
+	}
+
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 	bool is_recorded = begin_free(&call, HOOK_cfree, &origin, block);
@@ -83,6 +96,12 @@ static void release_sized(void *block, size_t size)
 
 EXPORT void free_sized(void *block, size_t size)
 {
+	if (sampling_passes_free(life_armed[HOOK_free_sized], block)) {
+		if (likely(!pool_owns(block)))
+			release_sized(block, size);
+		return;
+	}
+
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 	bool is_recorded = begin_free(&call, HOOK_free_sized, &origin, block);
@@ -105,6 +124,12 @@ static void release_aligned(void *block, size_t alignment, size_t size)
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
+	if (sampling_passes_free(life_armed[HOOK_free_aligned_sized], block)) {
+		if (likely(!pool_owns(block)))
+			release_aligned(block, alignment, size);
+		return;
+	}
+
 	const struct origin origin = CAPTURE_ORIGIN();
 	struct call call;
 	bool is_recorded = begin_free(&call, HOOK_free_aligned_sized, &origin, block);

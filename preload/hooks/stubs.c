@@ -9,6 +9,7 @@
 #include "operation.h"
 #include "preload/record/ending.h"
 #include "preload/record/facts.h"
+#include "preload/record/sampling.h"
 
 #include <stdarg.h>
 
@@ -21,13 +22,14 @@
  * A column is a statement that acts in some phases of the call. The phase is a constant, so what
  * does not act in it leaves nothing behind.
  */
-enum phase { PHASE_ENTRY, PHASE_BEFORE, PHASE_TRY, PHASE_CALL, PHASE_RETURN };
+enum phase { PHASE_FIRST, PHASE_ENTRY, PHASE_BEFORE, PHASE_TRY, PHASE_CALL, PHASE_RETURN };
 
 /* What a row says about its function as a whole; known when the function is called. */
 struct row {
 	enum hook_when at;
 	enum hook_blocks blocks;
 	bool is_recorded;
+	enum sampling_pick pick;
 	uint64_t object, related;
 };
 
@@ -40,6 +42,13 @@ struct row {
 #define RELATED(number)	    IN(PHASE_RETURN) event.related = WORD(number);
 #define AT(when)	    IN(PHASE_ENTRY) row.at = WHEN_##when;
 #define BLOCKS(how)	    IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
+#define SAMPLES(old, bytes)                                                \
+	IN(PHASE_FIRST) row.pick = sampling_pick(armed, WORD(old), bytes); \
+	IN(PHASE_RETURN)                                                   \
+	if (unlikely(row.pick))                                            \
+		row.is_recorded = sampling_settle(&call, &event, row.pick, WORD(old));
+/* What block_moved() hears of: not of a block that is not recorded. */
+#define BLOCK_GONE(old)	    (!row.pick || row.pick & SAMPLING_LOSES ? (old) : NULL)
 #define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
 #define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
 #define BEFORE(effect, ...) IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);
@@ -99,17 +108,43 @@ struct row {
 	  .is_recorded = true }
 
 /*
+ * A block that is not sampled: nothing else is done. malloc is what the other functions of an
+ * allocator may end in, so it needs no guard, and its stub is a jump.
+ */
+#define PASS(name, takes, gives, names, class, op, ...)                                  \
+	{                                                                                          \
+		PHASE(FIRST, class, op)                                                            \
+		__VA_ARGS__                                                                        \
+	}                                                                                          \
+	if (row.pick == SAMPLING_PASSES) {                                                         \
+		const bool is_guarded = HOOK_##name != HOOK_malloc;                                \
+		const uint64_t left = is_guarded ? sampling_begin_pass() : 0;                      \
+                                                                                                   \
+		{                                                                                  \
+			PHASE(CALL, class, op)                                                     \
+			__VA_ARGS__                                                                \
+			if (!is_called)                                                            \
+				takes real.name names;                                             \
+		}                                                                                  \
+		if (is_guarded)                                                                    \
+			sampling_end_pass(left);                                                   \
+		gives                                                                              \
+	}
+
+/*
  * declares, takes, gives: the result, where there is one. names: of the parameters, in brackets.
  * The columns come last, since they have commas.
  */
 #define BODY(name, declares, takes, gives, names, class, op, returns, ...)                         \
 	{                                                                                          \
-		const struct origin origin = CAPTURE_ORIGIN();                                     \
+		__attribute__((unused)) const uint8_t armed = life_armed[HOOK_##name];             \
 		struct row row = ROW(op);                                                          \
 		struct spare spare;                                                                \
 		struct call call;                                                                  \
 		bool is_had;                                                                       \
 		declares                                                                           \
+		PASS(name, takes, gives, names, class, op, __VA_ARGS__)                            \
+		const struct origin origin = CAPTURE_ORIGIN();                                     \
                                                                                                    \
 		(void)spare;                                                                       \
 		{                                                                                  \
@@ -160,7 +195,8 @@ struct row {
 			event.result = WORD(result);                                               \
 			event.size = GAINS_##op;                                                   \
 			__VA_ARGS__                                                                \
-			call_event(&call, &event);                                                 \
+			if (row.is_recorded)                                                       \
+				call_event(&call, &event);                                         \
 		}                                                                                  \
 		call_end(&call);                                                                   \
 		gives                                                                              \

@@ -9,6 +9,7 @@
 #include "preload/ground/sys.h"
 #include "reach.h"
 #include "ring.h"
+#include "sampling.h"
 #include "thread.h"
 
 enum { LIFE_UNBORN, LIFE_STARTING, LIFE_RUNNING, LIFE_SEALED, LIFE_SILENT };
@@ -168,8 +169,10 @@ static const struct thread *busy_thread(const struct call *call)
 int life_child_of(int pid, const struct call *call)
 {
 	/* a handler of pthread_atfork() may have come first */
-	if (!pid && life.board && !life.is_off && !*life.fork_mark)
+	if (!pid && life.board && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
+		sampling_forked();
+	}
 	return pid;
 }
 

@@ -20,6 +20,7 @@ struct life {
 	uint32_t depth;	   /* most frames of a backtrace */
 	bool check_unwind; /* every backtrace is compared with libunwind's */
 	bool is_remote;	   /* libunwind walks (remote.h) */
+	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all is recorded */
 	bool one_time;	   /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
@@ -33,6 +34,7 @@ extern struct life life;
 enum life_arm {
 	LIFE_RECORDS = 1,
 	LIFE_FOLLOWS = 2, /* and asks the kernel what file it was: --files=resolved */
+	LIFE_SAMPLES = 4, /* only some of its blocks, and their frees: sampling.h */
 };
 
 /*

@@ -117,17 +117,27 @@ static const char *name_of(enum hook_number hook)
 					     : real_name(hook);
 }
 
+/* How a hook that was chosen records. Mappings are few, and as large as a sample. */
+static uint8_t arm_of(enum hook_number hook)
+{
+	unsigned int arm = LIFE_RECORDS;
+
+	if (life.board->settings.files == FILES_RESOLVED && names_file(hook))
+		arm |= LIFE_FOLLOWS;
+	if (life.sample && armings[hook].resource == RESOURCE_MEMORY)
+		arm |= LIFE_SAMPLES;
+	return (uint8_t)arm;
+}
+
 static void arm(void)
 {
-	bool follows = life.board->settings.files == FILES_RESOLVED;
 	bool is_all = life_is_listed("all");
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		if (is_all || life_is_listed(name_of(i)) ||
 		    life_is_listed(resource_words[armings[i].resource]))
-			armed[i] = follows && names_file(i) ? LIFE_RECORDS | LIFE_FOLLOWS
-							    : LIFE_RECORDS;
+			armed[i] = arm_of(i);
 	/* In a program that runs what gives back comes first, as it stands last: nothing is gained
 	 * that could be lost unseen. */
 	for (unsigned int i = HOOK_COUNT; i-- > 0;)
@@ -142,6 +152,8 @@ static void read_settings(const struct settings *settings)
 		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
 						 : (uint32_t)depth;
 	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	life.sample = (uint64_t)settings->sample < SETTINGS_BYTES_MAX ? (uint64_t)settings->sample
+								      : SETTINGS_BYTES_MAX;
 	life.one_time = settings->durations == DURATIONS_WAITS;
 	life.monitored = settings->monitor;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "account/estimate.h"
+
+#include <math.h>
+
+#define WIDTH_95 1.959964 /* of a normal distribution */
+
+/* Even among neighbours (splitmix64's finish). */
+static double fraction_of(uint64_t number)
+{
+	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
+	number = (number ^ number >> 27) * 0x94d049bb133111ebull;
+	return (double)((number ^ number >> 31) >> 11) / (double)(1ull << 53);
+}
+
+struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index)
+{
+	double asked = size ? (double)size : 1; /* the library takes an empty one so */
+	double weight = -1 / expm1(-asked / (double)sample);
+	double whole = floor(weight), bytes = (double)size;
+
+	return (struct estimate){
+		.count = (uint64_t)whole + (fraction_of(index + 1) < weight - whole),
+		.bytes = size < 1ull << 62 ? (uint64_t)(weight * bytes + 0.5) : size,
+		.variance = weight * (weight - 1) * bytes * bytes,
+	};
+}
+
+uint64_t estimate_error(double variance)
+{
+	return variance > 0 ? (uint64_t)ceil(WIDTH_95 * sqrt(variance)) : 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampling.h"
+
+#include "call.h"
+#include "preload/ground/clock.h"
+#include "ring.h"
+
+/* ---- when ---- */
+
+__thread uint64_t sampling_left;
+static __thread uint64_t state; /* of the thread's generator; 0: not begun */
+
+/* splitmix64 (Steele, Lea, Flood 2014): each state gives another number, all of them once. */
+static uint64_t mix(uint64_t number)
+{
+	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
+	number = (number ^ number >> 27) * 0x94d049bb133111ebull;
+	return number ^ number >> 31;
+}
+
+static uint64_t seed(void)
+{
+	static uint64_t threads;
+	uint64_t which = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+
+	return mix(life.board->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^ mix(clock_now()) ^
+	       (uintptr_t)&state;
+}
+
+/*
+ * -log2(number / 2^64) with 32 bits behind the point; number is not 0. In whole numbers, since the
+ * program can see which floating-point exceptions were raised.
+ */
+static uint64_t bits_below(uint64_t number)
+{
+	unsigned int zeros = (unsigned int)__builtin_clzll(number);
+	uint64_t mantissa = number << zeros, fraction = 0; /* 1.63 */
+
+	for (int i = 0; i < 32; i++) {
+		mantissa = (uint64_t)((unsigned __int128)mantissa * mantissa >> 64); /* 2.62 */
+		fraction <<= 1;
+		if (mantissa >> 63)
+			fraction |= 1;
+		else
+			mantissa <<= 1;
+	}
+	return ((uint64_t)(zeros + 1) << 32) - fraction;
+}
+
+/* Bytes to the next sample: exponential with the mean of life.sample. */
+static uint64_t draw(void)
+{
+	static const uint64_t ln2 = 0xb17217f8; /* 0.32 */
+	uint64_t number;
+
+	do
+		number = mix(state += 0x9e3779b97f4a7c15ull);
+	while (!number);
+	return (uint64_t)(((unsigned __int128)bits_below(number) * ln2 >> 32) * life.sample >> 32);
+}
+
+bool sampling_hit(uint64_t bytes)
+{
+	if (!state) {
+		state = seed() | 1;
+		sampling_left = draw();
+		if (bytes <= sampling_left) {
+			sampling_left -= bytes;
+			return false;
+		}
+	}
+	/* What is left of the block may be any number of samples: it is recorded once. */
+	sampling_left = draw();
+	return true;
+}
+
+void sampling_forked(void)
+{
+	state = 0;
+	sampling_left = 0;
+}
+
+/* ---- what is recorded ---- */
+
+/*
+ * Buckets of one line of the cache on levels, each eight times the one before: a block stands in
+ * its bucket of the first level that has room, and whoever found that full has left a mark there.
+ * So whoever looks for a block looks at one line, seldom at two, and few blocks need few lines.
+ * Places are taken and left by one atomic store; a block's owner alone looks for it.
+ */
+#define BUCKET	   8u
+#define LEVELS	   5u /* the last one: the neighbour in the fourth */
+#define FIRST_BITS 6u
+#define STEP_BITS  3u
+#define SPILLED	   1ull /* of a bucket's first place: others stand in a further level */
+
+static uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static uint64_t third[(64u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static uint64_t fourth[(512u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static uint64_t *const levels[LEVELS] = { first, second, third, fourth, fourth };
+
+/*
+ * Blocks have even addresses. They stand there upside down, lest somebody who scans memory for
+ * addresses takes them for pointers that keep the blocks.
+ */
+static inline uint64_t key_of(uintptr_t block)
+{
+	return ~(uint64_t)block & ~SPILLED;
+}
+
+static inline uint64_t *bucket_of(unsigned int level, uint64_t key)
+{
+	uint64_t hash = (key >> 4) * 0x9e3779b97f4a7c15ull;
+
+	unsigned int step = level < LEVELS - 1 ? level : LEVELS - 2;
+
+	hash >>= 64 - FIRST_BITS - STEP_BITS * step;
+	return levels[level] + (hash ^ (level != step)) * BUCKET;
+}
+
+static bool put_there(uint64_t *bucket, uint64_t key)
+{
+	for (unsigned int i = 0; i < BUCKET; i++) {
+		uint64_t there = __atomic_load_n(&bucket[i], __ATOMIC_RELAXED);
+
+		while (!(there & ~SPILLED))
+			if (__atomic_compare_exchange_n(&bucket[i], &there, key | there, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				return true;
+	}
+	__atomic_fetch_or(bucket, SPILLED, __ATOMIC_RELAXED);
+	return false;
+}
+
+bool sampling_put(uintptr_t block)
+{
+	uint64_t key = key_of(block);
+
+	for (unsigned int level = 0; !(block & SPILLED) && level < LEVELS; level++)
+		if (put_there(bucket_of(level, key), key))
+			return true;
+	return false;
+}
+
+/* The place of the block in its bucket, BUCKET: it is not there. */
+static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint64_t key)
+{
+	if ((mark & ~SPILLED) == key)
+		return 0;
+#pragma GCC unroll 7
+	for (unsigned int i = 1; i < BUCKET; i++)
+		if (__atomic_load_n(&bucket[i], __ATOMIC_RELAXED) == key)
+			return i;
+	return BUCKET;
+}
+
+bool sampling_take(uintptr_t block)
+{
+	uint64_t key = key_of(block);
+
+	for (unsigned int level = 0; level < LEVELS; level++) {
+		uint64_t *bucket = bucket_of(level, key);
+		uint64_t mark = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+		unsigned int place = place_in(bucket, mark, key);
+
+		if (unlikely(place < BUCKET)) {
+			__atomic_fetch_and(&bucket[place], SPILLED, __ATOMIC_RELAXED);
+			return true;
+		}
+		if (likely(!(mark & SPILLED)))
+			break;
+	}
+	return false;
+}
+
+/* ---- what is said of it ---- */
+
+/* The old block is gone, and the new one is not recorded. */
+static void make_loss(struct call_event *event, uintptr_t old)
+{
+	event->operation = OPERATION_FREE;
+	event->moment = MOMENT_ENTER;
+	event->object = old;
+	event->size = event->related = 0;
+}
+
+bool sampling_settle(struct call *call, struct call_event *event, enum sampling_pick pick,
+		     uintptr_t old)
+{
+	bool is_kept;
+
+	if (event->failed || event->operation != OPERATION_ALLOC) {
+		if (event->failed && pick & SAMPLING_LOSES && !sampling_put(old))
+			ring_lose(call->thread, LOSS_SAMPLE);
+		return true;
+	}
+	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
+	if (pick & SAMPLING_GAINS && !is_kept)
+		ring_lose(call->thread, LOSS_SAMPLE);
+	if (!is_kept && pick & SAMPLING_LOSES)
+		make_loss(event, old);
+	return is_kept || pick & SAMPLING_LOSES;
+}
