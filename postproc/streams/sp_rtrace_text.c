@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "account/estimate.h"
 #include "base/array.h"
 #include "postproc/views/compress.h"
 #include "postproc/views/heap_range.h"
@@ -492,7 +491,7 @@ static void print_estimate(struct out *out, const struct leaks_total *sum)
 		out_format(out,
 			   "# memory was sampled: about %" PRIu64 " block(s) with total size of "
 			   "%" PRIu64 " +- %" PRIu64 " bytes\n",
-			   sum->all_count, sum->all_bytes, estimate_error(sum->variance));
+			   sum->all_count, sum->all_bytes, sum->error);
 }
 
 /* In order of registration; classes that nobody registered have a number for a name. */

@@ -144,6 +144,7 @@ static bool put_total(struct leaks *leaks, const struct result *result)
 	total->all_count += result->all_count;
 	total->all_bytes += result->all_bytes;
 	total->variance += result->variance;
+	total->error = estimate_error(total->variance);
 	return true;
 }
 

@@ -18,7 +18,8 @@ struct leaks_total {
 	uint64_t count, bytes;
 	bool is_estimate; /* these are of samples, which stand for: */
 	uint64_t all_count, all_bytes;
-	double variance;
+	double variance; /* of all_bytes */
+	uint64_t error;	 /* by which they may be wrong, in 95 of 100 cases no more */
 };
 
 /* with_arguments: the arguments of what is held are wanted, too. Returns 0 or -ENOMEM. */
