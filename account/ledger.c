@@ -80,9 +80,10 @@ struct ledger {
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
 	uint32_t last_id, last_thread;		 /* the one that was looked for last */
 	uint64_t inherited;
-	bool is_attached; /* the process ran before the trace began */
-	uint64_t sample;  /* bytes from one sample of memory to the next; 0: all was recorded */
-	bool is_replaced; /* by another program */
+	bool is_attached;  /* the process ran before the trace began */
+	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all was recorded */
+	bool is_contended; /* of locks only what had to wait was recorded */
+	bool is_replaced;  /* by another program */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
 };
@@ -485,7 +486,10 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 /* Who was sampled is told of no free but those of sampled blocks, and of a fork's parent's. */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
-	return ledger->sample && ledger->classes[class].known == RESOURCE_MEMORY;
+	enum resource known = ledger->classes[class].known;
+
+	return (ledger->sample && known == RESOURCE_MEMORY) ||
+	       (ledger->is_contended && known == RESOURCE_LOCK);
 }
 
 static void stray(struct ledger *ledger, const struct call *call)
@@ -793,7 +797,9 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 static void on_settings(struct ledger *ledger, const struct event *event)
 {
 	const char *sample = event_argument(event, "sample");
+	const char *locks = event_argument(event, "locks");
 
+	ledger->is_contended = locks && !strcmp(locks, "contended");
 	ledger->sample = sample ? strtoull(sample, NULL, 10) : 0;
 	for (uint32_t i = 0; ledger->sample && i < ledger->class_count; i++)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
@@ -943,7 +949,7 @@ void ledger_clear(struct ledger *ledger)
 	ledger->spare = ledger->queued = ledger->oldest = 0;
 	ledger->inherited = ledger->sample = 0;
 	ledger->is_attached = false;
-	ledger->is_replaced = false;
+	ledger->is_replaced = ledger->is_contended = false;
 }
 
 int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err)

@@ -254,6 +254,18 @@ static bool had_no_way(const struct member *member)
 	return member->chunks[0]->spare || watch_is_elsewhere(&member->watch);
 }
 
+/* Locks that were had at once, and are only counted. A slot counts for all threads that had it. */
+static uint64_t uncontended(const struct member *member)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < member->chunk_count; i++)
+		for (uint32_t k = 0; k < member->chunks[i]->slots; k++)
+			sum += __atomic_load_n(&chunk_slot_at(member->chunks[i], k)->uncontended,
+					       __ATOMIC_RELAXED);
+	return sum;
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -297,6 +309,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	add_number(&facts, "lost", lost);
 	if (counts->late)
 		add_number(&facts, "late", counts->late);
+	if (uncontended(member))
+		add_number(&facts, "uncontended", uncontended(member));
 	if (counts->damaged)
 		add_number(&facts, "damaged", counts->damaged);
 	say(collector, member, &note, &facts);

@@ -117,7 +117,7 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 static void say_settings(const struct collector *collector, struct member *member)
 {
 	const struct settings *settings = &collector->settings;
-	struct wire_value values[3];
+	struct wire_value values[4];
 	char sample[24];
 	struct encode_note note = { .name = NOTE_SETTINGS,
 				    .values = values,
@@ -130,6 +130,8 @@ static void say_settings(const struct collector *collector, struct member *membe
 	snprintf(sample, sizeof(sample), "%" PRId64, settings->sample);
 	if (settings->sample)
 		values[note.count++] = (struct wire_value){ "sample", sample };
+	if (settings->locks == LOCKS_CONTENDED)
+		values[note.count++] = (struct wire_value){ "locks", "contended" };
 	if (note.count)
 		stream_note(member->stream, &note);
 }

@@ -179,6 +179,7 @@ struct slot {
 	int32_t thread;		   /* kernel's thread id */
 	uint32_t state;		   /* enum slot_state */
 	uint64_t lost[LOSS_COUNT]; /* written by the thread alone; they add up over its threads */
+	uint64_t uncontended;	   /* likewise: locks that were had at once (--locks=contended) */
 	/* the collector's line */
 	uint64_t tail __attribute__((aligned(64))); /* bytes ever consumed; futex of a full ring */
 	uint32_t waiting; /* producer: 1 while it sleeps on tail; collector wakes it */

@@ -28,6 +28,7 @@ enum setting_format { FORMAT_RTRACE, FORMAT_HTR };
 enum setting_start { START_ON, START_OFF };
 enum setting_unwind { UNWIND_OWN, UNWIND_LIBUNWIND };
 enum setting_durations { DURATIONS_WAITS, DURATIONS_ALL };
+enum setting_locks { LOCKS_ALL, LOCKS_CONTENDED };
 enum setting_scan { SCAN_NEVER, SCAN_EXIT };
 enum setting_files { FILES_ASKED, FILES_RESOLVED };
 
@@ -197,6 +198,18 @@ static inline void settings_default(struct settings *settings)
 	settings_take_##kind(SETTING_POINTER_##kind(settings->name), value, words);
 #include "settings.def"
 #undef SETTING
+}
+
+#define SETTINGS_SAMPLE_PRODUCTION (512 << 10)
+
+/* When all have been taken: what one of them says of others. */
+static inline void settings_finish(struct settings *settings)
+{
+	if (!settings->production)
+		return;
+	settings->locks = LOCKS_CONTENDED;
+	if (!settings->sample)
+		settings->sample = SETTINGS_SAMPLE_PRODUCTION;
 }
 
 /*

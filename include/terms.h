@@ -94,6 +94,9 @@ enum call_flag {
 				   and end are its own */
 };
 
+/* --locks=contended, in `related` of a call that takes a lock: it was busy. Below: who had it. */
+#define RELATED_BUSY (1ull << 32)
+
 /* Why an event was counted and not recorded. */
 enum loss {
 	LOSS_NO_SLOT,	/* more threads than slots */

@@ -348,6 +348,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 		else
 			return refuse_option(words, argv[optind - 1], err);
 	}
+	settings_finish(&run->session.board->settings);
 	if (!strcmp(run->session.board->settings.out, "-"))
 		strcpy(run->session.board->settings.out, "stdout");
 	if (!status)

@@ -431,7 +431,9 @@ static void add_pair(struct locks *locks, uint32_t site, const struct locks_past
 	pair->object = event->object;
 	pair->since_ns = event->enter_ns;
 	pair->waiter_thread = event->thread;
-	pair->holder_thread = holder->site ? locks->threads.items[holder->thread].id : 0;
+	pair->holder_thread = holder->site	    ? locks->threads.items[holder->thread].id
+			      : locks->is_contended ? (uint32_t)event->related
+						    : 0;
 }
 
 static int tell_wait(const struct locks *locks, uint32_t site, const struct locks_past *holder,
@@ -449,11 +451,22 @@ static int tell_wait(const struct locks *locks, uint32_t site, const struct lock
 
 	if (!locks->listener.wait)
 		return 0;
+	if (!holder->site && locks->is_contended)
+		wait.holder_thread = (uint32_t)event->related;
 	if (holder->site) {
 		wait.holder_thread = locks->threads.items[holder->thread].id;
 		wait.released_ns = holder->is_held ? 0 : holder->until_ns;
 	}
 	return locks->listener.wait(locks->listener.user, &wait);
+}
+
+/* Where only what had to wait was recorded the call itself says so; one's own lock is an error. */
+static bool was_busy(const struct locks *locks, const struct event *event)
+{
+	uint32_t owner = (uint32_t)event->related;
+
+	return locks->is_contended && !(event->flags & CALL_FAILED) &&
+	       (event->related & RELATED_BUSY || (owner && owner != event->thread));
 }
 
 /* What a call for a lock adds to the numbers of its site and lock; taken or not. */
@@ -472,7 +485,7 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 	more.asked = may_wait;
 	if (may_wait)
 		holder = find_holder(locks, lock, way, thread, event);
-	if (holder.site || (may_wait && ns >= UNSEEN_NS)) {
+	if (holder.site || (may_wait && (ns >= UNSEEN_NS || was_busy(locks, event)))) {
 		more.contended = 1;
 		more.waited_ns = more.longest_wait_ns = ns;
 		add_pair(locks, site, &holder, event, ns);

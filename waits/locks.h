@@ -150,6 +150,7 @@ struct locks {
 	struct sites sites;
 	struct lock_order order;
 	bool wants_order;
+	bool is_contended; /* only what had to wait was recorded (--locks=contended) */
 	uint32_t spare_lock, spare_hold, serials;
 	uint32_t live; /* locks */
 };

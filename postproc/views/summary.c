@@ -311,8 +311,10 @@ static void note_settings(struct summary *summary, const struct event *event)
 	const char *events = event_argument(event, "events");
 	const char *follow = event_argument(event, "follow");
 	const char *sample = event_argument(event, "sample");
+	const char *locks = event_argument(event, "locks");
 	uint64_t bytes = sample ? strtoull(sample, NULL, 10) : 0;
 
+	summary->locks.is_contended = locks && !strcmp(locks, "contended");
 	if (bytes > summary->sample)
 		summary->sample = bytes;
 	if (events)

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "preload/record/contended.h"
 #include "preload/record/proof.h"
 #include "stub.h"
 
@@ -89,9 +90,6 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 void directory_closed(struct call *call, struct call_event *event, int fd);
 
 /* ---- threads, conditions, semaphores ---- */
-
-/* In pthread_mutex_t's kind: robust, and two protocols of priorities. */
-#define MUTEX_IS_SPECIAL 0x70
 
 /*
  * Only mutexes of the plain kinds: glibc's try for a robust one that is not recoverable leaves it

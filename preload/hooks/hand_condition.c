@@ -4,10 +4,12 @@
  * own) and held again after it (part 2), timed out or not.
  */
 #include "effects.h"
+#include "preload/record/contended.h"
 
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex)
 {
 	(void)event;
+	contended_forget(WORD(mutex));
 	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
 					       .operation = OPERATION_RELEASE,
 					       .moment = MOMENT_HALF,
@@ -25,6 +27,8 @@ void condition_returned(struct call *call, struct call_event *event, void *cond,
 	if (event->failed && call->error != ETIMEDOUT &&
 	    !call_owns_mutex(call->thread, WORD(mutex)))
 		return;
+	if (life_armed[HOOK_pthread_mutex_unlock] & LIFE_CONTENDED)
+		contended_note(call->thread, WORD(mutex));
 	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
 					       .operation = OPERATION_ACQUIRE,
 					       .moment = MOMENT_LEAVE,

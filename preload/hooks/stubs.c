@@ -8,6 +8,7 @@
 #include "effects.h"
 #include "operation.h"
 #include "preload/record/ending.h"
+#include "preload/record/contended.h"
 #include "preload/record/facts.h"
 #include "preload/record/sampling.h"
 
@@ -22,7 +23,15 @@
  * A column is a statement that acts in some phases of the call. The phase is a constant, so what
  * does not act in it leaves nothing behind.
  */
-enum phase { PHASE_FIRST, PHASE_ENTRY, PHASE_BEFORE, PHASE_TRY, PHASE_CALL, PHASE_RETURN };
+enum phase {
+	PHASE_FIRST,
+	PHASE_QUICK,
+	PHASE_ENTRY,
+	PHASE_BEFORE,
+	PHASE_TRY,
+	PHASE_CALL,
+	PHASE_RETURN
+};
 
 /* What a row says about its function as a whole; known when the function is called. */
 struct row {
@@ -35,13 +44,13 @@ struct row {
 
 #define IN(which) if (phase == (which))
 
-#define OF(held)	    event.object = WORD(held);
-#define WITH(other)	    event.related = WORD(other);
-#define MAKES(held)	    IN(PHASE_RETURN) event.object = WORD(held);
-#define SIZE(bytes)	    IN(PHASE_RETURN) event.size = WORD(bytes);
-#define RELATED(number)	    IN(PHASE_RETURN) event.related = WORD(number);
-#define AT(when)	    IN(PHASE_ENTRY) row.at = WHEN_##when;
-#define BLOCKS(how)	    IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
+#define OF(held)	event.object = WORD(held);
+#define WITH(other)	event.related = WORD(other);
+#define MAKES(held)	IN(PHASE_RETURN) event.object = WORD(held);
+#define SIZE(bytes)	IN(PHASE_RETURN) event.size = WORD(bytes);
+#define RELATED(number) IN(PHASE_RETURN) event.related = WORD(number);
+#define AT(when)	IN(PHASE_ENTRY) row.at = WHEN_##when;
+#define BLOCKS(how)	IN(PHASE_ENTRY) row.blocks = BLOCKS_##how;
 #define SAMPLES(old, bytes)                                                \
 	IN(PHASE_FIRST) row.pick = sampling_pick(armed, WORD(old), bytes); \
 	IN(PHASE_RETURN)                                                   \
@@ -61,6 +70,11 @@ struct row {
 	}
 #define TRIES(function, ...)                         \
 	IN(PHASE_ENTRY) row.blocks = BLOCKS_IF_BUSY; \
+	IN(PHASE_QUICK)                              \
+	{                                            \
+		is_called = true;                    \
+		result = function(__VA_ARGS__);      \
+	}                                            \
 	IN(PHASE_TRY) if (call.has_one_time)         \
 	{                                            \
 		is_called = true;                    \
@@ -132,6 +146,28 @@ struct row {
 	}
 
 /*
+ * A lock that need not be recorded: it is had at once, it is only tried, or its taking was not. Calls
+ * without a harmless try are recorded whole.
+ */
+#define PASS_LOCK(name, takes, gives, names, class, op, returns, ...)                              \
+	if (RESOURCE_##class == RESOURCE_LOCK && unlikely(armed & LIFE_CONTENDED)) {               \
+		PHASE(QUICK, class, op)                                                            \
+		__VA_ARGS__                                                                        \
+		if (OPERATION_##op == OPERATION_TRY ||                                             \
+		    (OPERATION_##op == OPERATION_RELEASE && !contended_forget(event.object))) {    \
+			is_called = true;                                                          \
+			takes real.name names;                                                     \
+		}                                                                                  \
+		is_busy = is_called;                                                               \
+		if (is_called && OPERATION_##op == OPERATION_RELEASE)                              \
+			gives                                                                      \
+		if (is_called && (OPERATION_##op == OPERATION_TRY || !FAILED_##returns(result))) { \
+			contended_count();                                                         \
+			gives                                                                      \
+		}                                                                                  \
+	}
+
+/*
  * declares, takes, gives: the result, where there is one. names: of the parameters, in brackets.
  * The columns come last, since they have commas.
  */
@@ -144,7 +180,10 @@ struct row {
 		bool is_had;                                                                       \
 		declares                                                                           \
 		PASS(name, takes, gives, names, class, op, __VA_ARGS__)                            \
+		__attribute__((unused)) bool is_busy = false;                                      \
+		PASS_LOCK(name, takes, gives, names, class, op, returns, __VA_ARGS__)              \
 		const struct origin origin = CAPTURE_ORIGIN();                                     \
+		uint64_t owner = 0;                                                                \
                                                                                                    \
 		(void)spare;                                                                       \
 		{                                                                                  \
@@ -177,6 +216,8 @@ struct row {
 			PHASE(CALL, class, op)                                                     \
 			if (row.blocks == BLOCKS_IF_BUSY)                                          \
 				call_must_wait(&call);                                             \
+			if (RESOURCE_##class == RESOURCE_LOCK && armed & LIFE_CONTENDED)           \
+				owner = contended_by(HOOK_##name, row.object, is_busy);            \
 			if (row.blocks != BLOCKS_NO)                                               \
 				call_sleeps(&call);                                                \
 			__VA_ARGS__                                                                \
@@ -195,6 +236,11 @@ struct row {
 			event.result = WORD(result);                                               \
 			event.size = GAINS_##op;                                                   \
 			__VA_ARGS__                                                                \
+			if (RESOURCE_##class == RESOURCE_LOCK && armed & LIFE_CONTENDED) {         \
+				if (OPERATION_##op == OPERATION_ACQUIRE && !event.failed)          \
+					contended_note(call.thread, event.object);                 \
+				event.related = owner;                                             \
+			}                                                                          \
 			if (row.is_recorded)                                                       \
 				call_event(&call, &event);                                         \
 		}                                                                                  \

@@ -24,7 +24,8 @@ struct busy {
 	bool is_written; /* its record is whole */
 };
 
-#define NO_PERIOD UINT64_MAX
+#define NO_PERIOD	 UINT64_MAX
+#define THREAD_TAKEN_MAX 16
 
 struct thread {
 	struct slot *slot; /* what the collector sees */
@@ -51,8 +52,10 @@ struct thread {
 	int *error;	 /* this thread's errno */
 	uint32_t mark;	 /* life.fork_mark when it attached: another one is of another life */
 	struct busy busy;
-	uint32_t modules; /* modules told so far */
-	bool is_judged;	  /* libunwind is at work: what it calls is nobody's event */
+	uint32_t modules;     /* modules told so far */
+	uint32_t taken_count; /* locks that it has and that are recorded: contended.h */
+	uint64_t taken[THREAD_TAKEN_MAX];
+	bool is_judged; /* libunwind is at work: what it calls is nobody's event */
 	struct stack_bounds stack;
 	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
 	uint32_t vfork_open;	/* open calls to come back to then */

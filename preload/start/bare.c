@@ -271,6 +271,7 @@ static bool start_run(struct board *board, int fd, char **environment, const cha
 
 	for (char **entry = environment; *entry; entry++)
 		settings_take(&board->settings, *entry);
+	settings_finish(&board->settings);
 	sink = sink_of(&board->settings);
 	board->starter = sys_getpid();
 	plain_copy(board->starter_name, name, sizeof(board->starter_name));

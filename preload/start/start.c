@@ -126,6 +126,9 @@ static uint8_t arm_of(enum hook_number hook)
 		arm |= LIFE_FOLLOWS;
 	if (life.sample && armings[hook].resource == RESOURCE_MEMORY)
 		arm |= LIFE_SAMPLES;
+	if (life.board->settings.locks == LOCKS_CONTENDED &&
+	    armings[hook].resource == RESOURCE_LOCK)
+		arm |= LIFE_CONTENDED;
 	return (uint8_t)arm;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CONTENDED_H
+#define CONTENDED_H
+
+/*
+ * Locks only when they are waited for (--locks=contended). A lock that is had at once costs a
+ * counter of its thread; a wait is recorded whole, and the release of what it took. Which locks of
+ * a thread are recorded stands in its private block; a thread that has more of them than there is
+ * room for records all its releases from then on.
+ */
+
+#include <pthread.h>
+
+#include "call.h"
+#include "preload/ground/plain.h"
+
+/* In pthread_mutex_t's kind: robust, and two protocols of priorities. */
+#define MUTEX_IS_SPECIAL 0x70
+
+static inline void contended_count(void)
+{
+	struct thread *thread = thread_self;
+
+	if (likely(thread && !call_is_forked()))
+		thread->slot->uncontended++;
+}
+
+/* Whether a release is of a lock that is recorded; then it no longer is. */
+static inline bool contended_forget(uint64_t lock)
+{
+	struct thread *thread = thread_self;
+
+	if (likely(!thread || !thread->taken_count))
+		return false;
+	if (thread->taken_count > THREAD_TAKEN_MAX)
+		return true;
+	for (uint32_t i = 0; i < thread->taken_count; i++)
+		if (thread->taken[i] == lock) {
+			thread->taken[i] = thread->taken[--thread->taken_count];
+			return true;
+		}
+	return false;
+}
+
+/* A recorded call has taken it. */
+static inline void contended_note(struct thread *thread, uint64_t lock)
+{
+	if (thread->taken_count < THREAD_TAKEN_MAX)
+		thread->taken[thread->taken_count] = lock;
+	if (thread->taken_count <= THREAD_TAKEN_MAX)
+		thread->taken_count++;
+}
+
+/*
+ * What the record of a call that is about to wait says of it (`related`): who has the mutex, by the
+ * kernel's number of a thread, 0: not known; and whether a try has found the lock busy.
+ */
+static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool is_busy)
+{
+	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)lock;
+
+	if (hook != HOOK_pthread_mutex_lock && hook != HOOK___pthread_mutex_lock &&
+	    hook != HOOK_mtx_lock)
+		return is_busy ? RELATED_BUSY : 0;
+	/* These are never tried (try_mutex()). */
+	if (mutex->__data.__kind & MUTEX_IS_SPECIAL)
+		is_busy = false;
+	return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) |
+	       (is_busy ? RELATED_BUSY : 0);
+}
+
+#endif
