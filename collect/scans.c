@@ -249,6 +249,9 @@ static const char *obstacle(const struct collector *collector, const struct memb
 		return "it is made for another processor";
 	if (!sink->regular)
 		return "its trace goes to no file, from which to learn what it holds";
+	if (collector->settings.sample)
+		return "its memory is recorded by samples, and a block may be kept by one that "
+		       "is in no sample";
 	if (collector->settings.protocol == PROTOCOL_1_4)
 		return "its trace has no notes (--protocol=1.4)";
 	return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ int main(int argc, char **argv)
 {
 	struct error err = { 0 };
 
+	/* a reader that leaves is told by writing */
+	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; argc > 1 && i < QUESTIONS; i++) {
 		int status;
 

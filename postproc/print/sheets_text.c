@@ -246,8 +246,11 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 		struct line text;
 
 		line_begin(&text);
-		line_add(&text, "%s: nothing", sheet->facts.title);
+		line_add(&text, "%s: %s", sheet->facts.title,
+			 sheet->is_unknown ? "unknown" : "nothing");
 		print_words(job, "", 0, text.text);
+		if (sheet->note)
+			print_words(job, COLOUR_NOTE, 0, sheet->note);
 		return;
 	}
 	print_words(job, COLOUR_TITLE, 0, sheet->facts.title);

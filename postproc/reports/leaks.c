@@ -296,6 +296,7 @@ static int say_scan(const struct leaks_state *state, struct sheet *sheet)
 			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
 	if (!*text)
 		return 0;
+	sheet->is_unknown = !state->scans;
 	sheet->note = pool_text(sheet->pool, text, strlen(text));
 	return sheet->note ? 0 : -ENOMEM;
 }

@@ -120,6 +120,7 @@ struct sheet {
 		size_t count, capacity;
 	} groups;
 	const char *note; /* a line about all of it, or NULL */
+	bool is_unknown;  /* nobody looked: that there are no rows means nothing */
 };
 
 /* The sheets of some reports, in order. */
