@@ -4,7 +4,6 @@
  * kind says to whom it may not let in must be as the manual of the system has it, also if a try
  * stands before it. Exit status 1 if not.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
