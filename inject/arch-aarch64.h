@@ -2,7 +2,7 @@
 #ifndef INJECT_ARCH_AARCH64_H
 #define INJECT_ARCH_AARCH64_H
 
-/* Built, and never yet run on such a processor: qemu-user has no ptrace. */
+/* Compiled, and never yet run on such a processor: qemu-user has no ptrace. */
 
 #include <asm/sigcontext.h>
 #include <elf.h>

@@ -272,7 +272,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 	struct arch_state state = remote->state;
 	int status = put_frame(remote, at);
 
-	if (!status && ARCH_RETURN_ON_STACK)
+	if (!status && ARCH_RETURN_ON_STACK > 0)
 		status = target_write(remote->target, at - ARCH_RETURN_ON_STACK,
 				      &remote->target->restorer, ARCH_RETURN_ON_STACK);
 	if (status)
