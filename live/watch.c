@@ -16,7 +16,7 @@
 #define PUMP_MS	  200
 #define LOOK_MS	  1000 /* between two looks at threads: a deadlock is told after as long */
 
-enum term_kind { TERM_OBJECTS, TERM_BYTES, TERM_LOST, TERM_WAITING, TERM_DEADLOCK };
+enum term_kind { TERM_OBJECTS, TERM_BYTES, TERM_DROPPED, TERM_WAITING, TERM_DEADLOCK };
 
 /* fd>900: what each process of the run must keep. */
 struct term {
@@ -69,8 +69,8 @@ static bool is_class(const char *word)
 
 static int name_term(struct term *term, const char *unit)
 {
-	if (!strcmp(term->class, "lost"))
-		term->kind = TERM_LOST;
+	if (!strcmp(term->class, "dropped"))
+		term->kind = TERM_DROPPED;
 	else if (!strcmp(term->class, "waiting"))
 		term->kind = TERM_WAITING;
 	else if (!strcmp(term->class, "deadlock"))
@@ -98,7 +98,7 @@ static int parse(struct term *term, const char *text, struct error *err)
 	if (unit == number || !(term->most >= 0) || name_term(term, unit))
 		return error_set(err, EINVAL,
 				 "%s: a limit is that of a class (fd>900, memory>2GB), or waiting, "
-				 "deadlock or lost, as deadlock>0",
+				 "deadlock or dropped, as deadlock>0",
 				 text);
 	if (*unit)
 		term->most *= unit_of(unit);
@@ -114,7 +114,7 @@ static bool is_broken(const struct term *term, uint64_t value)
 
 static uint64_t held(struct watched *watched, const struct term *term)
 {
-	if (term->kind == TERM_LOST)
+	if (term->kind == TERM_DROPPED)
 		return watched->lost;
 	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
@@ -145,9 +145,9 @@ static bool breaks_held(const struct watch *watch, struct watched *watched)
 	watched_lock(watched);
 	for (size_t i = 0; !is_any && i < watch->term_count; i++) {
 		const struct term *term = &watch->terms[i];
-		uint64_t value = term->kind <= TERM_LOST ? held(watched, term) : 0;
+		uint64_t value = term->kind <= TERM_DROPPED ? held(watched, term) : 0;
 
-		is_any = term->kind <= TERM_LOST && is_broken(term, value);
+		is_any = term->kind <= TERM_DROPPED && is_broken(term, value);
 		if (is_any)
 			tell(term, value, watched);
 	}
@@ -167,7 +167,7 @@ static bool breaks_waits(const struct watch *watch, const struct watched *watche
 						 ? look.rings
 						 : look_count(&look, look_is_held_up);
 
-			is_any = term->kind > TERM_LOST && is_broken(term, value);
+			is_any = term->kind > TERM_DROPPED && is_broken(term, value);
 			if (is_any)
 				tell(term, value, watched);
 		}
@@ -229,7 +229,7 @@ static int take_terms(struct watch *watch, int argc, char **argv, int *used, str
 			return error_set(err, E2BIG, "more than %u limits", TERMS_MAX);
 		if (parse(term, argv[*used] + 7, err))
 			return -EINVAL;
-		watch->wants_looks |= term->kind > TERM_LOST;
+		watch->wants_looks |= term->kind > TERM_DROPPED;
 		watch->term_count++;
 	}
 	if (!watch->term_count)
