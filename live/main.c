@@ -19,12 +19,24 @@ static const struct {
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
+static int print_about(const char *option)
+{
+	if (!strcmp(option, "--version"))
+		puts("holdtrace-live (holdtrace) " PACKAGE_VERSION);
+	else
+		puts("Usage: holdtrace-live top|waits|watch ARGUMENT...\n"
+		     "Looks at running processes; holdtrace calls it: see holdtrace(1).");
+	return fflush(stdout) ? LIVE_FAILURE : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct error err = { 0 };
 
 	/* a reader that leaves is told by writing */
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version")))
+		return print_about(argv[1]);
 	for (size_t i = 0; argc > 1 && i < QUESTIONS; i++) {
 		int status;
 

@@ -90,6 +90,16 @@ static void block_signals(void)
 	signal(SIGCHLD, SIG_IGN);
 }
 
+static int print_about(const char *option)
+{
+	if (!strcmp(option, "--version"))
+		puts("holdtrace-view (holdtrace) " PACKAGE_VERSION);
+	else
+		puts("Usage: holdtrace-view VIEWER PORT open|print <FILE\n"
+		     "Serves a file to a browser of this machine; holdtrace view calls it.");
+	return fflush(stdout) ? STATUS_FAILURE : 0;
+}
+
 /* holdtrace-view VIEWER PORT OPENS: serves standard input; launch/view.c calls it. */
 int main(int argc, char **argv)
 {
@@ -99,6 +109,8 @@ int main(int argc, char **argv)
 	struct serve *serve;
 	char address[1024];
 
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version")))
+		return print_about(argv[1]);
 	if (!viewer) {
 		fprintf(stderr, "holdtrace-view: is called by holdtrace view\n");
 		return STATUS_USAGE;
