@@ -252,7 +252,6 @@ static void doze(struct collector *collector, uint64_t ns)
 
 	if (collect_scan_waits(collector, ns))
 		return;
-	merge_rest(collector->merge);
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
 	if (!merge_is_behind(collector->merge) && !door_has_guests(collector->door) &&
 	    !must_settle(collector))

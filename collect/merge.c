@@ -353,10 +353,6 @@ static uint64_t horizon(struct merge *merge)
 {
 	uint64_t now = ticks_now(merge->clock);
 
-	/* before the barrier: whoever takes no floor that we see behind it takes a later time */
-	merge->period++;
-	__atomic_store_n(&merge->board->period, merge->barrier ? merge->period : 0,
-			 __ATOMIC_SEQ_CST);
 	if (merge->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
 		return now;
 	/* a tick is never longer than a ns on a machine without membarrier that we know of */
@@ -555,11 +551,6 @@ void merge_cut(struct merge *merge, struct process *process)
 	if (process->last_time < merge->horizon)
 		process->last_time = merge->horizon;
 	process->cut_time = process->limit = process->last_time;
-}
-
-void merge_rest(struct merge *merge)
-{
-	__atomic_store_n(&merge->board->period, 0, __ATOMIC_SEQ_CST);
 }
 
 /* What came to stand in a slot's ring since we looked is worth a round. */

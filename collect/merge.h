@@ -84,9 +84,6 @@ uint64_t merge_round(struct merge *merge);
  */
 void merge_cut(struct merge *merge, struct process *process);
 
-/* There is no round for a while: until the next one nobody uses a time again. */
-void merge_rest(struct merge *merge);
-
 /* Whether any ring holds something that merge_round() has not seen: for the look before sleep. */
 bool merge_is_behind(const struct merge *merge);
 

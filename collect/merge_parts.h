@@ -123,7 +123,6 @@ struct merge {
 	uint64_t clock_ns; /* our own active time: stops while we are stopped */
 	uint64_t round_ns;
 	uint64_t horizon;    /* of the round */
-	uint64_t period;     /* as on the board while we are awake */
 	uint64_t held;	     /* entries that wait */
 	bool leaves;	     /* in this round: what cannot be handed out yet stays in its ring */
 	struct batch *spare; /* batches that nobody uses */

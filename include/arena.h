@@ -98,12 +98,6 @@ struct board {
 				 namespaces; -1: none */
 	uint32_t ring_most;   /* bytes that a ring may grow to */
 	uint32_t rings_budget;
-	/*
-	 * Moves between the collector's look at the clock and its membarrier, in each round; 0
-	 * while it sleeps. The only thread of a process may use a time again that it took in the
-	 * same period.
-	 */
-	uint64_t period;
 	char failure[512]; /* what failed, as a sentence; set before BOARD_FAILED or while running
 			    */
 	uint32_t paused __attribute__((aligned(64))); /* moves at each change; odd: calls that begin

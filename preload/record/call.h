@@ -146,33 +146,15 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 	thread_set_open(thread, call->depth + 1);
 }
 
-/*
- * The same for a process's only thread, whose order is that of its ring: up to eight calls have one
- * time while the collector has made no round, since the clock is the dearest thing about them. A
- * new time is not before the period that was seen, nor before the thread's last. Not for a call in
- * the middle of another, as of a signal handler: it may be in the middle of this.
- */
-static inline uint64_t call_time_alone(const struct call *call)
-{
-	struct thread *thread = call->thread;
-	uint64_t period = __atomic_load_n(&life.board->period, __ATOMIC_ACQUIRE), now;
-
-	if (period == thread->period && call->number & 7)
-		return thread->last;
-	now = period ? clock_now_ordered() : clock_now();
-	thread->last = likely(now > thread->last) ? now : thread->last;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->period = period ? period : NO_PERIOD;
-	return thread->last;
-}
-
-/* The time at which something happens; see clock_now_ordered(). */
+/* The time at which something happens; see clock_now_ordered(). Never before the thread's last. */
 static inline uint64_t call_time(const struct call *call)
 {
-	if (call_is_private[call->hook] && clock_is_alone() && call->has_one_time &&
-	    call->owns_floor)
-		return call_time_alone(call);
-	return clock_now_ordered();
+	uint64_t now;
+
+	if (!call_is_private[call->hook] || !clock_is_alone())
+		return clock_now_ordered();
+	now = clock_now();
+	return likely(now > call->thread->last) ? now : call->thread->last;
 }
 
 /*

@@ -58,7 +58,6 @@ static void prepare(struct thread *thread, bool fresh)
 	thread->is_judged = false;
 	thread->told = thread->shown = thread->shown_all = 0;
 	thread->model.is_known = false;
-	thread->period = NO_PERIOD;
 	thread->calls = 0;
 	thread->modules = __atomic_load_n(&thread_modules_told, __ATOMIC_ACQUIRE);
 	thread->vfork_return = 0;

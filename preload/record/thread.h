@@ -24,7 +24,6 @@ struct busy {
 	bool is_written; /* its record is whole */
 };
 
-#define NO_PERIOD	 UINT64_MAX
 #define THREAD_TAKEN_MAX 16
 
 struct thread {
@@ -47,10 +46,9 @@ struct thread {
 	uint32_t serial;	   /* of memory; moves with its addresses */
 	struct record_model model; /* what the collector knows for short records */
 	uint64_t last;		   /* newest time taken from the clock */
-	uint64_t period; /* of the board, seen before that; NO_PERIOD: none, or not to be used */
-	uint64_t calls;	 /* calls so far */
-	int *error;	 /* this thread's errno */
-	uint32_t mark;	 /* life.fork_mark when it attached: another one is of another life */
+	uint64_t calls;		   /* calls so far */
+	int *error;		   /* this thread's errno */
+	uint32_t mark; /* life.fork_mark when it attached: another one is of another life */
 	struct busy busy;
 	uint32_t modules;     /* modules told so far */
 	uint32_t taken_count; /* locks that it has and that are recorded: contended.h */

@@ -14,9 +14,6 @@
  * slot alone has something, that is handed out while it is copied, up to each record that closes;
  * and one that closes and is too late for this round stays in its ring while that has room.
  *
- * Nor is anything handed out that is earlier than the limit of a round before: what the collector
- * says of itself stands there.
- *
  * What may be added:
  *   HANDLER   a signal handler makes a call of its own, once, in the middle of any step of a call
  *   ATTACH    the second thread takes its slot while all is under way; so does a fork's child
@@ -25,8 +22,6 @@
  *   OVERRULED the collector may pass over a floor, as it does after 200 ms
  *   WEAK      stores to different places become visible in any order but where one releases, and a
  *             later one to the same place may swallow an earlier one (ARMv8)
- *   ALONE     the second thread makes no calls, and the first one takes a time again while the
- *             collector's period has not moved, as the only thread of a process does
  * Measured with Spin 6.5, in million states: 3.8 as it is and with WEAK, HANDLER 15.1, ATTACH 22.3,
  * REUSE 20.7, WRAP 9.8, OVERRULED 6.5; all takes a quarter of an hour on a busy processor.
  * What may be missing, and then it fails:
@@ -42,8 +37,6 @@
  *   EARLY_SLOTS   with ATTACH: the collector looks which slots there are before it reads the clock
  *   NEVER_LATE    with OVERRULED: that is claimed to cost nothing
  *   ALL_CLOSE     with HANDLER: every record says that it closes
- *   EARLY_PERIOD  with ALONE: the period moves before the collector reads the clock
- *   LATE_PERIOD   with ALONE: it moves behind the membarrier
  *   NOT_ALONE     what a slot has is handed out while it is copied, whatever the other one has
  */
 #ifndef CALLS_0
@@ -81,7 +74,6 @@
 #define DEPTH 4 /* stores that wait */
 
 byte clock = 1; /* moves with every look at it */
-byte period = 1; /* of the collector's rounds */
 
 /*
  * Memory as the collector sees it. A cell is a record's state: 0 while it is being filled, then its
@@ -192,19 +184,6 @@ inline read_clock(now)
 	atomic { clock++; now = clock; last = now }
 }
 
-inline take_time(now)
-{
-#ifdef ALONE
-	if
-	:: period == seen_period -> now = last
-	:: atomic { else -> seen_period = period };
-		read_clock(now)
-	fi
-#else
-	read_clock(now)
-#endif
-}
-
 /* A record: reserved and shown, then published. Shown by whoever ends the last reservation. */
 inline reserve(at)
 {
@@ -250,7 +229,7 @@ inline signal()
 		owns_2 = (mine == 0);
 #endif
 		if :: owns_2 -> mine = last; raise_floor(last) :: else fi;
-		if :: owns_2 -> take_time(now_2) :: else -> read_clock(now_2) fi;
+		read_clock(now_2);
 		if :: owns_2 -> mine = now_2; raise_floor(now_2) :: else fi;
 		reserve(at_2);
 		show_head();
@@ -271,7 +250,7 @@ inline call()
 	if :: owns -> mine = last; raise_floor(last) :: else fi;
 	signal();
 #endif
-	take_time(now);
+	read_clock(now);
 	signal();
 	if :: owns -> mine = now; raise_floor(now) :: else fi;
 	signal();
@@ -300,7 +279,7 @@ inline attach()
 
 proctype thread(byte p; byte calls; bool attaches)
 {
-	byte last = 1, seen_period, now, at, mine, now_2, at_2, word, reserved = said_count[p], unheaded;
+	byte last = 1, now, at, mine, now_2, at_2, word, reserved = said_count[p], unheaded;
 	bool owns, owns_2, handled = !(HANDLED && p == 0 && !attaches);
 
 	if :: attaches -> attach() :: else fi;
@@ -323,7 +302,7 @@ proctype thread(byte p; byte calls; bool attaches)
 
 /* ---- the collector ---- */
 
-byte taken[2], handed[2], copy[2 * MOST], last_time, noted;
+byte taken[2], handed[2], copy[2 * MOST], last_time;
 bool late, overruled;
 
 /* Floor and head. */
@@ -390,7 +369,7 @@ inline sort(p)
 inline hand_out(p)
 {
 	if
-	:: time_of(p) < last_time || time_of(p) < noted -> late = true
+	:: time_of(p) < last_time -> late = true
 	:: else -> last_time = time_of(p)
 	fi;
 	handed[p]++
@@ -452,19 +431,10 @@ proctype collector()
 #ifdef EARLY_SLOTS
 		see_slots();
 #endif
-#ifdef EARLY_PERIOD
-		period++;
-#endif
 		atomic { clock++; limit = clock };
-#if defined(ALONE) && !defined(EARLY_PERIOD) && !defined(LATE_PERIOD)
-		period++;
-#endif
 #ifndef NO_BARRIER
 		atomic { drain(0) };
 		atomic { drain(1) };
-#endif
-#ifdef LATE_PERIOD
-		period++;
 #endif
 #ifndef EARLY_SLOTS
 		see_slots();
@@ -487,8 +457,7 @@ proctype collector()
 			:: has(0) && (!has(1) || time_of(0) <= time_of(1)) -> hand_out(0)
 			:: has(1) && (!has(0) || time_of(1) < time_of(0)) -> hand_out(1)
 			:: else -> break
-			od;
-			if :: limit > noted -> noted = limit :: else fi
+			od
 		}
 	:: else -> break
 	od;
