@@ -97,3 +97,19 @@ const char *human_moment(struct human *human, uint64_t ns)
 	snprintf(human->text, sizeof(human->text), "%.*f s", seconds < 99.9995 ? 3 : 1, seconds);
 	return human->text;
 }
+
+uint64_t human_unit(const char *unit, size_t length)
+{
+	static const struct {
+		const char *word;
+		uint64_t bytes;
+	} units[] = {
+		{ "B", 1 },	      { "kB", 1000 },	   { "KB", 1000 },	{ "MB", 1000000 },
+		{ "GB", 1000000000 }, { "KiB", 1u << 10 }, { "MiB", 1u << 20 }, { "GiB", 1u << 30 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strlen(units[i].word) == length && !strncmp(units[i].word, unit, length))
+			return units[i].bytes;
+	return 0;
+}

@@ -8,6 +8,7 @@
  * first argument.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct human {
@@ -28,5 +29,8 @@ const char *human_time(struct human *human, uint64_t ns);
 
 /* 0.031 s: all of them in one column, but for 31.4 us */
 const char *human_moment(struct human *human, uint64_t ns);
+
+/* Bytes of a unit as people write it (B, KB, MiB ...), length characters. 0: no such unit. */
+uint64_t human_unit(const char *unit, size_t length);
 
 #endif

@@ -44,6 +44,43 @@ void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* A key and its value in one. */
+static inline void json_add_text(struct json *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	json_text(json, text);
+}
+
+static inline void json_add_unsigned(struct json *json, const char *key, uint64_t number)
+{
+	json_key(json, key);
+	json_unsigned(json, number);
+}
+
+static inline void json_add_signed(struct json *json, const char *key, int64_t number)
+{
+	json_key(json, key);
+	json_signed(json, number);
+}
+
+static inline void json_add_real(struct json *json, const char *key, double number)
+{
+	json_key(json, key);
+	json_real(json, number);
+}
+
+static inline void json_add_hex(struct json *json, const char *key, uint64_t number)
+{
+	json_key(json, key);
+	json_hex(json, number);
+}
+
+static inline void json_add_bool(struct json *json, const char *key, bool value)
+{
+	json_key(json, key);
+	json_bool(json, value);
+}
+
 /* A newline after the last bracket. */
 void json_finish(struct json *json);
 

@@ -7,11 +7,23 @@
  * returns the exit status, 125 with err filled if it failed.
  */
 
+#include <stdint.h>
+#include <time.h>
+
 #include "base/error.h"
 
 #define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
 #define LIVE_USAGE   2
 #define LIVE_FAILURE 125
+
+/* CLOCK_MONOTONIC */
+static inline uint64_t live_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 int live_top(int argc, char **argv, struct error *err);
 int live_waits(int argc, char **argv, struct error *err);

@@ -2,10 +2,12 @@
 #include "live/look.h"
 
 #include "base/cleanup.h"
+#include "arena.h"
 #include "live/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define SYMBOLS_MAX 12	      /* how far out the public function of a wait is looked for */
@@ -189,4 +191,12 @@ const struct live_thread *look_owner(const struct look *look, const struct await
 		if (look->process.threads[i].own_tid == await->owner)
 			return &look->process.threads[i];
 	return NULL;
+}
+
+bool look_is_traced(const struct look *look)
+{
+	for (size_t i = 0; i < look->process.mappings.count; i++)
+		if (strstr(look->process.mappings.items[i].path, "/memfd:" BOARD_NAME))
+			return true;
+	return false;
 }

@@ -28,6 +28,9 @@ struct look {
 int look_take(struct look *look, int pid, bool stops, struct error *err);
 void look_free(struct look *look);
 
+/* Whether it is traced: a number in a trace may be another process's, in another pid namespace. */
+bool look_is_traced(const struct look *look);
+
 /* It waits for a lock that somebody has: what a person looks for first. */
 bool look_is_held_up(const struct await *await);
 

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "live/registers.h"
+#include "base/registers.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
-#include "arena.h"
 #include "live/run.h"
 #include "live/screen.h"
 #include "live/top.h"
@@ -33,24 +32,7 @@ struct top {
 	uint64_t begun_ns, ticked_ns;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* ---- waits ---- */
-
-/* Whether a process is the traced one: the number may be another's, in another pid namespace. */
-static bool is_traced(const struct live_process *process)
-{
-	for (size_t i = 0; i < process->mappings.count; i++)
-		if (strstr(process->mappings.items[i].path, "/memfd:" BOARD_NAME))
-			return true;
-	return false;
-}
 
 static void add_wait(struct top_picture *picture, const struct look *look, size_t i)
 {
@@ -76,7 +58,7 @@ static void look_at(struct top_picture *picture, int pid)
 {
 	struct look look;
 
-	if (look_take(&look, pid, false, NULL) == 0 && is_traced(&look.process)) {
+	if (look_take(&look, pid, false, NULL) == 0 && look_is_traced(&look)) {
 		picture->held_up += look_count(&look, look_is_held_up);
 		picture->rings += look.rings;
 		for (size_t i = 0; i < look.process.thread_count; i++)
@@ -112,7 +94,7 @@ static void find_waits(struct top *top)
 
 static void tick(struct top *top)
 {
-	uint64_t now = now_ns();
+	uint64_t now = live_now_ns();
 
 	glance_tick(top->run.processes.items, top->run.processes.count,
 		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
@@ -123,7 +105,7 @@ static void tick(struct top *top)
 static int take_picture(struct top *top, struct error *err)
 {
 	glance_free(&top->picture.glance);
-	top->picture.seconds = (double)(now_ns() - top->begun_ns) / 1e9;
+	top->picture.seconds = (double)(live_now_ns() - top->begun_ns) / 1e9;
 	top->picture.wish = &top->wish;
 	return glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
 			   &top->wish, err);
@@ -174,11 +156,11 @@ static int draw(struct top *top, struct out *out, struct error *err)
 /* Goes on with the files for so long. */
 static int follow_for(struct top *top, double seconds, struct error *err)
 {
-	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t end = live_now_ns() + (uint64_t)(seconds * 1e9);
 	int status = run_pump(&top->run, err);
 
-	while (!status && now_ns() < end && !run_is_complete(&top->run)) {
-		uint64_t left = end - now_ns();
+	while (!status && live_now_ns() < end && !run_is_complete(&top->run)) {
+		uint64_t left = end - live_now_ns();
 
 		if (left > PUMP_MS * 1000000ull)
 			left = PUMP_MS * 1000000ull;
@@ -283,12 +265,12 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 	int status = 0, key = KEY_NONE;
 
 	while (!status) {
-		bool is_due = now_ns() >= next && !top->picture.is_frozen;
+		bool is_due = live_now_ns() >= next && !top->picture.is_frozen;
 
 		status = run_pump(&top->run, err);
 		if (is_due) {
 			tick(top);
-			next = now_ns() + (uint64_t)(top->interval * 1e9);
+			next = live_now_ns() + (uint64_t)(top->interval * 1e9);
 		}
 		if (!status && (is_due || changes_wish(key)))
 			status = take_picture(top, err);
@@ -420,7 +402,7 @@ static int run_top(struct top *top, struct error *err)
 
 	if (status)
 		return status;
-	top->begun_ns = now_ns();
+	top->begun_ns = live_now_ns();
 	if (!top->is_batch && screen_begin(&top->screen) == 0) {
 		status = run_screen(top, &out, err);
 		screen_end(&top->screen);

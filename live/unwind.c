@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/sandbox.h"
-#include "live/registers.h"
+#include "base/registers.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>

@@ -58,43 +58,29 @@ static void put_text(struct out *out, const struct look *look)
 
 /* ---- JSON ---- */
 
-static void add_number(struct json *json, const char *key, uint64_t number)
-{
-	json_key(json, key);
-	json_unsigned(json, number);
-}
-
-static void add_text(struct json *json, const char *key, const char *text)
-{
-	json_key(json, key);
-	json_text(json, text);
-}
-
 static void add_await(struct json *json, const struct look *look, const struct await *await)
 {
 	const struct live_thread *owner = look_owner(look, await);
 
 	json_key(json, "waits_for");
 	json_begin(json, '{');
-	add_text(json, "kind", await_word(await->kind));
+	json_add_text(json, "kind", await_word(await->kind));
 	if (await->address) {
-		json_key(json, "address");
-		json_hex(json, await->address);
+		json_add_hex(json, "address", await->address);
 	}
 	if (await->fd >= 0) {
-		add_number(json, "fd", (uint64_t)await->fd);
-		add_text(json, "path", await->path);
+		json_add_unsigned(json, "fd", (uint64_t)await->fd);
+		json_add_text(json, "path", await->path);
 	}
 	if (await->owner) {
-		add_number(json, "owner", (uint64_t)await->owner);
-		add_text(json, "owner_name", owner ? owner->name : NULL);
-		json_key(json, "owner_has_ended");
-		json_bool(json, await->has_ended);
+		json_add_unsigned(json, "owner", (uint64_t)await->owner);
+		json_add_text(json, "owner_name", owner ? owner->name : NULL);
+		json_add_bool(json, "owner_has_ended", await->has_ended);
 	}
 	if (await->owner_pid)
-		add_number(json, "owner_pid", (uint64_t)await->owner_pid);
+		json_add_unsigned(json, "owner_pid", (uint64_t)await->owner_pid);
 	if (await->readers)
-		add_number(json, "readers", await->readers);
+		json_add_unsigned(json, "readers", await->readers);
 	json_end(json);
 }
 
@@ -106,16 +92,15 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 	const char state[2] = { thread->state, 0 };
 
 	json_begin(json, '{');
-	add_number(json, "tid", (uint64_t)thread->own_tid);
-	add_text(json, "name", thread->name);
-	add_text(json, "state", state);
+	json_add_unsigned(json, "tid", (uint64_t)thread->own_tid);
+	json_add_text(json, "name", thread->name);
+	json_add_text(json, "state", state);
 	json_key(json, "asleep_s");
 	if (thread->asleep_ns)
 		json_real(json, (double)thread->asleep_ns / 1e9);
 	else
 		json_null(json);
-	json_key(json, "in_deadlock");
-	json_bool(json, look->is_in_ring[i]);
+	json_add_bool(json, "in_deadlock", look->is_in_ring[i]);
 	add_await(json, look, &look->awaits[i]);
 	json_key(json, "backtrace");
 	json_begin(json, '[');
@@ -131,10 +116,10 @@ static void put_json(struct out *out, const struct look *look)
 
 	json_start(&json, out, true);
 	json_begin(&json, '{');
-	add_number(&json, "pid", (uint64_t)look->process.pid);
-	add_text(&json, "program", look->process.program);
-	add_number(&json, "deadlocks", look->rings);
-	add_number(&json, "threads_left_out", look->process.left_out);
+	json_add_unsigned(&json, "pid", (uint64_t)look->process.pid);
+	json_add_text(&json, "program", look->process.program);
+	json_add_unsigned(&json, "deadlocks", look->rings);
+	json_add_unsigned(&json, "threads_left_out", look->process.left_out);
 	json_key(&json, "threads");
 	json_begin(&json, '[');
 	for (size_t i = 0; i < look->process.thread_count; i++)

@@ -37,22 +37,6 @@ struct watch {
 
 /* ---- terms ---- */
 
-static double unit_of(const char *text)
-{
-	static const struct {
-		const char *word;
-		double bytes;
-	} units[] = {
-		{ "B", 1 },    { "KB", 1e3 },	  { "kB", 1e3 },     { "MB", 1e6 },
-		{ "GB", 1e9 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 },
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(text, units[i].word))
-			return units[i].bytes;
-	return 0;
-}
-
 static bool is_class(const char *word)
 {
 	static const char *const types[] = {
@@ -79,7 +63,7 @@ static int name_term(struct term *term, const char *unit)
 		term->kind = *unit ? TERM_BYTES : TERM_OBJECTS;
 	else
 		return -EINVAL;
-	return *unit && (term->kind != TERM_BYTES || !unit_of(unit)) ? -EINVAL : 0;
+	return *unit && (term->kind != TERM_BYTES || !human_unit(unit, strlen(unit))) ? -EINVAL : 0;
 }
 
 static int parse(struct term *term, const char *text, struct error *err)
@@ -101,7 +85,7 @@ static int parse(struct term *term, const char *text, struct error *err)
 				 "deadlock or dropped, as deadlock>0",
 				 text);
 	if (*unit)
-		term->most *= unit_of(unit);
+		term->most *= (double)human_unit(unit, strlen(unit));
 	return 0;
 }
 
@@ -160,7 +144,7 @@ static bool breaks_waits(const struct watch *watch, const struct watched *watche
 	bool is_any = false;
 	struct look look;
 
-	if (look_take(&look, (int)watched->pid, false, NULL) == 0)
+	if (look_take(&look, (int)watched->pid, false, NULL) == 0 && look_is_traced(&look))
 		for (size_t i = 0; !is_any && i < watch->term_count; i++) {
 			const struct term *term = &watch->terms[i];
 			uint64_t value = term->kind == TERM_DEADLOCK
@@ -175,20 +159,12 @@ static bool breaks_waits(const struct watch *watch, const struct watched *watche
 	return is_any;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static bool breaks_any(struct watch *watch)
 {
-	bool looks = watch->wants_looks && now_ns() - watch->looked_ns >= LOOK_MS * 1000000ull;
+	bool looks = watch->wants_looks && live_now_ns() - watch->looked_ns >= LOOK_MS * 1000000ull;
 
 	if (looks)
-		watch->looked_ns = now_ns();
+		watch->looked_ns = live_now_ns();
 	for (size_t i = 0; i < watch->run.processes.count; i++) {
 		struct watched *watched = watch->run.processes.items[i];
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/limits.h"
 
+#include "base/human.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,23 +40,6 @@ static int refuse(const struct place *place, const char *expected)
 			 place->at, (size_t)(place->at - place->text) + 1, expected);
 }
 
-/* Multiples of a byte. 0: no such unit. */
-static uint64_t bytes_of(const char *unit, size_t length)
-{
-	static const struct {
-		const char *word;
-		uint64_t bytes;
-	} units[] = {
-		{ "B", 1 },	      { "kB", 1000 },	   { "KB", 1000 },	{ "MB", 1000000 },
-		{ "GB", 1000000000 }, { "KiB", 1u << 10 }, { "MiB", 1u << 20 }, { "GiB", 1u << 30 },
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (strlen(units[i].word) == length && !strncmp(units[i].word, unit, length))
-			return units[i].bytes;
-	return 0;
-}
-
 /* The row that has the name, and the unit if one is given. */
 static const struct limit_row *find(const char *name, size_t length, bool has_unit,
 				    enum limit_unit unit)
@@ -78,7 +63,7 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 	memcpy(text, place->at, length);
 	text[length] = '\0';
 	number = strtod(text, &end);
-	bytes = bytes_of(end, strlen(end));
+	bytes = human_unit(end, strlen(end));
 	limit->row = find(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
 	if (!limit->row)
 		return refuse(place, bytes ? "no unit of bytes for this" : "another unit");

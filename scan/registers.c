@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/registers.h"
 
+#include "base/registers.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -92,19 +94,6 @@ void registers_restart(const struct process_thread *thread)
 	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
-{
-	struct user_regs_struct r;
-	memcpy(&r, thread->registers, sizeof(r));
-	const uint64_t in_order[] = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-				      r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip };
-	unsigned count = sizeof(in_order) / sizeof(*in_order);
-
-	count = count < max ? count : max;
-	memcpy(values, in_order, count * sizeof(*values));
-	return count;
-}
-
 #elif defined(__aarch64__)
 
 const int registers_kept[] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 };
@@ -146,15 +135,6 @@ void registers_restart(const struct process_thread *thread)
 	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
-{
-	unsigned count = 32 < max ? 32 : max;
-
-	/* x0 to x30, sp */
-	memcpy(values, thread->registers, count * sizeof(*values));
-	return count;
-}
-
 #else
 
 const int registers_kept[] = { -1 };
@@ -174,12 +154,16 @@ void registers_restart(const struct process_thread *thread)
 	(void)thread;
 }
 
+#endif
+
 unsigned registers_by_number(const struct process_thread *thread, uint64_t *values, unsigned max)
 {
-	(void)thread;
-	(void)values;
-	(void)max;
-	return 0;
-}
+	uint64_t all[REGISTERS_COUNT + 1];
+	unsigned count = REGISTERS_COUNT < max ? REGISTERS_COUNT : max;
+	registers_native native;
 
-#endif
+	memcpy(&native, thread->registers, sizeof(native));
+	registers_copy(&native, all);
+	memcpy(values, all, count * sizeof(*values));
+	return count;
+}

@@ -161,8 +161,7 @@ static int put_symbols(const struct scaler *scaler, struct json *json,
 	int rc;
 
 	json_begin(json, '{');
-	json_key(json, "fileName");
-	json_text(json, file->path);
+	json_add_text(json, "fileName", file->path);
 	json_key(json, "funcNames");
 	rc = put_names(scaler, json, file, err);
 	json_end(json);

@@ -104,8 +104,8 @@ static void put_function(void *user, uint32_t id, const char *name)
 
 	for (size_t i = 0; i < functions->process->functions.count; i++)
 		if (functions->process->functions.items[i].id == id) {
-			json_key(functions->json, name);
-			json_hex(functions->json, functions->process->functions.items[i].address);
+			json_add_hex(functions->json, name,
+				     functions->process->functions.items[i].address);
 			return;
 		}
 }
@@ -126,18 +126,15 @@ static void put_process(const struct swap *swap, struct json *json,
 			const struct swap_process *process)
 {
 	json_begin(json, '{');
-	json_key(json, "pid");
-	json_unsigned(json, process->process->pid);
-	json_key(json, "executable");
-	json_text(json, process->executable);
+	json_add_unsigned(json, "pid", process->process->pid);
+	json_add_text(json, "executable", process->executable);
 	json_key(json, "arguments");
 	json_begin(json, '[');
 	for (size_t i = 0; i < process->arguments.count; i++)
 		json_text(json, process->arguments.items[i]);
 	json_end(json);
 	put_functions(swap, json, process);
-	json_key(json, "processors");
-	json_unsigned(json, process->load.cpus.count);
+	json_add_unsigned(json, "processors", process->load.cpus.count);
 	json_end(json);
 }
 
@@ -149,12 +146,9 @@ static void put_facts(struct swap *swap, struct out *out, int *rc, struct error 
 	(void)err;
 	json_start(&json, out, true);
 	json_begin(&json, '{');
-	json_key(&json, "dialect");
-	json_text(&json, swap->dialect == SWAP_DIALECT_DOC ? "doc" : "tizen");
-	json_key(&json, "messages");
-	json_unsigned(&json, swap->messages);
-	json_key(&json, "devices");
-	json_unsigned(&json, 0);
+	json_add_text(&json, "dialect", swap->dialect == SWAP_DIALECT_DOC ? "doc" : "tizen");
+	json_add_unsigned(&json, "messages", swap->messages);
+	json_add_unsigned(&json, "devices", 0);
 	json_key(&json, "processes");
 	json_begin(&json, '[');
 	for (size_t i = 0; i < swap->processes.count; i++)

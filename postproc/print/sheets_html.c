@@ -340,8 +340,7 @@ static void print_cell(struct page *page, enum sheet_kind kind, const struct she
 
 static void print_key(struct page *page, const char *key, const char *text)
 {
-	json_key(&page->json, key);
-	json_text(&page->json, text);
+	json_add_text(&page->json, key, text);
 }
 
 static void print_facts(struct page *page, const struct sheet *sheet)

@@ -10,26 +10,20 @@ static void print_optional(struct json *json, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	json_key(json, key);
-	json_text(json, text);
+	json_add_text(json, key, text);
 }
 
 static void print_frame(struct json *json, const struct naming_symbol *frame)
 {
 	json_begin(json, '{');
-	json_key(json, "address");
-	json_hex(json, frame->offset);
+	json_add_hex(json, "address", frame->offset);
 	print_optional(json, "function", frame->function);
 	print_optional(json, "file", frame->file);
-	if (frame->line) {
-		json_key(json, "line");
-		json_unsigned(json, frame->line);
-	}
+	if (frame->line)
+		json_add_unsigned(json, "line", frame->line);
 	print_optional(json, "module", frame->module);
-	if (frame->is_inlined) {
-		json_key(json, "inlined");
-		json_bool(json, true);
-	}
+	if (frame->is_inlined)
+		json_add_bool(json, "inlined", true);
 	json_end(json);
 }
 
@@ -105,22 +99,18 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	report_find_gaps(job->run, &gaps);
 	json_key(json, "run");
 	json_begin(json, '{');
-	json_key(json, "processes");
-	json_unsigned(json, run->processes.count);
-	json_key(json, "events");
-	json_unsigned(json, run->events);
+	json_add_unsigned(json, "processes", run->processes.count);
+	json_add_unsigned(json, "events", run->events);
 	json_key(json, "lost");
 	/* where an end is missing, so is the word of what was lost */
 	if (run->lost || !(gaps.incomplete || gaps.damaged))
 		json_unsigned(json, run->lost);
 	else
 		json_null(json);
-	json_key(json, "incomplete");
-	json_unsigned(json, gaps.incomplete);
-	json_key(json, "damaged");
-	json_unsigned(json, gaps.damaged);
-	json_key(json, "length");
-	json_unsigned(json, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	json_add_unsigned(json, "incomplete", gaps.incomplete);
+	json_add_unsigned(json, "damaged", gaps.damaged);
+	json_add_unsigned(json, "length",
+			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	json_end(json);
 }
 
@@ -130,8 +120,7 @@ void sheets_print_json(const struct sheets_job *job)
 
 	json_start(&json, job->out, true);
 	json_begin(&json, '{');
-	json_key(&json, "schema");
-	json_unsigned(&json, SCHEMA);
+	json_add_unsigned(&json, "schema", SCHEMA);
 	print_run(job, &json);
 	for (unsigned i = 0; i < job->sheets->count; i++) {
 		const struct sheet *sheet = &job->sheets->list[i];

@@ -19,18 +19,6 @@ struct dhat {
 	int error;
 };
 
-static void put(struct json *json, const char *key, uint64_t number)
-{
-	json_key(json, key);
-	json_unsigned(json, number);
-}
-
-static void put_text(struct json *json, const char *key, const char *text)
-{
-	json_key(json, key);
-	json_text(json, text);
-}
-
 static bool is_shown(const struct costs_place *place)
 {
 	return place->class->known == RESOURCE_MEMORY && place->gained.count;
@@ -45,15 +33,15 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	if (!count)
 		file->error = -ENOMEM;
 	json_begin(json, '{');
-	put(json, "tb", place->gained.bytes);
-	put(json, "tbk", place->gained.count);
-	put(json, "tl", place->held_ns / 1000);
-	put(json, "mb", place->most.bytes);
-	put(json, "mbk", place->most.count);
-	put(json, "gb", place->peak.bytes);
-	put(json, "gbk", place->peak.count);
-	put(json, "eb", place->held.bytes);
-	put(json, "ebk", place->held.count);
+	json_add_unsigned(json, "tb", place->gained.bytes);
+	json_add_unsigned(json, "tbk", place->gained.count);
+	json_add_unsigned(json, "tl", place->held_ns / 1000);
+	json_add_unsigned(json, "mb", place->most.bytes);
+	json_add_unsigned(json, "mbk", place->most.count);
+	json_add_unsigned(json, "gb", place->peak.bytes);
+	json_add_unsigned(json, "gbk", place->peak.count);
+	json_add_unsigned(json, "eb", place->held.bytes);
+	json_add_unsigned(json, "ebk", place->held.count);
 	json_key(json, "fs");
 	json_begin(json, '[');
 	for (size_t i = 0; i < count; i++)
@@ -92,20 +80,19 @@ static void put_head(struct dhat *file)
 	for (uint32_t i = 0; i < ledger_class_count(file->profile->run->ledger); i++)
 		if (ledger_class(file->profile->run->ledger, i)->known == RESOURCE_MEMORY)
 			costs_peak(&file->profile->costs, i, &peak_ns, &most);
-	put(json, "dhatFileVersion", DHAT_VERSION);
-	put_text(json, "mode", "heap");
-	put_text(json, "verb", "Allocated");
-	json_key(json, "bklt");
-	json_bool(json, true);
-	json_key(json, "bkacc");
-	json_bool(json, false);
-	put_text(json, "tu", "µs");
-	put_text(json, "Mtu", "s");
-	put(json, "tuth", 10);
-	put_text(json, "cmd", profile_command(file->profile));
-	put(json, "pid", first ? first->pid : 0);
-	put(json, "tg", peak_ns / 1000);
-	put(json, "te", run->end_ns > run->start_ns ? (run->end_ns - run->start_ns) / 1000 : 0);
+	json_add_unsigned(json, "dhatFileVersion", DHAT_VERSION);
+	json_add_text(json, "mode", "heap");
+	json_add_text(json, "verb", "Allocated");
+	json_add_bool(json, "bklt", true);
+	json_add_bool(json, "bkacc", false);
+	json_add_text(json, "tu", "µs");
+	json_add_text(json, "Mtu", "s");
+	json_add_unsigned(json, "tuth", 10);
+	json_add_text(json, "cmd", profile_command(file->profile));
+	json_add_unsigned(json, "pid", first ? first->pid : 0);
+	json_add_unsigned(json, "tg", peak_ns / 1000);
+	json_add_unsigned(json, "te",
+			  run->end_ns > run->start_ns ? (run->end_ns - run->start_ns) / 1000 : 0);
 }
 
 static int print(void *state, struct out *out, struct error *err)

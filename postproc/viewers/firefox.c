@@ -324,14 +324,12 @@ static void destroy(void *state)
 
 static void put_number(struct firefox *file, const char *key, uint64_t number)
 {
-	json_key(&file->json, key);
-	json_unsigned(&file->json, number);
+	json_add_unsigned(&file->json, key, number);
 }
 
 static void put_text(struct firefox *file, const char *key, const char *text)
 {
-	json_key(&file->json, key);
-	json_text(&file->json, text);
+	json_add_text(&file->json, key, text);
 }
 
 static void put_null(struct firefox *file, const char *key)
@@ -557,8 +555,7 @@ static void begin_thread(struct firefox *file, const char *name, bool is_main, u
 	snprintf(number, sizeof(number), "%" PRIu32, pid);
 	json_begin(&file->json, '{');
 	put_text(file, "name", name);
-	json_key(&file->json, "isMainThread");
-	json_bool(&file->json, is_main);
+	json_add_bool(&file->json, "isMainThread", is_main);
 	put_text(file, "processType", "default");
 	put_text(file, "processName", first && first->name ? first->name : "");
 	put_number(file, "processStartupTime", 0);
@@ -569,8 +566,7 @@ static void begin_thread(struct firefox *file, const char *name, bool is_main, u
 	json_end(&file->json);
 	put_text(file, "pid", number);
 	put_number(file, "tid", tid);
-	json_key(&file->json, "showMarkersInTimeline");
-	json_bool(&file->json, true);
+	json_add_bool(&file->json, "showMarkersInTimeline", true);
 }
 
 static int by_thread_and_time(const void *a, const void *b)
@@ -798,8 +794,7 @@ static void put_field(struct firefox *file, const char *key, const char *label, 
 	put_text(file, "key", key);
 	put_text(file, "label", label);
 	put_text(file, "format", format);
-	json_key(&file->json, "searchable");
-	json_bool(&file->json, true);
+	json_add_bool(&file->json, "searchable", true);
 	json_end(&file->json);
 }
 
@@ -849,18 +844,15 @@ static void put_meta(struct firefox *file)
 
 	begin_object(file, "meta");
 	put_number(file, "interval", 1);
-	json_key(&file->json, "startTime");
-	json_unsigned(&file->json, (run->start_ns + file->wall_ns) / 1000000);
+	json_add_unsigned(&file->json, "startTime", (run->start_ns + file->wall_ns) / 1000000);
 	put_number(file, "processType", 0);
 	put_text(file, "product", "holdtrace");
 	put_text(file, "importedFrom", "holdtrace " PACKAGE_VERSION);
 	put_number(file, "stackwalk", 1);
 	put_number(file, "version", GECKO_VERSION);
 	put_number(file, "preprocessedProfileVersion", PROFILE_VERSION);
-	json_key(&file->json, "symbolicated");
-	json_bool(&file->json, true);
-	json_key(&file->json, "symbolicationNotSupported");
-	json_bool(&file->json, true);
+	json_add_bool(&file->json, "symbolicated", true);
+	json_add_bool(&file->json, "symbolicationNotSupported", true);
 	if (file->left_out) {
 		put_number(file, "waitsLeftOut", file->left_out);
 		put_number(file, "waitsLeftOutNs", file->left_out_ns);

@@ -61,20 +61,15 @@ static void begin_profile(struct speedscope *file, const char *name, const char 
 	snprintf(title, sizeof(title), "%.200s %s", name, what);
 	file->count++;
 	json_begin(&file->json, '{');
-	json_key(&file->json, "type");
-	json_text(&file->json, "sampled");
-	json_key(&file->json, "name");
-	json_text(&file->json, title);
-	json_key(&file->json, "unit");
-	json_text(&file->json, unit);
-	json_key(&file->json, "startValue");
-	json_unsigned(&file->json, 0);
+	json_add_text(&file->json, "type", "sampled");
+	json_add_text(&file->json, "name", title);
+	json_add_text(&file->json, "unit", unit);
+	json_add_unsigned(&file->json, "startValue", 0);
 }
 
 static void end_profile(struct speedscope *file, uint64_t sum)
 {
-	json_key(&file->json, "endValue");
-	json_unsigned(&file->json, sum);
+	json_add_unsigned(&file->json, "endValue", sum);
 	json_end(&file->json);
 }
 
@@ -183,15 +178,12 @@ static void put_profiles(struct speedscope *file)
 static void put_frame(struct json *json, const struct stacks_frame *frame)
 {
 	json_begin(json, '{');
-	json_key(json, "name");
-	json_text(json, frame->function->name);
+	json_add_text(json, "name", frame->function->name);
 	if (*frame->function->file) {
-		json_key(json, "file");
-		json_text(json, frame->function->file);
+		json_add_text(json, "file", frame->function->file);
 	}
 	if (frame->line) {
-		json_key(json, "line");
-		json_unsigned(json, frame->line);
+		json_add_unsigned(json, "line", frame->line);
 	}
 	json_end(json);
 }
@@ -218,15 +210,11 @@ static int print(void *state, struct out *out, struct error *err)
 	json_start(json, out, false);
 	profile_expect(state);
 	json_begin(json, '{');
-	json_key(json, "$schema");
-	json_text(json, SCHEMA);
-	json_key(json, "name");
-	json_text(json, profile_command(state));
-	json_key(json, "exporter");
-	json_text(json, "holdtrace " PACKAGE_VERSION);
+	json_add_text(json, "$schema", SCHEMA);
+	json_add_text(json, "name", profile_command(state));
+	json_add_text(json, "exporter", "holdtrace " PACKAGE_VERSION);
 	put_profiles(&file);
-	json_key(json, "activeProfileIndex");
-	json_unsigned(json, file.shown);
+	json_add_unsigned(json, "activeProfileIndex", file.shown);
 	put_frames(&file);
 	json_end(json);
 	json_finish(json);

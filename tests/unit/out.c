@@ -186,10 +186,8 @@ static void json_tests(void)
 	json_key(&json, "empty");
 	json_begin(&json, '{');
 	json_end(&json);
-	json_key(&json, "real");
-	json_real(&json, 0.5);
-	json_key(&json, "none");
-	json_real(&json, 1e308 * 10);
+	json_add_real(&json, "real", 0.5);
+	json_add_real(&json, "none", 1e308 * 10);
 	json_end(&json);
 	ok_text(end(),
 		"{\"a\\\"b\":[1,-1,true,null,null,\"0xff\"],\"empty\":{},\"real\":0.5,\"none\":"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LIVE_REGISTERS_H
-#define LIVE_REGISTERS_H
+#ifndef BASE_REGISTERS_H
+#define BASE_REGISTERS_H
 
 /* A stopped thread's registers by their DWARF numbers: what differs between processors. */
 
