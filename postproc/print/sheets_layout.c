@@ -30,6 +30,18 @@ static bool is_column(const struct layout *layout, unsigned column)
 	       (kind != SHEET_PROCESSES || layout->job->run->summary->processes.count > 1);
 }
 
+static size_t longest_word(const char *text)
+{
+	size_t longest = 0;
+
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		if (length > longest && !memchr(text, '/', length))
+			longest = length;
+	}
+	return longest;
+}
+
 static void measure_row(struct layout *layout, const struct sheet_cell *row)
 {
 	char text[CELL_MAX];
@@ -44,6 +56,8 @@ static void measure_row(struct layout *layout, const struct sheet_cell *row)
 		length = kind == SHEET_BACKTRACE || kind == SHEET_BRANCH ? 1 : strlen(text);
 		if (length > layout->widths[i])
 			layout->widths[i] = length;
+		if (kind == SHEET_TEXT && longest_word(text) > layout->words[i])
+			layout->words[i] = longest_word(text);
 	}
 }
 
@@ -89,6 +103,8 @@ static size_t least_last(const struct layout *layout)
 		least = LAST_WIDTH_MIN;
 	if (least < 2 * width / 5)
 		least = 2 * width / 5;
+	if (least < layout->words[layout->last])
+		least = layout->words[layout->last];
 	return kind == SHEET_TEXT && width > least ? least : width;
 }
 

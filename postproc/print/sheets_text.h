@@ -39,6 +39,7 @@ struct layout {
 	const struct sheets_job *job;
 	const struct sheet *sheet;
 	size_t widths[COLUMNS_MAX]; /* 0: not shown */
+	size_t words[COLUMNS_MAX];  /* the longest that is not broken; paths may be longer */
 	unsigned last;		    /* the column that takes the rest */
 	int by;			    /* the column that it is sorted by, or -1 */
 	size_t last_at;		    /* where it begins */
