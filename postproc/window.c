@@ -162,6 +162,7 @@ static int look(struct window *window, const struct engine_options *reading,
 
 	/* what there is to say is said when it is read for good */
 	quiet.read = NULL;
+	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
 	quiet.trace.failed = NULL;
 	return engine_read(paths, count, &quiet, &listener, &result, err);

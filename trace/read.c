@@ -270,14 +270,30 @@ static void find_window(struct trace *trace, const struct event *event)
 	trace_place_window(trace, &base);
 }
 
+/*
+ * A note behind the window: what it says of the process as a whole is of use, and no later than the
+ * window; what happened, or was found, at that time is not in it.
+ */
+static bool keep_late_note(struct trace *trace, const struct event *event)
+{
+	static const char *const of_their_time[] = { NOTE_MARK,	 NOTE_SCAN,   NOTE_ROOT,
+						     NOTE_BLOCK, NOTE_SAMPLE, NOTE_WAITING };
+
+	for (size_t i = 0; i < sizeof(of_their_time) / sizeof(*of_their_time); i++)
+		if (!strcmp(event->function->name, of_their_time[i]))
+			return false;
+	if (event == &trace->event)
+		trace->event.time_ns = trace->until_ns;
+	return true;
+}
+
 /* True if the options' time, where it is known, has the event. */
 static bool is_in_time(struct trace *trace, const struct event *event)
 {
 	if (trace->window.is_wanted && trace->window.process != trace->process)
 		find_window(trace, event);
-	/* notes are handed out all the same, but tell of nothing that is later than the window */
-	if (event->kind == EVENT_NOTE && event->time_ns > trace->until_ns && event == &trace->event)
-		trace->event.time_ns = trace->until_ns;
+	if (event->kind == EVENT_NOTE && event->time_ns > trace->until_ns)
+		return keep_late_note(trace, event);
 	return event->kind != EVENT_CALL ||
 	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
 }
