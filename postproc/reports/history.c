@@ -59,7 +59,7 @@ static bool is_of_address(struct history_state *state, const struct event *event
 		return true;
 	}
 	if (has_bytes(event) && event->type == CALL_TYPE_FREE && state->has_base &&
-	    (event->object == state->base || covers(state, event))) {
+	    (event->size ? covers(state, event) : event->object == state->base)) {
 		state->has_base = false;
 		return true;
 	}

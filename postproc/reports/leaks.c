@@ -120,8 +120,9 @@ static int name_keeper(struct leaks_state *state, struct leak *leak,
 	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
 	uint32_t steps;
 
-	if (leak->keeper && bytes <= leak->largest)
+	if (leak->largest && bytes <= leak->largest)
 		return 0;
+	leak->largest = bytes;
 	root = scanned_root_of(&state->scanned, block, &steps);
 	if (!root)
 		return 0;
@@ -132,7 +133,6 @@ static int name_keeper(struct leaks_state *state, struct leak *leak,
 	else
 		snprintf(text, sizeof(text), "%s", name);
 	leak->keeper = pool_text(&state->pool, text, strlen(text));
-	leak->largest = bytes;
 	return leak->keeper ? 0 : -ENOMEM;
 }
 
@@ -166,7 +166,7 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
-	if (is_memory && state->scanned.is_done && add_fate(state, leak, held))
+	if (is_memory && add_fate(state, leak, held))
 		return -ENOMEM;
 	return add_item(state, leak, held->item, is_first);
 }
@@ -214,6 +214,16 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
+/* Whether a scan has looked at some of its blocks, and no doubt is left of any. */
+static bool is_judged(const struct leak *leak)
+{
+	uint64_t looked_at = 0;
+
+	for (unsigned fate = SCANNED_NOT + 1; fate < FATES; fate++)
+		looked_at += leak->fates[fate];
+	return looked_at && !leak->fates[UNSURE];
+}
+
 static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	       const struct leak *leak)
 {
@@ -229,7 +239,7 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
 	sheet_number(CELL(row, leaks, processes), leak->processes);
-	if (state->scans && has_bytes) {
+	if (is_judged(leak)) {
 		sheet_number(CELL(row, leaks, lost),
 			     leak->fates[SCANNED_LOST] + leak->fates[SCANNED_INDIRECT]);
 		if (leak->fates[SCANNED_WEAK])
@@ -296,7 +306,7 @@ static int say_scan(const struct leaks_state *state, struct sheet *sheet)
 			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
 	if (!*text)
 		return 0;
-	sheet->is_unknown = !state->scans;
+	sheet->is_unknown = !state->scans || state->unscanned;
 	sheet->note = pool_text(sheet->pool, text, strlen(text));
 	return sheet->note ? 0 : -ENOMEM;
 }

@@ -10,6 +10,8 @@
 #include "base/array.h"
 #include "notes.h"
 
+#define STEPS_MAX 65536u /* of a way: a circle has no end */
+
 const char *const scanned_words[SCANNED_FATES] = {
 	[SCANNED_NOT] = "not scanned", [SCANNED_KEPT] = "kept", [SCANNED_INSIDE] = "inside",
 	[SCANNED_WEAK] = "weak",       [SCANNED_LOST] = "lost", [SCANNED_INDIRECT] = "indirect",
@@ -216,7 +218,7 @@ const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t
 const struct scanned_root *scanned_root_of(const struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps)
 {
-	for (*steps = 0; block && *steps <= scanned->blocks.count; (*steps)++) {
+	for (*steps = 0; block && *steps <= STEPS_MAX; (*steps)++) {
 		const struct scanned_node *parent = &block->parent;
 
 		if (parent->is_root)

@@ -87,7 +87,10 @@ const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t
 /* Without asking when it was gained. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);
 
-/* The root where the way from a block ends; NULL: it is lost. *steps: blocks in between. */
+/*
+ * The root where the way from a block ends; NULL: it is lost, or the way has no end that anybody
+ * would read to. *steps: blocks in between.
+ */
 const struct scanned_root *scanned_root_of(const struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
