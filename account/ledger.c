@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "hook_table.h"
 #include "notes.h"
+#include "settings.h"
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
@@ -800,7 +801,13 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 	const char *locks = event_argument(event, "locks");
 
 	ledger->is_contended = locks && !strcmp(locks, "contended");
+	/* weights are those of the whole stream, and fit what counts */
+	for (uint32_t i = 0; i < ledger->class_count; i++)
+		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].gained)
+			return;
 	ledger->sample = sample ? strtoull(sample, NULL, 10) : 0;
+	if (ledger->sample > SETTINGS_SAMPLE_MAX)
+		ledger->sample = SETTINGS_SAMPLE_MAX;
 	for (uint32_t i = 0; ledger->sample && i < ledger->class_count; i++)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
 }

@@ -201,10 +201,13 @@ static inline void settings_default(struct settings *settings)
 }
 
 #define SETTINGS_SAMPLE_PRODUCTION (512 << 10)
+#define SETTINGS_SAMPLE_MAX	   (1u << 30) /* an estimate of more is none */
 
 /* When all have been taken: what one of them says of others. */
 static inline void settings_finish(struct settings *settings)
 {
+	if (settings->sample > SETTINGS_SAMPLE_MAX)
+		settings->sample = SETTINGS_SAMPLE_MAX;
 	if (!settings->production)
 		return;
 	settings->locks = LOCKS_CONTENDED;

@@ -108,6 +108,11 @@ static int on_note(struct library_account *account, const struct event *event)
 	const char *name = event->function->name;
 	uint64_t *end_ns = &account->current->end_ns;
 
+	if (!strcmp(name, NOTE_SETTINGS)) {
+		const char *locks = event_argument(event, "locks");
+
+		account->current->locks.is_contended = locks && !strcmp(locks, "contended");
+	}
 	if (!strcmp(name, NOTE_END) && event->time_ns > *end_ns)
 		*end_ns = event->time_ns;
 	return strcmp(name, NOTE_OPEN) ? 0 : on_open(account, event);
@@ -145,6 +150,12 @@ int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 		       : error_set(err, EINVAL, "the trace was opened without HOLDTRACE_ACCOUNT");
 }
 
+/* How many blocks stand for one that was sampled; 1 where all were recorded. */
+static uint32_t weight_of(const struct ledger_held *object)
+{
+	return object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
+}
+
 static bool add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object)
 {
@@ -165,7 +176,7 @@ static bool add_held(struct library_account *account, const struct library_proce
 		.resource = site->resource->id,
 		.backtrace = site->backtrace ? site->backtrace->id : HOLDTRACE_NO_ID,
 		.thread = ledger_thread(process->ledger, item->thread),
-		.count = item->count,
+		.count = site->resource->known == RESOURCE_MEMORY ? weight_of(object) : item->count,
 		.is_part = object->is_part,
 	};
 	return true;
@@ -276,7 +287,7 @@ static bool add_to_place(struct holdtrace_trace *trace, struct places *places,
 	if (!number)
 		return false;
 	place = &trace->account->places.items[number - 1];
-	place->count++;
+	place->count += strcmp(trace->resources.items[held->resource], "memory") ? 1 : held->count;
 	place->bytes += held->bytes;
 	if (held->age_ns > place->oldest_ns)
 		place->oldest_ns = held->age_ns;

@@ -156,7 +156,9 @@ struct holdtrace_held {
 	uint32_t resource;
 	uint32_t backtrace; /* HOLDTRACE_NO_ID: none came */
 	uint32_t thread;    /* that gained it: the kernel's thread id */
-	uint32_t count;	    /* times it was gained and not yet lost, of a counted class */
+	uint32_t count;	    /* times it was gained and not yet lost, of a counted class; of memory
+			     * that was recorded by samples the blocks that this one stands for,
+			     * and bytes are then those of all */
 	uint32_t is_part;   /* 1: of another object that is held: the descriptor of a stream */
 };
 

@@ -266,6 +266,8 @@ static void print_nothing(struct overview *overview)
 	line_begin(&line);
 	if (has_filters(overview))
 		line_add(&line, "The filters left nothing over.");
+	else if (overview->summary->sample)
+		line_add(&line, "No events: memory was recorded by samples, and no block was one.");
 	else if (all_complete(overview->summary))
 		line_add(&line,
 			 "No events, though it was traced from its start to its end: it called "

@@ -107,6 +107,8 @@ static void print_run(const struct sheets_job *job, struct json *json)
 		json_unsigned(json, run->lost);
 	else
 		json_null(json);
+	if (run->sample)
+		json_add_unsigned(json, "sample", run->sample);
 	json_add_unsigned(json, "incomplete", gaps.incomplete);
 	json_add_unsigned(json, "damaged", gaps.damaged);
 	json_add_unsigned(json, "length",

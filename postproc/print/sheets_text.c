@@ -310,6 +310,16 @@ static void add_unnamed(const struct sheets_job *job, struct line *line)
 		line_add(line, ": %s", missing.advice);
 }
 
+/* Of memory there are estimates, and none of what was in no sample. */
+static void add_sample(struct line *line, uint64_t sample)
+{
+	struct human every;
+
+	if (sample)
+		line_add(line, "%smemory but for samples, one in %s", line->length ? "; " : "",
+			 human_bytes(&every, sample));
+}
+
 /* What every number above is to be doubted for, in one line. */
 static void print_gaps(const struct sheets_job *job)
 {
@@ -324,6 +334,7 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
+	add_sample(&text, job->run->summary->sample);
 	add_unnamed(job, &text);
 	if (!text.length)
 		return;

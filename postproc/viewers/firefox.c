@@ -289,6 +289,8 @@ static int process(void *state, struct error *err)
 		return rc;
 	if (process->end == SUMMARY_EXEC)
 		rc = spans_lose(&file->spans, file->first, process->end_ns);
+	if (process->end == SUMMARY_EXEC && file->curve.has_begun)
+		curve_add(&file->curve, process->end_ns, 0);
 	if (rc == 0)
 		rc = keep_curve(file, process->pid);
 	file->first = (uint32_t)file->places.count;

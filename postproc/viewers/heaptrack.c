@@ -323,8 +323,13 @@ static int print(void *state, struct out *out, struct error *err)
 {
 	struct heaptrack *file = state;
 	const struct summary *run = file->run->summary;
-	int rc = timesort_finish(&file->sort, err);
+	int rc;
 
+	if (run->sample)
+		return error_set(err, EINVAL,
+				 "--format=heaptrack has no place for memory that was recorded by "
+				 "samples; pprof, dhat and perfetto have");
+	rc = timesort_finish(&file->sort, err);
 	if (rc == 0)
 		rc = packed_begin(&file->packed, out, err);
 	if (rc)

@@ -301,7 +301,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	now->count += (uint64_t)(int64_t)move->count;
 	now->bytes += move->is_gain ? move->bytes : -move->bytes;
 	if (move->is_gain && !move->is_wait) {
-		entry->gained.count++;
+		entry->gained.count += (uint64_t)move->count;
 		entry->gained.bytes += move->bytes;
 	}
 	curve_add(*curve, move->event->time_ns,
@@ -336,7 +336,8 @@ static int put_curve(struct perfetto *file, const struct ledger_class *class,
 		rc = put_count(file, track, time_ns, amount);
 	/* A line up to the end. */
 	if (rc == 0 && process->end_ns > curve->first << curve->shift)
-		rc = put_count(file, track, process->end_ns, amount);
+		rc = put_count(file, track, process->end_ns,
+			       process->end == SUMMARY_EXEC ? 0 : amount);
 	return rc;
 }
 
@@ -395,7 +396,11 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->gained.bytes);
 	proto_unsigned(inner, SAMPLE_FREED, sample->gained.bytes - sample->held.bytes);
 	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->gained.count);
-	proto_unsigned(inner, SAMPLE_FREES, sample->gained.count - sample->held.count);
+	/* a mapping with holes is held in more pieces than calls made */
+	proto_unsigned(inner, SAMPLE_FREES,
+		       sample->gained.count > sample->held.count
+			       ? sample->gained.count - sample->held.count
+			       : 0);
 	proto_message(&file->packets.innermost, DUMP_SAMPLE, inner);
 }
 
@@ -478,7 +483,7 @@ static int dump_process(struct perfetto *file, const struct summary_process *pro
 
 		if (!entry)
 			return -ENOMEM;
-		entry->held.count++;
+		entry->held.count += held.count;
 		entry->held.bytes += held.bytes;
 	}
 	for (uint32_t i = 0; rc == 0 && i < ledger_class_count(file->run->ledger); i++)
