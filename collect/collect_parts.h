@@ -43,8 +43,9 @@ struct member {
 	uint64_t seen;		/* events when we last looked for its mapping */
 	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
-	struct scan *scan; /* that is under way; NULL: none is */
-	uint32_t scans;	   /* so far */
+	struct scan *scan;	/* that is under way; NULL: none is */
+	uint32_t scans;		/* so far */
+	bool is_scanned_at_end; /* begun or done: the head may say what it likes */
 };
 
 /* One that has gone: its children may be known later. */

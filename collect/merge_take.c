@@ -456,7 +456,9 @@ static inline void place_short(struct merge *merge, struct reader *reader,
 {
 	enum rank rank = record_rank(&call->record);
 
-	if (closes && reader->process->is_alone && call->record.time < reader->process->limit) {
+	/* what is later than now, insert() puts right */
+	if (closes && reader->process->is_alone && call->record.time <= reader->latest &&
+	    call->record.time < reader->process->limit) {
 		if (__builtin_expect(reader->begin == reader->end, 1)) {
 			merge_hand_out(merge, reader,
 				       &(struct entry){ .time = call->record.time,

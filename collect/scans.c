@@ -121,6 +121,9 @@ static void release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
 
+	/* one that was asked for holds nobody at an end that is yet to come */
+	if (!member->is_scanned_at_end)
+		return;
 	__atomic_store_n(released, 1, __ATOMIC_SEQ_CST);
 	shared_futex_wake(released);
 }
@@ -314,6 +317,7 @@ static void start(struct collector *collector, struct member *member, bool is_at
 	struct scan *scan = calloc(1, sizeof(*scan));
 	int rc;
 
+	member->is_scanned_at_end |= is_at_exit;
 	if (!scan) {
 		release(member);
 		return;
@@ -568,8 +572,7 @@ static bool is_due(const struct collector *collector, const struct member *membe
 	const struct arena *head = member->chunks[0]->head;
 
 	return collector->settings.scan == SCAN_EXIT && member->phase == PHASE_ALIVE &&
-	       __atomic_load_n(&head->ending, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&head->released, __ATOMIC_ACQUIRE);
+	       !member->is_scanned_at_end && __atomic_load_n(&head->ending, __ATOMIC_ACQUIRE);
 }
 
 void collect_scan(struct collector *collector, uint64_t now_ns)
