@@ -9,7 +9,7 @@
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex)
 {
 	(void)event;
-	contended_forget(WORD(mutex));
+	contended_forget(HOOK_pthread_cond_wait, WORD(mutex));
 	call_event(call, &(struct call_event){ .resource = RESOURCE_LOCK,
 					       .operation = OPERATION_RELEASE,
 					       .moment = MOMENT_HALF,

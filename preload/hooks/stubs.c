@@ -154,7 +154,7 @@ struct row {
 		PHASE(QUICK, class, op)                                                            \
 		__VA_ARGS__                                                                        \
 		if (OPERATION_##op == OPERATION_TRY ||                                             \
-		    (OPERATION_##op == OPERATION_RELEASE && !contended_forget(event.object))) {    \
+		    (OPERATION_##op == OPERATION_RELEASE && !contended_forget(HOOK_##name, event.object))) { \
 			is_called = true;                                                          \
 			takes real.name names;                                                     \
 		}                                                                                  \
@@ -162,7 +162,8 @@ struct row {
 		if (is_called && OPERATION_##op == OPERATION_RELEASE)                              \
 			gives                                                                      \
 		if (is_called && (OPERATION_##op == OPERATION_TRY || !FAILED_##returns(result))) { \
-			contended_count();                                                         \
+			if (!FAILED_##returns(result))                                             \
+				contended_count();                                                 \
 			gives                                                                      \
 		}                                                                                  \
 	}

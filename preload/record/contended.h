@@ -25,12 +25,26 @@ static inline void contended_count(void)
 		thread->slot->uncontended++;
 }
 
-/* Whether a release is of a lock that is recorded; then it no longer is. */
-static inline bool contended_forget(uint64_t lock)
+/* Whether this unlock leaves a recursive mutex taken. A reader of a read-write lock cannot be told
+ * so. */
+static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
+{
+	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)lock;
+
+	return (hook == HOOK_pthread_mutex_unlock || hook == HOOK___pthread_mutex_unlock ||
+		hook == HOOK_mtx_unlock) &&
+	       (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE_NP &&
+	       mutex->__data.__count > 1;
+}
+
+/* Whether a release, by this hook, is of a lock that is recorded; then it no longer is. */
+static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 {
 	struct thread *thread = thread_self;
 
 	if (likely(!thread || !thread->taken_count))
+		return false;
+	if (contended_is_inner(hook, lock))
 		return false;
 	if (thread->taken_count > THREAD_TAKEN_MAX)
 		return true;

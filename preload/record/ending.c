@@ -17,7 +17,7 @@ static bool may_wait(void)
 	const struct thread *thread = thread_self;
 
 	return life_is_running() && life.board->settings.scan == SCAN_EXIT && memory_head() &&
-	       !(thread && thread->vfork_return) && !ring_is_quiet();
+	       !(thread && thread->vfork_return) && !ring_is_quiet() && sys_getpid() == life.pid;
 }
 
 void ending_await_scan(void)
@@ -30,6 +30,8 @@ void ending_await_scan(void)
 	if (!may_wait())
 		return;
 	head = memory_head();
+	if (!head)
+		return;
 	patience = life.board->settings.patience;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
 	/* where only parents may trace (Yama); whatever the program chose is of no use any more */

@@ -105,13 +105,13 @@ static void tell_early(void)
 void life_note_end(bool is_over)
 {
 	const struct thread *thread = thread_self;
+	struct arena *head = memory_head();
 
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING || !*life.fork_mark ||
 	    (thread && thread->vfork_return))
 		return;
-	if (memory_head())
-		__atomic_store_n(&memory_head()->ended, is_over ? clock_now_ordered() : 0,
-				 __ATOMIC_RELAXED);
+	if (head)
+		__atomic_store_n(&head->ended, is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
 }
 
 void life_tell_end(int32_t pid, int status)
@@ -233,6 +233,7 @@ void life_renew(void)
 	thread_renew();
 	names_forked();
 	bypass_forked();
+	sampling_renew();
 	life.is_off = false;
 	*life.fork_mark = ++generation;
 }

@@ -100,6 +100,19 @@ static uint64_t third[(64u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)))
 static uint64_t fourth[(512u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static uint64_t *const levels[LEVELS] = { first, second, third, fourth, fourth };
 
+static void empty(uint64_t *places, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (__atomic_load_n(&places[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&places[i], 0, __ATOMIC_RELAXED);
+}
+
+void sampling_renew(void)
+{
+	for (unsigned int level = 0; level < LEVELS - 1; level++)
+		empty(levels[level], (BUCKET << FIRST_BITS) << STEP_BITS * level);
+}
+
 /*
  * Blocks have even addresses. They stand there upside down, lest somebody who scans memory for
  * addresses takes them for pointers that keep the blocks.

@@ -36,6 +36,9 @@ bool sampling_hit(uint64_t bytes);
 /* A fork's child samples elsewhere than its parent and its siblings. */
 void sampling_forked(void);
 
+/* Another recording begins, for which no block has been recorded yet. Hooks are not armed. */
+void sampling_renew(void);
+
 /* The block is recorded: its free will be. false: there is no room for it. */
 bool sampling_put(uintptr_t block);
 

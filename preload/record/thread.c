@@ -59,6 +59,7 @@ static void prepare(struct thread *thread, bool fresh)
 	thread->told = thread->shown = thread->shown_all = 0;
 	thread->model.is_known = false;
 	thread->calls = 0;
+	thread->taken_count = 0;
 	thread->modules = __atomic_load_n(&thread_modules_told, __ATOMIC_ACQUIRE);
 	thread->vfork_return = 0;
 }

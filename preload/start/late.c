@@ -15,6 +15,7 @@
 #include "preload/record/facts.h"
 #include "preload/record/life.h"
 #include "preload/record/memory.h"
+#include "preload/record/ring.h"
 #include "preload/walk/maps.h"
 #include "start.h"
 
@@ -90,7 +91,7 @@ size_t late_room(char *const *environment)
 	size_t count;
 
 	if (!*library || life.is_off || !life_is_running() || !life.records_children ||
-	    sys_call4(__NR_faccessat, AT_FDCWD, (long)library, 4, 0))
+	    ring_is_quiet() || sys_call4(__NR_faccessat, AT_FDCWD, (long)library, 4, 0))
 		return 0;
 	others = look_through(environment, &count);
 	return (count + 3) * sizeof(char *) + sizeof(PRELOAD) + plain_length(library) +

@@ -313,6 +313,8 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 /* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
 __attribute__((destructor)) static void start_destruct(void)
 {
+	struct arena *head = memory_head();
+
 	if (!life_is_running())
 		return;
 	facts_tell_heap();
@@ -320,7 +322,7 @@ __attribute__((destructor)) static void start_destruct(void)
 	if (life.check_unwind)
 		facts_tell_unwind();
 	life_note_end(true);
-	if (memory_head())
-		__atomic_fetch_or(&memory_head()->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
+	if (head)
+		__atomic_fetch_or(&head->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
 	ending_await_scan();
 }
