@@ -222,6 +222,8 @@ static int choose_once(struct work *work, struct remote *remote, const char **wh
 				return status;
 			}
 			*where = safe_judge(work->safe, remote);
+			if (!*where && !remote_has_room(remote))
+				*where = "a stack without room";
 			if (!*where)
 				return 0;
 			remote_release(remote);

@@ -240,17 +240,48 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 	}
 }
 
-/* The frame that the thread restores itself from, at this address in the target. */
-static int put_frame(struct remote *remote, uint64_t at)
+/* Makes the frame that the thread restores itself from at an address, and returns its size. */
+static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
 {
-	static _Thread_local uint8_t buffer[ARCH_FRAME_MAX] __attribute__((aligned(64)));
 	struct arch_state state = remote->state;
-	size_t size;
 
 	arch_settle_syscall(&state);
 	mend_interruption(remote, &state);
-	size = arch_write_frame(&state, at, buffer);
-	return target_write(remote->target, at, buffer, size);
+	return arch_write_frame(&state, at, buffer);
+}
+
+static int put_frame(struct remote *remote, uint64_t at)
+{
+	static _Thread_local uint8_t buffer[ARCH_FRAME_MAX] __attribute__((aligned(64)));
+
+	return target_write(remote->target, at, buffer, make_frame(remote, at, buffer));
+}
+
+/* What lies below the thread's stack pointer while a frame does: a signal would take as much. */
+struct loan {
+	uint64_t low, frame;
+	size_t size;
+	uint8_t bytes[ARCH_FRAME_MAX + 256];
+};
+
+static void find_loan(const struct remote *remote, struct loan *loan)
+{
+	size_t size = make_frame(remote, 0, loan->bytes);
+	uint64_t top = arch_sp(&remote->state) - ARCH_RED_ZONE;
+
+	/* the vectors' place within the frame depends on where it lies, by less than 64 */
+	loan->frame = (top - size - 64) & ~63ull;
+	loan->low = loan->frame - ARCH_RETURN_ON_STACK;
+	loan->size = size + 64 + ARCH_RETURN_ON_STACK;
+}
+
+bool remote_has_room(const struct remote *remote)
+{
+	static _Thread_local struct loan loan;
+	const struct map *stack = target_map_of(remote->target, arch_sp(&remote->state));
+
+	find_loan(remote, &loan);
+	return stack && stack->rights[1] == 'w' && target_map_of(remote->target, loan.low) == stack;
 }
 
 static int begin(struct remote *remote, const struct arch_state *state)
@@ -266,12 +297,19 @@ static int begin(struct remote *remote, const struct arch_state *state)
 
 int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 {
-	uint64_t at = remote->scratch
-			      ? remote->scratch + REMOTE_FRAME
-			      : (arch_sp(&remote->state) - ARCH_RED_ZONE - ARCH_FRAME_MAX) & ~63ull;
+	static _Thread_local struct loan loan;
 	struct arch_state state = remote->state;
-	int status = put_frame(remote, at);
+	uint64_t at = remote->scratch + REMOTE_FRAME;
+	bool borrows = !remote->scratch;
+	int status = 0;
 
+	if (borrows) {
+		find_loan(remote, &loan);
+		at = loan.frame;
+		status = target_read(remote->target, loan.low, loan.bytes, loan.size);
+	}
+	if (!status)
+		status = put_frame(remote, at);
 	if (!status && ARCH_RETURN_ON_STACK > 0)
 		status = target_write(remote->target, at - ARCH_RETURN_ON_STACK,
 				      &remote->target->restorer, ARCH_RETURN_ON_STACK);
@@ -285,6 +323,9 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 		status = run_to_syscall(remote, SYSCALL_MS);
 	if (!status)
 		status = get_regs(remote, &state);
+	/* the thread stands behind the call, and we restore it ourselves */
+	if (!status && borrows)
+		status = target_write(remote->target, loan.low, loan.bytes, loan.size);
 	return status ? status : arch_syscall_result(&state);
 }
 
@@ -436,8 +477,9 @@ static int run_call(struct remote *remote, struct remote_word *word, const uint6
 		status = look_after(remote, before);
 		if (status)
 			return status;
+		/* stopped, so that it can be put back to where it was */
 		if (remote_clock_ns() > end)
-			return -ETIMEDOUT;
+			return stop_now(remote) ? -ESRCH : -ETIMEDOUT;
 	}
 	return status ? status : fetch(remote);
 }

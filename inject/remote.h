@@ -40,6 +40,10 @@ enum {
 
 uint64_t remote_clock_ns(void);
 
+/* Whether the stack of a stopped thread has room for the frame of a signal, which is laid there
+ * once. */
+bool remote_has_room(const struct remote *remote);
+
 /*
  * Stops one thread. Returns 0, or a negative errno: -EAGAIN if another may be tried, -EBUSY with a
  * sentence if the process must not be touched.

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "inject/arch.h"
+#include "base/mapped.h"
 #include "inject/symbols.h"
 
 /* ---- /proc ---- */
@@ -157,14 +158,6 @@ int target_write(const struct target *target, uint64_t address, const void *byte
 	return pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 }
 
-static bool is_same_file(int fd, const struct map *map)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && status.st_ino == map->inode &&
-	       major(status.st_dev) == map->major && minor(status.st_dev) == map->minor;
-}
-
 int target_open_file(const struct target *target, const struct map *map)
 {
 	char path[PATH_MAX];
@@ -179,11 +172,7 @@ int target_open_file(const struct target *target, const struct map *map)
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, map->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0 || is_same_file(fd, map))
-		return fd;
-	close(fd);
-	return -1;
+	return mapped_open(path, makedev(map->major, map->minor), map->inode);
 }
 
 /* ---- places where nothing may be interrupted ---- */
@@ -249,6 +238,18 @@ static void forbid_malloc(struct target *target, const struct symbols *libc)
 }
 
 /* Functions of libc that hold a lock which dlopen may need, or are half way to another process. */
+static void forbid_list(struct target *target, const struct symbols *symbols,
+			const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Sym *symbol = symbols_find(symbols, names[i]);
+
+		if (symbol)
+			forbid(target, symbols->bias + symbol->st_value,
+			       symbols->bias + symbol->st_value + symbol->st_size, names[i]);
+	}
+}
+
 static void forbid_functions(struct target *target, const struct symbols *libc)
 {
 	static const char *const functions[] = {
@@ -284,13 +285,22 @@ static void forbid_functions(struct target *target, const struct symbols *libc)
 		"__nptl_create_event",
 	};
 
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		const Elf64_Sym *symbol = symbols_find(libc, functions[i]);
+	forbid_list(target, libc, functions, sizeof(functions) / sizeof(functions[0]));
+}
 
-		if (symbol)
-			forbid(target, libc->bias + symbol->st_value,
-			       libc->bias + symbol->st_value + symbol->st_size, functions[i]);
-	}
+/* An allocator of the program's own may hold a lock that the loader, called by us, would wait for.
+ */
+static void forbid_own_malloc(struct target *target)
+{
+	static const char *const functions[] = { "malloc",  "calloc",	     "realloc",
+						 "free",    "aligned_alloc", "posix_memalign",
+						 "memalign" };
+	struct symbols program;
+
+	if (symbols_read(&program, target, &target->maps[0]))
+		return;
+	forbid_list(target, &program, functions, sizeof(functions) / sizeof(functions[0]));
+	symbols_free(&program);
 }
 
 static bool is_allocator(const char *name)
@@ -473,6 +483,7 @@ static int read_libc(struct target *target, struct error *err)
 {
 	const struct map *map = target_find(target, "libc.so.6");
 	struct symbols libc, loader;
+	bool is_old;
 	uint64_t offset;
 
 	if (symbols_read(&libc, target, map))
@@ -482,6 +493,8 @@ static int read_libc(struct target *target, struct error *err)
 	target->dlerror = symbols_address(&libc, "dlerror");
 	forbid_malloc(target, &libc);
 	forbid_functions(target, &libc);
+	forbid_own_malloc(target);
+	is_old = !symbols_address(&libc, "_dl_find_object");
 	symbols_free(&libc);
 	if (!target->dlopen || !target->dlclose)
 		return error_set(err, ENOTSUP,
@@ -494,6 +507,9 @@ static int read_libc(struct target *target, struct error *err)
 			target_read(target, offset, &target->rseq, sizeof(target->rseq));
 		symbols_free(&loader);
 	}
+	if (is_old)
+		return error_set(err, ENOTSUP,
+				 "its libc is older than 2.35, which the library needs");
 	forbid_modules(target);
 	return 0;
 }

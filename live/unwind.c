@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/unwind.h"
 
-#include "base/cleanup.h"
+#include "base/mapped.h"
 #include "base/sandbox.h"
 #include "base/registers.h"
 
@@ -114,17 +114,9 @@ static void walk_thread(Dwfl *dwfl, struct walk *walk, struct live_thread *threa
 static int open_mapped(const struct live_process *process, const struct live_mapping *mapping)
 {
 	char path[PATH_MAX];
-	struct stat status;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s%s", process->root ? process->root : "", mapping->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    status.st_ino == mapping->inode)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return mapped_open(path, 0, mapping->inode);
 }
 
 uint64_t live_base(const struct live_process *process, const struct live_mapping *mapping)
