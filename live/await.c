@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -126,18 +127,15 @@ static bool is_pi(const struct live_thread *thread)
 	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
 }
 
-static enum await_kind kind_of_futex(const struct live_thread *thread, const char *const *names,
-				     size_t count)
+static enum await_kind kind_of_name(const char *const *names, size_t count)
 {
-	if (is_pi(thread))
-		return AWAIT_MUTEX;
 	for (size_t i = 0; i < count; i++) {
 		enum await_kind kind = names[i] ? kind_of_function(names[i]) : AWAIT_FUTEX;
 
 		if (kind != AWAIT_FUTEX)
 			return kind;
 	}
-	return thread->call == SYS_futex ? AWAIT_FUTEX : AWAIT_CALL;
+	return AWAIT_FUTEX;
 }
 
 static uint32_t word_at(const struct live_process *process, uint64_t address)
@@ -146,6 +144,54 @@ static uint32_t word_at(const struct live_process *process, uint64_t address)
 
 	live_read(process->pid, address, &word, sizeof(word));
 	return word;
+}
+
+static const struct live_thread *thread_by(const struct live_process *process, uint32_t own_tid)
+{
+	for (size_t i = 0; own_tid && i < process->thread_count; i++)
+		if ((uint32_t)process->threads[i].own_tid == own_tid)
+			return &process->threads[i];
+	return NULL;
+}
+
+/*
+ * A join waits for the word that the kernel clears when the thread has ended, and for nobody of
+ * this process alone (so the futex is a shared one); glibc's name for it is seldom to be had.
+ */
+static bool is_join(const struct live_process *process, const struct live_thread *thread)
+{
+	int operation = (int)thread->arguments[1] & ~FUTEX_CLOCK_REALTIME;
+	uint32_t value = (uint32_t)thread->arguments[2];
+
+	return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
+	       word_at(process, thread->arguments[0]) == value && thread_by(process, value);
+}
+
+/* A wait for a condition ends with that for its mutex: 2 stands for one that others wait for. */
+static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
+{
+	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+
+	return operation == FUTEX_WAIT && (uint32_t)thread->arguments[2] == 2 &&
+	       thread_by(process, word_at(process, thread->arguments[0] + 8));
+}
+
+static enum await_kind kind_of_futex(const struct live_process *process,
+				     const struct live_thread *thread, const char *const *names,
+				     size_t count)
+{
+	enum await_kind kind;
+
+	if (is_pi(thread))
+		return AWAIT_MUTEX;
+	kind = kind_of_name(names, count);
+	if (thread->call != SYS_futex || !process->is_glibc)
+		return kind == AWAIT_FUTEX && thread->call != SYS_futex ? AWAIT_CALL : kind;
+	if (kind == AWAIT_FUTEX && is_join(process, thread))
+		return AWAIT_JOIN;
+	return (kind == AWAIT_FUTEX || kind == AWAIT_CONDITION) && is_mutex(process, thread)
+		       ? AWAIT_MUTEX
+		       : kind;
 }
 
 /*
@@ -171,7 +217,9 @@ static void find_rwlock_owner(struct await *await, const struct live_process *pr
 {
 	uint64_t futex = thread->arguments[0];
 
-	await->address = futex - (futex & 4 ? 12 : 8);
+	/* one that prefers writers waits for readers itself, whose number is beyond the phases'
+	 * flags */
+	await->address = futex - ((uint32_t)thread->arguments[2] > 3 ? 0 : futex & 4 ? 12 : 8);
 	await->owner = (int)word_at(process, await->address + 24);
 	if (!await->owner)
 		await->readers = word_at(process, await->address) >> 3;
@@ -191,17 +239,21 @@ static void find_owner(struct await *await, const struct live_process *process,
 		await->address = thread->arguments[0];
 }
 
-/* A thread of this process, or of another one that shares the lock. */
+/*
+ * A thread of this process, or of another one that shares the lock; in another pid namespace
+ * nothing of the latter is known, and what lies below its root is its own word.
+ */
 static void place_owner(struct await *await, const struct live_process *process)
 {
 	char path[64], line[128];
 	cleanup_file FILE *status = NULL;
 
-	for (size_t i = 0; i < process->thread_count; i++)
-		if (process->threads[i].own_tid == await->owner)
-			return;
-	snprintf(path, sizeof(path), "%s/proc/%d/status", process->root ? process->root : "",
-		 await->owner);
+	if (thread_by(process, (uint32_t)await->owner))
+		return;
+	await->is_elsewhere = !process->has_our_numbers;
+	if (await->is_elsewhere)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/status", await->owner);
 	status = fopen(path, "re");
 	await->has_ended = true;
 	while (status && fgets(line, sizeof(line), status))
@@ -222,27 +274,72 @@ static void name_file(struct await *await, const struct live_process *process, i
 	await->fd = fd;
 }
 
-/* Who has the lock of a file: proc_locks(5). What waits for one has an arrow. */
-static void find_file_owner(struct await *await, const struct live_process *process)
+/* What a thread wants of a file: all of it by flock(), a range by fcntl(). */
+struct file_wish {
+	uint64_t inode, from, to; /* to: the last byte */
+	unsigned high, low;	  /* the device */
+	bool is_write, is_range;
+};
+
+static bool find_wish(const struct await *await, const struct live_process *process,
+		      const struct live_thread *thread, struct file_wish *wish)
 {
-	char path[64], line[256];
-	cleanup_file FILE *locks = NULL;
+	struct flock lock = { 0 };
 	struct stat status;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->pid, await->fd);
-	locks = fopen("/proc/locks", "re");
-	if (!locks || stat(path, &status) != 0)
-		return;
-	while (fgets(line, sizeof(line), locks)) {
-		unsigned high, low;
-		uint64_t inode;
-		int pid;
+	if (stat(path, &status) != 0)
+		return false;
+	*wish = (struct file_wish){ .inode = status.st_ino,
+				    .high = major(status.st_dev),
+				    .low = minor(status.st_dev),
+				    .to = UINT64_MAX,
+				    .is_write = true };
+	if (thread->call != SYS_fcntl)
+		return true;
+	if (live_read(process->pid, thread->arguments[2], &lock, sizeof(lock)) ||
+	    lock.l_whence != SEEK_SET || lock.l_start < 0 || lock.l_len < 0)
+		return false;
+	wish->is_range = true;
+	wish->is_write = lock.l_type == F_WRLCK;
+	wish->from = (uint64_t)lock.l_start;
+	wish->to = lock.l_len ? wish->from + (uint64_t)lock.l_len - 1 : UINT64_MAX;
+	return true;
+}
 
-		if (sscanf(line, "%*d: %*s %*s %*s %d %x:%x:%" SCNu64, &pid, &high, &low, &inode) ==
-			    4 &&
-		    inode == status.st_ino && high == major(status.st_dev) &&
-		    low == minor(status.st_dev) && pid != process->pid)
-			await->owner_pid = pid;
+/* A line of proc_locks(5); what waits for one has an arrow, and a lock of an open file no process.
+ */
+static int holder_in(const char *line, const struct file_wish *wish)
+{
+	char kind[16], access[16], last[24];
+	uint64_t inode, from, to;
+	unsigned high, low;
+	int pid;
+
+	if (sscanf(line, "%*d: %15s %*s %15s %d %x:%x:%" SCNu64 " %" SCNu64 " %23s", kind, access,
+		   &pid, &high, &low, &inode, &from, last) != 8 ||
+	    inode != wish->inode || high != wish->high || low != wish->low || pid <= 0)
+		return 0;
+	to = strcmp(last, "EOF") ? strtoull(last, NULL, 10) : UINT64_MAX;
+	if (!strcmp(kind, "FLOCK") == wish->is_range || from > wish->to || wish->from > to)
+		return 0;
+	return wish->is_write || !strcmp(access, "WRITE") ? pid : 0;
+}
+
+static void find_file_owner(struct await *await, const struct live_process *process,
+			    const struct live_thread *thread)
+{
+	char line[256];
+	struct file_wish wish;
+	cleanup_file FILE *locks = fopen("/proc/locks", "re");
+
+	if (!locks || !find_wish(await, process, thread, &wish))
+		return;
+	while (!await->owner_pid && fgets(line, sizeof(line), locks)) {
+		int pid = holder_in(line, &wish);
+
+		await->owner_pid = pid != process->pid ? pid : 0;
 	}
 }
 
@@ -254,7 +351,7 @@ static void find_file(struct await *await, const struct live_process *process,
 		return;
 	name_file(await, process, (int)thread->arguments[0]);
 	if (await->kind == AWAIT_FILE_LOCK)
-		find_file_owner(await, process);
+		find_file_owner(await, process, thread);
 }
 
 void await_find(struct await *await, const struct live_process *process,
@@ -265,7 +362,7 @@ void await_find(struct await *await, const struct live_process *process,
 		find_file(await, process, thread);
 		return;
 	}
-	await->kind = kind_of_futex(thread, names, count);
+	await->kind = kind_of_futex(process, thread, names, count);
 	if (await->kind == AWAIT_CALL)
 		return;
 	find_owner(await, process, thread);

@@ -30,13 +30,14 @@ enum await_kind {
 
 struct await {
 	enum await_kind kind;
-	uint64_t address; /* of the lock, else of the futex; 0: none */
-	int owner;	  /* thread id, as the process counts; 0: nobody, or not known */
-	bool has_ended;	  /* there is no thread owner any more */
-	int owner_pid;	  /* if it is of another process */
-	uint32_t readers; /* that hold a read-write lock */
-	int fd;		  /* -1: none */
-	char path[256];	  /* what fd is */
+	uint64_t address;  /* of the lock, else of the futex; 0: none */
+	int owner;	   /* thread id, as the process counts; 0: nobody, or not known */
+	bool has_ended;	   /* there is no thread owner any more */
+	bool is_elsewhere; /* in another process, whose numbers are not ours */
+	int owner_pid;	   /* if it is of another process */
+	uint32_t readers;  /* that hold a read-write lock */
+	int fd;		   /* -1: none */
+	char path[256];	   /* what fd is */
 };
 
 /* names: of the thread's functions, innermost first; NULL: one has none. */

@@ -55,19 +55,46 @@ static int keep_backtraces(struct look *look)
 	return 0;
 }
 
+/* The C library's part of a path: its name up to what is its version. */
+static bool is_libc(const char *path)
+{
+	static const char *const starts[] = { "libc.so.6", "libc-2.", "libpthread",
+					      "libholdtrace.so" };
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; name && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+static bool has_glibc(const struct live_process *process)
+{
+	for (size_t i = 0; i < process->mappings.count; i++)
+		if (is_libc(process->mappings.items[i].path))
+			return true;
+	return false;
+}
+
+/* Only what libc calls so is a lock of its own: a program may have functions with such names. */
 static void find_awaits(struct look *look)
 {
 	struct naming_symbol symbols[SYMBOLS_MAX];
 	const char *names[SYMBOLS_MAX];
 
+	look->process.is_glibc = has_glibc(&look->process);
 	for (size_t i = 0; i < look->process.thread_count; i++) {
 		size_t count =
 			naming_symbols(look->naming, look->backtraces[i], symbols, SYMBOLS_MAX);
+		size_t used = 0;
 
-		for (size_t k = 0; k < count && k < SYMBOLS_MAX; k++)
-			names[k] = symbols[k].function;
+		while (used < count && used < SYMBOLS_MAX && is_libc(symbols[used].module)) {
+			names[used] = symbols[used].function;
+			used++;
+		}
 		await_find(&look->awaits[i], &look->process, &look->process.threads[i], names,
-			   count < SYMBOLS_MAX ? count : SYMBOLS_MAX);
+			   used);
 	}
 }
 

@@ -30,6 +30,8 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	if (owner) {
 		out_char(out, ' ');
 		put_name(out, owner->name);
+	} else if (await->is_elsewhere) {
+		out_text(out, " of another process");
 	} else if (await->owner_pid) {
 		out_format(out, " of process %d", await->owner_pid);
 	} else {

@@ -20,9 +20,13 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define MAPS_MAX (64u << 20)
+#define OWN_CLASS  (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
+#define MAPS_MAX   (64u << 20)
+#define STOP_TRIES 2000
+#define STOP_NS	   100000
 
 /* ---- files of /proc ---- */
 
@@ -98,12 +102,24 @@ static char *take_mapping(struct live_process *process, char *line)
 	return next;
 }
 
-static int read_mappings(struct live_process *process, struct error *err)
+/* A process whose first thread has ended shows its mappings by the others alone. */
+static char *read_maps(const struct live_process *process)
 {
 	char path[64];
+	char *maps = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", process->pid);
-	process->maps = read_file(path, MAPS_MAX);
+	for (size_t i = 0; i < process->thread_count && (!maps || !*maps); i++) {
+		free(maps);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", process->pid,
+			 process->threads[i].tid);
+		maps = read_file(path, MAPS_MAX);
+	}
+	return maps;
+}
+
+static int read_mappings(struct live_process *process, struct error *err)
+{
+	process->maps = read_maps(process);
 	if (!process->maps)
 		return refuse(errno, process->pid, err);
 	for (char *at = process->maps; *at;) {
@@ -125,13 +141,20 @@ static char *read_link(int pid, const char *name)
 	return length > 0 ? strndup(target, (size_t)length) : NULL;
 }
 
+static bool is_same(int pid, const char *link)
+{
+	cleanup_free char *theirs = read_link(pid, link);
+	cleanup_free char *ours = read_link(getpid(), link);
+
+	return theirs && ours && !strcmp(theirs, ours);
+}
+
 static void find_root(struct live_process *process)
 {
 	cleanup_free char *root = read_link(process->pid, "root");
-	cleanup_free char *theirs = read_link(process->pid, "ns/mnt");
-	cleanup_free char *ours = read_link(getpid(), "ns/mnt");
 
-	if (root && !strcmp(root, "/") && theirs && ours && !strcmp(theirs, ours))
+	process->has_our_numbers = is_same(process->pid, "ns/pid");
+	if (root && !strcmp(root, "/") && is_same(process->pid, "ns/mnt"))
 		return;
 	if (asprintf(&process->root, "/proc/%d/root", process->pid) < 0)
 		process->root = NULL;
@@ -154,23 +177,18 @@ static void read_name(int pid, int tid, char *name)
 	copy_name(name, text ? text : "");
 }
 
-/* The number behind "key:" in a file of lines; 0: there is none. */
+/* The number behind "key:" in a file of lines, or the last one of its line; 0: there is none. */
 static uint64_t number_of(const char *text, const char *key, bool last)
 {
 	const char *at = strstr(text, key);
-	const char *end = at ? at + strcspn(at, "\n") : NULL;
+	const char *blank;
 
 	if (!at)
 		return 0;
 	at += strlen(key);
 	at += strspn(at, ": \t");
-	while (last && end - at > 0) {
-		const char *blank = at + strcspn(at, "\t\n");
-
-		if (*blank != '\t' || blank >= end)
-			break;
+	while (last && (blank = at + strcspn(at, "\t\n"), *blank == '\t'))
 		at = blank + 1;
-	}
 	return strtoull(at, NULL, 10);
 }
 
@@ -273,16 +291,50 @@ static int read_threads(struct live_process *process, struct error *err)
 	return status ? refuse(status, process->pid, err) : 0;
 }
 
+/* Numbers of system calls, and the locks' layout, are those of our own kind of program. */
+static int check_class(const struct live_process *process, struct error *err)
+{
+	unsigned char head[EI_NIDENT] = { 0 };
+	char path[64];
+	cleanup_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
+		return 0;
+	return error_set(err, ENOTSUP,
+			 "process %d is a program of another size of words (32-bit?), whose waits "
+			 "are not known here",
+			 process->pid);
+}
+
+static char *find_program(const struct live_process *process)
+{
+	char name[32];
+	char *found = read_link(process->pid, "exe");
+
+	for (size_t i = 0; i < process->thread_count && !found; i++) {
+		snprintf(name, sizeof(name), "task/%d/exe", process->threads[i].tid);
+		found = read_link(process->pid, name);
+	}
+	return found;
+}
+
 int live_look(struct live_process *process, int pid, struct error *err)
 {
 	int status;
 
 	*process = (struct live_process){ .pid = pid };
 	read_name(pid, pid, process->name);
-	process->program = read_link(pid, "exe");
 	find_root(process);
-	status = read_mappings(process, err);
-	return status ? status : read_threads(process, err);
+	status = check_class(process, err);
+	if (!status)
+		status = read_threads(process, err);
+	if (!status)
+		status = read_mappings(process, err);
+	if (!status)
+		process->program = find_program(process);
+	return status;
 }
 
 void live_free(struct live_process *process)
@@ -367,6 +419,19 @@ static void read_registers(struct live_thread *thread)
 	thread->has_registers = true;
 }
 
+/* One that is frozen, or waits for a disk, may never stop. */
+static bool wait_stopped(int tid, int *status)
+{
+	for (int i = 0; i < STOP_TRIES; i++) {
+		pid_t found = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (found)
+			return found == tid && WIFSTOPPED(*status);
+		nanosleep(&(struct timespec){ .tv_nsec = STOP_NS }, NULL);
+	}
+	return false;
+}
+
 /* A thread that we cannot stop (another tracer's, say) is told with less. */
 static bool stop_and_read(struct live_thread *thread)
 {
@@ -375,7 +440,7 @@ static bool stop_and_read(struct live_thread *thread)
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) != 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 &&
-	    waitpid(thread->tid, &status, __WALL) == thread->tid && WIFSTOPPED(status)) {
+	    wait_stopped(thread->tid, &status)) {
 		int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 
 		read_registers(thread);

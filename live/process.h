@@ -58,9 +58,11 @@ struct live_thread {
 struct live_process {
 	int pid;
 	char name[LIVE_NAME_MAX];
-	char *program; /* path of the executable in the process's root; NULL: not known */
-	char *root;    /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
-	char *maps;    /* text of /proc/PID/maps, which the paths are cut from */
+	char *program;	      /* path of the executable in the process's root; NULL: not known */
+	char *root;	      /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
+	bool has_our_numbers; /* lives in our pid namespace */
+	bool is_glibc;	      /* its locks are those of glibc */
+	char *maps;	      /* text of /proc/PID/maps, which the paths are cut from */
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
