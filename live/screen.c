@@ -36,6 +36,16 @@ static void put(const char *text)
 	(void)wrote; /* a terminal that is gone is noticed by its keys */
 }
 
+static void measure(struct screen *screen)
+{
+	struct winsize size;
+
+	screen->width = terminal_width(STDOUT_FILENO);
+	screen->height = 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row)
+		screen->height = size.ws_row;
+}
+
 int screen_begin(struct screen *screen)
 {
 	static const int numbers[] = { SIGTERM, SIGHUP, SIGINT, SIGWINCH };
@@ -53,7 +63,7 @@ int screen_begin(struct screen *screen)
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	put(OTHER_SCREEN);
 	screen->is_on = true;
-	screen_measure(screen);
+	measure(screen);
 	return 0;
 }
 
@@ -64,16 +74,6 @@ void screen_end(struct screen *screen)
 	put(FIRST_SCREEN);
 	tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
 	screen->is_on = false;
-}
-
-void screen_measure(struct screen *screen)
-{
-	struct winsize size;
-
-	screen->width = terminal_width(STDOUT_FILENO);
-	screen->height = 24;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row)
-		screen->height = size.ws_row;
 }
 
 /* ESC [ A and its like; a lone ESC ends, as people expect. */
@@ -112,7 +112,7 @@ int screen_key(struct screen *screen, int timeout_ms)
 		return KEY_END;
 	if (was_resized) {
 		was_resized = 0;
-		screen_measure(screen);
+		measure(screen);
 		return KEY_RESIZE;
 	}
 	return got > 0 ? decode(bytes, read(STDIN_FILENO, bytes, sizeof(bytes))) : KEY_NONE;

@@ -33,8 +33,6 @@ void screen_end(struct screen *screen);
 /* The next key, a character or one of enum screen_key; KEY_NONE after so many ms. */
 int screen_key(struct screen *screen, int timeout_ms);
 
-void screen_measure(struct screen *screen);
-
 /*
  * A picture: lines from the top, the rest is cleared. Text is cut at the width, one column for each
  * character, and what is no plain text is escaped.

@@ -136,18 +136,6 @@ struct names *names_open(const struct process *process)
 	return names;
 }
 
-void names_close(struct names *names)
-{
-	if (!names)
-		return;
-	for (size_t i = 0; i < names->modules.count; i++)
-		free(names->modules.items[i].variables.items);
-	free(names->modules.items);
-	dwfl_end(names->dwfl);
-	pool_free(&names->pool);
-	free(names);
-}
-
 /* The name as it is in a program's source; as it stands if it is not mangled. */
 static const char *readable(struct names *names, const char *name)
 {

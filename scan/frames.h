@@ -12,9 +12,8 @@
 
 struct names;
 
-/* NULL: no memory. */
+/* NULL: no memory. Open until the scanner ends. */
 struct names *names_open(const struct process *process);
-void names_close(struct names *names);
 
 /*
  * Walks all stacks. Of a thread that is at the end of its process, what of its stack libc, the

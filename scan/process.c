@@ -31,21 +31,6 @@
 	(64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
 		       */
 
-void process_free(struct process *process)
-{
-	for (size_t i = 0; i < process->threads.count; i++) {
-		free(process->threads.items[i].stack);
-		free(process->threads.items[i].frames);
-	}
-	free(process->threads.items);
-	free(process->mappings.items);
-	free(process->kernel.items);
-	ranges_free(&process->own);
-	ranges_free(&process->targets);
-	words_free(&process->words);
-	pool_free(&process->pool);
-}
-
 /* The leader may be gone by pthread_exit: then any other thread's place in /proc serves. */
 int process_open(const struct process *process, const char *name)
 {

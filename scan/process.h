@@ -91,8 +91,6 @@ struct process {
 	void *user;
 };
 
-void process_free(struct process *process);
-
 /* What of it is stopped: mappings, words, what the kernel keeps. Returns 0 or a negative errno. */
 int process_read(struct process *process, struct error *err);
 

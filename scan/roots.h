@@ -62,6 +62,4 @@ struct names;
 int roots_name(struct roots *roots, struct graph *graph, const struct process *process,
 	       struct names *names);
 
-void roots_free(struct roots *roots);
-
 #endif

@@ -10,12 +10,6 @@
 
 #define CLUSTER 64u /* words of data without a name that are closer are of one thing */
 
-void roots_free(struct roots *roots)
-{
-	free(roots->list.items);
-	*roots = (struct roots){ 0 };
-}
-
 static int by_place(const void *one, const void *two)
 {
 	const struct graph_hit *a = one, *b = two;
