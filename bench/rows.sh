@@ -26,7 +26,7 @@ show_kinds()
 {
 	for kind in $take; do
 		case $kind in
-		host) printf '\nProcessor time in the traced process alone:\n\n' ;;
+		host) printf 'Processor time in the traced process alone:\n\n' ;;
 		wall) printf '\nWall:\n\n' ;;
 		processor) printf '\nProcessor time of all processes:\n\n' ;;
 		esac
