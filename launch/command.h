@@ -32,8 +32,20 @@ bool report_has_what(int argc, char **argv);
  */
 int ctl_snapshot(int pid, char **paths, struct error *err);
 
-/* Nothing is recorded from now on in the run of a process. */
-int ctl_stop(int pid, struct error *err);
+/* A run, found by one of its processes: what is asked of it later does not need that one. */
+struct ctl_run;
+
+/* To be freed by free(). Returns 0 or a negative errno. */
+int ctl_find(int pid, struct ctl_run **run, struct error *err);
+
+/* Whether the process of this number is one of the run's, now. */
+bool ctl_has_process(const struct ctl_run *run, int pid);
+
+/* As ctl_snapshot(), that of pid first; "" if no file is being written. */
+int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
+
+/* Nothing is recorded from now on. */
+int ctl_stop(const struct ctl_run *run, struct error *err);
 
 /* Has the memory of this process scanned, and waits for it. Returns 0 or a negative errno. */
 int ctl_scan(int pid, struct error *err);

@@ -223,21 +223,55 @@ static int ask(const struct board *board, struct control_request *request,
 	return 0;
 }
 
+struct ctl_run {
+	struct memory memory;
+	struct board board;
+};
+
+int ctl_find(int pid, struct ctl_run **run, struct error *err)
+{
+	struct ctl_run *found = calloc(1, sizeof(*found));
+	cleanup_fd int fd = -1;
+	int status = found ? find_memory(pid, &found->memory, err)
+			   : error_system(err, ENOMEM, "process %d", pid);
+
+	if (!status)
+		status = open_memory(pid, &found->memory, &fd, err);
+	if (!status)
+		status = read_board(fd, &found->board, err);
+	if (status) {
+		free(found);
+		return status;
+	}
+	*run = found;
+	return 0;
+}
+
+bool ctl_has_process(const struct ctl_run *run, int pid)
+{
+	struct memory memory;
+	struct error ignored = { 0 };
+
+	return find_memory(pid, &memory, &ignored) == 0 && memory.inode == run->memory.inode &&
+	       memory.major == run->memory.major && memory.minor == run->memory.minor;
+}
+
+static int ask_of(const struct ctl_run *run, int pid, enum control_command command,
+		  const char *text, char answer[CONTROL_ANSWER_MAX], struct error *err)
+{
+	struct control_request request = { .command = (uint32_t)command, .pid = pid };
+
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	return ask(&run->board, &request, answer, err);
+}
+
 static int ask_run(int pid, enum control_command command, const char *text,
 		   char answer[CONTROL_ANSWER_MAX], struct error *err)
 {
-	struct control_request request = { .command = (uint32_t)command, .pid = pid };
-	struct memory memory;
-	struct board board;
-	cleanup_fd int fd = -1;
-	int status = find_memory(pid, &memory, err);
+	cleanup_free struct ctl_run *run = NULL;
+	int status = ctl_find(pid, &run, err);
 
-	if (!status)
-		status = open_memory(pid, &memory, &fd, err);
-	if (!status)
-		status = read_board(fd, &board, err);
-	snprintf(request.text, sizeof(request.text), "%s", text);
-	return status ? status : ask(&board, &request, answer, err);
+	return status ? status : ask_of(run, pid, command, text, answer, err);
 }
 
 static int find_word(const char *text)
@@ -248,24 +282,37 @@ static int find_word(const char *text)
 	return -1;
 }
 
-int ctl_snapshot(int pid, char **paths, struct error *err)
+int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err)
 {
 	char answer[CONTROL_ANSWER_MAX];
-	int status = ask_run(pid, CONTROL_SNAPSHOT, "", answer, err);
+	int status = ask_of(run, pid, CONTROL_SNAPSHOT, "", answer, err);
 
 	if (status)
 		return status;
-	if (!*answer)
-		return error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
 	*paths = strdup(answer);
 	return *paths ? 0 : error_system(err, ENOMEM, "no memory for the names of traces");
 }
 
-int ctl_stop(int pid, struct error *err)
+int ctl_snapshot(int pid, char **paths, struct error *err)
+{
+	cleanup_free struct ctl_run *run = NULL;
+	int status = ctl_find(pid, &run, err);
+
+	if (!status)
+		status = ctl_paths(run, pid, paths, err);
+	if (!status && !**paths) {
+		free(*paths);
+		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
+				   pid);
+	}
+	return status;
+}
+
+int ctl_stop(const struct ctl_run *run, struct error *err)
 {
 	char answer[CONTROL_ANSWER_MAX];
 
-	return ask_run(pid, CONTROL_STOP, "", answer, err);
+	return ask_of(run, 0, CONTROL_STOP, "", answer, err);
 }
 
 int ctl_scan(int pid, struct error *err)

@@ -7,9 +7,15 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LIST_MS 1000 /* between two looks for files that are new */
 
 /* Ends as the program does that looks at running processes; its first word is the command. */
 static int run_live(char **argv, struct error *err)
@@ -40,30 +46,106 @@ bool live_is_process(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
 }
 
-int live_of_run(int argc, char **argv, struct error *err)
+/* ---- the files of a run ---- */
+
+/* Nobody reads any more, or a second has passed. */
+static bool has_reader(int fd)
 {
-	cleanup_free char *paths = NULL;
+	struct pollfd poller = { .fd = fd };
+
+	return poll(&poller, 1, LIST_MS) == 0;
+}
+
+/* Each file that the run has begun to write, a line each, while it goes on and somebody reads. */
+static void tell_files(const struct ctl_run *run, int pid, int fd)
+{
+	cleanup_free char *told = NULL;
+
+	while (has_reader(fd)) {
+		struct error err = { 0 };
+		char *paths = NULL;
+		int status = ctl_paths(run, pid, &paths, &err);
+
+		if (status && status != -ETIMEDOUT)
+			return;
+		if (status || (told && !strcmp(told, paths))) {
+			free(paths);
+			continue;
+		}
+		free(told);
+		told = paths;
+		if (write(fd, told, strlen(told)) < 0)
+			return;
+	}
+}
+
+/* A child that tells of further files, while we become the program that reads them. */
+static int begin_list(const struct ctl_run *run, int pid, struct error *err)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends))
+		return error_system(err, errno, "cannot make a pipe");
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
+		close(ends[0]);
+		signal(SIGPIPE, SIG_IGN);
+		tell_files(run, pid, ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (child > 0)
+		return ends[0];
+	close(ends[0]);
+	return error_system(err, errno, "cannot start a process");
+}
+
+static int run_live_with(int argc, char **argv, char *paths, int list, struct error *err)
+{
 	cleanup_free char **words = NULL;
 	size_t lines = 0, count = 0;
-	int place = argc - 1;
+	char further[16];
 
-	if (argc < 2 || !live_is_process(argv[place]))
-		return run_live(argv, err);
-	if (ctl_snapshot(atoi(argv[place]), &paths, err))
-		return STATUS_OWN_FAILURE;
 	for (const char *at = paths; *at; at++)
 		lines += *at == '\n';
-	words = calloc((size_t)argc + lines + 1, sizeof(*words));
+	words = calloc((size_t)argc + lines + 2, sizeof(*words));
 	if (!words) {
-		error_system(err, ENOMEM, "top");
+		error_system(err, ENOMEM, "%s", argv[0]);
 		return STATUS_OWN_FAILURE;
 	}
-	for (int i = 0; i < place; i++)
+	for (int i = 0; i < argc - 1; i++)
 		words[count++] = argv[i];
 	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); path;
 	     path = strtok_r(NULL, "\n", &save))
 		words[count++] = path;
+	snprintf(further, sizeof(further), "fd:%d", list);
+	words[count++] = further;
 	return run_live(words, err);
+}
+
+int live_of_run(int argc, char **argv, struct error *err)
+{
+	cleanup_free struct ctl_run *run = NULL;
+	cleanup_free char *paths = NULL;
+	int pid, list, status;
+
+	if (argc < 2 || !live_is_process(argv[argc - 1]))
+		return run_live(argv, err);
+	pid = atoi(argv[argc - 1]);
+	status = ctl_find(pid, &run, err);
+	if (!status)
+		status = ctl_paths(run, pid, &paths, err);
+	if (!status && !*paths)
+		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
+				   pid);
+	if (status)
+		return STATUS_OWN_FAILURE;
+	list = begin_list(run, pid, err);
+	return list < 0 ? STATUS_OWN_FAILURE : run_live_with(argc, argv, paths, list, err);
 }
 
 int command_top(int argc, char **argv, struct error *err)

@@ -5,32 +5,50 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ACTIONS_MAX 16
+struct plan {
+	int pid; /* of the run, as it was given */
+	struct ctl_run *run;
+	struct step *steps;
+	size_t count;
+	char **limits;
+	size_t limit_count;
+};
+
+/* The process that broke a limit. */
+struct breaker {
+	int pid;
+	int handle; /* pidfd; -1: it has ended, or is none that we can reach */
+};
 
 /* What is done when a limit breaks: a word, behind it perhaps what it is done with. */
-static int take_snapshot(int pid, const char *with, struct error *err)
+static int take_snapshot(const struct plan *plan, const struct breaker *breaker, const char *with,
+			 struct error *err)
 {
 	cleanup_free char *paths = NULL;
 
 	(void)with;
-	if (ctl_snapshot(pid, &paths, err))
+	if (ctl_paths(plan->run, breaker->pid, &paths, err))
 		return -err->number;
 	fputs(paths, stdout);
 	return 0;
 }
 
-static int stop_recording(int pid, const char *with, struct error *err)
+static int stop_recording(const struct plan *plan, const struct breaker *breaker, const char *with,
+			  struct error *err)
 {
+	(void)breaker;
 	(void)with;
-	return ctl_stop(pid, err);
+	return ctl_stop(plan->run, err);
 }
 
 /* Names as kill(1) has them, with and without SIG. */
@@ -44,38 +62,49 @@ static int find_signal(const char *name)
 	return 0;
 }
 
-static int send_signal(int pid, const char *with, struct error *err)
+static int send_signal(const struct plan *plan, const struct breaker *breaker, const char *with,
+		       struct error *err)
 {
-	return kill(pid, find_signal(with)) ? error_system(err, errno, "process %d", pid) : 0;
+	(void)plan;
+	if (breaker->handle < 0)
+		return error_set(err, ESRCH, "process %d has ended, or is in another namespace",
+				 breaker->pid);
+	return syscall(SYS_pidfd_send_signal, breaker->handle, find_signal(with), NULL, 0)
+		       ? error_system(err, errno, "process %d", breaker->pid)
+		       : 0;
 }
 
-/* With the process's number in PID; a status that is not 0 is told, and is no failure of ours. */
-static int run_command(int pid, const char *with, struct error *err)
+/* With the process's number in PID. */
+static int run_command(const struct plan *plan, const struct breaker *breaker, const char *with,
+		       struct error *err)
 {
 	char number[16];
 	int status;
 
-	snprintf(number, sizeof(number), "%d", pid);
+	(void)plan;
+	snprintf(number, sizeof(number), "%d", breaker->pid);
 	setenv("PID", number, 1);
 	fflush(stdout);
 	status = system(with);
 	if (status < 0)
 		return error_system(err, errno, "%s", with);
 	if (status)
-		say("watch: %s: %s %d", with, WIFSIGNALED(status) ? "signal" : "exit",
-		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		return error_set(err, EIO, "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+				 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	return 0;
 }
 
-static int print_report(int pid, const char *with, struct error *err)
+/* Of its run, which another process of it finds as well. */
+static int print_report(const struct plan *plan, const struct breaker *breaker, const char *with,
+			struct error *err)
 {
 	char number[16];
 	char *words[] = { (char *)"report", (char *)"--now", number, NULL };
+	int status = 0;
 	pid_t child;
-	int status;
 
 	(void)with;
-	snprintf(number, sizeof(number), "%d", pid);
+	snprintf(number, sizeof(number), "%d", breaker->handle < 0 ? plan->pid : breaker->pid);
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
@@ -86,26 +115,23 @@ static int print_report(int pid, const char *with, struct error *err)
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return child < 0 ? error_system(err, errno, "report") : 0;
+	if (child < 0)
+		return error_system(err, errno, "report");
+	return status ? error_set(err, EIO, "no report could be made") : 0;
 }
 
 static const struct action {
 	const char *word;
-	int (*function)(int pid, const char *with, struct error *err);
+	int (*function)(const struct plan *plan, const struct breaker *breaker, const char *with,
+			struct error *err);
 } actions[] = {
 	{ "snapshot", take_snapshot }, { "report", print_report }, { "stop", stop_recording },
 	{ "signal:", send_signal },    { "|", run_command },
 };
 
-struct plan {
-	int pid;
-	struct {
-		const struct action *action;
-		const char *with;
-	} steps[ACTIONS_MAX];
-	size_t count;
-	char *limits[ACTIONS_MAX];
-	size_t limit_count;
+struct step {
+	const struct action *action;
+	const char *text, *with;
 };
 
 static int take_action(struct plan *plan, const char *text, struct error *err)
@@ -120,10 +146,8 @@ static int take_action(struct plan *plan, const char *text, struct error *err)
 			continue;
 		if (action->function == send_signal && !find_signal(text + length))
 			return error_set(err, EINVAL, "%s: there is no such signal", text);
-		if (plan->count == ACTIONS_MAX)
-			return error_set(err, E2BIG, "more than %d actions", ACTIONS_MAX);
-		plan->steps[plan->count].action = action;
-		plan->steps[plan->count++].with = text + length;
+		plan->steps[plan->count++] =
+			(struct step){ .action = action, .text = text, .with = text + length };
 		return 0;
 	}
 	return error_set(
@@ -133,13 +157,18 @@ static int take_action(struct plan *plan, const char *text, struct error *err)
 
 static int make_plan(struct plan *plan, int argc, char **argv, struct error *err)
 {
+	/* as many as there are words */
+	plan->steps = calloc((size_t)argc, sizeof(*plan->steps));
+	plan->limits = calloc((size_t)argc, sizeof(*plan->limits));
+	if (!plan->steps || !plan->limits)
+		return error_system(err, ENOMEM, "watch");
 	for (int i = 1; i < argc; i++) {
 		char *word = argv[i];
 
 		if (!strncmp(word, "--then=", 7)) {
 			if (take_action(plan, word + 7, err))
 				return -EINVAL;
-		} else if (!strncmp(word, "--when=", 7) && plan->limit_count < ACTIONS_MAX) {
+		} else if (!strncmp(word, "--when=", 7)) {
 			plan->limits[plan->limit_count++] = word;
 		} else if (live_is_process(word) && !plan->pid) {
 			plan->pid = atoi(word);
@@ -157,47 +186,114 @@ static int make_plan(struct plan *plan, int argc, char **argv, struct error *err
 	return 0;
 }
 
-/* Waits for a limit to break. Returns the status of who looks. */
-static int wait_for_break(const struct plan *plan, struct error *err)
+/* The words of who looks: watch --when=LIMIT... --tell=FD PID. */
+static char **words_of(const struct plan *plan, char *tell, char *number)
 {
-	char *words[ACTIONS_MAX + 3] = { (char *)"watch" };
-	char number[16];
-	int count = 1, status;
-	pid_t child;
+	char **words = calloc(plan->limit_count + 4, sizeof(*words));
+	size_t count = 0;
 
+	if (!words)
+		return NULL;
+	words[count++] = (char *)"watch";
 	for (size_t i = 0; i < plan->limit_count; i++)
 		words[count++] = plan->limits[i];
-	snprintf(number, sizeof(number), "%d", plan->pid);
+	words[count++] = tell;
 	words[count++] = number;
+	return words;
+}
+
+/* Waits for a limit to break; *pid: where. Returns the status of who looks. */
+static int wait_for_break(const struct plan *plan, int *pid, struct error *err)
+{
+	cleanup_free char **words = NULL;
+	char tell[32], number[16];
+	int ends[2], status;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC)) {
+		error_system(err, errno, "cannot make a pipe");
+		return STATUS_OWN_FAILURE;
+	}
+	snprintf(tell, sizeof(tell), "--tell=%d", ends[1]);
+	snprintf(number, sizeof(number), "%d", plan->pid);
+	words = words_of(plan, tell, number);
 	fflush(stdout);
-	child = fork();
+	child = words ? fork() : -1;
 	if (child == 0) {
-		status = live_of_run(count, words, err);
+		fcntl(ends[1], F_SETFD, 0);
+		status = live_of_run((int)plan->limit_count + 3, words, err);
 		if (err->number)
 			say("watch: %s", err->text);
 		_exit(status);
 	}
+	close(ends[1]);
 	if (child < 0) {
+		close(ends[0]);
 		error_system(err, errno, "watch");
 		return STATUS_OWN_FAILURE;
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
+	*pid = plan->pid;
+	if (read(ends[0], number, sizeof(number) - 1) > 0)
+		*pid = atoi(number);
+	close(ends[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
+}
+
+/* Of the process that has the number now only if it is of the run. */
+static struct breaker reach(const struct plan *plan, int pid)
+{
+	struct breaker breaker = { pid, (int)syscall(SYS_pidfd_open, pid, 0) };
+
+	if (breaker.handle >= 0 && !ctl_has_process(plan->run, pid)) {
+		close(breaker.handle);
+		breaker.handle = -1;
+	}
+	return breaker;
+}
+
+/* All of them, whatever becomes of one. */
+static int act(const struct plan *plan, const struct breaker *breaker)
+{
+	int status = 1;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct step *step = &plan->steps[i];
+		struct error err = { 0 };
+
+		if (!step->action->function(plan, breaker, step->with, &err))
+			continue;
+		say("watch: --then=%s: %s", step->text, err.text);
+		status = STATUS_OWN_FAILURE;
+	}
+	return fflush(stdout) ? STATUS_OWN_FAILURE : status;
+}
+
+static int watch(struct plan *plan, struct error *err)
+{
+	struct breaker breaker;
+	int pid, status;
+
+	if (ctl_find(plan->pid, &plan->run, err))
+		return STATUS_OWN_FAILURE;
+	status = wait_for_break(plan, &pid, err);
+	if (status != 1)
+		return status;
+	breaker = reach(plan, pid);
+	status = act(plan, &breaker);
+	if (breaker.handle >= 0)
+		close(breaker.handle);
+	return status;
 }
 
 int command_watch(int argc, char **argv, struct error *err)
 {
 	struct plan plan = { 0 };
-	int status;
+	int status = make_plan(&plan, argc, argv, err) ? STATUS_USAGE : watch(&plan, err);
 
-	if (make_plan(&plan, argc, argv, err))
-		return STATUS_USAGE;
-	status = wait_for_break(&plan, err);
-	if (status != 1)
-		return status;
-	for (size_t i = 0; i < plan.count; i++)
-		if (plan.steps[i].action->function(plan.pid, plan.steps[i].with, err))
-			return STATUS_OWN_FAILURE;
-	return fflush(stdout) ? STATUS_OWN_FAILURE : 1;
+	free(plan.run);
+	free(plan.steps);
+	free(plan.limits);
+	return status;
 }

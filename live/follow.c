@@ -97,7 +97,7 @@ static int pump_pieces(struct follow *follow, uint64_t size, struct error *err)
 			piece.stream < FOLLOW_STREAMS_MAX ? &follow->streams[piece.stream] : NULL;
 
 		follow->offset += HTR_SIZE_piece;
-		follow->left_out += !stream;
+		follow->left_out += !stream && !piece.place;
 		status = stream && !piece.place && !stream->next
 				 ? begin_stream(follow, piece.stream, err)
 				 : 0;

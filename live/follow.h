@@ -28,7 +28,7 @@ struct follow {
 	uint64_t offset;	  /* in the file: all before was passed on */
 	struct follow_stream streams[FOLLOW_STREAMS_MAX];
 	size_t count;
-	uint64_t left_out; /* pieces of streams beyond the most that are followed */
+	uint64_t left_out; /* streams beyond the most that are followed */
 	/* A stream begins; output: the descriptor to read, which is the callee's. */
 	int (*begins)(void *user, int output, struct error *err);
 	void *user;

@@ -2,90 +2,247 @@
 #include "live/run.h"
 
 #include "base/array.h"
+#include "live/live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SETTLE_NS   2000000
-#define SETTLE_MOST 100 /* times */
+#define SETTLE_MOST 100		  /* times */
+#define LIST_PART   4096	  /* bytes that are read of the list at once */
+#define LOOK_NS	    1000000000ull /* between two looks for files that were replaced */
 
 static int begins(void *user, int output, struct error *err)
 {
-	struct run *run = user;
-	struct watched **place = ARRAY_ADD(&run->processes);
+	struct run_file *file = user;
+	struct watched **place = ARRAY_ADD(&file->run->processes);
 	int status;
 
 	if (!place)
 		return error_system(err, ENOMEM, "processes");
 	status = watched_start(place, output, err);
 	if (status)
-		run->processes.count--;
+		file->run->processes.count--;
+	else
+		(*place)->owner = file;
 	return status;
 }
 
-static bool is_known(const struct run *run, const char *path, char *const *paths, size_t length)
+/* ---- files ---- */
+
+/* Where it is now: an output of --keep is replaced by another file from time to time. */
+static bool has_moved(const struct run_file *file)
+{
+	struct stat facts;
+
+	return stat(file->path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+	       (facts.st_ino != file->inode || facts.st_dev != file->device);
+}
+
+static int begin_file(struct run_file *file, struct error *err)
+{
+	struct stat facts;
+	int status;
+
+	file->follow = (struct follow){ .begins = begins, .user = file };
+	status = follow_open(&file->follow, file->path, err);
+	if (!status && fstat(file->follow.fd, &facts) == 0) {
+		file->inode = facts.st_ino;
+		file->device = facts.st_dev;
+	}
+	return status;
+}
+
+static void end_file(struct run_file *file)
+{
+	struct run *run = file->run;
+	size_t kept = 0;
+
+	follow_close(&file->follow);
+	for (size_t i = 0; i < run->processes.count; i++)
+		if (run->processes.items[i]->owner == file)
+			watched_free(run->processes.items[i]);
+		else
+			run->processes.items[kept++] = run->processes.items[i];
+	run->processes.count = kept;
+}
+
+static bool is_known(const struct run *run, const char *path)
 {
 	for (size_t i = 0; i < run->file_count; i++)
-		if (!strncmp(paths[i], path, length) && !paths[i][length])
+		if (!strcmp(run->files[i]->path, path))
+			return true;
+	for (size_t i = 0; i < run->left_out_count; i++)
+		if (!strcmp(run->left_out[i], path))
 			return true;
 	return false;
 }
 
+static int leave_out(struct run *run, char *path, struct error *err)
+{
+	char **list = realloc(run->left_out, (run->left_out_count + 1) * sizeof(*list));
+
+	if (!list) {
+		free(path);
+		return error_system(err, ENOMEM, "files");
+	}
+	run->left_out = list;
+	list[run->left_out_count++] = path;
+	return 0;
+}
+
+/* length bytes of a path. */
+static int add_file(struct run *run, const char *text, size_t length, struct error *err)
+{
+	char *path = strndup(text, length);
+	struct run_file *file;
+	int status;
+
+	if (!path)
+		return error_system(err, ENOMEM, "files");
+	if (is_known(run, path)) {
+		free(path);
+		return 0;
+	}
+	if (run->file_count == RUN_FILES_MAX)
+		return leave_out(run, path, err);
+	file = calloc(1, sizeof(*file));
+	if (file)
+		*file = (struct run_file){ .run = run, .path = path };
+	status = file ? begin_file(file, err) : error_system(err, ENOMEM, "files");
+	if (status) {
+		free(path);
+		free(file);
+		return status;
+	}
+	run->files[run->file_count++] = file;
+	return 0;
+}
+
+/* FILE#N is a stream of FILE. */
+static size_t length_of(const char *path)
+{
+	const char *mark = strrchr(path, '#');
+
+	return mark && mark[1] && !mark[1 + strspn(mark + 1, "0123456789")] ? (size_t)(mark - path)
+									    : strlen(path);
+}
+
 int run_open(struct run *run, char *const *paths, size_t count, struct error *err)
 {
-	char *opened[RUN_FILES_MAX] = { 0 };
 	int status = 0;
 
-	*run = (struct run){ 0 };
-	for (size_t i = 0; !status && i < count && run->file_count < RUN_FILES_MAX; i++) {
-		const char *mark = strrchr(paths[i], '#');
-		size_t length = mark && mark[1] && !mark[1 + strspn(mark + 1, "0123456789")]
-					? (size_t)(mark - paths[i])
-					: strlen(paths[i]);
-		struct follow *file = &run->files[run->file_count];
-
-		if (is_known(run, paths[i], opened, length))
+	*run = (struct run){ .list = -1 };
+	for (size_t i = 0; !status && i < count; i++) {
+		if (!strncmp(paths[i], "fd:", 3)) {
+			run->list = atoi(paths[i] + 3);
+			fcntl(run->list, F_SETFL, O_NONBLOCK);
+			fcntl(run->list, F_SETFD, FD_CLOEXEC);
 			continue;
-		opened[run->file_count] = strndup(paths[i], length);
-		if (!opened[run->file_count])
-			status = error_system(err, ENOMEM, "files");
-		file->begins = begins;
-		file->user = run;
-		if (!status)
-			status = follow_open(file, opened[run->file_count], err);
-		run->file_count += !status;
+		}
+		status = add_file(run, paths[i], length_of(paths[i]), err);
 	}
-	for (size_t i = 0; i < RUN_FILES_MAX; i++)
-		free(opened[i]);
+	return status;
+}
+
+/* ---- files that come later ---- */
+
+/* Takes the whole lines. What is gone by now, or no file that can be followed, is none of ours. */
+static void take_lines(struct run *run)
+{
+	char *start = run->heard, *end;
+
+	while ((end = memchr(start, '\n', run->heard_size - (size_t)(start - run->heard)))) {
+		struct error ignored = { 0 };
+
+		add_file(run, start, (size_t)(end - start), &ignored);
+		start = end + 1;
+	}
+	run->heard_size -= (size_t)(start - run->heard);
+	memmove(run->heard, start, run->heard_size);
+}
+
+static void hear(struct run *run)
+{
+	while (run->list >= 0) {
+		char *heard = realloc(run->heard, run->heard_size + LIST_PART);
+		ssize_t got;
+
+		if (!heard)
+			return;
+		run->heard = heard;
+		got = read(run->list, heard + run->heard_size, LIST_PART);
+		if (got < 0)
+			return;
+		if (!got) {
+			close(run->list);
+			run->list = -1;
+			return;
+		}
+		run->heard_size += (size_t)got;
+		take_lines(run);
+	}
+}
+
+/* Reads those anew that are another file by now. */
+static int look_for_moved(struct run *run, struct error *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; !status && i < run->file_count; i++) {
+		if (!has_moved(run->files[i]))
+			continue;
+		end_file(run->files[i]);
+		run->restarts++;
+		status = begin_file(run->files[i], err);
+	}
 	return status;
 }
 
 int run_pump(struct run *run, struct error *err)
 {
+	uint64_t now = live_now_ns();
 	int status = 0;
 
+	hear(run);
+	if (now - run->looked_ns >= LOOK_NS) {
+		run->looked_ns = now;
+		status = look_for_moved(run, err);
+	}
 	for (size_t i = 0; !status && i < run->file_count; i++)
-		status = follow_pump(&run->files[i], err);
+		status = follow_pump(&run->files[i]->follow, err);
 	return status;
 }
 
 bool run_is_complete(const struct run *run)
 {
 	for (size_t i = 0; i < run->file_count; i++)
-		if (!run->files[i].is_complete)
+		if (!run->files[i]->follow.is_complete || has_moved(run->files[i]))
 			return false;
-	return true;
+	return run->list < 0;
+}
+
+uint64_t run_left_out(const struct run *run)
+{
+	uint64_t count = run->left_out_count;
+
+	for (size_t i = 0; i < run->file_count; i++)
+		count += run->files[i]->follow.left_out;
+	return count;
 }
 
 /* What is left in the pipes. */
 static bool is_settled(const struct run *run)
 {
 	for (size_t i = 0; i < run->file_count; i++)
-		for (size_t k = 0; k < run->files[i].count; k++) {
-			int input = run->files[i].streams[k].input, left = 0;
+		for (size_t k = 0; k < run->files[i]->follow.count; k++) {
+			int input = run->files[i]->follow.streams[k].input, left = 0;
 
 			if (input >= 0 && ioctl(input, FIONREAD, &left) == 0 && left)
 				return false;
@@ -123,9 +280,16 @@ void run_settle(struct run *run)
 
 void run_free(struct run *run)
 {
-	for (size_t i = 0; i < run->file_count; i++)
-		follow_close(&run->files[i]);
-	for (size_t i = 0; i < run->processes.count; i++)
-		watched_free(run->processes.items[i]);
+	for (size_t i = 0; i < run->file_count; i++) {
+		end_file(run->files[i]);
+		free(run->files[i]->path);
+		free(run->files[i]);
+	}
+	for (size_t i = 0; i < run->left_out_count; i++)
+		free(run->left_out[i]);
+	if (run->list >= 0)
+		close(run->list);
+	free(run->left_out);
+	free(run->heard);
 	free(run->processes.items);
 }

@@ -4,28 +4,55 @@
 
 /* The files of a run that goes on, followed, and the processes that they tell of. */
 
+#include <sys/types.h>
+
 #include "live/follow.h"
 #include "live/watched.h"
 
-#define RUN_FILES_MAX 16u
+#define RUN_FILES_MAX 128u
+
+struct run;
+
+struct run_file {
+	struct run *run;
+	struct follow follow;
+	char *path;
+	dev_t device;
+	ino_t inode;
+};
 
 struct run {
-	struct follow files[RUN_FILES_MAX];
+	struct run_file *files[RUN_FILES_MAX];
 	size_t file_count;
+	char **left_out; /* files beyond the most that are followed */
+	size_t left_out_count;
 	struct {
 		struct watched **items;
 		size_t count, capacity;
 	} processes;
+	int list; /* descriptor that tells of further files while the run goes on; -1: none */
+	char *heard;
+	size_t heard_size;
+	uint64_t looked_ns;
+	/* files that were another one suddenly: their processes were read anew, and those before
+	 * are no more */
+	uint64_t restarts;
 };
 
-/* Paths of traces; FILE#N is FILE. Returns 0 or a negative errno; run_free() in any case. */
+/*
+ * Paths of traces; FILE#N is FILE, and fd:N is a descriptor that paths come from, a line each,
+ * until the run has ended. Returns 0 or a negative errno; run_free() in any case.
+ */
 int run_open(struct run *run, char *const *paths, size_t count, struct error *err);
 
-/* Takes what was written since. */
+/* Takes what was written since, and files that have come since. */
 int run_pump(struct run *run, struct error *err);
 
 /* Nothing will be written any more. */
 bool run_is_complete(const struct run *run);
+
+/* Files, and streams of files, that are not followed because they are too many. */
+uint64_t run_left_out(const struct run *run);
 
 /* Waits until all that was passed on has been read. */
 void run_settle(struct run *run);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include "hook_table.h"
 #include "live/run.h"
 #include "live/screen.h"
 #include "live/top.h"
@@ -107,6 +108,7 @@ static int take_picture(struct top *top, struct error *err)
 	glance_free(&top->picture.glance);
 	top->picture.seconds = (double)(live_now_ns() - top->begun_ns) / 1e9;
 	top->picture.wish = &top->wish;
+	top->picture.left_out = run_left_out(&top->run);
 	return glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
 			   &top->wish, err);
 }
@@ -261,13 +263,16 @@ static bool changes_wish(int key)
 
 static int run_screen(struct top *top, struct out *out, struct error *err)
 {
-	uint64_t next = 0;
+	uint64_t next = 0, restarts = 0;
 	int status = 0, key = KEY_NONE;
 
 	while (!status) {
 		bool is_due = live_now_ns() >= next && !top->picture.is_frozen;
 
 		status = run_pump(&top->run, err);
+		/* a picture that is frozen would show processes that are no more */
+		is_due |= top->run.restarts != restarts;
+		restarts = top->run.restarts;
 		if (is_due) {
 			tick(top);
 			next = live_now_ns() + (uint64_t)(top->interval * 1e9);
@@ -395,6 +400,45 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 	return 0;
 }
 
+static bool has_class(struct watched *watched, const char *word)
+{
+	bool is_there = false;
+
+	watched_lock(watched);
+	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++)
+		is_there |= !strcmp(ledger_class(watched->ledger, i)->type, word);
+	watched_unlock(watched);
+	return is_there;
+}
+
+/* One of ours, or one that a program of the run has made (holdtrace.h). */
+static int check_class(struct top *top, struct error *err)
+{
+	const char *word = top->wish.class;
+	char list[512] = "all";
+	size_t used = strlen(list);
+	int status = word ? run_pump(&top->run, err) : 0;
+
+	for (unsigned i = 1; !status && word && i < RESOURCE_COUNT; i++) {
+		if (!strcmp(resource_table[i].type, word))
+			return 0;
+		if (used < sizeof(list))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, ", %s",
+						 resource_table[i].type);
+	}
+	if (status || !word)
+		return status;
+	run_settle(&top->run);
+	for (size_t i = 0; i < top->run.processes.count; i++)
+		if (has_class(top->run.processes.items[i], word))
+			return 0;
+	return error_set(
+		err, EINVAL,
+		"--class=%s: there is no such class in the run, and those of holdtrace are "
+		"%s",
+		word, list);
+}
+
 static int run_top(struct top *top, struct error *err)
 {
 	struct out out;
@@ -430,6 +474,11 @@ int live_top(int argc, char **argv, struct error *err)
 		return LIVE_USAGE;
 	}
 	status = run_open(&top->run, argv + optind, (size_t)(argc - optind), err);
+	if (!status && check_class(top, err)) {
+		run_free(&top->run);
+		free(top);
+		return LIVE_USAGE;
+	}
 	if (!status)
 		status = run_top(top, err);
 	run_free(&top->run);

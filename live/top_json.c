@@ -53,6 +53,7 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 	json_add_real(&json, "events_per_s", glance->event_rate);
 	json_add_unsigned(&json, "lost", glance->lost);
 	json_add_unsigned(&json, "damages", glance->damages);
+	json_add_unsigned(&json, "left_out", picture->left_out);
 	json_add_unsigned(&json, "running", glance->running);
 	json_add_unsigned(&json, "ended", glance->ended);
 	json_key(&json, "classes");

@@ -58,6 +58,9 @@ static void put_head(struct out *out, const struct top_picture *picture)
 		out_format(out, ", %s LOST", human_count(&rate, glance->lost));
 	if (glance->damages)
 		out_format(out, ", %llu DAMAGED", (unsigned long long)glance->damages);
+	if (picture->left_out)
+		out_format(out, ", %llu file%s LEFT OUT", (unsigned long long)picture->left_out,
+			   picture->left_out == 1 ? "" : "s");
 	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
 }
 

@@ -12,9 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#define TERMS_MAX 32u
-#define PUMP_MS	  200
-#define LOOK_MS	  1000 /* between two looks at threads: a deadlock is told after as long */
+#define PUMP_MS 200
+#define LOOK_MS 1000 /* between two looks at threads: a deadlock is told after as long */
 
 enum term_kind { TERM_OBJECTS, TERM_BYTES, TERM_DROPPED, TERM_WAITING, TERM_DEADLOCK };
 
@@ -29,8 +28,9 @@ struct term {
 
 struct watch {
 	struct run run;
-	struct term terms[TERMS_MAX];
+	struct term *terms;
 	size_t term_count;
+	int teller; /* where the number of the process goes that breaks one; -1: nowhere */
 	bool wants_looks;
 	uint64_t looked_ns;
 };
@@ -109,7 +109,8 @@ static uint64_t held(struct watched *watched, const struct term *term)
 	return 0;
 }
 
-static void tell(const struct term *term, uint64_t value, const struct watched *watched)
+static void tell(const struct watch *watch, const struct term *term, uint64_t value,
+		 const struct watched *watched)
 {
 	struct human human;
 
@@ -120,6 +121,8 @@ static void tell(const struct term *term, uint64_t value, const struct watched *
 	for (const char *at = watched->name; *at; at++)
 		putchar((unsigned char)*at >= 0x20 && (unsigned char)*at < 0x7f ? *at : '?');
 	puts(")");
+	if (watch->teller >= 0)
+		dprintf(watch->teller, "%u", watched->pid);
 }
 
 static bool breaks_held(const struct watch *watch, struct watched *watched)
@@ -133,7 +136,7 @@ static bool breaks_held(const struct watch *watch, struct watched *watched)
 
 		is_any = term->kind <= TERM_DROPPED && is_broken(term, value);
 		if (is_any)
-			tell(term, value, watched);
+			tell(watch, term, value, watched);
 	}
 	watched_unlock(watched);
 	return is_any;
@@ -153,7 +156,7 @@ static bool breaks_waits(const struct watch *watch, const struct watched *watche
 
 			is_any = term->kind > TERM_DROPPED && is_broken(term, value);
 			if (is_any)
-				tell(term, value, watched);
+				tell(watch, term, value, watched);
 		}
 	look_free(&look);
 	return is_any;
@@ -198,11 +201,12 @@ static int watch_run(struct watch *watch, bool *is_any, struct error *err)
 
 static int take_terms(struct watch *watch, int argc, char **argv, int *used, struct error *err)
 {
+	watch->terms = calloc((size_t)argc, sizeof(*watch->terms));
+	if (!watch->terms)
+		return error_system(err, ENOMEM, "watch");
 	for (*used = 1; *used < argc && !strncmp(argv[*used], "--when=", 7); ++*used) {
 		struct term *term = &watch->terms[watch->term_count];
 
-		if (watch->term_count == TERMS_MAX)
-			return error_set(err, E2BIG, "more than %u limits", TERMS_MAX);
 		if (parse(term, argv[*used] + 7, err))
 			return -EINVAL;
 		watch->wants_looks |= term->kind > TERM_DROPPED;
@@ -210,6 +214,8 @@ static int take_terms(struct watch *watch, int argc, char **argv, int *used, str
 	}
 	if (!watch->term_count)
 		return error_set(err, EINVAL, "--when=LIMIT is needed, as --when='fd>900'");
+	if (*used < argc && !strncmp(argv[*used], "--tell=", 7))
+		watch->teller = atoi(argv[(*used)++] + 7);
 	if (*used == argc || argv[*used][0] == '-')
 		return error_set(err, EINVAL, "of which run? holdtrace watch --when=LIMIT PID");
 	return 0;
@@ -218,23 +224,19 @@ static int take_terms(struct watch *watch, int argc, char **argv, int *used, str
 /* watch --when=LIMIT... FILE...: ends when a limit breaks, with 1, or with the run. */
 int live_watch(int argc, char **argv, struct error *err)
 {
-	struct watch *watch = calloc(1, sizeof(*watch));
+	struct watch watch = { .teller = -1 };
 	bool is_any = false;
-	int used, status;
+	int used = 1, status;
 
-	if (!watch) {
-		error_system(err, ENOMEM, "watch");
-		return LIVE_FAILURE;
-	}
-	if (take_terms(watch, argc, argv, &used, err)) {
-		free(watch);
+	if (take_terms(&watch, argc, argv, &used, err)) {
+		free(watch.terms);
 		return LIVE_USAGE;
 	}
-	status = run_open(&watch->run, argv + used, (size_t)(argc - used), err);
+	status = run_open(&watch.run, argv + used, (size_t)(argc - used), err);
 	if (!status)
-		status = watch_run(watch, &is_any, err);
-	run_free(&watch->run);
-	free(watch);
+		status = watch_run(&watch, &is_any, err);
+	run_free(&watch.run);
+	free(watch.terms);
 	fflush(stdout);
 	return status ? LIVE_FAILURE : is_any ? LIVE_FOUND : 0;
 }

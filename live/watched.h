@@ -32,6 +32,7 @@ struct watched {
 	unsigned lookers; /* that wait for the mutex */
 	pthread_t thread;
 	int input;
+	const void *owner; /* whose it is; nothing here reads it */
 	struct trace *trace;
 	struct ledger *ledger;
 	struct atlas atlas;
