@@ -12,6 +12,11 @@ bool invocation_is_launcher(void)
 	return !strcmp(program_invocation_short_name, "holdtrace");
 }
 
+bool invocation_is_sp_rtrace(void)
+{
+	return !strcmp(program_invocation_short_name, "sp-rtrace-postproc");
+}
+
 void invocation_of_report(char *text, size_t size)
 {
 	size_t length = strlen(program_invocation_name), suffix = strlen(SUFFIX);

@@ -13,6 +13,9 @@
 /* Whether the post-processor stands in for `holdtrace report` and the like. */
 bool invocation_is_launcher(void);
 
+/* Whether it was called by the name of sp-rtrace's tool, in whose place it stands. */
+bool invocation_is_sp_rtrace(void);
+
 /*
  * The beginning of a command that prints a report, up to where its name follows: "holdtrace report
  * " or "holdtrace-postproc --report=", with the directory that the user named. text: room for size

@@ -40,6 +40,7 @@ struct writer_options {
 	bool force;		   /* -f: write over existing files */
 	bool is_merged;		   /* events are of several processes, see trace/merge.h */
 	bool is_single_renumbered; /* -R: if one class is left, it gets the number 1 */
+	bool is_reordered;	   /* calls come when all surroundings have come */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
 	const struct writer_option *own; /* those of all formats, see writer_option() */

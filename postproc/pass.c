@@ -6,6 +6,7 @@
 
 #include "postproc/views/heap_range.h"
 #include "postproc/views/leaks.h"
+#include "postproc/views/reorder.h"
 
 struct fold {
 	const struct pass_options *options;
@@ -14,6 +15,7 @@ struct fold {
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
+	struct reorder *reorder;
 	struct writer_views views;
 	void *writer_state;
 	bool is_open;
@@ -42,6 +44,8 @@ static int fold_create_views(struct fold *fold, struct error *err)
 		rc = leaks_create(&fold->leaks, with_arguments, err);
 	if (rc == 0 && options->is_compressed)
 		rc = compress_create(&fold->compress, with_arguments, err);
+	if (rc == 0 && options->is_reordered)
+		rc = reorder_create(&fold->reorder, with_arguments, err);
 	memset(&fold->heap, 0, sizeof(fold->heap));
 	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
 	return rc;
@@ -57,6 +61,7 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 					 .is_single_renumbered = select->has_resources,
 					 .depth = select->depth,
 					 .is_merged = options->reading.is_merged,
+					 .is_reordered = options->is_reordered,
 					 .views = &fold->views,
 					 .own = options->own,
 					 .own_count = options->own_count };
@@ -72,12 +77,15 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	return rc ? rc : options->writer->event(fold->writer_state, event, err);
 }
 
+static int tell_call(void *user, const struct event *event, struct error *err);
+
 /* What leaked goes on into the groups, if there are to be groups. */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
-	int rc = 0;
+	int rc = fold->reorder ? reorder_finish(fold->reorder, fold->trace, tell_call, fold, err)
+			       : 0;
 
-	if (fold->leaks) {
+	if (rc == 0 && fold->leaks) {
 		leaks_limit(fold->leaks, fold->options->reading.select.min_age_ns,
 			    trace_until_ns(fold->trace));
 		rc = leaks_finish(fold->leaks, err);
@@ -102,9 +110,11 @@ static void fold_destroy(struct fold *fold)
 		fold->options->writer->destroy(fold->writer_state);
 	leaks_destroy(fold->leaks);
 	compress_destroy(fold->compress);
+	reorder_destroy(fold->reorder);
 	fold->writer_state = NULL;
 	fold->leaks = NULL;
 	fold->compress = NULL;
+	fold->reorder = NULL;
 	fold->is_open = false;
 }
 
@@ -143,6 +153,23 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	return rc || is_directory(fold) ? rc : output_error(fold->options->output, err);
 }
 
+static int tell_call(void *user, const struct event *event, struct error *err)
+{
+	struct fold *fold = user;
+
+	if (fold->leaks)
+		return leaks_event(fold->leaks, event, err);
+	if (fold->compress)
+		return compress_event(fold->compress, event, err);
+	return fold_write(fold, event, err);
+}
+
+/* The views of packets want them whole, and the order of these is that of the stream anyway. */
+static bool is_held_back(const struct fold *fold, const struct event *event)
+{
+	return fold->reorder && (event->process->is_text || !(fold->leaks || fold->compress));
+}
+
 static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
@@ -150,11 +177,8 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	if (fold->leaks)
-		return leaks_event(fold->leaks, event, err);
-	if (fold->compress)
-		return compress_event(fold->compress, event, err);
-	return fold_write(fold, event, err);
+	return is_held_back(fold, event) ? reorder_event(fold->reorder, event, err)
+					 : tell_call(fold, event, err);
 }
 
 static struct engine_listener listen(struct fold *fold)

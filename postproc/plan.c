@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/invocation.h"
 #include "base/suggest.h"
 
 int plan_check_directory(const struct output *output, const struct writer *writer,
@@ -135,6 +136,9 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 	return problem ? error_set(err, EINVAL, "%s", problem) : 0;
 }
 
+/* Words of --order. */
+enum { ORDER_STREAM, ORDER_SP_RTRACE };
+
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err)
 {
@@ -149,6 +153,9 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	output->is_quiet = options->quiet;
 	pass->is_leaks = options->leaks;
 	pass->is_compressed = options->compress;
+	pass->is_reordered = pass->writer == writer_at(0) &&
+			     (options->order.word ? options->order.value == ORDER_SP_RTRACE
+						  : invocation_is_sp_rtrace());
 	pass->reading.is_merged = options->merge;
 	pass->force = options->force;
 	plan_own(pass, options);

@@ -132,7 +132,8 @@ struct event {
 	const struct trace_process *process; /* always set: the stream that the event is from */
 
 	/* calls and notes */
-	uint64_t index; /* from 1, in stream order; a text trace says it itself */
+	uint64_t index; /* from 1, in stream order; a text trace says it itself; of a comment: that
+			 * of the call before it */
 	const struct function *function;
 	const struct resource_class
 		*resource;	  /* never NULL for a call or note; see is_registered */

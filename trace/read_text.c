@@ -378,6 +378,7 @@ static bool add_attachment(struct trace *trace, const struct text_attachment *li
 
 static bool add_comment(struct trace *trace, struct slice line)
 {
+	const struct reader *reader = trace->reader;
 	struct event *event;
 
 	if (!end_arguments(trace))
@@ -385,6 +386,7 @@ static bool add_comment(struct trace *trace, struct slice line)
 	event = queue_add(trace, EVENT_COMMENT);
 	if (!event)
 		return false;
+	event->index = reader->index;
 	event->comment = pool_text(&trace->scratch, line.at, line.length);
 	return event->comment;
 }

@@ -2,7 +2,7 @@
 /*
  * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. What stands before the first call is
  * gathered, because the order of its lines and the <type> of calls depend on all of it; what comes
- * later is printed where it comes.
+ * later is printed where it comes, and with --order=sp-rtrace no call comes before it.
  */
 #include "formats/writers.h"
 
@@ -29,6 +29,7 @@ struct text_writer {
 		struct event *items;
 		size_t count, capacity;
 	} gathered;
+	size_t comment_at; /* in gathered: comments before it are printed */
 	struct {
 		const struct resource_class **items;
 		size_t count, capacity;
@@ -248,12 +249,27 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
+/* Those that stood behind a call of a lower index, and were not printed yet. */
+static void print_comments(struct text_writer *writer, uint64_t index)
+{
+	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
+		const struct event *event = &writer->gathered.items[writer->comment_at];
+
+		if (event->kind != EVENT_COMMENT)
+			continue;
+		if (event->index >= index)
+			return;
+		print_other(writer, event);
+	}
+}
+
 /* In sp-rtrace's order of sections, which a text that others wrote need not have. */
 static void print_gathered(struct text_writer *writer)
 {
-	static const enum event_kind sections[] = { EVENT_ATTACHMENT, EVENT_HEAP,     EVENT_TRACER,
-						    EVENT_CONTEXT,    EVENT_RESOURCE, EVENT_MAPPING,
-						    EVENT_COMMENT };
+	static const enum event_kind sections[] = {
+		EVENT_ATTACHMENT, EVENT_HEAP,	  EVENT_TRACER,
+		EVENT_CONTEXT,	  EVENT_RESOURCE, EVENT_MAPPING
+	};
 
 	if (writer->has_begun)
 		return;
@@ -263,6 +279,8 @@ static void print_gathered(struct text_writer *writer)
 		for (size_t i = 0; i < writer->gathered.count; i++)
 			if (writer->gathered.items[i].kind == sections[section])
 				print_other(writer, &writer->gathered.items[i]);
+	if (!writer->options.is_reordered)
+		print_comments(writer, UINT64_MAX);
 }
 
 static int gather(struct text_writer *writer, const struct event *event, struct error *err)
@@ -329,6 +347,8 @@ static void print_line(struct text_writer *writer, const struct event *event)
 		.object = event->object,
 	};
 
+	if (writer->options.is_reordered)
+		print_comments(writer, event->index);
 	/* With one class alone its name says nothing; ours are registered as they come. */
 	if (writer->classes.count > 1 ||
 	    (writer->process->has_tails && !writer->options.is_single_renumbered))
@@ -359,31 +379,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 	out_char(writer->out, '\n');
 }
 
-int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
-{
-	struct text_writer *writer = state;
-
-	if (!writer->process)
-		writer->process = event->process;
-	/* Each process registers its classes, and they are the same. */
-	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
-	    has_class(writer, event->resource))
-		return 0;
-	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
-		return -ENOMEM;
-	if (event_is_call(event)) {
-		print_gathered(writer);
-		print_line(writer, event);
-		print_backtrace(writer, event->backtrace);
-	} else if (writer->has_begun) {
-		print_other(writer, event);
-	} else {
-		return gather(writer, event, err);
-	}
-	return 0;
-}
-
-/* the end */
+/* mappings again */
 
 /* What a reader of the text so far takes to be mapped there. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
@@ -436,6 +432,42 @@ static int print_mappings_of(struct text_writer *writer, const struct backtrace 
 	}
 	return rc;
 }
+
+static int print_call(struct text_writer *writer, const struct event *event, struct error *err)
+{
+	int rc = 0;
+
+	print_gathered(writer);
+	if (writer->options.is_reordered)
+		rc = print_mappings_of(writer, event->backtrace, err);
+	print_line(writer, event);
+	print_backtrace(writer, event->backtrace);
+	return rc;
+}
+
+int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
+{
+	struct text_writer *writer = state;
+
+	if (!writer->process)
+		writer->process = event->process;
+	/* Each process registers its classes, and they are the same. */
+	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
+	    has_class(writer, event->resource))
+		return 0;
+	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
+		return -ENOMEM;
+	if (event_is_call(event))
+		return print_call(writer, event, err);
+	if (writer->has_begun) {
+		print_other(writer, event);
+	} else {
+		return gather(writer, event, err);
+	}
+	return 0;
+}
+
+/* the end */
 
 static int print_kept(void *user, struct kept *kept)
 {
@@ -533,6 +565,7 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 		rc = print_groups(writer, views->compress, err);
 	else if (views->leaks)
 		rc = print_leaks(writer, views->leaks, err);
+	print_comments(writer, UINT64_MAX);
 	if (rc == 0 && views->leaks)
 		print_leak_summary(writer, views->leaks);
 	return rc;

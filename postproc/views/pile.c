@@ -11,17 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-
-/* The file is read by who wrote it, so pointers are as good as what they point to. */
-struct record {
-	const struct function *function;
-	const struct resource_class *resource;
-	uint64_t index, object, size, time_ns;
-	uint32_t context, time_ms, thread, section;
-	uint32_t texts; /* bytes of the arguments behind: name, NUL, value, NUL ... */
-	uint16_t argument_count;
-	uint8_t type;
-};
+#include "postproc/views/kept_bytes.h"
 
 struct link {
 	uint64_t older;
@@ -33,18 +23,9 @@ static int no_memory(struct error *err)
 	return error_set(err, ENOMEM, "no memory left to group calls: select less");
 }
 
-static size_t texts_size(const struct event *event)
-{
-	size_t size = 0;
-
-	for (uint32_t i = 0; i < event->argument_count; i++)
-		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
-	return size;
-}
-
 static int make_room(struct pile *pile, size_t size, struct error *err)
 {
-	size_t capacity = pile->capacity ? pile->capacity : sizeof(struct record);
+	size_t capacity = pile->capacity ? pile->capacity : 128;
 	unsigned char *grown;
 
 	if (pile->capacity - pile->size >= size)
@@ -84,87 +65,26 @@ static int pile_spool(struct pile *pile, struct spool *spool, size_t chunk, stru
 	return 0;
 }
 
-static void put_texts(unsigned char *to, const struct event *event)
-{
-	char *at = (char *)to;
-
-	for (uint32_t i = 0; i < event->argument_count; i++) {
-		at = stpcpy(at, event->arguments[i].name) + 1;
-		at = stpcpy(at, event->arguments[i].value) + 1;
-	}
-}
-
 int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct event *event,
 	     bool with_arguments, struct error *err)
 {
-	bool has_arguments = with_arguments && event->argument_count;
-	struct record record = { .function = event->function,
-				 .resource = event->resource,
-				 .index = event->index,
-				 .object = event->object,
-				 .size = event->size,
-				 .time_ns = event->time_ns,
-				 .context = event->context,
-				 .time_ms = event->time_ms,
-				 .thread = event->thread,
-				 .section = event->process->section,
-				 .type = (uint8_t)event->type };
+	size_t size = kept_size(event, with_arguments);
 	int rc = 0;
 
-	if (has_arguments) {
-		size_t texts = texts_size(event);
-
-		if (texts > UINT32_MAX / 4)
-			return no_memory(err);
-		record.argument_count = (uint16_t)event->argument_count;
-		record.texts = (uint32_t)texts;
-	}
-	if (pile->size && pile->size + sizeof(record) + record.texts > chunk)
+	if (size > UINT32_MAX / 4)
+		return no_memory(err);
+	if (pile->size && pile->size + size > chunk)
 		rc = pile_spool(pile, spool, chunk, err);
 	if (rc == 0)
-		rc = make_room(pile, sizeof(record) + record.texts, err);
+		rc = make_room(pile, size, err);
 	if (rc)
 		return rc;
-	memcpy(pile->bytes + pile->size, &record, sizeof(record));
-	if (has_arguments)
-		put_texts(pile->bytes + pile->size + sizeof(record), event);
-	pile->size += (uint32_t)sizeof(record) + record.texts;
+	kept_put(pile->bytes + pile->size, event, with_arguments);
+	pile->size += (uint32_t)size;
 	return 0;
 }
 
 /* reading */
-
-static void get_kept(const unsigned char *bytes, struct record *record, struct kept *kept)
-{
-	memcpy(record, bytes, sizeof(*record));
-	*kept = (struct kept){ .index = record->index,
-			       .object = record->object,
-			       .size = record->size,
-			       .time_ns = record->time_ns,
-			       .function = record->function,
-			       .resource = record->resource,
-			       .argument_count = record->argument_count,
-			       .context = record->context,
-			       .time_ms = record->time_ms,
-			       .thread = record->thread,
-			       .section = record->section,
-			       .count = 1,
-			       .type = record->type };
-}
-
-/* Returns NULL if there are none, or no memory: then count says that there are some. */
-static struct wire_value *get_arguments(const unsigned char *bytes, uint16_t count)
-{
-	const char *text = (const char *)bytes;
-	struct wire_value *values = count ? calloc(count, sizeof(*values)) : NULL;
-
-	for (uint16_t i = 0; values && i < count; i++) {
-		values[i].name = text;
-		values[i].value = text + strlen(text) + 1;
-		text = values[i].value + strlen(values[i].value) + 1;
-	}
-	return values;
-}
 
 static int print_chunk(const unsigned char *bytes, size_t size,
 		       int (*print)(void *user, struct kept *kept), void *user, struct error *err)
@@ -172,19 +92,17 @@ static int print_chunk(const unsigned char *bytes, size_t size,
 	const unsigned char *end = bytes + size;
 
 	while (bytes < end) {
-		struct record record;
 		struct kept kept;
+		size_t length;
 		int rc;
 
-		get_kept(bytes, &record, &kept);
-		kept.arguments = get_arguments(bytes + sizeof(record), record.argument_count);
-		if (!kept.arguments && record.argument_count)
+		if (kept_get(bytes, &kept, &length))
 			return no_memory(err);
 		rc = print(user, &kept);
 		free(kept.arguments);
 		if (rc)
 			return rc;
-		bytes += sizeof(record) + record.texts;
+		bytes += length;
 	}
 	return 0;
 }

@@ -3,7 +3,7 @@
 #define PILE_H
 
 /*
- * Calls that are wanted once more, in their order, without their backtraces: the newest in memory,
+ * Calls that are wanted once more, in their order: the newest in memory,
  * some kilobytes at most, the others in a temporary file.
  */
 
@@ -26,8 +26,8 @@ int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct 
 	     bool with_arguments, struct error *err);
 
 /*
- * print is called for each call in order with kept, which lives until it returns; its backtrace is
- * not set. Returns 0, a negative errno, or what print returned if that is not 0.
+ * print is called for each call in order with kept, which lives until it returns. Returns 0, a
+ * negative errno, or what print returned if that is not 0.
  */
 int pile_each(const struct pile *pile, const struct spool *spool,
 	      int (*print)(void *user, struct kept *kept), void *user, struct error *err);
