@@ -356,8 +356,8 @@ static uint64_t size_of(const struct ledger_class *class, uint64_t size)
 }
 
 /* What an object stands for. */
-static struct estimate weigh(const struct ledger *ledger, uint32_t class,
-			     const struct ledger_item *item)
+static inline __attribute__((always_inline)) struct estimate
+weigh(const struct ledger *ledger, uint32_t class, const struct ledger_item *item)
 {
 	const struct ledger_class *facts = &ledger->classes[class];
 
@@ -383,16 +383,19 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 	};
 }
 
-static inline void sum_up(struct ledger *ledger, const struct call *call, int64_t count,
+/* So many objects and bytes more; fewer: as numbers that wrap round. */
+static inline void sum_up(struct ledger *ledger, const struct call *call, uint64_t count,
 			  uint64_t bytes, double variance)
 {
+	const struct ledger_class *facts = &ledger->classes[call->class];
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	uint64_t amount;
 
-	sum->count += (uint64_t)count;
+	sum->count += count;
 	sum->bytes += bytes;
-	sum->variance = sum->count ? sum->variance + variance : 0;
-	amount = ledger->classes[call->class].has_bytes ? sum->bytes : sum->count;
+	if (__builtin_expect(facts->is_estimate, 0))
+		sum->variance = sum->count ? sum->variance + variance : 0;
+	amount = facts->has_bytes ? sum->bytes : sum->count;
 	if (amount <= sum->peak)
 		return;
 	sum->peak = amount;
@@ -411,37 +414,33 @@ static int tell(struct ledger *ledger, const struct ledger_move *move, struct er
 	return 0;
 }
 
-static inline int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
+static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, const struct call *call,
+						    uint32_t item, bool is_gain, struct estimate of,
+						    struct error *err)
 {
-	struct estimate of = weigh(ledger, call->class, &ledger->items.items[call->item]);
-	struct ledger_move move;
+	struct ledger_move move = move_of(ledger, call, item);
 
-	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
-	sum_up(ledger, call, (int64_t)of.count, of.bytes, of.variance);
-	if (!ledger->listener_count)
-		return 0;
-	move = move_of(ledger, call, call->item);
-	move.is_gain = true;
-	move.count = (int)of.count;
+	move.is_gain = is_gain;
+	move.count = is_gain ? (int)of.count : -(int)of.count;
 	move.bytes = of.bytes;
 	move.variance = of.variance;
 	return tell(ledger, &move, err);
 }
 
 static inline int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
-			    struct error *err)
+			    struct estimate of, struct error *err)
 {
-	struct estimate of = weigh(ledger, call->class, &ledger->items.items[item]);
-	struct ledger_move move;
+	sum_up(ledger, call, -of.count, -of.bytes, -of.variance);
+	return ledger->listener_count ? tell_listeners(ledger, call, item, false, of, err) : 0;
+}
 
-	sum_up(ledger, call, -(int64_t)of.count, -of.bytes, -of.variance);
-	if (!ledger->listener_count)
-		return 0;
-	move = move_of(ledger, call, item);
-	move.count = -(int)of.count;
-	move.bytes = of.bytes;
-	move.variance = of.variance;
-	return tell(ledger, &move, err);
+static inline int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	struct estimate of = weigh(ledger, call->class, &ledger->items.items[call->item]);
+
+	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
+	sum_up(ledger, call, of.count, of.bytes, of.variance);
+	return ledger->listener_count ? tell_listeners(ledger, call, call->item, true, of, err) : 0;
 }
 
 static inline int gain(struct ledger *ledger, const struct call *call, struct error *err)
@@ -466,7 +465,8 @@ static inline int gain(struct ledger *ledger, const struct call *call, struct er
 	held->value = call->item;
 	if (before) {
 		sum->replaced++;
-		rc = tell_loss(ledger, call, before, err);
+		rc = tell_loss(ledger, call, before,
+			       weigh(ledger, call->class, &ledger->items.items[before]), err);
 		remove_item(ledger, before);
 	}
 	return rc ? rc : tell_gain(ledger, call, err);
@@ -520,40 +520,33 @@ static int join_begins(struct ledger *ledger, const struct call *call, uint32_t 
 	return map_set(&ledger->map, OF_JOIN, call->thread, item) ? no_memory(err) : 0;
 }
 
-/* How many objects a loss is of. */
-static inline uint64_t lost_count(const struct ledger *ledger, const struct call *call,
-				  uint32_t item)
-{
-	if (!is_sampled(ledger, call->class))
-		return 1;
-	return item ? weigh(ledger, call->class, &ledger->items.items[item]).count : 0;
-}
-
 static inline int lose(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
+	bool is_known = !is_sampled(ledger, call->class); /* every loss is, and every call */
 	uint32_t item = held ? held->value : 0;
+	struct ledger_item *lost = &ledger->items.items[item];
+	struct estimate of = { .count = is_known };
 	int rc;
 
+	if (item)
+		of = weigh(ledger, call->class, lost);
 	if (item || !call->is_again) {
 		sum->joined += call->is_join && !call->is_wait;
-		sum->lost += call->is_join || call->is_wait ? 0 : lost_count(ledger, call, item);
+		sum->lost += call->is_join || call->is_wait ? 0 : of.count;
 	}
 	if (!item) {
 		stray(ledger, call);
 		return 0;
 	}
-	if (ledger->items.items[item].count > 1) {
-		ledger->items.items[item].count--;
+	if (lost->count > 1) {
+		lost->count--;
 		return 0;
 	}
-	/* The calls between that were not recorded are not known. */
-	sum->temporary += !is_sampled(ledger, call->class) &&
-			  ledger->items.items[item].thread == call->thread &&
-			  call->turn - ledger->items.items[item].turn <= 1;
+	sum->temporary += is_known && lost->thread == call->thread && call->turn - lost->turn <= 1;
 	map_remove(&ledger->map, held);
-	rc = tell_loss(ledger, call, item, err);
+	rc = tell_loss(ledger, call, item, of, err);
 	if (rc == 0 && call->is_join && call->is_wait)
 		return join_begins(ledger, call, item, err);
 	remove_item(ledger, item);
@@ -656,7 +649,7 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 
 		move.count = piece.ranges;
 		move.bytes = piece.bytes;
-		sum_up(ledger, call, piece.ranges, -piece.bytes, 0);
+		sum_up(ledger, call, (uint64_t)(int64_t)piece.ranges, -piece.bytes, 0);
 		rc = tell(ledger, &move, err);
 		if (rc)
 			return rc;
@@ -812,7 +805,8 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
 }
 
-static int on_note(struct ledger *ledger, const struct event *event, struct error *err)
+static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct event *event,
+					     struct error *err)
 {
 	const char *fd;
 	int rc;

@@ -288,7 +288,7 @@ static bool keep_late_note(struct trace *trace, const struct event *event)
 }
 
 /* True if the options' time, where it is known, has the event. */
-static bool is_in_time(struct trace *trace, const struct event *event)
+static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event *event)
 {
 	if (trace->window.is_wanted && trace->window.process != trace->process)
 		find_window(trace, event);
@@ -340,20 +340,28 @@ static bool is_waiting(const struct event *event)
 	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_WAITING);
 }
 
-/* What a snapshot says is kept for the end of the stream. */
-static int read_next(struct trace *trace, const struct event **event, struct error *err)
+/* What a snapshot says is kept for the end of the stream. rc: of the reader, whose event it is. */
+static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
+						  const struct event **event, struct error *err)
 {
-	int rc;
-
-	while ((rc = trace->next(trace, event, err)) > 0 && is_waiting(*event))
+	for (; rc > 0 && is_waiting(*event); rc = trace->next(trace, event, err))
 		if (waiting_add(&trace->waiting, *event))
 			return trace_no_memory(trace, err);
-	if (rc > 0 && __builtin_expect(trace->waiting.count != 0, 0))
+	if (rc > 0)
 		waiting_forget(&trace->waiting, *event);
 	if (rc)
 		return rc;
 	rc = waiting_next(&trace->waiting, &trace->registry, event);
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
+}
+
+static inline int read_next(struct trace *trace, const struct event **event, struct error *err)
+{
+	int rc = trace->next(trace, event, err);
+
+	if (rc > 0 && (*event)->kind != EVENT_NOTE && !trace->waiting.count)
+		return rc;
+	return pass_waiting(trace, rc, event, err);
 }
 
 int trace_next(struct trace *trace, const struct event **event, struct error *err)
