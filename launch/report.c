@@ -169,18 +169,83 @@ static bool is_process(const char *word)
 	return length && length < 10 && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* The place of a process among the words, where --now is one of them; -1: there is none. */
-static int find_process(int argc, char **argv)
-{
-	bool is_now = false;
+/* Options of the post-processor, and second words for them, by their names. */
+static const struct option {
+	const char *name, *word, *argument; /* NULL: it has none */
+	int letter;
+} options[] = {
+#define OPTION(kind, name, word, letter, argument, with, description) \
+	{ #name, word, argument, letter },
+#define ALIAS(name, word)
+#include "postproc/options.def"
+#undef ALIAS
+#undef OPTION
+};
+static const struct alias {
+	const char *name, *word;
+} aliases[] = {
+#define OPTION(kind, name, word, letter, argument, with, description)
+#define ALIAS(name, word) { #name, word },
+#include "postproc/options.def"
+#undef ALIAS
+#undef OPTION
+};
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
-	for (int i = 0; i < argc; i++)
-		is_now |= !strcmp(argv[i], "--now");
-	for (int i = 0; is_now && i < argc; i++)
-		if (is_process(argv[i]) &&
-		    (!i || argv[i - 1][0] != '-' || !strcmp(argv[i - 1], "--now")))
+/* "-vb": the letter behind which its argument stands in the next word. */
+static bool letters_want_next(const char *letters)
+{
+	for (; *letters; letters++)
+		for (size_t i = 0; i < COUNT(options); i++)
+			if (options[i].letter == *letters && options[i].argument)
+				return !letters[1];
+	return false;
+}
+
+/* The option that a word means, which may be cut where that is plain, as getopt's. */
+static const struct option *find_option(const char *word)
+{
+	const struct option *found = NULL;
+
+	for (size_t i = 0; i < COUNT(aliases); i++)
+		for (size_t k = 0; k < COUNT(options) && !strcmp(aliases[i].word, word); k++)
+			if (!strcmp(options[k].name, aliases[i].name))
+				return &options[k];
+	for (size_t i = 0; i < COUNT(options); i++) {
+		if (!strcmp(options[i].word, word))
+			return &options[i];
+		if (!strncmp(options[i].word, word, strlen(word)))
+			found = &options[i];
+	}
+	return found;
+}
+
+/* Whether a word is an option whose argument is the next one. */
+static bool wants_next(const char *word)
+{
+	const struct option *option;
+
+	if (word[0] != '-' || word[1] != '-')
+		return word[0] == '-' && letters_want_next(word + 1);
+	option = strchr(word, '=') ? NULL : find_option(word + 2);
+	return option && option->argument;
+}
+
+/* The place of a process among the words from a first one on; -1: there is none. */
+static int find_process(int argc, char **argv, int first)
+{
+	for (int i = first; i < argc; i++)
+		if (is_process(argv[i]) && (i == first || !wants_next(argv[i - 1])))
 			return i;
 	return -1;
+}
+
+static bool has_now(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (!strcmp(argv[i], "--now"))
+			return true;
+	return false;
 }
 
 /* What the run of a process has by now, in the place of a word: the names of its traces. */
@@ -215,7 +280,8 @@ int command_report(int argc, char **argv, struct error *err)
 
 	const char *what = has_what ? argv[1] : "summary";
 	char **rest = argv + 1 + has_what;
-	int count = argc - 1 - has_what, place = find_process(count, rest);
+	int count = argc - 1 - has_what;
+	int place = has_now(count, rest) ? find_process(count, rest, 0) : -1;
 
 	return place < 0 ? run_report(what, count, rest, err)
 			 : report_now(what, count, rest, place, atoi(rest[place]), err);
@@ -225,11 +291,8 @@ int command_report(int argc, char **argv, struct error *err)
 int command_leaks(int argc, char **argv, struct error *err)
 {
 	static char now[] = "--now";
-	int place = -1, pid;
+	int place = find_process(argc, argv, 1), pid;
 
-	for (int i = 1; i < argc && place < 0; i++)
-		if (is_process(argv[i]) && argv[i - 1][0] != '-')
-			place = i;
 	if (place < 0) {
 		say("leaks: a process id is needed; `holdtrace report leaks` tells of a trace");
 		return STATUS_USAGE;
