@@ -34,8 +34,9 @@
 #define DESCRIPTORS   3 /* the scanner's socket, and behind it the result */
 
 enum scan_state {
-	SCAN_STARTED, /* the process runs, or is being stopped */
-	SCAN_HELD,    /* it stands still */
+	SCAN_STARTED,  /* the process runs */
+	SCAN_STOPPING, /* it may stand still */
+	SCAN_HELD,     /* it does */
 	SCAN_CUT_MADE,
 	SCAN_READING, /* it goes on; the scanner waits for the stream, or computes */
 	SCAN_WRITING, /* its result becomes notes */
@@ -471,7 +472,7 @@ static void on_message(struct collector *collector, struct member *member, const
 
 	switch ((enum scan_message)message[0]) {
 	case SCAN_STOPPED:
-		if (scan->state == SCAN_STARTED)
+		if (scan->state <= SCAN_STOPPING)
 			scan->state = SCAN_HELD;
 		break;
 	case SCAN_GOES_ON:
@@ -487,6 +488,9 @@ static void on_message(struct collector *collector, struct member *member, const
 		finish(collector, member, scan->failure);
 		break;
 	case SCAN_BEAT:
+		if (scan->state == SCAN_STARTED)
+			scan->state = SCAN_STOPPING;
+		break;
 	case SCAN_CUT:
 	case SCAN_READY:
 		break;
@@ -540,6 +544,7 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 {
 	struct scan *scan = member->scan;
 	static const uint64_t patience[] = { [SCAN_STARTED] = START_NS,
+					     [SCAN_STOPPING] = HELD_NS,
 					     [SCAN_HELD] = HELD_NS,
 					     [SCAN_CUT_MADE] = HELD_NS,
 					     [SCAN_READING] = SILENT_NS };

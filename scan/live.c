@@ -72,6 +72,8 @@ static int take_note(struct live *live, const struct event *event, unsigned cut,
 			return error_set(err, ENODATA, "its memory is not recorded (--events)");
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
 		live->doubt = "the program had run before it was recorded";
+	} else if (!strcmp(name, NOTE_BYPASS)) {
+		live->doubt = "a module calls past the library (RTLD_DEEPBIND)";
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@
 
 #define BEAT_NS	     20000000u
 #define RETRY_NS     20000000u
-#define RETRIES	     500 /* until the cut can be read: 10 s */
+#define RETRIES	     500  /* until the cut can be read: 10 s */
+#define CUT_MS	     2000 /* that the program stands still for a collector that says nothing */
 #define CPU_SECONDS  600
 #define MEMORY_LEAST (512ull << 20)
 
@@ -87,11 +89,17 @@ static void beat(void *user)
 	tell(scan, SCAN_BEAT, "");
 }
 
-/* Waits for a message of the collector; its text is in scan->text. */
-static int await(struct scan *scan, enum scan_message message, struct error *err)
+/* Waits for a message of the collector, at most so long (-1: as it takes); its text is in
+ * scan->text.
+ */
+static int await(struct scan *scan, enum scan_message message, int most_ms, struct error *err)
 {
+	struct pollfd poller = { .fd = scan->socket, .events = POLLIN };
 	ssize_t got;
 
+	/* signals have no handlers here: nothing but the time ends this early */
+	if (most_ms >= 0 && poll(&poller, 1, most_ms) == 0)
+		return error_set(err, ETIMEDOUT, "the collector says nothing");
 	do
 		got = read(scan->socket, scan->text, sizeof(scan->text) - 1);
 	while (got < 0 && errno == EINTR);
@@ -132,15 +140,18 @@ static int take_own(struct scan *scan)
 static int take(struct scan *scan, struct error *err)
 {
 	uint64_t begun_ns = now_ns();
-	int rc = stop_begin(&scan->process, err);
+	int rc;
 
+	/* from here on it may stand still for us */
+	tell(scan, SCAN_BEAT, "");
+	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {
 		tell(scan, SCAN_STOPPED, "");
 		name_exiting(scan);
 		rc = process_read(&scan->process, err);
 	}
 	if (rc == 0)
-		rc = await(scan, SCAN_CUT, err);
+		rc = await(scan, SCAN_CUT, CUT_MS, err);
 	stop_end(&scan->process);
 	scan->pause_ns = now_ns() - begun_ns;
 	if (rc)
@@ -156,7 +167,7 @@ static int read_live(struct scan *scan, struct error *err)
 	const struct live_reading reading = {
 		.path = scan->text + 1, .cut = scan->number, .beat = beat, .user = scan
 	};
-	int rc = await(scan, SCAN_READY, err);
+	int rc = await(scan, SCAN_READY, -1, err);
 
 	if (rc)
 		return rc;

@@ -21,11 +21,12 @@ wrong = 0
 # program's own, and lead to what has its address now.
 spared = {'below-the-stack': 2, 'large': 1}
 for address, (want, name) in wanted.items():
-    # what is hidden looks lost to everybody; that it is told is enough
     got = found.get(address, 'not told')
-    if got in ('kept', 'inside') and spared.get(name, 0):
+    # what is hidden looks lost to everybody, or is kept by chance; but told it is
+    right = got != 'not told' if want == 'hidden' else got == want
+    if not right and got in ('kept', 'inside') and spared.get(name, 0):
         spared[name] -= 1
-    elif want not in ('hidden', got):
+    elif not right:
         print(f'{name}: {want} expected, {got} found')
         wrong += 1
 for address, got in found.items():
