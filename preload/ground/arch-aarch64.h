@@ -130,4 +130,27 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                                                \
 	".size vfork, .-vfork\n"
 
+#define ARCH_DLOPEN                     \
+	".text\n"                       \
+	".globl dlopen\n"               \
+	".type dlopen, %function\n"     \
+	"dlopen:\n"                     \
+	"	.cfi_startproc\n"             \
+	"	hint #34\n" /* bti c */ \
+	"	stp x29, x30, [sp, #-32]!\n"  \
+	"	.cfi_adjust_cfa_offset 32\n"  \
+	"	.cfi_rel_offset x29, 0\n"     \
+	"	.cfi_rel_offset x30, 8\n"     \
+	"	stp x0, x1, [sp, #16]\n"      \
+	"	bl hand_dlopen_enter\n"       \
+	"	mov x16, x0\n"                \
+	"	ldp x0, x1, [sp, #16]\n"      \
+	"	ldp x29, x30, [sp], #32\n"    \
+	"	.cfi_adjust_cfa_offset -32\n" \
+	"	.cfi_restore x29\n"           \
+	"	.cfi_restore x30\n"           \
+	"	br x16\n"                     \
+	"	.cfi_endproc\n"               \
+	".size dlopen, .-dlopen\n"
+
 #endif

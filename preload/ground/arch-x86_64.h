@@ -119,4 +119,27 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                                                           \
 	".size vfork, .-vfork\n"
 
+#define ARCH_DLOPEN                    \
+	".text\n"                      \
+	".globl dlopen\n"              \
+	".type dlopen, @function\n"    \
+	"dlopen:\n"                    \
+	"	.cfi_startproc\n"            \
+	"	pushq %rdi\n"                \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	pushq %rsi\n"                \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	subq $8, %rsp\n"             \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	call hand_dlopen_enter\n"    \
+	"	addq $8, %rsp\n"             \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	popq %rsi\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	popq %rdi\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	jmp *%rax\n"                 \
+	"	.cfi_endproc\n"              \
+	".size dlopen, .-dlopen\n"
+
 #endif

@@ -23,6 +23,7 @@
  *   arch_plain_address         a return address without it
  *   arch_returns_to            whether a call's return address is still on the stack
  *   ARCH_VFORK                 the stub of vfork (none: vfork goes unseen)
+ *   ARCH_DLOPEN                the stub of dlopen (none: what is bound past us goes unseen)
  *
  * and where no unwind table describes it (ARCH_SIGNAL_FRAME) what the kernel leaves on the stack
  * for a signal.

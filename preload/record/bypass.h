@@ -5,7 +5,8 @@
 /*
  * Modules whose calls pass the stubs by. The loader binds a module's functions to the first that
  * has them, which is this library, but for those that dlopen looks up with RTLD_DEEPBIND: their own
- * libraries come first, and so libc. What they were bound to stands where they were relocated.
+ * libraries come first, and so libc, whose symbols could not be changed (patch_before_deep). What
+ * they were bound to stands where they were relocated.
  */
 
 #include <stdbool.h>

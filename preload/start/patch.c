@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "patch.h"
 
+#include <dlfcn.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "hooks.h"
@@ -20,12 +25,12 @@ static struct linkage self;
 
 static bool find_stubs(void)
 {
+	struct dl_find_object own;
+
 	if (self.map)
 		return true;
-	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
-		if (linkage_read(&self, map) && linkage_is_own(&self))
-			break;
-	if (!self.map || !linkage_is_own(&self)) {
+	if (_dl_find_object((void *)(uintptr_t)patch_all, &own) != 0 ||
+	    !linkage_read(&self, own.dlfo_link_map)) {
 		self.map = NULL;
 		return false;
 	}
@@ -240,14 +245,55 @@ void patch_all(bool on, struct patch_counts *counts)
 	}
 }
 
-void patch_symbols(bool on)
-{
-	struct linkage linkage;
+/* ---- programs that we were loaded with ---- */
 
-	if (!find_stubs())
-		return;
-	for (const struct link_map *map = linkage_first(); map; map = map->l_next)
-		if (linkage_read(&linkage, map) && !linkage_is_own(&linkage) &&
+#define DEFINERS_MAX 16	 /* modules that have hooked functions: libc, an allocator, … */
+#define PATIENCE     200 /* looks at whether another thread is done */
+
+/*
+ * By the loader's own table, which needs no lock: modules with functions that we call were loaded
+ * with the program and stay.
+ */
+static void patch_definers(void)
+{
+	const struct link_map *seen[DEFINERS_MAX];
+	struct dl_find_object found;
+	struct linkage linkage;
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained && count < DEFINERS_MAX; i++) {
+		unsigned int known = 0;
+
+		if (!real_of(i) || _dl_find_object(real_of(i), &found) != 0)
+			continue;
+		while (known < count && seen[known] != found.dlfo_link_map)
+			known++;
+		if (known < count)
+			continue;
+		seen[count++] = found.dlfo_link_map;
+		if (linkage_read(&linkage, found.dlfo_link_map) && !linkage_is_own(&linkage) &&
 		    !linkage_is_loader(&linkage))
-			patch_table(&linkage, on);
+			patch_table(&linkage, true);
+	}
+}
+
+void patch_before_deep(void)
+{
+	enum { UNTOUCHED, BEING_PATCHED, PATCHED };
+	static uint32_t state;
+	uint32_t expected = UNTOUCHED;
+
+	if (__atomic_compare_exchange_n(&state, &expected, BEING_PATCHED, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_ACQUIRE)) {
+		if (find_stubs())
+			patch_definers();
+		__atomic_store_n(&state, PATCHED, __ATOMIC_RELEASE);
+		return;
+	}
+	/* not for ever: in the child of a fork it may be that of a thread which is not there */
+	for (int i = 0; i < PATIENCE; i++) {
+		if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == PATCHED)
+			return;
+		sys_sched_yield();
+	}
 }

@@ -23,7 +23,11 @@ struct patch_counts {
 /* on: to our stubs; else to the real functions, where they lead to our stubs. */
 void patch_all(bool on, struct patch_counts *counts);
 
-/* The symbols alone: where all that is loaded was bound to us when it was, and more may come. */
-void patch_symbols(bool on);
+/*
+ * In a program that we were loaded with all calls lead to us but those of what dlopen binds with
+ * RTLD_DEEPBIND, to libc before us: before it does, libc's symbols, and those of an allocator, are
+ * changed. Once; needs no lock.
+ */
+void patch_before_deep(void);
 
 #endif
