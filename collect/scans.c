@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "collect/budget.h"
+#include "collect/scan_result.h"
 #include "machine.h"
 
 /* A scanner that says nothing for so long is ended: before, while the process stands still, behind.
@@ -49,9 +50,8 @@ struct scan {
 	int socket, result;
 	uint64_t heard_ns;
 	uint32_t number;
-	struct guest *guests; /* to be answered */
-	const char *notes;    /* the result, mapped */
-	size_t size, at;
+	struct guest *guests;	  /* to be answered */
+	struct scan_result found; /* the result, mapped */
 	char failure[SCAN_TEXT_MAX];
 };
 
@@ -279,8 +279,8 @@ static int begin(struct scan *scan, struct member *member)
 static void free_scan(struct scan *scan)
 {
 	end_scanner(scan);
-	if (scan->notes)
-		munmap((void *)(uintptr_t)scan->notes, scan->size);
+	if (scan->found.bytes)
+		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
 	if (scan->socket >= 0)
 		close(scan->socket);
 	if (scan->result >= 0)
@@ -373,64 +373,16 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 
 /* ---- the result ---- */
 
-/* A text of the result; NULL: it has no end, or is too long. */
-static const char *next_text(struct scan *scan)
-{
-	size_t left = scan->size - scan->at;
-	size_t length =
-		strnlen(scan->notes + scan->at, left < SCAN_NOTE_TEXT ? left : SCAN_NOTE_TEXT);
-	const char *text = scan->notes + scan->at;
-
-	if (length == left || length == SCAN_NOTE_TEXT)
-		return NULL;
-	scan->at += length + 1;
-	return text;
-}
-
-/* Only what is to be in a stream comes into it. */
-static const char *note_named(const char *name)
-{
-	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK };
-
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return names[i];
-	return NULL;
-}
-
-/* The next note of the result. Returns 1, 0 at its end, -EBADMSG if it makes no sense. */
-static int next_note(struct collector *collector, struct member *member)
-{
-	struct wire_value values[SCAN_NOTE_PAIRS];
-	struct scan *scan = member->scan;
-	const char *name, *text;
-	uint32_t count = 0;
-
-	if (scan->at == scan->size)
-		return 0;
-	name = note_named(next_text(scan));
-	if (!name)
-		return -EBADMSG;
-	while ((text = next_text(scan)) != NULL && *text) {
-		if (count == SCAN_NOTE_PAIRS)
-			return -EBADMSG;
-		values[count].name = text;
-		values[count].value = next_text(scan);
-		if (!values[count++].value)
-			return -EBADMSG;
-	}
-	if (!text)
-		return -EBADMSG;
-	say(collector, member, name, values, count);
-	return 1;
-}
-
 static void write_some(struct collector *collector, struct member *member)
 {
+	struct scan_note note;
 	int rc = 1;
 
-	for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++)
-		rc = next_note(collector, member);
+	for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++) {
+		rc = scan_result_next(&member->scan->found, &note);
+		if (rc == 1)
+			say(collector, member, note.name, note.values, note.count);
+	}
 	if (rc != 1)
 		finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
 }
@@ -447,8 +399,7 @@ static bool map_result(struct scan *scan)
 	map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, scan->result, 0);
 	if (map == MAP_FAILED)
 		return false;
-	scan->notes = map;
-	scan->size = (size_t)size;
+	scan->found = (struct scan_result){ map, (size_t)size, 0 };
 	return true;
 }
 
