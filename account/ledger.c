@@ -56,10 +56,7 @@ struct ledger {
 	struct pool pool; /* names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	struct {
-		uint8_t *items; /* by id of the trace's class: ours + 1; 0: not asked yet */
-		size_t count, capacity;
-	} class_of;
+	ARRAY_OF(uint8_t) class_of; /* by id of the trace's class: ours + 1; 0: not asked yet */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
@@ -67,17 +64,11 @@ struct ledger {
 	/* of the process */
 	struct ledger_sum sums[LEDGER_CLASSES];
 	struct map map; /* items of objects by class; threads; joins that are under way */
-	struct {
-		struct ledger_item *items; /* from 1 */
-		size_t count, capacity;
-	} items;
-	uint32_t spare; /* first of the free items; 0: none */
+	ARRAY_OF(struct ledger_item) items; /* from 1 */
+	uint32_t spare;			    /* first of the free items; 0: none */
 	struct mapped mapped;
 	struct sites sites;
-	struct {
-		struct thread *items;
-		size_t count, capacity;
-	} threads;
+	ARRAY_OF(struct thread) threads;
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
 	uint32_t last_id, last_thread;		 /* the one that was looked for last */
 	uint64_t inherited;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "trace/event.h"
 
 struct site {
@@ -24,10 +25,7 @@ struct site {
 };
 
 struct sites {
-	struct {
-		struct site *items; /* from 1 */
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct site) list; /* from 1 */
 	uint32_t *first; /* by number of backtrace + 1 (0: none): index into list, 0: none */
 	size_t first_count;
 };

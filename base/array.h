@@ -3,15 +3,22 @@
 #define BASE_ARRAY_H
 
 /*
- * Arrays that grow. An array is a struct of the user's with the members `items`, `count` and
- * `capacity`, all 0 at first; free(items) ends it.
+ * Arrays that grow: all 0 at first, free(items) ends them.
  *
- *   struct { struct thing *items; size_t count, capacity; } things;
+ *   ARRAY_OF(struct thing) things;
  *   struct thing *thing = ARRAY_ADD(&things);   NULL: no memory; else an unset item
+ *
+ * A struct of the user's with these members will do as well.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define ARRAY_OF(type)                  \
+	struct {                        \
+		type *items;            \
+		size_t count, capacity; \
+	}
 
 /*
  * Makes room for one more item of size bytes. items: address of the pointer.

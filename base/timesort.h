@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/spool.h"
 
@@ -43,10 +44,7 @@ struct timesort {
 	struct timesort_list strays;   /* did not */
 	size_t straight_at, strays_at; /* what was handed out of them */
 	struct spool spool;
-	struct {
-		struct timesort_run *items;
-		size_t count, capacity;
-	} runs;
+	ARRAY_OF(struct timesort_run) runs;
 	struct timesort_run **heap; /* runs that have something, earliest first; NULL: no runs */
 	size_t heap_count;
 };

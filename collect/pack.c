@@ -14,10 +14,7 @@ struct pack {
 	uint8_t *bytes;
 	size_t room;
 	uint64_t offset; /* from the start of the stream */
-	struct {
-		struct htr_entry *items;
-		size_t count, capacity;
-	} entries;
+	ARRAY_OF(struct htr_entry) entries;
 };
 
 struct pack *pack_create(int level)

@@ -10,17 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/out.h"
 
 struct outdir {
 	int fd;
-	const char *path; /* the caller's; NULL: not open */
-	bool was_made;	  /* by outdir_open: taken away again if nothing came of it */
-	struct {
-		char **items; /* final names, in order of creation */
-		size_t count, capacity;
-	} names;
+	const char *path;	/* the caller's; NULL: not open */
+	bool was_made;		/* by outdir_open: taken away again if nothing came of it */
+	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
 
 /*

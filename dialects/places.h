@@ -10,12 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
+
 struct places {
-	char *directory; /* NULL: not known */
-	struct {
-		char **items; /* by descriptor; NULL: not known */
-		size_t count, capacity;
-	} paths;
+	char *directory;	/* NULL: not known */
+	ARRAY_OF(char *) paths; /* by descriptor; NULL: not known */
 };
 
 /* A path that grows: text always ends in NUL. */

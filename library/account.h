@@ -8,6 +8,7 @@
  */
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "waits/locks.h"
 #include "waits/wakes.h"
 
@@ -27,32 +28,17 @@ struct library_asleep {
 };
 
 struct library_account {
-	struct {
-		struct library_process **items;
-		size_t count, capacity;
-	} processes;
+	ARRAY_OF(struct library_process *) processes;
 	struct map by_section; /* index + 1 */
 	struct library_process *current;
 	const struct trace_process *of; /* whose that is */
-	struct {
-		struct library_asleep *items;
-		size_t count, capacity;
-	} asleep;
+	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
 
 	/* what was answered last */
-	struct {
-		struct holdtrace_held *items;
-		size_t count, capacity;
-	} held;
-	struct {
-		struct holdtrace_place *items;
-		size_t count, capacity;
-	} places;
-	struct {
-		struct holdtrace_wait *items;
-		size_t count, capacity;
-	} waits;
+	ARRAY_OF(struct holdtrace_held) held;
+	ARRAY_OF(struct holdtrace_place) places;
+	ARRAY_OF(struct holdtrace_wait) waits;
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "holdtrace/trace.h"
 #include "trace/trace.h"
@@ -23,10 +24,7 @@ struct holdtrace_trace {
 	char *root, *debug_directory; /* of the options */
 	const struct event *current;  /* handed out last; NULL: none */
 	struct holdtrace_event event;
-	struct {
-		const char **items; /* by id */
-		size_t count, capacity;
-	} resources;
+	ARRAY_OF(const char *) resources; /* by id */
 	struct library_names *names;
 	struct library_account *account; /* NULL: not asked for */
 	bool hands_out_notes;

@@ -19,22 +19,13 @@ struct origin {
 };
 
 struct section {
-	struct {
-		const struct trace_mapping **items;
-		size_t count, capacity;
-	} mappings;
+	ARRAY_OF(const struct trace_mapping *) mappings;
 	const char *program;
 };
 
 struct library_names {
-	struct {
-		struct origin *items; /* by backtrace */
-		size_t count, capacity;
-	} origins;
-	struct {
-		struct section *items; /* by section, from 0 */
-		size_t count, capacity;
-	} sections;
+	ARRAY_OF(struct origin) origins;   /* by backtrace */
+	ARRAY_OF(struct section) sections; /* by section, from 0 */
 	struct atlas atlas;
 	struct naming *naming; /* NULL: nobody has asked */
 	struct naming_files files;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 #define LIVE_THREADS_MAX   4096
@@ -66,10 +67,7 @@ struct live_process {
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
-	struct {
-		struct live_mapping *items;
-		size_t count, capacity;
-	} mappings;
+	ARRAY_OF(struct live_mapping) mappings;
 };
 
 /* Looks at a process. Returns 0, -ESRCH, -EACCES with the way out, -ENOMEM. */

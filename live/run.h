@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "base/array.h"
 #include "live/follow.h"
 #include "live/watched.h"
 
@@ -26,10 +27,7 @@ struct run {
 	size_t file_count;
 	char **left_out; /* files beyond the most that are followed */
 	size_t left_out_count;
-	struct {
-		struct watched **items;
-		size_t count, capacity;
-	} processes;
+	ARRAY_OF(struct watched *) processes;
 	int list; /* descriptor that tells of further files while the run goes on; -1: none */
 	char *heard;
 	size_t heard_size;

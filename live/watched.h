@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "naming/naming.h"
 #include "trace/trace.h"
@@ -37,10 +38,7 @@ struct watched {
 	struct ledger *ledger;
 	struct atlas atlas;
 	struct naming *naming;
-	struct {
-		struct watched_site *items; /* by site of the ledger */
-		size_t count, capacity;
-	} sites;
+	ARRAY_OF(struct watched_site) sites; /* by site of the ledger */
 	uint32_t pid;
 	char name[64];
 	uint64_t events, seen_events, lost;

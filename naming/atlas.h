@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "trace/event.h"
@@ -46,18 +47,9 @@ struct atlas {
 	struct pool pool;
 	struct table modules, backtraces;
 	struct table programs; /* paths of executables */
-	struct {
-		struct atlas_module **items;
-		size_t count, capacity;
-	} module_list;
-	struct {
-		struct atlas_mapping *items; /* in order of their coming */
-		size_t count, capacity;
-	} mappings;
-	struct {
-		uint64_t *items;
-		size_t count, capacity;
-	} frames; /* being put together */
+	ARRAY_OF(struct atlas_module *) module_list;
+	ARRAY_OF(struct atlas_mapping) mappings; /* in order of their coming */
+	ARRAY_OF(uint64_t) frames;		 /* being put together */
 };
 
 void atlas_init(struct atlas *atlas);

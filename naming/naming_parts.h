@@ -4,6 +4,7 @@
 
 /* What the files of this room share. Nobody else includes it. */
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "naming/naming.h"
@@ -28,10 +29,8 @@ struct naming_counts {
 struct naming {
 	const struct atlas *atlas;
 	struct resolve *resolve;
-	struct {
-		struct naming_counts *items; /* by module of the atlas, of those that are mapped */
-		size_t count, capacity;
-	} modules;
+	/* by module of the atlas, of those that are mapped */
+	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
 	struct table found; /* struct naming_found, by address */
 	uint32_t ids;	    /* that were given */

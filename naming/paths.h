@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "naming/naming.h"
@@ -27,10 +28,7 @@ struct paths {
 	struct naming *naming;
 	struct pool pool;
 	struct table functions;
-	struct {
-		struct path_function **items; /* by number */
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct path_function *) list; /* by number */
 	struct naming_symbol *symbols;
 	struct path_function **path;
 };

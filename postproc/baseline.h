@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -25,10 +26,7 @@ struct baseline_entry {
 struct baseline {
 	struct table table;
 	struct pool pool;
-	struct {
-		struct baseline_entry **items;
-		size_t count, capacity;
-	} entries;
+	ARRAY_OF(struct baseline_entry *) entries;
 };
 
 void baseline_init(struct baseline *baseline);

@@ -28,10 +28,7 @@ struct select {
 	struct indices include, exclude;
 	char *module; /* of call_address */
 	uint64_t start, size;
-	struct {
-		struct code_range *items;
-		size_t count, capacity;
-	} ranges; /* where that module's range is in this stream */
+	ARRAY_OF(struct code_range) ranges; /* where that module's range is in this stream */
 	struct select_function functions;
 	struct select_module modules;
 	struct select_thread thread;
@@ -44,10 +41,8 @@ struct select {
 	struct event event;  /* a changed copy */
 	struct pool pool;    /* cut backtraces */
 	struct table cut;    /* the same by frames */
-	struct {
-		const struct backtrace **items;
-		size_t count, capacity;
-	} by_id; /* the cut one of each backtrace, NULL: not known yet */
+	/* the cut one of each backtrace, NULL: not known yet */
+	ARRAY_OF(const struct backtrace *) by_id;
 };
 
 static int no_memory(struct error *err)

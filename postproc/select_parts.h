@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/globs.h"
 #include "base/pool.h"
@@ -38,10 +39,7 @@ int select_function_asks(struct select_function *part, const struct function *fu
 /* --module: has the backtrace a frame in one of these modules? */
 struct select_module {
 	struct globs globs;
-	struct {
-		struct module_range *items;
-		size_t count, capacity;
-	} ranges; /* of the mappings, the newest last */
+	ARRAY_OF(struct module_range) ranges; /* of the mappings, the newest last */
 	struct answers known;
 };
 
@@ -79,11 +77,8 @@ int select_size_parse(struct select_size *part, const char *text, struct error *
  * belong to them. Memory grows with what is held at one time.
  */
 struct select_held {
-	struct {
-		struct ledger **items; /* of processes */
-		size_t count, capacity;
-	} ledgers;
-	struct map by_section; /* index + 1 */
+	ARRAY_OF(struct ledger *) ledgers; /* of processes */
+	struct map by_section;		   /* index + 1 */
 	struct ledger *current;
 	uint32_t section; /* of the process of current */
 };

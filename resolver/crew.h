@@ -8,6 +8,7 @@
  * table alone, and given up if that fails, too.
  */
 
+#include "base/array.h"
 #include "base/table.h"
 #include "resolver/entry.h"
 
@@ -21,14 +22,8 @@ struct crew {
 	unsigned machine;
 	struct table answers;	    /* struct answer, by entry and address */
 	struct entry *first, *last; /* in line */
-	struct {
-		struct entry **items;
-		size_t count, capacity;
-	} active;
-	struct {
-		struct entry **items; /* that have a child, active or not */
-		size_t count, capacity;
-	} staff;
+	ARRAY_OF(struct entry *) active;
+	ARRAY_OF(struct entry *) staff; /* that have a child, active or not */
 	uint64_t step;
 };
 

@@ -40,22 +40,16 @@ struct unit {
 	bool is_scanned, is_deep, is_mangling;
 	uint64_t size;	      /* bytes; no unit has more DIEs, whatever a hostile tree pretends */
 	struct ranges ranges; /* item: index into functions */
-	struct {
-		struct function *items;
-		size_t count, capacity;
-	} functions;
+	ARRAY_OF(struct function) functions;
 };
 
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	struct dwp *package; /* or NULL */
 	const struct elffile *code;
-	char directory[PATH_MAX]; /* where the file lies */
-	struct {
-		struct unit *items; /* ascending offsets */
-		size_t count, capacity;
-	} units;
-	struct ranges ranges; /* item: index into units */
+	char directory[PATH_MAX];    /* where the file lies */
+	ARRAY_OF(struct unit) units; /* ascending offsets */
+	struct ranges ranges;	     /* item: index into units */
 };
 
 static bool is_mangling_language(int language)

@@ -43,10 +43,7 @@ struct filter {
 	struct filter_result *result;
 	struct out out;
 	struct buffer in;
-	struct {
-		struct line *items;
-		size_t count, capacity;
-	} lines;
+	ARRAY_OF(struct line) lines;
 	uint64_t calls;	   /* events whose backtrace comes next */
 	bool is_backtrace; /* inside one */
 	bool is_begun;	   /* the first line has been seen */

@@ -67,10 +67,7 @@ struct settings {
 	const char *input, *output; /* NULL: the standard stream */
 	struct resolve_options resolve;
 	struct filter_options filter;
-	struct {
-		struct resolve_map_path *items;
-		size_t count, capacity;
-	} maps;
+	ARRAY_OF(struct resolve_map_path) maps;
 	double require; /* percent */
 	char *servers;	/* DEBUGINFOD_URLS, or NULL */
 	bool is_quiet, wants_missing;

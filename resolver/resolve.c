@@ -15,10 +15,7 @@
 
 struct resolve {
 	struct crew crew;
-	struct {
-		struct entry **items;
-		size_t count, capacity;
-	} entries; /* in the order of the trace */
+	ARRAY_OF(struct entry *) entries; /* in the order of the trace */
 	struct mappings mappings;
 	struct table by_path, asks;
 	struct resolve_ask nowhere; /* the answer for what lies in no mapping */

@@ -4,15 +4,13 @@
 
 /* The functions of an ELF file's symbol tables, ordered by address. */
 
+#include "base/array.h"
 #include "resolver/elffile.h"
 #include "resolver/ranges.h"
 
 struct symtab {
 	struct ranges sized, unsized; /* item: index into names */
-	struct {
-		const char **items; /* inside the ELF files */
-		size_t count, capacity;
-	} names;
+	ARRAY_OF(const char *) names; /* inside the ELF files */
 };
 
 /*

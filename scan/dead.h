@@ -4,6 +4,7 @@
 
 /* Memory of a process that can be read and is nobody's, and which stack is whose. */
 
+#include "base/array.h"
 #include "scan/graph.h"
 #include "scan/live.h"
 #include "scan/process.h"
@@ -19,10 +20,7 @@ struct dead {
 	struct ranges ranges; /* what holds nothing */
 	struct ranges heaps;  /* of libc's allocator: of what lies there only blocks count … */
 	struct ranges given;  /* … and what the program had of the break itself */
-	struct {
-		struct dead_stack *items; /* by address */
-		size_t count, capacity;
-	} stacks;
+	ARRAY_OF(struct dead_stack) stacks; /* by address */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -28,10 +28,7 @@ struct module {
 	const char *path;
 	uint64_t bias;
 	bool is_read;
-	struct {
-		struct variable *items; /* by address */
-		size_t count, capacity;
-	} variables;
+	ARRAY_OF(struct variable) variables; /* by address */
 };
 
 struct names {
@@ -39,10 +36,7 @@ struct names {
 	Dwfl *dwfl;
 	const struct process *process;
 	struct process_thread *thread; /* that is being walked */
-	struct {
-		struct module *items;
-		size_t count, capacity;
-	} modules;
+	ARRAY_OF(struct module) modules;
 };
 
 /* ---- modules ---- */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "scan/words.h"
 
 #define GRAPH_BLOCKS_MAX (1u << 30)
@@ -45,10 +46,7 @@ struct graph_hit {
 struct graph {
 	struct graph_block *blocks; /* by address, each address once */
 	uint32_t count;
-	struct {
-		struct graph_hit *items;
-		size_t count, capacity;
-	} hits;
+	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
 
 	/* by block: results of graph_mark(). Parents: blocks, or count + a root, or GRAPH_NONE */
@@ -73,10 +71,7 @@ struct graph {
 	uint32_t *page_first;
 	size_t first_count, first_capacity;
 	uint64_t *starts;
-	struct {
-		uint32_t *items; /* target, strength in the upper bits */
-		size_t count, capacity;
-	} edges;
+	ARRAY_OF(uint32_t) edges; /* target, strength in the upper bits */
 };
 
 /*

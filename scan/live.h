@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "scan/graph.h"
 
@@ -17,14 +18,8 @@ struct live_mapping {
 };
 
 struct live {
-	struct {
-		struct graph_block *items; /* of memory; the graph takes them */
-		size_t count, capacity;
-	} blocks;
-	struct {
-		struct live_mapping *items;
-		size_t count, capacity;
-	} mappings;
+	ARRAY_OF(struct graph_block) blocks; /* of memory; the graph takes them */
+	ARRAY_OF(struct live_mapping) mappings;
 	const char
 		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
 };

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "scan/words.h"
@@ -69,18 +70,9 @@ struct process_kernel_word {
 struct process {
 	int pid;
 	struct pool pool;
-	struct {
-		struct process_thread *items;
-		size_t count, capacity;
-	} threads;
-	struct {
-		struct process_mapping *items; /* by address */
-		size_t count, capacity;
-	} mappings;
-	struct {
-		struct process_kernel_word *items;
-		size_t count, capacity;
-	} kernel;
+	ARRAY_OF(struct process_thread) threads;
+	ARRAY_OF(struct process_mapping) mappings; /* by address */
+	ARRAY_OF(struct process_kernel_word) kernel;
 	uint64_t malloc_at;    /* where malloc begins; 0: not known */
 	struct ranges own;     /* memory of holdtrace's library */
 	struct ranges targets; /* where blocks may lie */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "scan/graph.h"
 #include "scan/live.h"
@@ -45,10 +46,7 @@ struct root {
 };
 
 struct roots {
-	struct {
-		struct root *items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct root) list;
 };
 
 /* Finds all hits of the graph, after frames_find(). Returns 0 or -ENOMEM. */

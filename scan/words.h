@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "scan/targets.h"
 
 #define WORDS_PAGE 4096u
@@ -27,18 +28,9 @@ struct words_run {
 };
 
 struct words {
-	struct {
-		struct words_run *items; /* by address */
-		size_t count, capacity;
-	} runs;
-	struct {
-		struct words_page *items;
-		size_t count, capacity;
-	} pages;
-	struct {
-		uint64_t *items;
-		size_t count, capacity;
-	} values;
+	ARRAY_OF(struct words_run) runs; /* by address */
+	ARRAY_OF(struct words_page) pages;
+	ARRAY_OF(uint64_t) values;
 };
 
 /*

@@ -53,14 +53,8 @@ struct search {
 	int fd;
 	bool is_live;
 	uint64_t size, offset; /* of the file; in it */
-	struct {
-		struct found *items;
-		size_t count, capacity;
-	} pieces;
-	struct {
-		uint64_t *items; /* by stream: where in it the next piece is to stand */
-		size_t count, capacity;
-	} places;
+	ARRAY_OF(struct found) pieces;
+	ARRAY_OF(uint64_t) places; /* by stream: where in it the next piece is to stand */
 };
 
 static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)

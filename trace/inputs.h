@@ -8,15 +8,13 @@
  * kind of file.
  */
 
+#include "base/array.h"
 #include "trace/trace.h"
 
 struct inputs {
 	const char **items;
 	size_t count, capacity;
-	struct {
-		char **items; /* those that were made here */
-		size_t count, capacity;
-	} made;
+	ARRAY_OF(char *) made; /* those that were made here */
 };
 
 /*

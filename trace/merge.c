@@ -30,17 +30,11 @@ struct part {
 
 struct merge {
 	struct trace_options options;
-	struct {
-		struct part **items;
-		size_t count, capacity;
-	} parts;	/* by start */
-	size_t waiting; /* the first that has not begun */
-	struct {
-		struct part **items;
-		size_t count, capacity;
-	} live;		      /* a heap: the earliest event first */
-	struct part *last;    /* whose event was handed out and is still there */
-	struct part *current; /* the same, to the end */
+	ARRAY_OF(struct part *) parts; /* by start */
+	size_t waiting;		       /* the first that has not begun */
+	ARRAY_OF(struct part *) live;  /* a heap: the earliest event first */
+	struct part *last;	       /* whose event was handed out and is still there */
+	struct part *current;	       /* the same, to the end */
 	struct merge_classes classes;
 	uint64_t index, run_start;
 	uint64_t session[2], clock; /* the first clock that was seen */

@@ -19,32 +19,17 @@
 #define LINE_MAX_BYTES (1u << 20)
 
 struct reader {
-	struct {
-		struct event *items;
-		size_t count, capacity;
-	} queue;
+	ARRAY_OF(struct event) queue;
 	size_t last_call; /* its index in the queue */
 	size_t sent;	  /* events of the queue that were handed out */
 	bool is_ready;	  /* the queue waits for nothing more */
 	bool has_calls;	  /* there are calls in it, without their backtrace */
-	struct {
-		uint64_t *items;
-		size_t count, capacity;
-	} frames;
-	struct {
-		const char **items;
-		size_t count, capacity;
-	} texts;
+	ARRAY_OF(uint64_t) frames;
+	ARRAY_OF(const char *) texts;
 	bool has_texts;
-	struct {
-		struct wire_value *items;
-		size_t count, capacity;
-	} arguments;	/* of the last call in the queue */
-	uint64_t index; /* of the last call */
-	struct {
-		const struct resource_class **items;
-		size_t count, capacity;
-	} classes;
+	ARRAY_OF(struct wire_value) arguments; /* of the last call in the queue */
+	uint64_t index;			       /* of the last call */
+	ARRAY_OF(const struct resource_class *) classes;
 	bool has_content; /* of this stream: a header would begin the next one */
 };
 

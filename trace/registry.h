@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "trace/event.h"
@@ -32,31 +33,16 @@ struct contest {
 struct registry {
 	struct pool pool;
 	struct table texts, functions, backtraces;
-	struct {
-		struct function **items;
-		size_t count, capacity;
-	} function_list;
-	struct {
-		struct backtrace **items;
-		size_t count, capacity;
-	} backtrace_list;
-	struct {
-		struct trace_mapping **items;
-		size_t count, capacity;
-	} mapping_list;
+	ARRAY_OF(struct function *) function_list;
+	ARRAY_OF(struct backtrace *) backtrace_list;
+	ARRAY_OF(struct trace_mapping *) mapping_list;
 	uint32_t resource_count; /* for ids */
 
 	/* of the stream that is being read */
 	struct table resources;			      /* by ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* small ordinals', without a search */
-	struct {
-		struct mapping_range *items; /* of code, by address, without overlaps */
-		size_t count, capacity;
-	} ranges;
-	struct {
-		struct contest *items; /* in order of their coming, at most CONTESTS_MAX */
-		size_t count, capacity;
-	} contests;
+	ARRAY_OF(struct mapping_range) ranges;	      /* of code, by address, without overlaps */
+	ARRAY_OF(struct contest) contests; /* in order of their coming, at most CONTESTS_MAX */
 	struct {
 		uint64_t from, to; /* all of them were there */
 		uint32_t epoch;	   /* of the last one */

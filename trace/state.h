@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "trace/registry.h"
 #include "trace/source.h"
@@ -33,10 +34,7 @@ struct trace {
 	struct registry registry;
 	struct trace_tally tally;
 	struct trace_process *process; /* of the stream that is being read */
-	struct {
-		struct trace_process **items;
-		size_t count, capacity;
-	} sections;
+	ARRAY_OF(struct trace_process *) sections;
 	void (*progress)(void *user, const struct trace *trace);
 	void *user;
 	unsigned until_progress; /* events */

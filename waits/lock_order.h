@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 #define LOCK_ORDER_GATES   7u	/* held besides; the rest is taken for none */
@@ -74,24 +75,12 @@ struct lock_order_circle {
 };
 
 struct lock_order {
-	struct map index; /* of edges */
-	struct {
-		struct lock_order_node *items; /* by lock */
-		size_t count, capacity;
-	} nodes;
-	struct {
-		struct lock_order_edge *items; /* from 1 */
-		size_t count, capacity;
-	} edges;
-	struct {
-		struct lock_order_way *items; /* from 1 */
-		size_t count, capacity;
-	} ways;
+	struct map index;			/* of edges */
+	ARRAY_OF(struct lock_order_node) nodes; /* by lock */
+	ARRAY_OF(struct lock_order_edge) edges; /* from 1 */
+	ARRAY_OF(struct lock_order_way) ways;	/* from 1 */
 	uint32_t spare_edge, spare_way;
-	struct {
-		struct lock_order_circle *items;
-		size_t count, capacity;
-	} circles;
+	ARRAY_OF(struct lock_order_circle) circles;
 	uint64_t circles_left_out;
 	uint64_t searched; /* edges, for circles of more than two */
 };

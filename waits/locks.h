@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "account/sites.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "waits/lock_order.h"
 #include "trace/event.h"
@@ -127,26 +128,11 @@ struct locks_listener {
 struct locks {
 	struct locks_listener listener;
 	struct map index; /* of locks, pages, threads, pairs */
-	struct {
-		struct locks_lock *items;
-		size_t count, capacity;
-	} locks;
-	struct {
-		struct locks_hold *items;
-		size_t count, capacity;
-	} holds;
-	struct {
-		struct locks_thread *items;
-		size_t count, capacity;
-	} threads;
-	struct {
-		struct locks_pair *items;
-		size_t count, capacity;
-	} pairs;
-	struct {
-		struct locks_site *items;
-		size_t count, capacity;
-	} stats;
+	ARRAY_OF(struct locks_lock) locks;
+	ARRAY_OF(struct locks_hold) holds;
+	ARRAY_OF(struct locks_thread) threads;
+	ARRAY_OF(struct locks_pair) pairs;
+	ARRAY_OF(struct locks_site) stats;
 	struct sites sites;
 	struct lock_order order;
 	bool wants_order;

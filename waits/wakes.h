@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "account/sites.h"
 #include "waits/waits.h"
@@ -97,22 +98,10 @@ struct wakes {
 	int (*listener)(void *user, const struct wakes_wait *wait);
 	void *user;
 	struct map index; /* of objects, threads, pairs */
-	struct {
-		struct wakes_object *items;
-		size_t count, capacity;
-	} objects;
-	struct {
-		struct wakes_thread *items;
-		size_t count, capacity;
-	} threads;
-	struct {
-		struct wakes_pair *items;
-		size_t count, capacity;
-	} pairs;
-	struct {
-		struct wakes_site *items; /* by site */
-		size_t count, capacity;
-	} stats;
+	ARRAY_OF(struct wakes_object) objects;
+	ARRAY_OF(struct wakes_thread) threads;
+	ARRAY_OF(struct wakes_pair) pairs;
+	ARRAY_OF(struct wakes_site) stats; /* by site */
 	struct sites sites;
 	struct waits_class speeds; /* what a call takes that need not wait, for WAKES_UNSEEN */
 	uint64_t threshold_ns;

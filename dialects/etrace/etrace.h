@@ -5,6 +5,7 @@
 /* What the parts of the etrace writer share: etrace.c is the fold, etrace_calls.c knows the calls.
  */
 
+#include "base/array.h"
 #include "dialects/places.h"
 #include "dialects/etrace/tasks.h"
 #include "dialects/etrace/etrace_lines.h"
@@ -35,11 +36,8 @@ struct etrace {
 	bool has_names; /* --etrace-thread-names=yes */
 	struct tasks tasks;
 	struct etrace_lines lines;
-	struct {
-		const struct etrace_row **items; /* by function: NULL if it says nothing */
-		size_t count, capacity;
-	} rows;
-	struct path one, two, value; /* of the call that is being looked at */
+	ARRAY_OF(const struct etrace_row *) rows; /* by function: NULL if it says nothing */
+	struct path one, two, value;		  /* of the call that is being looked at */
 	struct {
 		struct task_process *process; /* NULL: none */
 		uint64_t time_ns, size;

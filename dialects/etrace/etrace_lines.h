@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/out.h"
 #include "base/spool.h"
@@ -27,10 +28,7 @@ struct etrace_block {
 struct etrace_lines {
 	struct spool spool;
 	int directory; /* of the spool */
-	struct {
-		char *items;
-		size_t count, capacity;
-	} buffer;
+	ARRAY_OF(char) buffer;
 	size_t block; /* where the one that is being made begins */
 	int error;    /* the first one: -ENOMEM or what the temporary file says */
 	struct error why;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -74,18 +75,9 @@ struct tasks {
 	struct table streams; /* struct task_process, by the trace's process */
 	struct table numbers; /* the same, by session and number of the stream */
 	struct task_process *processes; /* the newest first */
-	struct {
-		struct task **items;
-		size_t count, capacity;
-	} list; /* by number */
-	struct {
-		struct task_birth *items;
-		size_t count, capacity;
-	} births;
-	struct {
-		struct task_exit *items;
-		size_t count, capacity;
-	} exits;
+	ARRAY_OF(struct task *) list;	/* by number */
+	ARRAY_OF(struct task_birth) births;
+	ARRAY_OF(struct task_exit) exits;
 	struct task_process *last_process; /* of the last event */
 	struct task *last_task;
 };

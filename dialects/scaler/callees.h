@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "trace/event.h"
@@ -32,18 +33,9 @@ struct callee {
 struct callees {
 	struct pool pool;
 	struct table paths, symbols;
-	struct {
-		struct callee_file **items; /* by number */
-		size_t count, capacity;
-	} files;
-	struct {
-		struct callee **items; /* by symbol */
-		size_t count, capacity;
-	} list;
-	struct {
-		struct callee_file **items; /* by id of the mapping */
-		size_t count, capacity;
-	} mappings;
+	ARRAY_OF(struct callee_file *) files;	 /* by number */
+	ARRAY_OF(struct callee *) list;		 /* by symbol */
+	ARRAY_OF(struct callee_file *) mappings; /* by id of the mapping */
 	struct callee **sorted; /* at the end: by number of the file, then by name */
 	struct callee_file *first_mapped;
 	const char *executable; /* NULL: not known */

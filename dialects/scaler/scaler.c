@@ -22,10 +22,7 @@
 
 /* What this run of the program has written so far: a second process changes where the first is. */
 static struct {
-	struct {
-		uint32_t *items; /* process ids */
-		size_t count, capacity;
-	} processes;
+	ARRAY_OF(uint32_t) processes; /* process ids */
 } run;
 
 /* events */

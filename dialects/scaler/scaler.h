@@ -8,6 +8,7 @@
  * nodes of backtraces.
  */
 
+#include "base/array.h"
 #include "naming/atlas.h"
 #include "dialects/scaler/callees.h"
 #include "postproc/views/calltree.h"
@@ -34,15 +35,9 @@ struct scaler_seen {
 
 struct scaler_frames {
 	struct atlas atlas;
-	struct {
-		const struct atlas_backtrace **items; /* distinct ones */
-		size_t count, capacity;
-	} ways;
-	struct {
-		struct scaler_seen *items; /* by id of the trace's backtrace */
-		size_t count, capacity;
-	} by_id;
-	struct calltree_path *paths; /* at the end: of `ways` */
+	ARRAY_OF(const struct atlas_backtrace *) ways; /* distinct ones */
+	ARRAY_OF(struct scaler_seen) by_id;	       /* by id of the trace's backtrace */
+	struct calltree_path *paths;		       /* at the end: of `ways` */
 };
 
 struct scaler {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "account/ledger.h"
 #include "trace/event.h"
@@ -42,10 +43,7 @@ enum load_counter {
 struct load {
 	uint64_t samples; /* so far; 0: nobody asked for them, and nothing below is kept */
 	uint64_t time_ns; /* of the last one: when it was taken */
-	struct {
-		struct load_cpu *items;
-		size_t count, capacity;
-	} cpus;
+	ARRAY_OF(struct load_cpu) cpus;
 	struct {
 		struct load_thread *items, *before; /* by id; of this sample, of the last one */
 		size_t count, before_count, capacity, before_capacity;

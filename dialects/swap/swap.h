@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -55,36 +56,15 @@ struct swap_process {
 	const struct trace_process *process;
 	const struct trace_mapping *main; /* the executable's; NULL: not known */
 	char *executable;
-	struct {
-		char **items; /* argv */
-		size_t count, capacity;
-	} arguments;
-	struct {
-		struct swap_fd *items; /* open at the start */
-		size_t count, capacity;
-	} fds;
-	struct {
-		const struct trace_mapping **items; /* there now */
-		size_t count, capacity;
-	} mappings;
-	struct {
-		const struct trace_mapping **items; /* told, and unmapped since */
-		size_t count, capacity;
-	} gone;
-	struct {
-		struct swap_function *items; /* that were called, as the end says */
-		size_t count, capacity;
-	} functions;
-	uint32_t number; /* place in swap.processes */
-	struct {
-		struct swap_thread **items;
-		size_t count, capacity;
-	} threads;
+	ARRAY_OF(char *) arguments;			 /* argv */
+	ARRAY_OF(struct swap_fd) fds;			 /* open at the start */
+	ARRAY_OF(const struct trace_mapping *) mappings; /* there now */
+	ARRAY_OF(const struct trace_mapping *) gone;	 /* told, and unmapped since */
+	ARRAY_OF(struct swap_function) functions;	 /* that were called, as the end says */
+	uint32_t number;				 /* place in swap.processes */
+	ARRAY_OF(struct swap_thread *) threads;
 	struct table by_thread;
-	struct {
-		char **items; /* names, by bit */
-		size_t count, capacity;
-	} contexts;
+	ARRAY_OF(char *) contexts; /* names, by bit */
 	struct load load;
 	enum swap_kin kin;    /* of merged processes */
 	struct places places; /* likewise */
@@ -104,23 +84,11 @@ struct swap {
 	struct outdir directory;
 	struct timesort sort;
 	struct swap_apis apis;
-	struct {
-		struct swap_process **items;
-		size_t count, capacity;
-	} processes;
-	struct swap_process *last; /* of the last event */
-	struct {
-		char **items; /* sentences on what is not there */
-		size_t count, capacity;
-	} missing;
-	struct {
-		const struct swap_api **items; /* by id of the function; NULL: not met yet */
-		size_t count, capacity;
-	} functions;
-	struct {
-		struct swap_api **items; /* called, and no hook of ours */
-		size_t count, capacity;
-	} strangers;
+	ARRAY_OF(struct swap_process *) processes;
+	struct swap_process *last;		     /* of the last event */
+	ARRAY_OF(char *) missing;		     /* sentences on what is not there */
+	ARRAY_OF(const struct swap_api *) functions; /* by id of the function; NULL: not met yet */
+	ARRAY_OF(struct swap_api *) strangers;	     /* called, and no hook of ours */
 	struct {
 		struct pool pool;
 		struct table paths; /* that the target has used */

@@ -15,10 +15,7 @@
 #include "base/json.h"
 
 /* What this run of the program has written: a process id may come twice. */
-static struct {
-	uint32_t *items;
-	size_t count, capacity;
-} written;
+static ARRAY_OF(uint32_t) written;
 
 bool swap_has_written(void)
 {

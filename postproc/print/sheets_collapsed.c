@@ -15,11 +15,8 @@
  */
 struct walk {
 	const struct sheets_job *job;
-	int branch, value; /* columns */
-	struct {
-		const struct sheet_branch **items; /* by depth: what leads to a row */
-		size_t count, capacity;
-	} above;
+	int branch, value;			     /* columns */
+	ARRAY_OF(const struct sheet_branch *) above; /* by depth: what leads to a row */
 };
 
 static int branch_column(const struct sheet_facts *facts)

@@ -58,18 +58,9 @@ struct page {
 	struct pool pool;
 	struct table text_index, frame_index;
 	struct map node_index; /* by (parent, frame): number + 1 */
-	struct {
-		const char **items;
-		size_t count, capacity;
-	} texts;
-	struct {
-		const struct frame **items;
-		size_t count, capacity;
-	} frames;
-	struct {
-		struct node *items;
-		size_t count, capacity;
-	} nodes;
+	ARRAY_OF(const char *) texts;
+	ARRAY_OF(const struct frame *) frames;
+	ARRAY_OF(struct node) nodes;
 	struct map backtraces; /* by address: node + 2 */
 	struct naming_symbol *symbols;
 	bool is_full; /* no memory */

@@ -37,14 +37,8 @@ struct bar {
 struct graph {
 	const struct sheets_job *job;
 	const struct sheet_group *group;
-	struct {
-		struct bar *items;
-		size_t count, capacity;
-	} bars;
-	struct {
-		size_t *items; /* by depth of a row: the last one there */
-		size_t count, capacity;
-	} above;
+	ARRAY_OF(struct bar) bars;
+	ARRAY_OF(size_t) above; /* by depth of a row: the last one there */
 	uint64_t total;
 	uint32_t height; /* in functions */
 	bool has_bytes, has_ns;

@@ -45,10 +45,7 @@ struct thread {
 	bool has_nested;  /* calls came that may be inside the next one */
 	bool has_waiting;
 	struct event waiting;
-	struct {
-		struct calls_sum *items; /* by number of the function */
-		size_t count, capacity;
-	} alone;
+	ARRAY_OF(struct calls_sum) alone; /* by number of the function */
 };
 
 /* So many of the next level's calls are inside a call of that path. */

@@ -46,21 +46,12 @@ struct chains_state {
 	struct chains chains;
 	struct critical critical;
 	uint32_t pid;
-	struct pool names; /* of functions: those of waits go with their process */
-	struct map index;  /* of wakers and steps */
-	struct {
-		struct wakers *items; /* from 1 */
-		size_t count, capacity;
-	} wakers;
-	struct {
-		struct step *items; /* from 1 */
-		size_t count, capacity;
-	} steps;
-	struct {
-		struct owed *items; /* from 1 */
-		size_t count, capacity;
-	} owed;
-	bool is_partial; /* a critical path begins behind the begin of its process */
+	struct pool names;		/* of functions: those of waits go with their process */
+	struct map index;		/* of wakers and steps */
+	ARRAY_OF(struct wakers) wakers; /* from 1 */
+	ARRAY_OF(struct step) steps;	/* from 1 */
+	ARRAY_OF(struct owed) owed;	/* from 1 */
+	bool is_partial;		/* a critical path begins behind the begin of its process */
 };
 
 /* What numbers in the index are of: by backtraces, which are numbered first. */

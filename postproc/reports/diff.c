@@ -34,10 +34,7 @@ struct diff_state {
 	struct pool pool;
 	struct table table;
 	struct table lone; /* spots of one run alone */
-	struct {
-		struct spot **items;
-		size_t count, capacity;
-	} spots;
+	ARRAY_OF(struct spot *) spots;
 };
 
 static int begin(void **result, struct report_run *run, struct error *err)

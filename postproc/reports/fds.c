@@ -53,20 +53,11 @@ struct fds_state {
 	uint32_t gained_site;  /* by the move of the event that is under way; 0: none */
 	uint64_t gained_index; /* of that event */
 	struct total total;    /* of the process */
-	struct {
-		struct total *items;
-		size_t count, capacity;
-	} totals;
-	struct {
-		struct rest *items;
-		size_t count, capacity;
-	} rests;
+	ARRAY_OF(struct total) totals;
+	ARRAY_OF(struct rest) rests;
 	struct table inherited_by_name;
 	struct misuses misuses;
-	struct {
-		struct inherited **items;
-		size_t count, capacity;
-	} inherited;
+	ARRAY_OF(struct inherited *) inherited;
 };
 
 static const char *copy(struct fds_state *state, const char *text)

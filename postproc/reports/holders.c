@@ -34,14 +34,8 @@ struct holders_state {
 	struct scanned scanned;
 	struct pool pool;
 	struct map index; /* of below, of the process: holder and site; index + 1 */
-	struct {
-		struct holder *items;
-		size_t count, capacity;
-	} holders;
-	struct {
-		struct below *items;
-		size_t count, capacity;
-	} below;
+	ARRAY_OF(struct holder) holders;
+	ARRAY_OF(struct below) below;
 	uint32_t first; /* holder of the process */
 	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
 };

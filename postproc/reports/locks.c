@@ -52,23 +52,11 @@ struct locks_state {
 	struct report_run *run;
 	struct locks *view; /* the summary's */
 	struct unlocks unlocks;
-	struct map index; /* of places (by backtrace) and pairs */
-	struct {
-		struct place *items; /* from 1 */
-		size_t count, capacity;
-	} places;
-	struct {
-		struct pair *items; /* from 1 */
-		size_t count, capacity;
-	} pairs;
-	struct {
-		struct lock *items;
-		size_t count, capacity;
-	} locks;
-	struct {
-		struct circle *items;
-		size_t count, capacity;
-	} circles;
+	struct map index;	       /* of places (by backtrace) and pairs */
+	ARRAY_OF(struct place) places; /* from 1 */
+	ARRAY_OF(struct pair) pairs;   /* from 1 */
+	ARRAY_OF(struct lock) locks;
+	ARRAY_OF(struct circle) circles;
 	uint64_t circles_left_out;
 };
 

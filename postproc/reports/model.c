@@ -51,26 +51,14 @@ struct model_state {
 	struct lanes lanes;
 	struct stays long_waits, long_holds;
 	struct pool pool; /* names of functions */
-	struct {
-		const char **items;
-		size_t count, capacity;
-	} names;
+	ARRAY_OF(const char *) names;
 	struct tally *tally;
-	struct spans spans, waits; /* of waits: count and, as bytes, ns */
-	struct {
-		uint32_t *items; /* by number of a site: that of its place */
-		size_t count, capacity;
-	} numbers;
-	uint32_t first; /* number of the first site of the process */
-	struct {
-		const struct atlas_backtrace **items;
-		size_t count, capacity;
-	} waiters;		 /* by number of a wait's site */
+	struct spans spans, waits;  /* of waits: count and, as bytes, ns */
+	ARRAY_OF(uint32_t) numbers; /* by number of a site: that of its place */
+	uint32_t first;		    /* number of the first site of the process */
+	ARRAY_OF(const struct atlas_backtrace *) waiters; /* by number of a wait's site */
 	struct map waiter_index; /* by address of the backtrace: number + 1 */
-	struct {
-		struct mark *items;
-		size_t count, capacity;
-	} marks;
+	ARRAY_OF(struct mark) marks;
 };
 
 /* ---- the fold ---- */

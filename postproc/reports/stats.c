@@ -35,19 +35,13 @@ struct total {
 struct stats_state {
 	struct pool pool;
 	struct table by_name;
-	struct {
-		struct stat **items;
-		size_t count, capacity;
-	} stats;
+	ARRAY_OF(struct stat *) stats;
 	struct {
 		struct stat *
 			*items; /* by number of the function in its trace; NULL: not asked yet */
 		size_t count, capacity;
 	} by_id;
-	struct {
-		struct total *items;
-		size_t count, capacity;
-	} totals;
+	ARRAY_OF(struct total) totals;
 };
 
 /* What a failed call was about is known from its hook alone. */

@@ -41,10 +41,7 @@ struct threads_state {
 	struct threads threads;
 	struct pool pool;
 	struct node *nodes; /* of the process, one for each thread */
-	struct {
-		struct line *items;
-		size_t count, capacity;
-	} lines;
+	ARRAY_OF(struct line) lines;
 	uint64_t forgotten; /* neither joined nor detached */
 };
 

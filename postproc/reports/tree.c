@@ -25,10 +25,7 @@ struct tree_state {
 	struct report_run *run;
 	struct measure *measure;
 	struct paths paths;
-	struct {
-		struct plant **items;
-		size_t count, capacity;
-	} plants;
+	ARRAY_OF(struct plant *) plants;
 };
 
 static int begin(void **result, struct report_run *run, struct error *err)

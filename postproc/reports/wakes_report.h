@@ -7,6 +7,7 @@
  * of the run, by place.
  */
 
+#include "base/array.h"
 #include "postproc/views/report.h"
 #include "waits/wakes.h"
 
@@ -26,16 +27,10 @@ struct wakes_ends {
 struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
-	struct pool pool; /* names */
-	struct map index; /* of places (by backtrace) and pairs */
-	struct {
-		struct wakes_place *items; /* from 1 */
-		size_t count, capacity;
-	} places;
-	struct {
-		struct wakes_ends *items; /* from 1 */
-		size_t count, capacity;
-	} pairs;
+	struct pool pool;		     /* names */
+	struct map index;		     /* of places (by backtrace) and pairs */
+	ARRAY_OF(struct wakes_place) places; /* from 1 */
+	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
 };
 
 int wakes_report_begin(void **state, struct report_run *run, enum resource resource,

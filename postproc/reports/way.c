@@ -26,10 +26,7 @@ struct way_state {
 	struct scanned scanned;
 	struct pool pool;
 	bool has_scan;
-	struct {
-		struct step *items; /* from the block to its root */
-		size_t count, capacity;
-	} steps;
+	ARRAY_OF(struct step) steps; /* from the block to its root */
 };
 
 static void destroy(void *user)

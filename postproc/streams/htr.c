@@ -19,10 +19,8 @@ struct htr_writer {
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	struct {
-		uint32_t *items; /* number of each function in htr and 1, by its id; 0: none yet */
-		size_t count, capacity;
-	} functions;
+	/* number of each function in htr and 1, by its id; 0: none yet */
+	ARRAY_OF(uint32_t) functions;
 };
 
 int write_htr_begin(void **state, const struct trace *trace, const struct writer_options *options,

@@ -25,19 +25,11 @@ struct text_writer {
 	const struct trace *trace;
 	const struct trace_process *process; /* of the first stream */
 	bool has_begun;			     /* the lines before the first call are printed */
-	struct {
-		struct event *items;
-		size_t count, capacity;
-	} gathered;
+	ARRAY_OF(struct event) gathered;
 	size_t comment_at; /* in gathered: comments before it are printed */
-	struct {
-		const struct resource_class **items;
-		size_t count, capacity;
-	} classes; /* registered and wanted */
-	struct {
-		const struct trace_mapping **items;
-		size_t count, capacity;
-	} again; /* mappings that were printed once more, behind all */
+	ARRAY_OF(const struct resource_class *) classes; /* registered and wanted */
+	/* mappings that were printed once more, behind all */
+	ARRAY_OF(const struct trace_mapping *) again;
 };
 
 static int no_memory(struct error *err)

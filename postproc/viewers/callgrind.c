@@ -27,14 +27,8 @@ struct callgrind {
 	struct out *out;
 	struct pool pool;
 	struct table table;
-	struct {
-		struct cell **items;
-		size_t count, capacity;
-	} cells;
-	struct {
-		struct cell **items; /* of the backtrace that is being added */
-		size_t count, capacity;
-	} met;
+	ARRAY_OF(struct cell *) cells;
+	ARRAY_OF(struct cell *) met; /* of the backtrace that is being added */
 	uint64_t sum[COST_COUNT];
 	bool *has_name;	  /* by number of the function: written before */
 	struct map names; /* of files and modules, by address of the text: number */

@@ -38,10 +38,7 @@ struct point {
 struct counter {
 	const char *name;
 	uint32_t pid;
-	struct {
-		struct point *items;
-		size_t count, capacity;
-	} points;
+	ARRAY_OF(struct point) points;
 };
 
 /* A gain or a loss of the profile. */
@@ -60,34 +57,19 @@ struct firefox {
 	/* memory */
 	struct spans spans;
 	struct map numbers; /* of the process: by site, number of its place */
-	struct {
-		const struct atlas_backtrace **items; /* by number; 0: none */
-		size_t count, capacity;
-	} places;
+	ARRAY_OF(const struct atlas_backtrace *) places; /* by number; 0: none */
 	uint32_t first; /* number of the first place of the process */
 	struct curve curve;
 	uint64_t now;
-	struct {
-		struct counter *items;
-		size_t count, capacity;
-	} counters;
+	ARRAY_OF(struct counter) counters;
 	/* waits: a heap, the shortest on top */
-	struct {
-		struct wait *items;
-		size_t count, capacity;
-	} waits;
+	ARRAY_OF(struct wait) waits;
 	uint64_t left_out, left_out_ns, wall_ns;
 	/* of a thread of the file */
 	struct json json;
-	struct map nodes, frames; /* by prefix and frame: number of the stack; by frame: here */
-	struct {
-		uint64_t *items; /* prefix + 1 and frame of each stack */
-		size_t count, capacity;
-	} node_list;
-	struct {
-		const struct stacks_frame **items;
-		size_t count, capacity;
-	} frame_list;
+	struct map nodes, frames;     /* by prefix and frame: number of the stack; by frame: here */
+	ARRAY_OF(uint64_t) node_list; /* prefix + 1 and frame of each stack */
+	ARRAY_OF(const struct stacks_frame *) frame_list;
 	int error;
 };
 

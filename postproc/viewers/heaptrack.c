@@ -46,10 +46,7 @@ struct heaptrack {
 	struct map of_run;     /* by number of the backtrace and size */
 	struct map backtraces; /* by address: number */
 	uint32_t backtrace_count;
-	struct {
-		struct heap_info *items;
-		size_t count, capacity;
-	} infos;
+	ARRAY_OF(struct heap_info) infos;
 	struct pool pool;
 	/* of the file */
 	struct packed packed;

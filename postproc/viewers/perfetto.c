@@ -50,17 +50,11 @@ struct perfetto {
 	uint64_t wall_ns;
 	struct curve *curves[LEDGER_CLASSES]; /* of the process; NULL: nothing was held */
 	struct peaks_amount now[LEDGER_CLASSES];
-	struct map images; /* by pid: of last_dumps */
-	struct {
-		uint64_t *items; /* times */
-		size_t count, capacity;
-	} last_dumps;
-	struct map dumped; /* by number of a backtrace: of samples */
-	struct {
-		struct sample *items; /* of the dump that is being made */
-		size_t count, capacity;
-	} samples;
-	struct error err; /* of what the lanes told of */
+	struct map images;		 /* by pid: of last_dumps */
+	ARRAY_OF(uint64_t) last_dumps;	 /* times */
+	struct map dumped;		 /* by number of a backtrace: of samples */
+	ARRAY_OF(struct sample) samples; /* of the dump that is being made */
+	struct error err;		 /* of what the lanes told of */
 };
 
 /* ---- tracks ---- */

@@ -8,6 +8,7 @@
  * read; what it speaks of stands before it in the trace.
  */
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/proto.h"
 #include "base/timesort.h"
@@ -80,11 +81,8 @@ struct perfetto_packets {
 	int directory; /* of the temporary file */
 	struct timesort sort;
 	struct proto packet, body, inner, innermost;
-	struct map stacks; /* by address of a backtrace: number */
-	struct {
-		const struct atlas_backtrace **items; /* by number - 1 */
-		size_t count, capacity;
-	} stack_list;
+	struct map stacks;				     /* by address of a backtrace: number */
+	ARRAY_OF(const struct atlas_backtrace *) stack_list; /* by number - 1 */
 	struct proto head; /* tracks: before what happens on them */
 	uint64_t tracks;   /* numbers given out */
 };

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -38,20 +39,11 @@ struct stacks {
 	struct naming *naming;
 	struct pool pool;
 	struct table functions, frames;
-	struct {
-		struct stacks_function **items;
-		size_t count, capacity;
-	} function_list;
-	struct {
-		struct stacks_frame **items;
-		size_t count, capacity;
-	} frame_list;
+	ARRAY_OF(struct stacks_function *) function_list;
+	ARRAY_OF(struct stacks_frame *) frame_list;
 	struct naming_symbol *symbols;
 	const struct stacks_frame **stack;
-	struct {
-		char *items;
-		size_t count, capacity;
-	} line;
+	ARRAY_OF(char) line;
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/spool.h"
 
@@ -46,10 +47,7 @@ struct callsort {
 	struct callsort_record *records;
 	size_t count, at;
 	struct spool spool;
-	struct {
-		struct callsort_run *items;
-		size_t count, capacity;
-	} runs;
+	ARRAY_OF(struct callsort_run) runs;
 	struct callsort_run **heap; /* merging: the run with the smallest record first */
 	size_t heap_count;
 	size_t window; /* records that a run gets of the memory */

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "postproc/views/callsort.h"
@@ -49,10 +50,7 @@ struct calltree_path {
 struct calltree_level {
 	struct calltree_node *nodes; /* CALLTREE_BLOCK of them: what is not in blocks */
 	uint64_t count;
-	struct {
-		uint64_t *items; /* where whole blocks lie in the spool */
-		size_t count, capacity;
-	} blocks;
+	ARRAY_OF(uint64_t) blocks; /* where whole blocks lie in the spool */
 };
 
 /* A call that is open at the place that the walk has reached. */
@@ -71,12 +69,9 @@ struct calltree_thread; /* see calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct table threads; /* by kernel id */
-	struct table handles; /* by pthread_t */
-	struct {
-		uint64_t *items; /* pthread_t by number of the handle */
-		size_t count, capacity;
-	} handle_list;
+	struct table threads;		/* by kernel id */
+	struct table handles;		/* by pthread_t */
+	ARRAY_OF(uint64_t) handle_list; /* pthread_t by number of the handle */
 	uint32_t lives;
 	uint64_t last_ns; /* newest time that was seen */
 	/*

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "postproc/views/lanes.h"
@@ -56,18 +57,9 @@ struct chains {
 	struct map by_number; /* of threads */
 	uint32_t place_count;
 	struct pool names;
-	struct {
-		struct chains_link *items; /* from 1 */
-		size_t count, capacity;
-	} links;
-	struct {
-		struct chains_thread **items; /* from 1; of the process */
-		size_t count, capacity;
-	} threads;
-	struct {
-		struct lane_wait *items;
-		size_t count, capacity;
-	} open;
+	ARRAY_OF(struct chains_link) links;	  /* from 1 */
+	ARRAY_OF(struct chains_thread *) threads; /* from 1; of the process */
+	ARRAY_OF(struct lane_wait) open;
 	uint64_t cut; /* waits a part of which is not known, or whose chain is longer */
 };
 

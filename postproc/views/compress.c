@@ -22,10 +22,7 @@ struct compress {
 	struct spool spool;
 	struct table table; /* of struct compress_group, by backtrace */
 	struct pool pool;
-	struct {
-		struct compress_group **items;
-		size_t count, capacity;
-	} groups;
+	ARRAY_OF(struct compress_group *) groups;
 };
 
 static int no_memory(struct error *err)

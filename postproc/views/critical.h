@@ -10,6 +10,7 @@
  * path begins behind those that are not.
  */
 
+#include "base/array.h"
 #include "postproc/views/lanes.h"
 
 #define CRITICAL_WAITS (1u << 18)
@@ -31,12 +32,9 @@ struct critical_part {
 };
 
 struct critical {
-	struct {
-		struct lane_wait *items; /* a ring of CRITICAL_WAITS */
-		size_t count, capacity;
-	} waits;
-	size_t next;		    /* place of the next one in a full ring */
-	uint64_t first_ns, last_ns; /* calls of the process; first_ns 0: there was none */
+	ARRAY_OF(struct lane_wait) waits; /* a ring of CRITICAL_WAITS */
+	size_t next;			  /* place of the next one in a full ring */
+	uint64_t first_ns, last_ns;	  /* calls of the process; first_ns 0: there was none */
 	uint32_t last_thread;
 };
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "trace/event.h"
 
@@ -36,10 +37,7 @@ struct descriptor {
 
 struct descriptors {
 	struct map by_number; /* index + 1 */
-	struct {
-		struct descriptor *items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct descriptor) list;
 	uint64_t open; /* now */
 };
 

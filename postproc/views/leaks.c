@@ -23,23 +23,14 @@ struct process {
 
 struct leaks {
 	bool with_arguments;
-	struct {
-		struct process *items;
-		size_t count, capacity;
-	} processes;
+	ARRAY_OF(struct process) processes;
 	struct map by_section; /* index + 1 */
 	struct process current;
 	const struct trace_process *of; /* whose that is */
 	uint64_t last_ns;		/* of all events */
 	uint64_t min_age_ns, until_ns;
-	struct {
-		struct result *items;
-		size_t count, capacity;
-	} results;
-	struct {
-		struct leaks_total *items;
-		size_t count, capacity;
-	} totals;
+	ARRAY_OF(struct result) results;
+	ARRAY_OF(struct leaks_total) totals;
 };
 
 static int no_memory(struct error *err)

@@ -35,16 +35,10 @@ struct measure {
 	struct tally *tally;
 	/* waits */
 	struct sites sites;
-	struct {
-		struct entry *items; /* by site of the process */
-		size_t count, capacity;
-	} of_process;
+	ARRAY_OF(struct entry) of_process; /* by site of the process */
 	struct pool pool;
 	struct table table;
-	struct {
-		struct wait **items;
-		size_t count, capacity;
-	} waits;
+	ARRAY_OF(struct wait *) waits;
 };
 
 enum measure_kind measure_kind(const struct measure *measure)

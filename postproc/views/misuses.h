@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "naming/atlas.h"
@@ -38,10 +39,7 @@ struct misuses {
 	struct atlas *atlas;
 	struct pool pool;
 	struct table by_place;
-	struct {
-		struct misuse **items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct misuse *) list;
 };
 
 void misuses_init(struct misuses *misuses, struct atlas *atlas);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/pool.h"
@@ -61,14 +62,8 @@ struct scanned {
 	bool has_next;
 	struct pool pool;
 	struct map by_address; /* index + 1 */
-	struct {
-		struct scanned_block *items;
-		size_t count, capacity;
-	} blocks;
-	struct {
-		struct scanned_root *items;
-		size_t count, capacity;
-	} roots;
+	ARRAY_OF(struct scanned_block) blocks;
+	ARRAY_OF(struct scanned_root) roots;
 };
 
 void scanned_init(struct scanned *scanned);

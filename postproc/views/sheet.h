@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "naming/naming.h"
@@ -111,10 +112,7 @@ struct sheet {
 	enum sheet_id id;
 	struct sheet_facts facts;
 	struct pool *pool;
-	struct {
-		struct sheet_cell **items;
-		size_t count, capacity;
-	} rows;
+	ARRAY_OF(struct sheet_cell *) rows;
 	struct { /* after sheets_finish() */
 		struct sheet_group *items;
 		size_t count, capacity;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 
@@ -30,10 +31,7 @@ struct spans {
 	uint64_t first, last; /* steps that were met; first > last: none was */
 	struct pool pool;
 	struct table index;
-	struct {
-		struct span **items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct span *) list;
 };
 
 void spans_init(struct spans *spans);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "naming/atlas.h"
 #include "postproc/views/causes.h"
@@ -179,10 +180,7 @@ struct summary {
 	struct pool pool; /* texts */
 	struct summary_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	struct {
-		struct summary_process *items;
-		size_t count, capacity;
-	} processes; /* images of them: an exec begins another one */
+	ARRAY_OF(struct summary_process) processes; /* images of them: an exec begins another one */
 	struct {
 		struct summary_site *items; /* after summary_end(): the weightiest first */
 		size_t count, capacity;
@@ -193,14 +191,8 @@ struct summary {
 			*items; /* after summary_end(): deadlocks, then the longest */
 		size_t count, capacity;
 	} blocked;
-	struct {
-		struct summary_loss *items;
-		size_t count, capacity;
-	} losses;
-	struct {
-		struct summary_bypass *items; /* distinct; of those beyond some hundred none */
-		size_t count, capacity;
-	} bypasses;
+	ARRAY_OF(struct summary_loss) losses;
+	ARRAY_OF(struct summary_bypass) bypasses; /* distinct; of those beyond some hundred none */
 	struct {
 		struct summary_left_out *items;
 		size_t count, capacity;

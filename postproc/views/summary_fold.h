@@ -8,6 +8,7 @@
  * includes this.
  */
 
+#include "base/array.h"
 #include "postproc/views/summary.h"
 
 #define FOLD_THREAD_CACHE 256u
@@ -43,10 +44,7 @@ struct summary_fold {
 	uint64_t thread_count; /* that were heard of */
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
-	struct {
-		struct fold_open *items;
-		size_t count, capacity;
-	} open;
+	ARRAY_OF(struct fold_open) open;
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
 };

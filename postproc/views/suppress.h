@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "naming/naming.h"
@@ -32,10 +33,7 @@ struct suppress_pattern {
 
 struct suppress {
 	struct pool pool;
-	struct {
-		struct suppress_pattern *items;
-		size_t count, capacity;
-	} patterns;
+	ARRAY_OF(struct suppress_pattern) patterns;
 	/* Which patterns say something of a symbol, by its id: a bit for each, and one: it is
 	 * known. */
 	uint64_t *verdicts;

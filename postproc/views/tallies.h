@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -43,10 +44,7 @@ struct tallies {
 	struct atlas *atlas;
 	struct pool pool;
 	struct table places_by_key; /* index + 1 */
-	struct {
-		struct tally_place *items;
-		size_t count, capacity;
-	} places;
+	ARRAY_OF(struct tally_place) places;
 	struct tally list[LEDGER_LISTENERS + 3]; /* the summary has some of its own */
 	unsigned count;
 };

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "trace/event.h"
 
@@ -50,10 +51,7 @@ struct thread_life {
 };
 
 struct threads {
-	struct {
-		struct thread_life *items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct thread_life) list;
 	struct map by_number, by_handle; /* index of the last user + 1 */
 	uint32_t last;			 /* of the last event, or THREAD_NONE */
 };

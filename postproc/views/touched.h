@@ -7,6 +7,7 @@
  * counted by backtrace; each backtrace is looked at once, when its process has been read.
  */
 
+#include "base/array.h"
 #include "naming/atlas.h"
 #include "trace/event.h"
 
@@ -19,10 +20,7 @@ struct touched {
 		} * items;		 /* by number */
 		size_t count, capacity;
 	} backtraces;
-	struct {
-		uint32_t *items; /* numbers of those that have events */
-		size_t count, capacity;
-	} met;
+	ARRAY_OF(uint32_t) met; /* numbers of those that have events */
 	struct {
 		struct touched_module {
 			uint64_t events, last; /* the backtrace that was counted last */

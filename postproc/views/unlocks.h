@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "account/ledger.h"
+#include "base/array.h"
 #include "naming/atlas.h"
 
 struct unlock {
@@ -25,10 +26,7 @@ struct unlock {
 struct unlocks {
 	struct atlas *atlas;
 	struct ledger *ledger;
-	struct {
-		struct unlock *items;
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct unlock) list;
 };
 
 void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger);

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "postproc/views/lanes.h"
@@ -20,10 +21,7 @@ struct wait_sum {
 struct wait_sums {
 	struct pool pool;
 	struct table table;
-	struct {
-		struct wait_sum **items; /* in the order of their coming */
-		size_t count, capacity;
-	} list;
+	ARRAY_OF(struct wait_sum *) list; /* in the order of their coming */
 };
 
 void wait_sums_init(struct wait_sums *sums);
