@@ -36,8 +36,9 @@ void usage_option(FILE *to, int letter, const char *word, const char *metavar, c
 
 	if (letter)
 		snprintf(short_form, sizeof(short_form), "-%c, ", letter);
-	length = snprintf(left, sizeof(left), "  %s--%s%s%s", short_form, word,
-			  metavar && *metavar ? "=" : "", metavar ? metavar : "");
+	length =
+		snprintf(left, sizeof(left), "  %s--%s%s%s", short_form, word,
+			 metavar && *metavar && *metavar != '[' ? "=" : "", metavar ? metavar : "");
 	fprintf(to, "%-*s", COLUMN, left);
 	if (length >= COLUMN)
 		fprintf(to, "\n%*s", COLUMN, "");

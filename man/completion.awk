@@ -101,7 +101,7 @@ function kind_of(long, argument,    words)
 		gsub(/\|/, " ", words)
 		return "=" words
 	}
-	return argument ~ /FILE|DIR|WHERE|OLD/ ? "F" : argument == "" ? "" : "?"
+	return argument ~ /FILE|DIR|WHERE|OLD/ ? "F" : argument == "" || argument ~ /^\[/ ? "" : "?"
 }
 
 # ---- tables ----

@@ -406,7 +406,9 @@ function option(short, long, argument,    line)
 		line = line " Fl " short (long != "" ? " ," : "")
 	if (long != "")
 		line = line " Fl Fl " roff(long)
-	if (argument != "")
+	if (argument ~ /^\[=/)
+		line = line " Ns " cell(argument)
+	else if (argument != "")
 		line = line (long != "" ? " Ns = Ns Ar " : " Ar ") cell(argument)
 	print line
 }
@@ -519,6 +521,8 @@ function unit(kind)
 		return "ns"
 	if (kind == "PERCENT" || kind == "SHARE" || kind == "BAR")
 		return "percent"
+	if (kind == "STEPS")
+		return "bytes or numbers, an array (in CSV with blanks between them)"
 	if (kind == "OBJECT")
 		return "hexadecimal"
 	if (kind == "BACKTRACE" || kind == "BRANCH")

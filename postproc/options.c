@@ -23,7 +23,11 @@ enum option_value {
 
 static const struct option long_options[] = {
 #define OPTION(kind, name, word, letter, argument, with, description) \
-	{ word, sizeof(#argument) > 2 ? required_argument : no_argument, NULL, OPTION_##name },
+	{ word,                                                       \
+	  sizeof(#argument) <= 2  ? no_argument                       \
+	  : (#argument)[1] == '[' ? optional_argument                 \
+				  : required_argument,                \
+	  NULL, OPTION_##name },
 #define ALIAS(name, word)
 #include "postproc/options.def"
 #undef OPTION
@@ -152,6 +156,16 @@ static int set_count(option_count *option, const struct row *row, const char *te
 	return rc || option->value
 		       ? rc
 		       : error_set(err, EINVAL, "--%s=%s: expected 1 or more", row->word, text);
+}
+
+static int set_maybe(option_maybe *option, const struct row *row, const char *text,
+		     struct error *err)
+{
+	option_number number = { 0 };
+	int rc = text ? set_number(&number, row, text, err) : 0;
+
+	*option = (option_maybe){ true, text != NULL, number.value };
+	return rc;
 }
 
 static int set_mask(option_mask *option, const struct row *row, const char *text, struct error *err)

@@ -25,6 +25,11 @@ typedef struct {
 } option_number, option_count, option_mask;
 
 typedef struct {
+	bool is_set, has_value;
+	uint64_t value;
+} option_maybe;
+
+typedef struct {
 	const char **items;
 	size_t count, capacity;
 } option_list;

@@ -216,6 +216,11 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.no_suppressions = options->no_suppress,
 		.object = options->object,
 		.by = options->by,
+		.wants_growing = options->growing.is_set,
+		.rises = options->growing.has_value ? (options->growing.value > RISES_WINDOWS
+							       ? RISES_WINDOWS
+							       : (unsigned)options->growing.value)
+						    : RISES_LEAST,
 	};
 	/* Whoever shows a screen knows which files are the newest; a report finds them. */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);

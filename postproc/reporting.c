@@ -35,7 +35,11 @@ static int on_open(void *user, const struct trace *trace, const char *path, stru
 
 static int on_begin(void *user, const struct event *event, struct error *err)
 {
-	return summary_event(((struct fold *)user)->run.summary, event, err);
+	struct fold *fold = user;
+	int rc = summary_event(fold->run.summary, event, err);
+
+	fold->run.life = (struct rises_axis){ 0 };
+	return rc;
 }
 
 static int on_call(struct fold *fold, const struct event *event, struct error *err)
@@ -71,11 +75,24 @@ static int on_event(void *user, const struct event *event, struct error *err)
 					 : summary_event(fold->run.summary, event, err);
 }
 
+/* What it held it held to its end. */
+static void reach_end(struct report_run *run)
+{
+	uint64_t end_ns = summary_current(run->summary)->end_ns;
+
+	if (!run->life.shift)
+		return;
+	rises_reach(&run->life, end_ns);
+	rises_reach(&run->windows, end_ns);
+}
+
 /* What the process holds is still known, and its name; then it is one of the run's. */
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
 	int rc = ledger_settle(fold->run.ledger, err);
+
+	reach_end(&fold->run);
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
 		if (fold->choice->rows[i]->report->process)

@@ -29,6 +29,8 @@ enum sheets_shape sheets_shape(enum sheet_kind kind)
 	case SHEET_SHARE:
 	case SHEET_BAR:
 		return SHAPE_HUNDREDTHS;
+	case SHEET_STEPS:
+		return SHAPE_STEPS;
 	case SHEET_CURVE:
 	case SHEET_CURVE_BYTES:
 	case SHEET_COUNT:

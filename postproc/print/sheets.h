@@ -66,6 +66,7 @@ enum sheets_shape {
 	SHAPE_SIGNED,
 	SHAPE_HEX,
 	SHAPE_HUNDREDTHS, /* of what is meant: 12.34 */
+	SHAPE_STEPS,	  /* several unsigned ones */
 	SHAPE_UNSIGNED,
 };
 enum sheets_shape sheets_shape(enum sheet_kind kind);

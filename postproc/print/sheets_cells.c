@@ -8,11 +8,12 @@
 #include "base/human.h"
 
 #define BAR_WIDTH 20u
+#define STEPS_MAX 20u
 
 bool sheets_is_left(enum sheet_kind kind)
 {
 	return kind == SHEET_TEXT || kind == SHEET_BACKTRACE || kind == SHEET_BAR ||
-	       kind == SHEET_BRANCH;
+	       kind == SHEET_STEPS || kind == SHEET_BRANCH;
 }
 
 static void bar(char *text, uint64_t part)
@@ -21,6 +22,22 @@ static void bar(char *text, uint64_t part)
 
 	memset(text, '#', length < BAR_WIDTH ? length : BAR_WIDTH);
 	text[length < BAR_WIDTH ? length : BAR_WIDTH] = '\0';
+}
+
+/* A digit each, of what is most in the row: sheets_text.c draws it. What is not nothing is no 0. */
+static void steps(char *text, const struct sheet_cell *cell)
+{
+	uint64_t most = 1, i;
+
+	for (i = 0; i < cell->weight; i++)
+		if (cell->steps[i] > most)
+			most = cell->steps[i];
+	for (i = 0; i < cell->weight && i < STEPS_MAX; i++) {
+		unsigned level = (unsigned)((double)cell->steps[i] * 8 / (double)most);
+
+		text[i] = (char)('0' + (level || !cell->steps[i] ? level : 1));
+	}
+	text[i] = '\0';
 }
 
 static const char *amount(struct human *human, const struct sheet_cell *cell, uint64_t number)
@@ -67,6 +84,9 @@ void sheets_format_cell(char *text, enum sheet_kind kind, const struct sheet_cel
 		break;
 	case SHEET_CHANGE:
 		words = change(&human, cell);
+		break;
+	case SHEET_STEPS:
+		steps(human.text, cell);
 		break;
 	case SHEET_KEY:
 	case SHEET_BRANCH:

@@ -91,6 +91,10 @@ static void print_cell(const struct sheets_job *job, enum sheet_kind kind,
 		out_format(job->out, "%" PRIu64 ".%02" PRIu64, cell->number / 100,
 			   cell->number % 100);
 		break;
+	case SHAPE_STEPS:
+		for (uint64_t i = 0; i < cell->weight; i++)
+			out_format(job->out, "%s%" PRIu64, i ? " " : "", cell->steps[i]);
+		break;
 	case SHAPE_UNSIGNED:
 		out_unsigned(job->out, cell->number);
 		break;

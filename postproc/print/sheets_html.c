@@ -236,6 +236,8 @@ static const char *kind_word(enum sheet_kind kind, const struct sheet_cell *cell
 		return "hex";
 	case SHAPE_HUNDREDTHS:
 		return "percent";
+	case SHAPE_STEPS: /* the page has better ones, of the model */
+		return "key";
 	case SHAPE_UNSIGNED:
 		break;
 	}
@@ -320,6 +322,9 @@ static void print_cell(struct page *page, enum sheet_kind kind, const struct she
 		break;
 	case SHAPE_SIGNED:
 		json_signed(&page->json, (int64_t)cell->number);
+		break;
+	case SHAPE_STEPS:
+		json_null(&page->json);
 		break;
 	case SHAPE_HEX:
 	case SHAPE_HUNDREDTHS:

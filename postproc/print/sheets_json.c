@@ -47,6 +47,14 @@ static void print_branch(struct json *json, const struct sheet_branch *branch)
 	json_end(json);
 }
 
+static void print_steps(struct json *json, const struct sheet_cell *cell)
+{
+	json_begin(json, '[');
+	for (uint64_t i = 0; i < cell->weight; i++)
+		json_unsigned(json, cell->steps[i]);
+	json_end(json);
+}
+
 static void print_cell(const struct sheets_job *job, struct json *json, enum sheet_kind kind,
 		       const struct sheet_cell *cell)
 {
@@ -69,6 +77,9 @@ static void print_cell(const struct sheets_job *job, struct json *json, enum she
 	case SHAPE_HUNDREDTHS:
 		json_real(json, (double)cell->number / 100);
 		break;
+	case SHAPE_STEPS:
+		print_steps(json, cell);
+		break;
 	case SHAPE_UNSIGNED:
 		json_unsigned(json, cell->number);
 		break;
@@ -86,6 +97,20 @@ static void print_row(const struct sheets_job *job, struct json *json, const str
 		else
 			json_null(json);
 	}
+	json_end(json);
+}
+
+/* When each step of the curves ends, if a report has some. */
+static void print_windows(const struct sheets_job *job, struct json *json)
+{
+	const struct rises_axis *axis = &job->run->windows;
+
+	if (!axis->shift)
+		return;
+	json_key(json, "windows");
+	json_begin(json, '[');
+	for (unsigned i = 0; i <= axis->last - axis->first; i++)
+		json_unsigned(json, report_time(job->run, rises_end(axis, i)));
 	json_end(json);
 }
 
@@ -113,6 +138,7 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	json_add_unsigned(json, "damaged", gaps.damaged);
 	json_add_unsigned(json, "length",
 			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	print_windows(job, json);
 	json_end(json);
 }
 

@@ -154,6 +154,19 @@ static void fold(struct layout *layout, size_t width)
 	}
 }
 
+/* A curve is worth a column, but not that every row has a line more, unless it was asked for. */
+static void spare_curves(struct layout *layout, size_t width)
+{
+	const struct sheet_facts *facts = &layout->sheet->facts;
+
+	for (unsigned i = 0; i < layout->last && !layout->job->run->options->wants_growing; i++)
+		if (facts->columns[i].kind == SHEET_STEPS &&
+		    layout->last_at + least_last(layout) > width) {
+			layout->last_at -= layout->widths[i] ? layout->widths[i] + GAP : 0;
+			layout->widths[i] = 0;
+		}
+}
+
 /* Rather than that something is cut, the last one stands below. */
 void sheets_lay_out(struct layout *layout)
 {
@@ -161,6 +174,7 @@ void sheets_lay_out(struct layout *layout)
 
 	measure(layout);
 	layout->last_at = width_before_last(layout);
+	spare_curves(layout, width);
 	if (layout->last_at + least_last(layout) <= width)
 		return;
 	if (is_number(layout))

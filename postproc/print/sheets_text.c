@@ -21,6 +21,22 @@ static void cut(char *text, size_t width)
 	}
 }
 
+/* Digits of sheets_format_cell(), as a curve of one line. */
+static void draw_steps(const struct sheets_job *job, const char *digits)
+{
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char plain[] = " .:-=+*%#";
+
+	for (; *digits; digits++) {
+		unsigned level = (unsigned)(*digits - '0');
+
+		if (job->style->has_blocks)
+			out_text(job->out, blocks[level]);
+		else
+			out_char(job->out, plain[level]);
+	}
+}
+
 /* Adds to *at the columns of the terminal that it takes; *gap: blanks before what comes next. */
 static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
 		       size_t *gap)
@@ -40,7 +56,10 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	}
 	if (is_key)
 		text_colour(job, COLOUR_KEY);
-	out_name(job->out, text, length, ESCAPE_ALL);
+	if (kind == SHEET_STEPS)
+		draw_steps(job, text);
+	else
+		out_name(job->out, text, length, ESCAPE_ALL);
 	if (is_key)
 		text_colour(job, COLOUR_END);
 	if (sheets_is_left(kind))

@@ -24,6 +24,7 @@ struct entry {
 	struct {
 		uint64_t amount, count, bytes, rises, falls;
 	} peak; /* of the ends of steps */
+	struct rises curve;
 };
 
 struct growth_state {
@@ -77,6 +78,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	if (entry->step && entry->step != step)
 		look(entry);
 	entry->step = step;
+	report_hold(state->run, &entry->curve, move);
 	entry->count += (uint64_t)(int64_t)move->count;
 	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
 	if (!move->is_gain)
@@ -93,6 +95,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	struct entry process = *(const struct entry *)of_process, *run = of_run;
 
 	look(&process);
+	rises_merge(&run->curve, &state->run->windows, &process.curve);
 	if (process.peak.falls || process.peak.rises < RISES_MIN ||
 	    process.last_ns - process.first_ns < state->least_ns)
 		return;
@@ -137,7 +140,7 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
 	sheet_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
 	sheet_backtrace(CELL(row, growth, backtrace), place->backtrace);
-	return 0;
+	return report_curve(state->run, sheet, CELL(row, growth, curve), &entry->curve);
 }
 
 static int end(void *user, struct sheets *sheets, struct error *err)

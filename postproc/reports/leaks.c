@@ -29,14 +29,20 @@ struct leak {
 	uint64_t largest;
 };
 
+/* Of one place, if curves are wanted. */
+struct curve {
+	struct rises rises;
+	unsigned count; /* windows in which it rose, of the process where these were most */
+};
+
 struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
 	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
 	uint64_t pause_ns;
-	const char *failure, *doubt; /* of one of them; NULL: none */
-	struct tally *tally;
-	struct pool pool; /* examples */
+	const char *failure, *doubt;  /* of one of them; NULL: none */
+	struct tally *tally, *curves; /* curves: NULL: nobody wants them */
+	struct pool pool;	      /* examples */
 	struct suppress suppress;
 };
 
@@ -66,6 +72,28 @@ static void merge(void *user, void *of_run, const void *of_process)
 		run->oldest_ns = process->oldest_ns;
 }
 
+static void merge_curve(void *user, void *of_run, const void *of_process)
+{
+	const struct leaks_state *state = user;
+	struct curve *run = of_run;
+	const struct curve *process = of_process;
+	unsigned count = rises_count(&process->rises, &state->run->life);
+
+	rises_merge(&run->rises, &state->run->windows, &process->rises);
+	run->count = count > run->count ? count : run->count;
+}
+
+static int on_move(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct leaks_state *state = user;
+	struct curve *curve = tally_entry(state->curves, move->site);
+
+	if (!curve)
+		return report_no_memory(err);
+	report_hold(state->run, &curve->rises, move);
+	return 0;
+}
+
 static void destroy(void *user)
 {
 	struct leaks_state *state = user;
@@ -85,6 +113,9 @@ static int begin(void **result, struct report_run *run, struct error *err)
 	state->run = run;
 	scanned_init(&state->scanned);
 	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
+	if (run->options->wants_growing)
+		state->curves =
+			report_listen(run, sizeof(struct curve), merge_curve, on_move, state);
 	*result = state;
 	return suppress_fill(&state->suppress, run->options, err);
 }
@@ -224,6 +255,14 @@ static bool is_judged(const struct leak *leak)
 	return looked_at && !leak->fates[UNSURE];
 }
 
+static int put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
+		     uint32_t index)
+{
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
+
+	return report_curve(state->run, sheet, cell, curve ? &curve->rises : NULL);
+}
+
 static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	       const struct leak *leak)
 {
@@ -245,7 +284,8 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 		if (leak->fates[SCANNED_WEAK])
 			sheet_number(CELL(row, leaks, weak), leak->fates[SCANNED_WEAK]);
 	}
-	if (sheet_text(sheet, CELL(row, leaks, keeper), leak->keeper))
+	if (sheet_text(sheet, CELL(row, leaks, keeper), leak->keeper) ||
+	    put_curve(state, sheet, CELL(row, leaks, curve), index))
 		return -ENOMEM;
 	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
 	if (sheet_text(sheet, CELL(row, leaks, call), place->function))
@@ -333,13 +373,21 @@ static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
 	return 0;
 }
 
+/* Where these alone are wanted. */
+static bool is_growing(const struct leaks_state *state, uint32_t index)
+{
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
+
+	return !state->curves || (curve ? curve->count : 0) >= state->run->options->rises;
+}
+
 /* Is part of another object, or nobody's fault. */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	struct suppress_pattern *pattern;
 
-	if (!leak || !leak->count || place->is_part)
+	if (!leak || !leak->count || place->is_part || !is_growing(state, index))
 		return true;
 	pattern = suppress_find(&state->suppress, state->run->naming, place->backtrace);
 	if (!pattern)

@@ -62,6 +62,25 @@ struct tally *report_listen(struct report_run *run, size_t size,
 	return tallies_add(&run->summary->tallies, size, merge, state);
 }
 
+void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move)
+{
+	bool has_bytes = ledger_class(run->ledger, move->class)->has_bytes;
+	int64_t bytes = (int64_t)(move->is_gain ? move->bytes : -move->bytes);
+
+	rises_reach(&run->windows, move->event->time_ns);
+	rises_reach(&run->life, move->event->time_ns);
+	rises_add(rises, &run->life, move->event->time_ns, has_bytes ? bytes : move->count);
+}
+
+int report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+		 const struct rises *rises)
+{
+	uint64_t amounts[RISES_WINDOWS];
+
+	return rises ? sheet_steps(sheet, cell, amounts, rises_curve(rises, &run->windows, amounts))
+		     : 0;
+}
+
 int report_places(const struct report_run *run, struct sheet *sheet,
 		  int (*put)(void *state, struct sheet *sheet, uint32_t place), void *state,
 		  struct error *err)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "naming/naming.h"
+#include "postproc/views/rises.h"
 #include "postproc/views/sheet.h"
 #include "postproc/views/summary.h"
 #include "trace/trace.h"
@@ -27,6 +28,8 @@ struct report_options {
 	const char *by;	    /* for reports that take it: what they measure; NULL: not said */
 	size_t top;	    /* rows to be printed; 0: all */
 	bool is_bottom_up;  /* for tree */
+	bool wants_growing; /* for leaks: the curves of places, and of these only */
+	unsigned rises;	    /* what rises in so many windows */
 };
 
 /* What all reports of a run share. */
@@ -39,6 +42,8 @@ struct report_run {
 	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
 	struct ledger *ledger;
 	struct naming *naming; /* of the atlas; NULL: nothing has a name */
+	/* of curves, that reports have which call report_hold(): of all, of the process's life */
+	struct rises_axis windows, life;
 };
 
 struct report {
@@ -135,6 +140,13 @@ struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet,
 struct tally *report_listen(struct report_run *run, size_t size,
 			    void (*merge)(void *state, void *run, const void *process),
 			    ledger_listener *on_move, void *state);
+
+/* For on_move: a place holds more, or less, in bytes where its class has some. */
+void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
+
+/* The curve of a place as a cell. rises: NULL: not known. Returns 0 or -ENOMEM. */
+int report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+		 const struct rises *rises);
 
 /* For end(): calls put for every place of the run, which returns 0 or -ENOMEM. */
 int report_places(const struct report_run *run, struct sheet *sheet,

@@ -164,6 +164,21 @@ void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *back
 	cell->weight = 1;
 }
 
+int sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps, unsigned count)
+{
+	uint64_t *copy = count ? pool_alloc(sheet->pool, count * sizeof(*copy)) : NULL;
+
+	if (!count)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, steps, count * sizeof(*copy));
+	cell->is_set = true;
+	cell->weight = count;
+	cell->steps = copy;
+	return 0;
+}
+
 int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
 {
 	if (!text || !*text)

@@ -38,6 +38,7 @@ enum sheet_kind {
 	SHEET_BAR,	 /* the same, drawn where there is room */
 	SHEET_CURVE,	 /* a number over the first column: a sheet that has some is a chart */
 	SHEET_CURVE_BYTES,
+	SHEET_STEPS,	 /* amounts, one after another: drawn in a line, numbers for programs */
 	SHEET_KEY,	 /* a number by which programs find a row; not on a screen */
 	SHEET_OBJECT,	 /* an address or handle */
 	SHEET_BACKTRACE, /* frames in the atlas of the run */
@@ -89,10 +90,11 @@ struct sheet_cell {
 	bool has_ns;	 /* likewise: ns */
 	uint32_t rank;	 /* SHEET_GROUP: of the group among the others */
 	uint64_t weight; /* of an average or a percentage: what it was divided by; SHEET_BACKTRACE:
-			    rows */
+			    rows; SHEET_STEPS: how many */
 	union {
 		uint64_t number;
 		const char *text; /* lives as long as the sheets */
+		const uint64_t *steps;
 		const struct atlas_backtrace *backtrace;
 		const struct sheet_branch *branch;
 	};
@@ -151,6 +153,10 @@ void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes);
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count);
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
 void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace);
+
+/* steps are copied; none: the cell is not set. Returns 0 or -ENOMEM. */
+int sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,
+		unsigned count);
 
 /* text is copied; NULL or "": the cell is not set. Returns 0 or -ENOMEM. */
 int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);

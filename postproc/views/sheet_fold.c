@@ -19,7 +19,7 @@ struct reading {
 #define FOLDABLE                                                                           \
 	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
 	 BIT(SIZE) | BIT(ERROR) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | BIT(SHARE) | \
-	 BIT(BACKTRACE))
+	 BIT(STEPS) | BIT(BACKTRACE))
 
 static bool is_foldable(const struct sheet_facts *facts)
 {
@@ -40,6 +40,15 @@ static void join_average(struct sheet_cell *cell, const struct sheet_cell *other
 	cell->weight = weight;
 }
 
+/* Steps of all rows are those of one run. Theirs are the row's own: nobody else reads them. */
+static void join_steps(struct sheet_cell *cell, const struct sheet_cell *other)
+{
+	uint64_t *steps = (uint64_t *)cell->steps;
+
+	for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
+		steps[i] += other->steps[i];
+}
+
 static void join_cell(enum sheet_kind kind, struct sheet_cell *cell, const struct sheet_cell *other)
 {
 	if (!other->is_set)
@@ -48,6 +57,8 @@ static void join_cell(enum sheet_kind kind, struct sheet_cell *cell, const struc
 		*cell = *other;
 	else if (kind == SHEET_PERCENT || kind == SHEET_SIZE)
 		join_average(cell, other);
+	else if (kind == SHEET_STEPS)
+		join_steps(cell, other);
 	else if (kind == SHEET_BACKTRACE)
 		cell->weight += other->weight;
 	else if (kind == SHEET_LONGEST || kind == SHEET_PROCESSES)
