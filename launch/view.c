@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static const struct {
 
 struct view {
 	const char *viewer, *format;
-	char option[64], port[16];
+	char option[64];
+	const char *port; /* any, or 1 to 65535 */
 	bool opens;
 	char **words; /* of the post-processor */
 };
@@ -38,6 +40,16 @@ static bool take_viewer(struct view *view, const char *word)
 			return true;
 		}
 	return false;
+}
+
+/* Before the run is read, which may take long. holdtrace-view looks at it again. */
+static bool is_port(const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	return !strcmp(text, "any") ||
+	       (*text >= '1' && *text <= '9' && !*end && port <= UINT16_MAX);
 }
 
 /* What is no option of ours is the report's. */
@@ -55,7 +67,7 @@ static void take_words(struct view *view, int argc, char **argv)
 		if (!strcmp(argv[i], "--no-open"))
 			view->opens = false;
 		else if (!strncmp(argv[i], "--port=", 7))
-			snprintf(view->port, sizeof(view->port), "%s", argv[i] + 7);
+			view->port = argv[i] + 7;
 		else
 			view->words[count++] = argv[i];
 	}
@@ -100,7 +112,7 @@ int command_view(int argc, char **argv, struct error *err)
 	cleanup_free char **words = calloc((size_t)argc + 8, sizeof(*words));
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = memfd_create("holdtrace-view", MFD_CLOEXEC);
-	struct view view = { .port = "0", .opens = true, .words = words };
+	struct view view = { .port = "any", .opens = true, .words = words };
 	struct stat made;
 	int status;
 
@@ -110,6 +122,10 @@ int command_view(int argc, char **argv, struct error *err)
 	}
 	take_viewer(&view, viewers[0].word);
 	take_words(&view, argc, argv);
+	if (!is_port(view.port)) {
+		error_set(err, EINVAL, "--port=%s: expected a number from 1 to 65535", view.port);
+		return STATUS_USAGE;
+	}
 	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
 	status = print_into(fd, path, words, err);

@@ -2,11 +2,14 @@
 #include "view/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,15 +57,46 @@ static void address_of(const struct viewer *viewer, const char *file, char *addr
 	snprintf(address, size, "%s%s", viewer->address, *viewer->address ? encoded : file);
 }
 
+/*
+ * A browser may live longer than we do: it gets nothing of ours, neither the run, which is our
+ * standard input, nor the terminal, whoever reads what we print, or how we take signals.
+ */
+static void leave_behind(void)
+{
+	sigset_t none;
+	int nothing;
+
+	setsid();
+	syscall(SYS_close_range, 0u, ~0u, 0u);
+	nothing = open("/dev/null", O_RDWR);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(nothing, STDERR_FILENO);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* xdg-open(1) of the desktop, if there is one. It is no child that anybody waits for. */
 static void open_browser(const char *address)
 {
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
 		return;
 	if (fork() == 0) {
+		leave_behind();
 		execlp("xdg-open", "xdg-open", address, (char *)NULL);
 		_exit(127);
 	}
+}
+
+/* any, as number 0, or 1 to 65535. */
+static bool parse_port(const char *text, uint16_t *port)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	*port = (uint16_t)number;
+	return !strcmp(text, "any") ||
+	       (*text >= '1' && *text <= '9' && !*end && number <= UINT16_MAX);
 }
 
 /* Until Ctrl-C, or whoever started us ends. */
@@ -111,14 +145,13 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version")))
 		return print_about(argv[1]);
-	if (!viewer) {
+	if (!viewer || !parse_port(argv[2], &wish.port)) {
 		fprintf(stderr, "holdtrace-view: is called by holdtrace view\n");
 		return STATUS_USAGE;
 	}
 	wish.name = viewer->name;
 	wish.type = viewer->type;
 	wish.origin = *viewer->origin ? viewer->origin : NULL;
-	wish.port = (uint16_t)strtoul(argv[2], NULL, 10);
 	wish.port = wish.port ? wish.port : viewer->port;
 	block_signals();
 	if (serve_begin(&serve, &wish, &err)) {
