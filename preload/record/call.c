@@ -48,6 +48,26 @@ struct thread *call_attach(void)
 	return thread;
 }
 
+#define ASKED_SHIFT 14 /* a coroutine that stays within so much is asked for once */
+
+/*
+ * Two tasks that write one ring spoil it, and the host with it. The kernel tells them apart; under
+ * a filter for system calls it is not asked. vfork's child is one that its parent sleeps for.
+ */
+bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
+{
+	uintptr_t piece = cfa >> ASKED_SHIFT;
+
+	if (piece == thread->asked || thread->vfork_return || ring_is_quiet())
+		return true;
+	if (sys_gettid() != thread->owner->thread) {
+		life_lose(LOSS_SEALED);
+		return false;
+	}
+	thread->asked = piece;
+	return true;
+}
+
 static bool on_known_stack(const struct thread *thread, uintptr_t address)
 {
 	return address >= thread->stack.low && address < thread->stack.high;

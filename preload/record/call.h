@@ -103,6 +103,13 @@ void call_give_up(struct thread *thread);
 /* Whether the thread holds the mutex, asked of the mutex itself; false if it is not there. */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
+/*
+ * Whether the call at cfa, which is not on the thread's own stack, is the thread's all the same: a
+ * coroutine's or a signal handler's. Else it is another task's, which the program has made by the
+ * bare system call, in our memory and without a TLS of its own; the call is counted as lost.
+ */
+bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
+
 static inline bool call_is_forked(void)
 {
 	return !*life.fork_mark;
@@ -188,6 +195,9 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	thread = call_thread();
 	if (unlikely(!thread))
 		return false;
+	if (unlikely(origin->cfa - thread->stack.low >= thread->stack.high - thread->stack.low))
+		if (!call_is_of_thread(thread, origin->cfa))
+			return false;
 	if (unlikely(thread->open_count | (uint32_t)(thread->busy.frame != 0)))
 		if (!call_settle(thread, origin, hook, object))
 			return false;

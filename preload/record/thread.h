@@ -55,6 +55,7 @@ struct thread {
 	uint64_t taken[THREAD_TAKEN_MAX];
 	bool is_judged; /* libunwind is at work: what it calls is nobody's event */
 	struct stack_bounds stack;
+	uintptr_t asked; /* which piece of another stack was last found to be this thread's */
 	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
 	uint32_t vfork_open;	/* open calls to come back to then */
 	struct capture_memory memory;
