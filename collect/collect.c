@@ -76,6 +76,14 @@ static void on_event(void *context, void *owner, const struct merge_event *event
 	stream_event(member->stream, event);
 }
 
+static bool on_brief(void *context, void *owner, const struct brief *brief)
+{
+	const struct member *member = owner;
+
+	(void)context;
+	return stream_brief(member->stream, brief);
+}
+
 static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns)
 {
 	const struct member *member = owner;
@@ -393,7 +401,11 @@ static int start_parts(struct collector *collector, struct error *err)
 {
 	struct board *board = collector->shared.board;
 	struct merge_handler handler = {
-		.event = on_event, .grown = on_growth, .starves = starves, .context = collector
+		.event = on_event,
+		.brief = on_brief,
+		.grown = on_growth,
+		.starves = starves,
+		.context = collector,
 	};
 	int ret;
 

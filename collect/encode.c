@@ -14,8 +14,9 @@
 
 #define DAY_MS	       86400000u
 #define MS_NS	       1000000u
-#define VALUE_NAME_MAX 48   /* a name of a value; hooks' arguments are far below */
-#define PATH_CLIP      3800 /* MMAP cannot be cut into parts */
+#define VALUE_NAME_MAX 48	 /* a name of a value; hooks' arguments are far below */
+#define PATH_CLIP      3800	 /* MMAP cannot be cut into parts */
+#define KIND_KNOWN     (1u << 7) /* a bit of struct encode_kind's key that nothing else has */
 #define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18) /* in both protocols behind four dwords */
 
 /* CALL as BINARY_PROTOCOL 1.4 has it. */
@@ -343,22 +344,27 @@ inline_ uint8_t *put_frames(uint8_t *at, const uint64_t *frames, uint32_t count)
 	return put_backtrace(at, &packet, true);
 }
 
+/* The number of a hook's function in the htr. */
+inline_ uint32_t function_of(struct encoder *encoder, uint16_t hook)
+{
+	uint32_t *function = &encoder->functions[hook];
+	const char *name = hook_table[hook].name;
+
+	if (__builtin_expect(!*function, 0))
+		*function = htr_function(encoder->htr, name, strlen(name)) + 1;
+	return *function - 1;
+}
+
 static bool put_htr_call(struct encoder *encoder, const struct merge_event *event,
 			 const struct encode_packet_call *packet)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
-	uint32_t *function = &encoder->functions[call->record.more];
 	struct htr_event one = { .call = packet,
+				 .function = function_of(encoder, call->record.more),
 				 .has_arguments = call->numbers || call->text,
 				 .frames = event->frames,
 				 .frame_count = event->frame_count };
 
-	if (__builtin_expect(!*function, 0)) {
-		const char *name = hook_table[call->record.more].name;
-
-		*function = htr_function(encoder->htr, name, strlen(name)) + 1;
-	}
-	one.function = *function - 1;
 	if (!htr_event(encoder->htr, &one))
 		return false;
 	if (one.has_arguments)
@@ -383,6 +389,49 @@ static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 	if (is_aside && !encoder->htr)
 		at = aside_wrap(encoder->buffer + encoder->used, at);
 	encoder->used = (size_t)(at - encoder->buffer);
+}
+
+static void make_kind(struct encoder *encoder, const struct brief *brief, struct htr_kind *kind)
+{
+	const struct record_short *record = brief->record;
+	uint32_t type = call_type(brief_operation(brief), brief->model->flags);
+	struct encode_packet_call packet = {
+		.resource = type && record->resource ? record->resource : RESOURCE_EVENT,
+		.context = brief->model->context,
+		.type = type,
+		.what = { .operation = brief_operation(brief),
+			  .moment = brief_moment(brief),
+			  .bits = brief->model->flags },
+	};
+
+	encoder->is_called[record->record.more] = true;
+	use_class(encoder, packet.resource);
+	*kind = htr_kind(&packet, function_of(encoder, record->record.more));
+}
+
+/* What make_kind() goes by, in one number. */
+inline_ uint64_t kind_key(const struct brief *brief)
+{
+	return (brief->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
+	       brief->record->resource << 8 | brief->model->flags << 16 |
+	       (uint64_t)brief->model->context << 32 | KIND_KNOWN;
+}
+
+bool encode_brief(struct encoder *encoder, const struct brief *brief)
+{
+	struct encode_kind *known = &encoder->kinds[brief->record->record.more];
+	uint64_t key = kind_key(brief);
+
+	if (__builtin_expect(!encoder->htr, 0))
+		return false;
+	if (__builtin_expect(known->key != key, 0)) {
+		if (htr_is_full(encoder->htr))
+			return false;
+		make_kind(encoder, brief, &known->kind);
+		known->key = key;
+	}
+	return htr_brief(encoder->htr, &known->kind, brief,
+			 ticks_ns(encoder->ticks, brief->record->record.time));
 }
 
 static void encode_call(struct encoder *encoder, const struct merge_event *event)

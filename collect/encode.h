@@ -28,6 +28,12 @@ struct encode_name {
 	uint32_t size;
 };
 
+/* What a hook's calls have in common that came the short way last. */
+struct encode_kind {
+	uint64_t key; /* of what it was made; 0: it was not */
+	struct htr_kind kind;
+};
+
 struct encoder {
 	uint8_t *buffer;
 	size_t used, room; /* empty it before less than ENCODE_MOST is left */
@@ -41,6 +47,7 @@ struct encoder {
 	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
 	uint64_t addresses[HOOK_COUNT]; /* where they begin; 0: not known */
 	bool is_called[HOOK_COUNT];	/* the stream has a call of it */
+	struct encode_kind kinds[HOOK_COUNT];
 };
 
 /* What PINF says. */
@@ -78,6 +85,11 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 
 /* Handshake, PINF and MINF: the start of a stream. Classes come when they are first used. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
+
+/*
+ * A call the short way: into an htr whose block has room for it. False: it is to come as an event.
+ */
+bool encode_brief(struct encoder *encoder, const struct brief *brief);
 
 /* One event of merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */
 void encode_event(struct encoder *encoder, const struct merge_event *event);

@@ -7,6 +7,13 @@
 #define EVENTS_MAX  24576u	 /* in a block: about 256 KiB */
 #define EVENT_MOST  (320u << 10) /* what one event, or one piece of packets, adds at most */
 
+inline_ bool is_full(const struct htr *htr)
+{
+	return htr->header.events >= EVENTS_MAX || htr->model_count >= HTR_MODELS ||
+	       column_size(&htr->definitions) >= OTHERS_FULL ||
+	       column_size(&htr->columns[HTR_COLUMN_others]) >= OTHERS_FULL;
+}
+
 /* ---- making ---- */
 
 static bool make_column(struct column *column, size_t room)
@@ -124,16 +131,42 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 	return same;
 }
 
-/* The backtrace as a node; asks the table for the changed frames only. */
-inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
-			   uint32_t count)
+/*
+ * Whether a node is the backtrace of these frames upon a node. The model remembers what it passes.
+ */
+inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
+		      uint32_t fresh, uint32_t from, uint32_t node)
 {
-	uint32_t same, node;
+	uint32_t at = PATH_MAX_FRAMES - (model->path_count + fresh);
 
-	if (count > PATH_MAX_FRAMES)
-		count = PATH_MAX_FRAMES;
-	same = common_frames(model, frames, count);
-	node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
+	for (uint32_t i = 0; i < fresh; i++) {
+		const struct node *one = &htr->nodes[node];
+
+		if (!node || one->address != frames[i])
+			return false;
+		model->addresses[at + i] = one->address;
+		model->nodes[at + i] = node;
+		node = one->parent;
+	}
+	return node == from;
+}
+
+/*
+ * The backtrace as a node, of which so many outer frames are as in the thread's last event. likely:
+ * the node that followed the last one when that came up. Asks the table for changed frames only.
+ */
+inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
+			   uint32_t count, uint32_t same, uint32_t likely)
+{
+	uint32_t node = same ? model->nodes[PATH_MAX_FRAMES - same] : 0;
+
+	model->path_count = same;
+	if (count == same)
+		return node;
+	if (__builtin_expect(leads_to(htr, model, frames, count - same, node, likely), 1)) {
+		model->path_count = count;
+		return likely;
+	}
 	for (uint32_t i = same; i < count; i++) {
 		uint64_t address = frames[count - 1 - i];
 
@@ -145,63 +178,82 @@ inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t 
 	return node;
 }
 
-/* One event on its way into the columns. */
+/* One event on its way into the columns: what its shape has to say of it. */
 struct draft {
 	uint32_t has, rules, depth;
-	struct htr_values values;
 };
 
-static void define(struct htr *htr, const struct draft *draft,
-		   const struct encode_packet_call *call, uint32_t function)
+/* All of a shape but what depends on the values. */
+inline_ struct htr_kind key_of(const struct encode_packet_call *call, uint32_t function)
 {
-	define_shape(htr, &(struct htr_shape){
-				  .function = function,
-				  .resource = call->resource,
-				  .context = call->context,
-				  .type = call->type,
-				  .operation = call->what.operation,
-				  .moment = call->what.moment,
-				  .part = call->what.part,
-				  .bits = call->what.bits,
-				  .depth = draft->depth,
-				  .error = call->error,
-				  .values = draft->has,
-				  .rules = draft->rules,
-			  });
-}
-
-inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft,
-			      const struct encode_packet_call *call, uint32_t function)
-{
-	struct shape_key key = { {
-		function | (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
-			(uint64_t)draft->depth << 48 | (uint64_t)call->resource << 56,
+	return (struct htr_kind){ {
+		function | (uint64_t)call->resource << 56,
 		call->error | (uint64_t)call->context << 32,
 		call->what.operation | (uint64_t)call->what.moment << 8 |
 			(uint64_t)call->what.part << 16 | (uint64_t)call->what.bits << 24 |
 			(uint64_t)call->type << 32,
 	} };
-	struct shape **recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
+}
+
+static void define(struct htr *htr, const struct htr_kind *key)
+{
+	const uint64_t *words = key->words;
+
+	define_shape(htr, &(struct htr_shape){
+				  .function = words[0] & UINT16_MAX,
+				  .values = words[0] >> 16 & UINT16_MAX,
+				  .rules = words[0] >> 32 & UINT16_MAX,
+				  .depth = words[0] >> 48 & UINT8_MAX,
+				  .resource = words[0] >> 56,
+				  .error = words[1] & UINT32_MAX,
+				  .context = words[1] >> 32,
+				  .operation = words[2] & UINT8_MAX,
+				  .moment = words[2] >> 8 & UINT8_MAX,
+				  .part = words[2] >> 16 & UINT8_MAX,
+				  .bits = words[2] >> 24 & UINT8_MAX,
+				  .type = words[2] >> 32,
+			  });
+}
+
+inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft, struct htr_kind key)
+{
+	struct shape **recent;
 	bool is_new;
 
+	key.words[0] |= (uint64_t)draft->has << 16 | (uint64_t)draft->rules << 32 |
+			(uint64_t)draft->depth << 48;
+	recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
 	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
 		return (*recent)->id;
 	/* its place may be another after this: grow_shapes() empties the table of the recent */
 	*recent = htr_find_shape(htr, &key, &is_new);
 	if (is_new)
-		define(htr, draft, call, function);
+		define(htr, &key);
 	return (*recent)->id;
 }
 
-_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct shape_key has room");
+_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_kind has room");
 
 /* ---- events ---- */
 
-/* Sets a value that is there unless it is 0. */
-#define SET(draft, name, value)                                            \
-	do {                                                               \
-		(draft)->values.name = (value);                            \
-		(draft)->has |= (draft)->values.name ? HTR_HAS_##name : 0; \
+/*
+ * put_value_time(htr, &draft, value) and so on, one for each row: a value into its column. Those of
+ * one column have to come in the order of the rows.
+ */
+#define VALUE(column, sign, name, description)                                              \
+	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \
+	{                                                                                   \
+		draft->has |= HTR_HAS_##name;                                               \
+		put_##sign(&htr->columns[HTR_COLUMN_##column], value);                      \
+	}
+#include "htr.def"
+
+/* A value that is there unless it is 0. */
+#define PUT(htr, draft, name, value)                              \
+	do {                                                      \
+		uint64_t number = (value);                        \
+		if (number)                                       \
+			put_value_##name((htr), (draft), number); \
 	} while (0)
 
 inline_ uint64_t magnitude(uint64_t difference)
@@ -209,20 +261,15 @@ inline_ uint64_t magnitude(uint64_t difference)
 	return difference >> 63 ? 0 - difference : difference;
 }
 
-inline_ void draft_times(struct htr *htr, struct draft *draft,
-			 const struct encode_packet_call *call)
+inline_ void draft_time(struct htr *htr, struct draft *draft, uint64_t time)
 {
-	bool is_entry = call->what.moment == MOMENT_ENTER || call->what.moment == MOMENT_HALF;
-	uint64_t time = is_entry ? call->enter_ns : call->leave_ns;
 	uint64_t step = time - htr->last_ns;
 
 	if (step >> 63) {
 		draft->rules |= HTR_BACK;
 		step = 0 - step;
 	}
-	SET(draft, time, step);
-	SET(draft, lasted, call->leave_ns - call->enter_ns);
-	SET(draft, stamp, (uint64_t)call->timestamp - htr_stamp_at(&htr->stamp, time));
+	PUT(htr, draft, time, step);
 	htr->last_ns = time;
 	if (time < htr->header.first_ns)
 		htr->header.first_ns = time;
@@ -230,8 +277,26 @@ inline_ void draft_times(struct htr *htr, struct draft *draft,
 		htr->header.last_ns = time;
 }
 
-inline_ void draft_object(struct draft *draft, struct htr_model *model, struct htr_site *site,
-			  const struct encode_packet_call *call)
+inline_ void draft_times(struct htr *htr, struct draft *draft,
+			 const struct encode_packet_call *call)
+{
+	bool is_entry = call->what.moment == MOMENT_ENTER || call->what.moment == MOMENT_HALF;
+	uint64_t time = is_entry ? call->enter_ns : call->leave_ns;
+
+	draft_time(htr, draft, time);
+	PUT(htr, draft, lasted, call->leave_ns - call->enter_ns);
+}
+
+inline_ void draft_stamp(struct htr *htr, struct draft *draft,
+			 const struct encode_packet_call *call)
+{
+	uint32_t follows = htr_stamp_at(&htr->stamp, htr->last_ns);
+
+	PUT(htr, draft, stamp, (uint64_t)call->timestamp - follows);
+}
+
+inline_ void draft_object(struct htr *htr, struct draft *draft, struct htr_model *model,
+			  struct htr_site *site, const struct encode_packet_call *call)
 {
 	uint64_t *last = htr_model_object(model, call->resource);
 	uint64_t step = call->object - *last, at_site = call->object - site->object;
@@ -244,12 +309,12 @@ inline_ void draft_object(struct draft *draft, struct htr_model *model, struct h
 		step = (uint64_t)((int64_t)step >> 4);
 		draft->rules |= HTR_OBJECT_BY_16;
 	}
-	SET(draft, object, step);
+	PUT(htr, draft, object, step);
 	*last = site->object = call->object;
 }
 
-inline_ void draft_site(struct draft *draft, struct htr_model *model, struct htr_site *site,
-			const struct encode_packet_call *call)
+inline_ void draft_site(struct htr *htr, struct draft *draft, struct htr_model *model,
+			struct htr_site *site, const struct encode_packet_call *call)
 {
 	uint64_t step = call->frame - site->frame;
 
@@ -257,16 +322,16 @@ inline_ void draft_site(struct draft *draft, struct htr_model *model, struct htr
 		step = (uint64_t)((int64_t)step >> 3);
 		draft->rules |= HTR_FRAME_BY_8;
 	}
-	SET(draft, frame, step);
+	PUT(htr, draft, frame, step);
 	model->frame = site->frame = call->frame;
 	if (call->bytes && call->bytes == site->size)
 		draft->rules |= HTR_SIZE_AT_SITE;
 	else
-		SET(draft, size, call->bytes);
+		PUT(htr, draft, size, call->bytes);
 	site->size = call->bytes;
 }
 
-inline_ void draft_others(struct draft *draft, struct htr_model *model,
+inline_ void draft_others(struct htr *htr, struct draft *draft, struct htr_model *model,
 			  const struct encode_packet_call *call)
 {
 	uint32_t depth = call->depth < HTR_DEPTH_MAX ? call->depth : HTR_DEPTH_MAX;
@@ -274,7 +339,7 @@ inline_ void draft_others(struct draft *draft, struct htr_model *model,
 	if (call->call == model->call)
 		draft->rules |= HTR_CALL_SAME;
 	else
-		SET(draft, call, call->call - (model->call + 1));
+		PUT(htr, draft, call, call->call - (model->call + 1));
 	model->call = call->call;
 	if (call->related) {
 		uint64_t step = call->related - call->object;
@@ -284,30 +349,22 @@ inline_ void draft_others(struct draft *draft, struct htr_model *model,
 			draft->rules |= HTR_RELATED_NEAR;
 		else
 			step = call->related;
-		SET(draft, related, step);
+		PUT(htr, draft, related, step);
 	}
 	if (call->result && call->result == call->object)
 		draft->rules |= HTR_RESULT_NEAR;
 	else
-		SET(draft, result, call->result);
-	if (call->cpu != model->cpu) {
-		draft->values.cpu = call->cpu + 1ull;
-		draft->has |= HTR_HAS_cpu;
-	}
+		PUT(htr, draft, result, call->result);
+	if (call->cpu != model->cpu)
+		put_value_cpu(htr, draft, call->cpu + 1ull);
 	model->cpu = call->cpu;
 	draft->depth = depth;
-	SET(draft, depth, call->depth - depth);
+	PUT(htr, draft, depth, call->depth - depth);
 }
 
-inline_ void put_event(struct htr *htr, uint32_t shape, const struct draft *draft)
+inline_ void put_shape(struct htr *htr, uint32_t shape)
 {
-	uint32_t has = draft->has;
-
 	put_number(&htr->columns[HTR_COLUMN_shapes], shape);
-#define VALUE(column, sign, name, description) \
-	if (has & HTR_HAS_##name)              \
-		put_##sign(&htr->columns[HTR_COLUMN_##column], draft->values.name);
-#include "htr.def"
 	htr->header.events++;
 	htr->header.calls++;
 }
@@ -319,37 +376,116 @@ inline_ bool is_sayable(const struct htr *htr, const struct htr_event *event)
 	       event->call->resource < 1u << 8;
 }
 
+inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthread)
+{
+	const struct thread *last = htr->thread;
+
+	if (__builtin_expect(last && last->number == thread && last->pthread == pthread, 1))
+		return htr->models[last->model];
+	return htr_change_thread(htr, thread, pthread);
+}
+
+/* The node that came up behind that of the thread's last event, when that did before. */
+inline_ struct htr_site *last_site(struct model *model)
+{
+	return &model->model.sites[model->model.last];
+}
+
+inline_ struct htr_site *draft_node(struct htr *htr, struct draft *draft, struct model *model,
+				    uint32_t node)
+{
+	struct htr_site *before = last_site(model);
+
+	if (node != before->next)
+		put_value_node(htr, draft, node);
+	before->next = node;
+	model->model.last = node % HTR_SITES;
+	return htr_model_site(&model->model, node);
+}
+
+inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *model,
+			struct htr_site *site, const struct encode_packet_call *call)
+{
+	draft_object(htr, draft, model, site, call);
+	draft_site(htr, draft, model, site, call);
+	draft_others(htr, draft, model, call);
+}
+
 bool htr_event(struct htr *htr, const struct htr_event *event)
 {
 	const struct encode_packet_call *call = event->call;
-	struct model *model;
-	struct htr_site *site, *before;
 	struct draft draft = { .rules = event->has_arguments ? HTR_ARGUMENTS : 0 };
-	uint32_t node;
+	const uint64_t *frames = event->frames;
+	uint32_t count = event->frame_count, node;
+	struct htr_site *site;
+	struct model *model;
 
 	if (__builtin_expect(!is_sayable(htr, event), 0))
 		return false;
-	if (htr->thread && htr->thread->number == call->thread &&
-	    htr->thread->pthread == call->pthread)
-		model = htr->models[htr->thread->model];
-	else
-		model = htr_change_thread(htr, call->thread, call->pthread);
+	model = model_of(htr, call->thread, call->pthread);
 	if (!model)
 		return false;
-	node = find_path(htr, model, event->frames, event->frame_count);
-	before = &model->model.sites[model->model.last];
-	if (node != before->next) {
-		draft.values.node = node;
-		draft.has |= HTR_HAS_node;
-	}
-	before->next = node;
-	model->model.last = node % HTR_SITES;
-	site = htr_model_site(&model->model, node);
+	model->memory = NULL;
+	if (count > PATH_MAX_FRAMES)
+		count = PATH_MAX_FRAMES;
+	node = find_path(htr, model, frames, count, common_frames(model, frames, count),
+			 last_site(model)->next);
+	site = draft_node(htr, &draft, model, node);
 	draft_times(htr, &draft, call);
-	draft_object(&draft, &model->model, site, call);
-	draft_site(&draft, &model->model, site, call);
-	draft_others(&draft, &model->model, call);
-	put_event(htr, shape_number(htr, &draft, call, event->function), &draft);
+	draft_call(htr, &draft, &model->model, site, call);
+	draft_stamp(htr, &draft, call);
+	put_shape(htr, shape_number(htr, &draft, key_of(call, event->function)));
+	return true;
+}
+
+struct htr_kind htr_kind(const struct encode_packet_call *call, uint32_t function)
+{
+	return key_of(call, function);
+}
+
+/* Outer frames that are as in the thread's last event: without a look, where it says so itself. */
+inline_ uint32_t kept_frames(const struct model *model, const struct brief *brief)
+{
+	if (__builtin_expect(brief->memory && brief->memory == model->memory &&
+				     brief->turn == model->turn + 1,
+			     1))
+		return brief->kept < model->path_count ? brief->kept : model->path_count;
+	return common_frames(model, brief->frames, brief->frame_count);
+}
+
+bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
+	       uint64_t time_ns)
+{
+	const struct record_short *record = brief->record;
+	/* of which the compiler leaves nothing but the values */
+	struct encode_packet_call call = {
+		.resource = kind->words[0] >> 56,
+		.object = record->object,
+		.cpu = (uint32_t)brief->model->cpu,
+		.depth = record->depth,
+		.call = brief->model->call,
+		.bytes = record->size,
+		.related = brief->related,
+		.result = record->form & SHORT_MADE ? record->object : 0,
+		.frame = brief->model->frame,
+	};
+	struct draft draft = { 0 };
+	struct model *model = NULL;
+	struct htr_site *site;
+	uint32_t node;
+
+	if (__builtin_expect(htr->shape_count < HTR_SHAPES_MAX && !is_full(htr), 1))
+		model = model_of(htr, (uint32_t)brief->thread, brief->pthread);
+	if (__builtin_expect(!model, 0))
+		return false;
+	node = find_path(htr, model, brief->frames, brief->frame_count, kept_frames(model, brief),
+			 last_site(model)->next);
+	model->memory = brief->memory;
+	model->turn = brief->turn;
+	site = draft_node(htr, &draft, model, node);
+	draft_time(htr, &draft, time_ns);
+	draft_call(htr, &draft, &model->model, site, &call);
+	put_shape(htr, shape_number(htr, &draft, *kind));
 	return true;
 }
 
@@ -389,9 +525,7 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 
 bool htr_is_full(const struct htr *htr)
 {
-	return htr->header.events >= EVENTS_MAX || htr->model_count >= HTR_MODELS ||
-	       column_size(&htr->definitions) >= OTHERS_FULL ||
-	       column_size(&htr->columns[HTR_COLUMN_others]) >= OTHERS_FULL;
+	return is_full(htr);
 }
 
 bool htr_is_empty(const struct htr *htr)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/brief.h"
 #include "collect/packet.h"
 #include "htr_table.h"
 #include "terms.h"
@@ -25,6 +26,14 @@ struct htr_event {
 	bool has_arguments;
 	const uint64_t *frames; /* innermost first */
 	uint32_t frame_count;
+};
+
+/*
+ * All fields of struct htr_shape, packed to be compared at once; what calls that come the short way
+ * have in common is one in which values, rules and depth are still 0.
+ */
+struct htr_kind {
+	uint64_t words[3];
 };
 
 /* The insides of a block, freed as a whole by free(). */
@@ -45,6 +54,16 @@ uint32_t htr_function(struct htr *htr, const char *name, size_t length);
  * False if it cannot be said so (too many shapes): it is to come as packets instead.
  */
 bool htr_event(struct htr *htr, const struct htr_event *event);
+
+struct htr_kind htr_kind(const struct encode_packet_call *call, uint32_t function);
+
+/*
+ * An event the short way, while the block is not full. Makes of it what htr_event() would. False
+ * where that would return false.
+ */
+bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
+	       uint64_t time_ns);
+
 void htr_argument(struct htr *htr, const char *name, size_t name_length, const char *value,
 		  size_t length);
 void htr_arguments_end(struct htr *htr);

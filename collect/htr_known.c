@@ -127,6 +127,7 @@ static struct model *take_model(struct htr *htr, struct thread *thread)
 	thread->model = htr->model_count++;
 	htr_model_begin(&model->model);
 	model->path_count = 0;
+	model->memory = NULL;
 	return model;
 }
 
@@ -224,7 +225,7 @@ uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address)
 
 /* ---- shapes ---- */
 
-static struct shape *shape_place(struct shape *table, uint64_t mask, const struct shape_key *key)
+static struct shape *shape_place(struct shape *table, uint64_t mask, const struct htr_kind *key)
 {
 	uint64_t i = hash_shape(key) & mask;
 
@@ -250,7 +251,7 @@ static bool grow_shapes(struct htr *htr)
 	return true;
 }
 
-struct shape *htr_find_shape(struct htr *htr, const struct shape_key *key, bool *is_new)
+struct shape *htr_find_shape(struct htr *htr, const struct htr_kind *key, bool *is_new)
 {
 	struct shape *shape = shape_place(htr->shapes, htr->shape_mask, key);
 

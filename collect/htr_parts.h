@@ -41,13 +41,8 @@ struct thread {
 	uint32_t model;
 };
 
-/* All fields of struct htr_shape, packed to be compared at once. */
-struct shape_key {
-	uint64_t words[3];
-};
-
 struct shape {
-	struct shape_key key;
+	struct htr_kind key;
 	uint32_t id; /* 0: free */
 };
 
@@ -57,6 +52,8 @@ struct shape {
  */
 struct model {
 	struct htr_model model;
+	const void *memory; /* where its last backtrace stood, and in which turn; NULL: nowhere */
+	uint64_t turn;
 	uint32_t path_count;
 	uint64_t addresses[PATH_MAX_FRAMES];
 	uint32_t nodes[PATH_MAX_FRAMES];
@@ -159,7 +156,7 @@ struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthre
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
 /* A shape that the table of the recent ones does not have. */
-struct shape *htr_find_shape(struct htr *htr, const struct shape_key *key, bool *is_new);
+struct shape *htr_find_shape(struct htr *htr, const struct htr_kind *key, bool *is_new);
 
 /* Where a node remembers a child with this address. Calls are never next to each other. */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
@@ -172,13 +169,13 @@ inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
 	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
 }
 
-inline_ uint64_t hash_shape(const struct shape_key *key)
+inline_ uint64_t hash_shape(const struct htr_kind *key)
 {
 	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
 			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
 }
 
-inline_ bool same_shape(const struct shape_key *one, const struct shape_key *two)
+inline_ bool same_shape(const struct htr_kind *one, const struct htr_kind *two)
 {
 	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
 	       one->words[2] == two->words[2];

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "collect/brief.h"
 #include "collect/chunk.h"
 
 /* A thread that spoke, and what it could not say. */
@@ -38,6 +39,11 @@ struct merge_event {
  */
 struct merge_handler {
 	void (*event)(void *context, void *owner, const struct merge_event *event);
+	/*
+	 * The short way of a call that need not wait. False: it is to come by event() instead, as
+	 * if it had not been tried. NULL: all calls do.
+	 */
+	bool (*brief)(void *context, void *owner, const struct brief *brief);
 	/* a process has handed over memory that merge_add_chunk() has not yet been told of */
 	void (*grown)(void *context, void *owner);
 	/*

@@ -83,6 +83,7 @@ struct reader {
 		retired; /* threads before this one whose entries may still wait; NO_THREAD: none */
 	uint32_t told;	 /* frames that are remembered behind all that is taken */
 	uint32_t frame_count;
+	uint64_t turn;		   /* how often the stack was walked on */
 	struct record_model model; /* for short records */
 	uint64_t lost[LOSS_COUNT];
 	struct reader *next; /* of the same process, in this round */
@@ -196,6 +197,7 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 	for (uint32_t i = 0; i < call->fresh; i++)
 		to[i] = fresh[i];
 	reader->frame_count = count;
+	reader->turn++;
 }
 
 /* Frames of the record's backtrace, at the array's end less all that are remembered. */

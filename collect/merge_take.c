@@ -509,6 +509,101 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	return true;
 }
 
+/* ---- the short way ---- */
+
+/* Whether it can be handed out at once: nothing can come before it, and its backtrace is whole. */
+static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
+{
+	const struct process *process = reader->process;
+
+	return record->form & SHORT_CLOSES && record->record.time < process->limit &&
+	       record->record.time <= reader->latest && record->record.time >= process->last_time &&
+	       record->kept <= reader->told &&
+	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
+}
+
+static inline void walk_on(struct reader *reader, const struct record_short *record,
+			   const char *frames)
+{
+	uint32_t count = (uint32_t)record->kept + record->fresh;
+	char *to = (char *)(reader->stack + ARENA_MEMORY_MAX - count);
+
+	for (uint32_t i = 0; i < record->fresh; i++)
+		memcpy(to + 8 * i, frames + 8 * i, 8);
+	reader->frame_count = reader->told = count;
+	reader->turn++;
+}
+
+/* Hands one out that is sound and in its place. False: nobody took it. */
+static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
+				  const struct record_short *record, const char *behind)
+{
+	struct process *process = reader->process;
+	struct record_model *model = &reader->model;
+	const struct merge_thread *thread = &process->threads[reader->thread];
+	struct brief brief = { .record = record,
+			       .model = model,
+			       .thread = thread->id,
+			       .pthread = thread->pthread,
+			       .kept = record->kept };
+
+	if (__builtin_expect(record->form & SHORT_RELATED, 0)) {
+		memcpy(&brief.related, behind, 8);
+		behind += 8;
+	}
+	walk_on(reader, record, behind);
+	brief.frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+	brief.frame_count = reader->frame_count;
+	if (__builtin_expect(!model->cut || model->cut >= reader->frame_count, 1))
+		brief.memory = reader;
+	else
+		brief.frame_count = model->cut;
+	brief.turn = reader->turn;
+	model->call += record->call;
+	model->frame += (uint64_t)(int64_t)record->frame;
+	if (__builtin_expect(!merge->handler.brief(merge->handler.context, process->owner, &brief),
+			     0)) {
+		model->call -= record->call;
+		model->frame -= (uint64_t)(int64_t)record->frame;
+		return false;
+	}
+	process->last_time = record->record.time;
+	process->counts.events++;
+	return true;
+}
+
+/*
+ * Hands out short records as they are read, while they can go at once. What cannot, or makes no
+ * sense, is left to be taken as any other, which reads it anew.
+ */
+static void take_briefly(struct merge *merge, struct reader *reader, uint64_t head, uint64_t stop)
+{
+	uint64_t mask = reader->ring_size - 1;
+
+	if (!merge->handler.brief || !reader->process->is_alone || reader->is_closed ||
+	    reader->begin != reader->end || reader->thread >= reader->process->thread_count)
+		return;
+	while (reader->scanned < stop) {
+		uint64_t offset = reader->scanned & mask, left = head - reader->scanned;
+		const char *from = reader->ring + offset;
+		struct record_short record;
+		union header header = { .whole = __atomic_load_n(
+						(const uint64_t *)(const void *)from,
+						__ATOMIC_ACQUIRE) };
+
+		if (header.kind != RECORD_SHORT || header.state != RECORD_DONE ||
+		    header.length < sizeof(record) || header.length > left ||
+		    header.length > reader->ring_size - offset)
+			return;
+		memcpy(&record, from, sizeof(record));
+		memcpy(&record, &header, sizeof(header));
+		if (!is_in_place(reader, &record) || !expand_is_sound(&record, &reader->model) ||
+		    !hand_out_brief(merge, reader, &record, from + sizeof(record)))
+			return;
+		reader->scanned += header.length;
+	}
+}
+
 /* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
 static bool header_is_sound(union header header, uint64_t left)
 {
@@ -579,7 +674,13 @@ void merge_take(struct merge *merge, struct reader *reader)
 		step = RELEASE_STEP;
 	if (!left && head != reader->scanned)
 		merge_close(reader);
-	while (left && take_next(merge, reader, left, reader->process->ended)) {
+	while (left) {
+		uint64_t part = reader->released + step - reader->scanned;
+
+		take_briefly(merge, reader, head, reader->scanned + (left < part ? left : part));
+		left = head - reader->scanned;
+		if (left && !take_next(merge, reader, left, reader->process->ended))
+			break;
 		left = head - reader->scanned;
 		if (reader->scanned - reader->released >= step)
 			merge_release(reader);

@@ -164,6 +164,11 @@ void stream_event(struct stream *stream, const struct merge_event *event)
 	encode_event(&stream->encoder, event);
 }
 
+bool stream_brief(struct stream *stream, const struct brief *brief)
+{
+	return !stream->broken && encode_brief(&stream->encoder, brief);
+}
+
 void stream_note(struct stream *stream, const struct encode_note *note)
 {
 	if (stream->broken)

@@ -38,6 +38,10 @@ void stream_break(struct stream *stream, const struct error *err);
 
 void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
+
+/* The short way. False: the call is to come by stream_event(). */
+bool stream_brief(struct stream *stream, const struct brief *brief);
+
 void stream_note(struct stream *stream, const struct encode_note *note);
 
 /* Sends what there is on its way into the sink. */
