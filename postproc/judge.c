@@ -304,7 +304,7 @@ static enum unseen find_doubt(const struct judge *judge, const struct limit_row 
 		  "could not be read" },
 		{ gaps.damaged, { EITHER, EITHER, MORE, MORE, EITHER }, "trace", "damaged" },
 		{ gaps.lost, { EITHER, EITHER, MORE, NONE, EITHER }, "event", "lost" },
-		{ gaps.incomplete,
+		{ judge->is_so_far ? 0 : gaps.incomplete,
 		  { EITHER, MORE, MORE, MORE, NONE },
 		  "process",
 		  "still running, or cut off" },

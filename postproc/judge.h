@@ -17,6 +17,7 @@ struct judge {
 	const struct report_run *run;
 	const struct baseline *baseline; /* what does not count; NULL: all counts */
 	struct baseline *learned; /* what the run has is put in there; NULL: it is not wanted */
+	bool is_so_far;		  /* about what still runs as it is by now: that is its end */
 	bool is_empty;		  /* filters left no event */
 	size_t unread;		  /* traces that could not be read, whole or in part */
 	/* the result */

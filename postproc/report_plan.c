@@ -55,6 +55,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	if (!options->fail_on)
 		return 0;
 	plan->how.report.has_limits = true;
+	plan->how.is_so_far = options->so_far;
 	plan->how.limits = &plan->limits;
 	plan->how.learned = options->write_baseline ? &plan->learned : NULL;
 	return limits_parse(&plan->limits, options->fail_on, err);

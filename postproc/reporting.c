@@ -183,6 +183,7 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 			       .run = &fold->run,
 			       .baseline = options->baseline,
 			       .learned = options->learned,
+			       .is_so_far = options->is_so_far,
 			       .unread = fold->result->reading.unread,
 			       .is_empty = select_is_empty(options->reading.select.tally) };
 	struct sheets alone;

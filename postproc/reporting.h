@@ -26,6 +26,7 @@ struct reporting_options {
 	const char *const *base; /* traces of the run that this one is compared with */
 	size_t base_count;
 	const struct limits *limits;	 /* that the run must keep, or NULL */
+	bool is_so_far;			 /* they are about what runs as it is by now */
 	const struct baseline *baseline; /* what does not count against them, or NULL */
 	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
 	bool is_newest; /* the files are those that a command without a file reads */

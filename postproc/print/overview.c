@@ -259,6 +259,15 @@ static void print_damage(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 9, 2);
 }
 
+/* What of its life was recorded; all of it has an end. */
+static const char *recorded_part(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].is_attached)
+			return "was recorded from when it was attached to";
+	return "was traced from its start to its end";
+}
+
 static void print_nothing(struct overview *overview)
 {
 	struct line line;
@@ -270,9 +279,9 @@ static void print_nothing(struct overview *overview)
 		line_add(&line, "No events: memory was recorded by samples, and no block was one.");
 	else if (all_complete(overview->summary))
 		line_add(&line,
-			 "No events, though it was traced from its start to its end: it called "
-			 "nothing that holdtrace hooks, or not through the C library, or "
-			 "--events left nothing over.");
+			 "No events, though it %s: it called nothing that holdtrace hooks, or not "
+			 "through the C library, or --events left nothing over.",
+			 recorded_part(overview->summary));
 	else
 		line_add(&line,
 			 "No events, and no word of an end: recording never began, or was cut "

@@ -122,13 +122,14 @@ static void note_add_directory(struct note *note)
 /*
  * A program with a malloc of its own, or a library before ours with one, never asks ours: nothing
  * of its memory is seen, and whoever reads the trace must know. The value is the file that has it.
+ * Where we came late the first one is the one that we stand before.
  */
 static void note_add_allocator(struct note *note)
 {
 	struct dl_find_object found, own;
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 
-	if (!first || _dl_find_object(first, &found) ||
+	if (!first || first == (void *)real.malloc || _dl_find_object(first, &found) ||
 	    _dl_find_object((void *)(uintptr_t)note_begin, &own) ||
 	    found.dlfo_link_map == own.dlfo_link_map)
 		return;

@@ -3,10 +3,12 @@
  * busy KIND: a program to be attached to while it works. It checks all that it does itself, ends at
  * SIGTERM, says what was wrong, and ends with status 1 if something was.
  *
- *   threads  allocates, locks, waits, loads libraries, makes threads; some wait for what never
- * comes alarm    one thread allocates, and handlers interrupt it all the time alone    one thread
- * allocates; it must remain a program of one thread exact    at SIGUSR1 makes a known number of
- * calls wait     a thread is in pthread_cond_wait from SIGUSR1 to SIGUSR2
+ * threads: allocates, locks, waits, loads libraries, makes threads; some wait for what never comes.
+ * alarm: one thread allocates, and handlers interrupt it all the time.
+ * alone: one thread allocates; it must remain a program of one thread.
+ * exact: at SIGUSR1 makes a known number of calls.
+ * wait: a thread is in pthread_cond_wait from SIGUSR1 to SIGUSR2.
+ * opens: opens descriptors, 200 of them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -398,6 +400,17 @@ static void run_exact(void)
 		lose(kept[i]);
 }
 
+/* ---- what is held grows ---- */
+
+static void run_opens(void)
+{
+	for (int i = 0; !is_over; i++) {
+		if (i < 200 && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+			note_wrong();
+		nap(20000);
+	}
+}
+
 /* ---- a call that lasts ---- */
 
 static bool is_there;
@@ -442,7 +455,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} kinds[] = { { "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
 		      { "jailed", run_jailed },	  { "fenced", run_fenced }, { "exact", run_exact },
-		      { "wait", run_wait } };
+		      { "wait", run_wait },	  { "opens", run_opens } };
 	struct sigaction action = { .sa_handler = end };
 	sigset_t set;
 
