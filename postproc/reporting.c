@@ -300,7 +300,7 @@ static int begin(struct fold *fold, struct error *err)
 		rc = summary_watch(fold->run.summary, err);
 	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		rc = fold->choice->rows[i]->report->begin(&fold->states[i], &fold->run, err);
+		rc = report_begin(fold->choice->rows[i]->report, &fold->states[i], &fold->run, err);
 	return rc;
 }
 
@@ -308,8 +308,7 @@ static int begin(struct fold *fold, struct error *err)
 static void end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
-		if (fold->choice->rows[i]->report->destroy && fold->states[i])
-			fold->choice->rows[i]->report->destroy(fold->states[i]);
+		report_destroy(fold->choice->rows[i]->report, fold->states[i]);
 	naming_destroy(fold->run.naming);
 	summary_free(fold->run.summary);
 }

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* How often each operation was done. An example of a report: CONTRIBUTING.md adds it. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "hook_table.h"
 #include "postproc/views/report.h"
 
 struct operations_state {
+	struct report_run *run;
 	uint64_t calls[OPERATION_COUNT];
 };
-
-static int begin(void **result, struct report_run *run, struct error *err)
-{
-	(void)run;
-	*result = calloc(1, sizeof(struct operations_state));
-	return *result ? 0 : report_no_memory(err);
-}
 
 static int event(void *user, const struct event *call, struct error *err)
 {
@@ -45,8 +38,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 }
 
 const struct report report_operations = {
-	.begin = begin,
+	.state_size = sizeof(struct operations_state),
 	.event = event,
 	.end = end,
-	.destroy = free,
 };

@@ -76,15 +76,11 @@ struct calls_state {
 	uint64_t thread_count, timed;
 };
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct calls_state *state = calloc(1, sizeof(*state));
+	struct calls_state *state = user;
 	int rc;
 
-	if (!state)
-		return report_no_memory(err);
-	*result = state;
-	state->run = run;
 	branches_init(&state->branches);
 	table_init(&state->threads);
 	rc = spool_directory(&state->directory, err);
@@ -482,10 +478,10 @@ static void destroy(void *user)
 	free(state->waves.items);
 	branches_free(&state->branches);
 	paths_free(&state->paths);
-	free(state);
 }
 
 const struct report report_calls = {
+	.state_size = sizeof(struct calls_state),
 	.begin = begin,
 	.event = on_event,
 	.process = process,

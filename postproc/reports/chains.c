@@ -405,17 +405,14 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 /* ---- begin and end ---- */
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct chains_state *state = calloc(1, sizeof(*state));
+	struct chains_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	map_init(&state->index);
 	chains_init(&state->chains);
 	lanes_begin(&state->lanes, run, &(struct lanes_listener){ .wait = on_wait, .user = state });
-	*result = state;
 	return 0;
 }
 
@@ -431,11 +428,11 @@ static void destroy(void *user)
 	free(state->wakers.items);
 	free(state->steps.items);
 	free(state->owed.items);
-	free(state);
 }
 
 const struct report report_chains = {
 	.wants_summary = true,
+	.state_size = sizeof(struct chains_state),
 	.begin = begin,
 	.event = event,
 	.note = note,

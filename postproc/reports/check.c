@@ -5,9 +5,9 @@
 
 #include "postproc/views/report.h"
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	*state = run;
+	(void)user;
 	if (run->options->has_limits)
 		return 0;
 	return error_set(err, EINVAL, "check needs limits: --fail-on='leak>0,fd>0'");

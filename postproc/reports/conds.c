@@ -31,12 +31,16 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return 0;
 }
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	return wakes_report_begin(state, run, RESOURCE_CONDITION, err);
+	(void)run;
+	(void)err;
+	wakes_report_begin(user, RESOURCE_CONDITION);
+	return 0;
 }
 
 const struct report report_conds = {
+	.state_size = sizeof(struct wakes_report),
 	.begin = begin,
 	.event = wakes_report_event,
 	.process = wakes_report_process,

@@ -37,14 +37,10 @@ struct diff_state {
 	ARRAY_OF(struct spot *) spots;
 };
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct diff_state *state = calloc(1, sizeof(*state));
+	struct diff_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	*result = state;
-	state->run = run;
 	table_init(&state->table);
 	table_init(&state->lone);
 	if (paths_init(&state->paths, run->naming))
@@ -336,7 +332,6 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 	paths_free(&state->paths);
 	measure_free(state->measure);
-	free(state);
 }
 
 const struct report report_diff = {
@@ -344,6 +339,7 @@ const struct report report_diff = {
 	.wants_summary = true,
 	.wants_base = true,
 	.takes_by = true,
+	.state_size = sizeof(struct diff_state),
 	.begin = begin,
 	.event = on_event,
 	.process = process,

@@ -445,27 +445,24 @@ static void destroy(void *user)
 	free(state->rests.items);
 	free(state->inherited.items);
 	pool_free(&state->pool);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct fds_state *state = calloc(1, sizeof(*state));
+	struct fds_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	descriptors_init(&state->descriptors);
 	table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->atlas);
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	*result = state;
 	return 0;
 }
 
 const struct report report_fds = {
 	.about = "fd",
 	.wants_ledger = true,
+	.state_size = sizeof(struct fds_state),
 	.begin = begin,
 	.event = event,
 	.note = note,

@@ -7,7 +7,6 @@
  * change cost nothing.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "postproc/views/report.h"
 
@@ -150,23 +149,20 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state, err);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct growth_state *state = calloc(1, sizeof(*state));
+	struct growth_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	state->step_ns = STEP_NS;
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	*result = state;
 	return 0;
 }
 
 const struct report report_growth = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct growth_state),
 	.begin = begin,
 	.process = process,
 	.end = end,
-	.destroy = free,
 };

@@ -187,22 +187,18 @@ static void destroy(void *user)
 	struct history_state *state = user;
 
 	free(state->calls);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct history_state *state = calloc(1, sizeof(*state));
+	struct history_state *state = user;
 
-	*result = state;
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
 	state->calls = calloc(CALLS_MAX, sizeof(*state->calls));
 	return state->calls ? parse(state, run->options->object, err) : report_no_memory(err);
 }
 
 const struct report report_history = {
+	.state_size = sizeof(struct history_state),
 	.begin = begin,
 	.event = on_event,
 	.process = process,

@@ -49,19 +49,16 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 	free(state->holders.items);
 	free(state->below.items);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct holders_state *state = calloc(1, sizeof(*state));
+	struct holders_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)run;
+	(void)err;
 	scanned_init(&state->scanned);
 	map_init(&state->index);
-	*result = state;
 	return 0;
 }
 
@@ -363,6 +360,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 const struct report report_holders = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct holders_state),
 	.begin = begin,
 	.note = note,
 	.process = process,

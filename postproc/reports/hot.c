@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gains most often, and most bytes, whether it is given back or not. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "postproc/views/report.h"
 
@@ -74,21 +73,18 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return report_places(state->run, sheets_begin(sheets, SHEET_hot), put, state, err);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct hot_state *state = calloc(1, sizeof(*state));
+	struct hot_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	*result = state;
 	return 0;
 }
 
 const struct report report_hot = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct hot_state),
 	.begin = begin,
 	.end = end,
-	.destroy = free,
 };

@@ -6,13 +6,6 @@
 
 #include "postproc/views/report.h"
 
-static int begin(void **state, struct report_run *run, struct error *err)
-{
-	(void)err;
-	*state = run;
-	return 0;
-}
-
 static int put_end(struct sheet *sheet, struct sheet_cell *cell,
 		   const struct summary_process *process)
 {
@@ -102,6 +95,5 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 }
 
 const struct report report_info = {
-	.begin = begin,
 	.end = end,
 };

@@ -101,22 +101,17 @@ static void destroy(void *user)
 	suppress_free(&state->suppress);
 	scanned_free(&state->scanned);
 	pool_free(&state->pool);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct leaks_state *state = calloc(1, sizeof(*state));
+	struct leaks_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
 	scanned_init(&state->scanned);
 	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
 	if (run->options->wants_growing)
 		state->curves =
 			report_listen(run, sizeof(struct curve), merge_curve, on_move, state);
-	*result = state;
 	return suppress_fill(&state->suppress, run->options, err);
 }
 
@@ -434,6 +429,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 const struct report report_leaks = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct leaks_state),
 	.begin = begin,
 	.note = note,
 	.process = process,

@@ -542,19 +542,16 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return 0;
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct locks_state *state = calloc(1, sizeof(*state));
+	struct locks_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	state->view = &run->summary->locks;
 	state->view->wants_order = true;
 	unlocks_init(&state->unlocks, &run->summary->atlas, run->ledger);
 	ledger_listen(run->ledger, on_move, state);
 	map_init(&state->index);
-	*result = state;
 	return 0;
 }
 
@@ -568,12 +565,12 @@ static void destroy(void *user)
 	free(state->pairs.items);
 	free(state->locks.items);
 	free(state->circles.items);
-	free(state);
 }
 
 const struct report report_locks = {
 	.about = "lock",
 	.wants_summary = true,
+	.state_size = sizeof(struct locks_state),
 	.begin = begin,
 	.event = event,
 	.process = process,

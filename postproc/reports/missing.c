@@ -10,13 +10,6 @@
 
 #define SYMBOLS_MAX 64
 
-static int begin(void **state, struct report_run *run, struct error *err)
-{
-	(void)err;
-	*state = run;
-	return 0;
-}
-
 /* Every backtrace of the run is looked up, so that all modules without names are known. */
 static void look_up(const struct report_run *run)
 {
@@ -176,6 +169,5 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 
 const struct report report_missing = {
 	.wants_ledger = true,
-	.begin = begin,
 	.end = end,
 };

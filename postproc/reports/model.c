@@ -573,20 +573,16 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 /* ---- begin and end ---- */
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct model_state *state = calloc(1, sizeof(*state));
+	struct model_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
 	spans_init(&state->spans);
 	spans_init(&state->waits);
 	map_init(&state->waiter_index);
 	lanes_begin(&state->lanes, run,
 		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	*result = state;
 	add_number(state); /* 0 is none */
 	state->first = 1;
 	return state->numbers.count ? 0 : report_no_memory(err);
@@ -609,12 +605,12 @@ static void destroy(void *user)
 	free(state->numbers.items);
 	spans_free(&state->waits);
 	spans_free(&state->spans);
-	free(state);
 }
 
 const struct report report_model = {
 	.wants_ledger = true,
 	.wants_summary = true,
+	.state_size = sizeof(struct model_state),
 	.begin = begin,
 	.event = on_event,
 	.note = on_note,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What was held when most was held, and by whom; see postproc/views/peaks.h. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "postproc/views/peaks.h"
 #include "postproc/views/report.h"
@@ -75,24 +74,21 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return report_places(state->run, sheets_begin(sheets, SHEET_peak), put_place, state, err);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct peak_state *state = calloc(1, sizeof(*state));
+	struct peak_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	peaks_init(&state->peaks, run->ledger);
 	state->peaks.tally = report_listen(run, sizeof(struct peaks_entry), peaks_merge, peaks_move,
 					   &state->peaks);
-	*result = state;
 	return 0;
 }
 
 const struct report report_peak = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct peak_state),
 	.begin = begin,
 	.process = process,
 	.end = end,
-	.destroy = free,
 };

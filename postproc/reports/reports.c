@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "postproc/select.h"
@@ -89,6 +90,29 @@ int report_places(const struct report_run *run, struct sheet *sheet,
 		if (put(state, sheet, i))
 			return report_no_memory(err);
 	return 0;
+}
+
+int report_begin(const struct report *report, void **state, struct report_run *run,
+		 struct error *err)
+{
+	*state = report->state_size ? calloc(1, report->state_size) : run;
+	if (!*state)
+		return report_no_memory(err);
+	if (report->state_size)
+		*(struct report_run **)*state = run;
+	if (report->move)
+		ledger_listen(run->ledger, report->move, *state);
+	return report->begin ? report->begin(*state, run, err) : 0;
+}
+
+void report_destroy(const struct report *report, void *state)
+{
+	if (!state)
+		return;
+	if (report->destroy)
+		report->destroy(state);
+	if (report->state_size)
+		free(state);
 }
 
 int report_no_memory(struct error *err)

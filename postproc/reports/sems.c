@@ -54,13 +54,17 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return 0;
 }
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	return wakes_report_begin(state, run, RESOURCE_SEMAPHORE, err);
+	(void)run;
+	(void)err;
+	wakes_report_begin(user, RESOURCE_SEMAPHORE);
+	return 0;
 }
 
 const struct report report_sems = {
 	.wants_summary = true, /* for calls under way at the end */
+	.state_size = sizeof(struct wakes_report),
 	.begin = begin,
 	.event = wakes_report_event,
 	.process = wakes_report_process,

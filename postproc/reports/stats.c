@@ -33,6 +33,7 @@ struct total {
 };
 
 struct stats_state {
+	struct report_run *run;
 	struct pool pool;
 	struct table by_name;
 	ARRAY_OF(struct stat *) stats;
@@ -317,22 +318,20 @@ static void destroy(void *user)
 	free(state->by_id.items);
 	free(state->totals.items);
 	pool_free(&state->pool);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct stats_state *state = calloc(1, sizeof(*state));
+	struct stats_state *state = user;
 
+	(void)err;
 	(void)run;
-	if (!state)
-		return report_no_memory(err);
 	table_init(&state->by_name);
-	*result = state;
 	return 0;
 }
 
 const struct report report_stats = {
+	.state_size = sizeof(struct stats_state),
 	.begin = begin,
 	.event = on_event,
 	.process = process,

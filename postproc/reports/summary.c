@@ -4,13 +4,6 @@
 
 #include "postproc/views/report.h"
 
-static int begin(void **state, struct report_run *run, struct error *err)
-{
-	(void)err;
-	*state = run;
-	return 0;
-}
-
 static int put(struct sheet *sheet, const struct summary_class *class)
 {
 	const struct summary_peak *peak = &class->peak;
@@ -61,6 +54,5 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 const struct report report_summary = {
 	.wants_summary = true,
 	.is_screen = true,
-	.begin = begin,
 	.end = end,
 };

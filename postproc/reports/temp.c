@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is given back at once, by the thread that gained it: often it need not have been gained. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "postproc/views/report.h"
 
@@ -81,22 +80,19 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return report_places(state->run, sheets_begin(sheets, SHEET_temp), put, state, err);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct temp_state *state = calloc(1, sizeof(*state));
+	struct temp_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)err;
 	state->within = run->options->within ? run->options->within : 1;
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	*result = state;
 	return 0;
 }
 
 const struct report report_temp = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct temp_state),
 	.begin = begin,
 	.end = end,
-	.destroy = free,
 };

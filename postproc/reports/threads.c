@@ -365,22 +365,20 @@ static void destroy(void *user)
 	threads_clear(&state->threads);
 	free(state->lines.items);
 	pool_free(&state->pool);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct threads_state *state = calloc(1, sizeof(*state));
+	struct threads_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)run;
+	(void)err;
 	threads_init(&state->threads);
-	*result = state;
 	return 0;
 }
 
 const struct report report_threads = {
+	.state_size = sizeof(struct threads_state),
 	.begin = begin,
 	.event = event,
 	.note = note,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What was held over time: bytes, descriptors, threads and locks. As text it is a chart. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "postproc/views/report.h"
@@ -80,22 +79,10 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	return 0;
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
-{
-	struct timeline_state *state = calloc(1, sizeof(*state));
-
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
-	ledger_listen(run->ledger, on_move, state);
-	*result = state;
-	return 0;
-}
-
 const struct report report_timeline = {
 	.wants_ledger = true,
-	.begin = begin,
+	.state_size = sizeof(struct timeline_state),
+	.move = on_move,
 	.process = process,
 	.end = end,
-	.destroy = free,
 };

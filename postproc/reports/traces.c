@@ -7,13 +7,6 @@
 #include "postproc/newest.h"
 #include "postproc/views/report.h"
 
-static int begin(void **state, struct report_run *run, struct error *err)
-{
-	(void)err;
-	*state = run;
-	return 0;
-}
-
 static int put(struct sheet *sheet, const struct newest_trace *trace)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -59,6 +52,5 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 
 const struct report report_traces = {
 	.wants_directories = true,
-	.begin = begin,
 	.end = end,
 };

@@ -28,14 +28,10 @@ struct tree_state {
 	ARRAY_OF(struct plant *) plants;
 };
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct tree_state *state = calloc(1, sizeof(*state));
+	struct tree_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	*result = state;
-	state->run = run;
 	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
 	return measure_begin(&state->measure, run, MEASURE_BYTES, err);
@@ -191,12 +187,12 @@ static void destroy(void *user)
 	free(state->plants.items);
 	paths_free(&state->paths);
 	measure_free(state->measure);
-	free(state);
 }
 
 const struct report report_tree = {
 	.wants_ledger = true,
 	.takes_by = true,
+	.state_size = sizeof(struct tree_state),
 	.begin = begin,
 	.event = on_event,
 	.process = process,

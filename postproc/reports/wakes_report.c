@@ -10,18 +10,12 @@
 /* What numbers in the index are of: places by the class of their sites, pairs by their end. */
 enum { OF_PLACE, OF_PAIR = 2 };
 
-int wakes_report_begin(void **result, struct report_run *run, enum resource resource,
-		       struct error *err)
+void wakes_report_begin(void *user, enum resource resource)
 {
-	struct wakes_report *state = calloc(1, sizeof(*state));
+	struct wakes_report *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
 	wakes_init(&state->view, resource);
 	map_init(&state->index);
-	*result = state;
-	return 0;
 }
 
 void wakes_report_destroy(void *user)
@@ -33,7 +27,6 @@ void wakes_report_destroy(void *user)
 	pool_free(&state->pool);
 	free(state->places.items);
 	free(state->pairs.items);
-	free(state);
 }
 
 int wakes_report_event(void *user, const struct event *event, struct error *err)

@@ -33,10 +33,8 @@ struct wakes_report {
 	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
 };
 
-int wakes_report_begin(void **state, struct report_run *run, enum resource resource,
-		       struct error *err);
-
-/* Members of struct report; state is a struct wakes_report. */
+/* Of begin(), and members of struct report; state is a struct wakes_report. */
+void wakes_report_begin(void *state, enum resource resource);
 int wakes_report_event(void *state, const struct event *event, struct error *err);
 int wakes_report_process(void *state, struct error *err);
 void wakes_report_destroy(void *state);

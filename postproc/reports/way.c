@@ -36,18 +36,15 @@ static void destroy(void *user)
 	scanned_free(&state->scanned);
 	pool_free(&state->pool);
 	free(state->steps.items);
-	free(state);
 }
 
-static int begin(void **result, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct way_state *state = calloc(1, sizeof(*state));
+	struct way_state *state = user;
 
-	if (!state)
-		return report_no_memory(err);
-	state->run = run;
+	(void)run;
+	(void)err;
 	scanned_init(&state->scanned);
-	*result = state;
 	return 0;
 }
 
@@ -181,6 +178,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 const struct report report_way = {
 	.wants_ledger = true,
+	.state_size = sizeof(struct way_state),
 	.begin = begin,
 	.note = note,
 	.process = process,

@@ -221,16 +221,12 @@ static int on_wait(void *user, const struct lane_wait *facts)
 
 /* ---- the fold ---- */
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct firefox *file = calloc(1, sizeof(*file));
+	struct firefox *file = user;
 	struct lanes_listener listener = { .wait = on_wait, .user = file };
 	const struct atlas_backtrace **none;
 
-	if (!file)
-		return report_no_memory(err);
-	*state = file;
-	file->run = run;
 	table_init(&file->texts);
 	map_init(&file->numbers);
 	map_init(&file->nodes);
@@ -301,7 +297,6 @@ static void destroy(void *state)
 	spans_free(&file->spans);
 	lanes_free(&file->lanes);
 	stacks_free(&file->stacks);
-	free(file);
 }
 
 /* ---- JSON ---- */
@@ -946,6 +941,7 @@ static int print(void *state, struct out *out, struct error *err)
 const struct report viewer_firefox = {
 	.wants_ledger = true,
 	.wants_summary = true,
+	.state_size = sizeof(struct firefox),
 	.begin = begin,
 	.event = event,
 	.note = note,

@@ -142,15 +142,11 @@ static int process(void *state, struct error *err)
 	return rc;
 }
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct heaptrack *file = calloc(1, sizeof(*file));
+	struct heaptrack *file = user;
 	int rc;
 
-	if (!file)
-		return report_no_memory(err);
-	*state = file;
-	file->run = run;
 	map_init(&file->of_process);
 	map_init(&file->of_run);
 	map_init(&file->backtraces);
@@ -179,7 +175,6 @@ static void destroy(void *state)
 	free(file->infos.items);
 	stacks_free(&file->stacks);
 	pool_free(&file->pool);
-	free(file);
 }
 
 /* ---- the file ---- */
@@ -343,6 +338,7 @@ static int print(void *state, struct out *out, struct error *err)
 const struct report viewer_heaptrack = {
 	.wants_ledger = true,
 	.wants_summary = true,
+	.state_size = sizeof(struct heaptrack),
 	.begin = begin,
 	.process = process,
 	.print = print,

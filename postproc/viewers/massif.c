@@ -49,14 +49,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return 0;
 }
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct massif *massif = calloc(1, sizeof(*massif));
+	struct massif *massif = user;
 
-	if (!massif)
-		return report_no_memory(err);
-	*state = massif;
-	massif->run = run;
 	costs_begin(&massif->costs, run);
 	ledger_listen(run->ledger, on_move, massif);
 	return stacks_init(&massif->stacks, run->naming) ? report_no_memory(err) : 0;
@@ -90,7 +86,6 @@ static void destroy(void *state)
 	struct massif *massif = state;
 
 	stacks_free(&massif->stacks);
-	free(massif);
 }
 
 /* ---- the tree ---- */
@@ -298,6 +293,7 @@ static int print(void *state, struct out *out, struct error *err)
 const struct report viewer_massif = {
 	.wants_ledger = true,
 	.wants_summary = true,
+	.state_size = sizeof(struct massif),
 	.begin = begin,
 	.process = process,
 	.print = print,

@@ -506,15 +506,11 @@ static int dump_peak(struct perfetto *file, uint32_t class)
 
 /* ---- the fold ---- */
 
-static int begin(void **state, struct report_run *run, struct error *err)
+static int begin(void *user, struct report_run *run, struct error *err)
 {
-	struct perfetto *file = calloc(1, sizeof(*file));
+	struct perfetto *file = user;
 	struct lanes_listener listener = { .wait = on_wait, .hold = on_hold, .user = file };
 
-	if (!file)
-		return report_no_memory(err);
-	*state = file;
-	file->run = run;
 	map_init(&file->tracks);
 	map_init(&file->dumped);
 	map_init(&file->images);
@@ -615,12 +611,12 @@ static void destroy(void *state)
 	map_clear(&file->images);
 	free(file->samples.items);
 	free(file->last_dumps.items);
-	free(file);
 }
 
 const struct report viewer_perfetto = {
 	.wants_ledger = true,
 	.wants_summary = true,
+	.state_size = sizeof(struct perfetto),
 	.begin = begin,
 	.event = event,
 	.note = note,

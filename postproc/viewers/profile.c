@@ -9,15 +9,11 @@ static int on_wait(void *user, const struct lane_wait *wait)
 	return wait_sums_add(&((struct profile *)user)->waits, wait);
 }
 
-int profile_begin(void **state, struct report_run *run, struct error *err)
+int profile_begin(void *user, struct report_run *run, struct error *err)
 {
-	struct profile *profile = calloc(1, sizeof(*profile));
+	struct profile *profile = user;
 	struct lanes_listener listener = { .wait = on_wait, .user = profile };
 
-	if (!profile)
-		return report_no_memory(err);
-	*state = profile;
-	profile->run = run;
 	costs_begin(&profile->costs, run);
 	lanes_begin(&profile->lanes, run, &listener);
 	wait_sums_init(&profile->waits);
@@ -50,7 +46,6 @@ void profile_destroy(void *state)
 	lanes_free(&profile->lanes);
 	wait_sums_free(&profile->waits);
 	stacks_free(&profile->stacks);
-	free(profile);
 }
 
 void profile_expect(const struct profile *profile)

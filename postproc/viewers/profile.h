@@ -47,7 +47,7 @@ struct profile {
 	struct stacks stacks;
 };
 
-int profile_begin(void **state, struct report_run *run, struct error *err);
+int profile_begin(void *user, struct report_run *run, struct error *err);
 int profile_event(void *state, const struct event *event, struct error *err);
 int profile_note(void *state, const struct event *event, struct error *err);
 int profile_process(void *state, struct error *err);
@@ -59,16 +59,17 @@ void profile_expect(const struct profile *profile);
 /* "holdtrace, program and its arguments" of the first process. */
 const char *profile_command(const struct profile *profile);
 
-#define VIEWER_OF_PROFILE(name)               \
-	const struct report viewer_##name = { \
-		.wants_ledger = true,         \
-		.wants_summary = true,        \
-		.begin = profile_begin,       \
-		.event = profile_event,       \
-		.note = profile_note,         \
-		.process = profile_process,   \
-		.print = print,               \
-		.destroy = profile_destroy,   \
+#define VIEWER_OF_PROFILE(name)                       \
+	const struct report viewer_##name = {         \
+		.wants_ledger = true,                 \
+		.wants_summary = true,                \
+		.state_size = sizeof(struct profile), \
+		.begin = profile_begin,               \
+		.event = profile_event,               \
+		.note = profile_note,                 \
+		.process = profile_process,           \
+		.print = print,                       \
+		.destroy = profile_destroy,           \
 	}
 
 #endif

@@ -54,8 +54,15 @@ struct report {
 	bool wants_base;	/* it compares two runs */
 	bool is_screen;		/* as text it is a screen, and fills no sheet */
 	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
-	/* Before the first event. Returns 0 or a negative errno, and *state, which may be NULL. */
-	int (*begin)(void **state, struct report_run *run, struct error *err);
+	/*
+	 * Of its state, which begins with a struct report_run * that is set; all else is 0. 0: it
+	 * has none, and gets the run for it.
+	 */
+	size_t state_size;
+	/* Before the first event. Returns 0 or a negative errno. NULL: there is nothing to do. */
+	int (*begin)(void *state, struct report_run *run, struct error *err);
+	ledger_listener
+		*move; /* hears of each; NULL: it asks for them by report_listen(), or not */
 	/* A call, after the ledger has taken it; NULL: none is wanted. Returns 0 or -ENOMEM. */
 	int (*event)(void *state, const struct event *event, struct error *err);
 	/* What is no hooked call (EVENT_NOTE); NULL: none is wanted. Returns 0 or -ENOMEM. */
@@ -69,13 +76,20 @@ struct report {
 	int (*end)(void *state, struct sheets *sheets, struct error *err);
 	/* Of a viewer's format, instead: writes the file. Errors of out are kept by that. */
 	int (*print)(void *state, struct out *out, struct error *err);
-	void (*destroy)(void *state); /* NULL: nothing to destroy */
+	/* What the state has is given back, also after a begin() that failed. NULL: it has nothing.
+	 */
+	void (*destroy)(void *state);
 };
 
 struct report_row {
 	const char *name, *question, *next;
 	const struct report *report;
 };
+
+/* Makes its state and begins it. Returns 0 or a negative errno; report_destroy() in any case. */
+int report_begin(const struct report *report, void **state, struct report_run *run,
+		 struct error *err);
+void report_destroy(const struct report *report, void *state);
 
 /* The index-th row of reports.def, or NULL. */
 const struct report_row *report_at(unsigned index);

@@ -65,7 +65,7 @@ static void begin(const struct report *report)
 	fake.run = (struct report_run){ .options = &fake.options };
 	must(summary_begin(&fake.run.summary, NULL));
 	fake.run.ledger = fake.run.summary->ledger;
-	must(report->begin(&fake.state, &fake.run, NULL));
+	must(report_begin(report, &fake.state, &fake.run, NULL));
 	sheets_init(&fake.sheets);
 }
 
@@ -101,8 +101,7 @@ static void end(void)
 static void forget(void)
 {
 	sheets_free(&fake.sheets);
-	if (fake.report->destroy)
-		fake.report->destroy(fake.state);
+	report_destroy(fake.report, fake.state);
 	summary_free(fake.run.summary);
 }
 
