@@ -5,7 +5,7 @@
 /* What the options mean for reports. */
 
 #include "formats/writer.h"
-#include "postproc/newest.h"
+#include "postproc/views/newest.h"
 #include "postproc/options.h"
 #include "postproc/reporting.h"
 

@@ -18,21 +18,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "postproc/views/selection.h"
 #include "trace/trace.h"
 
 struct select;
-
-/* What became of the calls of one or several streams. */
-struct select_tally {
-	const char *filters; /* as the user said them, for whoever tells of the rest; NULL: none */
-	uint64_t seen, kept;
-};
-
-/* Filters left nothing of what there was. tally may be NULL. */
-static inline bool select_is_empty(const struct select_tally *tally)
-{
-	return tally && tally->filters && !tally->kept;
-}
 
 /* Streams of some processes alone are wanted. */
 #define SELECT_WANTS_PROCESS(options) ((options)->has_pid || (options)->programs)

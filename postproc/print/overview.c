@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
-#include "postproc/select.h"
+#include "postproc/views/selection.h"
 #include "postproc/views/findings.h"
 #include "postproc/views/report.h"
 #include "postproc/print/overview_parts.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/select.h"
+#include "postproc/views/selection.h"
 #include "base/human.h"
 
 /* So near to the end of a line, a comma or bracket is a good place to break it. */

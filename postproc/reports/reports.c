@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "postproc/select.h"
+#include "postproc/views/selection.h"
 #include "postproc/views/report.h"
 
 static const struct report_row rows[] = {

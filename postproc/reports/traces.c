@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "postproc/newest.h"
+#include "postproc/views/newest.h"
 #include "postproc/views/report.h"
 
 static int put(struct sheet *sheet, const struct newest_trace *trace)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/newest.h"
+#include "postproc/views/newest.h"
 
 #include <dirent.h>
 #include <errno.h>
