@@ -788,15 +788,29 @@ function sparkPath(site) {
 			change[M.spans.lost[i]] -= values[i];
 	}
 	let sum = 0, most = 0;
-	const curve = Array.from({ length: BINS }, (unused, i) => { sum += change[i]; most = Math.max(most, sum); return sum; });
-	return curve.map((value, i) => `L${(90 * i / BINS).toFixed(1)} ${(19 - 18 * value / (most || 1)).toFixed(1)}`).join('');
+	for (let i = 0; i < BINS; i++) {
+		sum = change[i] += sum;
+		most = Math.max(most, sum);
+	}
+	/* one step a pixel, and only where it differs from the one before: hundreds are drawn in a frame */
+	let path = '', before = -1;
+	for (let x = 0; x < 90; x++) {
+		let highest = 0;
+		for (let i = Math.floor(x * BINS / 90); i < (x + 1) * BINS / 90; i++)
+			highest = Math.max(highest, change[i]);
+		const y = 19 - Math.round(36 * highest / (most || 1)) / 2;
+		if (y !== before)
+			path += `H${x}V${y}`;
+		before = y;
+	}
+	return path;
 }
 
 function spark(site) {
 	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
 	svg.setAttribute('class', 'spark');
 	svg.setAttribute('viewBox', '0 0 90 20');
-	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()}`, () => sparkPath(site))}L90 20Z`);
+	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()}`, () => sparkPath(site))}H90V20Z`);
 	svg.append(path);
 	return svg;
 }
