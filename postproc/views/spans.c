@@ -6,12 +6,13 @@
 
 #include "base/array.h"
 
-#define SHIFT_FIRST 12u /* 4 us */
-#define STEPS_LEAST 32u /* fewer would show no curve */
+#define SHIFT_FIRST 12u	     /* 4 us */
+#define STEPS_LEAST 32u	     /* fewer would show no curve */
+#define MOST_FIRST  1000000u /* some times what is left in the end, when sites became places */
 
 void spans_init(struct spans *spans)
 {
-	*spans = (struct spans){ .shift = SHIFT_FIRST, .first = UINT64_MAX };
+	*spans = (struct spans){ .shift = SHIFT_FIRST, .most = MOST_FIRST, .first = UINT64_MAX };
 	table_init(&spans->index);
 }
 
@@ -111,6 +112,19 @@ int spans_reach(struct spans *spans, uint64_t time_ns)
 	return by ? coarsen(spans, by) : 0;
 }
 
+/* While it is read, too, so that memory does not grow with places and time. */
+static int bound(struct spans *spans)
+{
+	int ret = 0;
+
+	while (ret == 0 && spans->list.count > spans->most / 2 &&
+	       spans->last - spans->first >= STEPS_LEAST)
+		ret = coarsen(spans, 1);
+	while (spans->list.count > spans->most / 2)
+		spans->most *= 2;
+	return ret;
+}
+
 int spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
 	      int64_t count, int64_t bytes)
 {
@@ -119,13 +133,14 @@ int spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t l
 
 	if (ret == 0 && is_lost)
 		ret = spans_reach(spans, lost_ns);
-	return ret ? ret
-		   : put(spans,
-			 &(struct span){ .site = site,
-					 .gained = gained_ns >> spans->shift,
-					 .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
-					 .count = count,
-					 .bytes = bytes });
+	if (ret == 0)
+		ret = put(spans,
+			  &(struct span){ .site = site,
+					  .gained = gained_ns >> spans->shift,
+					  .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
+					  .count = count,
+					  .bytes = bytes });
+	return ret == 0 && spans->list.count > spans->most ? bound(spans) : ret;
 }
 
 int spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)

@@ -28,6 +28,7 @@ struct span {
 
 struct spans {
 	unsigned shift;	      /* a step is 1 << shift ns */
+	size_t most;	      /* more are made fewer by doubling the steps */
 	uint64_t first, last; /* steps that were met; first > last: none was */
 	struct pool pool;
 	struct table index;
