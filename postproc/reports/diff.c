@@ -45,7 +45,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	table_init(&state->lone);
 	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
-	return measure_begin(&state->measure, run, MEASURE_HELD, err);
+	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
@@ -302,6 +302,10 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
 		[MEASURE_COUNT] = "by count: calls that gained an object",
 		[MEASURE_HELD] = "by held: what was held at the end, in bytes or objects",
+		[MEASURE_TEMP] = "by temp: what its thread gave back at once (--within), in bytes "
+				 "or objects",
+		[MEASURE_HOLD] =
+			"by hold: time for which locks were had, where it doubled or halved",
 		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
 	};
 	struct diff_state *state = user;

@@ -34,7 +34,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	if (paths_init(&state->paths, run->naming))
 		return report_no_memory(err);
-	return measure_begin(&state->measure, run, MEASURE_BYTES, err);
+	return measure_begin(&state->measure, run, MEASURE_BYTES, false, err);
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
@@ -139,6 +139,10 @@ static int put_note(struct tree_state *state, struct sheet *sheet)
 		[MEASURE_BYTES] = "bytes that were gained, given back or not",
 		[MEASURE_COUNT] = "calls that gained an object",
 		[MEASURE_HELD] = "what was held at the end, in bytes or objects",
+		[MEASURE_PEAK] = "what was held when most of the class was, in bytes or objects",
+		[MEASURE_TEMP] =
+			"what its thread gave back at once (--within), in bytes or objects",
+		[MEASURE_HOLD] = "time for which locks were had",
 		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",
 	};
 	struct sheet_cell note = { 0 };

@@ -8,11 +8,11 @@
 #include "base/array.h"
 #include "hook_table.h"
 #include "account/sites.h"
+#include "postproc/views/peaks.h"
 
 static const char *const words[] = {
-	[MEASURE_BYTES] = "bytes",
-	[MEASURE_COUNT] = "count",
-	[MEASURE_HELD] = "held",
+	[MEASURE_BYTES] = "bytes", [MEASURE_COUNT] = "count", [MEASURE_HELD] = "held",
+	[MEASURE_PEAK] = "peak",   [MEASURE_TEMP] = "temp",   [MEASURE_HOLD] = "hold",
 	[MEASURE_WAIT] = "wait",
 };
 
@@ -33,6 +33,7 @@ struct measure {
 	struct report_run *run;
 	enum measure_kind kind;
 	struct tally *tally;
+	struct peaks peaks; /* of MEASURE_PEAK */
 	/* waits */
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* by site of the process */
@@ -78,6 +79,31 @@ static int count(struct measure *measure, uint32_t site, uint64_t amount, struct
 	return 0;
 }
 
+/* Of samples nobody knows how many calls came between. */
+static bool is_temporary(const struct measure *measure, const struct ledger_move *move)
+{
+	return !move->is_gain && move->count < 0 && !move->is_part &&
+	       move->item->thread == move->thread &&
+	       move->turn - move->item->turn <= measure->run->options->within &&
+	       !ledger_class(measure->run->ledger, move->class)->is_estimate;
+}
+
+static int on_loss(void *user, const struct ledger_move *move, struct error *err)
+{
+	struct measure *measure = user;
+	const struct ledger_class *class = ledger_class(measure->run->ledger, move->class);
+	uint64_t since = move->item->gained_ns, now = move->event->time_ns;
+
+	if (measure->kind == MEASURE_TEMP)
+		return is_temporary(measure, move)
+			       ? count(measure, move->site,
+				       class->has_bytes ? move->bytes : (uint64_t)-move->count, err)
+			       : 0;
+	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
+		return 0;
+	return count(measure, move->site, now > since ? now - since : 0, err);
+}
+
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct measure *measure = user;
@@ -102,6 +128,22 @@ static int count_held(struct measure *measure, struct error *err)
 				   ledger_class(ledger, held.class)->has_bytes ? held.bytes
 									       : held.count,
 				   err);
+	return rc;
+}
+
+/* Locks that were never given back were had to the end. */
+static int count_had(struct measure *measure, struct error *err)
+{
+	struct ledger *ledger = measure->run->ledger;
+	uint64_t end_ns = summary_current(measure->run->summary)->end_ns;
+	struct ledger_held held;
+	size_t at = 0;
+	int rc = 0;
+
+	while (rc == 0 && ledger_held(ledger, &at, &held))
+		if (!held.is_part && ledger_class(ledger, held.class)->known == RESOURCE_LOCK &&
+		    end_ns > held.item->gained_ns)
+			rc = count(measure, held.site, end_ns - held.item->gained_ns, err);
 	return rc;
 }
 
@@ -205,6 +247,10 @@ int measure_process(struct measure *measure, struct error *err)
 {
 	if (measure->kind == MEASURE_HELD)
 		return count_held(measure, err);
+	if (measure->kind == MEASURE_HOLD)
+		return count_had(measure, err);
+	if (measure->kind == MEASURE_PEAK)
+		peaks_process(&measure->peaks, 0, NULL);
 	if (measure->kind == MEASURE_WAIT && merge_waits(measure))
 		return report_no_memory(err);
 	return 0;
@@ -229,6 +275,32 @@ static bool next_wait(const struct measure *measure, size_t *at, struct measure_
 	return true;
 }
 
+static bool next_peak(const struct measure *measure, size_t *at, struct measure_place *result)
+{
+	const struct tallies *tallies = &measure->run->summary->tallies;
+
+	while (*at < tallies_count(tallies)) {
+		uint32_t index = (uint32_t)(*at)++;
+		const struct tally_place *place = tallies_place(tallies, index);
+		const struct ledger_class *class = ledger_class(measure->run->ledger, place->class);
+		struct peaks_amount amount;
+
+		if (!peaks_at(&measure->peaks, place->class, index, &amount))
+			continue;
+		*result = (struct measure_place){
+			.class = class->type,
+			.rank = class->rank,
+			.has_bytes = class->has_bytes,
+			.backtrace = place->backtrace,
+			.function = place->function,
+			.amount[0] = peaks_weight(&measure->peaks, place->class, amount),
+			.count[0] = amount.count,
+		};
+		return true;
+	}
+	return false;
+}
+
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *result)
 {
 	const struct tallies *tallies = &measure->run->summary->tallies;
@@ -236,6 +308,8 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 
 	if (measure->kind == MEASURE_WAIT)
 		return next_wait(measure, at, result);
+	if (measure->kind == MEASURE_PEAK)
+		return next_peak(measure, at, result);
 	for (; *at < tallies_count(tallies); (*at)++) {
 		const struct tally_place *place = tallies_place(tallies, (uint32_t)*at);
 		const struct ledger_class *class = ledger_class(ledger, place->class);
@@ -247,7 +321,9 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 		*result = (struct measure_place){
 			.class = class->type,
 			.rank = class->rank,
-			.has_bytes = class->has_bytes && measure->kind != MEASURE_COUNT,
+			.has_bytes = class->has_bytes && measure->kind != MEASURE_COUNT &&
+				     measure->kind != MEASURE_HOLD,
+			.has_ns = measure->kind == MEASURE_HOLD,
 			.backtrace = place->backtrace,
 			.function = place->function,
 		};
@@ -259,19 +335,45 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 	return false;
 }
 
-static int parse(const char *word, enum measure_kind *kind, struct error *err)
+static int parse(const char *word, bool has_base, enum measure_kind *kind, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(words[i], word) != 0)
+		if (strcmp(words[i], word) != 0 || (has_base && i == MEASURE_PEAK))
 			continue;
 		*kind = (enum measure_kind)i;
 		return 0;
 	}
-	return error_set(err, EINVAL, "--by=%s: expected bytes, count, held or wait", word);
+	return error_set(err, EINVAL, "--by=%s: expected bytes, count, held,%s temp, hold or wait",
+			 word, has_base ? "" : " peak,");
+}
+
+/* What hears of moves; waits are found in events, what is held in the end. */
+static void listen(struct measure *measure)
+{
+	struct report_run *run = measure->run;
+
+	switch (measure->kind) {
+	case MEASURE_BYTES:
+	case MEASURE_COUNT:
+		ledger_listen(run->ledger, on_move, measure);
+		break;
+	case MEASURE_TEMP:
+	case MEASURE_HOLD:
+		ledger_listen(run->ledger, on_loss, measure);
+		break;
+	case MEASURE_PEAK:
+		peaks_init(&measure->peaks, run->ledger);
+		measure->peaks.tally = report_listen(run, sizeof(struct peaks_entry), peaks_merge,
+						     peaks_move, &measure->peaks);
+		break;
+	case MEASURE_HELD:
+	case MEASURE_WAIT:
+		break;
+	}
 }
 
 int measure_begin(struct measure **result, struct report_run *run, enum measure_kind fallback,
-		  struct error *err)
+		  bool has_base, struct error *err)
 {
 	struct measure *measure = calloc(1, sizeof(*measure));
 	int rc = 0;
@@ -283,10 +385,10 @@ int measure_begin(struct measure **result, struct report_run *run, enum measure_
 	measure->kind = fallback;
 	table_init(&measure->table);
 	if (run->options->by)
-		rc = parse(run->options->by, &measure->kind, err);
+		rc = parse(run->options->by, has_base, &measure->kind, err);
 	measure->tally = tallies_add(&run->summary->tallies, sizeof(struct entry), merge, NULL);
-	if (measure->kind == MEASURE_BYTES || measure->kind == MEASURE_COUNT)
-		ledger_listen(run->ledger, on_move, measure);
+	if (rc == 0)
+		listen(measure);
 	return rc;
 }
 

@@ -14,6 +14,9 @@ enum measure_kind {
 	MEASURE_BYTES, /* that were gained, given back or not */
 	MEASURE_COUNT, /* of gains */
 	MEASURE_HELD,  /* at the end, bytes or objects */
+	MEASURE_PEAK,  /* when most of the class was held; of one run alone */
+	MEASURE_TEMP,  /* given back by the thread's next call, bytes or objects */
+	MEASURE_HOLD,  /* time for which locks were had */
 	MEASURE_WAIT,  /* time in calls that may wait */
 };
 
@@ -29,9 +32,10 @@ struct measure_place {
 
 struct measure;
 
-/* by: its word, or NULL for fallback. Returns 0, -EINVAL or -ENOMEM; run->ledger hears of it. */
+/* by: its word, or NULL for fallback. has_base: two runs are compared, whose peaks are not. Returns
+ * 0, -EINVAL or -ENOMEM; run->ledger hears of it. */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
-		  struct error *err);
+		  bool has_base, struct error *err);
 
 /* A call; a process has ended. Both return 0 or -ENOMEM. */
 int measure_event(struct measure *measure, const struct event *event, struct error *err);
