@@ -7,11 +7,14 @@
 
 #include "base/array.h"
 
+#define FRAMES_MAX 256
+
 /*
  * Trees as flamegraph.pl, speedscope and others read them: a line for each branch that has
  * something of its own, its functions from the root on, parted by semicolons, and the number. The
  * number is the column "self"; a tree without one has "count" of each branch alone. Where rows have
- * groups, the group is the first of the functions.
+ * groups, the group is the first of the functions. Of two runs compared there are two numbers, as
+ * difffolded.pl has them.
  */
 struct walk {
 	const struct sheets_job *job;
@@ -27,12 +30,21 @@ static int branch_column(const struct sheet_facts *facts)
 	return SHEET_COLUMN_NONE;
 }
 
+/* Two runs side by side: a backtrace, and what it was and is. */
+static bool is_comparison(const struct sheet_facts *facts)
+{
+	return sheet_column(facts, "old") >= 0 && sheet_column(facts, "new") >= 0 &&
+	       sheet_column(facts, "backtrace") >= 0;
+}
+
 bool sheets_fit(const struct sheets *sheets, const struct writer *format)
 {
 	if (!(format->flags & FORMAT_TREES))
 		return true;
 	for (unsigned i = 0; i < sheets->count; i++)
-		if (branch_column(&sheets->list[i].facts) >= 0)
+		if (branch_column(&sheets->list[i].facts) >= 0 ||
+		    (format->print == sheets_print_collapsed &&
+		     is_comparison(&sheets->list[i].facts)))
 			return true;
 	return false;
 }
@@ -119,11 +131,37 @@ static void print_sheet(struct walk *walk, const struct sheet *sheet)
 	}
 }
 
+static void print_places(struct walk *walk, const struct sheet *sheet)
+{
+	int backtrace = sheet_column(&sheet->facts, "backtrace");
+	int old = sheet_column(&sheet->facts, "old"), new = sheet_column(&sheet->facts, "new");
+	struct naming_symbol frames[FRAMES_MAX];
+	struct out *out = walk->job->out;
+
+	for (size_t i = 0; i < sheet->rows.count; i++) {
+		const struct sheet_cell *row = sheet->rows.items[i];
+		size_t count = row[backtrace].is_set
+				       ? naming_symbols(walk->job->naming, row[backtrace].backtrace,
+							frames, FRAMES_MAX)
+				       : 0;
+
+		print_name(out, row[0].text);
+		while (count > 1 && frames[count - 1].is_start)
+			count--;
+		while (count)
+			print_frame(walk, &frames[--count], false);
+		out_format(out, " %" PRIu64 " %" PRIu64 "\n", row[old].number, row[new].number);
+	}
+}
+
 void sheets_print_collapsed(const struct sheets_job *job)
 {
 	struct walk walk = { .job = job };
 
 	for (unsigned i = 0; i < job->sheets->count; i++)
-		print_sheet(&walk, &job->sheets->list[i]);
+		if (is_comparison(&job->sheets->list[i].facts))
+			print_places(&walk, &job->sheets->list[i]);
+		else
+			print_sheet(&walk, &job->sheets->list[i]);
 	free(walk.above.items);
 }

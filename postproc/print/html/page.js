@@ -47,12 +47,24 @@ for (const name of ['site', 'gained', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.lost = Int32Array.from(M.spans.lost || [], step => step === null ? NEVER : step);
 
+/* Of columns whose rows have units of their own. */
+const UNITS = ['count', 'bytes', 'ns'];
+
 /* Classes are numbered as they appear; units come with them. */
 const classes = [];
 M.sites.number = (M.sites.class || []).map((name, i) => {
 	let number = classes.findIndex(each => each.name === text(name));
 	if (number < 0)
 		number = classes.push({ name: text(name), isBytes: !!M.sites.has_bytes[i] }) - 1;
+	return number;
+});
+/* Two runs compared have those that differ. */
+const D = sheet('diff'), DIFF = page.sheets.find(each => each.name === 'diff');
+D.number = (D.class || []).map((name, row) => {
+	const { kind, units } = DIFF.columns.find(each => each.name === 'new'), unit = units ? UNITS[units[row]] : kind;
+	let number = classes.findIndex(each => each.name === text(name));
+	if (number < 0)
+		number = classes.push({ name: text(name), isBytes: unit === 'bytes', isTime: unit === 'ns' }) - 1;
 	return number;
 });
 if (!classes.length)
@@ -145,7 +157,7 @@ function time(ns) {
 const count = n => Math.round(n).toLocaleString('en');
 const isWait = cost => !!COSTS[cost].isWait;
 const inBytes = () => classes[state.class].isBytes && state.by === 'size';
-const amount = n => isWait(state.cost) ? time(n) : inBytes() ? bytes(n) : count(n);
+const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) : inBytes() ? bytes(n) : count(n);
 
 /* ---- questions to the sums ---- */
 
@@ -643,37 +655,45 @@ function callTree(sums) {
 
 const ROW = 19, DEPTH_MOST = 400;
 
+/* How a tree is drawn: its numbers, its colours, what is said of a function. */
+const PLAIN = {
+	value: node => node.value,
+	order: node => node.value,
+	fill: node => hue(text(page.frames.module[node.frame]) || functionOf(node.frame), state.search ? 8 : 55),
+	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of what is shown`,
+};
+
 /* What is wide enough to be seen, outermost first; parts that are not, are left away. */
-function layOut(tree, width) {
+function layOut(tree, width, { value, order }) {
 	const boxes = [], wanted = state.search.toLowerCase();
 	let matched = 0, depth = 0;
 	const box = (node, x, w, level, inMatch) => {
-		const name = node.frame < 0 ? `all: ${amount(node.value)}` : functionOf(node.frame);
+		const name = node.frame < 0 ? `all: ${amount(value(node))}` : functionOf(node.frame);
 		const isMatch = wanted && node.frame >= 0 && (name + ' ' + placeOf(node.frame)).toLowerCase().includes(wanted);
 		if (isMatch && !inMatch)
-			matched += node.value;
+			matched += value(node);
 		depth = Math.max(depth, level);
 		boxes.push({ node, x, w, level, name, isMatch });
 		let at = x;
-		for (const child of [...node.children.values()].sort((a, b) => b.value - a.value)) {
-			const part = w * child.value / node.value;
+		for (const child of [...node.children.values()].sort((a, b) => order(b) - order(a))) {
+			const part = w * value(child) / value(node);
 			if (part < 0.5 || level >= DEPTH_MOST)
-				break;
+				continue;
 			box(child, at, part, level + 1, inMatch || isMatch);
 			at += part;
 		}
 	};
-	if (tree.value > 0)
+	if (value(tree) > 0)
 		box(tree, 0, width, 0, false);
 	return { boxes, matched, depth };
 }
 
-function drawTree(canvas, tree, pick) {
-	const { boxes, matched, depth } = layOut(tree, canvas.clientWidth || 600);
+function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
+	const { boxes, matched, depth } = layOut(tree, (canvas.clientWidth || 600) * share, way);
 	const { context } = paper(canvas, (depth + 1) * ROW + 2);
 	for (const { node, x, w, level, name, isMatch } of boxes) {
 		context.fillStyle = isMatch ? colour('busy') : node.frame < 0 ? colour('panel')
-			: hue(text(page.frames.module[node.frame]) || name, state.search ? 8 : 55);
+			: way.fill(node);
 		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
 		if (w > 30) {
 			context.fillStyle = isMatch ? '#000' : colour('ink');
@@ -689,7 +709,7 @@ function drawTree(canvas, tree, pick) {
 	canvas.onpointermove = event => {
 		const found = find(event);
 		showTip(event, found && `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
-			`${amount(found.node.value)}, ${(100 * found.node.value / tree.value).toFixed(1)} % of what is shown`);
+			way.said(found.node, tree));
 	};
 	canvas.onpointerleave = event => showTip(event, '');
 	canvas.onclick = event => {
@@ -775,6 +795,70 @@ function viewFlame(view) {
 		: choose({ zoom: node === shown && node.parent ? pathOf(node.parent) : pathOf(node) }));
 	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
 		(state.tree === 'both' ? '; click a function' : shown.frame >= 0 ? '; click the top to go back' : '');
+}
+
+/* ---- two runs, side by side ---- */
+
+/* Frames of both runs that are one function of one module: the first of them stands for all. */
+function sameFrames() {
+	const first = new Map();
+	return page.frames.function.map((name, i) => {
+		const key = name === null || name < 0 ? 'frame ' + i : name + ' ' + page.frames.module[i];
+		if (!first.has(key))
+			first.set(key, i);
+		return first.get(key);
+	});
+}
+
+/* A tree of { frame, was, is, children } of what differs in a class. */
+function growBoth(number) {
+	const same = once('same frames', sameFrames), root = { frame: -1, was: 0, is: 0, children: new Map() };
+	for (let row = 0; row < D.rows; row++) {
+		if (D.number[row] !== number)
+			continue;
+		let at = root;
+		root.was += D.old[row];
+		root.is += D.new[row];
+		for (const frame of D.backtrace[row] === null ? [] : framesOf(D.backtrace[row]).map(each => same[each])) {
+			if (!at.children.has(frame))
+				at.children.set(frame, { frame, was: 0, is: 0, children: new Map(), parent: at });
+			at = at.children.get(frame);
+			at.was += D.old[row];
+			at.is += D.new[row];
+		}
+	}
+	return root;
+}
+
+/* Red has grown, blue has fallen, the more the fuller; what is the same is grey. */
+function changeColour({ was, is }) {
+	const part = (is - was) / Math.max(is, was, 1), light = isDark() ? 34 : 76;
+	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * (part !== 0)}% ${light}%)`;
+}
+
+function viewFlames(view) {
+	const tree = follow(once('both ' + state.class, () => growBoth(state.class)), state.zoom), most = Math.max(tree.was, tree.is);
+	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
+	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
+	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push faint' },
+		make('span', { class: 'key key-grew' }), 'grew or came', make('span', { class: 'key key-fell' }), 'fell or went')));
+	view.append(make('p', { class: 'faint' }, `Places that differ, ${text(DIFF.note)}; to one scale. What is the same in both runs is not drawn.`));
+	const sides = make('div', { class: 'two' });
+	view.append(sides);
+	const said = node => `${amount(node.was)}, then ${amount(node.is)}: ${node.is < node.was ? '-' : '+'}${amount(Math.abs(node.is - node.was))}`;
+	const pick = node => choose({ zoom: pathOf(node === tree && node.parent ? node.parent : node) });
+	const order = node => Math.max(node.was, node.is);
+	const runs = [['old', node => node.was], ['new', node => node.is]].map(([name, value]) => {
+		const canvas = make('canvas', { role: 'img', 'aria-label': `flame graph of the ${name} run` });
+		sides.append(make('div', {}, make('h2', {}, `${name} run: ${amount(value(tree))}`), canvas));
+		return { canvas, value };
+	});
+	for (const { canvas, value } of runs) {
+		if (value(tree) > 0)
+			drawTree(canvas, tree, pick, { value, order, fill: changeColour, said }, value(tree) / most);
+		else
+			canvas.replaceWith(make('p', { class: 'faint' }, 'nothing'));
+	}
 }
 
 /* ---- sites ---- */
@@ -1059,7 +1143,6 @@ const KINDS = {
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
 
 /* How a cell reads, and what it is sorted by. */
-const UNITS = ['count', 'bytes', 'ns'];
 function column(values, { heading, kind, meaning, units }) {
 	const value = row => values[row];
 	const said = row => {
@@ -1118,6 +1201,7 @@ const OWN = ['model'];
 /* Two runs have no time in common, so nothing is drawn over it. */
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const TABS = [
+	...(IS_DIFF && D.rows ? [{ id: 'flames', name: 'Flame graphs', draw: viewFlames }] : []),
 	...(IS_DIFF ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Held, by site', draw: viewSites }]),
 	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
 	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
