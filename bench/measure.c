@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * measure FILE [NAME=VALUE]... COMMAND...: runs the command with these variables and appends to the
- * file "WALL CPU RSS STATUS OWN": nanoseconds until it ended, processor nanoseconds of it and of
- * all that it left behind (which is waited for), KiB of the largest of these, exit status (128 and
- * more: a signal; 124: it was killed after two minutes), processor nanoseconds of the command and
- * the children that it waited for itself.
+ * file "WALL CPU RSS STATUS OWN OWN_RSS": nanoseconds until it ended, processor nanoseconds of it
+ * and of all that it left behind (which is waited for), KiB of the largest of these, exit status
+ * (128 and more: a signal; 124: it was killed after two minutes), processor nanoseconds of the
+ * command and the children that it waited for itself, and KiB of the largest of those.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,8 +89,8 @@ static int append(const char *path, int64_t wall, const struct rusage *all,
 		perror(path);
 		return 125;
 	}
-	fprintf(file, "%lld %lld %ld %d %lld\n", (long long)wall, (long long)processor(all),
-		all->ru_maxrss, status, (long long)processor(own));
+	fprintf(file, "%lld %lld %ld %d %lld %ld\n", (long long)wall, (long long)processor(all),
+		all->ru_maxrss, status, (long long)processor(own), own->ru_maxrss);
 	return fclose(file) == 0 ? status : 125;
 }
 

@@ -12,6 +12,8 @@
  *   workload semaphore 1 PAIRS     a post and a wait that need not wait
  *   workload files PATH TURNS      open, read, close
  *   workload coroutines 1 PAIRS    coroutines that take turns in the middle of a recursion
+ *   workload processes N PAIRS     N processes, eight at a time, each with its share
+ *   workload stacks N BLOCKS       blocks that are kept, from N places, a stack each
  *   workload resident N PAIRS      as threads, then "VmRSS RssShmem" in KiB while all still live
  *
  * Prints "EVENTS NANOSECONDS" of the timed part.
@@ -26,15 +28,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #define NOINLINE    __attribute__((noinline))
-#define THREADS_MAX 64
+#define THREADS_MAX 256
 #define SLOTS	    1024
 #define KEPT	    16
 #define TREE_LEVELS 6
+#define AT_A_TIME   8
+#define FORKS	    20 /* levels of calls that differ between places: 2^20 */
 #define COROUTINES  4
 
 struct task {
@@ -204,6 +209,60 @@ static uint64_t run_contended(const struct task *task)
 
 	begin_crowd(&crowd, task, locking);
 	return end_crowd(&crowd);
+}
+
+/* A child has a share of pairs, too, and ends as a program does. */
+static uint64_t run_processes(const struct task *task)
+{
+	long count = task->number < 1 ? 1 : task->number, share = task->times / count;
+
+	for (long i = 0; i < count; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			descend(7, share, (unsigned int)i);
+			exit(0);
+		}
+		if (child < 0)
+			exit(1);
+		if (i >= AT_A_TIME)
+			wait(NULL);
+	}
+	while (wait(NULL) > 0)
+		;
+	return (uint64_t)share * (unsigned long)count * 2;
+}
+
+static void *volatile last_kept;
+
+static NOINLINE void fork_left(unsigned long place, int level);
+
+static NOINLINE void fork_right(unsigned long place, int level)
+{
+	if (level == 0)
+		last_kept = malloc(16);
+	else
+		(place & 1 ? fork_left : fork_right)(place >> 1, level - 1);
+	__asm__ volatile("");
+}
+
+static NOINLINE void fork_left(unsigned long place, int level)
+{
+	if (level == 0)
+		last_kept = malloc(16);
+	else
+		(place & 1 ? fork_left : fork_right)(place >> 1, level - 1);
+	__asm__ volatile("");
+}
+
+/* In an order in which no stack is nearly the one before. */
+static uint64_t run_stacks(const struct task *task)
+{
+	unsigned long count = task->number < 1 ? 1 : (unsigned long)task->number;
+
+	for (unsigned long i = 0; i < (unsigned long)task->times; i++)
+		fork_left(i * 7919 % count, FORKS);
+	return (uint64_t)task->times;
 }
 
 static void print_residence(void)
@@ -405,6 +464,8 @@ static const struct {
 	{ "condition", run_condition },
 	{ "files", run_files },
 	{ "semaphore", run_semaphore },
+	{ "processes", run_processes },
+	{ "stacks", run_stacks },
 	{ "resident", run_resident },
 	{ "coroutines", run_coroutines },
 };
