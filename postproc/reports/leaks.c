@@ -25,6 +25,8 @@ struct leak {
 	const char *example;	  /* of the oldest; NULL: none */
 	/* of a process that was scanned, by what became of them; lost ones may be unsure */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
+	/* of those of processes that were scanned before, too; and what was not lost then */
+	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	const char *keeper; /* of the largest that is kept */
 	uint64_t largest;
 };
@@ -61,6 +63,9 @@ static void merge(void *user, void *of_run, const void *of_process)
 		run->fates[i] += process->fates[i];
 		run->fate_bytes[i] += process->fate_bytes[i];
 		run->with[i] += process->with[i];
+		run->compared[i] += process->compared[i];
+		run->since[i] += process->since[i];
+		run->since_bytes[i] += process->since_bytes[i];
 	}
 	if (process->keeper && (!run->keeper || process->largest > run->largest)) {
 		run->keeper = process->keeper;
@@ -162,6 +167,19 @@ static int name_keeper(struct leaks_state *state, struct leak *leak,
 	return leak->keeper ? 0 : -ENOMEM;
 }
 
+/* What the scan before did not find yet. */
+static void compare(const struct leaks_state *state, struct leak *leak, unsigned fate,
+		    const struct ledger_held *held)
+{
+	if (fate < SCANNED_LOST || !state->scanned.has_before)
+		return;
+	leak->compared[fate]++;
+	if (!scanned_is_new(&state->scanned, held->object, held->item->index))
+		return;
+	leak->since[fate]++;
+	leak->since_bytes[fate] += held->bytes;
+}
+
 /* What the scan found of a block, if it was held by then. */
 static int add_fate(struct leaks_state *state, struct leak *leak, const struct ledger_held *held)
 {
@@ -177,6 +195,7 @@ static int add_fate(struct leaks_state *state, struct leak *leak, const struct l
 	if (!block)
 		return 0;
 	leak->with[fate] += block->retained;
+	compare(state, leak, fate, held);
 	return fate < SCANNED_LOST ? name_keeper(state, leak, block, held->bytes) : 0;
 }
 
@@ -312,6 +331,10 @@ static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t ind
 		sheet_number(CELL(row, lost, count), leak->fates[fate]);
 		if (leak->with[fate] > leak->fate_bytes[fate])
 			sheet_number(CELL(row, lost, with), leak->with[fate]);
+		if (leak->compared[fate]) {
+			sheet_number(CELL(row, lost, since), leak->since[fate]);
+			sheet_number(CELL(row, lost, since_bytes), leak->since_bytes[fate]);
+		}
 		sheet_number(CELL(row, lost, processes), leak->processes);
 		sheet_backtrace(CELL(row, lost, backtrace), place->backtrace);
 	}
@@ -326,10 +349,12 @@ static int say_scan(const struct leaks_state *state, struct sheet *sheet)
 
 	text[0] = '\0';
 	if (state->scans)
-		used = (size_t)snprintf(text, sizeof(text),
-					"%" PRIu64 " blocks were scanned; pointers that are hidden "
-					"(coded, packed, in a pipe) are not seen",
-					state->scanned_count);
+		used = (size_t)snprintf(
+			text, sizeof(text),
+			"%" PRIu64
+			" of the blocks that are held were scanned; pointers that are hidden "
+			"(coded, packed, in a pipe) are not seen",
+			state->scanned_count);
 	if (state->doubt)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sunsure where %.100s",
 					 used ? "; " : "", state->doubt);

@@ -21,6 +21,7 @@ void scanned_init(struct scanned *scanned)
 {
 	*scanned = (struct scanned){ 0 };
 	map_init(&scanned->by_address);
+	map_init(&scanned->lost_before);
 }
 
 static void forget_result(struct scanned *scanned)
@@ -35,13 +36,15 @@ static void forget_result(struct scanned *scanned)
 void scanned_clear(struct scanned *scanned)
 {
 	forget_result(scanned);
+	map_clear(&scanned->lost_before);
 	scanned->number = 0;
-	scanned->has_next = false;
+	scanned->has_next = scanned->has_before = false;
 }
 
 void scanned_free(struct scanned *scanned)
 {
 	map_clear(&scanned->by_address);
+	map_clear(&scanned->lost_before);
 	free(scanned->blocks.items);
 	free(scanned->roots.items);
 	pool_free(&scanned->pool);
@@ -64,6 +67,22 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 	return text && *text ? pool_text(&scanned->pool, text, strlen(text)) : NULL;
 }
 
+/* What was lost by then is no news at the next scan. */
+static int keep_lost(struct scanned *scanned)
+{
+	int rc = 0;
+
+	if (!scanned->is_done)
+		return 0;
+	map_clear(&scanned->lost_before);
+	for (size_t i = 0; rc == 0 && i < scanned->blocks.count; i++)
+		if (scanned->blocks.items[i].fate >= SCANNED_LOST)
+			rc = map_set(&scanned->lost_before, 0, scanned->blocks.items[i].address, 1);
+	scanned->cut_before = scanned->cut;
+	scanned->has_before = rc == 0;
+	return rc;
+}
+
 /* The result of a scan begins: that of the one before goes. */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {
@@ -73,6 +92,8 @@ static bool is_of_result(struct scanned *scanned, const struct event *event)
 		return false;
 	if (scanned->number == number)
 		return true;
+	if (keep_lost(scanned))
+		map_clear(&scanned->lost_before);
 	forget_result(scanned);
 	scanned->number = number;
 	scanned->cut = scanned->next_cut;
@@ -213,6 +234,12 @@ const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t
 					 uint64_t index)
 {
 	return index < scanned->cut ? scanned_at(scanned, address) : NULL;
+}
+
+bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index)
+{
+	return scanned->has_before &&
+	       !(index < scanned->cut_before && map_get(&scanned->lost_before, 0, address));
 }
 
 const struct scanned_root *scanned_root_of(const struct scanned *scanned,

@@ -57,7 +57,10 @@ struct scanned {
 	const char *failure; /* of the last scan; NULL: it did not fail */
 	uint64_t cut;	     /* index of the note at which the process stood still */
 	uint64_t pause_ns, took_ns, read_bytes, unread_bytes;
+	bool has_before; /* another scan was done before */
 	/* scanned.c's */
+	uint64_t cut_before;
+	struct map lost_before; /* by address */
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
@@ -78,6 +81,9 @@ int scanned_note(struct scanned *scanned, const struct event *event);
 /* The block at an address, if that is what was gained by the call of this index; or NULL. */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
 					 uint64_t index);
+
+/* Whether a block that is lost was none of those that the scan before found lost. */
+bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index);
 
 /* Without asking when it was gained. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);

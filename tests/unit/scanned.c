@@ -62,6 +62,8 @@ int main(void)
 	ok(scanned_find(&scanned, 0x10, 0) && !scanned_find(&scanned, 0x10, 1),
 	   "what was gained after the scan is another block");
 
+	ok(!scanned_is_new(&scanned, 0x30, 0), "where there was one scan nothing is new");
+
 	cut("2");
 	NOTE("~scan", "number", "2", "state", "failed", "reason", "it ended");
 	ok(fate(0x10) == SCANNED_KEPT && scanned.failure && !strcmp(scanned.failure, "it ended"),
@@ -74,6 +76,9 @@ int main(void)
 	     "kept 0x10 0 0x10 1 1", "0x30", "kept r9 0 r9 1 1", "0x40", "nonsense", "0x50",
 	     "gone - 0 - 0 0");
 	NOTE("~scan", "number", "3", "state", "done", "doubt", "events were lost");
+	ok(!scanned_is_new(&scanned, 0x30, 0) && scanned_is_new(&scanned, 0x20, 0) &&
+		   scanned_is_new(&scanned, 0x30, 9),
+	   "new is what the scan before did not find lost, and what came later to its address");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x10), &steps),
 	   "a way in a circle comes to an end");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x30), &steps),
