@@ -70,9 +70,11 @@ static void test_floor(void)
 	struct board *board = producer_board(&fd);
 	struct merge *merge = merge_create(board, &handler);
 	struct process *process = merge_add(merge, NULL);
+	struct chunk *chunk;
 
 	producer_make(&memory, board, 8, NULL, "starves");
-	merge_add_chunk(process, chunk_open(memory.fd, &memory.hello, &err));
+	chunk = chunk_open(memory.fd, &memory.hello, &err);
+	merge_add_chunk(process, chunk);
 	producer_attach(&one, &memory);
 	producer_attach(&other, &memory);
 	say(&one);
@@ -94,6 +96,7 @@ static void test_floor(void)
 	go_on(merge, 400);
 	ok(facts.events == 4, "nor if it sleeps");
 	merge_destroy(merge);
+	chunk_close(chunk);
 }
 
 static int tid_of_sleeper;
