@@ -185,6 +185,7 @@ static void go(struct way *way, const struct board *board, uint64_t begin, bool 
 	       (unsigned long long)merge_counts(process)->late,
 	       (unsigned long long)merge_counts(process)->damaged);
 	merge_destroy(way->merge);
+	chunk_close(chunk);
 	htr_destroy(way->encoder.htr);
 }
 
