@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "collect/libc_places.h"
 #include "contract.h"
 #include "counter.h"
 #include "machine.h"
@@ -22,6 +23,7 @@ static int fill(struct board *board, struct error *err)
 	board->machine = MACHINE_OWN;
 	board->state = BOARD_STARTING;
 	settings_default(&board->settings);
+	libc_places_find(&board->libc);
 	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }

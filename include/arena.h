@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hooks.h"
 #include "settings.h"
 #include "terms.h"
 
@@ -73,6 +74,18 @@ enum board_clock {
  * What all of a run know. Its maker and the collector map it before it is sealed against further
  * writers; programs map it to read.
  */
+#define LIBC_ID_MAX 32
+
+/*
+ * Where the hooked functions lie in a libc, which is known by its build-id: who has the same one
+ * need not look for each of them.
+ */
+struct libc_places {
+	uint32_t id_size; /* 0: not known */
+	uint8_t id[LIBC_ID_MAX];
+	uint32_t place[HOOK_COUNT]; /* from where it is loaded; 0: to be looked for */
+};
+
 struct board {
 	uint64_t magic;
 	uint64_t contract;   /* hash of the tables: two builds never misread each other */
@@ -107,6 +120,7 @@ struct board {
 	int32_t guest;	       /* a process whose network the collector listens in, too; 0: none */
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* as arena_hello.name */
+	struct libc_places libc;
 	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
 	int32_t told_status;
 	int32_t told_pid; /* set last; 0: it has not ended */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "plain.h"
 
 #define MODULES_MAX 64
@@ -36,9 +37,11 @@ struct module {
 	const uint32_t *buckets, *chains;
 };
 
-static struct module modules[MODULES_MAX];
+static SPARSE struct module modules[MODULES_MAX];
 static unsigned int module_count;
 static bool is_first;
+static const struct libc_places *places; /* of our libc; NULL: not known */
+static unsigned int libc_at;		 /* its place among the modules */
 
 /* The loader has made addresses of them but in sections that cannot be written. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
@@ -75,11 +78,49 @@ static bool read_module(struct module *module, const struct link_map *map)
 	return module->symbols && module->names && module->bucket_count && module->filter_words;
 }
 
-bool behind_begin(void)
+static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
+{
+	const char *name = (const char *)(note + 1);
+	const uint8_t *id = (const uint8_t *)name + 4;
+
+	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 || !plain_equal(name, "GNU") ||
+	    note->n_descsz != known->id_size)
+		return false;
+	for (uint32_t i = 0; i < known->id_size; i++)
+		if (id[i] != known->id[i])
+			return false;
+	return true;
+}
+
+/* Whether the notes of libc have the build-id. Its first page has headers and notes. */
+static bool is_known(const struct dl_find_object *libc, const struct libc_places *known)
+{
+	const ElfW(Ehdr) *file = libc->dlfo_map_start;
+	const ElfW(Phdr) *segment = (const void *)((const char *)file + file->e_phoff);
+
+	for (unsigned int i = 0; known && known->id_size && i < file->e_phnum; i++, segment++) {
+		const char *at = (const char *)libc->dlfo_link_map->l_addr + segment->p_vaddr;
+		const char *end = at + segment->p_memsz;
+
+		while (segment->p_type == PT_NOTE && segment->p_align <= 4 &&
+		       end - at > (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+			const ElfW(Nhdr) *note = (const void *)at;
+
+			if (is_id(note, known))
+				return true;
+			at += sizeof(*note) + ((note->n_namesz + 3) & ~3u) +
+			      ((note->n_descsz + 3) & ~3u);
+		}
+	}
+	return false;
+}
+
+bool behind_begin(const struct libc_places *known)
 {
 	struct dl_find_object own, libc;
 
 	module_count = 0;
+	places = NULL;
 	if (_dl_find_object((void *)(uintptr_t)behind_begin, &own) ||
 	    _dl_find_object((void *)(uintptr_t)dlsym, &libc))
 		return false;
@@ -89,6 +130,10 @@ bool behind_begin(void)
 		/* the kernel's, which is in the list and not in the search order */
 		if (!map->l_name || plain_equal(map->l_name, "linux-vdso.so.1"))
 			continue;
+		if (map == libc.dlfo_link_map) {
+			libc_at = module_count;
+			places = is_known(&libc, known) ? known : NULL;
+		}
 		if (module_count == MODULES_MAX || !read_module(&modules[module_count++], map))
 			return false;
 	}
@@ -176,4 +221,25 @@ void *behind_find(const char *name, bool *is_sure)
 		return (void *)(modules[i].base + symbol->st_value);
 	}
 	return NULL;
+}
+
+static bool is_before_libc(const char *name)
+{
+	uint32_t hash = hash_of(name);
+	unsigned int count;
+
+	for (unsigned int i = 0; i < libc_at; i++)
+		if (may_have(&modules[i], hash) && find_in(&modules[i], name, hash, &count))
+			return true;
+	return false;
+}
+
+void *behind_known(unsigned int hook, const char *name)
+{
+	if (!places || !places->place[hook])
+		return NULL;
+	if (libc_at && (is_before_libc(name) ||
+			(name[0] == '_' && name[1] == '_' && is_before_libc(name + 2))))
+		return NULL;
+	return (void *)(modules[libc_at].base + places->place[hook]);
 }

@@ -18,7 +18,7 @@
 struct real real;
 bool real_is_found;
 
-static char pool[POOL_SIZE] __attribute__((aligned(4096)));
+static SPARSE char pool[POOL_SIZE] __attribute__((aligned(4096)));
 static uint32_t pool_used;
 
 /* A block has its size in the 16 bytes before it, for realloc. */
@@ -164,7 +164,7 @@ void *real_of(enum hook_number hook)
  */
 #define ADDRESSES_BITS 10
 
-static uintptr_t begins[1u << ADDRESSES_BITS];
+static SPARSE uintptr_t begins[1u << ADDRESSES_BITS];
 
 _Static_assert(HOOK_COUNT * 2 <= 1u << ADDRESSES_BITS, "half of the table stays empty");
 
@@ -225,23 +225,27 @@ static void *find(const char *name)
 }
 
 /* Likewise, without asking dlsym. *is_sure stays false once it was. */
-static void *find_behind(const char *name, bool *is_sure)
+static void *find_behind(unsigned int i, bool *is_sure)
 {
+	const char *name = name_of(i);
 	bool is_sure_of_this;
-	void *found = behind_find(name, &is_sure_of_this);
+	void *found = i < HOOK_holdtrace_gained ? behind_known(i, name) : NULL;
 
+	if (found)
+		return found;
+	found = behind_find(name, &is_sure_of_this);
 	if (!found && name[0] == '_' && name[1] == '_')
 		found = behind_find(name + 2, &is_sure_of_this);
 	*is_sure &= is_sure_of_this;
 	return found;
 }
 
-static bool find_all_behind(void **found)
+static bool find_all_behind(void **found, const struct libc_places *known)
 {
-	bool is_sure = behind_begin();
+	bool is_sure = behind_begin(known);
 
 	for (unsigned int i = 0; is_sure && i < NAMES; i++)
-		found[i] = find_behind(name_of(i), &is_sure);
+		found[i] = find_behind(i, &is_sure);
 	return is_sure;
 }
 
@@ -281,7 +285,7 @@ static void ask_for_all(void **found)
 }
 
 /* A symbol that is missing in this libc stays NULL; nobody can call it then. */
-void real_find(void)
+void real_find(const struct libc_places *known)
 {
 	static void *found[NAMES];
 	static uint32_t state;
@@ -291,7 +295,7 @@ void real_find(void)
 					 __ATOMIC_RELAXED))
 		return;
 	use_pool();
-	if (!find_all_behind(found))
+	if (!find_all_behind(found, known))
 		ask_for_all(found);
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];

@@ -96,8 +96,13 @@ const char *real_name(enum hook_number hook);
 /* The real function of a hook. */
 void *real_of(enum hook_number hook);
 
-/* Finds them all. Called again while it works (dlsym may call calloc) it does nothing. */
-void real_find(void);
+struct libc_places;
+
+/*
+ * Finds them all. Called again, or while it works (dlsym may call calloc), it does nothing. known:
+ * where a libc has them, or NULL.
+ */
+void real_find(const struct libc_places *known);
 
 /*
  * The same for a library that came into a program which runs, under the loader's lock. False:
@@ -111,7 +116,7 @@ extern bool real_is_found;
 static inline void real_ready(void)
 {
 	if (__builtin_expect(!real_is_found, 0))
-		real_find();
+		real_find(NULL);
 }
 
 /* Whether a real function of a hook begins there; and whether it is one of that name. */

@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 #include "sys.h"
+#include "plain.h"
 
 enum { UNKNOWN, BEING_ASKED, KNOWN };
 
 const char *self_path(void)
 {
-	static char path[PATH_MAX];
+	static SPARSE char path[PATH_MAX];
 	static uint32_t state;
 	uint32_t expected = UNKNOWN;
 	long length;

@@ -10,7 +10,7 @@
  */
 #define NOTED_MAX (64u << 10)
 
-static uint32_t noted[NOTED_MAX / 32];
+static SPARSE uint32_t noted[NOTED_MAX / 32];
 
 /* The child of vfork has descriptors of its own, and its parent's memory. */
 static bool is_noted_here(const struct call *call, int fd)

@@ -206,7 +206,7 @@ struct file_room {
 
 static struct file_room *take_room(void)
 {
-	static struct file_room rooms[FILE_ROOMS];
+	static SPARSE struct file_room rooms[FILE_ROOMS];
 
 	for (int i = 0; i < FILE_ROOMS; i++)
 		if (!__atomic_exchange_n(&rooms[i].is_taken, 1, __ATOMIC_ACQUIRE))

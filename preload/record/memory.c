@@ -42,7 +42,7 @@ struct chunk {
 
 static struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
-static struct chunk chunks[ARENA_CHUNKS];
+static SPARSE struct chunk chunks[ARENA_CHUNKS];
 static uint32_t chunk_count; /* places that are taken, some not yet ready */
 static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
 static uintptr_t grower;     /* that thread, by where its own variables lie */
@@ -144,6 +144,7 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 
 	if (sys_error(map))
 		return sys_error(map);
+	*(volatile char *)map = 0; /* it would be read first, and each page be a fault twice */
 	blocks->owners = map;
 	blocks->first = (char *)map + blocks_offset(count);
 	blocks->count = count;

@@ -24,8 +24,8 @@ struct name {
 __thread uint32_t names_own_contexts;
 uint32_t names_all_contexts;
 
-static struct name contexts[CONTEXTS];
-static struct name classes[CLASSES];
+static SPARSE struct name contexts[CONTEXTS];
+static SPARSE struct name classes[CLASSES];
 
 /* Bits of the names that are ready and that this process's stream has not been told. */
 static uint64_t untold;

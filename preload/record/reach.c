@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/auxv.h>
 
 #include "contract.h"
 #include "life.h"
@@ -34,6 +35,12 @@ void reach_owner(uint32_t user)
 {
 	collector.owner = user;
 	collector.owner_is_known = true;
+}
+
+bool reach_is_trusted(void)
+{
+	return collector.owner_is_known &&
+	       (!collector.owner || collector.owner == getauxval(AT_EUID));
 }
 
 char *reach_path(char *path, uint64_t pid, uint64_t fd)

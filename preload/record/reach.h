@@ -15,6 +15,9 @@ void reach_name(const char *id);
 /* The user that the board belongs to: the collector is nobody else's. */
 void reach_owner(uint32_t user);
 
+/* Whether that user may do with this process whatever it likes anyway: the same one, or root. */
+bool reach_is_trusted(void);
+
 /* "/proc/PID/fd/FD" to path, which has room for 64. Returns where it ends. */
 char *reach_path(char *path, uint64_t pid, uint64_t fd);
 

@@ -94,10 +94,10 @@ void sampling_forked(void)
 #define STEP_BITS  3u
 #define SPILLED	   1ull /* of a bucket's first place: others stand in a further level */
 
-static uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
-static uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
-static uint64_t third[(64u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
-static uint64_t fourth[(512u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static SPARSE uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static SPARSE uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static SPARSE uint64_t third[(64u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
+static SPARSE uint64_t fourth[(512u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static uint64_t *const levels[LEVELS] = { first, second, third, fourth, fourth };
 
 static void empty(uint64_t *places, unsigned int count)

@@ -26,7 +26,7 @@ __thread struct thread *thread_self;
 
 uint32_t thread_modules_told;
 
-static struct birth births[BIRTHS];
+static SPARSE struct birth births[BIRTHS];
 
 static bool is_forgotten;   /* this is a fork's child, and its thread has not attached */
 static uint32_t ended;	    /* threads that have given their slots up */

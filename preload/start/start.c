@@ -191,15 +191,18 @@ static bool prepare(const struct memory_image *image)
 static bool start(int argc, char **argv, char **environment)
 {
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
+	const struct board *board = NULL;
 
-	real_find();
+	/* Neither calls a real function, and the board may know where they are. */
+	if (!gate_is_closed()) {
+		life.pid = sys_getpid();
+		board = attach_board(environment, name);
+	}
+	real_find(board && reach_is_trusted() ? &board->libc : NULL);
 	bypass_begin();
 	facts_begin();
-	if (gate_is_closed())
-		return false;
-	life.pid = sys_getpid();
-	life.board = attach_board(environment, name);
-	if (!life.board)
+	life.board = board;
+	if (!board)
 		return false;
 	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
 		/* the board stays mapped: the collector waits for what this one may start */

@@ -7,6 +7,8 @@
 #include "maps.h"
 #include "preload/ground/sys.h"
 
+#include "preload/ground/plain.h"
+
 #define SIZE_FIRST     1024u	  /* 32 KiB, untouched until used */
 #define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest program seen needs */
 #define PROBES_MAX     32u
@@ -14,7 +16,7 @@
 #define IP_FREE	 0u
 #define IP_TAKEN 1u
 
-static struct cfi_rule first_rules[SIZE_FIRST] __attribute__((aligned(64)));
+static SPARSE struct cfi_rule first_rules[SIZE_FIRST] __attribute__((aligned(64)));
 static struct cfi_table first_table = { first_rules, SIZE_FIRST, 64 - 10, 0 };
 struct cfi_table *cfi_table_now = &first_table;
 

@@ -14,6 +14,7 @@
 #include "cfi.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
+#include "preload/ground/plain.h"
 
 /*
  * Noticing that an address range has changed hands, without a question per frame: the loader frees
@@ -81,7 +82,7 @@ static void *keep(size_t size)
 #define MODULES_PER_PAGE 1024u
 #define PAGES_MAX	 63u /* so that no number is MAPS_MODULE_NONE */
 
-static struct module *first_page[MODULES_PER_PAGE];
+static SPARSE struct module *first_page[MODULES_PER_PAGE];
 static struct module **pages[PAGES_MAX] = { first_page };
 unsigned int maps_number;
 
