@@ -22,7 +22,7 @@ static const char *next_text(struct scan_result *result)
 /* Only what is to be in a stream comes into it. */
 static const char *note_named(const char *name)
 {
-	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK };
+	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(name, names[i]))

@@ -15,6 +15,7 @@ void live_free(struct live *live)
 {
 	free(live->blocks.items);
 	free(live->mappings.items);
+	free(live->handles.items);
 	*live = (struct live){ 0 };
 }
 
@@ -105,6 +106,16 @@ static int add_mapping(struct live *live, const struct ledger_held *held, const 
 	return 0;
 }
 
+static int add_handle(struct live *live, enum resource class, const struct ledger_held *held)
+{
+	struct live_handle *handle = ARRAY_ADD(&live->handles);
+
+	if (!handle)
+		return -ENOMEM;
+	*handle = (struct live_handle){ class, held->object, false };
+	return 0;
+}
+
 static int take_held(struct live *live, struct ledger *ledger)
 {
 	struct ledger_held held;
@@ -121,6 +132,9 @@ static int take_held(struct live *live, struct ledger *ledger)
 			rc = add_block(live, &held);
 		else if (known == RESOURCE_MAPPING)
 			rc = add_mapping(live, &held, sites_at(ledger_sites(ledger), held.site));
+		else if (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
+			 known == RESOURCE_THREAD)
+			rc = add_handle(live, known, &held);
 	}
 	return rc;
 }

@@ -11,15 +11,24 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "scan/graph.h"
+#include "terms.h"
 
 struct live_mapping {
 	uint64_t from, to;
 	uint64_t caller; /* return address of the call that made it; 0: not known */
 };
 
+/* What is given back by its handle: a stream, a directory, a thread that can be joined. */
+struct live_handle {
+	enum resource class;
+	uint64_t object;
+	bool is_lost; /* nobody has it: handles_judge() */
+};
+
 struct live {
 	ARRAY_OF(struct graph_block) blocks; /* of memory; the graph takes them */
 	ARRAY_OF(struct live_mapping) mappings;
+	ARRAY_OF(struct live_handle) handles;
 	const char
 		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
 };

@@ -17,6 +17,7 @@
 #include "scan.h"
 #include "scan/dead.h"
 #include "scan/frames.h"
+#include "scan/handles.h"
 #include "scan/live.h"
 #include "scan/report.h"
 #include "scan/roots.h"
@@ -211,6 +212,8 @@ static int analyse(struct scan *scan, struct error *err)
 	if (rc == 0)
 		rc = graph_mark(graph, (uint32_t)scan->roots.list.count);
 	beat(scan);
+	if (rc == 0)
+		rc = handles_judge(live, graph, &scan->process, &scan->roots);
 	if (rc == 0)
 		graph_locate(graph, &scan->process.words);
 	beat(scan);

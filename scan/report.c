@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hook_table.h"
 #include "notes.h"
 
 #define BLOCKS_IN_NOTE 16u
@@ -154,6 +155,24 @@ static void put_blocks(struct out *out, const struct report *report)
 	}
 }
 
+/* Of handles only those that are lost. */
+static void put_handles(struct out *out, const struct report *report)
+{
+	const struct live *live = report->live;
+
+	for (size_t i = 0; i < live->handles.count; i++) {
+		const struct live_handle *handle = &live->handles.items[i];
+
+		if (!handle->is_lost)
+			continue;
+		begin(out, report, NOTE_HANDLE);
+		put(out, "class");
+		put(out, resource_table[handle->class].type);
+		put_hex(out, "object", handle->object);
+		end(out);
+	}
+}
+
 /* ---- the whole ---- */
 
 static void put_end(struct out *out, const struct report *report)
@@ -194,6 +213,7 @@ int report_write(const struct report *report, int fd, struct error *err)
 	for (uint32_t i = 0; i < report->roots->list.count; i++)
 		put_root(&out, report, i);
 	put_blocks(&out, report);
+	put_handles(&out, report);
 	put_end(&out, report);
 	rc = out_close(&out);
 	return rc ? error_system(err, -rc, "what was found") : 0;

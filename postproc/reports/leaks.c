@@ -26,6 +26,7 @@ struct leak {
 	/* of a process that was scanned, by what became of them; lost ones may be unsure */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	/* of those of processes that were scanned before, too; and what was not lost then */
+	uint64_t handles; /* that nobody has any more */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	const char *keeper; /* of the largest that is kept */
 	uint64_t largest;
@@ -42,6 +43,7 @@ struct leaks_state {
 	struct scanned scanned;
 	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
 	uint64_t pause_ns;
+	bool has_handles;	      /* that nobody has any more */
 	const char *failure, *doubt;  /* of one of them; NULL: none */
 	struct tally *tally, *curves; /* curves: NULL: nobody wants them */
 	struct pool pool;	      /* examples */
@@ -59,6 +61,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->variance += process->variance;
 	run->processes += process->count && run->last != report_process(state->run);
 	run->last = process->count ? report_process(state->run) : run->last;
+	run->handles += process->handles;
 	for (int i = 0; i < FATES; i++) {
 		run->fates[i] += process->fates[i];
 		run->fate_bytes[i] += process->fate_bytes[i];
@@ -202,7 +205,7 @@ static int add_fate(struct leaks_state *state, struct leak *leak, const struct l
 static int add(struct leaks_state *state, const struct ledger_held *held)
 {
 	struct leak *leak = tally_entry(state->tally, held->site);
-	bool is_memory = ledger_class(state->run->ledger, held->class)->known == RESOURCE_MEMORY;
+	enum resource known = ledger_class(state->run->ledger, held->class)->known;
 	bool is_first;
 
 	if (!leak)
@@ -211,7 +214,11 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
-	if (is_memory && add_fate(state, leak, held))
+	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index)) {
+		state->has_handles = true;
+		leak->handles++;
+	}
+	if (known == RESOURCE_MEMORY && add_fate(state, leak, held))
 		return -ENOMEM;
 	return add_item(state, leak, held->item, is_first);
 }
@@ -341,6 +348,23 @@ static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t ind
 	return 0;
 }
 
+static int put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		       const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	struct sheet_cell *row;
+
+	if (!leak->handles)
+		return 0;
+	row = report_add(state->run, sheet, place->class);
+	if (!row || sheet_text(sheet, CELL(row, handles, call), place->function))
+		return -ENOMEM;
+	sheet_number(CELL(row, handles, count), leak->handles);
+	sheet_number(CELL(row, handles, processes), leak->processes);
+	sheet_backtrace(CELL(row, handles, backtrace), place->backtrace);
+	return 0;
+}
+
 /* What the scan is worth, in words: what it cannot see, and what it did not. */
 static int say_scan(const struct leaks_state *state, struct sheet *sheet)
 {
@@ -433,11 +457,9 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	struct leaks_state *state = user;
 	struct sheet *lost =
 		state->scans || state->failure ? sheets_begin(sheets, SHEET_lost) : NULL;
+	struct sheet *handles = state->has_handles ? sheets_begin(sheets, SHEET_handles) : NULL;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
-	/* sheets may move when others begin */
-	if (lost)
-		lost = sheets_begin(sheets, SHEET_lost);
 	if (lost && say_scan(state, lost))
 		return report_no_memory(err);
 	expect_names(state);
@@ -446,7 +468,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 		if (is_left_out(state, i, leak))
 			continue;
-		if (put(state, sheet, i, leak) || (lost && put_lost(state, lost, i, leak)))
+		if (put(state, sheet, i, leak) || (lost && put_lost(state, lost, i, leak)) ||
+		    (handles && put_handles(state, handles, i, leak)))
 			return report_no_memory(err);
 	}
 	return put_suppressed(state, sheets) ? report_no_memory(err) : 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "hook_table.h"
 #include "notes.h"
 
 #define STEPS_MAX 65536u /* of a way: a circle has no end */
@@ -22,11 +23,13 @@ void scanned_init(struct scanned *scanned)
 	*scanned = (struct scanned){ 0 };
 	map_init(&scanned->by_address);
 	map_init(&scanned->lost_before);
+	map_init(&scanned->handles);
 }
 
 static void forget_result(struct scanned *scanned)
 {
 	map_clear(&scanned->by_address);
+	map_clear(&scanned->handles);
 	scanned->blocks.count = scanned->roots.count = 0;
 	scanned->is_done = false;
 	scanned->doubt = scanned->failure = NULL;
@@ -45,6 +48,7 @@ void scanned_free(struct scanned *scanned)
 {
 	map_clear(&scanned->by_address);
 	map_clear(&scanned->lost_before);
+	map_clear(&scanned->handles);
 	free(scanned->blocks.items);
 	free(scanned->roots.items);
 	pool_free(&scanned->pool);
@@ -210,6 +214,18 @@ static int take_blocks(struct scanned *scanned, const struct event *event)
 	return 0;
 }
 
+static int take_handle(struct scanned *scanned, const struct event *event)
+{
+	const char *word = event_argument(event, "class");
+
+	if (!word || !is_of_result(scanned, event))
+		return 0;
+	for (uint32_t class = 1; class < RESOURCE_COUNT; class ++)
+		if (resource_table[class].type && !strcmp(word, resource_table[class].type))
+			return map_set(&scanned->handles, class, number_of(event, "object"), 1);
+	return 0;
+}
+
 int scanned_note(struct scanned *scanned, const struct event *event)
 {
 	const char *name = event->function->name;
@@ -218,6 +234,8 @@ int scanned_note(struct scanned *scanned, const struct event *event)
 		return take_blocks(scanned, event);
 	if (!strcmp(name, NOTE_ROOT))
 		return take_root(scanned, event);
+	if (!strcmp(name, NOTE_HANDLE))
+		return take_handle(scanned, event);
 	return !strcmp(name, NOTE_SCAN) ? take_scan(scanned, event) : 0;
 }
 
@@ -234,6 +252,13 @@ const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t
 					 uint64_t index)
 {
 	return index < scanned->cut ? scanned_at(scanned, address) : NULL;
+}
+
+bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, uint64_t object,
+			    uint64_t index)
+{
+	return scanned->is_done && index < scanned->cut && !scanned->doubt &&
+	       map_get(&scanned->handles, class, object);
 }
 
 bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index)

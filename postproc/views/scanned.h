@@ -61,6 +61,7 @@ struct scanned {
 	/* scanned.c's */
 	uint64_t cut_before;
 	struct map lost_before; /* by address */
+	struct map handles;	/* that are lost, by class and object */
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
@@ -84,6 +85,10 @@ const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t
 
 /* Whether a block that is lost was none of those that the scan before found lost. */
 bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index);
+
+/* Whether nobody has a stream, directory or thread any more, gained by the call of this index. */
+bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, uint64_t object,
+			    uint64_t index);
 
 /* Without asking when it was gained. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/handles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "scan/dead.h"
+
+#define DESCRIPTOR_SIZE 4096u /* of a thread's own description that libc has: no more than this */
+
+struct judging {
+	struct live *live;
+	const struct graph *graph;
+	const struct process *process;
+	const struct roots *roots;
+	struct dead dead;
+	uint32_t *of_block; /* by block: a handle's index + 1; 0: it is none */
+};
+
+/* ---- streams and directories: the blocks that they stand in ---- */
+
+/* A stream that is its own block; others are judged by nothing. */
+static void find_blocks(struct judging *judging)
+{
+	for (size_t i = 0; i < judging->live->handles.count; i++) {
+		struct live_handle *handle = &judging->live->handles.items[i];
+		enum strength strength;
+		uint32_t block = graph_find(judging->graph, handle->object, &strength);
+
+		handle->is_lost = false;
+		if (handle->class == RESOURCE_THREAD || block == GRAPH_NONE ||
+		    strength != STRENGTH_START)
+			continue;
+		handle->is_lost = true;
+		judging->of_block[block] = (uint32_t)i + 1;
+	}
+}
+
+static bool is_stream(const struct judging *judging, uint32_t block)
+{
+	uint32_t index = judging->of_block[block];
+
+	return index && judging->live->handles.items[index - 1].class == RESOURCE_FILE;
+}
+
+static void keep(struct judging *judging, uint32_t block)
+{
+	if (judging->of_block[block])
+		judging->live->handles.items[judging->of_block[block] - 1].is_lost = false;
+}
+
+/* The list of all streams begins there, and goes on in the three that every program has. */
+static bool is_list_of_streams(const struct root *root)
+{
+	static const char *const names[] = { "_IO_list_all", "_IO_2_1_stdin_", "_IO_2_1_stdout_",
+					     "_IO_2_1_stderr_" };
+
+	for (size_t i = 0; root->name && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(root->name, names[i]))
+			return true;
+	return false;
+}
+
+static void look_at_roots(struct judging *judging)
+{
+	const struct graph *graph = judging->graph;
+
+	for (size_t i = 0; i < graph->hits.count; i++) {
+		const struct graph_hit *hit = &graph->hits.items[i];
+		const struct root *root = &judging->roots->list.items[hit->root];
+
+		if (hit->kind != ROOT_OWN &&
+		    !(is_stream(judging, hit->block) && is_list_of_streams(root)))
+			keep(judging, hit->block);
+	}
+}
+
+static void look_at_blocks(struct judging *judging)
+{
+	const struct graph *graph = judging->graph;
+
+	for (uint32_t i = 0; i < graph->count; i++) {
+		if (graph->classes[i] >= GRAPH_LOST)
+			continue;
+		for (uint64_t k = graph->starts[i]; k < graph->starts[i + 1]; k++) {
+			uint32_t target = EDGE_TARGET(graph->edges.items[k]);
+
+			if (!(is_stream(judging, target) && is_stream(judging, i)))
+				keep(judging, target);
+		}
+	}
+}
+
+/* ---- threads: the numbers that pthread_create gave ---- */
+
+static struct live_handle *thread_of(const struct judging *judging, uint64_t word)
+{
+	struct live *live = judging->live;
+	size_t low = 0, high = live->handles.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct live_handle *at = &live->handles.items[middle];
+
+		if (at->class < RESOURCE_THREAD ||
+		    (at->class == RESOURCE_THREAD && at->object < word))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == live->handles.count || live->handles.items[low].class != RESOURCE_THREAD ||
+	    live->handles.items[low].object != word)
+		return NULL;
+	return &live->handles.items[low];
+}
+
+/* The thread's own: its description, and the stack below while it runs. */
+static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
+{
+	const struct process *process = judging->process;
+
+	if (at >= thread)
+		return at - thread < DESCRIPTOR_SIZE;
+	for (size_t i = 0; i < process->threads.count; i++)
+		if (process->threads.items[i].tid && process->threads.items[i].tls == thread)
+			return at >= process->threads.items[i].live_sp;
+	return false;
+}
+
+/* Whether somebody who is there has the word at an address. */
+static bool is_had(const struct judging *judging, uint64_t at)
+{
+	const struct graph *graph = judging->graph;
+	enum strength strength;
+	uint32_t block = graph_find(graph, at, &strength);
+
+	if (block != GRAPH_NONE && at < graph_end(graph, block))
+		return graph->classes[block] < GRAPH_LOST;
+	return !ranges_have(&judging->dead.ranges, at) &&
+	       (!ranges_have(&judging->dead.heaps, at) || ranges_have(&judging->dead.given, at) ||
+		judging->live->doubt);
+}
+
+static void look_at_mapping(struct judging *judging, const struct process_mapping *mapping)
+{
+	struct words_walk walk = words_begin(&judging->process->words, mapping->from, mapping->to);
+	uint64_t at, word;
+
+	if (mapping_is_of(mapping, "libholdtrace.so"))
+		return;
+	while (words_next(&walk, &at, &word)) {
+		struct live_handle *handle = thread_of(judging, word);
+
+		if (handle && handle->is_lost && !is_own(judging, word, at) && is_had(judging, at))
+			handle->is_lost = false;
+	}
+}
+
+static void look_at_registers(struct judging *judging)
+{
+	for (size_t i = 0; i < judging->process->threads.count; i++) {
+		const struct process_thread *thread = &judging->process->threads.items[i];
+
+		for (unsigned k = 0; thread->tid && k < thread->register_count; k++) {
+			struct live_handle *handle = thread_of(judging, thread->registers[k]);
+
+			if (handle && handle->object != thread->tls)
+				handle->is_lost = false;
+		}
+	}
+}
+
+static int judge_threads(struct judging *judging)
+{
+	struct live *live = judging->live;
+	size_t count = 0;
+
+	for (size_t i = 0; i < live->handles.count; i++)
+		if (live->handles.items[i].class == RESOURCE_THREAD) {
+			live->handles.items[i].is_lost = true;
+			count++;
+		}
+	if (!count)
+		return 0;
+	if (dead_find(&judging->dead, judging->process, live, judging->graph))
+		return -ENOMEM;
+	for (size_t i = 0; i < judging->process->mappings.count; i++)
+		look_at_mapping(judging, &judging->process->mappings.items[i]);
+	look_at_registers(judging);
+	return 0;
+}
+
+static int by_class(const void *one, const void *two)
+{
+	const struct live_handle *a = one, *b = two;
+
+	if (a->class != b->class)
+		return a->class > b->class ? 1 : -1;
+	return (a->object > b->object) - (a->object < b->object);
+}
+
+int handles_judge(struct live *live, const struct graph *graph, const struct process *process,
+		  const struct roots *roots)
+{
+	cleanup_free uint32_t *of_block = calloc(graph->count + 1ull, sizeof(*of_block));
+	struct judging judging = { .live = live,
+				   .graph = graph,
+				   .process = process,
+				   .roots = roots,
+				   .of_block = of_block };
+	int rc;
+
+	if (!of_block)
+		return -ENOMEM;
+	if (!live->handles.count)
+		return 0;
+	qsort(live->handles.items, live->handles.count, sizeof(*live->handles.items), by_class);
+	find_blocks(&judging);
+	look_at_roots(&judging);
+	look_at_blocks(&judging);
+	rc = judge_threads(&judging);
+	dead_free(&judging.dead);
+	return rc;
+}
