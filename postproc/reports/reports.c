@@ -67,10 +67,13 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 {
 	bool has_bytes = ledger_class(run->ledger, move->class)->has_bytes;
 	int64_t bytes = (int64_t)(move->is_gain ? move->bytes : -move->bytes);
+	uint64_t time_ns = move->event->time_ns;
 
-	rises_reach(&run->windows, move->event->time_ns);
-	rises_reach(&run->life, move->event->time_ns);
-	rises_add(rises, &run->life, move->event->time_ns, has_bytes ? bytes : move->count);
+	/* What comes late happened after what was read before it. */
+	rises_reach(&run->life, time_ns);
+	time_ns = run->life.now_ns;
+	rises_reach(&run->windows, time_ns);
+	rises_add(rises, &run->life, time_ns, has_bytes ? bytes : move->count);
 }
 
 int report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,

@@ -71,9 +71,11 @@ static bool was_met(const struct callgrind *file, const struct cell *cell)
 	return false;
 }
 
+/* How often functions called each other nobody counted: what they led to is said instead. */
 static void add_cell(struct callgrind *file, const struct cell *wanted, const uint64_t *values)
 {
 	struct cell *cell = cell_of(file, wanted);
+	uint64_t calls = values[COST_alloc_objects] + values[COST_contentions];
 	struct cell **met = cell && !was_met(file, cell) ? ARRAY_ADD(&file->met) : NULL;
 
 	if (!cell)
@@ -81,7 +83,7 @@ static void add_cell(struct callgrind *file, const struct cell *wanted, const ui
 	if (!met)
 		return;
 	*met = cell;
-	cell->calls++;
+	cell->calls += calls ? calls : 1;
 	for (size_t i = 0; i < COST_COUNT; i++)
 		cell->values[i] += values[i];
 }
@@ -181,16 +183,28 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 	out_char(file->out, '\n');
 }
 
+static const char *const names[] = {
+#define COST(name, unit, long_name) [COST_##name] = long_name,
+	PROFILE_COSTS(COST)
+#undef COST
+};
+
+/* The first is what KCachegrind shows and sorts by when it opens a file: what is still held. */
+static const enum profile_cost order[COST_COUNT] = {
+	COST_inuse_space, COST_inuse_objects, COST_peak_space, COST_peak_objects,
+	COST_alloc_space, COST_alloc_objects, COST_delay,      COST_contentions,
+};
+
 /* Zeros at the end of a line may be left out. */
 static void put_values(struct out *out, const char *before, const uint64_t *values)
 {
 	size_t count = COST_COUNT;
 
-	while (count > 1 && !values[count - 1])
+	while (count > 1 && !values[order[count - 1]])
 		count--;
 	out_text(out, before);
 	for (size_t i = 0; i < count; i++)
-		out_format(out, "%s%" PRIu64, i || *before ? " " : "", values[i]);
+		out_format(out, "%s%" PRIu64, i || *before ? " " : "", values[order[i]]);
 	out_char(out, '\n');
 }
 
@@ -213,11 +227,10 @@ static void put_head(struct callgrind *file)
 	out_text(file->out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
 			    "\npart: 1\ncmd: ");
 	out_name(file->out, command, strlen(command), ESCAPE_ALL);
-	out_text(file->out, "\n\npositions: line\nevents:"
-#define COST(name, unit, long_name) " " long_name
-		 PROFILE_COSTS(COST)
-#undef COST
-			 "\n");
+	out_text(file->out, "\n\npositions: line\nevents:");
+	for (size_t i = 0; i < COST_COUNT; i++)
+		out_format(file->out, " %s", names[order[i]]);
+	out_char(file->out, '\n');
 	put_values(file->out, "summary:", file->sum);
 }
 

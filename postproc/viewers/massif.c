@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Massif's output file (valgrind, massif/ms_main.c): the memory of the process that held most of
- * it, over time in milliseconds, with what it was made of at its peak. A run of several processes
- * has no peak of its own that anybody could name the places of: they are read one after the other.
+ * it, over time in milliseconds, with what it was made of at its peak and at the ends of windows:
+ * viewers draw a place from one such snapshot to the next, so with the peak alone all would rise. A
+ * run of several processes has no peak of its own that anybody could name the places of: they are
+ * read one after the other.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +27,19 @@ struct massif {
 	uint64_t now;
 	uint32_t process; /* number of the one with the peak */
 	uint64_t last;	  /* what that held at its end */
+	bool is_best;	  /* the process that has ended last */
+	struct tally *tally;
+	struct rises_axis windows; /* of the one with the peak */
 };
+
+/* Of a place: what it held over time, in the process that is read; in the one with the peak. */
+struct held {
+	struct rises rises;
+	uint32_t process; /* number + 1 */
+};
+
+/* What a tree is of. */
+enum { AT_PEAK = -1 }; /* else the end of a window, by its number */
 
 /* A function, called by those above it in the file: the tree grows from who allocates to main. */
 struct node {
@@ -40,13 +54,30 @@ struct node {
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct massif *massif = user;
+	struct held *held;
 
-	(void)err;
 	if (ledger_class(massif->run->ledger, move->class)->known != RESOURCE_MEMORY)
 		return 0;
+	held = tally_entry(massif->tally, move->site);
+	if (!held)
+		return report_no_memory(err);
+	report_hold(massif->run, &held->rises, move);
 	massif->now += move->is_gain ? move->bytes : -move->bytes;
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
 	return 0;
+}
+
+/* The process that the entries are of has ended, and process() has heard of it. */
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	const struct massif *massif = user;
+	struct held *run = of_run;
+
+	if (!massif->is_best)
+		return;
+	if (run->process != massif->process + 1)
+		*run = (struct held){ .process = massif->process + 1 };
+	rises_merge(&run->rises, &massif->windows, &((const struct held *)of_process)->rises);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)
@@ -54,7 +85,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	struct massif *massif = user;
 
 	costs_begin(&massif->costs, run);
-	ledger_listen(run->ledger, on_move, massif);
+	massif->tally = report_listen(run, sizeof(struct held), merge, on_move, massif);
 	return stacks_init(&massif->stacks, run->naming) ? report_no_memory(err) : 0;
 }
 
@@ -71,7 +102,9 @@ static int process(void *state, struct error *err)
 	struct massif *massif = state;
 	int rc = costs_process(&massif->costs, err);
 
-	if (rc == 0 && has_peak(massif)) {
+	massif->is_best = rc == 0 && has_peak(massif);
+	if (massif->is_best) {
+		massif->windows = massif->run->life;
 		massif->best = massif->curve;
 		massif->process = report_process(massif->run) - 1;
 		massif->last = massif->now;
@@ -108,25 +141,40 @@ static struct node *child_of(struct pool *pool, struct node *node, const struct 
 	return child;
 }
 
-static int grow(struct massif *massif, struct pool *pool, struct node *root)
+static uint64_t bytes_of(const struct massif *massif, const struct costs_place *place,
+			 uint32_t index, int when)
+{
+	const struct held *held = when == AT_PEAK ? NULL : tally_of_place(massif->tally, index);
+	uint64_t curve[RISES_WINDOWS];
+
+	if (when == AT_PEAK)
+		return place->peak.bytes;
+	return held && held->process == massif->process + 1 &&
+			       rises_curve(&held->rises, &massif->windows, curve) > (unsigned)when
+		       ? curve[when]
+		       : 0;
+}
+
+static int grow(struct massif *massif, struct pool *pool, struct node *root, int when)
 {
 	struct costs_place place;
 	uint32_t at = 0;
 
 	while (costs_next(&massif->costs, &at, &place)) {
+		uint64_t bytes = bytes_of(massif, &place, at - 1, when);
 		struct node *node = root;
 		size_t count;
 
-		if (place.class->known != RESOURCE_MEMORY || !place.peak.bytes)
+		if (place.class->known != RESOURCE_MEMORY || !bytes)
 			continue;
 		count = stacks_of(&massif->stacks, place.place->backtrace, place.place->function);
 		if (!count)
 			return -ENOMEM;
-		node->bytes += place.peak.bytes;
+		node->bytes += bytes;
 		for (size_t i = 0; node && i < count; i++) {
 			node = child_of(pool, node, massif->stacks.stack[i]);
 			if (node)
-				node->bytes += place.peak.bytes;
+				node->bytes += bytes;
 		}
 		if (!node)
 			return -ENOMEM;
@@ -218,18 +266,6 @@ static int put_node(struct out *out, const struct node *node, unsigned depth, ui
 	return rc;
 }
 
-static int put_tree(struct massif *massif, struct out *out)
-{
-	struct pool pool = { 0 };
-	struct node root = { 0 };
-	int rc = grow(massif, &pool, &root);
-
-	if (rc == 0)
-		rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
-	pool_free(&pool);
-	return rc;
-}
-
 static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t bytes,
 			 const char *tree)
 {
@@ -237,6 +273,21 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 		   "#-----------\nsnapshot=%" PRIu64 "\n#-----------\ntime=%.3f"
 		   "\nmem_heap_B=%" PRIu64 "\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
 		   number, (double)ns / 1e6, bytes, tree);
+}
+
+/* A snapshot with what it is made of: its bytes are those of its tree. */
+static int put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
+		    uint64_t time_ns)
+{
+	struct pool pool = { 0 };
+	struct node root = { 0 };
+	int rc = grow(massif, &pool, &root, when);
+
+	put_snapshot(out, number, time_ns, root.bytes, when == AT_PEAK ? "peak" : "detailed");
+	if (rc == 0)
+		rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
+	pool_free(&pool);
+	return rc;
 }
 
 static uint64_t greatest(const struct curve *curve)
@@ -249,12 +300,28 @@ static uint64_t greatest(const struct curve *curve)
 	return most;
 }
 
+/* At the ends of windows before that time, from *window on: what is held, and by whom. */
+static int put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
+		       uint64_t *number)
+{
+	unsigned count = (unsigned)(massif->windows.last - massif->windows.first + 1);
+	int rc = 0;
+
+	for (; rc == 0 && massif->windows.shift && *window < count &&
+	       rises_end(&massif->windows, *window) < until_ns;
+	     ++*window)
+		rc = put_tree(massif, out, (int)*window, (*number)++,
+			      report_time(massif->run, rises_end(&massif->windows, *window)));
+	return rc;
+}
+
 /* From nothing at its start; the first time that most was held is the peak. */
 static int put_snapshots(struct massif *massif, const struct summary_process *shown,
 			 struct out *out)
 {
 	uint64_t peak = greatest(&massif->best), time_ns, bytes, number = 1;
 	bool had_peak = !peak;
+	unsigned window = 0;
 	size_t at = 0;
 	int rc = 0;
 
@@ -263,15 +330,24 @@ static int put_snapshots(struct massif *massif, const struct summary_process *sh
 		bool is_peak = !had_peak && bytes == peak;
 
 		had_peak |= is_peak;
-		put_snapshot(out, number++, report_time(massif->run, time_ns), bytes,
-			     is_peak ? "peak" : "empty");
-		if (is_peak)
-			rc = put_tree(massif, out);
+		rc = put_windows(massif, out, &window, time_ns, &number);
+		if (rc == 0 && is_peak)
+			rc = put_tree(massif, out, AT_PEAK, number++,
+				      report_time(massif->run, time_ns));
+		else
+			put_snapshot(out, number++, report_time(massif->run, time_ns), bytes,
+				     "empty");
 	}
-	if (shown)
-		put_snapshot(out, number, report_time(massif->run, shown->end_ns), massif->last,
-			     "empty");
-	return rc;
+	if (!shown)
+		return rc;
+	if (rc == 0)
+		rc = put_windows(massif, out, &window, shown->end_ns, &number);
+	if (rc || massif->windows.shift)
+		return rc ? rc
+			  : put_tree(massif, out, (int)window, number,
+				     report_time(massif->run, shown->end_ns));
+	put_snapshot(out, number, report_time(massif->run, shown->end_ns), massif->last, "empty");
+	return 0;
 }
 
 static int print(void *state, struct out *out, struct error *err)

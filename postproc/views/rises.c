@@ -14,7 +14,9 @@ void rises_reach(struct rises_axis *axis, uint64_t time_ns)
 	uint64_t window = window_of(time_ns, axis->shift ? axis->shift : SHIFT_FIRST);
 
 	if (!axis->shift)
-		*axis = (struct rises_axis){ window, window, SHIFT_FIRST };
+		*axis = (struct rises_axis){ window, window, SHIFT_FIRST, time_ns };
+	if (time_ns > axis->now_ns)
+		axis->now_ns = time_ns;
 	if (window < axis->first)
 		axis->first = window;
 	if (window > axis->last)

@@ -18,6 +18,7 @@
 struct rises_axis {
 	uint64_t first, last; /* numbers of windows: their time >> shift */
 	unsigned shift;	      /* 0: there are none yet */
+	uint64_t now_ns;      /* the latest time that it reached */
 };
 
 /* Of one place. All zero at first. */
