@@ -235,10 +235,12 @@ static const char *path_of(const char *name)
 
 /* The ELF file as it lies in memory. */
 
+/* A page is readable or it is not, and none is smaller than 4 KiB. */
 static bool is_readable(uintptr_t from, size_t size)
 {
 	return sys_is_readable((const void *)from) &&
-	       sys_is_readable((const void *)(from + size - 8));
+	       ((from ^ (from + size - 8)) < 4096 ||
+		sys_is_readable((const void *)(from + size - 8)));
 }
 
 /* The program headers, which lie in the first page of all files in use; NULL if there are none. */
@@ -253,7 +255,8 @@ static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 	    elf->e_phoff > 4096 || elf->e_phnum == 0 || elf->e_phnum > 256)
 		return NULL;
 	from = map_start + elf->e_phoff;
-	if (!is_readable(from, elf->e_phnum * sizeof(ElfW(Phdr))))
+	if (from + elf->e_phnum * sizeof(ElfW(Phdr)) - map_start > 4096 &&
+	    !is_readable(from, elf->e_phnum * sizeof(ElfW(Phdr))))
 		return NULL;
 	*number = elf->e_phnum;
 	return (const void *)from;
