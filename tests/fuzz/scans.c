@@ -93,6 +93,9 @@ static void ask(const struct scanned *scanned)
 		char text[64];
 
 		fuzz_check(!block || block->fate < SCANNED_FATES, "a fate that there is not");
+		seen += scanned_is_new(scanned, scanned->blocks.items[i].address, i);
+		seen += scanned_handle_is_lost(scanned, RESOURCE_FILE,
+					       scanned->blocks.items[i].address, 0);
 		root = scanned_root_of(scanned, block, &steps);
 		seen += root ? strlen(scanned_root_text(root, text, sizeof(text))) : 0;
 	}
