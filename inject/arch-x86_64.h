@@ -13,6 +13,7 @@
 #define ARCH_RED_ZONE	 128u
 
 static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
+#define ARCH_SYSCALL_LENGTH 2u
 /* libc's restorer of signal frames: mov $rt_sigreturn, %rax; syscall */
 static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 

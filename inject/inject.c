@@ -302,7 +302,7 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 			remote,
 			&(struct arch_call){ work->target.dlopen, { text, (uint64_t)flags } },
 			handle, err);
-	if (status != -ECANCELED)
+	if (status != -ECANCELED && !remote->is_left)
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	if (status == -ECANCELED)
 		return error_set(err, ETIMEDOUT,

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -127,7 +128,7 @@ int remote_stop(struct remote *remote, const struct target *target, pid_t thread
 	remote->target = target;
 	remote->thread = thread;
 	remote->scratch = 0;
-	remote->is_masked = remote->was_disturbed = false;
+	remote->is_masked = remote->was_disturbed = remote->is_left = false;
 	if (ptrace(PTRACE_SEIZE, thread, 0, (long)PTRACE_O_TRACESYSGOOD)) {
 		if (errno == ESRCH)
 			return -EAGAIN;
@@ -205,6 +206,10 @@ void remote_release(struct remote *remote)
 	struct arch_state state = remote->state;
 	struct iovec part = { state.vector, state.vector_size };
 
+	if (remote->is_left) {
+		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
+		return;
+	}
 	if (remote->is_masked) {
 		stop_as_before(remote);
 		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
@@ -465,10 +470,22 @@ static int fetch(struct remote *remote)
 	return get_state(remote) ? -ESRCH : -ECANCELED;
 }
 
-/* Runs until the call is back. */
+/* For tests another one may be set. */
+static uint64_t call_ns(void)
+{
+	const char *text = getenv("HOLDTRACE_CALL_MS");
+
+	return (text ? strtoull(text, NULL, 10) : CALL_MS) * 1000000u;
+}
+
+/*
+ * Runs until the call is back. One that takes too long is in the middle of the loader, and may have
+ * its lock: it is not taken away from there, for nobody else would give that back. When it is done
+ * the thread restores itself from the frame below.
+ */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
-	uint64_t end = remote_clock_ns() + CALL_MS * 1000000ull;
+	uint64_t end = remote_clock_ns() + call_ns();
 	int status;
 
 	if (ptrace(PTRACE_CONT, remote->thread, 0, 0))
@@ -477,9 +494,11 @@ static int run_call(struct remote *remote, struct remote_word *word, const uint6
 		status = look_after(remote, before);
 		if (status)
 			return status;
-		/* stopped, so that it can be put back to where it was */
-		if (remote_clock_ns() > end)
-			return stop_now(remote) ? -ESRCH : -ETIMEDOUT;
+		if (remote_clock_ns() <= end)
+			continue;
+		status = stop_now(remote);
+		remote->is_left = !status;
+		return status ? -ESRCH : -ETIMEDOUT;
 	}
 	return status ? status : fetch(remote);
 }

@@ -24,6 +24,7 @@ struct remote {
 	uint64_t scratch;	 /* memory of our own in the target; 0: none yet */
 	bool is_masked;		 /* signals wait meanwhile */
 	bool was_disturbed;	 /* it was stopped in the middle of a call */
+	bool is_left;		 /* it is in a call still, and goes on by itself behind it */
 };
 
 /* Parts of the scratch memory, from its start. The page of the code cannot be written. */
@@ -51,7 +52,7 @@ bool remote_has_room(const struct remote *remote);
 int remote_stop(struct remote *remote, const struct target *target, pid_t thread,
 		struct error *err);
 
-/* Lets it go as if nothing had been. */
+/* Lets it go as if nothing had been; one that is left, to where the call's frame leads it. */
 void remote_release(struct remote *remote);
 
 /* Makes the memory that calls need; and gives it back. */
@@ -64,8 +65,8 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
 /*
  * Calls a function. Returns 0 with its result; -EDEADLK if it waits for the loader's lock, whose
  * owner may wait for this thread: then it was taken back, and may be called later; -ECANCELED with
- * its result if we were too slow, and the thread has gone on by itself; another negative errno with
- * a sentence.
+ * its result if we were too slow, and the thread has gone on by itself; -ETIMEDOUT if the call was,
+ * which is then left to itself; another negative errno with a sentence.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);

@@ -160,6 +160,34 @@ static bool dispatches_syscalls(pid_t thread)
 	       config[0] != 0;
 }
 
+/* It sleeps in a system call, or comes from one: what its function did before is done. */
+static bool is_behind_syscall(const struct target *target, uint64_t pc)
+{
+	uint8_t code[ARCH_SYSCALL_LENGTH];
+
+	return target_read(target, pc - sizeof(code), code, sizeof(code)) == 0 &&
+	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
+}
+
+/*
+ * A function that ends by calling another one leaves no word of itself: free() may so be in libc's
+ * code that gives its lock back, or in another part of an allocator that the program itself has.
+ */
+static const char *judge_jumps(const struct remote *remote)
+{
+	const struct target *target = remote->target;
+	uint64_t pc = arch_pc(&remote->state);
+	const struct map *map = target_map_of(target, pc);
+
+	if (is_behind_syscall(target, pc))
+		return NULL;
+	if (pc >= target->code_low && pc < target->code_high)
+		return "libc";
+	return target->has_malloc && map && map->inode == target->maps[0].inode
+		       ? "a program with an allocator of its own"
+		       : NULL;
+}
+
 const char *safe_judge(struct safe *safe, const struct remote *remote)
 {
 	const char *found;
@@ -171,6 +199,8 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (dispatches_syscalls(remote->thread))
 		return "a program that takes its own system calls";
 	found = target_forbids(safe->target, arch_pc(&remote->state));
+	if (!found)
+		found = judge_jumps(remote);
 	if (found)
 		return found;
 	found = judge_words(safe, remote);

@@ -299,6 +299,7 @@ static void forbid_own_malloc(struct target *target)
 
 	if (symbols_read(&program, target, &target->maps[0]))
 		return;
+	target->has_malloc = symbols_find(&program, "malloc") != NULL;
 	forbid_list(target, &program, functions, sizeof(functions) / sizeof(functions[0]));
 	symbols_free(&program);
 }

@@ -9,10 +9,12 @@
  * exact: at SIGUSR1 makes a known number of calls.
  * wait: a thread is in pthread_cond_wait from SIGUSR1 to SIGUSR2.
  * opens: opens descriptors, 200 of them.
+ * small: threads with small stacks sleep, and look afterwards whether all below is as it was.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -400,6 +402,75 @@ static void run_exact(void)
 		lose(kept[i]);
 }
 
+/* ---- stacks with next to nothing left, and words of the program's own below them ---- */
+
+#define SLEEPERS   4
+#define STACK_SIZE 65536
+#define RED_ZONE   128
+#define PATTERN	   0x5ca1ab1e0ddba11ull
+
+/* The sleeper's frame is the last one, so what is below its red zone is nobody's but ours. */
+static __attribute__((noinline)) void sleep_above(uint64_t *low, int ms)
+{
+	const struct timespec time = { .tv_nsec = ms * 1000000l };
+	uint64_t *high = (uint64_t *)((uintptr_t)__builtin_frame_address(0) - 1024);
+	long result = -EINTR;
+
+	for (volatile uint64_t *at = low; at < high; at++)
+		*at = PATTERN;
+#ifdef __x86_64__
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(SYS_nanosleep), "D"(&time), "S"(0)
+			 : "rcx", "r11", "memory");
+#else
+	result = syscall(SYS_nanosleep, &time, NULL);
+#endif
+	if (result)
+		__atomic_add_fetch(&interrupted, 1, __ATOMIC_RELAXED);
+	for (volatile uint64_t *at = low; at < high; at++)
+		if (*at != PATTERN)
+			note_wrong();
+}
+
+/* argument: the lowest word, of the stack or of what the program has below it. */
+static void *sleep_low(void *argument)
+{
+	for (int ms = 5; !is_over; ms = ms % 40 + 5) {
+		sleep_above(argument, ms);
+		__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Half of them have the least stack that a thread may have. */
+static void run_small(void)
+{
+	static _Alignas(4096) char memory[SLEEPERS][STACK_SIZE];
+	pthread_t threads[SLEEPERS];
+	sigset_t set;
+
+	/* a handler's frame would lie below a stack, too */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < SLEEPERS; i++) {
+		size_t size = i % 2 ? STACK_SIZE : (size_t)PTHREAD_STACK_MIN;
+		pthread_attr_t attributes;
+
+		pthread_attr_init(&attributes);
+		if (pthread_attr_setstack(&attributes, memory[i] + STACK_SIZE - size, size) ||
+		    pthread_create(&threads[i], &attributes, sleep_low, memory[i]))
+			note_wrong();
+		pthread_attr_destroy(&attributes);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	while (!is_over)
+		nap(2000);
+	for (int i = 0; i < SLEEPERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* ---- what is held grows ---- */
 
 static void run_opens(void)
@@ -453,9 +524,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} kinds[] = { { "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
-		      { "jailed", run_jailed },	  { "fenced", run_fenced }, { "exact", run_exact },
-		      { "wait", run_wait },	  { "opens", run_opens } };
+	} kinds[] = {
+		{ "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
+		{ "jailed", run_jailed },   { "fenced", run_fenced }, { "exact", run_exact },
+		{ "wait", run_wait },	    { "opens", run_opens },   { "small", run_small }
+	};
 	struct sigaction action = { .sa_handler = end };
 	sigset_t set;
 
