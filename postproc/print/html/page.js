@@ -931,11 +931,15 @@ function viewSites(view) {
 		column('temporary', 'temporary'), column('freed', 'freed'),
 		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
 			text(M.sites.call[site]), ' ← ', siteName(M.sites.backtrace[site])) });
+	/* on a narrow screen who it was stands before what the screen has no room for */
+	const isNarrow = innerWidth < 600;
+	if (isNarrow)
+		columns.splice(columns.findIndex(each => each.name === 'kept'), 0, columns.pop());
 	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
 	view.append(make('div', { class: 'row' }, searchBox()));
 	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('held', 'size'))} in ${count(sum('held', 'times'))} blocks` : count(sum('held', 'times')),
 		` held at the end of ${windowText()}; kept is what was allocated in the window and is still held at its end.`));
-	view.append(table('sites' + number, columns, rows, site => stack(M.sites.backtrace[site])));
+	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
 }
 
 /* ---- waits: lanes of threads ---- */
@@ -1217,6 +1221,19 @@ function drawTabs() {
 
 /* ---- all of it, at most once a frame ---- */
 
+function drawNow() {
+	const begun = performance.now();
+	style.clear();
+	if (!IS_DIFF) {
+		drawWindows();
+		drawTimeline();
+	}
+	drawTabs();
+	TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
+	document.documentElement.dataset.drawn = state.tab;
+	document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
+}
+
 let isDue = false;
 function draw() {
 	if (isDue)
@@ -1224,17 +1241,8 @@ function draw() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		const focused = document.activeElement && document.activeElement.id === 'search' ? $('search').selectionStart : -1;
-		const begun = performance.now();
 		isDue = false;
-		style.clear();
-		if (!IS_DIFF) {
-			drawWindows();
-			drawTimeline();
-		}
-		drawTabs();
-		TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
-		document.documentElement.dataset.drawn = state.tab;
-		document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
+		drawNow();
 		if (focused >= 0 && $('search')) {
 			$('search').focus();
 			$('search').setSelectionRange(focused, focused);
@@ -1277,7 +1285,20 @@ $('about').textContent = page.about;
 $('theme').addEventListener('click', changeTheme);
 $('help').addEventListener('click', showKeys);
 addEventListener('popstate', () => { readState(); draw(); });
-addEventListener('beforeprint', () => TABS.find(tab => tab.id === state.tab).draw(clear($('view'))));
+/* Paper is light. */
+let screenTheme;
+addEventListener('beforeprint', () => {
+	screenTheme = document.documentElement.dataset.theme;
+	document.documentElement.dataset.theme = 'light';
+	drawNow();
+});
+addEventListener('afterprint', () => {
+	if (screenTheme)
+		document.documentElement.dataset.theme = screenTheme;
+	else
+		delete document.documentElement.dataset.theme;
+	draw();
+});
 addEventListener('resize', draw);
 addEventListener('keydown', event => {
 	if (event.target.matches('input, select') || event.ctrlKey || event.metaKey || event.altKey)
