@@ -87,14 +87,10 @@ static bool all_complete(const struct summary *summary)
 /* Beside the numbers, since none of them has what could not be read. */
 static void add_damaged(struct line *line, const struct summary *summary)
 {
-	uint64_t damaged = 0;
-
-	for (size_t i = 0; i < summary->processes.count; i++)
-		damaged += summary->processes.items[i].is_damaged;
-	if (damaged && summary->processes.count > 1)
-		line_add(line, ", %s of %zu traces DAMAGED", COUNT(damaged),
+	if (summary->damaged && summary->processes.count > 1)
+		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);
-	else if (damaged)
+	else if (summary->damaged)
 		line_add(line, ", DAMAGED");
 }
 
@@ -246,12 +242,9 @@ static void print_selection(struct overview *overview)
 static void print_damage(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	size_t damaged = 0;
 	struct line line;
 
-	for (size_t i = 0; i < summary->processes.count; i++)
-		damaged += summary->processes.items[i].is_damaged;
-	if (!damaged)
+	if (!summary->damaged)
 		return;
 	line_begin(&line);
 	line_add(&line, "DAMAGED  a part of %s could not be read, and is in no number here",

@@ -166,14 +166,9 @@ const char *overview_held(const struct overview *overview)
 void overview_attached(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	uint64_t memory = 0, others = 0;
+	uint64_t memory = summary->earlier_blocks, others = summary->earlier_others;
 	struct line line;
 
-	for (uint32_t i = 0; i < summary->class_count; i++) {
-		const struct summary_class *class = &summary->classes[i];
-
-		*(class->known == RESOURCE_MEMORY ? &memory : &others) += class->earlier;
-	}
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
 

@@ -153,13 +153,13 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		.traces = summary->processes.count,
 		.lost = summary->lost,
 		.late = summary->late,
+		.damaged = summary->damaged,
 		.bypasses = summary->bypasses.count,
 	};
 	for (size_t i = 0; i < run->summary->processes.count; i++) {
 		const struct summary_process *process = &run->summary->processes.items[i];
 
 		gaps->incomplete += report_is_incomplete(process);
-		gaps->damaged += process->is_damaged;
 		gaps->untraced += report_is_untraced(process);
 		gaps->paused += process->pauses != 0;
 		gaps->allocators += process->allocator != NULL;

@@ -537,6 +537,7 @@ static void sum_gaps(struct summary *summary, const struct summary_process *proc
 {
 	summary->allocators += process->allocator != NULL;
 	summary->late += process->late;
+	summary->damaged += process->is_damaged;
 	if (process->pauses > summary->pauses)
 		summary->pauses = process->pauses;
 	if (process->pause_ns > summary->pause_ns)
@@ -563,6 +564,15 @@ static void sum_processes(struct summary *summary)
 		if (process->has_tails)
 			summary->threads += (process->threads ? process->threads : 1) - !is_first;
 	}
+}
+
+static void sum_earlier(struct summary *summary)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_MEMORY)
+			summary->earlier_blocks += summary->classes[i].earlier;
+		else
+			summary->earlier_others += summary->classes[i].earlier;
 }
 
 /* Places that hold something. */
@@ -612,6 +622,7 @@ int verdict_run(struct summary *summary, struct error *err)
 	if (summary->causes)
 		causes_run(summary->causes);
 	sum_processes(summary);
+	sum_earlier(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
 		struct summary_peak *peak = &summary->classes[i].peak;
 
