@@ -33,11 +33,17 @@ enum setting_scan { SCAN_NEVER, SCAN_EXIT };
 enum setting_files { FILES_ASKED, FILES_RESOLVED };
 
 struct settings {
-#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
-	setting_##kind name;
+#define SETTING(kind, name, ...) setting_##kind name;
 #include "settings.def"
 #undef SETTING
 };
+
+/* The columns of settings.def. */
+struct setting_row {
+	const char *value, *words, *environment, *option, *argument, *text;
+	int letter;
+};
+#define SETTING_ROW(...) ((const struct setting_row){ __VA_ARGS__ })
 
 enum settings_taken { SETTINGS_NOT_OURS, SETTINGS_TAKEN, SETTINGS_BAD_VALUE };
 
@@ -194,8 +200,9 @@ static inline const char *settings_value(const char *name_value, const char *nam
 /* Fills every setting with its default. */
 static inline void settings_default(struct settings *settings)
 {
-#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
-	settings_take_##kind(SETTING_POINTER_##kind(settings->name), value, words);
+#define SETTING(kind, name, ...)                                     \
+	settings_take_##kind(SETTING_POINTER_##kind(settings->name), \
+			     SETTING_ROW(__VA_ARGS__).value, SETTING_ROW(__VA_ARGS__).words);
 #include "settings.def"
 #undef SETTING
 }
@@ -223,10 +230,11 @@ static inline int settings_take(struct settings *settings, const char *name_valu
 {
 	const char *found;
 
-#define SETTING(kind, name, value, words, environment, option, letter, argument, description) \
-	found = settings_value(name_value, environment);                                      \
-	if (found)                                                                            \
-		return settings_take_##kind(SETTING_POINTER_##kind(settings->name), found, words);
+#define SETTING(kind, name, ...)                                                           \
+	found = settings_value(name_value, SETTING_ROW(__VA_ARGS__).environment);          \
+	if (found)                                                                         \
+		return settings_take_##kind(SETTING_POINTER_##kind(settings->name), found, \
+					    SETTING_ROW(__VA_ARGS__).words);
 #include "settings.def"
 #undef SETTING
 	return SETTINGS_NOT_OURS;

@@ -24,8 +24,7 @@
 /* Numbers of the options without a letter, behind all letters. */
 enum {
 	OPTION_FIRST = 256,
-#define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
-	OPTION_##name,
+#define SETTING(kind, name, ...) OPTION_##name,
 #include "settings.def"
 #undef SETTING
 	OPTION_FAIL_ON,
@@ -38,23 +37,16 @@ enum {
 	OPTION_UNTIL,
 };
 
-struct setting_option {
-	const char *environment, *option, *value;
-	int letter, number;
-	const char *argument, *text, *words;
-};
-
-static const struct setting_option settings_options[] = {
-#define SETTING(kind, name, value, words, environment, option, letter, argument, text) \
-	{ environment, option, value, letter, OPTION_##name, argument, text, words },
+static const struct setting_row rows[] = {
+#define SETTING(kind, name, ...) { __VA_ARGS__ },
 #include "settings.def"
 #undef SETTING
 };
 
-#define SETTINGS (sizeof(settings_options) / sizeof(settings_options[0]))
+#define SETTINGS (sizeof(rows) / sizeof(rows[0]))
 
 /* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
-static bool is_usual(const struct setting_option *option)
+static bool is_usual(const struct setting_row *option)
 {
 	static const char usual[] = " output force depth backtrace events start ";
 	char word[40];
@@ -63,7 +55,7 @@ static bool is_usual(const struct setting_option *option)
 	return strstr(usual, word) != NULL;
 }
 
-static void print_setting(FILE *to, const struct setting_option *option, bool is_all)
+static void print_setting(FILE *to, const struct setting_row *option, bool is_all)
 {
 	bool has_default = option->argument && *option->value && !strstr(option->text, "default");
 	char text[640];
@@ -81,8 +73,8 @@ static void print_setting(FILE *to, const struct setting_option *option, bool is
 void run_print_options(FILE *to, bool is_all)
 {
 	for (size_t i = 0; i < SETTINGS; i++)
-		if (is_all || is_usual(&settings_options[i]))
-			print_setting(to, &settings_options[i], is_all);
+		if (is_all || is_usual(&rows[i]))
+			print_setting(to, &rows[i], is_all);
 	usage_option(
 		to, 0, "fail-on", "LIMIT[,LIMIT]",
 		is_all ? "if the program succeeds, end with status 1 where its run breaks a limit "
@@ -110,11 +102,11 @@ static void make_tables(const struct run *run, struct option *words, char *lette
 	*letters++ = '+'; /* what follows the program is the program's */
 	*letters++ = ':'; /* a missing argument is told from a wrong option */
 	for (size_t i = 0; i < SETTINGS; i++) {
-		const struct setting_option *option = &settings_options[i];
+		const struct setting_row *option = &rows[i];
 
 		*words++ = (struct option){ option->option,
 					    option->argument ? required_argument : no_argument,
-					    NULL, option->number };
+					    NULL, OPTION_FIRST + 1 + (int)i };
 		if (option->letter)
 			*letters++ = (char)option->letter;
 		if (option->letter && option->argument)
@@ -135,27 +127,28 @@ static void make_tables(const struct run *run, struct option *words, char *lette
 	strcpy(letters, "qh");
 }
 
-static const struct setting_option *find_option(int number)
+static const struct setting_row *find_option(int number)
 {
 	for (size_t i = 0; i < SETTINGS; i++)
-		if (settings_options[i].number == number ||
-		    (settings_options[i].letter && settings_options[i].letter == number))
-			return &settings_options[i];
+		if (OPTION_FIRST + 1 + (int)i == number ||
+		    (rows[i].letter && rows[i].letter == number))
+			return &rows[i];
 	return NULL;
 }
 
 /* "own, libunwind": its words, if it has some; each ends in a zero byte. */
-static void list_words(const struct setting_option *option, char *list, size_t room)
+static void list_words(const struct setting_row *option, char *list, size_t room)
 {
 	size_t length = 0;
 
 	*list = '\0';
-	for (const char *word = option->words; *word && length < room; word += strlen(word) + 1)
+	for (const char *word = option->words; word && *word && length < room;
+	     word += strlen(word) + 1)
 		length += (size_t)snprintf(list + length, room - length, "%s%s", length ? ", " : "",
 					   word);
 }
 
-static int refuse_value(const struct setting_option *option, const char *value, struct error *err)
+static int refuse_value(const struct setting_row *option, const char *value, struct error *err)
 {
 	char words[128];
 
@@ -168,7 +161,7 @@ static int refuse_value(const struct setting_option *option, const char *value, 
 			 option->option, value);
 }
 
-static int take(struct settings *settings, const struct setting_option *option, const char *value,
+static int take(struct settings *settings, const struct setting_row *option, const char *value,
 		struct error *err)
 {
 	cleanup_free char *entry = NULL;
@@ -183,11 +176,10 @@ static int take(struct settings *settings, const struct setting_option *option, 
 static int take_environment(struct settings *settings, struct error *err)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
-		const char *value = getenv(settings_options[i].environment);
+		const char *value = getenv(rows[i].environment);
 
-		if (value && *value && take(settings, &settings_options[i], value, err))
-			return error_prefix(err, "environment, %s",
-					    settings_options[i].environment);
+		if (value && *value && take(settings, &rows[i], value, err))
+			return error_prefix(err, "environment, %s", rows[i].environment);
 	}
 	return 0;
 }
@@ -318,7 +310,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	run->session.board->settings.format = FORMAT_HTR;
 	status = take_environment(&run->session.board->settings, err);
 	while (!status && (number = getopt_long(argc, argv, letters, words, NULL)) != -1) {
-		const struct setting_option *option = find_option(number);
+		const struct setting_row *option = find_option(number);
 
 		if (number == 'h' || number == OPTION_HELP) {
 			char *asked[] = { (char *)"help", (char *)(uintptr_t)run->command, NULL };

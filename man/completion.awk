@@ -124,12 +124,12 @@ function read_settings(file,    i, rows, words, long, argument)
 	for (i = 1; i <= rows; i++) {
 		if (macro[i] != "SETTING")
 			continue
-		long = text(field(i, 6))
-		argument = text(field(i, 8))
-		words = field(i, 1) == "word" ? text(field(i, 4)) : ""
+		long = text(named(i, "option"))
+		argument = text(named(i, "argument"))
+		words = field(i, 1) == "word" ? text(named(i, "words")) : ""
 		gsub(/\|/, " ", words)
-		add("run", letter(field(i, 7)), long, argument, \
-			words == "" ? kind_of(long, argument) : "=" words, text(field(i, 9)))
+		add("run", letter(named(i, "letter")), long, argument, \
+			words == "" ? kind_of(long, argument) : "=" words, text(named(i, "text")))
 	}
 	add("run", "", "screen", "FILE", "", "write the screen to FILE")
 	add("run", "", "html", "FILE", "", "write a page for a browser to FILE")

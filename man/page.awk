@@ -334,26 +334,26 @@ function environment(file,    i, count)
 	for (i = 1; i <= count; i++) {
 		if (macro[i] != "SETTING")
 			continue
-		print ".It Ev " text(field(i, 5))
-		print sentence(text(field(i, 9)))
+		print ".It Ev " text(named(i, "environment"))
+		print sentence(text(named(i, "text")))
 		default_of(i)
 	}
 }
 
 function default_of(i)
 {
-	if (text(field(i, 3)) != "" && text(field(i, 3)) != "0" && text(field(i, 9)) !~ /default/)
-		print "Default:\n.Cm " cell(text(field(i, 3))) " ."
+	if (text(named(i, "value")) != "" && text(named(i, "value")) != "0" && text(named(i, "text")) !~ /default/)
+		print "Default:\n.Cm " cell(text(named(i, "value"))) " ."
 }
 
 function settings(file,    i, count)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (macro[i] != "SETTING" || text(field(i, 6)) == "")
+		if (macro[i] != "SETTING" || text(named(i, "option")) == "")
 			continue
-		option(letter(field(i, 7)), text(field(i, 6)), text(field(i, 8)))
-		print sentence(text(field(i, 9)))
+		option(letter(named(i, "letter")), text(named(i, "option")), text(named(i, "argument")))
+		print sentence(text(named(i, "text")))
 		default_of(i)
 	}
 }

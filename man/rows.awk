@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads a table (*.def): read_rows(file) returns how many rows it has. Row i is macro[i], its
-# fields are field(i, 1) to field(i, fields[i]), as written; text() takes the quotes off. A comment
-# on a line of its own between rows is a row, too: macro "/", its text the only field.
+# fields are field(i, 1) to field(i, fields[i]), as written; text() takes the quotes off, and
+# named(i, "name") is the field ".name = value". A comment on a line of its own between rows is a
+# row, too: macro "/", its text the only field.
 
 function read_rows(file,    line, whole, status)
 {
@@ -33,6 +34,14 @@ function included(line,    path, whole)
 function field(i, n)
 {
 	return cells[i, n]
+}
+
+# The field of row i that has a name: .text = "a text"; empty where there is none.
+function named(i, name,    n)
+{
+	for (n = 1; n <= fields[i]; n++)
+		if (index(field(i, n), "." name " = ") == 1)
+			return substr(field(i, n), length(name) + 5)
 }
 
 function parse_rows(whole,    count, comment)
