@@ -18,7 +18,7 @@
 struct real real;
 bool real_is_found;
 
-static SPARSE char pool[POOL_SIZE] __attribute__((aligned(4096)));
+static SPARSE char pool[POOL_SIZE] __attribute__((aligned(POOL_STEP)));
 static uint32_t pool_used;
 
 /* A block has its size in the 16 bytes before it, for realloc. */
