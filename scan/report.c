@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "hook_table.h"
 #include "notes.h"
@@ -175,6 +176,14 @@ static void put_handles(struct out *out, const struct report *report)
 
 /* ---- the whole ---- */
 
+/* The most that the scanner has taken by now, in bytes. */
+static uint64_t memory_taken(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10;
+}
+
 static void put_end(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;
@@ -200,6 +209,7 @@ static void put_end(struct out *out, const struct report *report)
 	put_number(out, "unread", process->unread_bytes);
 	put_number(out, "pause", report->pause_ns);
 	put_number(out, "took", report->whole_ns);
+	put_number(out, "memory", memory_taken());
 	end(out);
 }
 
