@@ -25,6 +25,17 @@ struct entry {
 	uint32_t number; /* from 1; 0: none yet */
 };
 
+/* Whose a site is: its place's number, its process's. */
+struct number {
+	uint32_t place, process;
+};
+
+/* Who waited. */
+struct waiter {
+	const struct atlas_backtrace *backtrace;
+	uint32_t process;
+};
+
 struct mark {
 	uint64_t time_ns;
 	char *text;
@@ -53,11 +64,12 @@ struct model_state {
 	struct pool pool; /* names of functions */
 	ARRAY_OF(const char *) names;
 	struct tally *tally;
-	struct spans spans, waits;  /* of waits: count and, as bytes, ns */
-	ARRAY_OF(uint32_t) numbers; /* by number of a site: that of its place */
-	uint32_t first;		    /* number of the first site of the process */
-	ARRAY_OF(const struct atlas_backtrace *) waiters; /* by number of a wait's site */
-	struct map waiter_index; /* by address of the backtrace: number + 1 */
+	struct spans spans, waits;	 /* of waits: count and, as bytes, ns */
+	ARRAY_OF(struct number) numbers; /* by number of a site */
+	uint32_t processes;		 /* that spans are told apart by; 1: all are one */
+	uint32_t first;			 /* number of the first site of the process */
+	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
+	struct map waiter_index;	 /* by process and address of the backtrace: number + 1 */
 	ARRAY_OF(struct mark) marks;
 };
 
@@ -65,12 +77,13 @@ struct model_state {
 
 static uint32_t add_number(struct model_state *state)
 {
-	uint32_t *number = ARRAY_ADD(&state->numbers);
+	struct number *number = ARRAY_ADD(&state->numbers);
 
 	if (!number)
 		return 0;
-	*number = (uint32_t)state->numbers.count - 1;
-	return *number;
+	*number = (struct number){ (uint32_t)state->numbers.count - 1,
+				   report_process(state->run) - 1 };
+	return number->place;
 }
 
 /* Sites of several processes that are one place have the number of the first. */
@@ -84,7 +97,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 		return;
 	if (!run->number)
 		run->number = process->number;
-	state->numbers.items[process->number] = run->number;
+	state->numbers.items[process->number].place = run->number;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -120,11 +133,13 @@ static bool is_wait(const struct event *event)
 static uint32_t waiter_number(struct model_state *state, const struct event *event)
 {
 	struct atlas *atlas = &state->run->summary->atlas;
+	uint32_t process = report_process(state->run) - 1;
 	const struct atlas_backtrace *backtrace =
 		atlas_backtrace(atlas, event->backtrace, event->index);
 	struct map_entry *entry =
-		backtrace ? map_put(&state->waiter_index, 0, (uint64_t)(uintptr_t)backtrace) : NULL;
-	const struct atlas_backtrace **waiter;
+		backtrace ? map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace)
+			  : NULL;
+	struct waiter *waiter;
 
 	if (!entry)
 		return UINT32_MAX;
@@ -134,7 +149,7 @@ static uint32_t waiter_number(struct model_state *state, const struct event *eve
 	entry->value = (uint32_t)state->waiters.count + !waiter;
 	if (!waiter)
 		return UINT32_MAX;
-	*waiter = backtrace;
+	*waiter = (struct waiter){ backtrace, process };
 	return (uint32_t)state->waiters.count - 1;
 }
 
@@ -321,7 +336,7 @@ static struct weight *weigh(const struct model_state *state)
 		const struct span *span = state->spans.list.items[i];
 		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
 
-		weights[state->numbers.items[span->site]].bytes +=
+		weights[state->numbers.items[span->site].place].bytes +=
 			weight > 0 ? (uint64_t)weight : 0;
 	}
 	if (weights)
@@ -377,7 +392,7 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 		*row = folding->folded[place->class];
 	}
 	for (size_t i = 0; folding->renumber && i < count; i++)
-		folding->renumber[i] = folding->renumber[state->numbers.items[i]];
+		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
 	free(weights);
 	free(places);
 	return weights && places && folding->renumber && folding->rows && folding->classes
@@ -429,7 +444,9 @@ static int put_spans(const struct model_state *state, struct sheet *sheet)
 
 		if (!row)
 			return -ENOMEM;
-		sheet_number(CELL(row, spans, site), span->site);
+		sheet_number(CELL(row, spans, site), span->site / state->processes);
+		if (state->processes > 1)
+			sheet_number(CELL(row, spans, process), span->site % state->processes);
 		sheet_number(CELL(row, spans, gained), span->gained - state->spans.first);
 		if (span->lost != SPANS_NEVER)
 			sheet_number(CELL(row, spans, lost), span->lost - state->spans.first);
@@ -452,7 +469,9 @@ static int put_waits(const struct model_state *state, struct sheet *sheet)
 		sheet_number(CELL(row, waits_over_time, count), (uint64_t)wait->count);
 		sheet_number(CELL(row, waits_over_time, waited), (uint64_t)wait->bytes);
 		sheet_backtrace(CELL(row, waits_over_time, backtrace),
-				state->waiters.items[wait->site]);
+				state->waiters.items[wait->site].backtrace);
+		sheet_number(CELL(row, waits_over_time, process),
+			     state->waiters.items[wait->site].process);
 	}
 	return 0;
 }
@@ -543,6 +562,39 @@ static int align(struct model_state *state)
 	return ret;
 }
 
+/*
+ * Spans of one place are told apart by their processes, where that does not make more of them than
+ * there may be: steps of time would have to be longer for it.
+ */
+static void split_processes(struct model_state *state, struct folding *folding)
+{
+	size_t processes = state->run->summary->processes.count;
+
+	state->processes = 1;
+	if (processes < 2 || state->spans.list.count > SPANS_MOST ||
+	    processes > UINT32_MAX / (folding->count + 1))
+		return;
+	state->processes = (uint32_t)processes;
+	for (size_t i = 0; i < state->numbers.count; i++)
+		folding->renumber[i] = folding->renumber[i] * state->processes +
+				       state->numbers.items[i].process % state->processes;
+}
+
+static int put_owners(const struct model_state *state, struct sheet *sheet)
+{
+	const struct summary *summary = state->run->summary;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		if (!row || sheet_text(sheet, CELL(row, owners, program), process->name))
+			return -ENOMEM;
+		sheet_number(CELL(row, owners, pid), process->pid);
+	}
+	return 0;
+}
+
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct model_state *state = user;
@@ -552,6 +604,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	if (ret == 0)
 		ret = fold_places(state, &folding);
 	if (ret == 0)
+		split_processes(state, &folding);
+	if (ret == 0)
 		ret = spans_settle(&state->spans, folding.renumber, SPANS_MOST);
 	if (ret == 0)
 		ret = put_bins(state, sheets_begin(sheets, SHEET_bins));
@@ -559,6 +613,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		ret = put_places(state, &folding, sheets_begin(sheets, SHEET_places));
 	if (ret == 0)
 		ret = put_spans(state, sheets_begin(sheets, SHEET_spans));
+	if (ret == 0)
+		ret = put_owners(state, sheets_begin(sheets, SHEET_owners));
 	if (ret == 0)
 		ret = put_waits(state, sheets_begin(sheets, SHEET_waits_over_time));
 	if (ret == 0)

@@ -38,7 +38,7 @@ function sheet(name) {
 }
 
 const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
-const M = { bins: sheet('bins'), sites: sheet('places'), spans: sheet('spans'), waits: sheet('waits_over_time'),
+const M = { bins: sheet('bins'), sites: sheet('places'), spans: sheet('spans'), waits: sheet('waits_over_time'), owners: sheet('owners'),
 	marks: sheet('marks'), longWaits: sheet('long_waits'), longHolds: sheet('long_holds') };
 const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
@@ -79,6 +79,12 @@ for (let site = 2; site < spansOf.length; site++)
 for (let i = 0; i < M.spans.rows; i++)
 	bySite[spansOf[M.spans.site[i] + 1]++] = i;
 
+/* Where spans are told apart by process, one can be chosen: 0 is all, others a row of owners + 1. */
+const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners.rows : 0;
+const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
+const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;
+const isChosenPid = pid => !state.process || pid === M.owners.pid[state.process - 1];
+
 /* What was computed for a key is kept: it follows from the model alone. */
 const known = new Map();
 function once(key, compute) {
@@ -99,7 +105,7 @@ const COSTS = {
 
 /* ---- what is chosen: it stands in the URL, so a state can be sent ---- */
 
-const state = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, tree: 'down',
+const state = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, process: 0, tree: 'down',
 	search: '', zoom: '' };
 
 function readState() {
@@ -111,6 +117,7 @@ function readState() {
 	state.from = number('from', 0, BINS - 1, 0);
 	state.to = number('to', state.from + 1, BINS, BINS);
 	state.class = number('class', 0, classes.length - 1, 0);
+	state.process = number('process', 0, PROCESSES, 0);
 	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'held';
 	state.by = said.get('by') === 'count' ? 'count' : 'size';
 	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : TABS[0].id;
@@ -177,13 +184,13 @@ function counts(cost, gain, loss, a, b, peak) {
 
 /* What is held at the end of each bin, of a class. */
 function heldCurve(number, by) {
-	return once(`held ${number} ${by}`, () => curveOf(number, by));
+	return once(`held ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
 function curveOf(number, by) {
 	const change = new Float64Array(BINS + 1), values = M.spans[by === 'size' ? 'bytes' : 'count'];
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
-		if (M.sites.number[site] !== number)
+		if (M.sites.number[site] !== number || !isOfChosen(i))
 			continue;
 		change[Math.max(M.spans.gained[i], 0)] += values[i];
 		if (M.spans.lost[i] !== NEVER)
@@ -209,7 +216,7 @@ function siteCosts(cost, number, a, b) {
 	const spans = M.spans;
 	for (let i = 0; i < spans.rows; i++) {
 		const site = spans.site[i];
-		if (M.sites.number[site] !== number || !counts(cost, spans.gained[i], spans.lost[i], a, b, peak))
+		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.gained[i], spans.lost[i], a, b, peak))
 			continue;
 		size[site] += spans.bytes[i];
 		times[site] += spans.count[i];
@@ -224,7 +231,7 @@ function allCosts(number, a, b) {
 		all[cost] = { size: new Float64Array(M.sites.rows), times: new Float64Array(M.sites.rows) };
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = sites[i];
-		if (M.sites.number[site] !== number)
+		if (M.sites.number[site] !== number || !isOfChosen(i))
 			continue;
 		const isHeld = gained[i] < b && lost[i] >= b, isGained = gained[i] >= a && gained[i] < b;
 		const isFreed = lost[i] >= a && lost[i] < b;
@@ -252,7 +259,7 @@ function nodeCosts(cost) {
 	const add = (node, value) => value && sums.set(node, (sums.get(node) || 0) + value);
 	if (isWait(cost)) {
 		for (let i = 0; i < M.waits.rows; i++)
-			if (M.waits.step[i] >= state.from && M.waits.step[i] < state.to)
+			if (M.waits.step[i] >= state.from && M.waits.step[i] < state.to && isWaitOfChosen(i))
 				add(M.waits.backtrace[i], M.waits.waited[i]);
 		return sums;
 	}
@@ -424,7 +431,7 @@ function layers() {
 	const by = inBytes() ? 'bytes' : 'count', totals = new Map();
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
-		if (M.sites.number[site] !== state.class)
+		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
 		const life = (M.spans.lost[i] === NEVER ? BINS : M.spans.lost[i]) - M.spans.gained[i];
 		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
@@ -433,7 +440,7 @@ function layers() {
 	const curves = new Map(largest.concat(-1).map(site => [site, new Float64Array(BINS + 1)]));
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
-		if (M.sites.number[site] !== state.class)
+		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
 		const curve = curves.get(site) || curves.get(-1);
 		curve[M.spans.gained[i]] += M.spans[by][i];
@@ -452,7 +459,7 @@ function drawTimeline() {
 	const { context, width, height } = paper($('timeline'));
 	const bottom = height - 18, plot = width - LEFT - 6;
 	const x = edge => LEFT + plot * edges[edge] / edges[BINS];
-	const curves = once(`layers ${state.class} ${inBytes()}`, layers), sum = new Float64Array(BINS);
+	const curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers), sum = new Float64Array(BINS);
 	for (const curve of curves.values())
 		for (let i = 0; i < BINS; i++)
 			sum[i] += curve[i];
@@ -509,7 +516,8 @@ function drawTimeline() {
 function drawWaiting(context, x, bottom) {
 	const waited = new Float64Array(BINS);
 	for (let i = 0; i < M.waits.rows; i++)
-		waited[M.waits.step[i]] += M.waits.waited[i];
+		if (isWaitOfChosen(i))
+			waited[M.waits.step[i]] += M.waits.waited[i];
 	context.fillStyle = colour('wait');
 	for (let i = 0; i < BINS; i++) {
 		const share = waited[i] / (edges[i + 1] - edges[i]);
@@ -581,6 +589,15 @@ function drawWindows() {
 	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
 	row.append(chooser);
+	if (PROCESSES > 1) {
+		const owners = make('select', { 'aria-label': 'process', onchange: event => choose({ process: Number(event.target.value), zoom: '' }) },
+			make('option', { value: 0, selected: !state.process }, `all ${count(PROCESSES)} processes`));
+		for (let i = 0; i < PROCESSES; i++)
+			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
+		row.append(owners);
+	} else if (M.owners.rows > 1) {
+		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace html --pid='));
+	}
 	button('whole run', 0, BINS);
 	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
 	/* between two marks lies a generation */
@@ -867,6 +884,8 @@ function sparkPath(site) {
 	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
 	for (let at = spansOf[site]; at < spansOf[site + 1]; at++) {
 		const i = bySite[at];
+		if (!isOfChosen(i))
+			continue;
 		change[M.spans.gained[i]] += values[i];
 		if (M.spans.lost[i] !== NEVER)
 			change[M.spans.lost[i]] -= values[i];
@@ -894,7 +913,7 @@ function spark(site) {
 	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
 	svg.setAttribute('class', 'spark');
 	svg.setAttribute('viewBox', '0 0 90 20');
-	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()}`, () => sparkPath(site))}H90V20Z`);
+	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()} ${state.process}`, () => sparkPath(site))}H90V20Z`);
 	svg.append(path);
 	return svg;
 }
@@ -956,14 +975,14 @@ function lanesIn(a, b) {
 		return lanes.get(key);
 	};
 	for (let i = 0; i < W.rows; i++) {
-		if (W.since[i] >= b || W.since[i] + W.length[i] <= a || !matches(W.backtrace[i], text(W.call[i])))
+		if (!isChosenPid(W.pid[i]) || W.since[i] >= b || W.since[i] + W.length[i] <= a || !matches(W.backtrace[i], text(W.call[i])))
 			continue;
 		const each = lane(W.pid[i], W.thread[i]);
 		each.waits.push(i);
 		each.waited += Math.min(b, W.since[i] + W.length[i]) - Math.max(a, W.since[i]);
 	}
 	for (let i = 0; i < H.rows; i++)
-		if (H.since[i] < b && H.since[i] + H.length[i] > a)
+		if (isChosenPid(H.pid[i]) && H.since[i] < b && H.since[i] + H.length[i] > a)
 			lane(H.pid[i], H.thread[i]).holds.push(i);
 	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
 }
@@ -1067,7 +1086,7 @@ function viewLanes(view) {
 		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
 	const sums = new Map();
 	for (let i = 0; i < M.waits.rows; i++) {
-		if (M.waits.step[i] < state.from || M.waits.step[i] >= state.to || !matches(M.waits.backtrace[i]))
+		if (M.waits.step[i] < state.from || M.waits.step[i] >= state.to || !isWaitOfChosen(i) || !matches(M.waits.backtrace[i]))
 			continue;
 		const sum = sums.get(M.waits.backtrace[i]) || { count: 0, waited: 0 };
 		sum.count += M.waits.count[i];
@@ -1191,9 +1210,10 @@ function drawSheet(view, found) {
 
 function viewReport(report) {
 	return view => {
-		if (state.from > 0 || state.to < BINS)
-			view.append(make('p', { class: 'faint' }, 'These tables are of the whole run. Of the window: ',
-				make('code', {}, `holdtrace report ${report} --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s`)));
+		if (state.from > 0 || state.to < BINS || state.process)
+			view.append(make('p', { class: 'faint' }, 'These tables are of the whole run. Of what is chosen: ',
+				make('code', {}, `holdtrace report ${report}` + (state.process ? ` --pid=${M.owners.pid[state.process - 1]}` : '') +
+					(state.from > 0 || state.to < BINS ? ` --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s` : ''))));
 		view.append(make('div', { class: 'row' }, searchBox()));
 		for (const found of page.sheets.filter(each => each.report === report))
 			drawSheet(view, found);
