@@ -74,7 +74,7 @@ static int take_note(struct live *live, const struct event *event, unsigned cut,
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
 		live->doubt = "the program had run before it was recorded";
 	} else if (!strcmp(name, NOTE_BYPASS)) {
-		live->doubt = "a module calls past the library (RTLD_DEEPBIND)";
+		live->doubt = "a module calls past the library";
 	}
 	return 0;
 }
