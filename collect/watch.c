@@ -16,51 +16,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 
 #define LOOK_NS	  1000000000u /* between two looks for a process's mapping */
 #define MISSED_NS 1000000000u /* how long an exec may take to attach again */
-
-enum mapped { MAPPED_NO, MAPPED_YES, MAPPED_UNKNOWN };
-
-/* Whether a process has the board mapped; unknown where we may not look. */
-static enum mapped has_board(int32_t pid, const struct shared *shared)
-{
-	char path[64], line[512];
-	cleanup_file FILE *maps = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return errno == ENOENT || errno == ESRCH ? MAPPED_NO : MAPPED_UNKNOWN;
-	while (fgets(line, sizeof(line), maps)) {
-		unsigned high, low;
-		unsigned long inode;
-
-		/* a long path's rest does not look like this */
-		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &inode) == 3 &&
-		    inode == shared->inode && high == major(shared->device) &&
-		    low == minor(shared->device))
-			return MAPPED_YES;
-	}
-	return ferror(maps) ? MAPPED_UNKNOWN : MAPPED_NO;
-}
-
-/* The last number of the NSpid line: what the process calls itself. 0: unknown. */
-static int32_t own_pid(int32_t pid)
-{
-	char path[64], line[512];
-	cleanup_file FILE *status = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		const char *last = strrchr(line, '\t');
-
-		if (!strncmp(line, "NSpid:", 6) && last)
-			return (int32_t)strtol(last + 1, NULL, 10);
-	}
-	return 0;
-}
 
 /* A process of another pid namespace by our number; 0 if there is none. */
 static int32_t find_foreign(int32_t pid, const struct shared *shared)
@@ -74,8 +33,8 @@ static int32_t find_foreign(int32_t pid, const struct shared *shared)
 	while (!found && (entry = readdir(directory)) != NULL) {
 		int32_t candidate = (int32_t)strtol(entry->d_name, NULL, 10);
 
-		if (candidate > 0 && own_pid(candidate) == pid &&
-		    has_board(candidate, shared) == MAPPED_YES)
+		if (candidate > 0 && proc_own_number(candidate, 0) == pid &&
+		    proc_has_mapped(candidate, shared->device, shared->inode) > 0)
 			found = candidate;
 	}
 	closedir(directory);
@@ -88,36 +47,11 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-#define STAT_SIZE 1024
-
-/* A stat file of /proc from its third field on, in text; NULL if there is none. */
-static const char *read_stat_fields(const char *path, char text[STAT_SIZE])
-{
-	cleanup_file FILE *stat = fopen(path, "re");
-	const char *at;
-	size_t size;
-
-	if (!stat)
-		return NULL;
-	size = fread(text, 1, STAT_SIZE - 1, stat);
-	text[size] = 0;
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] ? at + 2 : NULL;
-}
-
-static const char *stat_fields(int32_t pid, char text[STAT_SIZE])
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return read_stat_fields(path, text);
-}
-
 /* State and exit code of a process. False if there is no such process. */
 static bool read_stat(int32_t pid, char *state, int *code)
 {
-	char text[STAT_SIZE];
-	const char *fields = stat_fields(pid, text), *last;
+	char text[PROC_STAT_SIZE];
+	const char *fields = proc_stat(pid, 0, text), *last;
 
 	if (!fields)
 		return false;
@@ -131,8 +65,8 @@ static bool read_stat(int32_t pid, char *state, int *code)
 /* When a process began, in ticks since boot; 0 if there is no such process. */
 static uint64_t read_start(int32_t pid)
 {
-	char text[STAT_SIZE];
-	const char *field = stat_fields(pid, text);
+	char text[PROC_STAT_SIZE];
+	const char *field = proc_stat(pid, 0, text);
 
 	/* starttime is the 22nd */
 	for (int i = 3; field && i < 22; i++) {
@@ -165,13 +99,13 @@ static bool may_be_ours(int32_t pid, const struct shared *shared)
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start)
 {
-	enum mapped mapped = has_board(start->pid, shared);
-	int32_t found = mapped == MAPPED_YES ? 0 : find_foreign(start->pid, shared);
+	int mapped = proc_has_mapped(start->pid, shared->device, shared->inode);
+	int32_t found = mapped > 0 ? 0 : find_foreign(start->pid, shared);
 
-	if (mapped == MAPPED_YES)
+	if (mapped > 0)
 		return;
 	if (!found && !start->foreign && may_be_ours(start->pid, shared) &&
-	    (mapped == MAPPED_UNKNOWN || is_zombie(start->pid)))
+	    (mapped < 0 || is_zombie(start->pid)))
 		return;
 	watch->foreign = true;
 	watch->our_pid = found;
@@ -218,7 +152,7 @@ static bool reaped_code(int pidfd, int *code)
 
 bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 {
-	char path[64], text[STAT_SIZE], state = 0;
+	char path[64], text[PROC_STAT_SIZE], state = 0;
 	cleanup_file FILE *file = NULL;
 	const char *fields;
 
@@ -229,8 +163,7 @@ bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 	file = fopen(path, "re");
 	if (!file || fscanf(file, "%" SCNu64, ran_ns) != 1)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)watch->our_pid, (int)thread);
-	fields = read_stat_fields(path, text);
+	fields = proc_stat(watch->our_pid, (int32_t)thread, text);
 	state = fields ? fields[0] : 0;
 	/* runs or would, waits for a page, was stopped, is looked at by a debugger */
 	return state && strchr("RDTt", state);
@@ -255,22 +188,10 @@ void watch_learn(struct watch *watch, int status)
 	set_end(watch, true, status);
 }
 
-/* False, too, where nobody says. */
-static bool is_in_other(int32_t pid, const char *space)
-{
-	char path[64], theirs[64] = "", ours[64] = "";
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, space);
-	if (readlink(path, theirs, sizeof(theirs) - 1) < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", space);
-	return readlink(path, ours, sizeof(ours) - 1) > 0 && strcmp(theirs, ours) != 0;
-}
-
 bool watch_is_elsewhere(const struct watch *watch)
 {
-	return watch->our_pid && is_in_other(watch->our_pid, "net") &&
-	       is_in_other(watch->our_pid, "user");
+	return watch->our_pid && proc_is_elsewhere(watch->our_pid, "net") &&
+	       proc_is_elsewhere(watch->our_pid, "user");
 }
 
 void watch_left_out(struct watch *watch)
@@ -314,7 +235,7 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	int code;
 
 	/* a first thread that called pthread_exit is a zombie while the others live: no mappings */
-	if (has_board(watch->our_pid, shared) != MAPPED_NO ||
+	if (proc_has_mapped(watch->our_pid, shared->device, shared->inode) ||
 	    !read_stat(watch->our_pid, &state, &code) || state == 'Z') {
 		watch->missed_ns = 0;
 		return false;

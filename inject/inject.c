@@ -9,6 +9,7 @@
 #if ARCH_INJECTS
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 #include "contract.h"
 #include "inject/jail.h"
 #include "inject/remote.h"
@@ -172,19 +173,10 @@ static int list_threads(pid_t pid, pid_t *threads)
 /* Whether it sleeps: then nobody misses it. */
 static bool is_asleep(pid_t pid, pid_t thread)
 {
-	char path[96], text[256];
-	cleanup_file FILE *file = NULL;
-	const char *at;
-	size_t size;
+	char text[PROC_STAT_SIZE];
+	const char *state = proc_stat((int32_t)pid, (int32_t)thread, text);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)thread);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	size = fread(text, 1, sizeof(text) - 1, file);
-	text[size] = 0;
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] == 'S';
+	return state && *state == 'S';
 }
 
 static void pause_ns(long ns)

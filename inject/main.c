@@ -4,6 +4,7 @@
  * A program of its own, so that it alone needs the right to trace others.
  */
 #include "base/error.h"
+#include "base/proc.h"
 #include "inject/inject.h"
 
 #include <inttypes.h>
@@ -50,20 +51,17 @@ static const char *words_of(uint32_t result)
 /* Threads, memory and age, which the trace tells of what was there before. */
 static void describe(int pid, struct late_order *order)
 {
-	char path[64], text[1024] = "", *at;
+	char text[PROC_STAT_SIZE];
+	const char *fields = proc_stat(pid, 0, text);
 	unsigned long long start = 0;
 	double up = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (file && fread(text, 1, sizeof(text) - 1, file) > 0 && (at = strrchr(text, ')')))
-		sscanf(at + 2,
+	if (fields)
+		sscanf(fields,
 		       "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
 		       "%" SCNu64 " %*d %llu %*u %" SCNu64,
 		       &order->threads, &start, &order->resident);
-	if (file)
-		fclose(file);
 	file = fopen("/proc/uptime", "re");
 	if (file && fscanf(file, "%lf", &up) == 1)
 		order->age_ms = (uint64_t)(up * 1000) -

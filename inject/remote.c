@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 
 #ifndef SYS_memfd_create
 #error "memfd_create(2) is needed"
@@ -356,8 +357,10 @@ static bool is_loaders(const struct target *target, uint64_t address)
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
 	enum { LOCK_SIZE = 40, OWNER = 8 };
-	int32_t self = target_own_number(remote->target->pid, remote->thread), owner;
+	int32_t self = proc_own_number(remote->target->pid, remote->thread), owner;
 
+	if (!self)
+		self = (int32_t)remote->thread;
 	for (int i = 1; i <= 2; i++)
 		if (target_read(remote->target, lock - (uint64_t)i * LOCK_SIZE + OWNER, &owner,
 				sizeof(owner)) ||

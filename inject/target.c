@@ -15,8 +15,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "inject/arch.h"
 #include "base/mapped.h"
+#include "base/proc.h"
+#include "inject/arch.h"
 #include "inject/symbols.h"
 
 /* ---- /proc ---- */
@@ -39,22 +40,6 @@ int64_t target_status(pid_t pid, pid_t thread, const char *name, int base)
 		if (strncmp(line, name, length) == 0 && line[length] == ':')
 			return (int64_t)strtoull(line + length + 1, NULL, base);
 	return -1;
-}
-
-int32_t target_own_number(pid_t pid, pid_t thread)
-{
-	char path[96], line[512];
-	cleanup_file FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)thread);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *last = strrchr(line, '\t');
-
-		if (strncmp(line, "NSpid:", 6) == 0 && last)
-			return (int32_t)strtol(last + 1, NULL, 10);
-	}
-	return (int32_t)thread;
 }
 
 static bool status_has(pid_t pid, const char *name, const char *word)
@@ -368,16 +353,15 @@ static int read_code(struct target *target, struct error *err)
 /* What may be said when the kernel does not let us near. */
 static int refuse_rights(pid_t pid, int number, struct error *err)
 {
-	char path[64], scope = '0';
+	char path[64], scope = proc_yama();
 	struct stat status;
-	cleanup_file FILE *yama = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 
 	proc_path(path, sizeof(path), pid, "");
 	if (number == ENOENT || number == ESRCH || stat(path, &status))
 		return error_set(err, ESRCH, "there is no process %d", (int)pid);
 	if (number != EACCES && number != EPERM)
 		return error_system(err, number, "process %d", (int)pid);
-	if (yama && fread(&scope, 1, 1, yama) == 1 && scope != '0' && status.st_uid == geteuid())
+	if (scope != '0' && status.st_uid == geteuid())
 		return error_set(err, EPERM,
 				 "the kernel lets nobody attach to process %d but its parents and "
 				 "root (kernel.yama.ptrace_scope is %c): do it as root, or `sysctl "

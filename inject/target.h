@@ -65,9 +65,6 @@ int target_write(const struct target *target, uint64_t address, const void *byte
 /* A line of /proc/PID/task/THREAD/status (thread 0: of the process) as a number; -1: none. */
 int64_t target_status(pid_t pid, pid_t thread, const char *name, int base);
 
-/* What a thread is called in its own pid namespace. */
-int32_t target_own_number(pid_t pid, pid_t thread);
-
 /* Where nothing may be interrupted; NULL: address lies in no such place. */
 const char *target_forbids(const struct target *target, uint64_t address);
 

@@ -5,6 +5,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -213,26 +214,6 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 
 /* ---- the end ---- */
 
-/* Whether a process has the board of this run: then it records for it. */
-static bool is_of_run(const char *pid, const struct stat *board)
-{
-	char path[64], line[512];
-	cleanup_file FILE *maps = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
-	maps = fopen(path, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		unsigned high, low;
-		unsigned long inode;
-
-		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &inode) == 3 &&
-		    inode == board->st_ino && high == major(board->st_dev) &&
-		    low == minor(board->st_dev) && strstr(line, "/memfd:"))
-			return true;
-	}
-	return false;
-}
-
 /* Children that joined the run, in whatever namespace they are. */
 static void detach_others(const struct run *run, int pid, char *line, size_t room)
 {
@@ -246,7 +227,7 @@ static void detach_others(const struct run *run, int pid, char *line, size_t roo
 			if (is_process(entry->d_name) && atoi(entry->d_name) != pid &&
 			    atoi(entry->d_name) != getpid() &&
 			    atoi(entry->d_name) != run->session.collector &&
-			    is_of_run(entry->d_name, &board))
+			    proc_has_mapped(atoi(entry->d_name), board.st_dev, board.st_ino) > 0)
 				order("detach", entry->d_name, run->session.library, NULL, NULL,
 				      line, room, &ignored);
 	if (directory)
@@ -403,28 +384,13 @@ static bool check_memory(void)
 
 static bool check_yama(void)
 {
-	char scope[8] = "0";
-	cleanup_file FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	char scope = proc_yama();
 
-	if (file && !fgets(scope, sizeof(scope), file))
-		strcpy(scope, "0");
-	return judge(*scope == '0' || (geteuid() == 0 && *scope != '3'),
+	return judge(scope == '0' || (geteuid() == 0 && scope != '3'),
 		     "the kernel lets this user attach to his own programs",
 		     "kernel.yama.ptrace_scope forbids it but to root: attach as root, `sysctl "
 		     "kernel.yama.ptrace_scope=0`, or start programs by `holdtrace record "
 		     "--start=off`");
-}
-
-static bool is_same_space(int pid, const char *space)
-{
-	char path[64];
-	struct stat ours, theirs;
-
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", space);
-	if (stat(path, &ours))
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, space);
-	return stat(path, &theirs) || ours.st_ino == theirs.st_ino;
 }
 
 /* What is told of a process that can be attached to, and cannot be changed. */
@@ -432,9 +398,9 @@ static void describe_process(int pid)
 {
 	cleanup_free char *library = NULL, *path = NULL;
 
-	if (!is_same_space(pid, "net") && geteuid() != 0)
+	if (proc_is_elsewhere(pid, "net") && geteuid() != 0)
 		puts("--  it is in another network namespace: only root can collect from there");
-	if (!is_same_space(pid, "pid"))
+	if (proc_is_elsewhere(pid, "pid"))
 		puts("--  it is in another pid namespace: its trace has the numbers of that one");
 	if (place_find(PART_LIBRARY, &library, NULL) == 0 &&
 	    asprintf(&path, "/proc/%d/root%s", pid, library) > 0 && access(path, R_OK))
