@@ -41,4 +41,25 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 #define ARRAY_NUMBER(array) \
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
+/*
+ * Binary search: the first index below count for which the condition over `at` does not hold, as it
+ * does for all before and none behind; count: it holds for all.
+ *
+ *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
+ */
+#define ARRAY_SEARCH(count, at, holds)                         \
+	__extension__({                                        \
+		size_t low_ = 0, high_ = (count);              \
+                                                               \
+		while (low_ < high_) {                         \
+			size_t at = low_ + (high_ - low_) / 2; \
+                                                               \
+			if (holds)                             \
+				low_ = at + 1;                 \
+			else                                   \
+				high_ = at;                    \
+		}                                              \
+		low_;                                          \
+	})
+
 #endif

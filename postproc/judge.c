@@ -287,67 +287,60 @@ static bool is_of_memory(const struct limit_row *row)
 	return !strcmp(row->class, "memory") || !strcmp(row->name, "held");
 }
 
-/* The worst that can have happened to the value, and the first reason. */
+#define DOUBTS_MAX 16
+
+/* What was not seen, and what each of it can do to a value, by what the limit needs. How many. */
+static unsigned list_doubts(const struct judge *judge, const struct limit_row *row,
+			    struct doubt doubts[DOUBTS_MAX])
+{
+	struct report_gaps gaps;
+	unsigned n = 0;
+
+	report_find_gaps(judge->run, &gaps);
+#define DOUBT(count, end, all, seen, record, scan, noun, what) \
+	doubts[n++] = (struct doubt){ count, { end, all, seen, record, scan }, noun, what };
+	/* clang-format off */
+	DOUBT(judge->unread, EITHER, EITHER, MORE, MORE, EITHER, "trace",
+	      "could not be read")
+	DOUBT(gaps.damaged, EITHER, EITHER, MORE, MORE, EITHER, "trace", "damaged")
+	DOUBT(gaps.lost, EITHER, EITHER, MORE, NONE, EITHER, "event", "lost")
+	DOUBT(judge->is_so_far ? 0 : gaps.incomplete, EITHER, MORE, MORE, MORE, NONE, "process",
+	      "still running, or cut off")
+	DOUBT(gaps.paused, EITHER, EITHER, MORE, NONE, EITHER, "process",
+	      "not recorded for a time")
+	DOUBT(count_partial(judge, row), EITHER, EITHER, MORE, NONE, EITHER, "process",
+	      "recorded without it (--events)")
+	DOUBT(gaps.untraced, MORE, MORE, MORE, NONE, MORE, "program", "not traced")
+	DOUBT(is_of_memory(row) ? gaps.allocators : 0, MORE, MORE, MORE, NONE, MORE, "process",
+	      "with a malloc of its own")
+	DOUBT(gaps.bypasses, EITHER, EITHER, MORE, NONE, EITHER, "module",
+	      "whose calls are not seen")
+	DOUBT(gaps.unscanned, NONE, NONE, NONE, NONE, MORE, "process",
+	      "whose memory was not scanned")
+	DOUBT(gaps.doubtful, NONE, NONE, NONE, NONE, EITHER, "process",
+	      "of which not all blocks are known")
+	DOUBT(judge->is_empty, MORE, MORE, MORE, MORE, MORE, NULL, "filters left no event")
+	DOUBT(!gaps.traces, MORE, MORE, MORE, MORE, MORE, NULL, "no process was traced")
+	/* clang-format on */
+#undef DOUBT
+	return n;
+}
+
+/* The worst that something unseen can do to the value, and the first reason. */
 static enum unseen find_doubt(const struct judge *judge, const struct limit_row *row, char *text,
 			      size_t size)
 {
-	bool is_memory = is_of_memory(row);
+	struct doubt doubts[DOUBTS_MAX];
+	unsigned count = list_doubts(judge, row, doubts);
 	enum unseen worst = NONE;
-	struct report_gaps gaps;
 
-	report_find_gaps(judge->run, &gaps);
-	const struct doubt doubts[] = {
-		/*                                  END     ALL     SEEN  RECORD SCAN */
-		{ judge->unread,
-		  { EITHER, EITHER, MORE, MORE, EITHER },
-		  "trace",
-		  "could not be read" },
-		{ gaps.damaged, { EITHER, EITHER, MORE, MORE, EITHER }, "trace", "damaged" },
-		{ gaps.lost, { EITHER, EITHER, MORE, NONE, EITHER }, "event", "lost" },
-		{ judge->is_so_far ? 0 : gaps.incomplete,
-		  { EITHER, MORE, MORE, MORE, NONE },
-		  "process",
-		  "still running, or cut off" },
-		{ gaps.paused,
-		  { EITHER, EITHER, MORE, NONE, EITHER },
-		  "process",
-		  "not recorded for a time" },
-		{ count_partial(judge, row),
-		  { EITHER, EITHER, MORE, NONE, EITHER },
-		  "process",
-		  "recorded without it (--events)" },
-		{ gaps.untraced, { MORE, MORE, MORE, NONE, MORE }, "program", "not traced" },
-		{ is_memory ? gaps.allocators : 0,
-		  { MORE, MORE, MORE, NONE, MORE },
-		  "process",
-		  "with a malloc of its own" },
-		{ gaps.bypasses,
-		  { EITHER, EITHER, MORE, NONE, EITHER },
-		  "module",
-		  "whose calls are not seen" },
-		{ gaps.unscanned,
-		  { NONE, NONE, NONE, NONE, MORE },
-		  "process",
-		  "whose memory was not scanned" },
-		{ gaps.doubtful,
-		  { NONE, NONE, NONE, NONE, EITHER },
-		  "process",
-		  "of which not all blocks are known" },
-		{ judge->is_empty,
-		  { MORE, MORE, MORE, MORE, MORE },
-		  NULL,
-		  "filters left no event" },
-		{ !gaps.traces, { MORE, MORE, MORE, MORE, MORE }, NULL, "no process was traced" },
-	};
-
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
-		const struct doubt *doubt = &doubts[i];
-		enum unseen effect = doubt->count ? doubt->effects[row->needs] : NONE;
+	for (unsigned i = 0; i < count; i++) {
+		enum unseen effect = doubts[i].count ? doubts[i].effects[row->needs] : NONE;
 
 		if (effect <= worst)
 			continue;
 		worst = effect;
-		say_doubt(doubt, text, size);
+		say_doubt(&doubts[i], text, size);
 	}
 	return worst;
 }

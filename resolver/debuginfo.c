@@ -104,16 +104,9 @@ static int add_units(struct debuginfo *debuginfo)
 
 static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
 {
-	size_t low = 0, high = debuginfo->units.count;
+	size_t low = ARRAY_SEARCH(debuginfo->units.count, at,
+				  debuginfo->units.items[at].offset < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (debuginfo->units.items[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < debuginfo->units.count && debuginfo->units.items[low].offset == offset)
 		return &debuginfo->units.items[low];
 	return NULL;

@@ -48,16 +48,8 @@ void ranges_sort(struct ranges *ranges)
 
 const struct range *ranges_before(const struct ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->count;
+	size_t low = ARRAY_SEARCH(ranges->count, at, ranges->items[at].from <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->items[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &ranges->items[low - 1] : NULL;
 }
 

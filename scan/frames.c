@@ -187,16 +187,8 @@ static void read_variables(struct module *module)
 static const struct variable *find_variable(const struct module *module, uint64_t address)
 {
 	const struct variable *items = module->variables.items;
-	size_t low = 0, high = module->variables.count;
+	size_t low = ARRAY_SEARCH(module->variables.count, at, items[at].from <= address);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (items[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && items[low - 1].to > address ? &items[low - 1] : NULL;
 }
 

@@ -106,16 +106,9 @@ static int read_mappings(struct process *process, struct error *err)
 
 const struct process_mapping *process_mapping_at(const struct process *process, uint64_t address)
 {
-	size_t low = 0, high = process->mappings.count;
+	size_t low = ARRAY_SEARCH(process->mappings.count, at,
+				  process->mappings.items[at].to <= address);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->mappings.items[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == process->mappings.count || process->mappings.items[low].from > address)
 		return NULL;
 	return &process->mappings.items[low];

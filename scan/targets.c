@@ -52,15 +52,5 @@ void ranges_free(struct ranges *ranges)
 
 size_t ranges_after(const struct ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (ranges->items[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_SEARCH(ranges->count, at, ranges->items[at].to <= address);
 }

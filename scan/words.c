@@ -83,17 +83,7 @@ void words_free(struct words *words)
 /* The first run that ends behind address. */
 static size_t find_run(const struct words *words, uint64_t address)
 {
-	size_t low = 0, high = words->runs.count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (words->runs.items[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_SEARCH(words->runs.count, at, words->runs.items[at].to <= address);
 }
 
 /* How many words of a page are kept before the one with this number. */

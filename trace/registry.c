@@ -308,17 +308,7 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 /* Index of the first range that ends behind address. */
 static size_t range_after(const struct registry *registry, uint64_t address)
 {
-	size_t low = 0, high = registry->ranges.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (registry->ranges.items[middle].to <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_SEARCH(registry->ranges.count, at, registry->ranges.items[at].to <= address);
 }
 
 const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address)

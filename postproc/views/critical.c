@@ -62,17 +62,11 @@ static int compare(const void *left, const void *right)
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
 					 uint64_t until_ns)
 {
-	size_t low = 0, high = critical->waits.count;
-	const struct lane_wait key = { .thread = thread, .until_ns = until_ns }, *found;
+	const struct lane_wait key = { .thread = thread, .until_ns = until_ns };
+	size_t low = ARRAY_SEARCH(critical->waits.count, at,
+				  compare(&critical->waits.items[at], &key) <= 0);
+	const struct lane_wait *found;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare(&critical->waits.items[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	found = low ? &critical->waits.items[low - 1] : NULL;
 	return found && found->thread == thread ? found : NULL;
 }
