@@ -282,6 +282,28 @@ int container_next_block(struct trace *trace, struct error *err)
 	}
 }
 
+/* The last section's index is that of the stream if that is its only one: its last block ends where
+ * the index begins. */
+static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t count, uint64_t back)
+{
+	uint64_t size = source_size(&trace->source);
+	uint8_t bytes[HTR_SIZE_block];
+	struct htr_entry last;
+	struct htr_block block;
+
+	if (!count)
+		return false;
+	htr_get_entry(entries + (count - 1ull) * HTR_SIZE_entry, &last);
+	if (last.offset > size ||
+	    source_peek(&trace->source, (int64_t)last.offset, bytes, sizeof(bytes)) !=
+		    sizeof(bytes) ||
+	    !get_block(bytes, &block))
+		return false;
+	return last.offset + HTR_SIZE_block + block.definitions_packed + block.events_packed +
+		       back ==
+	       size;
+}
+
 void container_read_index(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -305,7 +327,8 @@ void container_read_index(struct trace *trace)
 		htr_get_index(entries, &index);
 		if (index.magic == HTR_MAGIC_INDEX &&
 		    index.entries * (uint64_t)HTR_SIZE_entry == size - HTR_SIZE_index &&
-		    index.check == checksum(0, entries + HTR_SIZE_index, size - HTR_SIZE_index))
+		    index.check == checksum(0, entries + HTR_SIZE_index, size - HTR_SIZE_index) &&
+		    is_of_all(trace, entries + HTR_SIZE_index, index.entries, end.back))
 			container->index.items = calloc(index.entries, sizeof(struct htr_entry));
 		if (container->index.items)
 			container->index.count = container->index.capacity = index.entries;

@@ -24,6 +24,22 @@
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
+ * A flight recorder puts another file in the place of its own: who has waited for that one wants
+ * the other. Returns whether fd is another file now.
+ */
+static bool follow_name(int fd, const char *path)
+{
+	struct stat own;
+	cleanup_fd int named = -1;
+
+	if (fstat(fd, &own) || own.st_nlink)
+		return false;
+	named = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return named >= 0 && fstat(named, &own) == 0 && S_ISREG(own.st_mode) &&
+	       dup3(named, fd, O_CLOEXEC) >= 0;
+}
+
+/*
  * The collector locks a file until it is complete. Whoever asks for it earlier (prog; postproc
  * FILE) wants all of it, so wait, and say so when it takes long.
  */
@@ -35,7 +51,12 @@ int trace_wait(int fd, const char *path, const struct trace_options *options, bo
 	*is_live = options->no_wait && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	if (*is_live)
 		return 0;
-	for (int i = 0; flock(fd, LOCK_SH | LOCK_NB) != 0; i++) {
+	for (int i = 0;; i++) {
+		if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+			if (!follow_name(fd, path))
+				break;
+			continue;
+		}
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
 			return error_set(err, EINTR, "interrupted while its writer is at work");
 		if (errno != EWOULDBLOCK)
