@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bundle.h"
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "htr_table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #define SMALL (64u << 10) /* written at once with its header */
 
@@ -19,7 +23,13 @@ struct bundle {
 	/* behind the lock, and the sink's position, too */
 	bool is_begun; /* the file has its start */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	uint32_t streams; /* the merge's alone */
+	struct {
+		uint64_t *items; /* by stream: bytes of it that were left out of the file */
+		size_t count, capacity;
+	} less;
+	/* the merge's alone */
+	uint32_t streams;
+	bool is_live;
 };
 
 struct bundle *bundle_create(struct sink *sink)
@@ -37,12 +47,14 @@ struct bundle *bundle_create(struct sink *sink)
 struct bundle_stream bundle_begin(struct bundle *bundle)
 {
 	flock(bundle->sink.fd, LOCK_EX | LOCK_NB);
+	bundle->is_live = true;
 	return (struct bundle_stream){ .bundle = bundle, .number = bundle->streams++ };
 }
 
 void bundle_rest(struct bundle *bundle)
 {
 	flock(bundle->sink.fd, LOCK_UN);
+	bundle->is_live = false;
 }
 
 const struct sink *bundle_sink(const struct bundle *bundle)
@@ -73,12 +85,16 @@ static int begin_file(struct bundle *bundle, size_t *written, struct error *err)
 	return append(bundle, bytes, sizeof(bytes), written, err);
 }
 
-static void put_header(uint8_t *at, const struct bundle_stream *stream, size_t size)
+static uint64_t less_of(const struct bundle *bundle, uint32_t stream)
 {
-	struct htr_piece piece = { .magic = HTR_MAGIC_PIECE,
-				   .stream = stream->number,
-				   .size = (uint32_t)size,
-				   .place = stream->place };
+	return stream < bundle->less.count ? bundle->less.items[stream] : 0;
+}
+
+static void put_header(uint8_t *at, uint32_t stream, uint64_t place, size_t size)
+{
+	struct htr_piece piece = {
+		.magic = HTR_MAGIC_PIECE, .stream = stream, .size = (uint32_t)size, .place = place
+	};
 
 	htr_put_piece(at, &piece);
 	piece.check = checksum(0, at + 8, HTR_SIZE_piece - 8);
@@ -92,7 +108,8 @@ static int write_piece(struct bundle *bundle, const struct bundle_stream *stream
 
 	if (ret < 0)
 		return ret;
-	put_header(bundle->buffer, stream, size);
+	put_header(bundle->buffer, stream->number, stream->place - less_of(bundle, stream->number),
+		   size);
 	if (size <= SMALL) {
 		memcpy(bundle->buffer + HTR_SIZE_piece, bytes, size);
 		return append(bundle, bundle->buffer, HTR_SIZE_piece + size, written, err);
@@ -120,6 +137,123 @@ int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, s
 	return ret;
 }
 
+/* ---- a shorter file ---- */
+
+uint64_t bundle_size(struct bundle *bundle)
+{
+	uint64_t size;
+
+	pthread_mutex_lock(&bundle->lock);
+	size = bundle->sink.size;
+	pthread_mutex_unlock(&bundle->lock);
+	return size;
+}
+
+static uint64_t less_by(const struct keep_done *done, const struct keep_stream *streams,
+			uint32_t stream)
+{
+	for (uint64_t i = 0; i < done->streams; i++)
+		if (streams[i].stream == stream)
+			return streams[i].less;
+	return 0;
+}
+
+static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t size)
+{
+	uint8_t bytes[16384];
+
+	while (size) {
+		ssize_t got =
+			pread(from, bytes, size < sizeof(bytes) ? size : sizeof(bytes), (off_t)at);
+
+		if (got <= 0 || pwrite(to, bytes, (size_t)got, (off_t)end) != got)
+			return false;
+		at += (uint64_t)got;
+		end += (uint64_t)got;
+		size -= (uint64_t)got;
+	}
+	return true;
+}
+
+/* The rest of the old file, with places as they are in the new one. Returns its size; 0: failed. */
+static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
+			  const struct keep_stream *streams)
+{
+	uint64_t end = done->size;
+
+	for (uint64_t at = done->read; at < to_end;) {
+		uint8_t bytes[HTR_SIZE_piece];
+		struct htr_piece piece;
+
+		if (pread(from, bytes, sizeof(bytes), (off_t)at) != (ssize_t)sizeof(bytes))
+			return 0;
+		htr_get_piece(bytes, &piece);
+		if (piece.magic != HTR_MAGIC_PIECE)
+			return 0;
+		put_header(bytes, piece.stream, piece.place - less_by(done, streams, piece.stream),
+			   piece.size);
+		if (pwrite(to, bytes, sizeof(bytes), (off_t)end) != (ssize_t)sizeof(bytes) ||
+		    !copy_bytes(from, at + sizeof(bytes), to, end + sizeof(bytes), piece.size))
+			return 0;
+		at += sizeof(bytes) + piece.size;
+		end += sizeof(bytes) + piece.size;
+	}
+	return end;
+}
+
+static int take_less(struct bundle *bundle, const struct keep_done *done,
+		     const struct keep_stream *streams)
+{
+	for (uint64_t i = 0; i < done->streams; i++) {
+		while (bundle->less.count <= streams[i].stream) {
+			uint64_t *less = ARRAY_ADD(&bundle->less);
+
+			if (!less)
+				return -ENOMEM;
+			*less = 0;
+		}
+	}
+	return 0;
+}
+
+static int shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+		   const struct keep_stream *streams, struct error *err)
+{
+	char path[32];
+	uint64_t size;
+	int ret, from;
+
+	/* ours is for writing alone */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", bundle->sink.fd);
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, fd, done, streams);
+	if (from >= 0)
+		close(from);
+	if (!size || take_less(bundle, done, streams)) {
+		close(fd);
+		return error_set(err, EIO, "cannot copy the end of %s", bundle->sink.name);
+	}
+	if (bundle->is_live)
+		flock(fd, LOCK_EX | LOCK_NB);
+	ret = sink_succeed(&bundle->sink, fd, size, err);
+	if (ret == 0 && bundle->is_live)
+		flock(bundle->sink.fd, LOCK_EX | LOCK_NB);
+	for (uint64_t i = 0; ret == 0 && i < done->streams; i++)
+		bundle->less.items[streams[i].stream] += streams[i].less;
+	return ret;
+}
+
+int bundle_shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+		   const struct keep_stream *streams, struct error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&bundle->lock);
+	ret = shorten(bundle, fd, done, streams, err);
+	pthread_mutex_unlock(&bundle->lock);
+	return ret;
+}
+
 void bundle_close(struct bundle *bundle)
 {
 	struct error ignored;
@@ -131,5 +265,6 @@ void bundle_close(struct bundle *bundle)
 	else
 		sink_discard(&bundle->sink);
 	pthread_mutex_destroy(&bundle->lock);
+	free(bundle->less.items);
 	free(bundle);
 }

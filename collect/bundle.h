@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/sink.h"
+#include "shorten.h"
 
 struct bundle;
 
@@ -33,6 +34,18 @@ void bundle_rest(struct bundle *bundle);
 
 /* The next piece of a stream. Returns 0, or a negative errno: then nothing of it is there. */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
+
+/* Bytes in the file. */
+uint64_t bundle_size(struct bundle *bundle);
+
+/*
+ * Another file takes the place of this one, from which what is not wanted any more was left out:
+ * done says how far it was copied, streams (done->streams of them) what became of each. What was
+ * written since is added. fd: of the file, which may be empty of that; it is closed in any case.
+ * Returns 0 or a negative errno: then all is as before.
+ */
+int bundle_shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+		   const struct keep_stream *streams, struct error *err);
 
 /* The file that all of it goes to, as it was when it was opened. */
 const struct sink *bundle_sink(const struct bundle *bundle);

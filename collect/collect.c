@@ -118,6 +118,7 @@ static void leave(struct collector *collector, uint32_t place)
 	if (member->stream->broken)
 		collect_tell_failure(collector, member->stream);
 	remember(collector, member);
+	collect_keep_leave(collector, member);
 	__atomic_add_fetch(&board->detached, 1, __ATOMIC_RELEASE);
 	shared_futex_wake(&board->detached);
 	collector->active[place] = collector->active[--collector->count];
@@ -317,6 +318,7 @@ void collect_run(struct collector *collector)
 		collect_scan(collector, now);
 		tidy(collector, now);
 		collect_sample(collector, now);
+		collect_keep(collector);
 		finish_ended(collector);
 		if (taken >= BUSY_BYTES) {
 			sleep = SLEEP_LEAST;
@@ -330,6 +332,7 @@ void collect_run(struct collector *collector)
 		doze(collector, sleep);
 		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
 	}
+	collect_keep_end(collector);
 	sink_discard(&collector->first);
 	bundle_close(collector->bundle);
 	door_close(collector->door);
@@ -435,6 +438,9 @@ static int start_parts(struct collector *collector, struct error *err)
 	collector->paused = collector->settings.start == START_OFF;
 	board->paused = collector->paused;
 	ticks_begin(&collector->ticks);
+	ret = collect_keep_begin(collector, err);
+	if (ret < 0)
+		return ret;
 	collector->begun_ticks = ticks_now(board->clock);
 	collector->started_ns = ticks_clock_ns();
 	return 0;

@@ -28,6 +28,7 @@
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
 struct scan;
+struct keeper;
 
 /* A process of the run, from its attaching until its stream is complete. */
 struct member {
@@ -89,6 +90,7 @@ struct collector {
 	char failure[ERROR_TEXT_MAX + 64]; /* why streams are not complete */
 	bool has_failed;		   /* something is to be said of a stream's end */
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */
+	struct keeper *keeper; /* NULL: all is kept */
 	struct sample *sample; /* NULL: nobody asked for samples */
 	uint64_t sampled_ns;
 	uint32_t next_stream;
@@ -113,6 +115,13 @@ void collect_sample(struct collector *collector, uint64_t now_ns);
 
 /* Pauses and goes on as often as signals have asked for it. */
 void collect_toggle(struct collector *collector);
+
+/* The flight recorder, where one is asked for: begin, a look in each round, a process that has
+ * left. */
+int collect_keep_begin(struct collector *collector, struct error *err);
+void collect_keep(struct collector *collector);
+void collect_keep_leave(struct collector *collector, const struct member *member);
+void collect_keep_end(struct collector *collector);
 
 /* Does what holdtrace ctl asks for, if anything, and answers. */
 void collect_obey(struct collector *collector);

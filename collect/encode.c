@@ -182,6 +182,13 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
 	hand_over(encoder);
 }
 
+void encode_to(struct encoder *encoder, struct htr *htr)
+{
+	encoder->htr = htr;
+	memset(encoder->functions, 0, sizeof(encoder->functions));
+	memset(encoder->kinds, 0, sizeof(encoder->kinds));
+}
+
 /* A class is registered when it is first used. */
 static void register_class(struct encoder *encoder, uint32_t id)
 {

@@ -91,6 +91,9 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
  */
 bool encode_brief(struct encoder *encoder, const struct brief *brief);
 
+/* What comes from now on goes to this htr, which knows nothing of what went to the one before. */
+void encode_to(struct encoder *encoder, struct htr *htr);
+
 /* One event of merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */
 void encode_event(struct encoder *encoder, const struct merge_event *event);
 

@@ -82,6 +82,20 @@ struct htr *htr_create(void)
 	return htr;
 }
 
+uint64_t htr_calls(const struct htr *htr)
+{
+	return htr->header.first_call + htr->header.calls;
+}
+
+struct htr *htr_next(const struct htr *before)
+{
+	struct htr *htr = htr_create();
+
+	if (htr)
+		htr->header.first_call = htr_calls(before);
+	return htr;
+}
+
 void htr_destroy(struct htr *htr)
 {
 	if (!htr)

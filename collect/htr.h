@@ -46,6 +46,12 @@ struct htr_block_parts {
 struct htr *htr_create(void);
 void htr_destroy(struct htr *htr);
 
+/* One that knows nothing yet, and goes on counting where another, which is empty, has stopped. */
+struct htr *htr_next(const struct htr *before);
+
+/* How many calls it was given, and those before it. */
+uint64_t htr_calls(const struct htr *htr);
+
 /* The number of a function, defined if need be. */
 uint32_t htr_function(struct htr *htr, const char *name, size_t length);
 

@@ -18,7 +18,7 @@
 #define LEVEL	   1		       /* of zstd */
 #define MOST_PART  8u
 
-enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_CLOSE };
+enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_SECTION, JOB_CLOSE };
 
 struct job {
 	struct job *next;
@@ -41,6 +41,7 @@ struct output {
 	/* behind the lock */
 	struct job *first, **last;
 	bool is_busy, is_closed;
+	uint32_t sections;
 	uint8_t *spare[SPARE_MAX];
 	int spare_count;
 	bool has_failed;
@@ -172,6 +173,16 @@ static void write_block(struct output *output, const struct job *job)
 		fail(output, &err, job->parts->header.events);
 }
 
+static void begin_section(struct output *output)
+{
+	struct error err = { 0 };
+
+	if (output->pack && !output->has_failed &&
+	    (write_piece(output, pack_end(output->pack), &err) < 0 ||
+	     write_piece(output, pack_start(output->pack), &err) < 0))
+		fail(output, &err, 0);
+}
+
 static void close_sink(struct output *output)
 {
 	struct error err = { 0 };
@@ -191,6 +202,9 @@ static void do_job(struct output *output, const struct job *job)
 		break;
 	case JOB_BLOCK:
 		write_block(output, job);
+		break;
+	case JOB_SECTION:
+		begin_section(output);
 		break;
 	case JOB_CLOSE:
 		close_sink(output);
@@ -217,7 +231,7 @@ static struct job *take_job(struct output *output)
 /* Returns false after the last job. */
 static bool end_job(struct output *output, struct job *job)
 {
-	bool is_last = job->kind == JOB_CLOSE;
+	bool is_last = job->kind == JOB_CLOSE, is_section = job->kind == JOB_SECTION;
 	/* set before the last job was added */
 	uint32_t *wake = is_last ? output->wake : NULL;
 
@@ -225,6 +239,7 @@ static bool end_job(struct output *output, struct job *job)
 	free_job(output, job);
 	output->is_busy = false;
 	output->is_closed = is_last;
+	output->sections += is_section;
 	pthread_cond_signal(&output->done);
 	pthread_mutex_unlock(&output->lock);
 	if (is_last && wake)
@@ -404,6 +419,21 @@ void output_block(struct output *output, struct htr_block_parts *parts)
 				   .parts = parts,
 				   .size = sizeof(*parts) + parts->header.definitions_size +
 					   parts->header.events_size });
+}
+
+void output_section(struct output *output)
+{
+	add(output, &(struct job){ .kind = JOB_SECTION });
+}
+
+uint32_t output_sections(struct output *output)
+{
+	uint32_t sections;
+
+	pthread_mutex_lock(&output->lock);
+	sections = output->sections;
+	pthread_mutex_unlock(&output->lock);
+	return sections;
 }
 
 void output_close(struct output *output, uint32_t *wake)

@@ -40,6 +40,12 @@ void output_packets(struct output *output, uint8_t *buffer, size_t used);
 /* A block of an .htr; takes it over. */
 void output_block(struct output *output, struct htr_block_parts *parts);
 
+/* The blocks behind begin a section of an .htr: they need none of those before. */
+void output_section(struct output *output);
+
+/* How many sections were begun so. */
+uint32_t output_sections(struct output *output);
+
 /* Nothing more will come: ends the stream and closes the sink. wake: board.sleeping, of who waits
  * for that; or NULL. */
 void output_close(struct output *output, uint32_t *wake);

@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collect/beside.h"
 #include "collect/budget.h"
 #include "collect/scan_result.h"
 #include "machine.h"
@@ -32,7 +32,6 @@
 #define SILENT_NS     (20000 * MS)
 #define NOTES_AT_ONCE 256u
 #define POLL_MS	      1
-#define DESCRIPTORS   3 /* the scanner's socket, and behind it the result */
 
 enum scan_state {
 	SCAN_STARTED,  /* the process runs */
@@ -165,77 +164,20 @@ static void tell_cut(const struct scan *scan, const struct member *member)
 	tell(scan, SCAN_CUT, text);
 }
 
-/* It lies beside us, where we were built or installed. */
-static bool find_scanner(char *path, size_t room)
-{
-	static const char name[] = "holdtrace-scan";
-	ssize_t length = readlink("/proc/self/exe", path, room - sizeof(name));
-	char *slash;
-
-	path[length > 0 ? length : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return false;
-	strcpy(slash + 1, name);
-	return true;
-}
-
-/* None of ours is its business, and it must be possible to end it. */
-static int spawn(pid_t *pid, const char *path, char **argv, const int *descriptors)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int rc;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	for (int i = 0; i < 2; i++)
-		posix_spawn_file_actions_adddup2(&actions, descriptors[i], DESCRIPTORS + i);
-	rc = posix_spawn(pid, path, &actions, &attributes, argv, NULL);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return rc;
-}
-
 static int start_scanner(struct scan *scan, const struct member *member, int socket)
 {
-	char path[PATH_MAX], texts[5][16];
-	char *argv[] = { path, texts[0], texts[1], texts[2], texts[3], texts[4], NULL };
-	const int numbers[] = { member->watch.our_pid, (int)scan->number, DESCRIPTORS,
-				DESCRIPTORS + 1,
+	char texts[5][16];
+	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], NULL };
+	const int numbers[] = { member->watch.our_pid, (int)scan->number, BESIDE_FIRST,
+				BESIDE_FIRST + 1,
 				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
 								   __ATOMIC_RELAXED)
 						 : 0 };
-	/* out of the way of the numbers that they are to have */
-	int descriptors[2] = { fcntl(socket, F_DUPFD_CLOEXEC, DESCRIPTORS + 2),
-			       fcntl(scan->result, F_DUPFD_CLOEXEC, DESCRIPTORS + 2) };
-	int rc = ENOENT;
+	const int descriptors[] = { socket, scan->result };
 
 	for (int i = 0; i < 5; i++)
 		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
-	if (descriptors[0] >= 0 && descriptors[1] >= 0 && find_scanner(path, sizeof(path)))
-		rc = spawn(&scan->pid, path, argv, descriptors);
-	for (int i = 0; i < 2; i++)
-		if (descriptors[i] >= 0)
-			close(descriptors[i]);
-	return rc;
-}
-
-/* Whoever is traced by us while we die goes on: the kernel sees to that. */
-static void end_scanner(struct scan *scan)
-{
-	if (scan->pid > 0) {
-		kill(scan->pid, SIGKILL);
-		while (waitpid(scan->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	scan->pid = 0;
+	return beside_start(&scan->pid, "holdtrace-scan", argv, descriptors, 2);
 }
 
 /* ---- beginning ---- */
@@ -278,7 +220,7 @@ static int begin(struct scan *scan, struct member *member)
 
 static void free_scan(struct scan *scan)
 {
-	end_scanner(scan);
+	beside_end(&scan->pid); /* who is traced by it goes on: the kernel sees to that */
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
 	if (scan->socket >= 0)
@@ -410,7 +352,7 @@ static void on_done(struct collector *collector, struct member *member)
 	struct scan *scan = member->scan;
 
 	/* it says so and then ends */
-	end_scanner(scan);
+	beside_end(&scan->pid); /* who is traced by it goes on: the kernel sees to that */
 	if (map_result(scan))
 		scan->state = SCAN_WRITING;
 	else

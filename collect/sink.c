@@ -613,6 +613,88 @@ static bool has_its_name(const struct sink *sink)
 	       own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
+/* Of a file that is to become this one: the same name with something behind it. */
+static const char *successor_name(const struct sink *sink, char *name, size_t room)
+{
+	snprintf(name, room, "%s.next", file_part(sink->name));
+	return name;
+}
+
+int sink_successor(const struct sink *sink, struct error *err)
+{
+	char name[sizeof(sink->name) + 8], directory[32];
+	int fd;
+
+	/* the place is open as a path alone */
+	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		successor_name(sink, name, sizeof(name));
+		unlinkat(sink->directory, name, 0);
+		fd = openat(sink->directory, name,
+			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	return fd < 0 ? error_system(err, errno, "cannot make the next file of %s", sink->name)
+		      : fd;
+}
+
+/* Under the name that it is to be moved from. */
+static int link_successor(const struct sink *sink, int fd, const char *name)
+{
+	char path[32];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_nlink)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	unlinkat(sink->directory, name, 0);
+	return linkat(AT_FDCWD, path, sink->directory, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Opened anew by its name: what was made without one is called deleted in /proc for ever. */
+static int open_successor(const struct sink *sink, int fd)
+{
+	int opened = open_at(sink, O_WRONLY | O_NOFOLLOW);
+	struct stat made, named;
+
+	if (opened >= 0 && fstat(fd, &made) == 0 && fstat(opened, &named) == 0 &&
+	    made.st_ino == named.st_ino && made.st_dev == named.st_dev)
+		return opened;
+	if (opened >= 0)
+		close(opened);
+	return -1;
+}
+
+static int succeed(struct sink *sink, int fd, uint64_t size, struct error *err)
+{
+	char name[sizeof(sink->name) + 8];
+	int opened;
+
+	successor_name(sink, name, sizeof(name));
+	if (!has_its_name(sink))
+		return error_set(err, ESTALE, "%s was moved or removed", sink->name);
+	if (link_successor(sink, fd, name) ||
+	    renameat(sink->directory, name, sink->directory, file_part(sink->name)))
+		return error_system(err, errno, "cannot replace %s", sink->name);
+	opened = open_successor(sink, fd);
+	dup3(opened < 0 ? fd : opened, sink->fd, O_CLOEXEC);
+	if (opened >= 0)
+		close(opened);
+	lseek(sink->fd, (off_t)size, SEEK_SET);
+	sink->size = size;
+	return 0;
+}
+
+int sink_succeed(struct sink *sink, int fd, uint64_t size, struct error *err)
+{
+	int ret = succeed(sink, fd, size, err);
+
+	close(fd);
+	return ret;
+}
+
 void sink_discard(struct sink *sink)
 {
 	if (sink->fd < 0)

@@ -90,6 +90,15 @@ int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err
 int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
 	       struct error *err);
 
+/*
+ * A file without a name, or with a name that is hardly one, that may take the place of this one:
+ * open to read and write, of the same owner alone. Returns the descriptor or a negative errno.
+ */
+int sink_successor(const struct sink *sink, struct error *err);
+
+/* It takes the name, and the number of the descriptor; size: of it. fd is closed in any case. */
+int sink_succeed(struct sink *sink, int fd, uint64_t size, struct error *err);
+
 /* Takes the last size bytes of a plain file back. Elsewhere nothing happens. */
 void sink_cut(struct sink *sink, size_t size);
 

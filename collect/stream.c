@@ -110,6 +110,30 @@ void stream_sync(struct stream *stream)
 	look_back(stream);
 }
 
+void stream_section(struct stream *stream)
+{
+	struct encoder *encoder = &stream->encoder;
+	struct htr *next;
+
+	if (stream->broken || !encoder->htr || htr_calls(encoder->htr) == stream->cut_calls)
+		return;
+	stream_flush(stream);
+	next = stream->broken ? NULL : htr_next(encoder->htr);
+	if (!next) /* later, perhaps */
+		return;
+	htr_destroy(encoder->htr);
+	encode_to(encoder, next);
+	stream->cut_calls = htr_calls(next);
+	stream->sections++;
+	output_section(stream->output);
+}
+
+bool stream_has_sections(const struct stream *stream)
+{
+	return stream->broken || !stream->output ||
+	       output_sections(stream->output) >= stream->sections;
+}
+
 static inline void make_room(struct stream *stream)
 {
 	const struct encoder *encoder = &stream->encoder;
@@ -123,7 +147,7 @@ static void begin_output(struct stream *stream)
 {
 	stream->output = output_create(&stream->sink, stream->bundle);
 	if (stream->sink.is_htr) {
-		stream->encoder.htr = htr_create();
+		encode_to(&stream->encoder, htr_create());
 		stream->encoder.tails = true;
 	}
 	if (stream->output && (stream->encoder.htr || !stream->sink.is_htr))

@@ -26,6 +26,8 @@ struct stream {
 	uint64_t unwritten;  /* events that a broken sink cost */
 	uint64_t flushed_ns; /* when the buffer was emptied last */
 	struct error failure;
+	uint32_t sections;	/* that were begun */
+	uint64_t cut_calls;	/* when the last one was */
 	uint64_t modules[1024]; /* bit per module number: told already */
 };
 
@@ -49,6 +51,13 @@ void stream_flush(struct stream *stream);
 
 /* And waits until it is there, if that does not take long. */
 void stream_sync(struct stream *stream);
+
+/* What comes from now on can be read without what is there; nothing happens where that is little.
+ */
+void stream_section(struct stream *stream);
+
+/* Whether the sections that were begun are in the file. */
+bool stream_has_sections(const struct stream *stream);
 
 /* Empties it if that is due while nothing else is to be done. */
 void stream_idle(struct stream *stream, uint64_t now_ns);

@@ -44,6 +44,10 @@ bool ctl_has_process(const struct ctl_run *run, int pid);
 /* As ctl_snapshot(), that of pid first; "" if no file is being written. */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 
+/* Copies the files of the run as they are by now, to stay, and prints the names of the copies; to:
+ * of one; NULL: beside them. */
+int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err);
+
 /* Nothing is recorded from now on. */
 int ctl_stop(const struct ctl_run *run, struct error *err);
 

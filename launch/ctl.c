@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "arena.h"
 #include "contract.h"
+#include "launch/kept.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -322,6 +323,48 @@ int ctl_scan(int pid, struct error *err)
 	return ask_run(pid, CONTROL_SCAN, "", answer, err);
 }
 
+/* Each file of the run is copied; to: of one file. */
+static int keep_files(char *paths, const char *to, struct error *err)
+{
+	int rc = 0;
+
+	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
+		return error_set(err, EINVAL,
+				 "the run has several files: leave %s out, and each gets a copy "
+				 "beside it",
+				 to);
+	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); !rc && path;
+	     path = strtok_r(NULL, "\n", &save)) {
+		cleanup_free char *name = NULL;
+
+		rc = kept_copy(path, to, &name, err);
+		if (!rc)
+			puts(name);
+	}
+	return rc;
+}
+
+int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
+{
+	cleanup_free char *paths = NULL;
+	int rc = ctl_paths(run, pid, &paths, err);
+
+	if (!rc && !*paths)
+		rc = error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
+	return rc ? rc : keep_files(paths, to, err);
+}
+
+/* ctl PID keep [FILE]: what the collector need not know. */
+static int keep(int argc, char **argv, struct error *err)
+{
+	cleanup_free struct ctl_run *run = NULL;
+	int pid = atoi(argv[1]), rc = ctl_find(pid, &run, err);
+
+	if (!rc)
+		rc = ctl_keep(run, pid, argc > 3 ? argv[3] : NULL, err);
+	return rc || fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+}
+
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
@@ -331,9 +374,13 @@ int command_ctl(int argc, char **argv, struct error *err)
 		say("ctl: the process id comes first: holdtrace ctl %s %s", argv[2], argv[1]);
 		return STATUS_USAGE;
 	}
+	if ((argc == 3 || argc == 4) && !strcmp(argv[2], "keep") && is_number(argv[1]) &&
+	    strlen(argv[1]) <= 9)
+		return keep(argc, argv, err);
 	if (word < 0 || !is_number(argv[1]) || strlen(argv[1]) > 9 ||
 	    argc != (words[word].takes_text ? 4 : 3)) {
-		say("ctl: one process id and start, stop, mark TEXT, snapshot or scan are needed");
+		say("ctl: one process id and start, stop, mark TEXT, snapshot, keep or scan are "
+		    "needed");
 		return STATUS_USAGE;
 	}
 	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "",

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/suggest.h"
 #include "base/usage.h"
+#include "collect/keep.h"
 #include "hook_table.h"
 #include "launch/command.h"
 #include "launch/inspect.h"
@@ -249,6 +250,23 @@ static int check_output(const char *out, struct error *err)
 	return 0;
 }
 
+/* The collector makes another file of it from time to time. */
+static int check_keep(const struct settings *settings, struct error *err)
+{
+	const char *out = settings->out;
+	size_t length = strlen(out);
+	bool is_htr = length > 4 && !strcmp(out + length - 4, ".htr");
+	struct keep_wish wish;
+
+	if (keep_parse(&wish, settings->keep, err))
+		return -EINVAL;
+	if (!*settings->keep || (settings->protocol == PROTOCOL_2_0 &&
+				 (is_htr || (!*out && settings->format == FORMAT_HTR))))
+		return 0;
+	return error_set(err, EINVAL, "--keep=%s: needs one file in .htr (-o NAME.htr)",
+			 settings->keep);
+}
+
 /* A program is chosen by the name of its file, wherever that lies. */
 static int check_follow(const char *choice, struct error *err)
 {
@@ -267,6 +285,8 @@ static int check_settings(const struct settings *settings, struct error *err)
 		return error_set(err, EINVAL, "--depth=%lld: 0 to %u frames are possible",
 				 (long long)settings->depth, ARENA_FRAMES_MAX);
 	if (check_output(settings->out, err) || check_follow(settings->follow, err))
+		return -EINVAL;
+	if (check_keep(settings, err))
 		return -EINVAL;
 	return check_events(settings->events, err);
 }

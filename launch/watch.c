@@ -43,6 +43,13 @@ static int take_snapshot(const struct plan *plan, const struct breaker *breaker,
 	return 0;
 }
 
+static int keep_traces(const struct plan *plan, const struct breaker *breaker, const char *with,
+		       struct error *err)
+{
+	(void)with;
+	return ctl_keep(plan->run, breaker->pid, NULL, err);
+}
+
 static int stop_recording(const struct plan *plan, const struct breaker *breaker, const char *with,
 			  struct error *err)
 {
@@ -125,8 +132,8 @@ static const struct action {
 	int (*function)(const struct plan *plan, const struct breaker *breaker, const char *with,
 			struct error *err);
 } actions[] = {
-	{ "snapshot", take_snapshot }, { "report", print_report }, { "stop", stop_recording },
-	{ "signal:", send_signal },    { "|", run_command },
+	{ "snapshot", take_snapshot }, { "keep", keep_traces },	   { "report", print_report },
+	{ "stop", stop_recording },    { "signal:", send_signal }, { "|", run_command },
 };
 
 struct step {
@@ -152,7 +159,8 @@ static int take_action(struct plan *plan, const char *text, struct error *err)
 	}
 	return error_set(
 		err, EINVAL,
-		"--then=%s: an action is snapshot, report, stop, signal:NAME or '|COMMAND'", text);
+		"--then=%s: an action is snapshot, keep, report, stop, signal:NAME or '|COMMAND'",
+		text);
 }
 
 static int make_plan(struct plan *plan, int argc, char **argv, struct error *err)

@@ -497,6 +497,7 @@ static void compose(struct overview *overview)
 	overview_doubts(overview);
 	overview_untraced(overview);
 	overview_attached(overview);
+	overview_kept(overview);
 	overview_unchosen(overview);
 	overview_cut(overview);
 	bottom = overview->screen;

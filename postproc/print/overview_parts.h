@@ -89,6 +89,7 @@ bool overview_is_complete(const struct summary_process *process);
 void overview_processes(struct overview *overview);
 void overview_untraced(struct overview *overview);
 void overview_attached(struct overview *overview);
+void overview_kept(struct overview *overview);
 void overview_unchosen(struct overview *overview);
 void overview_cut(struct overview *overview);
 

@@ -190,6 +190,30 @@ void overview_attached(struct overview *overview)
 	}
 }
 
+/* What a flight recorder has left out. */
+void overview_kept(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	struct line line;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+
+		if (!process->cut_calls)
+			continue;
+		line_begin(&line);
+		line_add(&line, "KEPT      %s (pid %" PRIu32 ") is here from %s on, ",
+			 overview_name(process), process->pid,
+			 DURATION(process->kept_ns > process->start_ns
+					  ? process->kept_ns - process->start_ns
+					  : 0));
+		line_add(&line,
+			 "with what it held then; %s event%s before that are left out (--keep)",
+			 COUNT(process->cut_calls), PLURAL(process->cut_calls));
+		screen_wrap(&overview->screen, &line, 10, 2);
+	}
+}
+
 /* What --follow did not choose. */
 void overview_unchosen(struct overview *overview)
 {

@@ -417,6 +417,14 @@ static void note_attached(struct summary_process *process, const struct event *e
 	process->had_ns = number_of(event, "age_ms") * 1000000;
 }
 
+static void note_kept(struct summary_process *process, const struct event *event)
+{
+	const char *since = event_argument(event, "since");
+
+	process->kept_ns = since ? (uint64_t)(strtod(since, NULL) * 1e9) : 0;
+	process->cut_calls = number_of(event, "calls");
+}
+
 /* Its time is when the collector saw the end. */
 static void note_end(struct summary_fold *fold, const struct event *event)
 {
@@ -487,6 +495,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		return note_open(summary, event, err);
 	else if (!strcmp(name, NOTE_ATTACHED))
 		note_attached(&summary->fold->process, event);
+	else if (!strcmp(name, NOTE_KEPT))
+		note_kept(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_END))
 		note_end(summary->fold, event);
 	else if (!strcmp(name, NOTE_SCAN))

@@ -138,6 +138,8 @@ struct summary_process {
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* what the first damage is */
+	uint64_t kept_ns;   /* a flight recorder has all from then on, less so many calls before */
+	uint64_t cut_calls; /* 0: it has left out none */
 	bool is_attached;   /* it had run before, with so many threads, bytes in memory, for so long
 			     */
 	uint64_t had_threads, had_bytes, had_ns;

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/keep.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "collect/beside.h"
+#include "collect/collect_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* A section is a fourth of the time. A file is made shorter when it is half as long again. */
+#define SECTIONS  4u
+#define TIME_MOST 6u /* sections */
+/*
+ * Of bytes: two files are there while one is made of the other, and what is written meanwhile is in
+ * both.
+ */
+#define SIZE_PART 32u /* of a section */
+#define SIZE_MOST 40u /* hundredths, from which on the file is made shorter … */
+#define SIZE_KEPT 20u /* … to so many */
+#define RETRY_NS  (10000 * MS)
+
+enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
+
+struct keeper {
+	struct keep_wish wish;
+	enum keep_state state;
+	uint64_t cut_ns, cut_size; /* the last sections were begun then, at this size */
+	uint64_t oldest_ns;	   /* the file begins there, at the latest */
+	uint64_t retry_ns;
+	pid_t pid;
+	int next, exchange;
+	struct {
+		struct keep_ended *items;
+		size_t count, capacity;
+	} ended;
+};
+
+static uint64_t trace_now(const struct collector *collector)
+{
+	return ticks_ns(&collector->ticks, ticks_now(collector->shared.board->clock));
+}
+
+static void tell(struct collector *collector, const char *what, const char *why)
+{
+	snprintf(collector->failure, sizeof(collector->failure), "--keep: %s%s%.400s", what,
+		 *why ? ": " : "", why);
+	shared_fail(&collector->shared, collector->failure);
+	collector->has_failed = true;
+}
+
+int collect_keep_begin(struct collector *collector, struct error *err)
+{
+	struct keep_wish wish;
+	int ret = keep_parse(&wish, collector->settings.keep, err);
+
+	if (ret < 0 || (!wish.ns && !wish.bytes))
+		return ret;
+	collector->keeper = calloc(1, sizeof(*collector->keeper));
+	if (!collector->keeper)
+		return error_system(err, ENOMEM, "cannot begin");
+	*collector->keeper = (struct keeper){
+		.wish = wish, .next = -1, .exchange = -1, .oldest_ns = trace_now(collector)
+	};
+	return 0;
+}
+
+/* ---- sections ---- */
+
+static bool is_cut_due(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
+{
+	if (keeper->wish.ns)
+		return now_ns - keeper->cut_ns >= keeper->wish.ns / SECTIONS;
+	return size - keeper->cut_size >= keeper->wish.bytes / SIZE_PART;
+}
+
+static void cut(struct collector *collector)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (collector->active[i]->phase != PHASE_CLOSING)
+			stream_section(collector->active[i]->stream);
+}
+
+static bool is_cut(const struct collector *collector)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (collector->active[i]->phase != PHASE_CLOSING &&
+		    !stream_has_sections(collector->active[i]->stream))
+			return false;
+	return true;
+}
+
+static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
+{
+	if (now_ns < keeper->retry_ns)
+		return false;
+	if (keeper->wish.ns)
+		return now_ns - keeper->oldest_ns >= keeper->wish.ns / SECTIONS * TIME_MOST;
+	return size >= keeper->wish.bytes / 100 * SIZE_MOST;
+}
+
+/* ---- a shorter file ---- */
+
+static int start(struct collector *collector, uint64_t now_ns, struct error *err)
+{
+	struct keeper *keeper = collector->keeper;
+	const struct sink *sink = bundle_sink(collector->bundle);
+	uint64_t number =
+		keeper->wish.ns ? now_ns - keeper->wish.ns : keeper->wish.bytes / 100 * SIZE_KEPT;
+	size_t size = keeper->ended.count * sizeof(*keeper->ended.items);
+	char path[32], texts[4][24];
+	char *argv[] = { NULL,
+			 texts[0],
+			 texts[1],
+			 texts[2],
+			 (char *)(keeper->wish.ns ? "since" : "bytes"),
+			 texts[3],
+			 NULL };
+	cleanup_fd int old = -1;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", sink->fd);
+	old = open(path, O_RDONLY | O_CLOEXEC);
+	if (old < 0)
+		return error_system(err, errno, "cannot read %s", sink->name);
+	keeper->next = sink_successor(sink, err);
+	if (keeper->next < 0)
+		return keeper->next;
+	keeper->exchange = memfd_create("holdtrace-keep", MFD_CLOEXEC);
+	if (keeper->exchange < 0 || pwrite(keeper->exchange, keeper->ended.items, size, 0) < 0)
+		return error_system(err, errno, "cannot make a file in memory");
+	for (int i = 0; i < 3; i++)
+		snprintf(texts[i], sizeof(texts[i]), "%d", BESIDE_FIRST + i);
+	snprintf(texts[3], sizeof(texts[3]), "%" PRIu64, number);
+	rc = beside_start(&keeper->pid, "holdtrace-keep", argv,
+			  (const int[]){ old, keeper->next, keeper->exchange }, 3);
+	return rc ? error_system(err, rc, "cannot start holdtrace-keep") : 0;
+}
+
+static void end(struct keeper *keeper)
+{
+	beside_end(&keeper->pid);
+	if (keeper->next >= 0)
+		close(keeper->next);
+	if (keeper->exchange >= 0)
+		close(keeper->exchange);
+	keeper->next = keeper->exchange = -1;
+	keeper->state = KEEP_WRITING;
+}
+
+/* The file goes on as it is, and grows. */
+static void fail(struct collector *collector, uint64_t now_ns, const char *why)
+{
+	tell(collector, "the trace is not made shorter", why);
+	collector->keeper->retry_ns = now_ns + RETRY_NS;
+	end(collector->keeper);
+}
+
+static void forget_ended(struct keeper *keeper, uint64_t since_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < keeper->ended.count; i++)
+		if (keeper->ended.items[i].ended_ns >= since_ns)
+			keeper->ended.items[kept++] = keeper->ended.items[i];
+	keeper->ended.count = kept;
+}
+
+/* What it has left in the exchange, of one piece. NULL: nothing that makes sense. */
+static struct keep_done *read_answer(int exchange)
+{
+	struct keep_done *done;
+	struct stat st;
+	size_t size;
+
+	if (fstat(exchange, &st) < 0 || (size_t)st.st_size < sizeof(*done))
+		return NULL;
+	size = (size_t)st.st_size;
+	done = malloc(size);
+	if (done && pread(exchange, done, size, 0) == (ssize_t)size &&
+	    done->streams == (size - sizeof(*done)) / sizeof(struct keep_stream))
+		return done;
+	free(done);
+	return NULL;
+}
+
+static void take(struct collector *collector, uint64_t now_ns)
+{
+	struct keeper *keeper = collector->keeper;
+	cleanup_free struct keep_done *done = read_answer(keeper->exchange);
+	struct error err = { 0 };
+	int next = keeper->next;
+
+	if (!done) {
+		fail(collector, now_ns, "no answer of holdtrace-keep");
+		return;
+	}
+	keeper->next = -1;
+	if (bundle_shorten(collector->bundle, next, done, (const struct keep_stream *)(done + 1),
+			   &err) < 0) {
+		fail(collector, now_ns, err.text);
+		return;
+	}
+	forget_ended(keeper, done->since_ns);
+	keeper->oldest_ns = done->since_ns;
+	keeper->cut_size = bundle_size(collector->bundle);
+	end(keeper);
+}
+
+static void look_after(struct collector *collector, uint64_t now_ns)
+{
+	struct keeper *keeper = collector->keeper;
+	char why[256] = "";
+	int status;
+	pid_t pid = waitpid(keeper->pid, &status, WNOHANG);
+
+	if (!pid || (pid < 0 && errno == EINTR))
+		return;
+	keeper->pid = 0;
+	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status)) {
+		take(collector, now_ns);
+		return;
+	}
+	if (pread(keeper->exchange, why, sizeof(why) - 1, 0) < 0 || !*why)
+		snprintf(why, sizeof(why), "holdtrace-keep has failed");
+	fail(collector, now_ns, why);
+}
+
+/* ---- for the loop ---- */
+
+static void go_on(struct collector *collector, uint64_t now_ns)
+{
+	struct keeper *keeper = collector->keeper;
+	uint64_t size = bundle_size(collector->bundle);
+	struct error err = { 0 };
+
+	switch (keeper->state) {
+	case KEEP_WRITING:
+		if (!is_cut_due(keeper, now_ns, size))
+			break;
+		cut(collector);
+		keeper->cut_ns = now_ns;
+		keeper->cut_size = size;
+		keeper->state = KEEP_CUTTING;
+		break;
+	case KEEP_CUTTING:
+		if (!is_cut(collector))
+			break;
+		keeper->state = KEEP_WRITING;
+		if (!is_too_long(keeper, now_ns, size))
+			break;
+		keeper->state = KEEP_SHORTENING;
+		if (start(collector, now_ns, &err) < 0)
+			fail(collector, now_ns, err.text);
+		break;
+	case KEEP_SHORTENING:
+		look_after(collector, now_ns);
+		break;
+	}
+}
+
+void collect_keep(struct collector *collector)
+{
+	if (!collector->keeper || !collector->any)
+		return;
+	if (collector->bundle) {
+		go_on(collector, trace_now(collector));
+		return;
+	}
+	tell(collector, "only a file in .htr can be kept short", "");
+	free(collector->keeper);
+	collector->keeper = NULL;
+}
+
+void collect_keep_leave(struct collector *collector, const struct member *member)
+{
+	struct keep_ended *ended = collector->keeper ? ARRAY_ADD(&collector->keeper->ended) : NULL;
+
+	if (ended)
+		*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
+					      .ended_ns = trace_now(collector) };
+}
+
+void collect_keep_end(struct collector *collector)
+{
+	if (!collector->keeper)
+		return;
+	end(collector->keeper);
+	free(collector->keeper->ended.items);
+	free(collector->keeper);
+	collector->keeper = NULL;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "shorten.h"
+#include "keep/state.h"
+#include "keep/writer.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unknown"
+#endif
+
+#define ROUNDS_MAX 20		/* of catching up with who writes meanwhile … */
+#define SMALL	   (256u << 10) /* … which is close enough */
+
+static const char usage[] =
+	"Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
+	"Makes a trace of --keep shorter: the last time of it, and what was held when that began.\n"
+	"\n"
+	"The collector starts this program; nobody has to do so by hand.\n"
+	"\n"
+	"      --help     say this and end\n"
+	"      --version  say the version and end\n";
+
+struct keep {
+	int old, exchange;
+	struct keep_done done;
+	struct pieces pieces;
+	struct writer writer;
+	struct {
+		struct keep_ended *items;
+		size_t count;
+	} ended;
+	struct {
+		struct keep_stream *items;
+		size_t count, capacity;
+	} streams;
+};
+
+/* ---- who has ended ---- */
+
+static int read_ended(struct keep *keep, struct error *err)
+{
+	struct stat facts;
+
+	if (fstat(keep->exchange, &facts))
+		return error_system(err, errno, "cannot read");
+	keep->ended.items = malloc((size_t)facts.st_size + 1);
+	if (!keep->ended.items)
+		return error_system(err, ENOMEM, "list of streams");
+	if (pread(keep->exchange, keep->ended.items, (size_t)facts.st_size, 0) != facts.st_size)
+		return error_set(err, EIO, "cannot read who has ended");
+	keep->ended.count = (size_t)facts.st_size / sizeof(*keep->ended.items);
+	return 0;
+}
+
+static bool has_gone(const struct keep *keep, uint32_t stream)
+{
+	for (size_t i = 0; i < keep->ended.count; i++)
+		if (keep->ended.items[i].stream == stream)
+			return keep->ended.items[i].ended_ns < keep->done.since_ns;
+	return false;
+}
+
+/* ---- since when ---- */
+
+struct section {
+	uint64_t last_ns, size;
+};
+
+static int later_first(const void *one, const void *two)
+{
+	const struct section *a = one, *b = two;
+
+	return (a->last_ns < b->last_ns) - (a->last_ns > b->last_ns);
+}
+
+/* The time from which on sections of so many bytes are. */
+static int find_since(struct keep *keep, uint64_t bytes, struct error *err)
+{
+	struct {
+		struct section *items;
+		size_t count, capacity;
+	} sections = { 0 };
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < keep->pieces.count; i++) {
+		const struct piece *piece = &keep->pieces.items[i];
+		struct section *section = piece->begins || !sections.count
+						  ? ARRAY_ADD(&sections)
+						  : &sections.items[sections.count - 1];
+
+		if (!section)
+			return error_system(err, ENOMEM, "list of sections");
+		if (piece->begins)
+			*section = (struct section){ 0 };
+		section->size += piece->size;
+		if (piece->last_ns > section->last_ns)
+			section->last_ns = piece->last_ns;
+	}
+	if (sections.count)
+		qsort(sections.items, sections.count, sizeof(*sections.items), later_first);
+	for (size_t i = 0; i < sections.count; i++) {
+		size += sections.items[i].size;
+		if (size > bytes && i) {
+			keep->done.since_ns = sections.items[i].last_ns + 1;
+			break;
+		}
+	}
+	free(sections.items);
+	return 0;
+}
+
+/* ---- a stream ---- */
+
+/* How many of its pieces are to go: whole sections from before the time. */
+static size_t count_old(const struct keep *keep, const struct piece *pieces, size_t count)
+{
+	size_t old = 0;
+
+	for (size_t i = 1; i < count && pieces[i - 1].last_ns < keep->done.since_ns; i++)
+		if (pieces[i].begins)
+			old = i;
+	return old;
+}
+
+static int put_state(struct keep *keep, const struct piece *pieces, size_t count, struct error *err)
+{
+	cleanup_fd int section = memfd_create("holdtrace-keep", MFD_CLOEXEC);
+	int rc;
+
+	if (section < 0)
+		return error_system(err, errno, "cannot make a section");
+	rc = state_make(keep->old, pieces, count, keep->done.since_ns, section, err);
+	return rc ? rc : writer_take(&keep->writer, pieces->stream, section, err);
+}
+
+static int put_stream(struct keep *keep, const struct piece *pieces, size_t count,
+		      struct error *err)
+{
+	const struct piece *last = &pieces[count - 1];
+	size_t old = count_old(keep, pieces, count);
+	struct keep_stream *stream;
+	int rc = 0;
+
+	if (has_gone(keep, pieces->stream))
+		return 0;
+	stream = ARRAY_ADD(&keep->streams);
+	if (!stream)
+		return error_system(err, ENOMEM, "list of streams");
+	if (old)
+		rc = put_state(keep, pieces, old, err);
+	for (size_t i = old; rc == 0 && i < count; i++)
+		rc = writer_copy(&keep->writer, keep->old, &pieces[i], err);
+	*stream = (struct keep_stream){ .stream = last->stream };
+	stream->less = last->place + last->size - writer_place(&keep->writer, last->stream);
+	return rc;
+}
+
+static int put_streams(struct keep *keep, struct error *err)
+{
+	const struct pieces *pieces = &keep->pieces;
+	int rc = 0;
+
+	for (size_t first = 0, end; rc == 0 && first < pieces->count; first = end) {
+		for (end = first + 1; end < pieces->count &&
+				      pieces->items[end].stream == pieces->items[first].stream;)
+			end++;
+		rc = put_stream(keep, &pieces->items[first], end - first, err);
+	}
+	return rc;
+}
+
+/* What was written since. */
+static int catch_up(struct keep *keep, struct error *err)
+{
+	uint64_t added = UINT64_MAX;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < ROUNDS_MAX && added > SMALL; i++) {
+		uint64_t before = keep->pieces.read;
+
+		keep->pieces.count = 0;
+		rc = pieces_read(&keep->pieces, keep->old, before, err);
+		for (size_t k = 0; rc == 0 && k < keep->pieces.count; k++)
+			rc = writer_copy(&keep->writer, keep->old, &keep->pieces.items[k], err);
+		added = keep->pieces.read - before;
+	}
+	return rc;
+}
+
+static int answer(struct keep *keep, struct error *err)
+{
+	size_t size = keep->streams.count * sizeof(*keep->streams.items);
+
+	keep->done.read = keep->pieces.read;
+	keep->done.size = keep->writer.size;
+	keep->done.streams = keep->streams.count;
+	if (ftruncate(keep->exchange, 0) ||
+	    pwrite(keep->exchange, &keep->done, sizeof(keep->done), 0) != sizeof(keep->done) ||
+	    pwrite(keep->exchange, keep->streams.items, size, sizeof(keep->done)) != (ssize_t)size)
+		return error_system(err, errno ? errno : EIO, "cannot answer");
+	return 0;
+}
+
+static int make_shorter(struct keep *keep, int to, const char *how, uint64_t number,
+			struct error *err)
+{
+	int rc = read_ended(keep, err);
+
+	if (rc == 0)
+		rc = pieces_read(&keep->pieces, keep->old, 0, err);
+	pieces_sort(&keep->pieces);
+	keep->done.since_ns = number;
+	if (rc == 0 && !strcmp(how, "bytes")) {
+		keep->done.since_ns = 0;
+		rc = find_since(keep, number, err);
+	}
+	if (rc == 0)
+		rc = writer_begin(&keep->writer, to, err);
+	if (rc == 0)
+		rc = put_streams(keep, err);
+	if (rc == 0)
+		rc = catch_up(keep, err);
+	return rc ? rc : answer(keep, err);
+}
+
+static int say(const char *text)
+{
+	fputs(text, stdout);
+	return fflush(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct keep keep = { 0 };
+	struct error err = { 0 };
+	int rc;
+
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return say(usage);
+	if (argc == 2 && !strcmp(argv[1], "--version"))
+		return say("holdtrace-keep (holdtrace) " PACKAGE_VERSION "\n");
+	if (argc != 6 || (strcmp(argv[4], "since") != 0 && strcmp(argv[4], "bytes") != 0)) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	/* nobody wants it without the collector */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	keep.old = atoi(argv[1]);
+	keep.exchange = atoi(argv[3]);
+	rc = make_shorter(&keep, atoi(argv[2]), argv[4], strtoull(argv[5], NULL, 10), &err);
+	/* our standard error is nobody's */
+	if (rc && (ftruncate(keep.exchange, 0) ||
+		   pwrite(keep.exchange, err.text, strlen(err.text), 0) < 0))
+		rc = -EIO;
+	pieces_free(&keep.pieces);
+	writer_free(&keep.writer);
+	free(keep.ended.items);
+	free(keep.streams.items);
+	return rc ? 1 : 0;
+}

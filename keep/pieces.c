@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "keep/pieces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/checksum.h"
+#include "htr_table.h"
+
+/* What is needed of the start of a piece. */
+static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+	struct htr_block block;
+
+	piece->begins = size >= HTR_SIZE_file && htr_get_qword(&at) == HTR_MAGIC;
+	if (size < HTR_SIZE_block)
+		return;
+	htr_get_block(bytes, &block);
+	if (block.magic == HTR_MAGIC_BLOCK)
+		piece->last_ns = block.last_ns;
+}
+
+/* The piece that stands there. Returns 1, 0 if it is not whole yet, or a negative errno. */
+static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t size,
+		      struct error *err)
+{
+	uint8_t bytes[HTR_SIZE_piece + HTR_SIZE_block];
+	ssize_t got = pread(fd, bytes, sizeof(bytes), (off_t)offset);
+	struct htr_piece header;
+
+	if (got < 0)
+		return error_system(err, errno, "cannot read");
+	if (got < HTR_SIZE_piece)
+		return 0;
+	htr_get_piece(bytes, &header);
+	if (header.magic != HTR_MAGIC_PIECE ||
+	    header.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
+		return error_set(err, EBADMSG, "is damaged at byte %llu",
+				 (unsigned long long)offset);
+	if (header.size > size - offset - HTR_SIZE_piece)
+		return 0;
+	*piece = (struct piece){ .stream = header.stream,
+				 .size = header.size,
+				 .offset = offset + HTR_SIZE_piece,
+				 .place = header.place };
+	look_inside(piece, bytes + HTR_SIZE_piece,
+		    (size_t)got - HTR_SIZE_piece < header.size ? (size_t)got - HTR_SIZE_piece
+							       : header.size);
+	return 1;
+}
+
+int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err)
+{
+	struct stat facts;
+	struct piece piece;
+	int rc;
+
+	pieces->read = from ? from : HTR_SIZE_bundle;
+	if (fstat(fd, &facts))
+		return error_system(err, errno, "cannot read");
+	while ((rc = read_piece(&piece, fd, pieces->read, (uint64_t)facts.st_size, err)) > 0) {
+		struct piece *place = ARRAY_ADD(pieces);
+
+		if (!place)
+			return error_system(err, ENOMEM, "list of pieces");
+		*place = piece;
+		pieces->read = piece.offset + piece.size;
+	}
+	return rc;
+}
+
+static int compare(const void *one, const void *two)
+{
+	const struct piece *a = one, *b = two;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+void pieces_sort(struct pieces *pieces)
+{
+	if (pieces->count)
+		qsort(pieces->items, pieces->count, sizeof(*pieces->items), compare);
+}
+
+void pieces_free(struct pieces *pieces)
+{
+	free(pieces->items);
+	*pieces = (struct pieces){ 0 };
+}

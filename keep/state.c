@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "keep/state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "account/ledger.h"
+#include "base/array.h"
+#include "base/map.h"
+#include "formats/writers.h"
+#include "notes.h"
+#include "trace/trace.h"
+
+#define PART_SIZE (256u << 10)
+
+/* Of the map: the last note or call of that kind about something. */
+enum { OF_THREAD = 1, OF_FD, OF_NAME, OF_RECORDING };
+
+/* A call that gained what is still held: once for each piece of a mapping. */
+struct gain {
+	uint64_t index, object, size;
+	uint32_t count;
+};
+
+struct state {
+	int from;
+	const struct piece *pieces;
+	size_t piece_count;
+	uint64_t since_ns;
+	struct ledger *ledger;
+	struct map last;
+	uint32_t notes;	     /* so far */
+	uint64_t calls, all; /* so far; in the pieces */
+	uint64_t before;     /* left out when these pieces were made */
+	struct {
+		struct gain *items; /* by index */
+		size_t count, capacity;
+	} gains;
+	size_t next; /* of them */
+	void *writer;
+	bool has_told; /* what was left out */
+};
+
+typedef int on_event(struct state *state, const struct event *event, struct error *err);
+
+/* ---- the pieces as a stream ---- */
+
+struct pump {
+	const struct state *state;
+	int output;
+};
+
+static bool pump_piece(int from, const struct piece *piece, int output, uint8_t *bytes)
+{
+	for (uint32_t done = 0; done < piece->size;) {
+		size_t part = piece->size - done < PART_SIZE ? piece->size - done : PART_SIZE;
+		ssize_t got = pread(from, bytes, part, (off_t)(piece->offset + done));
+
+		if (got <= 0)
+			return false;
+		done += (uint32_t)got;
+		for (ssize_t sent = 0; sent < got;) {
+			ssize_t wrote = write(output, bytes + sent, (size_t)(got - sent));
+
+			if (wrote < 0 && errno == EINTR)
+				continue;
+			if (wrote <= 0)
+				return false;
+			sent += wrote;
+		}
+	}
+	return true;
+}
+
+static void *pump(void *context)
+{
+	const struct pump *pump = context;
+	const struct state *state = pump->state;
+	uint8_t *bytes = malloc(PART_SIZE);
+
+	for (size_t i = 0; bytes && i < state->piece_count; i++)
+		if (!pump_piece(state->from, &state->pieces[i], pump->output, bytes))
+			break;
+	free(bytes);
+	close(pump->output);
+	return NULL;
+}
+
+static int read_all(struct state *state, int input, on_event *function, struct error *err)
+{
+	const struct trace_options options = { .wants_repeats = true };
+	const struct event *event;
+	struct trace *trace;
+	int rc = trace_open_fd(&trace, input, &options, err);
+
+	if (rc)
+		return rc;
+	while ((rc = trace_next(trace, &event, err)) > 0) {
+		rc = function(state, event, err);
+		if (rc)
+			break;
+	}
+	if (rc == 0 && trace_is_damaged(trace))
+		rc = error_set(err, EBADMSG, "a section is damaged: %s",
+			       trace_tally(trace)->damage_text);
+	trace_close(trace);
+	return rc;
+}
+
+/* Hands all events of the pieces to the function. */
+static int replay(struct state *state, on_event *function, struct error *err)
+{
+	struct pump context = { .state = state };
+	pthread_t thread;
+	int ends[2], rc;
+
+	if (pipe(ends))
+		return error_system(err, errno, "cannot make a pipe");
+	context.output = ends[1];
+	rc = pthread_create(&thread, NULL, pump, &context);
+	if (rc) {
+		close(ends[0]);
+		close(ends[1]);
+		return error_system(err, rc, "cannot start a thread");
+	}
+	rc = read_all(state, ends[0], function, err);
+	close(ends[0]);
+	pthread_join(thread, NULL);
+	return rc;
+}
+
+/* ---- what is to stay ---- */
+
+static int set_last(struct state *state, uint32_t kind, uint64_t key, uint32_t number,
+		    struct error *err)
+{
+	return map_set(&state->last, kind, key, number) ? error_system(err, ENOMEM, "notes") : 0;
+}
+
+static void forget_last(struct state *state, uint32_t kind, uint64_t key)
+{
+	struct map_entry *entry = map_find(&state->last, kind, key);
+
+	if (entry)
+		map_remove(&state->last, entry);
+}
+
+static uint64_t number_of(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 0) : 0;
+}
+
+/* A thread tells another's name, or its own. */
+static bool names_thread(const struct event *event)
+{
+	const char *name = event->function->name;
+
+	return *name == 'p' && (!strcmp(name, "pthread_setname_np") ||
+				(!strcmp(name, "prctl") && event_argument(event, "name")));
+}
+
+static uint64_t named(const struct event *event)
+{
+	return event->object ? event->object : event->pthread;
+}
+
+static int learn_note(struct state *state, const struct event *event, struct error *err)
+{
+	const char *name = event->function->name;
+
+	state->notes++;
+	if (!strcmp(name, NOTE_THREAD))
+		return set_last(state, OF_THREAD, event->thread, state->notes, err);
+	if (!strcmp(name, NOTE_FD))
+		return set_last(state, OF_FD, number_of(event, "fd"), state->notes, err);
+	if (!strcmp(name, NOTE_RECORDING))
+		return set_last(state, OF_RECORDING, 0, state->notes, err);
+	if (!strcmp(name, NOTE_THREAD_END))
+		forget_last(state, OF_THREAD, event->thread);
+	if (!strcmp(name, NOTE_KEPT))
+		state->before = number_of(event, "calls");
+	return 0;
+}
+
+static int learn(struct state *state, const struct event *event, struct error *err)
+{
+	int rc = 0;
+
+	if (event->kind == EVENT_NOTE)
+		rc = learn_note(state, event, err);
+	if (rc || !event_is_call(event))
+		return rc;
+	if (event->kind == EVENT_CALL) {
+		state->calls++;
+		if (event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE)
+			forget_last(state, OF_FD, event->object);
+		if (names_thread(event))
+			rc = set_last(state, OF_NAME, named(event), (uint32_t)state->calls, err);
+	}
+	return rc ? rc : ledger_event(state->ledger, event, err);
+}
+
+static int by_index(const void *one, const void *two)
+{
+	const struct gain *a = one, *b = two;
+
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static int list_gains(struct state *state, struct error *err)
+{
+	struct ledger_held held;
+	int rc = ledger_settle(state->ledger, err);
+
+	for (size_t at = 0; rc == 0 && ledger_held(state->ledger, &at, &held);) {
+		struct gain *gain = ARRAY_ADD(&state->gains);
+
+		if (!gain)
+			return error_system(err, ENOMEM, "what is held");
+		*gain = (struct gain){ .index = held.item->index,
+				       .object = held.object,
+				       .size = held.size,
+				       .count = held.item->count };
+	}
+	if (state->gains.count)
+		qsort(state->gains.items, state->gains.count, sizeof(*state->gains.items),
+		      by_index);
+	return rc;
+}
+
+/* ---- the section ---- */
+
+static int put(struct state *state, const struct event *event, struct error *err)
+{
+	return write_htr_event(state->writer, event, err);
+}
+
+/* What is left out is told behind the first note, which has a time and a class to show. */
+static int tell_left_out(struct state *state, const struct event *event, struct error *err)
+{
+	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
+	char since[40], calls[24];
+	struct wire_value values[] = { { "since", since }, { "calls", calls } };
+	struct event note = *event;
+
+	state->has_told = true;
+	snprintf(since, sizeof(since), "%" PRIu64 ".%09" PRIu64, state->since_ns / 1000000000,
+		 state->since_ns % 1000000000);
+	snprintf(calls, sizeof(calls), "%" PRIu64, state->before + state->all - state->gains.count);
+	note.function = &function;
+	note.arguments = values;
+	note.argument_count = 2;
+	note.backtrace = NULL;
+	note.thread = 0;
+	note.pthread = 0;
+	return put(state, &note, err);
+}
+
+/* Whether a note says something that still is so, and that nobody says later. */
+static bool is_lasting(const struct state *state, const struct event *event)
+{
+	static const char *const lasting[] = { NOTE_PROCESS, NOTE_ATTACHED, NOTE_SETTINGS,
+					       NOTE_BYPASS,  NOTE_UNWIND,   NOTE_LEFT_OUT,
+					       NOTE_UNMAP,   NOTE_LOST };
+	const char *name = event->function->name;
+
+	if (!strcmp(name, NOTE_THREAD))
+		return map_get(&state->last, OF_THREAD, event->thread) == state->notes;
+	if (!strcmp(name, NOTE_FD))
+		return map_get(&state->last, OF_FD, number_of(event, "fd")) == state->notes;
+	if (!strcmp(name, NOTE_RECORDING))
+		return map_get(&state->last, OF_RECORDING, 0) == state->notes;
+	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
+		if (!strcmp(name, lasting[i]))
+			return true;
+	return false;
+}
+
+static int keep_note(struct state *state, const struct event *event, struct error *err)
+{
+	int rc;
+
+	state->notes++;
+	rc = is_lasting(state, event) ? put(state, event, err) : 0;
+	return rc || state->has_told ? rc : tell_left_out(state, event, err);
+}
+
+static int keep_gains(struct state *state, const struct event *event, struct error *err)
+{
+	int rc = 0;
+
+	for (; rc == 0 && state->next < state->gains.count &&
+	       state->gains.items[state->next].index == event->index;
+	     state->next++) {
+		const struct gain *gain = &state->gains.items[state->next];
+		struct event copy = *event;
+
+		copy.object = gain->object;
+		copy.size = gain->size;
+		for (uint32_t i = 0; rc == 0 && i < gain->count; i++)
+			rc = put(state, &copy, err);
+	}
+	return rc;
+}
+
+static int keep_call(struct state *state, const struct event *event, struct error *err)
+{
+	state->calls++;
+	if (names_thread(event) &&
+	    map_get(&state->last, OF_NAME, named(event)) == (uint32_t)state->calls)
+		return put(state, event, err);
+	return keep_gains(state, event, err);
+}
+
+static int keep(struct state *state, const struct event *event, struct error *err)
+{
+	switch (event->kind) {
+	case EVENT_CALL:
+		return keep_call(state, event, err);
+	case EVENT_NOTE:
+		return keep_note(state, event, err);
+	case EVENT_STREAM:
+	case EVENT_PROCESS:
+	case EVENT_TRACER:
+	case EVENT_MAPPING:
+	case EVENT_CONTEXT:
+	case EVENT_RESOURCE:
+	case EVENT_ATTACHMENT:
+		return put(state, event, err);
+	case EVENT_HEAP:
+	case EVENT_COMMENT:
+		break;
+	}
+	return 0;
+}
+
+static int write_section(struct state *state, int to, struct error *err)
+{
+	const struct writer_views views = { 0 };
+	struct out out;
+	struct writer_options options = { .out = &out, .views = &views, .depth = -1 };
+	int rc = out_open(&out, to, err), closed;
+
+	if (rc)
+		return rc;
+	rc = write_htr_begin(&state->writer, NULL, &options, err);
+	if (rc == 0) {
+		state->all = state->calls;
+		state->notes = 0;
+		state->calls = 0;
+		rc = replay(state, keep, err);
+		if (rc == 0)
+			rc = write_htr_end(state->writer, err);
+		write_htr_destroy(state->writer);
+	}
+	closed = out_close(&out);
+	return rc == 0 && closed ? error_system(err, -closed, "cannot write a section") : rc;
+}
+
+int state_make(int from, const struct piece *pieces, size_t count, uint64_t since_ns, int to,
+	       struct error *err)
+{
+	struct state state = {
+		.from = from, .pieces = pieces, .piece_count = count, .since_ns = since_ns
+	};
+	int rc = ledger_create(&state.ledger, false, err);
+
+	if (rc)
+		return rc;
+	map_init(&state.last);
+	rc = replay(&state, learn, err);
+	if (rc == 0)
+		rc = list_gains(&state, err);
+	if (rc == 0)
+		rc = write_section(&state, to, err);
+	map_clear(&state.last);
+	ledger_destroy(state.ledger);
+	free(state.gains.items);
+	return rc;
+}

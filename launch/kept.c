@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/kept.h"
+
+#include "base/array.h"
+#include "base/checksum.h"
+#include "base/cleanup.h"
+#include "htr_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NUMBERS_MAX 10000
+
+/* How far each stream has come. */
+struct places {
+	struct place {
+		uint64_t next;
+		bool is_begun, is_ended; /* its last piece was an index */
+	} * items;
+	size_t count, capacity;
+};
+
+/* ---- what there is ---- */
+
+static bool take_piece(struct places *places, int fd, uint64_t at, const struct htr_piece *piece)
+{
+	uint8_t bytes[4] = { 0 };
+	const unsigned char *read = bytes;
+	struct place *place;
+
+	while (places->count <= piece->stream) {
+		place = ARRAY_ADD(places);
+		if (!place)
+			return false;
+		*place = (struct place){ 0 };
+	}
+	if (pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
+		return false;
+	place = &places->items[piece->stream];
+	place->next = piece->place + piece->size;
+	place->is_begun = true;
+	place->is_ended = htr_get_dword(&read) == HTR_MAGIC_INDEX;
+	return true;
+}
+
+/* The end of the last whole piece; of a file that has none, its size. */
+static uint64_t find_end(int fd, struct places *places)
+{
+	uint8_t bytes[HTR_SIZE_piece];
+	const unsigned char *read = bytes;
+	uint64_t at = HTR_SIZE_bundle, size;
+	struct stat facts;
+
+	if (fstat(fd, &facts) || pread(fd, bytes, 8, 0) != 8)
+		return 0;
+	size = (uint64_t)facts.st_size;
+	if (htr_get_qword(&read) != HTR_MAGIC_BUNDLE)
+		return size;
+	while (pread(fd, bytes, sizeof(bytes), (off_t)at) == (ssize_t)sizeof(bytes)) {
+		struct htr_piece piece;
+
+		htr_get_piece(bytes, &piece);
+		if (piece.magic != HTR_MAGIC_PIECE ||
+		    piece.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8) ||
+		    at + HTR_SIZE_piece + piece.size > size || piece.stream > 1u << 22 ||
+		    !take_piece(places, fd, at, &piece))
+			break;
+		at += HTR_SIZE_piece + piece.size;
+	}
+	return at;
+}
+
+/* ---- the copy ---- */
+
+static bool write_all(int to, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size) {
+		ssize_t wrote = write(to, at, size);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return false;
+		at += wrote;
+		size -= (size_t)wrote;
+	}
+	return true;
+}
+
+static bool copy(int from, int to, uint64_t size)
+{
+	uint8_t bytes[65536];
+
+	for (uint64_t at = 0; at < size;) {
+		size_t part = size - at < sizeof(bytes) ? size - at : sizeof(bytes);
+		ssize_t got = pread(from, bytes, part, (off_t)at);
+
+		if (got <= 0 || !write_all(to, bytes, (size_t)got))
+			return false;
+		at += (uint64_t)got;
+	}
+	return true;
+}
+
+/* An index without entries: nothing is missing, and nobody has ended. */
+static bool end_stream(int to, uint32_t stream, uint64_t next)
+{
+	const struct htr_index index = { .magic = HTR_MAGIC_INDEX };
+	struct htr_piece piece = { .magic = HTR_MAGIC_PIECE,
+				   .stream = stream,
+				   .size = HTR_SIZE_index + HTR_SIZE_end,
+				   .place = next };
+	struct htr_end end = { .back = HTR_SIZE_index + HTR_SIZE_end, .magic = HTR_MAGIC_END };
+	uint8_t bytes[HTR_SIZE_piece + HTR_SIZE_index + HTR_SIZE_end];
+	uint8_t *last = bytes + HTR_SIZE_piece + HTR_SIZE_index;
+
+	htr_put_piece(bytes, &piece);
+	piece.check = checksum(0, bytes + 8, HTR_SIZE_piece - 8);
+	htr_put_piece(bytes, &piece);
+	htr_put_index(bytes + HTR_SIZE_piece, &index);
+	htr_put_end(last, &end);
+	end.check = checksum(0, last, 8);
+	htr_put_end(last, &end);
+	return write_all(to, bytes, sizeof(bytes));
+}
+
+static bool end_streams(int to, const struct places *places)
+{
+	for (size_t i = 0; i < places->count; i++)
+		if (places->items[i].is_begun && !places->items[i].is_ended &&
+		    !end_stream(to, (uint32_t)i, places->items[i].next))
+			return false;
+	return true;
+}
+
+/* "t.kept-1.htr" of "t.htr" */
+static int open_free(const char *path, char **name)
+{
+	size_t length = strlen(path);
+	bool is_htr = length > 4 && !strcmp(path + length - 4, ".htr");
+	int fd = -1;
+
+	for (int number = 1; fd < 0 && number < NUMBERS_MAX; number++) {
+		free(*name);
+		*name = NULL;
+		if (asprintf(name, "%.*s.kept-%d%s", (int)(is_htr ? length - 4 : length), path,
+			     number, is_htr ? ".htr" : "") < 0)
+			return -1;
+		fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+int kept_copy(const char *path, const char *to, char **name, struct error *err)
+{
+	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
+	struct places places = { 0 };
+	cleanup_fd int output = -1;
+	int rc = 0;
+
+	*name = NULL;
+	if (from < 0)
+		return error_system(err, errno, "%s", path);
+	if (to) {
+		*name = strdup(to);
+		output = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	} else {
+		output = open_free(path, name);
+	}
+	if (output < 0 || !*name)
+		return error_system(err, errno, "cannot create %s", *name ? *name : path);
+	if (!copy(from, output, find_end(from, &places)) || !end_streams(output, &places))
+		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
+	free(places.items);
+	return rc;
+}
