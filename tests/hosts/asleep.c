@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,7 +16,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +27,8 @@ static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, robust, inherits, left
 static pthread_mutex_t ring[3] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
 				   PTHREAD_MUTEX_INITIALIZER };
 static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER, is_read = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t prefers_writers;
+static int ranges; /* a file of which bytes are locked */
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t semaphore;
@@ -89,6 +94,35 @@ static void wait_writer(void)
 static void wait_readers(void)
 {
 	pthread_rwlock_wrlock(&is_read);
+}
+
+static void wait_readers_first(void)
+{
+	pthread_rwlock_wrlock(&prefers_writers);
+}
+
+/* Of no lock of glibc's, whatever the function is called. */
+static void mtx_own_lock(void)
+{
+	static int word;
+
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+/* Bytes that a child has. */
+static void wait_range(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = 10, .l_len = 5 };
+
+	fcntl(ranges, F_SETLKW, &lock);
+}
+
+/* The same bytes, of an open file of one's own. */
+static void wait_open_file_range(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = 12, .l_len = 1 };
+
+	fcntl(ranges, F_OFD_SETLKW, &lock);
 }
 
 static void wait_condition(void)
@@ -191,6 +225,10 @@ static const struct kind {
 	{ "rwlock:main", wait_reader },
 	{ "rwlock:main", wait_writer },
 	{ "rwlock", wait_readers },
+	{ "rwlock", wait_readers_first },
+	{ "futex", mtx_own_lock },
+	{ "file-lock", wait_range },
+	{ "file-lock", wait_open_file_range },
 	{ "condition", wait_condition },
 	{ "condition", wait_condition_timed },
 	{ "semaphore", wait_semaphore },
@@ -224,8 +262,36 @@ static void *take_and_end(void *context)
 	return NULL;
 }
 
+/* A child has some bytes of a file, since one's own locks are in nobody's way. */
+static void hold_range(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = 0, .l_len = 20 };
+	int ends[2];
+	char byte;
+
+	ranges = memfd_create("ranges", 0);
+	if (pipe(ends) == 0 && fork() == 0) {
+		fcntl(ranges, F_SETLK, &lock);
+		close(ends[0]);
+		close(ends[1]);
+		for (;;)
+			pause();
+	}
+	close(ends[1]);
+	if (read(ends[0], &byte, 1) != 0)
+		disturb();
+	close(ends[0]);
+}
+
 static void hold_all(void)
 {
+	pthread_rwlockattr_t preference;
+
+	hold_range();
+	pthread_rwlockattr_init(&preference);
+	pthread_rwlockattr_setkind_np(&preference, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&prefers_writers, &preference);
+	pthread_rwlock_rdlock(&prefers_writers);
 	pthread_mutexattr_t attributes;
 	pthread_t thread;
 
