@@ -91,9 +91,10 @@ static void put_waits(struct out *out, const struct top_picture *picture)
 	if (!picture->has_waits || !picture->held_up)
 		return;
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
-		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK" : "");
+		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK (!)" : "");
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
-		out_format(out, "  %s%s\n", picture->waits[i].is_in_ring ? "DEADLOCK " : "",
+		/* short, so that 80 columns have the holder */
+		out_format(out, "%s%s\n", picture->waits[i].is_in_ring ? "! " : "  ",
 			   picture->waits[i].text);
 }
 
