@@ -41,6 +41,8 @@ static int add(struct choice *choice, const struct report_row *row, struct error
 	choice->wants_ledger |= row->report->wants_ledger;
 	choice->wants_summary |= row->report->wants_summary;
 	choice->wants_directories |= row->report->wants_directories;
+	choice->skips_calls =
+		row->report->skips_calls && (choice->skips_calls || choice->count == 1);
 	choice->wants_base |= row->report->wants_base;
 	choice->takes_by |= row->report->takes_by;
 	return 0;

@@ -17,6 +17,7 @@ struct choice {
 	unsigned shown; /* the first of them; limits alone need the others */
 	/* any of them, see struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
+	bool skips_calls; /* all of them do without */
 };
 
 /*

@@ -124,6 +124,8 @@ static int read_streams(struct engine *engine, struct error *err)
 	struct error later = { 0 };
 	int rc = select_create(&engine->select, &engine->options->select, err), closed;
 
+	if (rc == 0 && !select_keeps_calls(engine->select))
+		trace_wants_calls(engine->trace);
 	if (rc == 0)
 		rc = read_events(engine, err);
 	rc = end_stream(engine, rc, err);

@@ -346,19 +346,64 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
+/* Processes alone are asked for, of all of a run: their calls need not be read. */
+static bool can_skip(const struct reporting_options *options)
+{
+	return options->choice.skips_calls && !options->limits && !options->base_count &&
+	       !options->reading.is_merged && !options->reading.trace.no_wait;
+}
+
+static void begin_fold(struct fold *fold, const struct reporting_options *options,
+		       const char *const *paths, size_t count, struct reporting_result *result)
+{
+	*result = (struct reporting_result){ 0 };
+	*fold = (struct fold){ .options = options,
+			       .choice = &options->choice,
+			       .result = result,
+			       .run = { .options = &options->report,
+					.paths = paths,
+					.path_count = count,
+					.reading = &options->reading.trace } };
+}
+
+/* With the index. Returns 1 if that does not do: nothing was printed then. */
+static int report_briefly(const char *const *paths, size_t count,
+			  const struct reporting_options *options, struct out *out,
+			  struct reporting_result *result, struct error *err)
+{
+	struct reporting_options brief = *options;
+	struct select_tally tally = { 0 };
+	struct fold fold;
+	int rc;
+
+	if (options->reading.select.tally)
+		brief.reading.select.tally = &tally;
+	brief.reading.trace.skips_calls = true;
+	brief.reading.trace.failed = NULL;
+	brief.reading.read = NULL;
+	begin_fold(&fold, &brief, paths, count, result);
+	rc = begin(&fold, err);
+	if (rc == 0)
+		rc = read_all(&fold, paths, count, err);
+	if (rc || result->reading.is_damaged || fold.run.summary->wants_calls || tally.filters ||
+	    !fold.run.summary->processes.count)
+		rc = 1;
+	else
+		rc = finish(&fold, out, err);
+	end(&fold);
+	return rc;
+}
+
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
-	struct fold fold = { .options = options,
-			     .choice = &options->choice,
-			     .result = result,
-			     .run = { .options = &options->report,
-				      .paths = paths,
-				      .path_count = count,
-				      .reading = &options->reading.trace } };
-	int rc = begin(&fold, err);
+	int rc = can_skip(options) ? report_briefly(paths, count, options, out, result, err) : 1;
+	struct fold fold;
 
-	*result = (struct reporting_result){ 0 };
+	if (rc <= 0)
+		return rc;
+	begin_fold(&fold, options, paths, count, result);
+	rc = begin(&fold, err);
 	if (rc == 0)
 		rc = read_and_print(&fold, out, err);
 	end(&fold);

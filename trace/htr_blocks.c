@@ -39,9 +39,15 @@ static bool find_columns(struct container *container)
 	return bytes.at == bytes.end && container->block.events <= sizes[HTR_COLUMN_shapes];
 }
 
+/* Whether its events are counted by the index alone. */
+static bool is_skipped(const struct trace *trace)
+{
+	return trace->skips_calls && trace->tally.skipped;
+}
+
 static bool is_wanted(const struct trace *trace, uint64_t first_ns, uint64_t last_ns)
 {
-	return first_ns <= trace->until_ns && last_ns >= trace->since_ns;
+	return !is_skipped(trace) && first_ns <= trace->until_ns && last_ns >= trace->since_ns;
 }
 
 /* The definitions at bytes, whole. */
@@ -304,6 +310,21 @@ static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t coun
 	       size;
 }
 
+/* What the index says of the events that nobody will read. */
+static void note_skipped(struct trace *trace)
+{
+	const struct container *container = trace->container;
+	struct trace_tally *tally = &trace->tally;
+
+	for (size_t i = 0; i < container->index.count; i++) {
+		const struct htr_entry *entry = &container->index.items[i];
+
+		tally->skipped += entry->events;
+		if (entry->events && entry->last_ns > tally->skipped_last_ns)
+			tally->skipped_last_ns = entry->last_ns;
+	}
+}
+
 void container_read_index(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -337,4 +358,6 @@ void container_read_index(struct trace *trace)
 				      &container->index.items[i]);
 	}
 	free(entries);
+	if (trace->skips_calls)
+		note_skipped(trace);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "hook_table.h"
 #include "trace/htr_bytes.h"
 
 #define NAMES_GAP (1u << 16) /* definitions of names, shapes that lost blocks may have had */
@@ -113,6 +114,20 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	return GOT_IT;
 }
 
+/* Of events that are not read it is known who had some, and whether they made threads. */
+static void note_definitions(struct trace *trace)
+{
+	const struct container *container = trace->container;
+	struct trace_tally *tally = &trace->tally;
+
+	tally->skipped_threads = (uint32_t)container->threads.count;
+	for (size_t i = 0; i < container->functions.count; i++) {
+		const struct hook *hook = container->functions.items[i]->hook;
+
+		tally->skipped_makers |= !hook || hook->resource == RESOURCE_THREAD;
+	}
+}
+
 static enum got add_packet(struct container *container, const struct htr_packet *fields)
 {
 	struct packet *packet = ARRAY_ADD(&container->packets);
@@ -182,6 +197,8 @@ enum got container_add_definitions(struct trace *trace)
 		if (got != GOT_IT)
 			return got;
 	}
+	if (trace->tally.skipped)
+		note_definitions(trace);
 	return GOT_IT;
 }
 

@@ -111,6 +111,7 @@ struct trace *trace_create(const struct trace_options *options)
 		      options->memory_max ? options->memory_max : TRACE_MEMORY_MAX);
 	trace->scratch.limit = trace->registry.pool.limit;
 	trace->wants_repeats = options->wants_repeats;
+	trace->skips_calls = options->skips_calls;
 	trace->until_ns = UINT64_MAX;
 	trace->progress = options->progress;
 	trace->user = options->user;
@@ -479,6 +480,12 @@ const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id
 {
 	return id < trace->registry.mapping_list.count ? trace->registry.mapping_list.items[id]
 						       : NULL;
+}
+
+void trace_wants_calls(struct trace *trace)
+{
+	trace->skips_calls = false;
+	trace->tally.skipped = 0;
 }
 
 uint64_t trace_until_ns(const struct trace *trace)

@@ -423,7 +423,7 @@ int read_htr_open(struct trace *trace, struct error *err)
 	}
 	if (rc || !container || !container->zstd || !container->definitions || !container->events)
 		return error_system(err, ENOMEM, "reader of .htr");
-	if (trace->has_window)
+	if (trace->has_window || trace->skips_calls)
 		container_read_index(trace);
 	rc = source_need(&trace->source, HTR_SIZE_file + HTR_SIZE_block, err);
 	if (rc == 0)

@@ -46,7 +46,7 @@ struct trace {
 	void *reader;	 /* of the two functions */
 	void *container; /* what the packets lie in, if they do */
 	struct waiting waiting;
-	bool wants_repeats;
+	bool wants_repeats, skips_calls;
 	bool has_window;	     /* not the whole trace is asked for: */
 	uint64_t since_ns, until_ns; /* calls outside are not handed out */
 	struct trace_window window;

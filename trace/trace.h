@@ -31,6 +31,11 @@ struct trace_options {
 	 */
 	bool no_wait;
 	struct bundles *bundles; /* remembers the streams of files (bundle.h); NULL: nobody does */
+	/*
+	 * Calls need not be handed out: those of an .htr whose index is whole are not read, which
+	 * the tally says (skipped).
+	 */
+	bool skips_calls;
 	bool wants_repeats; /* hand out what the stream says of its surroundings once more, too */
 	/*
 	 * Calls (no notes) before and after these times, as in event->time_ns, are not handed out,
@@ -70,6 +75,10 @@ struct trace_tally {
 	uint64_t lost;		/* events that the tracer counted and did not record (~lost) */
 	uint64_t lost_notes;	/* likewise, of what is said besides: names, ends of threads */
 	bool has_ended;		/* the last stream says how it ended (~end) */
+	uint64_t skipped;	/* events that were not read: what the index says of them */
+	uint64_t skipped_last_ns;
+	uint32_t skipped_threads; /* that had events */
+	bool skipped_makers;	  /* a function that makes threads is among theirs */
 };
 
 /*
@@ -92,6 +101,9 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
  * trace_tally(). After an error the trace has ended.
  */
 int trace_next(struct trace *trace, const struct event **event, struct error *err);
+
+/* Before the first event: calls are wanted after all. */
+void trace_wants_calls(struct trace *trace);
 
 const struct trace_tally *trace_tally(const struct trace *trace);
 

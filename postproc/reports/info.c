@@ -95,5 +95,6 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 }
 
 const struct report report_info = {
+	.skips_calls = true,
 	.end = end,
 };

@@ -52,6 +52,7 @@ struct report {
 	bool wants_summary;	/* run->summary is fed with calls, too */
 	bool takes_by;		/* --by is its own: no column to be sorted by */
 	bool wants_base;	/* it compares two runs */
+	bool skips_calls;	/* it asks for nothing but processes: see struct trace_options */
 	bool is_screen;		/* as text it is a screen, and fills no sheet */
 	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
 	/*

@@ -453,6 +453,7 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 	process->is_followed = !followed || (strcmp(followed, "no") != 0 && !process->is_unreached);
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
+	fold->told_events = number_of(event, "events");
 	end_pause(process, event->time_ns);
 }
 
@@ -620,10 +621,32 @@ static bool is_damaged(const struct trace_tally *tally)
 	return (tally->damages || tally->is_truncated) && !only_ends;
 }
 
+/*
+ * Calls that were not read: how many there are says the index, and the end of the stream must say
+ * the same. Who made which threads, what the process became, and what it freed of
+ * before it was attached to, only they themselves would say.
+ */
+static void take_skipped(struct summary *summary, const struct trace_tally *tally)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_process *process = &fold->process;
+
+	process->events += tally->skipped;
+	if (process->events != fold->told_events || tally->sections != 1 || fold->thread_count ||
+	    tally->skipped_threads != 1 || tally->skipped_makers || process->end == SUMMARY_EXEC ||
+	    process->is_attached)
+		summary->wants_calls = true;
+	fold->thread_count = 1;
+	if (tally->skipped_last_ns > process->end_ns)
+		process->end_ns = tally->skipped_last_ns;
+}
+
 int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err)
 {
 	struct summary_process *process = &summary->fold->process;
 
+	if (tally && tally->skipped)
+		take_skipped(summary, tally);
 	if (tally && is_damaged(tally)) {
 		process->is_damaged = true;
 		process->damages = tally->damages;

@@ -210,14 +210,15 @@ struct summary {
 	uint64_t lost_wakeups; /* of blocked */
 	struct {
 		uint64_t checked, different, cut, unjudged;
-	} unwind;			      /* backtraces, with --check-unwind */
-	uint64_t allocators;		      /* processes with a malloc of their own */
-	uint64_t damaged;		      /* traces */
-	uint64_t earlier_blocks;	      /* of memory: freed, allocated before the attach */
-	uint64_t earlier_others;	      /* the same of all other classes */
-	uint64_t pauses;		      /* most that one process had */
-	uint64_t pause_ns;		      /* longest time for which one was not recorded */
-	bool has_times;			      /* in ns: waits and peaks have their times */
+	} unwind;		 /* backtraces, with --check-unwind */
+	uint64_t allocators;	 /* processes with a malloc of their own */
+	uint64_t damaged;	 /* traces */
+	uint64_t earlier_blocks; /* of memory: freed, allocated before the attach */
+	uint64_t earlier_others; /* the same of all other classes */
+	uint64_t pauses;	 /* most that one process had */
+	uint64_t pause_ns;	 /* longest time for which one was not recorded */
+	bool has_times;		 /* in ns: waits and peaks have their times */
+	bool wants_calls;	 /* some were not read (skips_calls), and what they say is needed */
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct ledger *ledger;		      /* of the process that is being read */
 	struct tallies tallies;		      /* what its places amount to, for reports, too */

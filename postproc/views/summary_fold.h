@@ -42,6 +42,7 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* that were heard of */
+	uint64_t told_events;  /* by the end of the stream */
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;

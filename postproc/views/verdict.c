@@ -404,6 +404,7 @@ static void clear_fold(struct summary *summary)
 	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
 	fold->open.count = 0;
 	fold->command_length = 0;
+	fold->told_events = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
 	atlas_begin_process(&summary->atlas);
