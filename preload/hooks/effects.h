@@ -102,6 +102,40 @@ static inline int try_mutex(pthread_mutex_t *mutex)
 	return real.pthread_mutex_trylock(mutex);
 }
 
+/*
+ * Until a time: tried only where libc would not refuse what else it is given, which for read-write
+ * locks it looks at first, for mutexes when it has to wait.
+ */
+static inline bool is_clock_of_locks(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+static inline int try_mutex_by(pthread_mutex_t *mutex, clockid_t clock)
+{
+	return is_clock_of_locks(clock) ? try_mutex(mutex) : EBUSY;
+}
+
+/* NULL, which libc takes for no end, would be optimised away: its headers declare that it is none.
+ */
+static inline bool can_end(clockid_t clock, const struct timespec *until)
+{
+	__asm__("" : "+r"(until));
+	return !until || (is_clock_of_locks(clock) && (unsigned long)until->tv_nsec < 1000000000);
+}
+
+static inline int try_rdlock_by(pthread_rwlock_t *rwlock, clockid_t clock,
+				const struct timespec *until)
+{
+	return can_end(clock, until) ? real.pthread_rwlock_tryrdlock(rwlock) : EBUSY;
+}
+
+static inline int try_wrlock_by(pthread_rwlock_t *rwlock, clockid_t clock,
+				const struct timespec *until)
+{
+	return can_end(clock, until) ? real.pthread_rwlock_trywrlock(rwlock) : EBUSY;
+}
+
 void thread_goes(struct call *call, struct call_event *event, uint64_t thread);
 void thread_joined(struct call *call, struct call_event *event, uint64_t thread);
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex);

@@ -65,6 +65,13 @@ static inline void contended_note(struct thread *thread, uint64_t lock)
 		thread->taken_count++;
 }
 
+static inline bool contended_is_mutex(enum hook_number hook)
+{
+	return hook == HOOK_pthread_mutex_lock || hook == HOOK___pthread_mutex_lock ||
+	       hook == HOOK_mtx_lock || hook == HOOK_pthread_mutex_timedlock ||
+	       hook == HOOK_pthread_mutex_clocklock || hook == HOOK_mtx_timedlock;
+}
+
 /*
  * What the record of a call that is about to wait says of it (`related`): who has the mutex, by the
  * kernel's number of a thread, 0: not known; and whether a try has found the lock busy.
@@ -73,8 +80,7 @@ static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool i
 {
 	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)lock;
 
-	if (hook != HOOK_pthread_mutex_lock && hook != HOOK___pthread_mutex_lock &&
-	    hook != HOOK_mtx_lock)
+	if (!contended_is_mutex(hook))
 		return is_busy ? RELATED_BUSY : 0;
 	/* These are never tried (try_mutex()). */
 	if (mutex->__data.__kind & MUTEX_IS_SPECIAL)

@@ -100,6 +100,34 @@ static void others(void)
 	printf("%d %d\n", pthread_mutex_unlock(&mutex), errno);
 }
 
+/* Until a time that has gone by, or makes no sense, or by no clock of locks; and had at once. */
+static void timed(void)
+{
+	const struct timespec past = { .tv_sec = 1 }, bad = { .tv_sec = 1, .tv_nsec = 1000000000 };
+	const struct timespec *volatile never = NULL;
+	int sum = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		sum |= pthread_mutex_timedlock(&mutex, &past) | pthread_mutex_unlock(&mutex);
+		sum |= pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &past) |
+		       pthread_mutex_unlock(&mutex);
+		sum |= pthread_rwlock_timedwrlock(&rwlock, &past) | pthread_rwlock_unlock(&rwlock);
+		sum |= pthread_rwlock_clockrdlock(&rwlock, CLOCK_MONOTONIC, &past) |
+		       pthread_rwlock_unlock(&rwlock);
+	}
+	printf("%d ", sum);
+	printf("%d ", pthread_mutex_clocklock(&mutex, CLOCK_PROCESS_CPUTIME_ID, &past));
+	printf("%d ", pthread_mutex_timedlock(&mutex, &bad));
+	printf("%d ", pthread_mutex_timedlock(&mutex, &past));
+	printf("%d ", pthread_mutex_timedlock(&mutex, &bad));
+	printf("%d ", pthread_mutex_unlock(&mutex));
+	printf("%d ", pthread_rwlock_timedwrlock(&rwlock, &bad));
+	printf("%d ", pthread_rwlock_clockwrlock(&rwlock, CLOCK_PROCESS_CPUTIME_ID, &past));
+	printf("%d ", pthread_rwlock_timedwrlock(&rwlock, never));
+	printf("%d ", pthread_rwlock_clockrdlock(&rwlock, CLOCK_MONOTONIC, &past));
+	printf("%d\n", pthread_rwlock_unlock(&rwlock));
+}
+
 int main(void)
 {
 	for (int i = 0; i < 100000; i++) {
@@ -111,6 +139,7 @@ int main(void)
 	results(PTHREAD_MUTEX_RECURSIVE);
 	robust();
 	others();
+	timed();
 	contend();
 	return 0;
 }
