@@ -179,10 +179,15 @@ static const char *judge_jumps(const struct remote *remote)
 	uint64_t pc = arch_pc(&remote->state);
 	const struct map *map = target_map_of(target, pc);
 
+	/* libc's own gives its lock back within itself, and is known as a whole */
+	if (!target->has_malloc && !target->has_allocator)
+		return NULL;
+	if (map && strstr(map->path, "holdtrace"))
+		return "the library, perhaps on behalf of an allocator";
 	if (is_behind_syscall(target, pc))
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
-		return "libc";
+		return "libc, perhaps on behalf of an allocator";
 	return target->has_malloc && map && map->inode == target->maps[0].inode
 		       ? "a program with an allocator of its own"
 		       : NULL;

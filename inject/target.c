@@ -311,8 +311,10 @@ static void forbid_modules(struct target *target)
 			continue;
 		if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64", 4) == 0)
 			forbid(target, map->low, map->high, "the loader");
-		else if (is_allocator(name))
-			forbid(target, map->low, map->high, "the allocator");
+		if (!is_allocator(name))
+			continue;
+		target->has_allocator = true;
+		forbid(target, map->low, map->high, "the allocator");
 	}
 }
 

@@ -41,7 +41,8 @@ struct target {
 	uint64_t syscall, restorer;	   /* instructions there */
 	uint64_t code_low, code_high;	   /* its code … */
 	uint8_t *code;			   /* … and a copy of it */
-	bool has_malloc;		   /* the program itself has one */
+	bool has_malloc;		   /* the program itself has one … */
+	bool has_allocator;		   /* … or a library does that is not libc */
 	int64_t rseq;			   /* struct rseq, from the thread pointer; 0: unknown */
 };
 
