@@ -132,43 +132,6 @@ static void add_terminal(struct words *words)
 	add(words, terminal_has_colour(STDOUT_FILENO) ? "--color=always" : "--color=never");
 }
 
-/* Under our name, so that it speaks as we do, and what it is called with. */
-static int run_report(const char *what, int argc, char **argv, struct error *err)
-{
-	const char *pager = find_pager();
-	cleanup_free char **list = calloc((size_t)argc + 8, sizeof(*list));
-	cleanup_free char *path = NULL;
-	struct words words = { .argv = list };
-
-	if (!list) {
-		error_system(err, ENOMEM, "report");
-		return STATUS_OWN_FAILURE;
-	}
-	if (place_find(PART_POSTPROC, &path, err))
-		return STATUS_OWN_FAILURE;
-	snprintf(words.what, sizeof(words.what), "--report=%s", what);
-	add(&words, program_invocation_name);
-	add(&words, words.what);
-	add(&words, "--newest");
-	if (pager)
-		add_terminal(&words);
-	for (int i = 0; i < argc; i++)
-		add(&words, argv[i]);
-	if (pager)
-		return run_paged(pager, path, list, err);
-	execv(path, list);
-	error_system(err, errno, "cannot start %s", path);
-	return STATUS_OWN_FAILURE;
-}
-
-/* A process in the place of a trace. A file of such a name is given as ./4711. */
-static bool is_process(const char *word)
-{
-	size_t length = strlen(word);
-
-	return length && length < 10 && word[strspn(word, "0123456789")] == '\0';
-}
-
 /* Options of the post-processor, and second words for them, by their names. */
 static const struct option {
 	const char *name, *word, *argument; /* NULL: it has none */
@@ -229,6 +192,73 @@ static bool wants_next(const char *word)
 		return word[0] == '-' && letters_want_next(word + 1);
 	option = strchr(word, '=') ? NULL : find_option(word + 2);
 	return option && option->argument;
+}
+
+/* "-vo": whether -o is among letters, none of which before it has an argument. */
+static bool letters_have_output(const char *letters)
+{
+	for (; *letters && *letters != 'o'; letters++)
+		for (size_t i = 0; i < COUNT(options); i++)
+			if (options[i].letter == *letters && options[i].argument)
+				return false;
+	return *letters == 'o';
+}
+
+static bool is_output(const char *word)
+{
+	const struct option *option;
+	char name[32];
+
+	if (word[0] != '-' || word[1] != '-')
+		return word[0] == '-' && letters_have_output(word + 1);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	option = *name ? find_option(name) : NULL;
+	return option && option->letter == 'o';
+}
+
+bool report_has_output(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (is_output(argv[i]) && (!i || !wants_next(argv[i - 1])))
+			return true;
+	return false;
+}
+
+/* Under our name, so that it speaks as we do, and what it is called with. */
+static int run_report(const char *what, int argc, char **argv, struct error *err)
+{
+	const char *pager = report_has_output(argc, argv) ? NULL : find_pager();
+	cleanup_free char **list = calloc((size_t)argc + 8, sizeof(*list));
+	cleanup_free char *path = NULL;
+	struct words words = { .argv = list };
+
+	if (!list) {
+		error_system(err, ENOMEM, "report");
+		return STATUS_OWN_FAILURE;
+	}
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	snprintf(words.what, sizeof(words.what), "--report=%s", what);
+	add(&words, program_invocation_name);
+	add(&words, words.what);
+	add(&words, "--newest");
+	if (pager)
+		add_terminal(&words);
+	for (int i = 0; i < argc; i++)
+		add(&words, argv[i]);
+	if (pager)
+		return run_paged(pager, path, list, err);
+	execv(path, list);
+	error_system(err, errno, "cannot start %s", path);
+	return STATUS_OWN_FAILURE;
+}
+
+/* A process in the place of a trace. A file of such a name is given as ./4711. */
+static bool is_process(const char *word)
+{
+	size_t length = strlen(word);
+
+	return length && length < 10 && word[strspn(word, "0123456789")] == '\0';
 }
 
 /* The place of a process among the words from a first one on; -1: there is none. */

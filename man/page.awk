@@ -366,7 +366,7 @@ function is_listed(i, list)
 	# The sub-command gives --report and --newest itself, and its last words are the files.
 	if (list == "reporting")
 		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report|newest)$/ && \
-			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on)/)
+			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on|output-dir)/)
 	return 1
 }
 

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "postproc/output.h"
+
 static void allow(struct jail *jail, const char *directory)
 {
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX; i++)
@@ -41,7 +43,9 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 	jail->wish.may_start = true;
 	jail->wish.may_execute = options->resolve;
 	allow(jail, temporary());
-	if (directory && strcmp(directory, "stdout") != 0) {
+	if (options->report && output_is_named(directory))
+		allow(jail, place_of(directory, jail->report, sizeof(jail->report)));
+	else if (directory && strcmp(directory, "stdout") != 0) {
 		allow(jail, directory);
 		if (writer->flags & FORMAT_DIRECTORY)
 			jail->made = directory;

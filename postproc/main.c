@@ -175,12 +175,18 @@ static int take_baseline(struct report_plan *plan, const char *path, struct erro
 	return rc ? error_prefix(err, "--baseline") : 0;
 }
 
-/* rc: what has happened so far; the first error counts. */
-static int close_output(struct out *out, int rc, struct error *err)
+/* rc: what has happened so far; the first error counts. Of what was interrupted the part stays. */
+static int close_output(struct output *output, int rc, struct error *err)
 {
-	int closed = out_close(out);
+	struct error closing = { 0 };
+	int closed;
 
-	return rc == 0 && closed ? error_system(err, -closed, "standard output") : rc;
+	output->is_spoilt = rc && rc != -EINTR;
+	closed = output_close(output, &closing);
+	if (rc || !closed)
+		return rc;
+	*err = closing;
+	return closed;
 }
 
 /* All inputs in one report. */
@@ -188,15 +194,14 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 {
 	const struct options *options = console->options;
 	struct reporting_result result = { 0 };
-	struct out out;
+	struct output output = { 0 };
 	int rc = take_baseline(plan, options->baseline, err);
 
 	if (rc == 0)
-		rc = out_open(&out, STDOUT_FILENO, err);
-	if (rc == 0) {
-		rc = reporting(plan->paths, plan->count, &plan->how, &out, &result, err);
-		rc = close_output(&out, rc, err);
-	}
+		rc = output_open_file(&output, options->directory, options->force, err);
+	if (rc == 0)
+		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
+	rc = close_output(&output, rc, err);
 	if (rc == 0 && options->write_baseline)
 		rc = baseline_write(&plan->learned, options->write_baseline, err);
 	if (rc == -EINTR)

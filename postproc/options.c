@@ -390,7 +390,8 @@ static bool has_report(const char *with, const char *report)
 static bool is_of_report(const struct row *row, const char *report)
 {
 	static const char choices[] =
-		" func module thread pid program since until size format strict quiet ";
+		" func module thread pid program since until size format output-dir force "
+		"strict quiet ";
 	const char *with = row->with ? row->with : "";
 	char word[32];
 

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,18 +20,9 @@ extern char **environ;
 
 #define NEW_SUFFIX ".new" /* behind the name until all of the file is there */
 
-static void new_path(const struct output *output, char path[static OUTPUT_PATH_MAX])
-{
-	char *end = stpcpy(path, output->path);
-
-	memcpy(end, NEW_SUFFIX, sizeof(NEW_SUFFIX));
-}
-
 /* DIR/PID-N.SUFFIX with the first free N: nothing is written over. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
-	char path[OUTPUT_PATH_MAX];
-
 	for (unsigned n = 0; n < UINT_MAX; n++) {
 		int length = snprintf(output->path, sizeof(output->path), "%s/%" PRIu32 "-%u.%s",
 				      output->directory, process->pid, n, output->suffix);
@@ -39,9 +32,9 @@ static int open_file(struct output *output, const struct trace_process *process,
 					 output->directory);
 		if (faccessat(AT_FDCWD, output->path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		new_path(output, path);
-		output->file =
-			open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		memcpy(stpcpy(output->fresh, output->path), NEW_SUFFIX, sizeof(NEW_SUFFIX));
+		output->file = open(output->fresh,
+				    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (output->file >= 0)
 			return 0;
 		if (errno != EEXIST)
@@ -53,18 +46,23 @@ static int open_file(struct output *output, const struct trace_process *process,
 	return error_system(err, errno, "%s: cannot be made", output->path);
 }
 
+static bool give_name(const struct output *output)
+{
+	unsigned how = output->is_over ? 0 : RENAME_NOREPLACE;
+
+	return renameat2(AT_FDCWD, output->fresh, AT_FDCWD, output->path, how) == 0 ||
+	       (errno == EINVAL && rename(output->fresh, output->path) == 0);
+}
+
 /* All of the file is there, or it is no good (rc): then nothing stays of it. */
 static int finish_file(struct output *output, int rc, struct error *err)
 {
-	char path[OUTPUT_PATH_MAX];
-
-	new_path(output, path);
-	if (rc == 0 && !output->is_spoilt &&
-	    renameat2(AT_FDCWD, path, AT_FDCWD, output->path, RENAME_NOREPLACE) != 0 &&
-	    (errno != EINVAL || rename(path, output->path) != 0))
+	if (!*output->fresh)
+		return rc;
+	if (rc == 0 && !output->is_spoilt && !give_name(output))
 		rc = error_system(err, errno, "%s: cannot be given its name", output->path);
 	if (rc || output->is_spoilt)
-		unlink(path);
+		unlink(output->fresh);
 	return rc;
 }
 
@@ -132,16 +130,23 @@ static int open_resolver(struct output *output, struct error *err)
 	return 0;
 }
 
+/* To standard output, until something else is opened. */
+static void begin(struct output *output)
+{
+	output->file = output->pipe = -1;
+	output->child = -1;
+	output->is_open = true;
+	output->is_spoilt = output->is_over = false;
+	memset(&output->out, 0, sizeof(output->out));
+	strcpy(output->path, "standard output");
+	output->fresh[0] = '\0';
+}
+
 int output_open(struct output *output, const struct trace_process *process, struct error *err)
 {
 	int fd = STDOUT_FILENO, rc = 0;
 
-	output->file = output->pipe = -1;
-	output->child = -1;
-	output->is_open = true;
-	output->is_spoilt = false;
-	memset(&output->out, 0, sizeof(output->out));
-	strcpy(output->path, "standard output");
+	begin(output);
 	if (output->directory)
 		rc = open_file(output, process, err);
 	if (rc == 0 && output->is_resolved)
@@ -153,6 +158,58 @@ int output_open(struct output *output, const struct trace_process *process, stru
 	else if (output->file >= 0)
 		fd = output->file;
 	return out_open(&output->out, fd, err);
+}
+
+bool output_is_named(const char *path)
+{
+	return path && strcmp(path, "-") != 0 && strcmp(path, "stdout") != 0;
+}
+
+/* Beside its name to come, so that it can be given that. */
+static int open_fresh(struct output *output, struct error *err)
+{
+	struct stat facts;
+
+	if (!output->is_over && lstat(output->path, &facts) == 0)
+		return error_set(err, EEXIST, "%s: is there already: -f writes over it",
+				 output->path);
+	memcpy(stpcpy(output->fresh, output->path), ".XXXXXX", sizeof(".XXXXXX"));
+	output->file = mkostemp(output->fresh, O_CLOEXEC);
+	if (output->file >= 0)
+		return 0;
+	output->fresh[0] = '\0';
+	return error_system(err, errno, "%s: cannot be made", output->path);
+}
+
+static int open_path(struct output *output, struct error *err)
+{
+	struct stat facts;
+
+	if (stat(output->path, &facts) != 0 || S_ISREG(facts.st_mode))
+		return open_fresh(output, err);
+	if (S_ISDIR(facts.st_mode))
+		return error_set(err, EISDIR, "%s: is a directory: name a file in it",
+				 output->path);
+	output->file = open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	return output->file < 0 ? error_system(err, errno, "%s: cannot be written", output->path)
+				: 0;
+}
+
+int output_open_file(struct output *output, const char *path, bool is_over, struct error *err)
+{
+	int rc;
+
+	begin(output);
+	if (!output_is_named(path))
+		return out_open(&output->out, STDOUT_FILENO, err);
+	output->is_over = is_over;
+	if (!*path)
+		return error_set(err, EINVAL, "-o: the name of a file is needed");
+	if (strlen(path) >= sizeof(output->path) - sizeof(".XXXXXX"))
+		return error_set(err, ENAMETOOLONG, "%s: the name is too long", path);
+	strcpy(output->path, path);
+	rc = open_path(output, err);
+	return rc ? rc : out_open(&output->out, output->file, err);
 }
 
 int output_error(const struct output *output, struct error *err)

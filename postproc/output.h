@@ -3,8 +3,9 @@
 #define OUTPUT_H
 
 /*
- * Where text goes: standard output or a new file in a directory, directly or through a child, the
- * resolver. Opened and closed once for each stream. A file gets its name when all of it is there.
+ * Where text goes: standard output, a new file in a directory, or a file of that name; directly or
+ * through a child, the resolver. Opened and closed once for each stream, or for a report. A file
+ * gets its name when all of it is there.
  */
 
 #include <stdbool.h>
@@ -24,16 +25,28 @@ struct output {
 
 	/* while it is open */
 	bool is_open;
+	bool is_over;	/* a file that has the name gives it up */
 	bool is_spoilt; /* by the writer, which failed: a file does not stay */
 	struct out out;
 	int file; /* of the file, -1: standard output */
 	int pipe; /* to the child, -1: none */
 	pid_t child;
-	char path[OUTPUT_PATH_MAX]; /* of the file; "standard output" */
+	char path[OUTPUT_PATH_MAX];  /* of the file; "standard output" */
+	char fresh[OUTPUT_PATH_MAX]; /* until all of it is there; "": it needs none */
 };
 
 /* Opens for the stream of that process. Returns 0 or a negative errno. */
 int output_open(struct output *output, const struct trace_process *process, struct error *err);
+
+/*
+ * Opens one file, which only its owner reads, for what is no stream's. path: NULL, "-" and "stdout"
+ * are standard output; a device or a pipe is written to as it is. is_over: in the place of a file
+ * that is there already, which is refused otherwise. Returns 0 or a negative errno.
+ */
+int output_open_file(struct output *output, const char *path, bool is_over, struct error *err);
+
+/* Whether that path is a name, and not standard output. */
+bool output_is_named(const char *path);
 
 /* 0 or the error that output has met. -EPIPE has no text: who read it wants no more. */
 int output_error(const struct output *output, struct error *err);

@@ -64,14 +64,15 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 static void plan_colour(struct sheets_style *style, const struct options *options)
 {
 	enum { AUTO, ALWAYS };
+	int fd = output_is_named(options->directory) ? -1 : STDOUT_FILENO;
 
-	style->has_colour = options->color.value == AUTO ? terminal_has_colour(STDOUT_FILENO)
+	style->has_colour = options->color.value == AUTO ? terminal_has_colour(fd)
 							 : options->color.value == ALWAYS;
 	style->has_blocks = terminal_has_unicode();
 	style->width = options->width.is_set
 			       ? (unsigned)(options->width.value < WIDTH_MAX ? options->width.value
 									     : WIDTH_MAX)
-			       : terminal_width(STDOUT_FILENO);
+			       : terminal_width(fd);
 	style->is_verbose = options->verbose;
 }
 
