@@ -234,7 +234,7 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
-		rc = error_set(err, EINVAL, "--format=%s is for trees: --report=tree, calls",
+		rc = error_set(err, EINVAL, "--format=%s is for trees: --report=tree, calls, diff",
 			       options->style.format->name);
 	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
 		rc = sheets_fold_same(sheets, &job, by, options->report.top, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "postproc/print/sheets_compare.h"
 
 #define FRAMES_MAX 256
 
@@ -30,21 +31,13 @@ static int branch_column(const struct sheet_facts *facts)
 	return SHEET_COLUMN_NONE;
 }
 
-/* Two runs side by side: a backtrace, and what it was and is. */
-static bool is_comparison(const struct sheet_facts *facts)
-{
-	return sheet_column(facts, "old") >= 0 && sheet_column(facts, "new") >= 0 &&
-	       sheet_column(facts, "backtrace") >= 0;
-}
-
 bool sheets_fit(const struct sheets *sheets, const struct writer *format)
 {
 	if (!(format->flags & FORMAT_TREES))
 		return true;
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (branch_column(&sheets->list[i].facts) >= 0 ||
-		    (format->print == sheets_print_collapsed &&
-		     is_comparison(&sheets->list[i].facts)))
+		    sheets_is_comparison(&sheets->list[i].facts))
 			return true;
 	return false;
 }
@@ -159,7 +152,7 @@ void sheets_print_collapsed(const struct sheets_job *job)
 	struct walk walk = { .job = job };
 
 	for (unsigned i = 0; i < job->sheets->count; i++)
-		if (is_comparison(&job->sheets->list[i].facts))
+		if (sheets_is_comparison(&job->sheets->list[i].facts))
 			print_places(&walk, &job->sheets->list[i]);
 		else
 			print_sheet(&walk, &job->sheets->list[i]);

@@ -6,10 +6,13 @@
 
 #include "base/array.h"
 #include "base/human.h"
+#include "postproc/print/sheets_compare.h"
 
 /*
  * Trees as flame graphs in one file that loads nothing: one graph for each group, what leads to a
- * function below it. A picture without its script, which zooms and searches.
+ * function below it. A picture without its script, which zooms and searches. Of two runs compared
+ * each group has two, the old one's first, to one scale and in the same order: red is what grew or
+ * came, blue what fell or went.
  */
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function */
@@ -29,6 +32,7 @@ __asm__(".section .rodata\n"
 struct bar {
 	const struct sheet_branch *branch;
 	uint64_t total, used; /* used: by the rows that were placed above it */
+	uint64_t other;	      /* the total in the other run */
 	uint64_t from;
 	uint32_t depth; /* in functions */
 	size_t parent;	/* its number + 1; 0: none */
@@ -39,7 +43,11 @@ struct graph {
 	const struct sheet_group *group;
 	ARRAY_OF(struct bar) bars;
 	ARRAY_OF(size_t) above; /* by depth of a row: the last one there */
-	uint64_t total;
+	struct sheets_steps steps;
+	enum sheets_run run; /* of a comparison */
+	bool is_comparison;
+	uint64_t total, other;
+	uint64_t scale;	 /* what is as wide as the picture */
 	uint32_t height; /* in functions */
 	bool has_bytes, has_ns;
 	uint64_t left_out;
@@ -79,8 +87,12 @@ static void place_bars(struct graph *graph)
 	struct bar *bars = graph->bars.items;
 
 	for (size_t i = graph->bars.count; i; i--)
-		if (bars[i - 1].parent)
+		if (bars[i - 1].parent) {
 			bars[bars[i - 1].parent - 1].total += bars[i - 1].total;
+			bars[bars[i - 1].parent - 1].other += bars[i - 1].other;
+		} else {
+			graph->other += bars[i - 1].other;
+		}
 	for (size_t i = 0; i < graph->bars.count; i++) {
 		struct bar *bar = &bars[i], *parent = bar->parent ? &bars[bar->parent - 1] : NULL;
 		uint64_t *used = parent ? &parent->used : &graph->total;
@@ -94,7 +106,7 @@ static void place_bars(struct graph *graph)
 }
 
 /* The number of a row that is its own: "self", or "count" where nothing is in another one's. */
-static bool read_group(struct graph *graph, const struct sheet *sheet)
+static void add_rows(struct graph *graph, const struct sheet *sheet)
 {
 	int branch = column_of(&sheet->facts, SHEET_BRANCH);
 	int value = sheet_column(&sheet->facts, "self");
@@ -102,9 +114,6 @@ static bool read_group(struct graph *graph, const struct sheet *sheet)
 
 	if (value < 0)
 		value = sheet_column(&sheet->facts, "count");
-	graph->bars.count = graph->above.count = 0;
-	graph->total = graph->left_out = 0;
-	graph->height = 0;
 	for (size_t i = 0; branch >= 0 && value >= 0 && is_fit && i < graph->group->shown; i++) {
 		const struct sheet_cell *row = sheet->rows.items[graph->group->first + i];
 
@@ -113,8 +122,40 @@ static bool read_group(struct graph *graph, const struct sheet *sheet)
 		if (row[branch].is_set)
 			is_fit = add_bar(graph, row[branch].branch, row[value].number);
 	}
+}
+
+static void add_steps(struct graph *graph, const struct sheet *sheet)
+{
+	struct sheets_steps *steps = &graph->steps;
+
+	if (!sheets_compare(steps, graph->job, sheet, graph->group))
+		return;
+	graph->has_bytes = steps->has_bytes;
+	graph->has_ns = steps->has_ns;
+	for (size_t i = 0; i < steps->steps.count; i++) {
+		const struct sheets_step *step = &steps->steps.items[i];
+
+		if (!add_bar(graph, step->branch, step->amounts[graph->run]))
+			return;
+		graph->bars.items[graph->bars.count - 1].other = step->amounts[!graph->run];
+	}
+}
+
+/* False: there is nothing to be drawn. A run that had nothing is told of, by a title alone. */
+static bool read_group(struct graph *graph, const struct sheet *sheet)
+{
+	graph->bars.count = graph->above.count = 0;
+	graph->total = graph->other = graph->left_out = 0;
+	graph->height = 0;
+	if (graph->is_comparison)
+		add_steps(graph, sheet);
+	else
+		add_rows(graph, sheet);
 	place_bars(graph);
-	return graph->total != 0;
+	graph->scale = graph->total > graph->other ? graph->total : graph->other;
+	if (!graph->total)
+		graph->height = 0;
+	return graph->scale != 0;
 }
 
 /* ---- the picture ---- */
@@ -168,6 +209,19 @@ static void put_colour(struct out *out, const char *module, const char *name)
 	out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20, 58 + shade / 32 % 12);
 }
 
+/* The fuller the more of it has changed, as the page has it. */
+static void put_change_colour(struct out *out, const struct graph *graph, const struct bar *bar)
+{
+	double now = (double)(graph->run == SHEETS_NEW ? bar->total : bar->other);
+	double then = (double)(graph->run == SHEETS_NEW ? bar->other : bar->total);
+	double part = (now - then) / (now > then ? now : then);
+
+	out_format(out, "hsl(%d,%.0f%%,72%%)", part > 0 ? 4 : 212,
+		   part > 0   ? 20 + 60 * part
+		   : part < 0 ? 20 - 60 * part
+			      : 0);
+}
+
 static void put_amount(struct out *out, const struct graph *graph, uint64_t amount)
 {
 	struct human human;
@@ -186,8 +240,15 @@ static void put_tip(struct out *out, const struct graph *graph, const struct bar
 	out_text(out, "<title>");
 	put_text(out, name, length_of(name, NAME_LENGTH));
 	out_text(out, ": ");
-	put_amount(out, graph, bar->total);
-	out_format(out, " (%.2f %%)", 100.0 * (double)bar->total / (double)graph->total);
+	if (graph->is_comparison) {
+		put_amount(out, graph, graph->run == SHEETS_OLD ? bar->total : bar->other);
+		out_text(out, " before, ");
+		put_amount(out, graph, graph->run == SHEETS_NEW ? bar->total : bar->other);
+		out_text(out, " after");
+	} else {
+		put_amount(out, graph, bar->total);
+		out_format(out, " (%.2f %%)", 100.0 * (double)bar->total / (double)graph->total);
+	}
 	if (frame->file) {
 		out_text(out, " ");
 		put_text(out, frame->file, length_of(frame->file, NAME_LENGTH));
@@ -214,8 +275,8 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 	char text[NAMING_TEXT_MAX];
 	const struct naming_symbol *frame = bar->branch->frames[index];
 	const char *name = name_of(graph, frame, text);
-	double from = (double)bar->from / (double)graph->total;
-	double share = (double)bar->total / (double)graph->total;
+	double from = (double)bar->from / (double)graph->scale;
+	double share = (double)bar->total / (double)graph->scale;
 	double y = top + (double)((graph->height - 1 - bar->depth - index) * ROW);
 
 	out_format(out,
@@ -226,25 +287,38 @@ static void put_frame(struct out *out, const struct graph *graph, const struct b
 	put_tip(out, graph, bar, frame, name);
 	out_format(out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\" rx=\"2\" fill=\"",
 		   from * WIDTH, y, share * WIDTH, ROW - 1);
-	put_colour(out, frame->module, name);
+	if (graph->is_comparison)
+		put_change_colour(out, graph, bar);
+	else
+		put_colour(out, frame->module, name);
 	out_format(out, "\"/><text x=\"%.2f\" y=\"%.0f\">", from * WIDTH + 3, y + ROW - 5);
 	put_label(out, name, share * WIDTH);
 	out_text(out, "</text></g>\n");
 }
 
+static void put_title(struct out *out, const struct graph *graph, const char *title)
+{
+	static const char *const runs[] = { [SHEETS_OLD] = ", before", [SHEETS_NEW] = ", after" };
+
+	put_text(out, title, strlen(title));
+	if (graph->is_comparison)
+		out_text(out, runs[graph->run]);
+}
+
 static void put_graph(struct out *out, struct graph *graph, const char *title, double top)
 {
 	out_format(out, "<text class=\"title\" x=\"3\" y=\"%.0f\">", top + HEAD - 8);
-	put_text(out, title, strlen(title));
+	put_title(out, graph, title);
 	out_text(out, ": ");
 	put_amount(out, graph, graph->total);
-	out_text(out, "</text>\n<g class=\"graph\" data-title=\"");
-	put_text(out, title, strlen(title));
+	out_format(out, "</text>\n<g class=\"graph\" data-w=\"%.9f\" data-title=\"",
+		   (double)graph->total / (double)graph->scale);
+	put_title(out, graph, title);
 	out_text(out, "\">\n");
 	for (size_t i = 0; i < graph->bars.count; i++) {
 		const struct bar *bar = &graph->bars.items[i];
 
-		if (WIDTH * (double)bar->total / (double)graph->total < NARROWEST) {
+		if (WIDTH * (double)bar->total / (double)graph->scale < NARROWEST) {
 			graph->left_out += bar->total != 0;
 			continue;
 		}
@@ -261,29 +335,50 @@ static void put_graph(struct out *out, struct graph *graph, const char *title, d
 
 /* ---- the file ---- */
 
-/* Calls do for every graph; NULL: only adds up their heights. Returns the height of all. */
+/* Of a group, below each other from top on. out NULL: only adds up their heights, as it returns. */
+static double walk_group(struct graph *graph, const struct sheet *sheet, struct out *out,
+			 double top)
+{
+	const char *name = graph->group->name ? graph->group->name : sheet->facts.name;
+
+	for (int run = 0; run <= graph->is_comparison; run++) {
+		graph->run = (enum sheets_run)run;
+		if (!read_group(graph, sheet))
+			break;
+		if (out)
+			put_graph(out, graph, name, top);
+		top += HEAD + (double)(graph->height * ROW);
+	}
+	return top;
+}
+
+static bool is_drawn(const struct sheet *sheet)
+{
+	return column_of(&sheet->facts, SHEET_BRANCH) >= 0 || sheets_is_comparison(&sheet->facts);
+}
+
+/* Every graph; out NULL: only adds up their heights. Returns the height of all. */
 static double walk(struct graph *graph, struct out *out)
 {
 	const struct sheets *sheets = graph->job->sheets;
 	double top = HEAD;
 
-	for (unsigned i = 0; i < sheets->count; i++)
-		for (size_t g = 0; g < sheets->list[i].groups.count; g++) {
-			graph->group = &sheets->list[i].groups.items[g];
-			if (!read_group(graph, &sheets->list[i]))
-				continue;
-			if (out)
-				put_graph(out, graph,
-					  graph->group->name ? graph->group->name
-							     : sheets->list[i].facts.name,
-					  top);
-			top += HEAD + (double)(graph->height * ROW);
+	for (unsigned i = 0; i < sheets->count; i++) {
+		const struct sheet *sheet = &sheets->list[i];
+
+		graph->is_comparison = sheets_is_comparison(&sheet->facts);
+		for (size_t g = 0; is_drawn(sheet) && g < sheet->groups.count; g++) {
+			graph->group = &sheet->groups.items[g];
+			top = walk_group(graph, sheet, out, top);
 		}
+	}
 	return top + ROW;
 }
 
 static void put_head(struct out *out, const struct sheets *sheets, double height)
 {
+	bool is_second = false;
+
 	out_format(out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
@@ -299,11 +394,18 @@ static void put_head(struct out *out, const struct sheets *sheets, double height
 	for (unsigned i = 0; i < sheets->count; i++) {
 		const char *note = sheets->list[i].note;
 
+		if (!is_drawn(&sheets->list[i]))
+			continue;
+		if (is_second)
+			out_text(out, "; ");
+		is_second = true;
 		put_text(out, sheets->list[i].facts.title, strlen(sheets->list[i].facts.title));
 		if (note)
 			out_text(out, ", ");
 		if (note)
 			put_text(out, note, strlen(note));
+		if (!sheets->list[i].rows.count)
+			out_text(out, ": nothing");
 	}
 	out_format(out,
 		   "</text>\n<text id=\"search\" x=\"%.0f\" y=\"16\" "
@@ -323,4 +425,5 @@ void sheets_print_svg(const struct sheets_job *job)
 	out_text(job->out, "]]></script>\n</svg>\n");
 	free(graph.bars.items);
 	free(graph.above.items);
+	sheets_steps_free(&graph.steps);
 }

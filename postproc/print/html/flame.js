@@ -60,7 +60,7 @@ function search(words) {
 			sum += Math.max(0, to - Math.max(from, end));
 			end = Math.max(end, to);
 		}
-		found.push(graph.getAttribute("data-title") + " " + (100 * sum).toFixed(1) + " %");
+		found.push(graph.getAttribute("data-title") + " " + (100 * sum / (number(graph, "w") || 1)).toFixed(1) + " %");
 	}
 	hits.textContent = words === "" ? "" : "matched: " + found.join(", ");
 }

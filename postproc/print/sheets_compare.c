@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/print/sheets_compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define FRAMES_MAX 256
+
+/* A row: the functions that lead to it, outermost first, each with a name. */
+struct path {
+	const struct sheet_cell *row;
+	size_t count;
+	struct naming_symbol *frames;
+};
+
+bool sheets_is_comparison(const struct sheet_facts *facts)
+{
+	return sheet_column(facts, "old") >= 0 && sheet_column(facts, "new") >= 0 &&
+	       sheet_column(facts, "backtrace") >= 0;
+}
+
+static bool give_names(struct path *path, struct pool *pool, struct naming *naming)
+{
+	char text[NAMING_TEXT_MAX];
+
+	for (size_t i = 0; i < path->count; i++) {
+		if (path->frames[i].function)
+			continue;
+		naming_text(naming, &path->frames[i], text);
+		path->frames[i].function = pool_text(pool, text, strlen(text));
+		if (!path->frames[i].function)
+			return false;
+	}
+	return true;
+}
+
+/* What leads from the start to main is left out. A row without a backtrace has one frame, too. */
+static bool read_path(struct path *path, struct pool *pool, struct naming *naming,
+		      const struct sheet_cell *row, int backtrace)
+{
+	struct naming_symbol frames[FRAMES_MAX] = { { .function = "no backtrace" } };
+	size_t count = 0;
+
+	if (row[backtrace].is_set)
+		count = naming_symbols(naming, row[backtrace].backtrace, frames, FRAMES_MAX);
+	while (count > 1 && frames[count - 1].is_start)
+		count--;
+	if (!count)
+		frames[0] = (struct naming_symbol){ .function = "no backtrace" };
+	path->row = row;
+	path->count = count ? count : 1;
+	path->frames = pool_alloc(pool, path->count * sizeof(*path->frames));
+	for (size_t i = 0; path->frames && i < path->count; i++)
+		path->frames[i] = frames[path->count - 1 - i];
+	return path->frames && give_names(path, pool, naming);
+}
+
+/* Functions from the outermost on that two paths have in common. */
+static size_t in_common(const struct path *one, const struct path *two)
+{
+	size_t least = one->count < two->count ? one->count : two->count, same = 0;
+
+	while (same < least && !strcmp(one->frames[same].function, two->frames[same].function))
+		same++;
+	return same;
+}
+
+static int by_names(const void *a, const void *b)
+{
+	const struct path *one = a, *two = b;
+	size_t same = in_common(one, two);
+
+	if (same == one->count || same == two->count)
+		return (one->count > two->count) - (one->count < two->count);
+	return strcmp(one->frames[same].function, two->frames[same].function);
+}
+
+static bool add_step(struct sheets_steps *steps, const struct naming_symbol *frame, size_t depth)
+{
+	struct sheet_branch *branch =
+		pool_zalloc(&steps->pool, sizeof(*branch) + sizeof(branch->frames[0]));
+	struct sheets_step *step = branch ? ARRAY_ADD(&steps->steps) : NULL;
+
+	if (!step)
+		return false;
+	branch->depth = (uint32_t)depth;
+	branch->count = 1;
+	branch->frames[0] = frame;
+	*step = (struct sheets_step){ .branch = branch };
+	return true;
+}
+
+/* before: NULL for the first. Paths of the same names are steps of one. */
+static bool add_path(struct sheets_steps *steps, const struct path *path, const struct path *before,
+		     const struct sheet_facts *facts)
+{
+	const struct sheet_cell *old = &path->row[sheet_column(facts, "old")];
+	const struct sheet_cell *new = &path->row[sheet_column(facts, "new")];
+	struct sheets_step *last;
+
+	for (size_t i = before ? in_common(before, path) : 0; i < path->count; i++)
+		if (!add_step(steps, &path->frames[i], i))
+			return false;
+	last = &steps->steps.items[steps->steps.count - 1];
+	last->amounts[SHEETS_OLD] += old->number;
+	last->amounts[SHEETS_NEW] += new->number;
+	steps->has_bytes = new->has_bytes;
+	steps->has_ns = new->has_ns;
+	return true;
+}
+
+bool sheets_compare(struct sheets_steps *steps, const struct sheets_job *job,
+		    const struct sheet *sheet, const struct sheet_group *group)
+{
+	cleanup_free struct path *paths = calloc(group->shown + 1, sizeof(*paths));
+	int backtrace = sheet_column(&sheet->facts, "backtrace");
+	bool is_fit = paths;
+
+	steps->steps.count = 0;
+	pool_reset(&steps->pool);
+	for (size_t i = 0; is_fit && i < group->shown; i++)
+		is_fit = read_path(&paths[i], &steps->pool, job->naming,
+				   sheet->rows.items[group->first + i], backtrace);
+	if (is_fit)
+		qsort(paths, group->shown, sizeof(*paths), by_names);
+	for (size_t i = 0; is_fit && i < group->shown; i++)
+		is_fit = add_path(steps, &paths[i], i ? &paths[i - 1] : NULL, &sheet->facts);
+	return is_fit;
+}
+
+void sheets_steps_free(struct sheets_steps *steps)
+{
+	free(steps->steps.items);
+	pool_free(&steps->pool);
+}
