@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/suggest.h"
 #include "hook_table.h"
 #include "account/sites.h"
 #include "postproc/views/peaks.h"
@@ -337,14 +338,21 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 
 static int parse(const char *word, bool has_base, enum measure_kind *kind, struct error *err)
 {
+	struct suggest suggest;
+
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(words[i], word) != 0 || (has_base && i == MEASURE_PEAK))
 			continue;
 		*kind = (enum measure_kind)i;
 		return 0;
 	}
-	return error_set(err, EINVAL, "--by=%s: expected bytes, count, held,%s temp, hold or wait",
-			 word, has_base ? "" : " peak,");
+	suggest_begin(&suggest, word, strlen(word));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!has_base || i != MEASURE_PEAK)
+			suggest_try(&suggest, words[i]);
+	return error_set(err, EINVAL,
+			 "--by=%s: expected bytes, count, held,%s temp, hold or wait%s", word,
+			 has_base ? "" : " peak,", suggest_text(&suggest));
 }
 
 /* What hears of moves; waits are found in events, what is held in the end. */
