@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/human.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *human_count(struct human *human, uint64_t number)
@@ -112,4 +114,17 @@ uint64_t human_unit(const char *unit, size_t length)
 		if (strlen(units[i].word) == length && !strncmp(units[i].word, unit, length))
 			return units[i].bytes;
 	return 0;
+}
+
+uint64_t human_size(const char *text)
+{
+	uint64_t number, unit, bytes;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	unit = *end ? human_unit(end, strlen(end)) : 1;
+	if (errno || end == text || *text == '-' || __builtin_mul_overflow(number, unit, &bytes))
+		return 0;
+	return bytes;
 }

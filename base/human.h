@@ -33,4 +33,7 @@ const char *human_moment(struct human *human, uint64_t ns);
 /* Bytes of a unit as people write it (B, KB, MiB ...), length characters. 0: no such unit. */
 uint64_t human_unit(const char *unit, size_t length);
 
+/* Bytes of 500KB, 2MiB or 500000. 0: it is none of these. */
+uint64_t human_size(const char *text);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/run.h"
 
+#include "base/human.h"
 #include "base/cleanup.h"
 #include "base/suggest.h"
 #include "base/usage.h"
@@ -32,6 +33,7 @@ enum {
 	OPTION_STRICT,
 	OPTION_SCREEN,
 	OPTION_HTML,
+	OPTION_MAX_BYTES,
 	OPTION_QUIET,
 	OPTION_HELP,
 	OPTION_FOR,
@@ -91,6 +93,8 @@ void run_print_options(FILE *to, bool is_all)
 			      "error; record prints one, too, then"
 			    : "write the screen to FILE");
 	usage_option(to, 0, "html", "FILE", "write a page for a browser to FILE");
+	usage_option(to, 0, "max-bytes", "SIZE",
+		     "with --html: a page of at most SIZE (500KB, 2MiB)");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
@@ -122,6 +126,7 @@ static void make_tables(const struct run *run, struct option *words, char *lette
 	}
 	*words++ = (struct option){ "screen", required_argument, NULL, OPTION_SCREEN };
 	*words++ = (struct option){ "html", required_argument, NULL, OPTION_HTML };
+	*words++ = (struct option){ "max-bytes", required_argument, NULL, OPTION_MAX_BYTES };
 	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
 	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
 	*words = (struct option){ 0 };
@@ -313,6 +318,15 @@ static int open_result(int *fd, const char *option, const char *path, struct err
 	return 0;
 }
 
+static int take_page_size(struct run *run, const char *size, struct error *err)
+{
+	run->page_size = size;
+	if (human_size(size))
+		return 0;
+	return error_set(err, EINVAL, "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
+			 size);
+}
+
 static int open_screen(struct run *run, const char *path, struct error *err)
 {
 	run->is_shown = true;
@@ -354,6 +368,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 			status = open_screen(run, optarg, err);
 		else if (number == OPTION_HTML)
 			status = open_result(&run->page, "html", optarg, err);
+		else if (number == OPTION_MAX_BYTES)
+			status = take_page_size(run, optarg, err);
 		else if (number == ':')
 			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
@@ -467,13 +483,13 @@ static bool is_readable(const struct session_stream *stream)
 }
 
 /*
- * Runs the post-processor over all that is in files: what is its first word, more a further one or
- * NULL. Returns its status, or -ENODATA: nothing is.
+ * Runs the post-processor over all that is in files: what is its first word, more up to two further
+ * ones up to a NULL, or NULL. Returns its status, or -ENODATA: nothing is.
  */
-static int run_over_traces(const struct run *run, const char *what, char *more, int to)
+static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
 	const struct session *session = &run->session;
-	cleanup_free char **argv = calloc(session->stream_count + 7, sizeof(*argv));
+	cleanup_free char **argv = calloc(session->stream_count + 8, sizeof(*argv));
 	cleanup_free char *path = NULL;
 	struct error err = { 0 };
 	size_t n = 0, words;
@@ -486,8 +502,8 @@ static int run_over_traces(const struct run *run, const char *what, char *more, 
 	argv[n++] = (char *)what;
 	argv[n++] = (char *)"--newest";
 	argv[n++] = (char *)"--now"; /* what still runs is told of, and not waited for */
-	if (more)
-		argv[n++] = more;
+	while (more && *more)
+		argv[n++] = *more++;
 	words = n;
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (is_readable(&session->streams[i]))
@@ -506,7 +522,7 @@ static int show_screen(const struct run *run)
 		return run_over_traces(run, "--format=summary", NULL, to);
 	if (asprintf(&limits, "--fail-on=%s", run->fail_on) < 0)
 		return STATUS_OWN_FAILURE;
-	status = run_over_traces(run, "--report=check,summary", limits, to);
+	status = run_over_traces(run, "--report=check,summary", (char *[]){ limits, NULL }, to);
 	if (status != -ENODATA)
 		return status;
 	say("--fail-on: no trace is in a file, so nothing can be said of it");
@@ -516,8 +532,13 @@ static int show_screen(const struct run *run)
 static void write_page(const struct run *run)
 {
 	char format[] = "--format=html";
+	cleanup_free char *size = NULL;
+	char *words[] = { format, NULL, NULL };
 
-	if (run->page >= 0 && run_over_traces(run, "--report=summary", format, run->page))
+	if (run->page >= 0 && run->page_size &&
+	    asprintf(&size, "--max-bytes=%s", run->page_size) >= 0)
+		words[1] = size;
+	if (run->page >= 0 && run_over_traces(run, "--report=summary", words, run->page))
 		say("--html: the page is not whole");
 }
 

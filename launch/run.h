@@ -19,6 +19,7 @@ struct run {
 	bool is_quiet;		  /* nothing of ours on standard error but errors */
 	bool is_shown;		  /* the screen at the end */
 	int page;		  /* descriptor that --html goes to; -1: none */
+	const char *page_size;	  /* of --max-bytes; NULL: not said */
 	int screen;		  /* descriptor of the file that it goes to; -1: standard error */
 	bool is_strict;		  /* what cannot be traced is not run */
 	bool is_untraced;	  /* what is run cannot be traced; its children perhaps */

@@ -133,6 +133,7 @@ function read_settings(file,    i, rows, words, long, argument)
 	}
 	add("run", "", "screen", "FILE", "", "write the screen to FILE")
 	add("run", "", "html", "FILE", "", "write a page for a browser to FILE")
+	add("run", "", "max-bytes", "SIZE", "", "with --html: a page of at most SIZE")
 	add("run", "", "fail-on", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "end with status 1 if the run breaks a limit")
 	add("run", "q", "quiet", "", "", "print nothing but errors")
 	add("run", "h", "help", "", "", "print this and exit")

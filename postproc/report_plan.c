@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "base/invocation.h"
 #include "base/terminal.h"
 #include "postproc/plan.h"
@@ -195,6 +196,19 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 			     &plan->found, &plan->paths, &plan->count, err);
 }
 
+static int plan_size(struct reporting_options *how, const char *text, struct error *err)
+{
+	if (!text)
+		return 0;
+	if (!(how->style.format->flags & FORMAT_PAGE))
+		return error_set(err, EINVAL, "--max-bytes goes with --format=html");
+	how->report.max_bytes = human_size(text);
+	if (how->report.max_bytes)
+		return 0;
+	return error_set(err, EINVAL, "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
+			 text);
+}
+
 static int plan_selected(struct report_plan *plan, struct select_tally *tally,
 			 const struct options *options, struct error *err)
 {
@@ -234,6 +248,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	plan_rows(how, options);
 	plan_colour(&how->style, options);
 	rc = plan_limits(plan, options, err);
+	if (rc == 0)
+		rc = plan_size(how, options->max_bytes, err);
 	if (rc == 0)
 		rc = plan_files(&how->files, options, err);
 	if (rc == 0)

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "naming/naming.h"
+#include "postproc/fitting.h"
 #include "postproc/judge.h"
 #include "postproc/print/overview.h"
+#include "postproc/views/spans.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
 struct fold {
@@ -241,6 +243,83 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	return rc;
 }
 
+static void print_sheets(const struct fold *fold, const struct sheets *sheets, struct out *out)
+{
+	sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows, fold->choice->shown,
+		     &fold->options->style, out);
+}
+
+/* With everything, before it is made to fit. */
+struct page {
+	struct fold *fold;
+	const struct sheets *sheets;
+	uint32_t all; /* detail of these */
+};
+
+static bool is_among(const struct sheets *sheets, unsigned count, enum sheet_id id)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (sheets->list[i].id == id)
+			return true;
+	return false;
+}
+
+/* Sheets of what heeds detail are made anew, and stand before the others. */
+static int print_page(void *user, uint32_t detail, struct out *out, struct error *err)
+{
+	struct page *page = user;
+	struct fold *fold = page->fold;
+	struct sheets sheets;
+	unsigned own;
+	int rc = 0;
+
+	naming_restart(fold->run.naming);
+	if (detail == page->all) {
+		print_sheets(fold, page->sheets, out);
+		return 0;
+	}
+	sheets_init(&sheets);
+	fold->run.detail = detail;
+	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
+		if (fold->choice->rows[i]->report->has_detail)
+			rc = fold->choice->rows[i]->report->end(fold->states[i], &sheets, err);
+	own = sheets.count;
+	if (rc == 0)
+		rc = sheets_finish(&sheets, NULL, 0, err);
+	for (unsigned i = 0; i < page->sheets->count; i++)
+		if (!is_among(&sheets, own, page->sheets->list[i].id))
+			sheets.list[sheets.count++] = page->sheets->list[i];
+	if (rc == 0)
+		print_sheets(fold, &sheets, out);
+	sheets.count = own;
+	sheets_free(&sheets);
+	return rc;
+}
+
+/* What the sheets of a model with everything in it amount to. */
+static uint32_t detail_of(const struct sheets *sheets)
+{
+	size_t most = 1;
+
+	for (unsigned i = 0; i < sheets->count; i++)
+		if (sheets->list[i].rows.count > most)
+			most = sheets->list[i].rows.count;
+	return most < UINT32_MAX / SPANS_A_PLACE ? (uint32_t)most * SPANS_A_PLACE : UINT32_MAX;
+}
+
+/* A page that may be of some size only. */
+static int print_fitting(struct fold *fold, const struct sheets *sheets, struct out *out,
+			 struct error *err)
+{
+	struct page page = { fold, sheets, detail_of(sheets) };
+	struct fitting fitting = { .most_bytes = fold->options->report.max_bytes,
+				   .detail = page.all,
+				   .print = print_page,
+				   .user = &page };
+
+	return fit(&fitting, out, err);
+}
+
 static int print(struct fold *fold, struct sheets *sheets, struct out *out, struct error *err)
 {
 	const struct report *first = fold->choice->rows[0]->report;
@@ -252,10 +331,12 @@ static int print(struct fold *fold, struct sheets *sheets, struct out *out, stru
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
 	/* A screen tells by itself what is missing. */
-	if (rc == 0 && (sheets->count || !has_screen(fold)))
-		sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows,
-			     fold->choice->shown, &fold->options->style, out);
-	return rc;
+	if (rc || (!sheets->count && has_screen(fold)))
+		return rc;
+	if (fold->options->report.max_bytes)
+		return print_fitting(fold, sheets, out, err);
+	print_sheets(fold, sheets, out);
+	return 0;
 }
 
 static int answer(struct fold *fold, struct out *out, struct error *err)
@@ -293,6 +374,7 @@ static int begin(struct fold *fold, struct error *err)
 
 	if (rc == 0)
 		fold->run.summary->selection = fold->options->reading.select.tally;
+	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
 	if (rc == 0)
 		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
 				   &fold->options->files, err);

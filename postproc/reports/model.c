@@ -15,10 +15,10 @@
 #include "postproc/views/spans.h"
 #include "notes.h"
 
-#define PLACES_MOST 5000u
-#define SPANS_MOST  200000u
-#define WAIT_LEAST  10000u /* ns: what is shorter is no wait that anybody would see */
-#define LONG_MOST   2000u  /* waits, and holds of locks, that have a row of their own */
+#define SPANS_MOST 200000u /* where the run does not say how many */
+#define WAIT_LEAST 10000u  /* ns: what is shorter is no wait that anybody would see */
+#define LONG_MOST  2000u   /* waits, and holds of locks, that have a row of their own */
+#define A_LONG_ONE 100u	   /* spans for each of the longest waits, and of the longest holds */
 
 /* A place of the run, or a site of the process that is being read. */
 struct entry {
@@ -65,6 +65,7 @@ struct model_state {
 	ARRAY_OF(const char *) names;
 	struct tally *tally;
 	struct spans spans, waits;	 /* of waits: count and, as bytes, ns */
+	struct spans drawn, drawn_waits; /* as many of them as there may be */
 	ARRAY_OF(struct number) numbers; /* by number of a site */
 	uint32_t processes;		 /* that spans are told apart by; 1: all are one */
 	uint32_t first;			 /* number of the first site of the process */
@@ -366,11 +367,18 @@ static const struct tally_place **find_places(const struct model_state *state)
 	return places;
 }
 
+/* Spans that there may be. The rest of the model follows from them. */
+static uint32_t most_spans(const struct model_state *state)
+{
+	return state->run->detail ? state->run->detail : SPANS_MOST;
+}
+
 static int fold_places(const struct model_state *state, struct folding *folding)
 {
 	const struct tally_place **places = find_places(state);
 	struct weight *weights = weigh(state);
-	size_t count = state->numbers.count, most = PLACES_MOST + LEDGER_CLASSES + 1;
+	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
+	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
 
 	folding->renumber = calloc(count + 1, sizeof(*folding->renumber));
 	folding->rows = calloc(most, sizeof(*folding->rows));
@@ -383,7 +391,7 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 
 		if (!place)
 			continue;
-		if (folding->count < PLACES_MOST) {
+		if (folding->count < own) {
 			*row = add_row(folding, place, place->class);
 			continue;
 		}
@@ -402,7 +410,7 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 
 static int put_bins(const struct model_state *state, struct sheet *sheet)
 {
-	const struct spans *spans = &state->spans;
+	const struct spans *spans = &state->drawn;
 	uint64_t steps = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
 
 	for (uint64_t i = 0; i <= steps; i++) {
@@ -438,8 +446,8 @@ static int put_places(const struct model_state *state, const struct folding *fol
 
 static int put_spans(const struct model_state *state, struct sheet *sheet)
 {
-	for (size_t i = 0; i < state->spans.list.count; i++) {
-		const struct span *span = state->spans.list.items[i];
+	for (size_t i = 0; i < state->drawn.list.count; i++) {
+		const struct span *span = state->drawn.list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
 		if (!row)
@@ -447,9 +455,9 @@ static int put_spans(const struct model_state *state, struct sheet *sheet)
 		sheet_number(CELL(row, spans, site), span->site / state->processes);
 		if (state->processes > 1)
 			sheet_number(CELL(row, spans, process), span->site % state->processes);
-		sheet_number(CELL(row, spans, gained), span->gained - state->spans.first);
+		sheet_number(CELL(row, spans, gained), span->gained - state->drawn.first);
 		if (span->lost != SPANS_NEVER)
-			sheet_number(CELL(row, spans, lost), span->lost - state->spans.first);
+			sheet_number(CELL(row, spans, lost), span->lost - state->drawn.first);
 		sheet_number(CELL(row, spans, count), (uint64_t)span->count);
 		sheet_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
 	}
@@ -458,14 +466,14 @@ static int put_spans(const struct model_state *state, struct sheet *sheet)
 
 static int put_waits(const struct model_state *state, struct sheet *sheet)
 {
-	for (size_t i = 0; i < state->waits.list.count; i++) {
-		const struct span *wait = state->waits.list.items[i];
+	for (size_t i = 0; i < state->drawn_waits.list.count; i++) {
+		const struct span *wait = state->drawn_waits.list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
 		if (!row)
 			return -ENOMEM;
 		sheet_number(CELL(row, waits_over_time, step),
-			     spans_step(&state->spans, wait->gained << state->waits.shift));
+			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
 		sheet_number(CELL(row, waits_over_time, count), (uint64_t)wait->count);
 		sheet_number(CELL(row, waits_over_time, waited), (uint64_t)wait->bytes);
 		sheet_backtrace(CELL(row, waits_over_time, backtrace),
@@ -505,22 +513,33 @@ static int put_stay(const struct model_state *state, struct sheet *sheet, struct
 	return sheet_text(sheet, CELL(row, long_waits, call), stay->function);
 }
 
+/* How many of the longest have rows. */
+static size_t drawn_stays(const struct model_state *state, struct stays *stays)
+{
+	size_t most = most_spans(state) / A_LONG_ONE;
+
+	keep_longest(stays);
+	return stays->count < most ? stays->count : most;
+}
+
 static int put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
 {
+	uint64_t left_out = stays->left_out + stays->count - sheet->rows.count;
 	char note[160];
 
-	if (!stays->left_out)
+	if (!left_out)
 		return 0;
 	snprintf(note, sizeof(note), "The %zu longest %s are drawn; %llu shorter ones are not.",
-		 stays->count, what, (unsigned long long)stays->left_out);
+		 sheet->rows.count, what, (unsigned long long)left_out);
 	sheet->note = pool_text(sheet->pool, note, strlen(note));
 	return sheet->note ? 0 : -ENOMEM;
 }
 
 static int put_long_waits(struct model_state *state, struct sheet *sheet)
 {
-	keep_longest(&state->long_waits);
-	for (size_t i = 0; i < state->long_waits.count; i++) {
+	size_t count = drawn_stays(state, &state->long_waits);
+
+	for (size_t i = 0; i < count; i++) {
 		const struct stay *stay = &state->long_waits.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
@@ -538,8 +557,9 @@ static int put_long_waits(struct model_state *state, struct sheet *sheet)
 
 static int put_long_holds(struct model_state *state, struct sheet *sheet)
 {
-	keep_longest(&state->long_holds);
-	for (size_t i = 0; i < state->long_holds.count; i++) {
+	size_t count = drawn_stays(state, &state->long_holds);
+
+	for (size_t i = 0; i < count; i++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
 		if (!row || put_stay(state, sheet, row, &state->long_holds.items[i]))
@@ -571,7 +591,7 @@ static void split_processes(struct model_state *state, struct folding *folding)
 	size_t processes = state->run->summary->processes.count;
 
 	state->processes = 1;
-	if (processes < 2 || state->spans.list.count > SPANS_MOST ||
+	if (processes < 2 || state->spans.list.count > most_spans(state) ||
 	    processes > UINT32_MAX / (folding->count + 1))
 		return;
 	state->processes = (uint32_t)processes;
@@ -595,6 +615,21 @@ static int put_owners(const struct model_state *state, struct sheet *sheet)
 	return 0;
 }
 
+/* Waits are told apart by who waited: only a page that is to be small has them by longer steps. */
+static int settle(struct model_state *state, const struct folding *folding)
+{
+	size_t most = most_spans(state);
+	int ret;
+
+	spans_free(&state->drawn);
+	spans_free(&state->drawn_waits);
+	ret = spans_settle(&state->spans, folding->renumber, most, &state->drawn);
+	return ret ? ret
+		   : spans_settle(&state->waits, NULL, state->run->detail ? most : SIZE_MAX,
+				  &state->drawn_waits);
+}
+
+/* May be called again, for other sheets and another detail. */
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct model_state *state = user;
@@ -606,7 +641,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	if (ret == 0)
 		split_processes(state, &folding);
 	if (ret == 0)
-		ret = spans_settle(&state->spans, folding.renumber, SPANS_MOST);
+		ret = settle(state, &folding);
 	if (ret == 0)
 		ret = put_bins(state, sheets_begin(sheets, SHEET_bins));
 	if (ret == 0)
@@ -659,11 +694,14 @@ static void destroy(void *user)
 	free(state->waiters.items);
 	map_clear(&state->waiter_index);
 	free(state->numbers.items);
+	spans_free(&state->drawn);
+	spans_free(&state->drawn_waits);
 	spans_free(&state->waits);
 	spans_free(&state->spans);
 }
 
 const struct report report_model = {
+	.has_detail = true,
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct model_state),

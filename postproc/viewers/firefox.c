@@ -55,8 +55,8 @@ struct firefox {
 	struct pool pool;
 	struct table texts;
 	/* memory */
-	struct spans spans;
-	struct map numbers; /* of the process: by site, number of its place */
+	struct spans spans, drawn; /* drawn: as many as there may be, places for sites */
+	struct map numbers;	   /* of the process: by site, number of its place */
 	ARRAY_OF(const struct atlas_backtrace *) places; /* by number; 0: none */
 	uint32_t first; /* number of the first place of the process */
 	struct curve curve;
@@ -294,6 +294,7 @@ static void destroy(void *state)
 	map_clear(&file->frames);
 	table_free(&file->texts);
 	pool_free(&file->pool);
+	spans_free(&file->drawn);
 	spans_free(&file->spans);
 	lanes_free(&file->lanes);
 	stacks_free(&file->stacks);
@@ -695,7 +696,7 @@ static int by_time(const void *a, const void *b)
  */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
-	const struct spans *spans = &file->spans;
+	const struct spans *spans = &file->drawn;
 	struct step *steps = calloc(spans->list.count * 2 + 1, sizeof(*steps));
 
 	for (size_t i = 0; steps && i < spans->list.count; i++) {
@@ -904,7 +905,7 @@ static int settle(struct firefox *file)
 		renumber[i] = entry ? entry->value : 0;
 	}
 	if (rc == 0)
-		rc = spans_settle(&file->spans, renumber, SPANS_MOST);
+		rc = spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
 	free(renumber);
 	return rc;
 }

@@ -27,6 +27,7 @@ struct report_options {
 	const char *object; /* for history: as the user says it */
 	const char *by;	    /* for reports that take it: what they measure; NULL: not said */
 	size_t top;	    /* rows to be printed; 0: all */
+	uint64_t max_bytes; /* of a page: its file is not to be larger; 0: not said */
 	bool is_bottom_up;  /* for tree */
 	bool wants_growing; /* for leaks: the curves of places, and of these only */
 	unsigned rises;	    /* what rises in so many windows */
@@ -38,7 +39,9 @@ struct report_run {
 	const char *const *paths; /* traces, or directories */
 	size_t path_count;
 	const struct trace_options *reading; /* how they are opened */
-	bool is_base;		 /* what is read now is what the run is compared with (diff) */
+	uint32_t detail; /* spans that a model may have, and places and others in proportion; 0: as
+			    it does */
+	bool is_base;	 /* what is read now is what the run is compared with (diff) */
 	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
 	struct ledger *ledger;
 	struct naming *naming; /* of the atlas; NULL: nothing has a name */
@@ -51,6 +54,7 @@ struct report {
 	bool wants_ledger;	/* run->ledger is fed */
 	bool wants_summary;	/* run->summary is fed with calls, too */
 	bool takes_by;		/* --by is its own: no column to be sorted by */
+	bool has_detail;	/* its sheets are as large as run->detail lets them be */
 	bool wants_base;	/* it compares two runs */
 	bool skips_calls;	/* it asks for nothing but processes: see struct trace_options */
 	bool is_screen;		/* as text it is a screen, and fills no sheet */
@@ -73,7 +77,10 @@ struct report {
 	 * holds is still in the ledger. NULL: of no interest. Returns 0 or -ENOMEM.
 	 */
 	int (*process)(void *state, struct error *err);
-	/* All processes are known. Fills its sheets. Returns 0 or a negative errno. */
+	/*
+	 * All processes are known. Fills its sheets; one that heeds detail can do so several times.
+	 * Returns 0 or a negative errno.
+	 */
 	int (*end)(void *state, struct sheets *sheets, struct error *err);
 	/* Of a viewer's format, instead: writes the file. Errors of out are kept by that. */
 	int (*print)(void *state, struct out *out, struct error *err);

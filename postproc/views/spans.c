@@ -21,6 +21,7 @@ void spans_free(struct spans *spans)
 	table_free(&spans->index);
 	free(spans->list.items);
 	pool_free(&spans->pool);
+	*spans = (struct spans){ 0 };
 }
 
 static uint64_t span_hash(const struct spans *spans, const struct span *span)
@@ -156,14 +157,24 @@ int spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
 	return ret ? ret : rebuild(spans);
 }
 
-int spans_settle(struct spans *spans, const uint32_t *renumber, size_t most)
+int spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
+		 struct spans *settled)
 {
-	int ret;
+	int ret = 0;
 
-	for (size_t i = 0; i < spans->list.count; i++)
-		spans->list.items[i]->site = renumber[spans->list.items[i]->site];
-	ret = rebuild(spans);
-	while (ret == 0 && spans->list.count > most && spans->last - spans->first >= STEPS_LEAST)
-		ret = coarsen(spans, 1);
+	spans_init(settled);
+	settled->shift = spans->shift;
+	settled->first = spans->first;
+	settled->last = spans->last;
+	for (size_t i = 0; ret == 0 && i < spans->list.count; i++) {
+		struct span span = *spans->list.items[i];
+
+		span.site = renumber ? renumber[span.site] : span.site;
+		if (!is_nothing(&span))
+			ret = put(settled, &span);
+	}
+	while (ret == 0 && settled->list.count > most &&
+	       settled->last - settled->first >= STEPS_LEAST)
+		ret = coarsen(settled, 1);
 	return ret;
 }

@@ -17,8 +17,9 @@
 #include "base/pool.h"
 #include "base/table.h"
 
-#define SPANS_STEPS 256u
-#define SPANS_NEVER UINT64_MAX /* not lost */
+#define SPANS_STEPS   256u
+#define SPANS_NEVER   UINT64_MAX /* not lost */
+#define SPANS_A_PLACE 40u /* of a model: so many for each place that may have a row of its own */
 
 struct span {
 	uint64_t gained, lost; /* steps; SPANS_NEVER */
@@ -52,10 +53,12 @@ int spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
 int spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
- * Sites become others: renumber[site] is the new number. Then steps are doubled until at most so
- * many spans are left. Returns 0 or -ENOMEM.
+ * Makes others of them, which are 0 or were freed: sites are those of renumber[site] (NULL: as they
+ * are), and steps are doubled until at most so many spans are left. Returns 0 or -ENOMEM;
+ * spans_free() in any case.
  */
-int spans_settle(struct spans *spans, const uint32_t *renumber, size_t most);
+int spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
+		 struct spans *settled);
 
 /* The step of a time, from 0. */
 static inline uint64_t spans_step(const struct spans *spans, uint64_t time_ns)
