@@ -29,14 +29,18 @@
  */
 static bool follow_name(int fd, const char *path)
 {
-	struct stat own;
+	struct stat own, other;
 	cleanup_fd int named = -1;
 
 	if (fstat(fd, &own) || own.st_nlink)
 		return false;
 	named = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return named >= 0 && fstat(named, &own) == 0 && S_ISREG(own.st_mode) &&
-	       dup3(named, fd, O_CLOEXEC) >= 0;
+	if (named < 0 || fstat(named, &other) || !S_ISREG(other.st_mode))
+		return false;
+	/* /proc/self/fd/N leads to a file without a name, too */
+	if (other.st_dev == own.st_dev && other.st_ino == own.st_ino)
+		return false;
+	return dup3(named, fd, O_CLOEXEC) >= 0;
 }
 
 /*
