@@ -6,7 +6,6 @@
  * of 10,000 bytes that stays. Then says how many of those there are, and waits for the end of its
  * input. LEAST: as many blocks have to come and go at least.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
