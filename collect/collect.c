@@ -312,7 +312,7 @@ void collect_run(struct collector *collector)
 		if (settling)
 			settle(collector);
 		ticks_compare(&collector->ticks, now);
-		taken = merge_round(collector->merge);
+		taken = collect_keep_is_full(collector) ? 0 : merge_round(collector->merge);
 		collect_toggle(collector);
 		collect_obey(collector);
 		collect_scan(collector, now);

@@ -24,10 +24,12 @@
  * Of bytes: two files are there while one is made of the other, and what is written meanwhile is in
  * both.
  */
-#define SIZE_PART 32u /* of a section */
-#define SIZE_MOST 40u /* hundredths, from which on the file is made shorter … */
-#define SIZE_KEPT 20u /* … to so many */
-#define RETRY_NS  (10000 * MS)
+#define SIZE_PART   32u /* of a section */
+#define SIZE_MOST   40u /* hundredths, from which on the file is made shorter … */
+#define SIZE_KEPT   20u /* … to so many */
+#define SIZE_FULL   60u /* where nothing more is taken until it is shorter, for so long at most: */
+#define PATIENCE_NS (10000 * MS)
+#define RETRY_NS    (10000 * MS)
 
 enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
 
@@ -36,7 +38,7 @@ struct keeper {
 	enum keep_state state;
 	uint64_t cut_ns, cut_size; /* the last sections were begun then, at this size */
 	uint64_t oldest_ns;	   /* the file begins there, at the latest */
-	uint64_t retry_ns;
+	uint64_t retry_ns, started_ns;
 	pid_t pid;
 	int next, exchange;
 	struct {
@@ -259,6 +261,7 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 		if (!is_too_long(keeper, now_ns, size))
 			break;
 		keeper->state = KEEP_SHORTENING;
+		keeper->started_ns = now_ns;
 		if (start(collector, now_ns, &err) < 0)
 			fail(collector, now_ns, err.text);
 		break;
@@ -279,6 +282,15 @@ void collect_keep(struct collector *collector)
 	tell(collector, "only a file in .htr can be kept short", "");
 	free(collector->keeper);
 	collector->keeper = NULL;
+}
+
+bool collect_keep_is_full(const struct collector *collector)
+{
+	const struct keeper *keeper = collector->keeper;
+
+	return keeper && keeper->wish.bytes && keeper->state == KEEP_SHORTENING &&
+	       bundle_size(collector->bundle) >= keeper->wish.bytes / 100 * SIZE_FULL &&
+	       trace_now(collector) - keeper->started_ns < PATIENCE_NS;
 }
 
 void collect_keep_leave(struct collector *collector, const struct member *member)
