@@ -38,7 +38,10 @@ enum {
 	OPTION_HELP,
 	OPTION_FOR,
 	OPTION_UNTIL,
+	OPTIONS_END
 };
+
+#define OWN_OPTIONS (OPTIONS_END - OPTION_FAIL_ON)
 
 static const struct setting_row rows[] = {
 #define SETTING(kind, name, ...) { __VA_ARGS__ },
@@ -93,8 +96,9 @@ void run_print_options(FILE *to, bool is_all)
 			      "error; record prints one, too, then"
 			    : "write the screen to FILE");
 	usage_option(to, 0, "html", "FILE", "write a page for a browser to FILE");
-	usage_option(to, 0, "max-bytes", "SIZE",
-		     "with --html: a page of at most SIZE (500KB, 2MiB)");
+	if (is_all)
+		usage_option(to, 0, "max-bytes", "SIZE",
+			     "with --html: a page of at most SIZE (500KB, 2MiB)");
 	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
@@ -335,7 +339,7 @@ static int open_screen(struct run *run, const char *path, struct error *err)
 
 int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + 8];
+	struct option words[SETTINGS + OWN_OPTIONS + 1];
 	char letters[2 * SETTINGS + 8];
 	int number, status;
 
