@@ -360,6 +360,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "all";
 	char byte;
+	int status;
 
 	setpgid(0, 0); /* whom it ends at its end are its own */
 	pthread_setname_np(pthread_self(), "main");
@@ -374,7 +375,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;
+	status = disturbed > 0; /* who waits for a child's end, or for its lock, wakes up now */
 	signal(SIGTERM, SIG_IGN);
 	kill(0, SIGTERM);
-	_exit(disturbed > 0);
+	_exit(status);
 }
