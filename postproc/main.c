@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/invocation.h"
@@ -130,6 +131,22 @@ static int print_report_list(const struct options *options, struct error *err)
 
 /* ---- reports ---- */
 
+/* -f is for reports of before, and not for what they are made of. */
+static int check_output(const struct report_plan *plan, const char *path, struct error *err)
+{
+	struct stat output, input;
+
+	if (!output_is_named(path) || stat(path, &output) != 0)
+		return 0;
+	for (size_t i = 0; i < plan->count; i++)
+		if (stat(plan->paths[i], &input) == 0 && S_ISREG(input.st_mode) &&
+		    input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+			return error_set(err, EEXIST,
+					 "%s: is a trace that is read: -o wants another name",
+					 path);
+	return 0;
+}
+
 /* Whoever asks for limits must not take a run that cannot be judged for one that breaks them. */
 static int failure(const struct options *options, bool is_damaged)
 {
@@ -197,6 +214,8 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	struct output output = { 0 };
 	int rc = take_baseline(plan, options->baseline, err);
 
+	if (rc == 0)
+		rc = check_output(plan, options->directory, err);
 	if (rc == 0)
 		rc = output_open_file(&output, options->directory, options->force, err);
 	if (rc == 0)

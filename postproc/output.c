@@ -162,15 +162,19 @@ int output_open(struct output *output, const struct trace_process *process, stru
 
 bool output_is_named(const char *path)
 {
-	return path && strcmp(path, "-") != 0 && strcmp(path, "stdout") != 0;
+	return path && strcmp(path, "-") != 0 && strcmp(path, "stdout") != 0 &&
+	       strcmp(path, "/dev/stdout") != 0;
 }
 
-/* Beside its name to come, so that it can be given that. */
+/* Beside its name to come, so that it can be given that. A link (/dev/fd/1) stays what it is. */
 static int open_fresh(struct output *output, struct error *err)
 {
 	struct stat facts;
+	bool is_there = lstat(output->path, &facts) == 0;
 
-	if (!output->is_over && lstat(output->path, &facts) == 0)
+	if (is_there && S_ISLNK(facts.st_mode))
+		return error_set(err, EEXIST, "%s: is a link: name the file itself", output->path);
+	if (is_there && !output->is_over)
 		return error_set(err, EEXIST, "%s: is there already: -f writes over it",
 				 output->path);
 	memcpy(stpcpy(output->fresh, output->path), ".XXXXXX", sizeof(".XXXXXX"));
