@@ -12,30 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-#define THREADS	 4
-#define LOST	 100
-#define BURST	 200  /* changes, before a thread lets others run */
-#define REST_US	 2000 /* or the trace is soon longer than anybody wants to read */
+#include "tests/hosts/stack.h"
+
+#define THREADS 4
+#define LOST	100
+#define BURST	200  /* changes, before a thread lets others run */
+#define REST_US 2000 /* or the trace is soon longer than anybody wants to read */
 
 static void **slots;
 static size_t slots_each;
 static const char *mode;
 static volatile int is_over;
-
-static void use(const void *p)
-{
-	__asm__ volatile("" : : "r"(p) : "memory");
-}
-
-/* Where calls before left words behind. */
-NOINLINE static void wipe_stack(void)
-{
-	char bytes[65536];
-
-	memset(bytes, 0, sizeof(bytes));
-	use(bytes);
-}
 
 NOINLINE static void lose(int count)
 {

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
-#define COUNT	 5
+#include "tests/hosts/stack.h"
+
+#define COUNT 5
 
 static FILE *streams[COUNT];
 static DIR *directories[COUNT];
@@ -21,20 +22,6 @@ static struct {
 	FILE *stream;
 } * holder;
 static sem_t over;
-
-static void use(const void *p)
-{
-	__asm__ volatile("" : : "r"(p) : "memory");
-}
-
-/* Where calls before left words behind. */
-NOINLINE static void wipe_stack(void)
-{
-	char bytes[65536];
-
-	memset(bytes, 0, sizeof(bytes));
-	use(bytes);
-}
 
 static void *run(void *argument)
 {

@@ -18,7 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define NOINLINE __attribute__((noinline))
+#include "tests/hosts/stack.h"
 
 struct node {
 	struct node *next, *other;
@@ -31,11 +31,6 @@ static struct label {
 	uintptr_t hidden;
 } labels[200];
 static int label_count;
-
-static void use(void *p)
-{
-	__asm__ volatile("" : : "r"(p) : "memory");
-}
 
 static void say(const char *want, const char *name, const void *p)
 {
@@ -50,15 +45,6 @@ static struct node *make(const char *want, const char *name)
 	say(want, name, node);
 	use(node);
 	return node;
-}
-
-/* Where calls before left words behind. */
-NOINLINE static void wipe_stack(void)
-{
-	char bytes[65536];
-
-	memset(bytes, 0, sizeof(bytes));
-	use(bytes);
 }
 
 /* ---- kept ---- */
