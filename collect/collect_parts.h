@@ -122,6 +122,8 @@ int collect_keep_begin(struct collector *collector, struct error *err);
 void collect_keep(struct collector *collector);
 /* Nothing more may be taken out of the rings, for the file would become too long. */
 bool collect_keep_is_full(const struct collector *collector);
+/* How many processes the file has no more. */
+uint64_t collect_keep_gone(const struct collector *collector);
 void collect_keep_leave(struct collector *collector, const struct member *member);
 void collect_keep_end(struct collector *collector);
 

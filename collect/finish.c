@@ -313,6 +313,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "uncontended", uncontended(member));
 	if (counts->damaged)
 		add_number(&facts, "damaged", counts->damaged);
+	if (collect_keep_gone(collector))
+		add_number(&facts, "gone", collect_keep_gone(collector));
 	say(collector, member, &note, &facts);
 }
 

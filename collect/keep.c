@@ -39,6 +39,7 @@ struct keeper {
 	uint64_t cut_ns, cut_size; /* the last sections were begun then, at this size */
 	uint64_t oldest_ns;	   /* the file begins there, at the latest */
 	uint64_t retry_ns, started_ns;
+	uint64_t gone; /* processes that the file has no more */
 	pid_t pid;
 	int next, exchange;
 	struct {
@@ -174,6 +175,7 @@ static void forget_ended(struct keeper *keeper, uint64_t since_ns)
 	for (size_t i = 0; i < keeper->ended.count; i++)
 		if (keeper->ended.items[i].ended_ns >= since_ns)
 			keeper->ended.items[kept++] = keeper->ended.items[i];
+	keeper->gone += keeper->ended.count - kept;
 	keeper->ended.count = kept;
 }
 
@@ -282,6 +284,11 @@ void collect_keep(struct collector *collector)
 	tell(collector, "only a file in .htr can be kept short", "");
 	free(collector->keeper);
 	collector->keeper = NULL;
+}
+
+uint64_t collect_keep_gone(const struct collector *collector)
+{
+	return collector->keeper ? collector->keeper->gone : 0;
 }
 
 bool collect_keep_is_full(const struct collector *collector)

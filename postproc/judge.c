@@ -308,6 +308,10 @@ static unsigned list_doubts(const struct judge *judge, const struct limit_row *r
 	      "still running, or cut off")
 	DOUBT(gaps.paused, EITHER, EITHER, MORE, NONE, EITHER, "process",
 	      "not recorded for a time")
+	DOUBT(gaps.cut, NONE, MORE, MORE, NONE, NONE, "process",
+	      "of which the file has the last part alone (--keep)")
+	DOUBT(gaps.gone, MORE, MORE, MORE, MORE, MORE, "process",
+	      "that the file has no more (--keep)")
 	DOUBT(count_partial(judge, row), EITHER, EITHER, MORE, NONE, EITHER, "process",
 	      "recorded without it (--events)")
 	DOUBT(gaps.untraced, MORE, MORE, MORE, NONE, MORE, "program", "not traced")

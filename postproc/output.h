@@ -40,8 +40,7 @@ int output_open(struct output *output, const struct trace_process *process, stru
 
 /*
  * Opens one file, which only its owner reads, for what is no stream's. path: NULL, "-", "stdout"
- * and
- * "/dev/stdout" are standard output; a device or a pipe is written to as it is. is_over: in the
+ * and "/dev/stdout" are standard output; a device or a pipe is written to as it is. is_over: in the
  * place of a file that is there already, which is refused otherwise. Returns 0 or a negative errno.
  */
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err);

@@ -194,11 +194,14 @@ void overview_attached(struct overview *overview)
 void overview_kept(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
+	uint64_t gone = 0;
 	struct line line;
 
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
 
+		if (process->gone > gone)
+			gone = process->gone;
 		if (!process->cut_calls)
 			continue;
 		line_begin(&line);
@@ -212,6 +215,12 @@ void overview_kept(struct overview *overview)
 			 COUNT(process->cut_calls), PLURAL(process->cut_calls));
 		screen_wrap(&overview->screen, &line, 10, 2);
 	}
+	if (!gone)
+		return;
+	line_begin(&line);
+	line_add(&line, "KEPT      %s program%s that ended before %s left out (--keep)",
+		 COUNT(gone), PLURAL(gone), gone == 1 ? "is" : "are");
+	screen_wrap(&overview->screen, &line, 10, 2);
 }
 
 /* What --follow did not choose. */

@@ -136,6 +136,10 @@ static void print_run(const struct sheets_job *job, struct json *json)
 		json_add_unsigned(json, "sample", run->sample);
 	json_add_unsigned(json, "incomplete", gaps.incomplete);
 	json_add_unsigned(json, "damaged", gaps.damaged);
+	if (gaps.cut || gaps.gone) {
+		json_add_unsigned(json, "cut", gaps.cut);
+		json_add_unsigned(json, "gone", gaps.gone);
+	}
 	json_add_unsigned(json, "length",
 			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	print_windows(job, json);

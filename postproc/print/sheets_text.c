@@ -352,6 +352,8 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
+	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
+	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
 	add_sample(&text, job->run->summary->sample);
 	add_unnamed(job, &text);

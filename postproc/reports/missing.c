@@ -97,10 +97,31 @@ static int put_process(struct sheet *sheet, const struct summary *summary,
 			 "the trace has no end: the recording was cut off, or still goes on");
 	if (rc == 0 && report_is_untraced(process))
 		rc = put_untraced(sheet, process);
+	if (rc == 0 && process->cut_calls)
+		rc = put(sheet, "cut", process, process->cut_calls,
+			 "left out by --keep: what was gained and given back before");
 	if (rc == 0 && process->late)
 		rc = put(sheet, "late", process, process->late,
 			 "came after later events had been written: their times are not exact");
 	return rc;
+}
+
+/* They are of no trace any more: nobody knows their names. */
+static int put_gone(struct sheet *sheet, const struct report_run *run)
+{
+	struct sheet_cell *row;
+	struct report_gaps gaps;
+
+	report_find_gaps(run, &gaps);
+	if (!gaps.gone)
+		return 0;
+	row = sheet_add(sheet);
+	if (!row || sheet_text(sheet, CELL(row, missing, what), "gone") ||
+	    sheet_text(sheet, CELL(row, missing, reason),
+		       "programs that had ended before the time that --keep keeps"))
+		return -ENOMEM;
+	sheet_number(CELL(row, missing, count), gaps.gone);
+	return 0;
 }
 
 /* In the first process that had it. */
@@ -163,6 +184,8 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		if (put_bypass(missing, run->summary, &run->summary->bypasses.items[i]))
 			return report_no_memory(err);
+	if (put_gone(missing, run))
+		return report_no_memory(err);
 	look_up(run);
 	return put_modules(modules, run) ? report_no_memory(err) : 0;
 }

@@ -162,6 +162,9 @@ void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
 		gaps->incomplete += report_is_incomplete(process);
 		gaps->untraced += report_is_untraced(process);
 		gaps->paused += process->pauses != 0;
+		gaps->cut += process->cut_calls != 0;
+		if (process->gone > gaps->gone)
+			gaps->gone = process->gone;
 		gaps->allocators += process->allocator != NULL;
 		/* what another program took the place of holds nothing */
 		gaps->unscanned += process->end != SUMMARY_EXEC && !process->is_scanned;

@@ -143,6 +143,8 @@ struct report_gaps {
 	uint64_t bypasses;   /* modules whose calls are not seen */
 	uint64_t unscanned;  /* processes whose memory was not scanned for what is lost */
 	uint64_t doubtful;   /* that were, and may hold what is not known */
+	uint64_t cut;	     /* processes of which a flight recorder has the last part alone */
+	uint64_t gone;	     /* processes that it has no more */
 };
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
 

@@ -454,6 +454,7 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	fold->told_events = number_of(event, "events");
+	process->gone = number_of(event, "gone");
 	end_pause(process, event->time_ns);
 }
 

@@ -140,6 +140,7 @@ struct summary_process {
 	const char *damage; /* what the first damage is */
 	uint64_t kept_ns;   /* a flight recorder has all from then on, less so many calls before */
 	uint64_t cut_calls; /* 0: it has left out none */
+	uint64_t gone;	    /* processes that it had left out by the end of this one */
 	bool is_attached;   /* it had run before, with so many threads, bytes in memory, for so long
 			     */
 	uint64_t had_threads, had_bytes, had_ns;
