@@ -212,6 +212,7 @@ static int plan_size(struct reporting_options *how, const char *text, struct err
 static int plan_selected(struct report_plan *plan, struct select_tally *tally,
 			 const struct options *options, struct error *err)
 {
+	plan->how.is_strict = options->strict;
 	plan_selection(&plan->how.reading.select, tally, options);
 	plan->how.reading.select.is_whole = true;
 	return options->min_age

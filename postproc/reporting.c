@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "naming/naming.h"
 #include "postproc/fitting.h"
@@ -428,11 +429,25 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
+/* A pipe gives what it has only once. */
+static bool are_read_again(const char *const *paths, size_t count)
+{
+	struct stat facts;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(paths[i], "-") || (stat(paths[i], &facts) == 0 &&
+					       !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)))
+			return false;
+	return true;
+}
+
 /* Processes alone are asked for, of all of a run: their calls need not be read. */
-static bool can_skip(const struct reporting_options *options)
+static bool can_skip(const char *const *paths, size_t count,
+		     const struct reporting_options *options)
 {
 	return options->choice.skips_calls && !options->limits && !options->base_count &&
-	       !options->reading.is_merged && !options->reading.trace.no_wait;
+	       !options->is_strict && !options->reading.is_merged &&
+	       !options->reading.trace.no_wait && are_read_again(paths, count);
 }
 
 static void begin_fold(struct fold *fold, const struct reporting_options *options,
@@ -479,9 +494,11 @@ static int report_briefly(const char *const *paths, size_t count,
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err)
 {
-	int rc = can_skip(options) ? report_briefly(paths, count, options, out, result, err) : 1;
 	struct fold fold;
+	int rc = 1;
 
+	if (can_skip(paths, count, options))
+		rc = report_briefly(paths, count, options, out, result, err);
 	if (rc <= 0)
 		return rc;
 	begin_fold(&fold, options, paths, count, result);

@@ -30,6 +30,7 @@ struct reporting_options {
 	const struct baseline *baseline; /* what does not count against them, or NULL */
 	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
 	bool is_newest; /* the files are those that a command without a file reads */
+	bool is_strict; /* damage counts wherever it is: all is read */
 };
 
 /* What is to be said by a status. */

@@ -103,6 +103,8 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
 	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
+	/* what the index says is of the whole */
+	trace->skips_calls &= !trace->has_window;
 }
 
 struct trace *trace_create(const struct trace_options *options)

@@ -426,8 +426,9 @@ static void note_kept(struct summary_process *process, const struct event *event
 }
 
 /* Its time is when the collector saw the end. */
-static void note_end(struct summary_fold *fold, const struct event *event)
+static void note_end(struct summary *summary, const struct event *event)
 {
+	struct summary_fold *fold = summary->fold;
 	static const struct {
 		const char *word;
 		enum summary_end end;
@@ -455,6 +456,8 @@ static void note_end(struct summary_fold *fold, const struct event *event)
 		process->end_ns = event->time_ns;
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
+	/* which of them were written: they themselves say */
+	summary->wants_calls |= number_of(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
@@ -500,7 +503,7 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 	else if (!strcmp(name, NOTE_KEPT))
 		note_kept(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_END))
-		note_end(summary->fold, event);
+		note_end(summary, event);
 	else if (!strcmp(name, NOTE_SCAN))
 		note_scan(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_RECORDING))
