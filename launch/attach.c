@@ -304,11 +304,7 @@ static int attach(struct run *run, const char *text, struct error *err)
 
 int command_attach(int argc, char **argv, struct error *err)
 {
-	struct run run = { .command = "attach",
-			   .takes_process = true,
-			   .is_shown = true,
-			   .screen = -1,
-			   .page = -1 };
+	struct run run = { .command = "attach", .takes_process = true, .is_shown = true };
 	bool is_first = argc > 1 && is_process(argv[1]);
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0, next = 0;
 	const char *process = is_first ? argv[1] : NULL;

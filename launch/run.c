@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -311,30 +312,60 @@ static int refuse_option(const struct option *words, const char *typed, struct e
 			 typed, suggest_text(&suggest));
 }
 
-/* Before the program runs, so that nobody waits for its end to hear that it cannot be written. */
-static int open_result(int *fd, const char *option, const char *path, struct error *err)
+static int refuse_result(const char *option, const char *path, int number, struct error *err)
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (*fd < 0)
-		return error_set(err, errno, "--%s=%s: %s", option, path, strerror(errno));
-	return 0;
+	return error_set(err, number, "--%s=%s: %s", option, path, strerror(number));
 }
 
-static int take_page_size(struct run *run, const char *size, struct error *err)
+/* What a new file with this name needs. */
+static int check_directory(const char *option, const char *path, struct error *err)
 {
-	run->page_size = size;
-	if (human_size(size))
+	cleanup_free char *copy = strdup(path);
+
+	if (copy && faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
-	return error_set(err, EINVAL, "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
-			 size);
+	return refuse_result(option, path, copy ? errno : ENOMEM, err);
 }
 
-static int open_screen(struct run *run, const char *path, struct error *err)
+/*
+ * Before the program runs, so that nobody waits for its end to hear that FILE cannot be written; it
+ * is touched when there is something to write. is_replaced: by a new file, which gets its name.
+ */
+static int check_result(const char *option, const char *path, bool is_replaced, struct error *err)
 {
-	run->is_shown = true;
-	return open_result(&run->screen, "screen", path, err);
+	struct stat facts, itself;
+
+	if (!path)
+		return 0;
+	if (!*path)
+		return refuse_result(option, path, ENOENT, err);
+	if (stat(path, &facts) != 0)
+		return check_directory(option, path, err);
+	if (S_ISDIR(facts.st_mode))
+		return refuse_result(option, path, EISDIR, err);
+	if (is_replaced && S_ISREG(facts.st_mode)) {
+		if (lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode))
+			return error_set(err, EEXIST, "--%s=%s: is a link: name the file itself",
+					 option, path);
+		return check_directory(option, path, err);
+	}
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
+		       ? 0
+		       : refuse_result(option, path, errno, err);
+}
+
+static int check_results(const struct run *run, struct error *err)
+{
+	if (run->page_size && !run->page)
+		return error_set(err, EINVAL, "--max-bytes=%s: is of the page of --html=FILE",
+				 run->page_size);
+	if (run->page_size && !human_size(run->page_size))
+		return error_set(err, EINVAL,
+				 "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
+				 run->page_size);
+	if (check_result("screen", run->screen, false, err))
+		return -EINVAL;
+	return check_result("html", run->page, true, err);
 }
 
 int run_read_options(struct run *run, int argc, char **argv, struct error *err)
@@ -369,11 +400,11 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 		else if (number == OPTION_UNTIL)
 			run->until = optarg;
 		else if (number == OPTION_SCREEN)
-			status = open_screen(run, optarg, err);
+			run->screen = optarg;
 		else if (number == OPTION_HTML)
-			status = open_result(&run->page, "html", optarg, err);
+			run->page = optarg;
 		else if (number == OPTION_MAX_BYTES)
-			status = take_page_size(run, optarg, err);
+			run->page_size = optarg;
 		else if (number == ':')
 			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
@@ -385,6 +416,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 		strcpy(run->session.board->settings.out, "stdout");
 	if (!status)
 		status = check_settings(&run->session.board->settings, err);
+	if (!status)
+		status = check_results(run, err);
 	if (status)
 		return status;
 	if (optind >= argc && !run->takes_process)
@@ -487,13 +520,13 @@ static bool is_readable(const struct session_stream *stream)
 }
 
 /*
- * Runs the post-processor over all that is in files: what is its first word, more up to two further
- * ones up to a NULL, or NULL. Returns its status, or -ENODATA: nothing is.
+ * Runs the post-processor over all that is in files: what is its first word, more up to five
+ * further ones up to a NULL, or NULL. Returns its status, or -ENODATA: nothing is.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
 	const struct session *session = &run->session;
-	cleanup_free char **argv = calloc(session->stream_count + 8, sizeof(*argv));
+	cleanup_free char **argv = calloc(session->stream_count + 10, sizeof(*argv));
 	cleanup_free char *path = NULL;
 	struct error err = { 0 };
 	size_t n = 0, words;
@@ -515,10 +548,23 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 	return n > words ? run_part(path, argv, to) : -ENODATA;
 }
 
-/* Returns the post-processor's status: 1 if a limit is broken. */
-static int show_screen(const struct run *run)
+/* Standard error, nowhere, or the file, which is the owner's alone where it is new; -ENOENT: it is
+ * not to be had. */
+static int open_screen(const struct run *run)
 {
-	int to = run->screen >= 0 ? run->screen : run->is_quiet ? -1 : STDERR_FILENO;
+	int fd;
+
+	if (!run->screen)
+		return run->is_quiet ? -1 : STDERR_FILENO;
+	fd = open(run->screen, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd < 0)
+		say("--screen=%s: %s", run->screen, strerror(errno));
+	return fd < 0 ? -ENOENT : fd;
+}
+
+/* Returns the post-processor's status: 1 if a limit is broken. */
+static int show_screen(const struct run *run, int to)
+{
 	cleanup_free char *limits = NULL;
 	int status;
 
@@ -533,17 +579,34 @@ static int show_screen(const struct run *run)
 	return STATUS_OWN_FAILURE;
 }
 
-static void write_page(const struct run *run)
+/* A broken limit counts more than a file that is not there. */
+static int write_screen(const struct run *run)
 {
-	char format[] = "--format=html";
-	cleanup_free char *size = NULL;
-	char *words[] = { format, NULL, NULL };
+	int to = open_screen(run), status = show_screen(run, to == -ENOENT ? -1 : to);
 
-	if (run->page >= 0 && run->page_size &&
-	    asprintf(&size, "--max-bytes=%s", run->page_size) >= 0)
-		words[1] = size;
-	if (run->page >= 0 && run_over_traces(run, "--report=summary", words, run->page))
-		say("--html: the page is not whole");
+	if (!run->fail_on)
+		status = 0;
+	if (!run->screen)
+		return status;
+	if (to >= 0)
+		close(to);
+	return !status && to == -ENOENT ? STATUS_OWN_FAILURE : status;
+}
+
+static int write_page(const struct run *run)
+{
+	char format[] = "--format=html", over[] = "-f", output[] = "-o";
+	cleanup_free char *size = NULL;
+	char *words[] = { format, over, output, (char *)(uintptr_t)run->page, NULL, NULL };
+
+	if (!run->page)
+		return 0;
+	if (run->page_size && asprintf(&size, "--max-bytes=%s", run->page_size) >= 0)
+		words[4] = size;
+	if (run_over_traces(run, "--report=summary", words, STDOUT_FILENO) == 0)
+		return 0;
+	say("--html=%s: no page, or not one of the whole run", run->page);
+	return STATUS_OWN_FAILURE;
 }
 
 static void name_traces(const struct session *session)
@@ -551,6 +614,21 @@ static void name_traces(const struct session *session)
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (is_readable(&session->streams[i]))
 			say("trace: %s", session->streams[i].path);
+}
+
+static int tell_no_page(const struct run *run)
+{
+	if (run->page)
+		say("--html=%s: nothing was recorded: no page", run->page);
+	return run->page ? STATUS_OWN_FAILURE : 0;
+}
+
+/* Neither a verdict nor a page can be made of it. */
+static int tell_nothing(const struct run *run)
+{
+	int page = tell_no_page(run);
+
+	return run->fail_on ? STATUS_OWN_FAILURE : page;
 }
 
 /*
@@ -562,24 +640,25 @@ int run_tell(struct run *run, const char *program)
 	struct error err = { 0 };
 	struct session *session = &run->session;
 	const struct board *board = session->board;
+	int status = 0, page;
 
 	if (!session_attached(session) && run->is_untraced)
-		return 0;
+		return tell_no_page(run);
 	if (!session_attached(session) && session_left_out(session)) {
 		say("nothing was recorded: --follow=%s left out %s, and chose none of what it "
 		    "started",
 		    board->settings.follow, program);
-		return run->fail_on ? STATUS_OWN_FAILURE : 0;
+		return tell_nothing(run);
 	}
 	if (!session_attached(session) && session->has_ended && board->state == BOARD_RUNNING) {
 		say("the collector was killed before %s came to it: nothing was recorded", program);
-		return run->fail_on ? STATUS_OWN_FAILURE : 0;
+		return tell_nothing(run);
 	}
 	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
 		    program);
-		return run->fail_on ? STATUS_OWN_FAILURE : 0;
+		return tell_nothing(run);
 	}
 	if (session_wait(session, &err))
 		say("%s", err.text);
@@ -591,16 +670,12 @@ int run_tell(struct run *run, const char *program)
 	if (session_left_unsaid(session) && !run->is_quiet)
 		say("--follow=%s left out %u more when the last trace had ended",
 		    board->settings.follow, session_left_unsaid(session));
-	write_page(run);
-	if (run->fail_on)
-		return show_screen(run);
-	if (run->is_quiet && run->screen < 0)
-		return 0;
-	if (run->is_shown)
-		show_screen(run);
-	else
+	page = write_page(run);
+	if (run->fail_on || run->screen || (run->is_shown && !run->is_quiet))
+		status = write_screen(run);
+	else if (!run->is_quiet)
 		name_traces(session);
-	return 0;
+	return status ? status : page;
 }
 
 static int status_of(int number)
@@ -620,7 +695,7 @@ static int judge(const struct run *run, int found)
 /* A program that would not run with the library in its environment, nor would its children. */
 static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)
 {
-	int status;
+	int status, found;
 	pid_t pid;
 
 	set_signals();
@@ -630,7 +705,8 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	program_pid = pid;
 	status = wait_for_child(pid);
 	program_pid = 0;
-	return status ? status : judge(run, 0);
+	found = tell_no_page(run);
+	return status ? status : judge(run, found);
 }
 
 static int run_program(struct run *run, char **argv, struct error *err)
@@ -669,10 +745,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)
 {
-	struct run run = { .command = is_shown ? "run" : "record",
-			   .is_shown = is_shown,
-			   .screen = -1,
-			   .page = -1 };
+	struct run run = { .command = is_shown ? "run" : "record", .is_shown = is_shown };
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0;
 	int first;
 

@@ -18,9 +18,9 @@ struct run {
 	struct session session;
 	bool is_quiet;		  /* nothing of ours on standard error but errors */
 	bool is_shown;		  /* the screen at the end */
-	int page;		  /* descriptor that --html goes to; -1: none */
+	const char *page;	  /* file of --html, or NULL */
 	const char *page_size;	  /* of --max-bytes; NULL: not said */
-	int screen;		  /* descriptor of the file that it goes to; -1: standard error */
+	const char *screen;	  /* file that it goes to; NULL: standard error */
 	bool is_strict;		  /* what cannot be traced is not run */
 	bool is_untraced;	  /* what is run cannot be traced; its children perhaps */
 	const char *fail_on;	  /* limits, or NULL */
