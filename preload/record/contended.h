@@ -25,15 +25,18 @@ static inline void contended_count(void)
 		thread->slot->uncontended++;
 }
 
-/* Whether this unlock leaves a recursive mutex taken. A reader of a read-write lock cannot be told
- * so. */
+/*
+ * Whether this unlock leaves a recursive mutex taken whose inner locks, had at once, were not
+ * recorded. Those of the special kinds are never tried (try_mutex()), so all of their locks were. A
+ * reader of a read-write lock cannot be told so.
+ */
 static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 {
 	const pthread_mutex_t *mutex = (const pthread_mutex_t *)(uintptr_t)lock;
 
 	return (hook == HOOK_pthread_mutex_unlock || hook == HOOK___pthread_mutex_unlock ||
 		hook == HOOK_mtx_unlock) &&
-	       (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE_NP &&
+	       (mutex->__data.__kind & (3 | MUTEX_IS_SPECIAL)) == PTHREAD_MUTEX_RECURSIVE_NP &&
 	       mutex->__data.__count > 1;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Contended locks alone: a recursive mutex that was waited for is held until the last unlock. What
- * is locked again inside, at once, is one hold and no call of its own.
+ * is locked again inside, at once, is one hold and no call of its own. A robust mutex, and one that
+ * lends its priority, is never tried, so each of its locks is recorded, and each unlock.
  * settings: HOLDTRACE_LOCKS=contended
  */
 #include "expect.h"
@@ -25,6 +26,27 @@ static void *wait_for_it(void *unused)
 	return unused;
 }
 
+static pthread_mutex_t robust, lends;
+
+static void lock_twice(pthread_mutex_t *special, int robustness, int protocol)
+{
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutexattr_setrobust(&attributes, robustness);
+	pthread_mutexattr_setprotocol(&attributes, protocol);
+	pthread_mutex_init(special, &attributes);
+	for (int i = 0; i < 3; i++) {
+		pthread_mutex_lock(special);
+		pthread_mutex_lock(special);
+		pthread_mutex_unlock(special);
+		pthread_mutex_unlock(special);
+	}
+	printf("= 6 pthread_mutex_lock<lock>(1) = %p\n= 6 pthread_mutex_unlock<lock>(%p)\n",
+	       (void *)special, (void *)special);
+}
+
 int main(void)
 {
 	pthread_t thread;
@@ -42,5 +64,7 @@ int main(void)
 	       m);
 	expect_print();
 	printf("= 1 pthread_mutex_lock<lock>(1) = %p\n= 1 pthread_mutex_unlock<lock>(%p)\n", m, m);
+	lock_twice(&robust, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE);
+	lock_twice(&lends, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT);
 	return 0;
 }
