@@ -39,7 +39,7 @@ void reach_owner(uint32_t user)
 
 bool reach_is_trusted(void)
 {
-	return collector.owner_is_known &&
+	return collector.owner_is_known && collector.owner != NOBODY &&
 	       (!collector.owner || collector.owner == getauxval(AT_EUID));
 }
 

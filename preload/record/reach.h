@@ -15,7 +15,10 @@ void reach_name(const char *id);
 /* The user that the board belongs to: the collector is nobody else's. */
 void reach_owner(uint32_t user);
 
-/* Whether that user may do with this process whatever it likes anyway: the same one, or root. */
+/*
+ * Whether that user may do with this process whatever it likes anyway: the same one, or root. Not
+ * where the number is nobody's: any user may have it whom this namespace does not map.
+ */
 bool reach_is_trusted(void);
 
 /* "/proc/PID/fd/FD" to path, which has room for 64. Returns where it ends. */

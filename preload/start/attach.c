@@ -164,13 +164,26 @@ static bool can_join(const struct board *board)
 	       (board->machine == MACHINE_OWN || board->clock == BOARD_CLOCK_MONOTONIC);
 }
 
-/* Whether it can be a board; and whose. */
+/* The collector seals it before it lets anybody in. No other file has seals. */
+static bool is_sealed(int fd)
+{
+	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+	long seals = sys_call3(__NR_fcntl, fd, F_GET_SEALS, 0);
+
+	return seals >= 0 && (seals & wanted) == wanted;
+}
+
+/*
+ * Whether it can be a board, which cannot be cut off or written any more; and whose. It says where
+ * libc's functions are: no plain file is believed that, whoever owns it.
+ */
 static bool check_file(int fd)
 {
 	struct statx file = { 0 };
 
-	if (sys_call5(__NR_statx, fd, (long)"", AT_EMPTY_PATH, STATX_BASIC_STATS, (long)&file) ||
-	    (file.stx_mode & S_IFMT) != S_IFREG || file.stx_size < sizeof(struct board))
+	if (!is_sealed(fd) ||
+	    sys_call5(__NR_statx, fd, (long)"", AT_EMPTY_PATH, STATX_BASIC_STATS, (long)&file) ||
+	    file.stx_size < sizeof(struct board))
 		return false;
 	reach_owner(file.stx_uid);
 	return true;
