@@ -298,30 +298,52 @@ static void find_window(struct trace *trace, const struct event *event)
 	trace_place_window(trace, &base);
 }
 
-/*
- * A note behind the window: what it says of the process as a whole is of use, and no later than the
- * window; what happened, or was found, at that time is not in it.
- */
-static bool keep_late_note(struct trace *trace, const struct event *event)
+static bool is_of_its_time(const struct event *note)
 {
-	static const char *const of_their_time[] = { NOTE_MARK,	 NOTE_SCAN,   NOTE_ROOT,
-						     NOTE_BLOCK, NOTE_SAMPLE, NOTE_WAITING };
+	static const char *const of_their_time[] = {
+		NOTE_MARK,   NOTE_SCAN,	  NOTE_ROOT,	NOTE_BLOCK,	 NOTE_HANDLE,
+		NOTE_SAMPLE, NOTE_THREAD, NOTE_WAITING, NOTE_THREAD_END, NOTE_RECORDING,
+	};
 
 	for (size_t i = 0; i < sizeof(of_their_time) / sizeof(*of_their_time); i++)
-		if (!strcmp(event->function->name, of_their_time[i]))
-			return false;
-	if (event == &trace->event)
-		trace->event.time_ns = trace->until_ns;
+		if (!strcmp(note->function->name, of_their_time[i]))
+			return true;
+	return false;
+}
+
+/*
+ * A note behind the window: what it says of the process as a whole is of use, and no later than the
+ * window; what happened, began or was found at that time is not in it. Events that stay the
+ * reader's own are not changed: the trace's takes their place.
+ */
+static bool keep_late_note(struct trace *trace, const struct event **event)
+{
+	struct event *note = &trace->event;
+
+	if (is_of_its_time(*event))
+		return false;
+	if (!strcmp((*event)->function->name, NOTE_OPEN) && (*event)->enter_ns > trace->until_ns)
+		return false;
+	if (*event != note)
+		*note = **event;
+	note->time_ns = trace->until_ns;
+	if (note->leave_ns > trace->until_ns)
+		note->leave_ns = trace->until_ns;
+	if (note->enter_ns > note->leave_ns)
+		note->enter_ns = note->leave_ns;
+	*event = note;
 	return true;
 }
 
 /* True if the options' time, where it is known, has the event. */
-static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event *event)
+static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event **next)
 {
+	const struct event *event = *next;
+
 	if (trace->window.is_wanted && trace->window.process != trace->process)
 		find_window(trace, event);
 	if (event->kind == EVENT_NOTE && event->time_ns > trace->until_ns)
-		return keep_late_note(trace, event);
+		return keep_late_note(trace, next);
 	return event->kind != EVENT_CALL ||
 	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
 }
@@ -404,7 +426,7 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 			note_progress(trace);
 		if (rc <= 0)
 			return end_trace(trace, rc);
-	} while (trace->has_window && !is_in_time(trace, *event));
+	} while (trace->has_window && !is_in_time(trace, event));
 	if (trace->part)
 		trace->process = (struct trace_process *)trace->event.process;
 	else
