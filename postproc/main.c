@@ -192,14 +192,18 @@ static int take_baseline(struct report_plan *plan, const char *path, struct erro
 	return rc ? error_prefix(err, "--baseline") : 0;
 }
 
-/* rc: what has happened so far; the first error counts. Of what was interrupted the part stays. */
+/* rc: what has happened so far; the first error counts. A part of a report is no file. */
 static int close_output(struct output *output, int rc, struct error *err)
 {
 	struct error closing = { 0 };
 	int closed;
 
-	output->is_spoilt = rc && rc != -EINTR;
+	output->is_spoilt = rc != 0;
 	closed = output_close(output, &closing);
+	if (rc == -EINTR && output->fresh[0])
+		error_set(err, EINTR, "%s: interrupted: is not written", output->path);
+	else if (rc == -EINTR)
+		error_set(err, EINTR, "interrupted: the result is partial");
 	if (rc || !closed)
 		return rc;
 	*err = closing;
@@ -223,12 +227,12 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	rc = close_output(&output, rc, err);
 	if (rc == 0 && options->write_baseline)
 		rc = baseline_write(&plan->learned, options->write_baseline, err);
-	if (rc == -EINTR)
-		return STATUS_INTERRUPTED;
 	if (rc == -EPIPE)
 		return STATUS_OK;
 	if (rc) {
 		console_error(NULL, err);
+		if (rc == -EINTR)
+			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
 	/* A text has a line for it. */
