@@ -270,11 +270,17 @@ static int find_process(int argc, char **argv, int first)
 	return -1;
 }
 
+/* Whether a run is asked about as it is by now: --now, or --so-far, which judges it so. */
 static bool has_now(int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++)
-		if (!strcmp(argv[i], "--now"))
+	for (int i = 0; i < argc; i++) {
+		const struct option *option = argv[i][0] == '-' && argv[i][1] == '-' && argv[i][2]
+						      ? find_option(argv[i] + 2)
+						      : NULL;
+
+		if (option && (!strcmp(option->name, "now") || !strcmp(option->name, "so_far")))
 			return true;
+	}
 	return false;
 }
 
@@ -304,17 +310,21 @@ static int report_now(const char *what, int argc, char **argv, int place, int pi
 	return run_report(what, (int)count, words, err);
 }
 
+/* Of a trace, or of a process in its place. */
+static int report_on(const char *what, int argc, char **argv, struct error *err)
+{
+	int place = has_now(argc, argv) ? find_process(argc, argv, 0) : -1;
+
+	return place < 0 ? run_report(what, argc, argv, err)
+			 : report_now(what, argc, argv, place, atoi(argv[place]), err);
+}
+
 int command_report(int argc, char **argv, struct error *err)
 {
 	bool has_what = report_has_what(argc, argv);
 
-	const char *what = has_what ? argv[1] : "summary";
-	char **rest = argv + 1 + has_what;
-	int count = argc - 1 - has_what;
-	int place = has_now(count, rest) ? find_process(count, rest, 0) : -1;
-
-	return place < 0 ? run_report(what, count, rest, err)
-			 : report_now(what, count, rest, place, atoi(rest[place]), err);
+	return report_on(has_what ? argv[1] : "summary", argc - 1 - has_what, argv + 1 + has_what,
+			 err);
 }
 
 /* The process may stand before its options, or behind them. */
@@ -387,12 +397,12 @@ int command_diff(int argc, char **argv, struct error *err)
 /* Without limits the post-processor says that it needs some. */
 int command_check(int argc, char **argv, struct error *err)
 {
-	return run_report("check,summary", argc - 1, argv + 1, err);
+	return report_on("check,summary", argc - 1, argv + 1, err);
 }
 
 int command_info(int argc, char **argv, struct error *err)
 {
-	return run_report("info", argc - 1, argv + 1, err);
+	return report_on("info", argc - 1, argv + 1, err);
 }
 
 int report_print_help(const char *what, struct error *err)

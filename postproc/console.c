@@ -122,7 +122,7 @@ int console_plan(struct console *console, struct engine_options *reading, struct
 		return error_system(err, ENOMEM, "list of streams");
 	reading->stop = console->stop;
 	*trace = (struct trace_options){ .memory_max = options->max_memory.value << 20,
-					 .no_wait = options->now,
+					 .no_wait = options->now || options->so_far,
 					 .wants_repeats = console->writer->flags & FORMAT_REPEATS,
 					 .bundles = console->bundles,
 					 .waiting = options->quiet ? NULL : say_waiting,

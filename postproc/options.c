@@ -391,7 +391,7 @@ static bool is_of_report(const struct row *row, const char *report)
 {
 	static const char choices[] =
 		" func module thread pid program since until size format output-dir force "
-		"strict quiet ";
+		"now strict quiet ";
 	const char *with = row->with ? row->with : "";
 	char word[32];
 
