@@ -2,6 +2,7 @@
 #include "postproc/report_plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,15 @@ static int plan_size(struct reporting_options *how, const char *text, struct err
 			 text);
 }
 
+static int check_growing(const struct options *options, struct error *err)
+{
+	if (options->growing.value <= RISES_MOST)
+		return 0;
+	return error_set(err, EINVAL,
+			 "--growing=%" PRIu64 ": expected 0 to %u, as a run has at most %u windows",
+			 options->growing.value, RISES_MOST, RISES_WINDOWS);
+}
+
 static int plan_selected(struct report_plan *plan, struct select_tally *tally,
 			 const struct options *options, struct error *err)
 {
@@ -234,10 +244,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.object = options->object,
 		.by = options->by,
 		.wants_growing = options->growing.is_set,
-		.rises = options->growing.has_value ? (options->growing.value > RISES_WINDOWS
-							       ? RISES_WINDOWS
-							       : (unsigned)options->growing.value)
-						    : RISES_LEAST,
+		.rises =
+			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
 	/* Whoever shows a screen knows which files are the newest; a report finds them. */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
@@ -248,7 +256,9 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		return rc;
 	plan_rows(how, options);
 	plan_colour(&how->style, options);
-	rc = plan_limits(plan, options, err);
+	rc = check_growing(options, err);
+	if (rc == 0)
+		rc = plan_limits(plan, options, err);
 	if (rc == 0)
 		rc = plan_size(how, options->max_bytes, err);
 	if (rc == 0)

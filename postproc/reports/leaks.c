@@ -452,6 +452,22 @@ static void expect_names(struct leaks_state *state)
 			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
 }
 
+/* That a filter left nothing does not mean that nothing is held. */
+static int say_growing(const struct leaks_state *state, struct sheet *sheet)
+{
+	char text[80];
+
+	if (!state->curves || !state->run->options->rises)
+		return 0;
+	sheet->facts.title = "Held at the end, and growing";
+	if (sheet->rows.count)
+		return 0;
+	snprintf(text, sizeof(text), "nothing rose in %u window%s of the run (--growing)",
+		 state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
+	sheet->note = pool_text(sheet->pool, text, strlen(text));
+	return sheet->note ? 0 : -ENOMEM;
+}
+
 static int end(void *user, struct sheets *sheets, struct error *err)
 {
 	struct leaks_state *state = user;
@@ -472,7 +488,8 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		    (handles && put_handles(state, handles, i, leak)))
 			return report_no_memory(err);
 	}
-	return put_suppressed(state, sheets) ? report_no_memory(err) : 0;
+	return say_growing(state, sheet) || put_suppressed(state, sheets) ? report_no_memory(err)
+									  : 0;
 }
 
 const struct report report_leaks = {

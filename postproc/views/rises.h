@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u
-#define RISES_LEAST   4u /* that make a growing place, where nobody says otherwise */
+#define RISES_LEAST   4u /* that make a growing place, where nobody says otherwise … */
+#define RISES_MOST    (RISES_WINDOWS - 1) /* … and at most: in the first nothing was held before */
 
 /* The windows that there are. All zero at first. */
 struct rises_axis {
