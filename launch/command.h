@@ -29,6 +29,9 @@ bool report_has_what(int argc, char **argv);
 /* Whether words of the post-processor say where its output goes (-o FILE). */
 bool report_has_output(int argc, char **argv);
 
+/* Whether they say a format (--format=NAME). */
+bool report_has_format(int argc, char **argv);
+
 /*
  * Has the run of this process written up to now, and takes the paths of its traces, each with a
  * newline, to be freed. Returns 0 or a negative errno.

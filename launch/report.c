@@ -204,22 +204,37 @@ static bool letters_have_output(const char *letters)
 	return *letters == 'o';
 }
 
-static bool is_output(const char *word)
+/* "--now", "--format=json": whether it is the option of that name, which may be cut. */
+static bool is_long(const char *word, const char *name)
 {
 	const struct option *option;
-	char name[32];
+	char text[32];
 
-	if (word[0] != '-' || word[1] != '-')
-		return word[0] == '-' && letters_have_output(word + 1);
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	option = *name ? find_option(name) : NULL;
-	return option && option->letter == 'o';
+	if (word[0] != '-' || word[1] != '-' || !word[2])
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	option = *text ? find_option(text) : NULL;
+	return option && !strcmp(option->name, name);
+}
+
+static bool is_output(const char *word)
+{
+	return is_long(word, "directory") ||
+	       (word[0] == '-' && word[1] != '-' && letters_have_output(word + 1));
 }
 
 bool report_has_output(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++)
 		if (is_output(argv[i]) && (!i || !wants_next(argv[i - 1])))
+			return true;
+	return false;
+}
+
+bool report_has_format(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (is_long(argv[i], "format") && (!i || !wants_next(argv[i - 1])))
 			return true;
 	return false;
 }
@@ -273,14 +288,9 @@ static int find_process(int argc, char **argv, int first)
 /* Whether a run is asked about as it is by now: --now, or --so-far, which judges it so. */
 static bool has_now(int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++) {
-		const struct option *option = argv[i][0] == '-' && argv[i][1] == '-' && argv[i][2]
-						      ? find_option(argv[i] + 2)
-						      : NULL;
-
-		if (option && (!strcmp(option->name, "now") || !strcmp(option->name, "so_far")))
+	for (int i = 0; i < argc; i++)
+		if (is_long(argv[i], "now") || is_long(argv[i], "so_far"))
 			return true;
-	}
 	return false;
 }
 

@@ -126,6 +126,12 @@ int command_view(int argc, char **argv, struct error *err)
 		error_set(err, EINVAL, "--port=%s: expected a number from 1 to 65535", view.port);
 		return STATUS_USAGE;
 	}
+	if (report_has_format(argc - 1, argv + 1)) {
+		error_set(err, EINVAL,
+			  "view: --format does not go with it: report --format=NAME -o FILE writes "
+			  "a file, holdtrace help view names the viewers");
+		return STATUS_USAGE;
+	}
 	if (report_has_output(argc - 1, argv + 1)) {
 		error_set(err, EINVAL,
 			  "view: -o does not go with it: report --format=%s -o FILE writes a file",

@@ -90,16 +90,23 @@ static int print_version(void)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-static int print_formats(void)
+static bool asks_formats(const char *format)
+{
+	return format && (!strcmp(format, "list") || !strcmp(format, "help"));
+}
+
+/* All, or those of reports alone. */
+static int print_formats(bool is_of_report)
 {
 	const struct writer *format;
 
 	/* A word that events have, too, stands there. */
-	for (unsigned i = 0; (format = format_at(i)) != NULL; i++)
-		if (format->kind != FORMAT_SHEETS || !writer_find(format->name))
+	for (unsigned i = 0; (format = is_of_report ? sheets_at(i) : format_at(i)) != NULL; i++)
+		if (is_of_report || format->kind != FORMAT_SHEETS || !writer_find(format->name))
 			printf("%-12s%s%s%s; for %s\n", format->name, format->description,
 			       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
-			       format_is_of_report(format) ? " (--report)" : "", format->readers);
+			       format_is_of_report(format) && !is_of_report ? " (--report)" : "",
+			       format->readers);
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -370,9 +377,8 @@ static int run(const struct options *options, struct error *err)
 		return print_version();
 	if (options->report && !strcmp(options->report, "list"))
 		return print_report_list(options, err);
-	if (!options->report && options->format &&
-	    (!strcmp(options->format, "list") || !strcmp(options->format, "help")))
-		return print_formats();
+	if (asks_formats(options->format))
+		return print_formats(options->report != NULL);
 	console_begin(&console, options, &stop);
 	status = run_chosen(&console, err);
 	console_end(&console);

@@ -17,17 +17,30 @@
 #define TOP_OF_TEXT 20
 #define WIDTH_MAX   100000u
 
-/* " text, json, csv, of trees also collapsed" */
-static void add_word(char *list, size_t size, const struct writer *format)
+static const char *whose(const struct writer *format)
+{
+	if (format->kind == FORMAT_VIEWER)
+		return "; of a whole run also";
+	return format->flags & FORMAT_TREES ? "; of trees and diff also" : "";
+}
+
+/* " text, json, csv; of trees and diff also collapsed, svg". of: as of the one before. */
+static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
 	size_t at = strlen(list);
+	const char *before = *of;
 
-	snprintf(list + at, size - at, "%s%s %s", at ? "," : "",
-		 format->flags & FORMAT_TREES ? " of trees also" : "", format->name);
+	*of = whose(format);
+	snprintf(list + at, size - at, "%s %s",
+		 !at			    ? ""
+		 : strcmp(before, *of) != 0 ? *of
+					    : ",",
+		 format->name);
 }
 
 static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
 {
+	const char *of = "";
 	char list[320] = "";
 
 	style->format = sheets_at(0);
@@ -37,7 +50,7 @@ static int plan_format(struct sheets_style *style, const struct options *options
 	for (unsigned i = 0; (style->format = sheets_at(i)) != NULL; i++) {
 		if (!strcmp(options->format, style->format->name))
 			return 0;
-		add_word(list, sizeof(list), style->format);
+		add_word(list, sizeof(list), style->format, &of);
 	}
 	return error_set(err, EINVAL, "--format=%s: a report is%s", options->format, list);
 }
