@@ -130,12 +130,13 @@ static void leave(struct collector *collector, uint32_t place)
 	free(member);
 }
 
-static void finish_ended(struct collector *collector)
+/* is_full: what they said last still lies in their rings. */
+static void finish_ended(struct collector *collector, bool is_full)
 {
 	for (uint32_t i = 0; i < collector->count;) {
 		struct member *member = collector->active[i];
 
-		if (member->phase == PHASE_ENDED && !member->scan)
+		if (member->phase == PHASE_ENDED && !member->scan && !is_full)
 			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave(collector, i);
@@ -252,8 +253,11 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 	return !collector->count;
 }
 
-/* Sleeps until a producer has something for us, at most so long. */
-static void doze(struct collector *collector, uint64_t ns)
+/*
+ * Sleeps until a producer has something for us, at most so long. is_full: what they have must wait,
+ * and is no reason to stay awake.
+ */
+static void doze(struct collector *collector, uint64_t ns, bool is_full)
 {
 	uint32_t *sleeping = &collector->shared.board->sleeping;
 
@@ -262,7 +266,7 @@ static void doze(struct collector *collector, uint64_t ns)
 	if (collect_scan_waits(collector, ns))
 		return;
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
-	if (!merge_is_behind(collector->merge) && !door_has_guests(collector->door) &&
+	if ((is_full || !merge_is_behind(collector->merge)) && !door_has_guests(collector->door) &&
 	    !must_settle(collector))
 		shared_futex_wait(sleeping, sleep, ns);
 	__atomic_store_n(sleeping, sleep + 1, __ATOMIC_RELEASE);
@@ -300,7 +304,7 @@ void collect_run(struct collector *collector)
 	for (;;) {
 		uint64_t now = ticks_clock_ns();
 		uint64_t taken;
-		bool settling;
+		bool settling, is_full;
 
 		settling = must_settle(collector);
 		if (settling || door_has_guests(collector->door) ||
@@ -312,14 +316,16 @@ void collect_run(struct collector *collector)
 		if (settling)
 			settle(collector);
 		ticks_compare(&collector->ticks, now);
-		taken = collect_keep_is_full(collector) ? 0 : merge_round(collector->merge);
+		/* who is told to leave takes what there is */
+		is_full = !collector->leaving && collect_keep_is_full(collector);
+		taken = is_full ? 0 : merge_round(collector->merge);
 		collect_toggle(collector);
 		collect_obey(collector);
 		collect_scan(collector, now);
 		tidy(collector, now);
 		collect_sample(collector, now);
 		collect_keep(collector);
-		finish_ended(collector);
+		finish_ended(collector, is_full);
 		if (taken >= BUSY_BYTES) {
 			sleep = SLEEP_LEAST;
 			continue;
@@ -329,7 +335,7 @@ void collect_run(struct collector *collector)
 			break;
 		if (taken || merge_is_holding(collector->merge))
 			sleep = SLEEP_LEAST;
-		doze(collector, sleep);
+		doze(collector, sleep, is_full);
 		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
 	}
 	collect_keep_end(collector);
