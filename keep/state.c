@@ -34,9 +34,10 @@ struct state {
 	uint64_t since_ns;
 	struct ledger *ledger;
 	struct map last;
-	uint32_t notes;	     /* so far */
-	uint64_t calls, all; /* so far; in the pieces */
-	uint64_t before;     /* left out when these pieces were made */
+	uint32_t notes;			  /* so far */
+	uint64_t calls, all;		  /* so far; in the pieces */
+	uint64_t before;		  /* left out when these pieces were made */
+	uint64_t scanned, scanned_before; /* the last scans that were done, by number; 0: none */
 	struct {
 		struct gain *items; /* by index */
 		size_t count, capacity;
@@ -171,6 +172,27 @@ static uint64_t named(const struct event *event)
 	return event->object ? event->object : event->pthread;
 }
 
+static bool is_of_scan(const struct event *event)
+{
+	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(event->function->name, names[i]))
+			return true;
+	return false;
+}
+
+static void learn_scan(struct state *state, const struct event *event)
+{
+	const char *said = event_argument(event, "state");
+	uint64_t number = number_of(event, "number");
+
+	if (!said || strcmp(said, "done") != 0 || number <= state->scanned)
+		return;
+	state->scanned_before = state->scanned;
+	state->scanned = number;
+}
+
 static int learn_note(struct state *state, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
@@ -184,6 +206,8 @@ static int learn_note(struct state *state, const struct event *event, struct err
 		return set_last(state, OF_RECORDING, 0, state->notes, err);
 	if (!strcmp(name, NOTE_THREAD_END))
 		forget_last(state, OF_THREAD, event->thread);
+	if (!strcmp(name, NOTE_SCAN))
+		learn_scan(state, event);
 	if (!strcmp(name, NOTE_KEPT))
 		state->before = number_of(event, "calls");
 	return 0;
@@ -277,6 +301,9 @@ static bool is_lasting(const struct state *state, const struct event *event)
 		return map_get(&state->last, OF_FD, number_of(event, "fd")) == state->notes;
 	if (!strcmp(name, NOTE_RECORDING))
 		return map_get(&state->last, OF_RECORDING, 0) == state->notes;
+	/* what is lost, and what was not when it was scanned before; one may be under way */
+	if (is_of_scan(event))
+		return number_of(event, "number") >= state->scanned_before;
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
 		if (!strcmp(name, lasting[i]))
 			return true;

@@ -461,14 +461,20 @@ static void note_end(struct summary *summary, const struct event *event)
 	end_pause(process, event->time_ns);
 }
 
-/* The last scan that came to an end counts. */
+/*
+ * The last scan that came to an end counts, if it is told what it judged: without its cut (outside
+ * of the time, or left out by a flight recorder) nobody knows of which blocks it speaks.
+ */
 static void note_scan(struct summary_process *process, const struct event *event)
 {
 	const char *state = event_argument(event, "state");
 	const char *count = event_argument(event, "unkept");
 	const char *bytes = event_argument(event, "unkept-bytes");
+	uint64_t number = number_of(event, "number");
 
-	if (!state || strcmp(state, "done") != 0)
+	if (state && !strcmp(state, "cut"))
+		process->scan_cut = number;
+	if (!state || strcmp(state, "done") != 0 || !number || number != process->scan_cut)
 		return;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;

@@ -151,6 +151,7 @@ struct summary_process {
 	const char *allocator;	       /* file whose malloc the program uses instead; NULL: none */
 	const char *recorded;	       /* what --events had recorded; NULL: everything */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found lost */
+	uint64_t scan_cut;	       /* number of the last scan of which that is known; 0: none */
 	bool is_scanned, is_doubtful;  /* its memory was; blocks may be held that are not known */
 	uint64_t pauses, pause_ns;     /* times that recording was stopped, and how long */
 	uint64_t pause_since_ns;       /* 0: it records */
