@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
+
 #define POOL_CHUNK (64u << 10)
 
 struct pool_chunk {
@@ -58,6 +60,16 @@ char *pool_text(struct pool *pool, const char *text, size_t length)
 	memcpy(copy, text, length);
 	copy[length] = '\0';
 	return copy;
+}
+
+const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text)
+{
+	size_t length = strlen(text);
+	const char **place = &recent->texts[hash_bytes(0, text, length) % POOL_RECENT];
+
+	if (!*place || strcmp(*place, text) != 0)
+		*place = pool_text(pool, text, length);
+	return *place;
 }
 
 void pool_reset(struct pool *pool)

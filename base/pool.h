@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_ALIGN 16u
+#define POOL_ALIGN  16u
+#define POOL_RECENT 16u
 
 struct pool_chunk;
 
@@ -43,6 +44,14 @@ void *pool_zalloc(struct pool *pool, size_t size);
 
 /* A copy with a NUL behind it. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
+
+/* The last copies, for texts most of which are one of a few. All zero at first. */
+struct pool_recent {
+	const char *texts[POOL_RECENT];
+};
+
+/* As pool_text(), but the copy of before where that is still remembered. */
+const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text);
 
 /* Everything is given back at once; the newest chunk is kept for use again. */
 void pool_reset(struct pool *pool);

@@ -23,6 +23,10 @@ struct leak {
 	uint64_t oldest_ns;	  /* age; 0: not known */
 	uint32_t processes, last; /* the number of the last of them */
 	const char *example;	  /* of the oldest; NULL: none */
+};
+
+/* What scans found of a place: apart, since most runs have none and a run may have many places. */
+struct found {
 	/* of a process that was scanned, by what became of them; lost ones may be unsure */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	/* of those of processes that were scanned before, too; and what was not lost then */
@@ -43,10 +47,11 @@ struct leaks_state {
 	struct scanned scanned;
 	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
 	uint64_t pause_ns;
-	bool has_handles;	      /* that nobody has any more */
-	const char *failure, *doubt;  /* of one of them; NULL: none */
-	struct tally *tally, *curves; /* curves: NULL: nobody wants them */
-	struct pool pool;	      /* examples */
+	bool has_handles;	     /* that nobody has any more */
+	const char *failure, *doubt; /* of one of them; NULL: none */
+	struct tally *tally, *found;
+	struct tally *curves; /* NULL: nobody wants them */
+	struct pool pool;     /* examples */
 	struct suppress suppress;
 };
 
@@ -61,6 +66,18 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->variance += process->variance;
 	run->processes += process->count && run->last != report_process(state->run);
 	run->last = process->count ? report_process(state->run) : run->last;
+	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
+		run->example = process->example;
+	if (process->oldest_ns > run->oldest_ns)
+		run->oldest_ns = process->oldest_ns;
+}
+
+static void merge_found(void *user, void *of_run, const void *of_process)
+{
+	struct found *run = of_run;
+	const struct found *process = of_process;
+
+	(void)user;
 	run->handles += process->handles;
 	for (int i = 0; i < FATES; i++) {
 		run->fates[i] += process->fates[i];
@@ -74,10 +91,6 @@ static void merge(void *user, void *of_run, const void *of_process)
 		run->keeper = process->keeper;
 		run->largest = process->largest;
 	}
-	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
-		run->example = process->example;
-	if (process->oldest_ns > run->oldest_ns)
-		run->oldest_ns = process->oldest_ns;
 }
 
 static void merge_curve(void *user, void *of_run, const void *of_process)
@@ -117,6 +130,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	scanned_init(&state->scanned);
 	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
+	state->found =
+		tallies_add(&run->summary->tallies, sizeof(struct found), merge_found, state);
 	if (run->options->wants_growing)
 		state->curves =
 			report_listen(run, sizeof(struct curve), merge_curve, on_move, state);
@@ -147,16 +162,16 @@ static int add_item(struct leaks_state *state, struct leak *leak, const struct l
 }
 
 /* "pool (server), through 3 blocks" */
-static int name_keeper(struct leaks_state *state, struct leak *leak,
+static int name_keeper(struct leaks_state *state, struct found *found,
 		       const struct scanned_block *block, uint64_t bytes)
 {
 	const struct scanned_root *root;
 	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
 	uint32_t steps;
 
-	if (leak->largest && bytes <= leak->largest)
+	if (found->largest && bytes <= found->largest)
 		return 0;
-	leak->largest = bytes;
+	found->largest = bytes;
 	root = scanned_root_of(&state->scanned, block, &steps);
 	if (!root)
 		return 0;
@@ -166,40 +181,52 @@ static int name_keeper(struct leaks_state *state, struct leak *leak,
 			 steps > 1 ? "s" : "");
 	else
 		snprintf(text, sizeof(text), "%s", name);
-	leak->keeper = pool_text(&state->pool, text, strlen(text));
-	return leak->keeper ? 0 : -ENOMEM;
+	found->keeper = pool_text(&state->pool, text, strlen(text));
+	return found->keeper ? 0 : -ENOMEM;
 }
 
 /* What the scan before did not find yet. */
-static void compare(const struct leaks_state *state, struct leak *leak, unsigned fate,
+static void compare(const struct leaks_state *state, struct found *found, unsigned fate,
 		    const struct ledger_held *held)
 {
 	if (fate < SCANNED_LOST || !state->scanned.has_before)
 		return;
-	leak->compared[fate]++;
+	found->compared[fate]++;
 	if (!scanned_is_new(&state->scanned, held->object, held->item->index))
 		return;
-	leak->since[fate]++;
-	leak->since_bytes[fate] += held->bytes;
+	found->since[fate]++;
+	found->since_bytes[fate] += held->bytes;
 }
 
 /* What the scan found of a block, if it was held by then. */
-static int add_fate(struct leaks_state *state, struct leak *leak, const struct ledger_held *held)
+static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 {
 	const struct scanned_block *block =
 		scanned_find(&state->scanned, held->object, held->item->index);
+	struct found *found = block ? tally_entry(state->found, held->site) : NULL;
 	unsigned fate = block ? block->fate : SCANNED_NOT;
 
+	if (!found)
+		return block ? -ENOMEM : 0;
 	if (fate >= SCANNED_LOST && state->scanned.doubt)
 		fate = UNSURE;
-	leak->fates[fate]++;
-	leak->fate_bytes[fate] += held->bytes;
-	state->scanned_count += block != NULL;
-	if (!block)
-		return 0;
-	leak->with[fate] += block->retained;
-	compare(state, leak, fate, held);
-	return fate < SCANNED_LOST ? name_keeper(state, leak, block, held->bytes) : 0;
+	found->fates[fate]++;
+	found->fate_bytes[fate] += held->bytes;
+	state->scanned_count++;
+	found->with[fate] += block->retained;
+	compare(state, found, fate, held);
+	return fate < SCANNED_LOST ? name_keeper(state, found, block, held->bytes) : 0;
+}
+
+static int add_handle(struct leaks_state *state, uint32_t site)
+{
+	struct found *found = tally_entry(state->found, site);
+
+	if (!found)
+		return -ENOMEM;
+	state->has_handles = true;
+	found->handles++;
+	return 0;
 }
 
 static int add(struct leaks_state *state, const struct ledger_held *held)
@@ -214,11 +241,10 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
-	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index)) {
-		state->has_handles = true;
-		leak->handles++;
-	}
-	if (known == RESOURCE_MEMORY && add_fate(state, leak, held))
+	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index) &&
+	    add_handle(state, held->site))
+		return -ENOMEM;
+	if (known == RESOURCE_MEMORY && add_fate(state, held))
 		return -ENOMEM;
 	return add_item(state, leak, held->item, is_first);
 }
@@ -267,13 +293,13 @@ static int process(void *user, struct error *err)
 }
 
 /* Whether a scan has looked at some of its blocks, and no doubt is left of any. */
-static bool is_judged(const struct leak *leak)
+static bool is_judged(const struct found *found)
 {
 	uint64_t looked_at = 0;
 
-	for (unsigned fate = SCANNED_NOT + 1; fate < FATES; fate++)
-		looked_at += leak->fates[fate];
-	return looked_at && !leak->fates[UNSURE];
+	for (unsigned fate = SCANNED_NOT + 1; found && fate < FATES; fate++)
+		looked_at += found->fates[fate];
+	return looked_at && !found->fates[UNSURE];
 }
 
 static int put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
@@ -288,6 +314,7 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	       const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct sheet_cell *row = report_add(state->run, sheet, place->class);
 
@@ -299,13 +326,13 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
 	sheet_number(CELL(row, leaks, processes), leak->processes);
-	if (is_judged(leak)) {
+	if (is_judged(found)) {
 		sheet_number(CELL(row, leaks, lost),
-			     leak->fates[SCANNED_LOST] + leak->fates[SCANNED_INDIRECT]);
-		if (leak->fates[SCANNED_WEAK])
-			sheet_number(CELL(row, leaks, weak), leak->fates[SCANNED_WEAK]);
+			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
+		if (found->fates[SCANNED_WEAK])
+			sheet_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
-	if (sheet_text(sheet, CELL(row, leaks, keeper), leak->keeper) ||
+	if (sheet_text(sheet, CELL(row, leaks, keeper), found ? found->keeper : NULL) ||
 	    put_curve(state, sheet, CELL(row, leaks, curve), index))
 		return -ENOMEM;
 	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
@@ -324,23 +351,24 @@ static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t ind
 		    const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
 
-	for (unsigned fate = SCANNED_LOST; fate < FATES; fate++) {
+	for (unsigned fate = SCANNED_LOST; found && fate < FATES; fate++) {
 		struct sheet_cell *row;
 
-		if (!leak->fates[fate])
+		if (!found->fates[fate])
 			continue;
 		row = sheet_add(sheet);
 		if (!row || sheet_group(sheet, &row[0], fate_word(fate), fate) ||
 		    sheet_text(sheet, CELL(row, lost, call), place->function))
 			return -ENOMEM;
-		sheet_number(CELL(row, lost, bytes), leak->fate_bytes[fate]);
-		sheet_number(CELL(row, lost, count), leak->fates[fate]);
-		if (leak->with[fate] > leak->fate_bytes[fate])
-			sheet_number(CELL(row, lost, with), leak->with[fate]);
-		if (leak->compared[fate]) {
-			sheet_number(CELL(row, lost, since), leak->since[fate]);
-			sheet_number(CELL(row, lost, since_bytes), leak->since_bytes[fate]);
+		sheet_number(CELL(row, lost, bytes), found->fate_bytes[fate]);
+		sheet_number(CELL(row, lost, count), found->fates[fate]);
+		if (found->with[fate] > found->fate_bytes[fate])
+			sheet_number(CELL(row, lost, with), found->with[fate]);
+		if (found->compared[fate]) {
+			sheet_number(CELL(row, lost, since), found->since[fate]);
+			sheet_number(CELL(row, lost, since_bytes), found->since_bytes[fate]);
 		}
 		sheet_number(CELL(row, lost, processes), leak->processes);
 		sheet_backtrace(CELL(row, lost, backtrace), place->backtrace);
@@ -352,14 +380,15 @@ static int put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t 
 		       const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
 	struct sheet_cell *row;
 
-	if (!leak->handles)
+	if (!found || !found->handles)
 		return 0;
 	row = report_add(state->run, sheet, place->class);
 	if (!row || sheet_text(sheet, CELL(row, handles, call), place->function))
 		return -ENOMEM;
-	sheet_number(CELL(row, handles, count), leak->handles);
+	sheet_number(CELL(row, handles, count), found->handles);
 	sheet_number(CELL(row, handles, processes), leak->processes);
 	sheet_backtrace(CELL(row, handles, backtrace), place->backtrace);
 	return 0;

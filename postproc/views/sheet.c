@@ -183,7 +183,7 @@ int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
 {
 	if (!text || !*text)
 		return 0;
-	cell->text = pool_text(sheet->pool, text, strlen(text));
+	cell->text = pool_text_again(sheet->pool, &sheet->recent, text);
 	cell->is_set = cell->text != NULL;
 	return cell->text ? 0 : -ENOMEM;
 }
@@ -201,7 +201,7 @@ int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *forma
 
 int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank)
 {
-	cell->rank = rank;
+	cell->weight = rank;
 	return sheet_text(sheet, cell, name);
 }
 
@@ -236,8 +236,8 @@ static int compare_cells(const struct sheet_cell *one, const struct sheet_cell *
 
 static int compare_groups(const struct sheet_cell *one, const struct sheet_cell *two)
 {
-	if (one->rank != two->rank)
-		return one->rank < two->rank ? -1 : 1;
+	if (one->weight != two->weight)
+		return one->weight < two->weight ? -1 : 1;
 	return compare_cells(one, two, true, false);
 }
 

@@ -85,12 +85,12 @@ struct sheet_facts {
 };
 
 struct sheet_cell {
-	bool is_set;	 /* else the value is not known, or there is none */
-	bool has_bytes;	 /* SHEET_AMOUNT and the like: bytes */
-	bool has_ns;	 /* likewise: ns */
-	uint32_t rank;	 /* SHEET_GROUP: of the group among the others */
-	uint64_t weight; /* of an average or a percentage: what it was divided by; SHEET_BACKTRACE:
-			    rows; SHEET_STEPS: how many */
+	bool is_set : 1;      /* else the value is not known, or there is none */
+	bool has_bytes : 1;   /* SHEET_AMOUNT and the like: bytes */
+	bool has_ns : 1;      /* likewise: ns */
+	uint64_t weight : 61; /* of an average or a percentage: what it was divided by;
+				 SHEET_BACKTRACE: rows; SHEET_STEPS: how many; SHEET_GROUP: where
+				 the group stands among the others */
 	union {
 		uint64_t number;
 		const char *text; /* lives as long as the sheets */
@@ -99,6 +99,8 @@ struct sheet_cell {
 		const struct sheet_branch *branch;
 	};
 };
+
+_Static_assert(sizeof(struct sheet_cell) == 16, "there may be a row of them for each place");
 
 /* Rows that stand together. */
 struct sheet_group {
@@ -119,8 +121,9 @@ struct sheet {
 		struct sheet_group *items;
 		size_t count, capacity;
 	} groups;
-	const char *note; /* a line about all of it, or NULL */
-	bool is_unknown;  /* nobody looked: that there are no rows means nothing */
+	struct pool_recent recent; /* texts of its cells */
+	const char *note;	   /* a line about all of it, or NULL */
+	bool is_unknown;	   /* nobody looked: that there are no rows means nothing */
 };
 
 /* The sheets of some reports, in order. */

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 enum { OF_PROCESS, OF_RUN };
+
+#define KEPT_SIZE (1u << 20) /* bytes of entries that are kept for the next process */
 
 /* ---- entries ---- */
 
@@ -89,41 +92,63 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 	if (!place)
 		return 0;
 	*place = key.place;
-	place->function = pool_text(&tallies->pool, key.place.function, strlen(key.place.function));
+	place->function = pool_text_again(&tallies->pool, &tallies->recent, key.place.function);
 	if (!place->function ||
 	    table_add(&tallies->places_by_key, hash, (void *)(uintptr_t)tallies->places.count))
 		return 0;
 	return (uint32_t)tallies->places.count;
 }
 
-static int merge_site(struct tallies *tallies, const struct sites *sites, uint32_t site)
+/* Index + 1 of the place of each site; NULL: no memory. */
+static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 {
-	uint32_t place = place_of(tallies, sites_at(sites, site));
+	uint32_t *places = calloc(sites->list.count, sizeof(*places));
 
-	if (!place)
-		return -ENOMEM;
-	for (unsigned i = 0; i < tallies->count; i++) {
-		struct tally *tally = &tallies->list[i];
-		void *run = site < tally->counts[OF_PROCESS] ? entry_of(tally, OF_RUN, place - 1)
-							     : NULL;
+	for (uint32_t i = 1; places && i < sites->list.count; i++) {
+		places[i] = place_of(tallies, sites_at(sites, i));
+		if (!places[i]) {
+			free(places);
+			return NULL;
+		}
+	}
+	return places;
+}
 
-		if (site >= tally->counts[OF_PROCESS])
-			continue;
+/* Of many sites the entries are given back, before the next tally grows. */
+static void forget_process(struct tally *tally)
+{
+	tally->counts[OF_PROCESS] = 0;
+	if (tally->capacities[OF_PROCESS] * tally->size < KEPT_SIZE)
+		return;
+	free(tally->entries[OF_PROCESS]);
+	tally->entries[OF_PROCESS] = NULL;
+	tally->capacities[OF_PROCESS] = 0;
+}
+
+static int merge_tally(struct tally *tally, const uint32_t *places, size_t count)
+{
+	if (count > tally->counts[OF_PROCESS])
+		count = tally->counts[OF_PROCESS];
+	for (size_t i = 1; i < count; i++) {
+		void *run = entry_of(tally, OF_RUN, places[i] - 1);
+
 		if (!run)
 			return -ENOMEM;
-		tally->merge(tally->user, run, tally->entries[OF_PROCESS] + site * tally->size);
+		tally->merge(tally->user, run, tally->entries[OF_PROCESS] + i * tally->size);
 	}
 	return 0;
 }
 
 int tallies_close(struct tallies *tallies, const struct sites *sites)
 {
-	int rc = 0;
+	cleanup_free uint32_t *places = sites->list.count ? make_places(tallies, sites) : NULL;
+	int rc = sites->list.count && !places ? -ENOMEM : 0;
 
-	for (uint32_t i = 1; rc == 0 && i < sites->list.count; i++)
-		rc = merge_site(tallies, sites, i);
-	for (unsigned i = 0; i < tallies->count; i++)
-		tallies->list[i].counts[OF_PROCESS] = 0;
+	for (unsigned i = 0; i < tallies->count; i++) {
+		if (rc == 0)
+			rc = merge_tally(&tallies->list[i], places, sites->list.count);
+		forget_process(&tallies->list[i]);
+	}
 	return rc;
 }
 

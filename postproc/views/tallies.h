@@ -43,9 +43,10 @@ struct tally {
 struct tallies {
 	struct atlas *atlas;
 	struct pool pool;
+	struct pool_recent recent;  /* names of functions */
 	struct table places_by_key; /* index + 1 */
 	ARRAY_OF(struct tally_place) places;
-	struct tally list[LEDGER_LISTENERS + 3]; /* the summary has some of its own */
+	struct tally list[LEDGER_LISTENERS + 4]; /* the summary and leaks have some of their own */
 	unsigned count;
 };
 

@@ -8,6 +8,22 @@
 
 #include <stdlib.h>
 
+static void recent_tests(struct pool *pool)
+{
+	struct pool_recent recent = { 0 };
+	char text[8] = "malloc";
+	bool is_right = true;
+	const char *first = pool_text_again(pool, &recent, text);
+
+	ok(first != text && pool_text_again(pool, &recent, "malloc") == first,
+	   "a text that comes again is kept once");
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "%u", i);
+		is_right &= !strcmp(pool_text_again(pool, &recent, text), text);
+	}
+	ok(is_right && !strcmp(first, "malloc"), "more than are remembered are as right");
+}
+
 static void pool_tests(void)
 {
 	struct pool pool = { .limit = 1 << 20 };
@@ -32,6 +48,7 @@ static void pool_tests(void)
 		count++;
 	ok(count > 100 && count < 1024, "many pieces end at the limit");
 	pool_reset(&pool);
+	recent_tests(&pool);
 	ok(pool_alloc(&pool, 16) != NULL, "after a reset there is room again");
 	pool_free(&pool);
 }
