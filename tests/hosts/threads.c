@@ -7,10 +7,14 @@
  *
  * what the report threads must say of the thread with that name.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +40,30 @@ static void pause_ms(long ms)
 	nanosleep(&pause, NULL);
 }
 
+static atomic_int waiter; /* who is about to wait */
+
+/* Until the waiter sleeps, however late it was made: then a pause is one of its wait as well. */
+static void pause_while_it_waits(long ms)
+{
+	char path[64], text[512] = "";
+	const char *state = NULL;
+
+	do {
+		int fd;
+
+		sched_yield();
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			continue;
+		if (read(fd, text, sizeof(text) - 1) > 0)
+			state = strrchr(text, ')');
+		close(fd);
+	} while (!state || state[2] != 'S');
+	waiter = 0;
+	pause_ms(ms);
+}
+
 static void *call_twice(void *argument)
 {
 	pthread_setname_np(pthread_self(), "grandchild");
@@ -58,6 +86,7 @@ static void *be_parent(void *argument)
 static void *wait_for_lock(void *argument)
 {
 	pthread_setname_np(pthread_self(), "locker");
+	waiter = gettid();
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
 	return argument;
@@ -66,6 +95,7 @@ static void *wait_for_lock(void *argument)
 static void *wait_for_post(void *argument)
 {
 	pthread_setname_np(pthread_self(), "poster");
+	waiter = gettid();
 	sem_wait(&semaphore);
 	return argument;
 }
@@ -125,7 +155,7 @@ static void wait_in_vain(void)
 
 	pthread_mutex_lock(&mutex);
 	thread = make(wait_for_lock);
-	pause_ms(30);
+	pause_while_it_waits(30);
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
 	say("locker", "locks", ">=20000000");
@@ -134,7 +164,7 @@ static void wait_in_vain(void)
 	say("locker", "events", ">=3");
 
 	thread = make(wait_for_post);
-	pause_ms(30);
+	pause_while_it_waits(30);
 	sem_post(&semaphore);
 	pthread_join(thread, NULL);
 	say("poster", "semaphores", ">=20000000");
