@@ -144,6 +144,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	thread->error = &errno;
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
 	thread->asked = 0;
+	thread->turn++;
 	show_owner(thread, tid);
 	thread->last = clock_now();
 	thread_self = thread;

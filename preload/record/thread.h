@@ -26,6 +26,10 @@ struct busy {
 
 #define THREAD_TAKEN_MAX 16
 
+/* Pieces of other stacks than a thread's own, coroutines', that are remembered as being its. */
+#define THREAD_PIECES_BITS 6
+#define THREAD_PIECES_WAYS 4
+
 struct thread {
 	struct slot *slot; /* what the collector sees */
 	char *ring;
@@ -55,11 +59,13 @@ struct thread {
 	uint64_t taken[THREAD_TAKEN_MAX];
 	bool is_judged; /* libunwind is at work: what it calls is nobody's event */
 	struct stack_bounds stack;
-	uintptr_t asked; /* which piece of another stack was last found to be this thread's */
+	uintptr_t asked; /* the piece of another stack that it was last on: call_is_of_thread() */
+	uint32_t turn;	 /* how many threads have had this block */
 	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
 	uint32_t vfork_open;	/* open calls to come back to then */
 	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
+	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* of other stacks */
 };
 
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
