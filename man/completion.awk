@@ -4,8 +4,9 @@
 # Run as: awk -f rows.awk -f completion.awk -v top=SOURCE -v target=completions/bash/holdtrace
 #
 # Options come in sets: those that start a program (settings.def), those that ask about a trace
-# (postproc/options.def), those of the resolver. What an argument can be is a kind: words, a list
-# of words parted by commas, or files of some sort.
+# (postproc/options.def), those of the resolver; of the second, "report" has what the commands of
+# holdtrace can do with. A command that has options of its own has a set of its name. What an
+# argument can be is a kind: words, a list of words parted by commas, or files of some sort.
 
 BEGIN {
 	n = split(target, part, "/")
@@ -15,7 +16,8 @@ BEGIN {
 	read_words()
 	if (program == "holdtrace") {
 		read_settings(top "/include/settings.def")
-		read_options("ask", top "/postproc/options.def")
+		read_options("report", top "/postproc/options.def")
+		own_options()
 		read_commands(top "/launch/commands.def")
 	} else if (program == "holdtrace-postproc") {
 		read_options("ask", top "/postproc/options.def")
@@ -32,12 +34,13 @@ BEGIN {
 
 # ---- what arguments can be ----
 
-# The words of column n of a table, parted by blanks; each once.
-function words_of(file, which, n,    i, rows, word, list, seen)
+# The words of column n of a table, parted by blanks; each once. kinds: of those rows alone whose
+# first field matches it.
+function words_of(file, which, n, kinds,    i, rows, word, list, seen)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		word = macro[i] == which ? field(i, n) : ""
+		word = macro[i] == which && field(i, 1) ~ kinds ? field(i, n) : ""
 		if (word ~ /"/)
 			word = text(word)
 		if (word == "" || seen[word]++)
@@ -54,7 +57,8 @@ function read_words()
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
 	read_columns(top "/postproc/reports.def")
 	limits = words_of(top "/postproc/limits.def", "LIMIT", 1)
-	formats = words_of(top "/formats/formats.def", "FORMAT", 3) " list"
+	formats = words_of(top "/formats/formats.def", "FORMAT", 3, \
+		program == "holdtrace" ? "SHEETS|VIEWER" : "") " list"
 	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
 }
 
@@ -98,7 +102,7 @@ function kind_of(long, argument,    words)
 		return "D"
 	if (argument ~ /^[a-z]+(-[a-z]+)?\|/) {
 		words = argument
-		gsub(/\|/, " ", words)
+		gsub(/\|[A-Z.,]*/, " ", words) # "all|no|NAME,...": NAME is no word of it
 		return "=" words
 	}
 	return argument ~ /FILE|DIR|WHERE|OLD/ ? "F" : argument == "" || argument ~ /^\[/ ? "" : "?"
@@ -110,6 +114,8 @@ function add(set, short, long, argument, kind, description,    i)
 {
 	if (long == "")
 		return
+	if (!options[set])
+		sets[++set_count] = set
 	i = ++options[set]
 	its_letter[set, i] = short
 	its_word[set, i] = long
@@ -131,23 +137,67 @@ function read_settings(file,    i, rows, words, long, argument)
 		add("run", letter(named(i, "letter")), long, argument, \
 			words == "" ? kind_of(long, argument) : "=" words, text(named(i, "text")))
 	}
-	add("run", "", "screen", "FILE", "", "write the screen to FILE")
-	add("run", "", "html", "FILE", "", "write a page for a browser to FILE")
-	add("run", "", "max-bytes", "SIZE", "", "with --html: a page of at most SIZE")
+	add("run", "", "screen", "FILE", "F", "write the screen to FILE")
+	add("run", "", "html", "FILE", "F", "write a page for a browser to FILE")
+	add("run", "", "max-bytes", "SIZE", "?", "with --html: a page of at most SIZE")
 	add("run", "", "fail-on", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "end with status 1 if the run breaks a limit")
 	add("run", "q", "quiet", "", "", "print nothing but errors")
 	add("run", "h", "help", "", "", "print this and exit")
+	copy("run", "attach")
+	add("run", "", "strict", "", "", "do not run a program that cannot be traced")
+	add("attach", "", "for", "TIME", "?", "detach when this time is over (30s, 5m)")
+	add("attach", "", "until", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "detach when a limit is broken")
+}
+
+# What one set has is in another one, too, but for some words.
+function copy(from, to, but,    i)
+{
+	for (i = 1; i <= options[from]; i++)
+		if (index(" " but " ", " " its_word[from, i] " ") == 0)
+			add(to, its_letter[from, i], its_word[from, i], its_argument[from, i], \
+				its_kind[from, i], its_text[from, i])
+}
+
+# Of commands that are in no table of options.
+function own_options(    i, rows)
+{
+	copy("report", "view", "format output-dir output force")
+	rows = read_rows(top "/view/viewers.def")
+	for (i = 1; i <= rows; i++)
+		if (macro[i] == "VIEWER" && field(i, 1) != "page")
+			add("view", "", field(i, 1), "", "", text(field(i, 8)))
+	add("view", "", "no-open", "", "", "only print the address")
+	add("view", "", "port", "N", "?", "serve on this port")
+	add("top", "", "sort", "ORDER", "=held growth rate objects", "order of the places")
+	add("top", "", "class", "CLASS", "=" classes, "one class alone")
+	add("top", "", "rows", "N", "?", "at most so many places")
+	add("top", "", "interval", "SECONDS", "?", "time between two pictures")
+	add("top", "", "batch", "", "", "one picture after the other, as text")
+	add("top", "", "format", "FORM", "=text json openmetrics", "form of the pictures")
+	add("top", "", "no-waits", "", "", "do not look what threads wait for")
+	add("waits", "", "format", "FORM", "=text json", "form of the answer")
+	add("watch", "", "when", "LIMIT", "=" substr(classes, 5) " waiting deadlock dropped", "limit of what is held by now")
+	add("watch", "", "then", "ACTION", "=snapshot keep report stop signal:", "what is done when one is broken")
+}
+
+# Of no use in a report, or what the command itself says.
+function is_left_out(set, i)
+{
+	return set == "report" && (option_needs(i) ~ /^(format=text|format=[a-z]+|compress|!report)$/ || \
+		option_word(i) ~ /^(report|newest)$/)
 }
 
 function read_options(set, file,    i, rows, row_of, of)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		if (is_option(i)) {
+		if (is_option(i) && is_left_out(set, i)) {
+			left_out[field(i, 2)] = 1
+		} else if (is_option(i)) {
 			add(set, option_letter(i), option_word(i), option_argument(i), \
 				kind_of(option_word(i), option_argument(i)), option_text(i))
 			row_of[field(i, 2)] = i
-		} else if (macro[i] == "ALIAS") {
+		} else if (macro[i] == "ALIAS" && !left_out[field(i, 1)]) {
 			of = row_of[field(i, 1)]
 			add(set, "", text(field(i, 2)), option_argument(of), \
 				kind_of(option_word(of), option_argument(of)), option_text(of))
@@ -155,7 +205,7 @@ function read_options(set, file,    i, rows, row_of, of)
 	}
 }
 
-# What a command takes is told by how its usage begins.
+# What a command takes is told by its usage.
 function read_commands(file,    i, rows, usage, words)
 {
 	rows = read_rows(file)
@@ -165,20 +215,19 @@ function read_commands(file,    i, rows, usage, words)
 		command[++commands] = field(i, 1)
 		command_text[commands] = text(field(i, 4))
 		usage = text(field(i, 3))
+		set_of[commands] = usage ~ /PROGRAM/ ? "run" : options[field(i, 1)] ? field(i, 1) : \
+			usage ~ /\[OPTION\]/ ? "report" : ""
 		if (usage ~ /PROGRAM/) {
 			takes[commands] = "run"
-		} else if (usage ~ /^PID( |$)/ && usage !~ /^PID [a-z]/) {
-			takes[commands] = "process"
-			processes = processes (processes == "" ? "" : " | ") field(i, 1)
 		} else if (usage ~ /^PID start/) {
 			takes[commands] = "ctl"
 			words = usage
-			sub(/^PID /, "", words)
-			gsub(/[A-Z]+/, "", words)
-			gsub(/[| ]+/, " ", words)
-			ctl_words = words
+			gsub(/[^a-z]+/, " ", words)
+			ctl_words = trim(words)
 		} else if (usage ~ /COMMAND/) {
 			takes[commands] = "help"
+		} else if (usage ~ /PID/) {
+			takes[commands] = usage ~ /PID\|FILE/ ? "either" : "process"
 		} else {
 			takes[commands] = usage ~ /WHAT/ ? "report" : usage ~ /DIRECTORY/ ? "directories" : "traces"
 		}
@@ -275,12 +324,12 @@ function bash_words()
 	print "\tfi"
 }
 
-function bash(    set)
+function bash(    i, set)
 {
 	print "# bash completion for " program ", made from its tables\n"
 	bash_helpers()
-	for (set in options)
-		bash_set(set)
+	for (i = 1; i <= set_count; i++)
+		bash_set(sets[i])
 	if (program == "holdtrace")
 		bash_commands()
 	print "_" name "()"
@@ -296,16 +345,26 @@ function bash(    set)
 	print "complete -o bashdefault -o default -F _" name " " program
 }
 
-function bash_commands(    i, runs, asks, has_what)
+# Those that take it, parted by bars.
+function that_take(what,    i, list)
 {
-	for (i = 1; i <= commands; i++) {
-		if (takes[i] == "run")
-			runs = runs (runs == "" ? "" : " | ") command[i]
-		if (takes[i] == "traces" || takes[i] == "directories" || takes[i] == "report")
-			asks = asks (asks == "" ? "" : " | ") command[i]
-		if (takes[i] == "report")
-			has_what = command[i]
-	}
+	for (i = 1; i <= commands; i++)
+		if (takes[i] == what)
+			list = list (list == "" ? "" : " | ") command[i]
+	return list
+}
+
+function those_with(set,    i, list)
+{
+	for (i = 1; i <= commands; i++)
+		if (set_of[i] == set)
+			list = list (list == "" ? "" : " | ") command[i]
+	return list
+}
+
+function bash_commands(    i, pids)
+{
+	pids = "compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\""
 	print "# The program to run: its place among the words, 0: it is not there yet."
 	print "_" name "_program()"
 	print "{"
@@ -342,25 +401,31 @@ function bash_commands(    i, runs, asks, has_what)
 	print "\t\treturn"
 	print "\tfi"
 	print "\tcase ${COMP_WORDS[1]} in"
-	print "\t" runs ") _" name "_start 2 ;;"
-	print "\t" asks ")"
-	print "\t\t_" name "_ask \"$option\" \"$word\" && return"
-	print "\t\tif [[ ${COMP_WORDS[1]} == " has_what " ]] && ((COMP_CWORD == 2)); then"
+	for (i = 1; i <= set_count; i++)
+		if (sets[i] != "run")
+			print "\t" those_with(sets[i]) ") _" name "_" sets[i] " \"$option\" \"$word\" && return ;;"
+	print "\tesac"
+	print "\tcase ${COMP_WORDS[1]} in"
+	print "\t" that_take("run") ") _" name "_start 2 ;;"
+	print "\t" that_take("report") ")"
+	print "\t\tif ((COMP_CWORD == 2)); then"
 	print "\t\t\t_" name "_value '," reports " list' \"$word\""
 	print "\t\t\t[[ $word ]] || return"
 	print "\t\t\t((${#COMPREPLY[@]})) && return"
 	print "\t\tfi"
 	print "\t\t_" name "_traces \"$word\""
 	print "\t\t;;"
-	print "\t" processes ")"
-	print "\t\t[[ ${COMP_WORDS[1]} == attach ]] && _" name "_run \"$option\" \"$word\" && return"
-	print "\t\tmapfile -t COMPREPLY < <(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\")"
+	print "\t" that_take("traces") " | " that_take("directories") ") _" name "_traces \"$word\" ;;"
+	print "\t" that_take("either") ")"
+	print "\t\t_" name "_traces \"$word\""
+	print "\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(" pids ")"
 	print "\t\t;;"
+	print "\t" that_take("process") ") mapfile -t COMPREPLY < <(" pids ") ;;"
 	print "\tctl)"
-	print "\t\t((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$word\")"
+	print "\t\t((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(" pids ")"
 	print "\t\t((COMP_CWORD == 3)) && mapfile -t COMPREPLY < <(compgen -W '" ctl_words "' -- \"$word\")"
 	print "\t\t;;"
-	print "\thelp) ((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W '" names "' -- \"$word\") ;;"
+	print "\thelp) ((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W '" names " all' -- \"$word\") ;;"
 	print "\t*) _" name "_start 1 ;;"
 	print "\tesac"
 	print "}\n"
@@ -416,22 +481,27 @@ function zsh_set(set,    i, argument, short)
 	print ")"
 }
 
-function zsh_case(i)
+function zsh_case(i,    set, traces)
 {
+	set = set_of[i] == "" ? "" : "$" set_of[i] "_options "
+	traces = "_files -g \"*.(htr|rtrace)*\""
 	if (takes[i] == "run")
-		return "_arguments -s -S -A '-*' $run_options '1:program: _command_names -e' '*::argument: _normal'"
+		return "_arguments -s -S -A '-*' " set "'1:program: _command_names -e' '*::argument: _normal'"
 	if (takes[i] == "process")
-		return "_arguments -s -S " (command[i] == "attach" ? "$run_options " : "") "'1:process: _pids'"
+		return "_arguments -s -S " set "'1:process: _pids'"
+	if (takes[i] == "either")
+		return "_arguments -s -S " set "'1:process or trace: _alternative \"pids:process:_pids\" \"files:trace:" \
+			"_files -g \\\"*.(htr|rtrace)*\\\"\"' '*:trace:" traces "'"
 	if (takes[i] == "ctl")
 		return "_arguments '1:process: _pids' '2:what:(" ctl_words ")' '3:text: '"
 	if (takes[i] == "help")
-		return "_arguments '1:command:(" names ")'"
+		return "_arguments '1:command:(" names " all)'"
 	if (takes[i] == "report")
-		return "_arguments -s -S $ask_options '1:report: _alternative \"reports:report:_sequence compadd - " reports \
-			" list\" \"files:trace:_files -g \\\"*.(htr|rtrace)*\\\"\"' '*:trace:_files -g \"*.(htr|rtrace)*\"'"
+		return "_arguments -s -S " set "'1:report: _alternative \"reports:report:_sequence compadd - " reports \
+			" list\" \"files:trace:_files -g \\\"*.(htr|rtrace)*\\\"\"' '*:trace:" traces "'"
 	if (takes[i] == "directories")
-		return "_arguments -s -S $ask_options '*:directory:_directories'"
-	return "_arguments -s -S $ask_options '*:trace:_files -g \"*.(htr|rtrace)*\"'"
+		return "_arguments -s -S " set "'*:directory:_directories'"
+	return "_arguments -s -S " set "'*:trace:" traces "'"
 }
 
 function zsh_commands(    i)
@@ -464,14 +534,14 @@ function alternatives(    list)
 	return list
 }
 
-function zsh(    set)
+function zsh(    i)
 {
 	print "#compdef " program
 	print "# zsh completion, made from the tables of " program
 	print "local curcontext=$curcontext state line"
 	shell_columns("$words")
-	for (set in options)
-		zsh_set(set)
+	for (i = 1; i <= set_count; i++)
+		zsh_set(sets[i])
 	if (program == "holdtrace")
 		zsh_commands()
 	else if (program == "holdtrace-postproc")
