@@ -276,22 +276,50 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Looks whether what this thread has open is still below it on the stack. Frames are compared
- * only within the thread's own stack: a coroutine or a signal stack may lie anywhere.
+ * Where the stack seems to have left a call there may be another task, as in call_is_of_thread(),
+ * whose stack lies in this thread's own. The two show themselves only when they meet so, so nothing
+ * is recorded from there on.
  */
-static void settle(struct thread *thread, const struct origin *origin)
+static bool is_other_task(const struct thread *thread)
+{
+	if (thread->vfork_return || ring_is_quiet() || sys_gettid() == thread->owner->thread)
+		return false;
+	life_seal(true);
+	life_lose(LOSS_SEALED);
+	return true;
+}
+
+/* Whether the stack has left the writer of the event that is under way. */
+static bool has_left_busy(const struct thread *thread, const struct origin *origin)
+{
+	const struct busy *busy = &thread->busy;
+
+	return busy->frame && on_known_stack(thread, busy->frame) &&
+	       (busy->frame <= origin->cfa || !arch_returns_to(busy->frame, busy->ip));
+}
+
+/*
+ * Looks whether what this thread has open is still below it on the stack. Frames are compared
+ * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
+ * if this is not the thread.
+ */
+static bool settle(struct thread *thread, const struct origin *origin)
 {
 	uint64_t floor = thread->floor;
 	struct busy before;
+	bool is_busy_left;
 
 	if (!on_known_stack(thread, origin->cfa))
-		return;
-	if (thread->busy.frame && on_known_stack(thread, thread->busy.frame) &&
-	    (thread->busy.frame <= origin->cfa ||
-	     !arch_returns_to(thread->busy.frame, thread->busy.ip)))
+		return true;
+	is_busy_left = has_left_busy(thread, origin);
+	if (!is_busy_left && (thread->busy.frame || !has_left(thread, origin)))
+		return true;
+	if (is_other_task(thread))
+		return false;
+	if (is_busy_left)
 		drop_busy(thread);
-	if (thread->busy.frame || !has_left(thread, origin))
-		return;
+	if (!has_left(thread, origin))
+		return true;
 	if (!floor)
 		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -302,6 +330,7 @@ static void settle(struct thread *thread, const struct origin *origin)
 	busy_end(thread, before);
 	/* Who owned the floor is among those that did not return. */
 	thread_set_floor(thread, thread->open_count ? floor : 0);
+	return true;
 }
 
 /*
@@ -338,8 +367,8 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object)
 {
-	settle(thread, origin);
-	return !thread->is_judged && !is_part(thread, origin, hook, object);
+	return settle(thread, origin) && !thread->is_judged &&
+	       !is_part(thread, origin, hook, object);
 }
 
 void call_give_up(struct thread *thread)

@@ -2,7 +2,8 @@
 /*
  * Children that share their parent's memory and its thread-local data, and run beside it, as
  * threads were made before there were threads. The parent waits for each. `bare`: by the bare
- * system call, which is no function, and the parent uses locks and files meanwhile.
+ * system call, which is no function, and the parent uses locks and files meanwhile. `bare inside`:
+ * on stacks that lie in the parent's own.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -71,10 +72,12 @@ static void work_meanwhile(void)
 int main(int argc, char **argv)
 {
 	bool is_bare = argc > 1 && !strcmp(argv[1], "bare");
+	bool is_inside = argc > 2 && !strcmp(argv[2], "inside");
+	char inside[STACK_SIZE] __attribute__((aligned(16)));
 	int wanted = 7, got, good = 0;
 
 	for (int i = 0; i < CHILDREN; i++) {
-		char *stack = malloc(STACK_SIZE);
+		char *stack = is_inside ? inside : malloc(STACK_SIZE);
 		pid_t child =
 			is_bare ? bare_clone(allocate, stack + STACK_SIZE, CLONE_VM | SIGCHLD,
 					     &wanted)
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
 		got = 0;
 		waitpid(child, &got, 0);
 		good += WIFEXITED(got) && WEXITSTATUS(got) == wanted;
-		free(stack);
+		if (!is_inside)
+			free(stack);
 	}
 	printf("%d children, %d blocks\n", good, count);
 	return 0;
