@@ -3,6 +3,8 @@
 
 #if ARCH_INJECTS
 
+#include "inject/modules.h"
+
 #include <elfutils/libdwfl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,7 +88,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	else if (safe->target->restorer && pc == safe->target->restorer)
 		safe->found = HANDLER;
 	else
-		safe->found = target_forbids(safe->target, is_exact ? pc : pc - 1);
+		safe->found = modules_forbid(safe->target, is_exact ? pc : pc - 1);
 	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
@@ -124,7 +126,7 @@ static const char *judge_words(struct safe *safe, const struct remote *remote)
 
 		if (safe->target->restorer && safe->words[i] == safe->target->restorer)
 			return HANDLER;
-		found = target_forbids(safe->target, safe->words[i]);
+		found = modules_forbid(safe->target, safe->words[i]);
 		if (found && may_return(safe->target, safe->words[i]))
 			return found;
 	}
@@ -188,7 +190,7 @@ static const char *judge_jumps(const struct remote *remote)
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
 		return "libc, perhaps on behalf of an allocator";
-	return target->has_malloc && map && map->inode == target->maps[0].inode
+	return target->has_malloc && pc >= target->program_low && pc < target->program_high
 		       ? "a program with an allocator of its own"
 		       : NULL;
 }
@@ -203,7 +205,7 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		return "a restartable sequence";
 	if (dispatches_syscalls(remote->thread))
 		return "a program that takes its own system calls";
-	found = target_forbids(safe->target, arch_pc(&remote->state));
+	found = modules_forbid(safe->target, arch_pc(&remote->state));
 	if (!found)
 		found = judge_jumps(remote);
 	if (found)

@@ -73,7 +73,7 @@ static int read_segments(struct image *image, const struct map *map)
 
 /* What the dynamic section says, as addresses of the file. */
 struct dynamic {
-	uint64_t symbols, names, names_size, versions, hash;
+	uint64_t symbols, names, names_size, versions, hash, old_hash;
 };
 
 static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
@@ -94,6 +94,9 @@ static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
 	case DT_GNU_HASH:
 		dynamic->hash = entry->d_un.d_ptr;
 		break;
+	case DT_HASH:
+		dynamic->old_hash = entry->d_un.d_ptr;
+		break;
 	default:
 		break;
 	}
@@ -102,10 +105,10 @@ static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
 /* In memory the loader has made addresses of them. */
 static void settle_dynamic(const struct image *image, struct dynamic *dynamic)
 {
-	uint64_t *all[] = { &dynamic->symbols, &dynamic->names, &dynamic->versions,
-			    &dynamic->hash };
+	uint64_t *all[] = { &dynamic->symbols, &dynamic->names, &dynamic->versions, &dynamic->hash,
+			    &dynamic->old_hash };
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (image->file < 0 && *all[i] >= image->bias)
 			*all[i] -= image->bias;
 }
@@ -129,15 +132,32 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 			take_entry(dynamic, &entry);
 		}
 		settle_dynamic(image, dynamic);
-		return dynamic->symbols && dynamic->names && dynamic->hash ? 0 : -ENOEXEC;
+		return dynamic->symbols && dynamic->names && (dynamic->hash || dynamic->old_hash)
+			       ? 0
+			       : -ENOEXEC;
 	}
 	return -ENOEXEC;
 }
 
-/* The GNU hash table alone says how many symbols there are: one more than the last of a chain. */
+/* The highest symbol that a chain begins with. */
+static int find_last(const struct image *image, uint64_t buckets, uint32_t count, uint32_t *last)
+{
+	cleanup_free uint32_t *firsts = malloc(count * sizeof(*firsts) + 1);
+
+	*last = 0;
+	if (!firsts)
+		return -ENOMEM;
+	if (read_bytes(image, buckets, firsts, count * sizeof(*firsts)))
+		return -ENOEXEC;
+	for (uint32_t i = 0; i < count; i++)
+		*last = firsts[i] > *last ? firsts[i] : *last;
+	return 0;
+}
+
+/* By the GNU hash table: one more than the last of a chain. */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {
-	uint32_t head[4], last = 0, link = 0;
+	uint32_t head[4], last, link = 0;
 	uint64_t buckets, chains;
 	int status = read_bytes(image, hash, head, sizeof(head));
 
@@ -145,21 +165,25 @@ static int count_symbols(const struct image *image, uint64_t hash, size_t *count
 		return status ? status : -ENOEXEC;
 	buckets = hash + sizeof(head) + head[2] * 8ull;
 	chains = buckets + head[0] * 4ull;
-	for (uint32_t i = 0; i < head[0]; i++) {
-		uint32_t first;
-
-		if (read_bytes(image, buckets + i * 4ull, &first, sizeof(first)))
-			return -ENOEXEC;
-		last = first > last ? first : last;
-	}
+	status = find_last(image, buckets, head[0], &last);
 	*count = head[1];
-	if (last < head[1])
-		return 0;
+	if (status || last < head[1])
+		return status;
 	for (; !(link & 1) && last < SYMBOLS_MOST; last++)
 		if (read_bytes(image, chains + (last - head[1]) * 4ull, &link, sizeof(link)))
 			return -ENOEXEC;
 	*count = last;
 	return 0;
+}
+
+/* A module of before has the other table alone, which says it outright. */
+static int count_old(const struct image *image, uint64_t hash, size_t *count)
+{
+	uint32_t head[2];
+	int status = read_bytes(image, hash, head, sizeof(head));
+
+	*count = status ? 0 : head[1];
+	return status ? status : head[1] > SYMBOLS_MOST ? -ENOEXEC : 0;
 }
 
 static int read_tables(const struct image *image, const struct dynamic *dynamic,
@@ -183,6 +207,19 @@ static int read_tables(const struct image *image, const struct dynamic *dynamic,
 	return 0;
 }
 
+static void find_code(const struct image *image, struct symbols *symbols)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+		uint64_t low = image->bias + segment->p_vaddr, high = low + segment->p_memsz;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		symbols->low = symbols->high && symbols->low < low ? symbols->low : low;
+		symbols->high = symbols->high > high ? symbols->high : high;
+	}
+}
+
 int symbols_read(struct symbols *symbols, const struct target *target, const struct map *map)
 {
 	struct image image = { .target = target };
@@ -196,10 +233,12 @@ int symbols_read(struct symbols *symbols, const struct target *target, const str
 	if (!status)
 		status = read_dynamic(&image, &dynamic);
 	if (!status)
-		status = count_symbols(&image, dynamic.hash, &symbols->count);
+		status = dynamic.hash ? count_symbols(&image, dynamic.hash, &symbols->count)
+				      : count_old(&image, dynamic.old_hash, &symbols->count);
 	if (!status)
 		status = read_tables(&image, &dynamic, symbols);
 	symbols->bias = image.bias;
+	find_code(&image, symbols);
 	if (status)
 		symbols_free(symbols);
 	return status;

@@ -14,7 +14,8 @@
 #include "inject/target.h"
 
 struct symbols {
-	uint64_t bias; /* what to add to a value for its address */
+	uint64_t bias;	    /* what to add to a value for its address */
+	uint64_t low, high; /* where its code is; both 0: it has none */
 	Elf64_Sym *entries;
 	uint16_t *versions; /* or NULL */
 	char *names;	    /* ends in a NUL */

@@ -18,6 +18,7 @@
 #include "base/mapped.h"
 #include "base/proc.h"
 #include "inject/arch.h"
+#include "inject/modules.h"
 #include "inject/symbols.h"
 
 /* ---- /proc ---- */
@@ -109,18 +110,18 @@ int target_read_maps(struct target *target, struct error *err)
 	return 0;
 }
 
-static const char *last_part(const char *path)
+const char *target_name_of(const struct map *map)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(map->path, '/');
 
-	return slash ? slash + 1 : path;
+	return slash ? slash + 1 : map->path;
 }
 
 const struct map *target_find(const struct target *target, const char *name)
 {
 	for (size_t i = 0; i < target->map_count; i++)
 		if (strchr(target->maps[i].path, '/') &&
-		    strncmp(last_part(target->maps[i].path), name, strlen(name)) == 0)
+		    strncmp(target_name_of(&target->maps[i]), name, strlen(name)) == 0)
 			return &target->maps[i];
 	return NULL;
 }
@@ -160,163 +161,7 @@ int target_open_file(const struct target *target, const struct map *map)
 	return mapped_open(path, makedev(map->major, map->minor), map->inode);
 }
 
-/* ---- places where nothing may be interrupted ---- */
-
-static void forbid(struct target *target, uint64_t low, uint64_t high, const char *what)
-{
-	if (target->range_count < TARGET_RANGES && high > low)
-		target->ranges[target->range_count++] = (struct range){ low, high, what };
-}
-
-const char *target_forbids(const struct target *target, uint64_t address)
-{
-	for (size_t i = 0; i < target->range_count; i++)
-		if (address >= target->ranges[i].low && address < target->ranges[i].high)
-			return target->ranges[i].what;
-	return NULL;
-}
-
-/*
- * libc's allocator is one object file: from the end of the exported function before the first of
- * these to the end of their last. What is static in it lies between.
- */
-static void forbid_malloc(struct target *target, const struct symbols *libc)
-{
-	static const char *const functions[] = {
-		"malloc",
-		"free",
-		"calloc",
-		"realloc",
-		"memalign",
-		"aligned_alloc",
-		"valloc",
-		"pvalloc",
-		"posix_memalign",
-		"malloc_trim",
-		"malloc_usable_size",
-		"mallinfo2",
-		"mallinfo",
-		"malloc_stats",
-		"mallopt",
-		"malloc_info",
-	};
-	uint64_t low = UINT64_MAX, high = 0, before = 0;
-
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		const Elf64_Sym *symbol = symbols_find(libc, functions[i]);
-
-		if (!symbol)
-			continue;
-		low = symbol->st_value < low ? symbol->st_value : low;
-		high = symbol->st_value + symbol->st_size > high
-			       ? symbol->st_value + symbol->st_size
-			       : high;
-	}
-	for (size_t i = 1; i < libc->count; i++) {
-		const Elf64_Sym *symbol = &libc->entries[i];
-		uint64_t end = symbol->st_value + symbol->st_size;
-
-		if (symbol->st_shndx != SHN_UNDEF && end <= low && end > before)
-			before = end;
-	}
-	forbid(target, libc->bias + before, libc->bias + high, "malloc");
-}
-
-/* Functions of libc that hold a lock which dlopen may need, or are half way to another process. */
-static void forbid_list(struct target *target, const struct symbols *symbols,
-			const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const Elf64_Sym *symbol = symbols_find(symbols, names[i]);
-
-		if (symbol)
-			forbid(target, symbols->bias + symbol->st_value,
-			       symbols->bias + symbol->st_value + symbol->st_size, names[i]);
-	}
-}
-
-static void forbid_functions(struct target *target, const struct symbols *libc)
-{
-	static const char *const functions[] = {
-		"dlopen",
-		"dlclose",
-		"dlsym",
-		"dlvsym",
-		"dlmopen",
-		"dladdr",
-		"dladdr1",
-		"dlinfo",
-		"dlerror",
-		"dl_iterate_phdr",
-		"fork",
-		"_Fork",
-		"vfork",
-		"posix_spawn",
-		"posix_spawnp",
-		"popen",
-		"exit",
-		"quick_exit",
-		"pthread_create",
-		"pthread_getattr_np",
-		"__cxa_thread_atexit_impl",
-		"__libc_dlopen_mode",
-		"_dl_find_object",
-		"abort",
-		"reallocarray",
-		"__cxa_finalize",
-		"__cxa_atexit",
-		"pthread_setname_np",
-		"pthread_attr_setaffinity_np",
-		"__nptl_create_event",
-	};
-
-	forbid_list(target, libc, functions, sizeof(functions) / sizeof(functions[0]));
-}
-
-/* An allocator of the program's own may hold a lock that the loader, called by us, would wait for.
- */
-static void forbid_own_malloc(struct target *target)
-{
-	static const char *const functions[] = { "malloc",  "calloc",	     "realloc",
-						 "free",    "aligned_alloc", "posix_memalign",
-						 "memalign" };
-	struct symbols program;
-
-	if (symbols_read(&program, target, &target->maps[0]))
-		return;
-	target->has_malloc = symbols_find(&program, "malloc") != NULL;
-	forbid_list(target, &program, functions, sizeof(functions) / sizeof(functions[0]));
-	symbols_free(&program);
-}
-
-static bool is_allocator(const char *name)
-{
-	static const char *const names[] = { "libjemalloc", "libtcmalloc", "libmimalloc",
-					     "librpmalloc", "libsnmalloc", "libhoard" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-/* All of the loader, and of the module of another allocator. */
-static void forbid_modules(struct target *target)
-{
-	for (size_t i = 0; i < target->map_count; i++) {
-		const struct map *map = &target->maps[i];
-		const char *name = last_part(map->path);
-
-		if (map->rights[2] != 'x')
-			continue;
-		if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64", 4) == 0)
-			forbid(target, map->low, map->high, "the loader");
-		if (!is_allocator(name))
-			continue;
-		target->has_allocator = true;
-		forbid(target, map->low, map->high, "the allocator");
-	}
-}
+/* ---- its libc ---- */
 
 #if ARCH_INJECTS
 static uint64_t find_code(const struct target *target, const uint8_t *code, size_t size)
@@ -332,7 +177,7 @@ static int read_code(struct target *target, struct error *err)
 	for (size_t i = 0; i < target->map_count && !target->code; i++) {
 		const struct map *map = &target->maps[i];
 
-		if (map->rights[2] != 'x' || strncmp(last_part(map->path), "libc.so.6", 9) != 0)
+		if (map->rights[2] != 'x' || strncmp(target_name_of(map), "libc.so.6", 9) != 0)
 			continue;
 		target->code_low = map->low;
 		target->code_high = map->high;
@@ -440,21 +285,11 @@ static int check_proc(pid_t pid, struct error *err)
 
 static int check_modules(const struct target *target, struct error *err)
 {
-	const struct map *program = &target->maps[0];
-	struct symbols symbols;
-	bool has_sanitizer =
-		target_find(target, "libasan.so") || target_find(target, "libtsan.so") ||
-		target_find(target, "libmsan.so") || target_find(target, "libclang_rt.");
-
 	if (target_find(target, "ld-musl"))
 		return error_set(err, ENOTSUP, "its libc is musl, which holdtrace cannot enter");
-	if (!has_sanitizer && !symbols_read(&symbols, target, program)) {
-		has_sanitizer = symbols_find(&symbols, "__asan_init") ||
-				symbols_find(&symbols, "__tsan_init") ||
-				symbols_find(&symbols, "__msan_init");
-		symbols_free(&symbols);
-	}
-	if (has_sanitizer)
+	if (target->has_sanitizer || target_find(target, "libasan.so") ||
+	    target_find(target, "libtsan.so") || target_find(target, "libmsan.so") ||
+	    target_find(target, "libclang_rt."))
 		return error_set(err, ENOTSUP,
 				 "it is built with a sanitizer, which has the same functions as "
 				 "holdtrace: run one without");
@@ -478,9 +313,7 @@ static int read_libc(struct target *target, struct error *err)
 	target->dlopen = symbols_address(&libc, "dlopen");
 	target->dlclose = symbols_address(&libc, "dlclose");
 	target->dlerror = symbols_address(&libc, "dlerror");
-	forbid_malloc(target, &libc);
-	forbid_functions(target, &libc);
-	forbid_own_malloc(target);
+	modules_forbid_libc(target, &libc);
 	is_old = !symbols_address(&libc, "_dl_find_object");
 	symbols_free(&libc);
 	if (!target->dlopen || !target->dlclose)
@@ -497,7 +330,6 @@ static int read_libc(struct target *target, struct error *err)
 	if (is_old)
 		return error_set(err, ENOTSUP,
 				 "its libc is older than 2.35, which the library needs");
-	forbid_modules(target);
 	return 0;
 }
 
@@ -516,11 +348,15 @@ static int learn(struct target *target, struct error *err)
 		return refuse_rights(target->pid, errno, err);
 	status = target_read_maps(target, err);
 	if (!status)
+		modules_read(target);
+	if (!status)
 		status = check_modules(target, err);
 	if (!status)
 		status = check_proc(target->pid, err);
 	if (!status)
 		status = read_libc(target, err);
+	if (!status && target->is_short)
+		status = error_system(err, ENOMEM, "no memory for the places in its modules");
 #if ARCH_INJECTS
 	if (!status)
 		status = read_code(target, err);
@@ -548,9 +384,11 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 void target_close(struct target *target)
 {
 	free_maps(target);
+	free(target->ranges.items);
 	free(target->code);
 	if (target->memory >= 0)
 		close(target->memory);
 	target->code = NULL;
+	target->ranges.items = NULL;
 	target->memory = -1;
 }

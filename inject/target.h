@@ -12,9 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/array.h"
 #include "base/error.h"
-
-#define TARGET_RANGES 128
 
 struct map {
 	uint64_t low, high, offset;
@@ -35,15 +34,17 @@ struct target {
 	int memory; /* /proc/PID/mem */
 	struct map *maps;
 	size_t map_count;
-	struct range ranges[TARGET_RANGES];
-	size_t range_count;
-	uint64_t dlopen, dlclose, dlerror; /* functions of libc */
-	uint64_t syscall, restorer;	   /* instructions there */
-	uint64_t code_low, code_high;	   /* its code … */
-	uint8_t *code;			   /* … and a copy of it */
-	bool has_malloc;		   /* the program itself has one … */
-	bool has_allocator;		   /* … or a library does that is not libc */
-	int64_t rseq;			   /* struct rseq, from the thread pointer; 0: unknown */
+	ARRAY_OF(struct range) ranges;
+	bool is_short;			    /* of memory: some range is missing */
+	uint64_t dlopen, dlclose, dlerror;  /* functions of libc */
+	uint64_t syscall, restorer;	    /* instructions there */
+	uint64_t code_low, code_high;	    /* its code … */
+	uint8_t *code;			    /* … and a copy of it */
+	uint64_t program_low, program_high; /* code of the program itself */
+	bool has_malloc;		    /* which has one … */
+	bool has_allocator;		    /* … or a library does that is not libc */
+	bool has_sanitizer;
+	int64_t rseq; /* struct rseq, from the thread pointer; 0: unknown */
 };
 
 /*
@@ -60,14 +61,14 @@ int target_read_maps(struct target *target, struct error *err);
 const struct map *target_find(const struct target *target, const char *name);
 const struct map *target_map_of(const struct target *target, uint64_t address);
 
+/* The last part of its path. */
+const char *target_name_of(const struct map *map);
+
 int target_read(const struct target *target, uint64_t address, void *bytes, size_t size);
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size);
 
 /* A line of /proc/PID/task/THREAD/status (thread 0: of the process) as a number; -1: none. */
 int64_t target_status(pid_t pid, pid_t thread, const char *name, int base);
-
-/* Where nothing may be interrupted; NULL: address lies in no such place. */
-const char *target_forbids(const struct target *target, uint64_t address);
 
 /* Opens the file that is mapped, wherever its name leads to by now; -1. */
 int target_open_file(const struct target *target, const struct map *map);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static void forbid(struct target *target, uint64_t low, uint64_t high, const char *what)
+{
+	struct range *range = high > low ? ARRAY_ADD(&target->ranges) : NULL;
+
+	if (range)
+		*range = (struct range){ low, high, what };
+	target->is_short |= high > low && !range;
+}
+
+const char *modules_forbid(const struct target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->ranges.count; i++)
+		if (address >= target->ranges.items[i].low &&
+		    address < target->ranges.items[i].high)
+			return target->ranges.items[i].what;
+	return NULL;
+}
+
+/* Those that glibc has in one object file. */
+static const char *const allocators[] = {
+	"malloc",
+	"free",
+	"calloc",
+	"realloc",
+	"memalign",
+	"aligned_alloc",
+	"valloc",
+	"pvalloc",
+	"posix_memalign",
+	"malloc_trim",
+	"malloc_usable_size",
+	"mallinfo2",
+	"mallinfo",
+	"malloc_stats",
+	"mallopt",
+	"malloc_info",
+};
+
+/* ---- libc ---- */
+
+/*
+ * libc's allocator is one object file: from the end of the exported function before the first of
+ * these to the end of their last. What is static in it lies between.
+ */
+static void forbid_malloc(struct target *target, const struct symbols *libc)
+{
+	uint64_t low = UINT64_MAX, high = 0, before = 0;
+
+	for (size_t i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++) {
+		const Elf64_Sym *symbol = symbols_find(libc, allocators[i]);
+
+		if (!symbol)
+			continue;
+		low = symbol->st_value < low ? symbol->st_value : low;
+		high = symbol->st_value + symbol->st_size > high
+			       ? symbol->st_value + symbol->st_size
+			       : high;
+	}
+	for (size_t i = 1; i < libc->count; i++) {
+		const Elf64_Sym *symbol = &libc->entries[i];
+		uint64_t end = symbol->st_value + symbol->st_size;
+
+		if (symbol->st_shndx != SHN_UNDEF && end <= low && end > before)
+			before = end;
+	}
+	forbid(target, libc->bias + before, libc->bias + high, "malloc");
+}
+
+static void forbid_list(struct target *target, const struct symbols *symbols,
+			const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Sym *symbol = symbols_find(symbols, names[i]);
+
+		if (symbol)
+			forbid(target, symbols->bias + symbol->st_value,
+			       symbols->bias + symbol->st_value + symbol->st_size, names[i]);
+	}
+}
+
+/* And functions that hold a lock which dlopen may need, or are half way to another process. */
+void modules_forbid_libc(struct target *target, const struct symbols *libc)
+{
+	static const char *const functions[] = {
+		"dlopen",
+		"dlclose",
+		"dlsym",
+		"dlvsym",
+		"dlmopen",
+		"dladdr",
+		"dladdr1",
+		"dlinfo",
+		"dlerror",
+		"dl_iterate_phdr",
+		"fork",
+		"_Fork",
+		"vfork",
+		"posix_spawn",
+		"posix_spawnp",
+		"popen",
+		"exit",
+		"quick_exit",
+		"pthread_create",
+		"pthread_getattr_np",
+		"__cxa_thread_atexit_impl",
+		"__libc_dlopen_mode",
+		"_dl_find_object",
+		"abort",
+		"reallocarray",
+		"__cxa_finalize",
+		"__cxa_atexit",
+		"pthread_setname_np",
+		"pthread_attr_setaffinity_np",
+		"__nptl_create_event",
+	};
+
+	forbid_malloc(target, libc);
+	forbid_list(target, libc, functions, sizeof(functions) / sizeof(functions[0]));
+}
+
+/* ---- allocators that are not libc's ---- */
+
+/* operator new and delete in all their forms; a member's name has its class before it. */
+static void forbid_operators(struct target *target, const struct symbols *symbols)
+{
+	for (size_t i = 1; i < symbols->count; i++) {
+		const Elf64_Sym *symbol = &symbols->entries[i];
+		const char *name = symbols->names + symbol->st_name;
+
+		if (symbol->st_shndx != SHN_UNDEF && symbol->st_name < symbols->names_size &&
+		    (!strncmp(name, "_Znw", 4) || !strncmp(name, "_Zna", 4) ||
+		     !strncmp(name, "_Zdl", 4) || !strncmp(name, "_Zda", 4)))
+			forbid(target, symbols->bias + symbol->st_value,
+			       symbols->bias + symbol->st_value + symbol->st_size,
+			       "operator new or delete");
+	}
+}
+
+/*
+ * An allocator of the program's own may hold a lock that the loader, called by us, would wait for.
+ * Where in the program it is only its functions say.
+ */
+static void read_program(struct target *target, const struct symbols *program)
+{
+	static const char *const others[] = { "reallocarray", "cfree" };
+
+	target->program_low = program->low;
+	target->program_high = program->high;
+	target->has_malloc = symbols_find(program, "malloc") != NULL;
+	if (!target->has_malloc)
+		return;
+	forbid_list(target, program, allocators, sizeof(allocators) / sizeof(allocators[0]));
+	forbid_list(target, program, others, sizeof(others) / sizeof(others[0]));
+	forbid_operators(target, program);
+}
+
+/* Of a library with a malloc nothing is known, but that all of the allocator is in it. */
+static void read_library(struct target *target, const struct symbols *library)
+{
+	if (!symbols_find(library, "malloc"))
+		return;
+	target->has_allocator = true;
+	forbid(target, library->low, library->high, "the allocator");
+}
+
+/* ---- what is mapped ---- */
+
+/* Where the kernel says that the program's own headers are: its name may be anything by now. */
+static const struct map *find_program(const struct target *target)
+{
+	char path[64];
+	uint64_t pair[2];
+	const struct map *map = NULL;
+	cleanup_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (!map && fd >= 0 && read(fd, pair, sizeof(pair)) == (ssize_t)sizeof(pair))
+		if (pair[0] == AT_PHDR)
+			map = target_map_of(target, pair[1]);
+	return map && !map->offset ? map : target->maps;
+}
+
+static bool is_loader(const struct map *map)
+{
+	const char *name = target_name_of(map);
+
+	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64", 4);
+}
+
+/* Ours is at any time in functions that others call, and jumps to theirs. */
+static bool is_known(const struct map *map)
+{
+	const char *name = target_name_of(map);
+
+	return is_loader(map) || !strncmp(name, "libc.so.6", 9) ||
+	       !strncmp(name, "libholdtrace.so", 15) || strstr(map->path, "/memfd:holdtrace");
+}
+
+/* Whether a module's first page is here: code of the same file follows, or code without a file,
+ * which some programs make of theirs. */
+static bool is_module(const struct target *target, const struct map *map)
+{
+	const struct map *end = target->maps + target->map_count;
+
+	if (!map->inode || map->offset || !strncmp(map->path, "/dev/", 5))
+		return false;
+	for (const struct map *at = map; at < end; at++) {
+		if (at->inode && (at->inode != map->inode || at->minor != map->minor))
+			break;
+		if (at->rights[2] == 'x')
+			return true;
+	}
+	return false;
+}
+
+static void read_module(struct target *target, const struct map *map, bool is_program)
+{
+	struct symbols symbols;
+	int status = symbols_read(&symbols, target, map);
+
+	target->is_short |= status == -ENOMEM;
+	if (status)
+		return;
+	target->has_sanitizer |= symbols_find(&symbols, "__asan_init") ||
+				 symbols_find(&symbols, "__tsan_init") ||
+				 symbols_find(&symbols, "__msan_init");
+	if (is_program)
+		read_program(target, &symbols);
+	else
+		read_library(target, &symbols);
+	symbols_free(&symbols);
+}
+
+void modules_read(struct target *target)
+{
+	const struct map *program = find_program(target);
+
+	for (size_t i = 0; i < target->map_count; i++) {
+		const struct map *map = &target->maps[i];
+
+		if (is_loader(map) && map->rights[2] == 'x')
+			forbid(target, map->low, map->high, "the loader");
+		if (map == program || (is_module(target, map) && !is_known(map)))
+			read_module(target, map, map == program);
+	}
+}
