@@ -216,6 +216,7 @@ static int wait_for_break(const struct plan *plan, int *pid, struct error *err)
 	cleanup_free char **words = NULL;
 	char tell[32], number[16];
 	int ends[2], status;
+	ssize_t got;
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC)) {
@@ -242,9 +243,9 @@ static int wait_for_break(const struct plan *plan, int *pid, struct error *err)
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	*pid = plan->pid;
-	if (read(ends[0], number, sizeof(number) - 1) > 0)
-		*pid = atoi(number);
+	got = read(ends[0], number, sizeof(number) - 1);
+	number[got > 0 ? got : 0] = '\0';
+	*pid = got > 0 ? atoi(number) : plan->pid;
 	close(ends[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
 }
