@@ -2,7 +2,11 @@
 #include "collect/collect_parts.h"
 #include "notes.h"
 
+#include "base/cleanup.h"
+
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,23 +121,30 @@ void collect_toggle(struct collector *collector)
 		pause_run(collector, !(collector->paused & 1));
 }
 
+#define LEFT_OUT_MAX 16u /* bytes of the line that says how many paths had no room */
+
 /* Paths, each with a newline. */
 struct answer {
 	char text[CONTROL_ANSWER_MAX];
 	size_t used;
+	unsigned left_out;
 };
 
-/* The path of a stream's file as it is now, if there is room for it. */
+/* The path of a stream's file as it is now. */
 static void add_path(struct answer *answer, const struct sink *sink)
 {
-	char link[32], path[CONTROL_ANSWER_MAX];
+	char link[32], path[PATH_MAX];
 	ssize_t length;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
 	length = readlink(link, path, sizeof(path));
-	if (!sink->regular || length <= 0 ||
-	    answer->used + (size_t)length + 2 > sizeof(answer->text))
+	if (!sink->regular || length <= 0)
 		return;
+	if (answer->left_out ||
+	    answer->used + (size_t)length + 2 > sizeof(answer->text) - LEFT_OUT_MAX) {
+		answer->left_out++;
+		return;
+	}
 	memcpy(answer->text + answer->used, path, (size_t)length);
 	memcpy(answer->text + answer->used + length, "\n", 2);
 	answer->used += (size_t)length + 1;
@@ -189,10 +200,21 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 		}
 }
 
+static void tell_files(struct collector *collector, struct guest *guest)
+{
+	cleanup_free struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (!answer)
+		return;
+	flush_streams(collector, guest->request.pid, answer);
+	if (answer->left_out)
+		snprintf(answer->text + answer->used, LEFT_OUT_MAX, "+%u\n", answer->left_out);
+	door_answer(guest, answer->text);
+}
+
 static void obey(struct collector *collector, struct guest *guest)
 {
 	struct control_request *request = &guest->request;
-	struct answer answer = { .used = 0 };
 
 	request->text[sizeof(request->text) - 1] = '\0';
 	switch ((enum control_command)request->command) {
@@ -204,15 +226,15 @@ static void obey(struct collector *collector, struct guest *guest)
 		say_everywhere(collector, NOTE_MARK, "text", request->text);
 		break;
 	case CONTROL_SNAPSHOT:
-		flush_streams(collector, request->pid, &answer);
-		break;
+		tell_files(collector, guest);
+		return;
 	case CONTROL_SCAN:
 	case CONTROL_NONE:
 	case CONTROL_LEFT_OUT:
 	case CONTROL_BOARD:
 		break;
 	}
-	door_answer(guest, answer.text);
+	door_answer(guest, "");
 }
 
 void collect_obey(struct collector *collector)

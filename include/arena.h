@@ -334,7 +334,10 @@ enum control_command {
 	CONTROL_BOARD,	  /* a program that cannot open it wants the board's descriptor */
 };
 
-/* A request, sent to the socket without a descriptor. The answer: paths, each with a newline. */
+/*
+ * A request, sent to the socket without a descriptor. The answer: paths, each with a newline; "+N"
+ * stands for N more that had no room.
+ */
 struct control_request {
 	uint64_t contract;
 	uint64_t secret[2];
@@ -343,7 +346,8 @@ struct control_request {
 	char text[1024];
 };
 
-#define CONTROL_ANSWER_MAX 8192u
+/* One packet of a socket, whose buffer the kernel makes somewhat larger. */
+#define CONTROL_ANSWER_MAX 131072u
 
 enum record_kind {
 	RECORD_PAD,	  /* nothing: skip to the start of the ring */

@@ -47,8 +47,14 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err);
 /* Whether the process of this number is one of the run's, now. */
 bool ctl_has_process(const struct ctl_run *run, int pid);
 
-/* As ctl_snapshot(), that of pid first; "" if no file is being written. */
+/*
+ * As ctl_snapshot(), that of pid first; "" if no file is being written. A last line "+N" stands for
+ * N files whose names had no room.
+ */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
+
+/* Takes that line away. Returns 0 if there was none, -E2BIG with a sentence if there was. */
+int ctl_cut(char *paths, struct error *err);
 
 /* Copies the files of the run as they are by now, to stay, and prints the names of the copies; to:
  * of one; NULL: beside them. */

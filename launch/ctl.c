@@ -198,29 +198,33 @@ static int connect_collector(const struct board *board, enum control_command com
 	return 0;
 }
 
-/* Asks, waits, and takes what the collector says: lines, ended by a NUL. */
-static int ask(const struct board *board, struct control_request *request,
-	       char answer[CONTROL_ANSWER_MAX], struct error *err)
+/* Asks, waits, and takes what the collector says, to be freed: lines, ended by a NUL. */
+static int ask(const struct board *board, struct control_request *request, char **answer,
+	       struct error *err)
 {
 	cleanup_fd int fd = -1;
+	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
 	ssize_t got;
 	int status = connect_collector(board, (enum control_command)request->command, &fd, err);
 
 	if (status)
 		return status;
+	if (!text)
+		return error_system(err, ENOMEM, "no memory for what the collector says");
 	request->contract = CONTRACT_HASH;
 	memcpy(request->secret, board->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		return error_system(err, errno, "cannot ask the collector");
-	got = recv(fd, answer, CONTROL_ANSWER_MAX - 1, 0);
+	got = recv(fd, text, CONTROL_ANSWER_MAX - 1, 0);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	if (got <= 0)
 		return error_set(err, ESRCH, "the run has ended");
-	answer[got] = '\0';
-	if (*answer == '!')
+	if (*text == '!')
 		return error_set(err, EIO, "process %d was not scanned: %s", request->pid,
-				 answer + 1);
+				 text + 1);
+	*answer = text;
+	text = NULL;
 	return 0;
 }
 
@@ -258,7 +262,7 @@ bool ctl_has_process(const struct ctl_run *run, int pid)
 }
 
 static int ask_of(const struct ctl_run *run, int pid, enum control_command command,
-		  const char *text, char answer[CONTROL_ANSWER_MAX], struct error *err)
+		  const char *text, char **answer, struct error *err)
 {
 	struct control_request request = { .command = (uint32_t)command, .pid = pid };
 
@@ -266,8 +270,8 @@ static int ask_of(const struct ctl_run *run, int pid, enum control_command comma
 	return ask(&run->board, &request, answer, err);
 }
 
-static int ask_run(int pid, enum control_command command, const char *text,
-		   char answer[CONTROL_ANSWER_MAX], struct error *err)
+static int ask_run(int pid, enum control_command command, const char *text, char **answer,
+		   struct error *err)
 {
 	cleanup_free struct ctl_run *run = NULL;
 	int status = ctl_find(pid, &run, err);
@@ -285,13 +289,23 @@ static int find_word(const char *text)
 
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err)
 {
-	char answer[CONTROL_ANSWER_MAX];
-	int status = ask_of(run, pid, CONTROL_SNAPSHOT, "", answer, err);
+	return ask_of(run, pid, CONTROL_SNAPSHOT, "", paths, err);
+}
 
-	if (status)
-		return status;
-	*paths = strdup(answer);
-	return *paths ? 0 : error_system(err, ENOMEM, "no memory for the names of traces");
+int ctl_cut(char *paths, struct error *err)
+{
+	char *last = *paths == '+' ? paths : strstr(paths, "\n+");
+	unsigned long count;
+
+	if (!last)
+		return 0;
+	last += *last == '\n';
+	count = strtoul(last + 1, NULL, 10);
+	*last = '\0';
+	return error_set(err, E2BIG,
+			 "%lu more files of the run are left out: what the collector can say at "
+			 "once has no room for their names",
+			 count);
 }
 
 int ctl_snapshot(int pid, char **paths, struct error *err)
@@ -301,32 +315,37 @@ int ctl_snapshot(int pid, char **paths, struct error *err)
 
 	if (!status)
 		status = ctl_paths(run, pid, paths, err);
-	if (!status && !**paths) {
-		free(*paths);
+	if (status)
+		return status;
+	status = ctl_cut(*paths, err);
+	if (!status && !**paths)
 		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
 				   pid);
+	if (status) {
+		free(*paths);
+		*paths = NULL;
 	}
 	return status;
 }
 
 int ctl_stop(const struct ctl_run *run, struct error *err)
 {
-	char answer[CONTROL_ANSWER_MAX];
+	cleanup_free char *answer = NULL;
 
-	return ask_of(run, 0, CONTROL_STOP, "", answer, err);
+	return ask_of(run, 0, CONTROL_STOP, "", &answer, err);
 }
 
 int ctl_scan(int pid, struct error *err)
 {
-	char answer[CONTROL_ANSWER_MAX];
+	cleanup_free char *answer = NULL;
 
-	return ask_run(pid, CONTROL_SCAN, "", answer, err);
+	return ask_run(pid, CONTROL_SCAN, "", &answer, err);
 }
 
 /* Each file of the run is copied; to: of one file. */
 static int keep_files(char *paths, const char *to, struct error *err)
 {
-	int rc = 0;
+	int left_out = ctl_cut(paths, err), rc = 0;
 
 	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
 		return error_set(err, EINVAL,
@@ -341,7 +360,7 @@ static int keep_files(char *paths, const char *to, struct error *err)
 		if (!rc)
 			puts(name);
 	}
-	return rc;
+	return rc ? rc : left_out;
 }
 
 int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
@@ -368,7 +387,8 @@ static int keep(int argc, char **argv, struct error *err)
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	int word = argc > 2 ? find_word(argv[2]) : -1;
-	char answer[CONTROL_ANSWER_MAX];
+	cleanup_free char *answer = NULL;
+	int left_out;
 
 	if (argc > 2 && find_word(argv[1]) >= 0 && is_number(argv[2])) {
 		say("ctl: the process id comes first: holdtrace ctl %s %s", argv[2], argv[1]);
@@ -384,8 +404,9 @@ int command_ctl(int argc, char **argv, struct error *err)
 		return STATUS_USAGE;
 	}
 	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "",
-		    answer, err))
+		    &answer, err))
 		return STATUS_OWN_FAILURE;
+	left_out = ctl_cut(answer, err);
 	fputs(answer, stdout);
-	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
+	return fflush(stdout) || left_out ? STATUS_OWN_FAILURE : 0;
 }

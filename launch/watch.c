@@ -35,12 +35,14 @@ static int take_snapshot(const struct plan *plan, const struct breaker *breaker,
 			 struct error *err)
 {
 	cleanup_free char *paths = NULL;
+	int left_out;
 
 	(void)with;
 	if (ctl_paths(plan->run, breaker->pid, &paths, err))
 		return -err->number;
+	left_out = ctl_cut(paths, err);
 	fputs(paths, stdout);
-	return 0;
+	return left_out;
 }
 
 static int keep_traces(const struct plan *plan, const struct breaker *breaker, const char *with,

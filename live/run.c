@@ -97,7 +97,12 @@ static int leave_out(struct run *run, char *path, struct error *err)
 	return 0;
 }
 
-/* length bytes of a path. */
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* length bytes of a path, or of "+N". */
 static int add_file(struct run *run, const char *text, size_t length, struct error *err)
 {
 	char *path = strndup(text, length);
@@ -106,6 +111,12 @@ static int add_file(struct run *run, const char *text, size_t length, struct err
 
 	if (!path)
 		return error_system(err, ENOMEM, "files");
+	/* so many have no name here */
+	if (*path == '+' && is_number(path + 1)) {
+		run->untold = strtoull(path + 1, NULL, 10);
+		free(path);
+		return 0;
+	}
 	if (is_known(run, path)) {
 		free(path);
 		return 0;
@@ -140,7 +151,7 @@ int run_open(struct run *run, char *const *paths, size_t count, struct error *er
 
 	*run = (struct run){ .list = -1 };
 	for (size_t i = 0; !status && i < count; i++) {
-		if (!strncmp(paths[i], "fd:", 3)) {
+		if (!strncmp(paths[i], "fd:", 3) && is_number(paths[i] + 3)) {
 			run->list = atoi(paths[i] + 3);
 			fcntl(run->list, F_SETFL, O_NONBLOCK);
 			fcntl(run->list, F_SETFD, FD_CLOEXEC);
@@ -230,7 +241,7 @@ bool run_is_complete(const struct run *run)
 
 uint64_t run_left_out(const struct run *run)
 {
-	uint64_t count = run->left_out_count;
+	uint64_t count = run->left_out_count + run->untold;
 
 	for (size_t i = 0; i < run->file_count; i++)
 		count += run->files[i]->follow.left_out;

@@ -27,6 +27,7 @@ struct run {
 	size_t file_count;
 	char **left_out; /* files beyond the most that are followed */
 	size_t left_out_count;
+	uint64_t untold; /* files that the collector has no room to name */
 	ARRAY_OF(struct watched *) processes;
 	int list; /* descriptor that tells of further files while the run goes on; -1: none */
 	char *heard;
@@ -39,7 +40,8 @@ struct run {
 
 /*
  * Paths of traces; FILE#N is FILE, and fd:N is a descriptor that paths come from, a line each,
- * until the run has ended. Returns 0 or a negative errno; run_free() in any case.
+ * until the run has ended; +N are N files without a name. Returns 0 or a negative errno; run_free()
+ * in any case.
  */
 int run_open(struct run *run, char *const *paths, size_t count, struct error *err);
 

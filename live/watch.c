@@ -30,7 +30,8 @@ struct watch {
 	struct run run;
 	struct term *terms;
 	size_t term_count;
-	int teller; /* where the number of the process goes that breaks one; -1: nowhere */
+	uint64_t left_out; /* files of the run, as was told last */
+	int teller;	   /* where the number of the process goes that breaks one; -1: nowhere */
 	bool wants_looks;
 	uint64_t looked_ns;
 };
@@ -179,6 +180,19 @@ static bool breaks_any(struct watch *watch)
 	return false;
 }
 
+/* A limit cannot break in what is not read. */
+static void tell_left_out(struct watch *watch)
+{
+	uint64_t count = run_left_out(&watch->run);
+
+	if (count > watch->left_out)
+		printf("LEFT OUT  %llu file%s of the run: too many to be followed\n",
+		       (unsigned long long)count, count == 1 ? "" : "s");
+	if (count > watch->left_out)
+		fflush(stdout);
+	watch->left_out = count;
+}
+
 static int watch_run(struct watch *watch, bool *is_any, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = PUMP_MS * 1000000 };
@@ -187,6 +201,7 @@ static int watch_run(struct watch *watch, bool *is_any, struct error *err)
 
 	while (!status && !is_complete && !*is_any) {
 		status = run_pump(&watch->run, err);
+		tell_left_out(watch);
 		is_complete = run_is_complete(&watch->run);
 		if (is_complete)
 			run_settle(&watch->run);
