@@ -23,6 +23,7 @@
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
 #define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
 #define MISSING_NS	 50000000u  /* memory that was handed over is not waited for longer */
+#define RUNS_BEAT	 256u	    /* of so many runs from one reader after another */
 
 static uint32_t most_batches(void)
 {
@@ -243,13 +244,10 @@ static void hand_out(struct merge *merge, struct reader *reader)
 
 static bool reader_is_before(const struct reader *a, const struct reader *b)
 {
-	const struct entry *x = &a->entries[a->begin];
-	const struct entry *y = &b->entries[b->begin];
-
-	if (x->time != y->time)
-		return x->time < y->time;
-	if (x->rank != y->rank)
-		return x->rank < y->rank;
+	if (a->time != b->time)
+		return a->time < b->time;
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
 	return a->number < b->number;
 }
 
@@ -282,41 +280,89 @@ static const struct reader *heap_second(struct reader **heap, uint32_t count)
 	return heap[1];
 }
 
-static bool reader_is_ready(const struct reader *reader, uint64_t limit)
+/* Makes a heap of those readers that have something before the limit. Returns how many. */
+static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
-	return reader->begin < reader->end && reader->entries[reader->begin].time < limit;
+	uint32_t ready = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (heap[i]->time < limit)
+			heap[ready++] = heap[i];
+	for (uint32_t i = ready / 2; i-- > 0;)
+		sift_down(heap, ready, i);
+	return ready;
 }
 
-void merge_drain(struct merge *merge, struct reader *reader)
+static bool has_entries(const struct reader *reader)
 {
-	while (reader_is_ready(reader, reader->process->limit))
-		hand_out(merge, reader);
+	return reader->begin != reader->end;
 }
 
-/* Hands out what is earlier than the process's limit, a run of one reader at a time. */
-static void drain(struct merge *merge, struct process *process)
+/*
+ * Several have something at the time of the first one. Who then goes first is known of entries:
+ * what of it lies in a ring becomes one. False: all are.
+ */
+static bool part_ties(struct merge *merge, uint32_t count)
+{
+	uint64_t time = merge->heap[0]->time;
+	bool found = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct reader *reader = merge->heap[i];
+
+		if (reader->time != time || has_entries(reader))
+			continue;
+		merge_take(merge, reader);
+		merge_find_next(merge, reader);
+		found = true;
+	}
+	return found;
+}
+
+/* A run of what one reader has before another one, or before the limit where there is none. */
+static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
+{
+	uint64_t limit = first->process->limit;
+
+	if (!has_entries(first)) {
+		merge_hand_out_in_place(merge, first, second ? second->time : limit);
+		merge_find_next(merge, first);
+		return;
+	}
+	do {
+		hand_out(merge, first);
+		if (has_entries(first))
+			merge_look_at_entry(first);
+		else
+			merge_find_next(merge, first);
+	} while (has_entries(first) && first->time < (second ? second->time : limit));
+}
+
+/* Hands out what is earlier than the process's limit, out of rings where it can be. */
+static void pass_on(struct merge *merge, struct process *process)
 {
 	struct reader **heap = merge->heap;
 	uint64_t limit = process->limit;
 	uint32_t count = 0;
 
 	for (struct reader *reader = process->first; reader; reader = reader->next)
-		if (reader_is_ready(reader, limit))
-			heap[count++] = reader;
-	for (uint32_t i = count / 2; i-- > 0;)
-		sift_down(heap, count, i);
-	while (count) {
-		struct reader *first = heap[0];
+		heap[count++] = reader;
+	count = make_heap(heap, count, limit);
+	for (uint32_t runs = 1; count; runs++) {
 		const struct reader *second = heap_second(heap, count);
 
-		do
-			hand_out(merge, first);
-		while (reader_is_ready(first, limit) &&
-		       (!second || reader_is_before(first, second)));
-		if (!reader_is_ready(first, limit))
+		if (__builtin_expect(second && second->time == heap[0]->time, 0) &&
+		    part_ties(merge, count)) {
+			count = make_heap(heap, count, limit);
+			continue;
+		}
+		hand_out_run(merge, heap[0], second);
+		if (heap[0]->time >= limit)
 			heap[0] = heap[--count];
 		if (count)
 			sift_down(heap, count, 0);
+		if (runs % RUNS_BEAT == 0)
+			merge_beat(merge);
 	}
 }
 
@@ -491,30 +537,37 @@ static void look_into(struct merge *merge, struct process *process, uint64_t now
 	}
 }
 
-/* Somebody may be waiting for room: we are at work. */
-static void beat(const struct merge *merge)
+void merge_beat(const struct merge *merge)
 {
 	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes what was seen there. Of thousands of threads that is long. */
-static uint64_t take_all(struct merge *merge, struct process *process)
+/* What every reader has next, and all that must be copied for that. Of thousands that is long. */
+static void begin_all(struct merge *merge, struct process *process)
 {
-	uint64_t latest = ticks_now(merge->clock) + CLOCK_SLACK, taken = 0;
-	uint32_t speaking = 0;
+	uint64_t latest = ticks_now(merge->clock) + CLOCK_SLACK;
 
-	for (const struct reader *reader = process->first; reader; reader = reader->next)
-		speaking += reader->head != reader->scanned || reader->begin != reader->end;
-	process->is_alone = speaking == 1;
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		uint64_t before = reader->scanned;
 
-		if (reader->head == before)
-			continue;
-		reader->latest = latest;
-		merge_take(merge, reader);
-		taken += reader->scanned - before;
-		beat(merge);
+		merge_begin(merge, reader, latest);
+		if (reader->scanned != before)
+			merge_beat(merge);
+	}
+}
+
+/* A round of one process. Returns the bytes taken. */
+static uint64_t pass_through(struct merge *merge, struct process *process)
+{
+	uint64_t taken = 0;
+
+	for (struct reader *reader = process->first; reader; reader = reader->next)
+		taken -= reader->scanned;
+	begin_all(merge, process);
+	pass_on(merge, process);
+	for (struct reader *reader = process->first; reader; reader = reader->next) {
+		taken += reader->scanned;
+		make_way(merge, reader);
 	}
 	return taken;
 }
@@ -531,13 +584,9 @@ uint64_t merge_round(struct merge *merge)
 	/* after the clock: a slot that is not seen here has no event yet that is older */
 	for (struct process *process = merge->processes; process; process = process->next)
 		look_into(merge, process, now);
-	for (struct process *process = merge->processes; process; process = process->next) {
-		taken += take_all(merge, process);
-		drain(merge, process);
-		for (struct reader *reader = process->first; reader; reader = reader->next)
-			make_way(merge, reader);
-	}
-	beat(merge);
+	for (struct process *process = merge->processes; process; process = process->next)
+		taken += pass_through(merge, process);
+	merge_beat(merge);
 	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
 }

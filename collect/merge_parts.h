@@ -52,6 +52,7 @@ struct entry {
 };
 
 #define NO_THREAD UINT32_MAX
+#define NOTHING	  UINT64_MAX
 
 /*
  * One slot's records in time order. Those without frames are the last ones and stand in the
@@ -68,6 +69,9 @@ struct reader {
 	uint32_t thread;   /* NO_THREAD: it has not said */
 	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
 	uint64_t head;	   /* as it was in this round, without the ring's level */
+	uint64_t until;	   /* position where this round stops: the head, or what has to wait */
+	uint64_t time;	   /* ticks of what it has next; NOTHING */
+	uint8_t rank;	   /* of that: enum rank */
 	uint64_t scanned;  /* position up to which records were taken */
 	uint64_t released; /* tail as the producer knows it */
 	uint64_t latest;   /* ticks: nothing in the ring can be later */
@@ -111,8 +115,7 @@ struct process {
 	uint32_t batches;     /* in use */
 	struct reader *first; /* in this round */
 	bool ended;
-	bool is_alone;	 /* one reader has all that there is in this round: nobody comes between */
-	bool is_stopped; /* this round waits for no floor */
+	bool is_stopped;   /* this round waits for no floor */
 	uint64_t cut_time; /* of the last thing before a cut; 0: there was none */
 };
 
@@ -137,18 +140,36 @@ struct merge {
 /* Threads that ended and whose entries are all handed out leave their places to others. */
 void merge_retire(struct reader *reader);
 
+/* A round begins for the reader, whose ring has nothing later than so many ticks. */
+void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
+
 /*
- * Takes the finished records up to reader->head: hands them out if the reader is alone and nothing
- * can come before them, else makes entries of them. Stops at one that is being filled, unless
- * nobody is left to finish it; and where all that follows has to wait, while the ring has room.
+ * Finds out what the reader has next: the first entry, or, where none waits, the short record that
+ * its ring goes on with, if nothing behind that is earlier. Makes entries of all in front of such a
+ * one. Stops at a record that is being filled, unless nobody is left to finish it; and where all
+ * that follows has to wait, while the ring has room.
  */
+void merge_find_next(struct merge *merge, struct reader *reader);
+
+/* What the reader has next is its first entry. */
+static inline void merge_look_at_entry(struct reader *reader)
+{
+	reader->time = reader->entries[reader->begin].time;
+	reader->rank = reader->entries[reader->begin].rank;
+}
+
+/* Makes an entry of what the ring goes on with. */
 void merge_take(struct merge *merge, struct reader *reader);
+
+/*
+ * What the reader has next lies in its ring: hands it out, and what follows, as long as that is in
+ * its place and before a time, at most the process's limit. Who finds it changed makes an entry of
+ * it.
+ */
+void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
 /* Hands a record out that is in its place in time; it need not be an entry. */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
-
-/* Hands out what the reader has before the process's limit, if it is alone. */
-void merge_drain(struct merge *merge, struct reader *reader);
 
 /*
  * What stands in the ring makes no sense: a wild store of the host, or worse. Nothing that this
@@ -158,6 +179,9 @@ void merge_close(struct reader *reader);
 
 /* Gives the producer its room back, and wakes it if it waits for it. */
 void merge_release(struct reader *reader);
+
+/* Somebody may be waiting for room: we are at work. */
+void merge_beat(const struct merge *merge);
 
 /* Gives a batch back, if there is one. */
 void merge_give_back(struct merge *merge, struct batch *batch);

@@ -430,55 +430,7 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 	return true;
 }
 
-/*
- * Whether a record may stay in the ring for the next round: it and all behind it are too late for
- * this one, and the ring has room left. So what waits for a thread that got no processor in the
- * middle of a call waits where it is, and is no second copy.
- */
-static inline bool can_wait(struct merge *merge, const struct reader *reader,
-			    const struct record_short *record)
-{
-	if (__builtin_expect(record->record.time < reader->process->limit, 1))
-		return false;
-	if (!(record->form & SHORT_CLOSES) || record->record.time > reader->latest ||
-	    reader->head - reader->scanned > reader->ring_size / STAY_PARTS * (STAY_PARTS - 1))
-		return false;
-	merge->leaves = true;
-	return true;
-}
-
-/*
- * A call in its place. Nothing behind one that CLOSES is earlier: if the reader is alone, what it
- * has up to here is in order and can go.
- */
-static inline void place_short(struct merge *merge, struct reader *reader,
-			       const struct record_call *call, bool closes)
-{
-	enum rank rank = record_rank(&call->record);
-
-	/* what is later than now, insert() puts right */
-	if (closes && reader->process->is_alone && call->record.time <= reader->latest &&
-	    call->record.time < reader->process->limit) {
-		if (__builtin_expect(reader->begin == reader->end, 1)) {
-			merge_hand_out(merge, reader,
-				       &(struct entry){ .time = call->record.time,
-							.record = &call->record,
-							.thread = reader->thread });
-			return;
-		}
-		reader->batch->used += call->record.length;
-		insert(merge, reader, &call->record, call->record.time, rank, false);
-		merge_drain(merge, reader);
-		return;
-	}
-	reader->batch->used += call->record.length;
-	insert(merge, reader, &call->record, call->record.time, rank, false);
-}
-
-/*
- * A finished short record. False if it stays in the ring: where there is no memory; or until its
- * time has come, which that of all behind it has not then either, while the ring has room.
- */
+/* A finished short record becomes an entry. False if there is no memory: it stays in the ring. */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
 {
@@ -495,7 +447,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	}
 	memcpy(&record, from, sizeof(record));
 	memcpy(&record, &header, sizeof(header));
-	if (can_wait(merge, reader, &record) || !has_thread(reader) || !has_room(reader))
+	if (!has_thread(reader) || !has_room(reader))
 		return false;
 	if (!expand_is_sound(&record, &reader->model) || !follows_short(reader, &record)) {
 		merge_close(reader);
@@ -505,21 +457,135 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	if (!call)
 		return false;
 	expand(&record, from + sizeof(record), &reader->model, call);
-	place_short(merge, reader, call, record.form & SHORT_CLOSES);
+	enter(merge, reader, &call->record);
 	return true;
 }
 
-/* ---- the short way ---- */
+/* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
+static bool header_is_sound(union header header, uint64_t left)
+{
+	if (header.length % 8 || header.length > left)
+		return false;
+	if (__builtin_expect(header.kind == RECORD_PAD, 0))
+		return header.length != 0;
+	return header.length >= sizeof(struct record) && header.length <= ARENA_RECORD_MAX &&
+	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
+}
 
-/* Whether it can be handed out at once: nothing can come before it, and its backtrace is whole. */
+/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
+static uint64_t waiting_bytes(const struct reader *reader, uint64_t head)
+{
+	uint64_t waiting = head - reader->scanned;
+
+	return head % 8 || waiting > reader->ring_size ? 0 : waiting;
+}
+
+void merge_release(struct reader *reader)
+{
+	struct slot *slot = reader->place;
+
+	if (reader->released == reader->scanned)
+		return;
+	reader->released = reader->scanned;
+	/* the producer says that it waits, and then looks at the tail once more */
+	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
+		shared_futex_wake(shared_low_word(&slot->tail));
+}
+
+/*
+ * Makes an entry of what comes next in the ring. False: nothing more can be taken now, or there was
+ * nothing that makes sense.
+ */
+static bool take_next(struct merge *merge, struct reader *reader)
+{
+	uint64_t offset = reader->scanned & (reader->ring_size - 1);
+	uint64_t left = reader->head - reader->scanned, room = reader->ring_size - offset;
+	const char *from = reader->ring + offset;
+	union header header = { .whole = __atomic_load_n((const uint64_t *)(const void *)from,
+							 __ATOMIC_ACQUIRE) };
+
+	if (!header_is_sound(header, left < room ? left : room)) {
+		merge_close(reader);
+		reader->scanned += left;
+		return false;
+	}
+	if (header.kind == RECORD_PAD || header.state == RECORD_ABANDONED)
+		; /* its own thread has counted it */
+	else if (header.state == RECORD_FILLING && reader->process->ended)
+		count_lost(reader, LOSS_ABANDONED);
+	else if (header.state == RECORD_FILLING)
+		return false;
+	else if (header.kind == RECORD_SHORT ? !take_short(merge, reader, header, from)
+					     : !take_record(merge, reader, header, from))
+		return false;
+	reader->scanned += header.length;
+	return true;
+}
+
+/* Gives room back in portions: whoever waits for it need not wait for the rest of the round. */
+static inline void release_step(struct merge *merge, struct reader *reader)
+{
+	uint64_t step = reader->ring_size / RELEASE_PART;
+
+	if (reader->scanned - reader->released < (step < RELEASE_STEP ? step : RELEASE_STEP))
+		return;
+	merge_release(reader);
+	merge_beat(merge);
+}
+
+/* ---- what is handed out where it lies ---- */
+
+/*
+ * The header of a finished short record that lies in one piece up to the head. False: it is
+ * something else.
+ */
+static inline bool see_short(const struct reader *reader, const char *from, uint64_t offset,
+			     union header *header)
+{
+	header->whole = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE);
+	return header->kind == RECORD_SHORT && header->state == RECORD_DONE &&
+	       header->length >= sizeof(struct record_short) &&
+	       header->length <= reader->head - reader->scanned &&
+	       header->length <= reader->ring_size - offset;
+}
+
+/* Nothing behind it in the ring is earlier, and it is not later than now, which insert() mends. */
 static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
 {
-	const struct process *process = reader->process;
+	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
+}
 
-	return record->form & SHORT_CLOSES && record->record.time < process->limit &&
-	       record->record.time <= reader->latest && record->record.time >= process->last_time &&
-	       record->kept <= reader->told &&
-	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
+/*
+ * Whether the ring goes on with a record that is in its place and later than what waits: what the
+ * reader has next is known then. At equal times insert() knows more. One that is too late for the
+ * round, and so all behind it, stays where it is while the ring has room: what waits for a thread
+ * that got no processor in the middle of a call is no second copy.
+ */
+static bool finds_place(struct merge *merge, struct reader *reader)
+{
+	uint64_t offset = reader->scanned & (reader->ring_size - 1);
+	const char *from = reader->ring + offset;
+	union header header;
+	struct record_short record;
+
+	if (reader->is_closed || reader->thread == NO_THREAD ||
+	    !see_short(reader, from, offset, &header))
+		return false;
+	memcpy(&record, from, sizeof(record));
+	if (!is_in_place(reader, &record) ||
+	    (reader->begin != reader->end &&
+	     record.record.time <= reader->entries[reader->end - 1].time))
+		return false;
+	reader->time = record.record.time;
+	reader->rank = record.form & SHORT_LEAVES ? RANK_GAINS : RANK_LOSES;
+	if (__builtin_expect(record.record.time < reader->process->limit, 1))
+		return true;
+	if (reader->head - reader->scanned > reader->ring_size / STAY_PARTS * (STAY_PARTS - 1))
+		return false;
+	merge->leaves = true;
+	reader->until = reader->scanned;
+	return true;
 }
 
 static inline void walk_on(struct reader *reader, const struct record_short *record,
@@ -572,117 +638,87 @@ static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
 	return true;
 }
 
-/*
- * Hands out short records as they are read, while they can go at once. What cannot, or makes no
- * sense, is left to be taken as any other, which reads it anew.
- */
-static void take_briefly(struct merge *merge, struct reader *reader, uint64_t head, uint64_t stop)
+/* As a whole record, which need not wait. False: it does not make sense, or there is no memory. */
+static bool hand_out_whole(struct merge *merge, struct reader *reader,
+			   const struct record_short *record, const char *behind)
 {
-	uint64_t mask = reader->ring_size - 1;
+	struct record_call *call =
+		(struct record_call *)next_place(merge, reader, expand_size(record));
 
-	if (!merge->handler.brief || !reader->process->is_alone || reader->is_closed ||
-	    reader->begin != reader->end || reader->thread >= reader->process->thread_count)
-		return;
-	while (reader->scanned < stop) {
-		uint64_t offset = reader->scanned & mask, left = head - reader->scanned;
-		const char *from = reader->ring + offset;
-		struct record_short record;
-		union header header = { .whole = __atomic_load_n(
-						(const uint64_t *)(const void *)from,
-						__ATOMIC_ACQUIRE) };
-
-		if (header.kind != RECORD_SHORT || header.state != RECORD_DONE ||
-		    header.length < sizeof(record) || header.length > left ||
-		    header.length > reader->ring_size - offset)
-			return;
-		memcpy(&record, from, sizeof(record));
-		memcpy(&record, &header, sizeof(header));
-		if (!is_in_place(reader, &record) || !expand_is_sound(&record, &reader->model) ||
-		    !hand_out_brief(merge, reader, &record, from + sizeof(record)))
-			return;
-		reader->scanned += header.length;
-	}
-}
-
-/* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
-static bool header_is_sound(union header header, uint64_t left)
-{
-	if (header.length % 8 || header.length > left)
+	if (!call || !follows_short(reader, record))
 		return false;
-	if (__builtin_expect(header.kind == RECORD_PAD, 0))
-		return header.length != 0;
-	return header.length >= sizeof(struct record) && header.length <= ARENA_RECORD_MAX &&
-	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
+	expand(record, behind, &reader->model, call);
+	merge_hand_out(merge, reader,
+		       &(struct entry){ .time = record->record.time,
+					.record = &call->record,
+					.thread = reader->thread });
+	return true;
 }
 
-/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
-static uint64_t waiting_bytes(const struct reader *reader, uint64_t head)
+/* Whether it can go in brief: nobody is to hear that it is late, and its backtrace is whole. */
+static inline bool is_brief(const struct merge *merge, const struct reader *reader,
+			    const struct record_short *record)
 {
-	uint64_t waiting = head - reader->scanned;
-
-	return head % 8 || waiting > reader->ring_size ? 0 : waiting;
+	return merge->handler.brief && record->record.time >= reader->process->last_time &&
+	       record->kept <= reader->told &&
+	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
-void merge_release(struct reader *reader)
-{
-	struct slot *slot = reader->place;
-
-	if (reader->released == reader->scanned)
-		return;
-	reader->released = reader->scanned;
-	/* the producer says that it waits, and then looks at the tail once more */
-	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
-		shared_futex_wake(shared_low_word(&slot->tail));
-}
-
-/* What comes next, if so much of the ring may be looked at. False: nothing more can be taken now.
- */
-static bool take_next(struct merge *merge, struct reader *reader, uint64_t left, bool ended)
+/* Hands out what the ring goes on with, if that is in its place and before a time. */
+static inline bool hand_out_next(struct merge *merge, struct reader *reader, uint64_t before)
 {
 	uint64_t offset = reader->scanned & (reader->ring_size - 1);
 	const char *from = reader->ring + offset;
-	union header header = { .whole = __atomic_load_n((const uint64_t *)(const void *)from,
-							 __ATOMIC_ACQUIRE) };
+	struct record_short record;
+	union header header;
 
-	if (!header_is_sound(header, left < reader->ring_size - offset
-					     ? left
-					     : reader->ring_size - offset)) {
-		merge_close(reader);
-		reader->scanned += left;
+	if (!see_short(reader, from, offset, &header))
 		return false;
-	}
-	if (header.kind == RECORD_PAD || header.state == RECORD_ABANDONED)
-		; /* its own thread has counted it */
-	else if (header.state == RECORD_FILLING && ended)
-		count_lost(reader, LOSS_ABANDONED);
-	else if (header.state == RECORD_FILLING)
-		return false;
-	else if (header.kind == RECORD_SHORT ? !take_short(merge, reader, header, from)
-					     : !take_record(merge, reader, header, from))
+	memcpy(&record, from, sizeof(record));
+	memcpy(&record, &header, sizeof(header));
+	from += sizeof(record);
+	if (!is_in_place(reader, &record) || record.record.time >= before ||
+	    !expand_is_sound(&record, &reader->model) ||
+	    ((!is_brief(merge, reader, &record) || !hand_out_brief(merge, reader, &record, from)) &&
+	     !hand_out_whole(merge, reader, &record, from)))
 		return false;
 	reader->scanned += header.length;
 	return true;
 }
 
+void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before)
+{
+	uint64_t began = reader->scanned;
+
+	while (reader->scanned != reader->until && hand_out_next(merge, reader, before))
+		release_step(merge, reader);
+	if (__builtin_expect(reader->scanned == began, 0))
+		merge_take(merge, reader);
+}
+
 void merge_take(struct merge *merge, struct reader *reader)
 {
-	uint64_t head = reader->head, left = waiting_bytes(reader, head);
-	uint64_t step = reader->ring_size / RELEASE_PART;
+	if (!take_next(merge, reader))
+		reader->until = reader->scanned;
+	release_step(merge, reader);
+}
 
-	if (step > RELEASE_STEP)
-		step = RELEASE_STEP;
-	if (!left && head != reader->scanned)
+void merge_find_next(struct merge *merge, struct reader *reader)
+{
+	reader->time = NOTHING;
+	while (reader->scanned != reader->until && !finds_place(merge, reader))
+		merge_take(merge, reader);
+	if (reader->begin != reader->end)
+		merge_look_at_entry(reader);
+}
+
+void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest)
+{
+	reader->latest = latest;
+	reader->until = reader->head;
+	if (reader->head != reader->scanned && !waiting_bytes(reader, reader->head)) {
 		merge_close(reader);
-	while (left) {
-		uint64_t part = reader->released + step - reader->scanned;
-
-		take_briefly(merge, reader, head, reader->scanned + (left < part ? left : part));
-		left = head - reader->scanned;
-		if (left && !take_next(merge, reader, left, reader->process->ended))
-			break;
-		left = head - reader->scanned;
-		if (reader->scanned - reader->released >= step)
-			merge_release(reader);
+		reader->until = reader->scanned;
 	}
+	merge_find_next(merge, reader);
 }

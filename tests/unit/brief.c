@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short way from a ring to an .htr against the long one: the same calls of a thread come to the
- * same bytes, whether they are handed out in brief, as whole records, or some so and some so.
+ * The short way from a ring to an .htr against the long ones: the same calls of some threads come
+ * to the same bytes, whether they are handed out in brief, as whole records, some so and some so,
+ * or all wait as entries first, because no record says that it closes. Among them are calls at the
+ * same time, calls within calls, records that are finished late, abandoned or damaged, calls that
+ * come too late, and slots that change hands.
  */
 #include "tests/collect-producer.h"
 #include "tests/unit/tap.h"
@@ -9,23 +12,37 @@
 #include "collect/encode.h"
 #include "collect/merge.h"
 
-#define ROUNDS	  30
-#define CALLS	  4000 /* of a round; they fit into the ring */
-#define DEPTH_MAX 620
-#define BLOCKS	  64
+#define ROUNDS	    30
+#define CALLS	    4000 /* of a round; they fit into the rings */
+#define DEPTH_MAX   620
+#define BLOCKS	    64
+#define THREADS_MAX 5
+
+/* A thread of the host. */
+struct speaker {
+	struct producer producer;
+	uint32_t depth;
+	uint64_t last;	       /* time of its last call */
+	struct record *filled; /* not published yet; all behind it is within that call */
+	bool is_damaged;
+};
 
 /* What one way made of the calls. */
 struct way {
-	uint32_t refuses; /* one brief of so many; 0: all */
+	uint32_t threads;
+	bool has_brief;	     /* else all go as whole records */
+	uint32_t refuses;    /* one brief of so many; 0: none */
+	bool closes_nothing; /* then all become entries */
 	struct producer_memory memory;
-	struct producer producer;
+	struct speaker speakers[THREADS_MAX];
+	struct chunk *chunk;
 	struct merge *merge;
 	struct encoder encoder;
 	uint8_t buffer[4 * ENCODE_MOST];
 	struct htr_block_parts *blocks[BLOCKS];
 	uint32_t count;
-	uint64_t briefs, events, time, random;
-	uint32_t depth;
+	uint64_t said, briefs, events, latest, late, damaged, lost[LOSS_COUNT], time, random;
+	int32_t successors;
 };
 
 static struct ticks ticks;
@@ -40,12 +57,13 @@ static uint64_t draw(struct way *way)
 
 /* ---- the host ---- */
 
-static void move_stack(struct way *way, struct producer_call *call, uint64_t *frames)
+static void move_stack(struct way *way, struct speaker *speaker, struct producer_call *call,
+		       uint64_t *frames)
 {
 	uint64_t dice = draw(way);
 	uint32_t drop = (uint32_t)(dice & 3), most = dice >> 8 & 255 ? 3 : 600;
 
-	call->kept = way->depth > drop ? way->depth - drop : 0;
+	call->kept = speaker->depth > drop ? speaker->depth - drop : 0;
 	call->fresh = (uint32_t)(dice >> 16) % (most + 1);
 	if (call->kept + call->fresh > DEPTH_MAX)
 		call->kept = 5;
@@ -53,39 +71,42 @@ static void move_stack(struct way *way, struct producer_call *call, uint64_t *fr
 		call->kept = 0;
 	for (uint32_t i = 0; i < call->fresh; i++)
 		frames[i] = 0x401000 + 32 * (draw(way) & 15);
-	way->depth = call->kept + call->fresh;
+	speaker->depth = call->kept + call->fresh;
 	call->frames = frames;
 }
 
-static void say_whole(struct way *way, struct producer_call *call, uint64_t dice)
+static struct record *say_whole(struct speaker *speaker, struct producer_call *call, uint64_t dice)
 {
 	struct record_call *record;
 
-	call->leave += dice >> 8 & 1 ? 30 : 0;
+	call->leave += call->moment == MOMENT_ENTER && dice >> 8 & 1 ? 30 : 0;
 	call->result = dice >> 9 & 1 ? call->object : dice & 7;
 	call->flags = dice >> 10 & 1 ? CALL_FAILED : dice >> 11 & 1 ? CALL_CUT : 0;
-	record = producer_fill(&way->producer, call);
+	record = producer_fill(&speaker->producer, call);
 	record->context = (uint32_t)(dice >> 16 & 3);
 	record->cpu = (int32_t)(dice >> 18 & 3) - 1;
 	record->cut = dice >> 20 & 3 ? 0 : (uint16_t)(dice >> 24 & 31);
 	record->frame = 0x7ffc00000000 + (dice >> 32 & 0xffff);
 	record->related = dice >> 48 & 3 ? 0 : dice;
-	producer_publish(record);
+	return &record->record;
 }
 
-static void say_short(struct way *way, struct producer_call *call, uint64_t dice)
+static struct record *say_short(struct way *way, struct speaker *speaker,
+				struct producer_call *call, bool closes)
 {
-	uint64_t related = dice & 15 ? 0 : dice >> 20;
+	uint64_t dice = draw(way), related = dice & 15 ? 0 : dice >> 20;
 	struct record_short *record;
 
 	call->result = dice >> 4 & 1;
-	record = producer_fill_short(&way->producer, call, related, dice >> 5 & 63);
+	closes &= dice >> 5 & 63 && !way->closes_nothing;
+	record = producer_fill_short(&speaker->producer, call, related, closes);
 	record->frame = dice >> 9 & 3 ? 0 : (int32_t)(dice >> 32);
 	record->depth = dice >> 11 & 63 ? 0 : (uint8_t)(dice >> 20);
-	producer_publish(record);
+	return &record->record;
 }
 
-static void say(struct way *way)
+/* A call at a time, unpublished. */
+static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t time, bool closes)
 {
 	static const struct {
 		enum hook_number hook;
@@ -106,18 +127,141 @@ static void say(struct way *way)
 				      .operation = kinds[kind].operation,
 				      .resource = kinds[kind].resource,
 				      .moment = kinds[kind].moment,
-				      .enter = way->time,
-				      .leave = way->time };
+				      .enter = time,
+				      .leave = time };
 
-	way->time += dice >> 8 & 127;
 	call.object = 0x5500000000 + (dice >> 16 & 0xfffff) * (dice >> 15 & 1 ? 16 : 1);
 	call.size = dice >> 36 & 7 ? dice >> 40 & 255 : dice >> 40;
 	call.size &= UINT32_MAX;
-	move_stack(way, &call, frames);
-	if (!way->producer.model.is_known || !(draw(way) & 31))
-		say_whole(way, &call, draw(way));
+	move_stack(way, speaker, &call, frames);
+	way->said++;
+	if (time > speaker->last)
+		speaker->last = time;
+	if (!speaker->producer.model.is_known || !(draw(way) & 31))
+		return say_whole(speaker, &call, draw(way));
+	return say_short(way, speaker, &call, closes);
+}
+
+/* Its writer was jumped out of, and counted it. */
+static void say_abandoned(struct way *way, struct speaker *speaker)
+{
+	uint32_t depth = speaker->depth;
+
+	call_at(way, speaker, way->time, true)->state = RECORD_ABANDONED;
+	speaker->depth = depth;
+	speaker->producer.model.is_known = false;
+	way->said--;
+}
+
+/* What no library says: a wild store. Nothing of this thread is believed then. */
+static void say_damaged(struct way *way, struct speaker *speaker)
+{
+	struct record_short *record;
+	struct producer_call call = { .hook = HOOK_free,
+				      .operation = OPERATION_FREE,
+				      .moment = MOMENT_ENTER,
+				      .enter = way->time };
+	uint64_t dice = draw(way);
+
+	record = producer_fill_short(&speaker->producer, &call, 0, !way->closes_nothing);
+	if (dice & 1)
+		record->resource = 255;
+	else if (dice & 2)
+		record->record.more = HOOK_COUNT;
 	else
-		say_short(way, &call, draw(way));
+		record->kept = (uint16_t)(speaker->depth + 1);
+	producer_publish(record);
+	speaker->is_damaged = true;
+	way->said++;
+}
+
+/* Another thread has the slot. */
+static void change_hands(struct way *way, struct speaker *speaker)
+{
+	struct record_thread *record =
+		producer_reserve(&speaker->producer, RECORD_THREAD, sizeof(*record));
+
+	record->record.time = way->time;
+	record->thread = 100000 + ++way->successors;
+	record->pthread = 0x7e0000000000ull + (uint64_t)way->successors;
+	record->creator = 0;
+	record->creator_thread = 0;
+	producer_publish(record);
+	speaker->producer.model.is_known = false;
+	speaker->depth = 0;
+	speaker->is_damaged = false;
+}
+
+/* A call within a call that loses: published first, and later than that. */
+static void say_nested(struct way *way, struct speaker *speaker)
+{
+	uint64_t outer = way->time;
+
+	way->time += 1 + (draw(way) & 3);
+	producer_publish(call_at(way, speaker, way->time, false));
+	producer_publish(call_at(way, speaker, outer, true));
+}
+
+static void say(struct way *way)
+{
+	uint64_t dice = draw(way);
+	struct speaker *speaker = &way->speakers[(dice >> 32) % way->threads];
+
+	/* often the same, or nearly so */
+	way->time += dice & 3 ? dice >> 8 & 127 : dice >> 8 & 1;
+	if (speaker->filled)
+		producer_publish(call_at(way, speaker, way->time, false));
+	else if (!(dice >> 16 & 63) && way->time > speaker->last)
+		say_nested(way, speaker);
+	else if (!(dice >> 22 & 255))
+		say_abandoned(way, speaker);
+	else
+		producer_publish(call_at(way, speaker, way->time, true));
+}
+
+/* The round is before a thread has ended its call, or it is not. */
+static void leave_open(struct way *way, struct speaker *speaker)
+{
+	if (speaker->filled)
+		return;
+	speaker->filled = call_at(way, speaker, ++way->time, false);
+	__atomic_store_n(&speaker->producer.slot->floor, way->time, __ATOMIC_RELEASE);
+}
+
+static void close_call(struct speaker *speaker)
+{
+	if (speaker->filled)
+		producer_publish(speaker->filled);
+	speaker->filled = NULL;
+	__atomic_store_n(&speaker->producer.slot->floor, 0, __ATOMIC_RELEASE);
+}
+
+/* A floor was passed over: its thread comes with what is earlier than what was handed out. */
+static void come_late(struct way *way, struct speaker *speaker)
+{
+	if (way->threads == 1 || speaker->last + 1 >= way->time)
+		return;
+	producer_publish(call_at(way, speaker, speaker->last + 1, true));
+}
+
+static void speak(struct way *way, int round)
+{
+	struct speaker *speaker = &way->speakers[draw(way) % way->threads];
+	uint64_t dice = draw(way);
+
+	for (uint32_t i = 0; i < way->threads; i++)
+		close_call(&way->speakers[i]);
+	if (dice & 1)
+		come_late(way, speaker);
+	if (dice >> 1 & 1 || speaker->is_damaged)
+		change_hands(way, speaker);
+	for (int i = 0; i < CALLS; i++) {
+		say(way);
+		if (i == CALLS / 2 && round % 4 == 3)
+			say_damaged(way, &way->speakers[draw(way) % way->threads]);
+		if (i == CALLS * 7 / 8 && round % 3 == 2)
+			leave_open(way, &way->speakers[draw(way) % way->threads]);
+	}
 }
 
 /* ---- the collector ---- */
@@ -136,6 +280,7 @@ static void on_event(void *context, void *owner, const struct merge_event *event
 
 	(void)owner;
 	way->events++;
+	way->latest = event->time;
 	if (htr_is_full(way->encoder.htr))
 		take_block(way);
 	encode_event(&way->encoder, event);
@@ -146,47 +291,75 @@ static bool on_brief(void *context, void *owner, const struct brief *brief)
 	struct way *way = context;
 
 	(void)owner;
-	if (!way->refuses || (way->refuses > 1 && brief->turn % way->refuses == 0) ||
+	if ((way->refuses && brief->turn % way->refuses == 0) ||
 	    !encode_brief(&way->encoder, brief))
 		return false;
 	way->briefs++;
+	way->latest = brief->record->record.time;
 	return true;
 }
 
-static void go(struct way *way, const struct board *board, uint64_t begin, bool has_brief)
+static void count(struct way *way, struct process *process)
+{
+	const struct merge_counts *counts = merge_counts(process);
+	uint32_t threads;
+	const struct merge_thread *thread = merge_threads(process, &threads);
+
+	for (uint32_t i = 0; i < threads; i++)
+		for (int k = 0; k < LOSS_COUNT; k++)
+			way->lost[k] += thread[i].lost[k];
+	way->late = counts->late;
+	way->damaged = counts->damaged;
+	printf("# %u threads: %llu said, %llu in brief, %llu as events, %u blocks, %llu late, "
+	       "%llu damaged, %llu lost by that, %llu abandoned\n",
+	       way->threads, (unsigned long long)way->said, (unsigned long long)way->briefs,
+	       (unsigned long long)way->events, way->count, (unsigned long long)way->late,
+	       (unsigned long long)way->damaged, (unsigned long long)way->lost[LOSS_DAMAGED],
+	       (unsigned long long)way->lost[LOSS_ABANDONED]);
+}
+
+static struct process *begin_way(struct way *way, const struct board *board)
 {
 	struct merge_handler handler = { .event = on_event,
-					 .brief = has_brief ? on_brief : NULL,
+					 .brief = way->has_brief ? on_brief : NULL,
 					 .context = way };
 	struct process *process;
-	struct chunk *chunk;
 	struct error err;
 
 	way->random = 88172645463325252ull;
-	way->time = begin;
-	producer_make(&way->memory, board, 2, NULL, "brief");
-	chunk = chunk_open(way->memory.fd, &way->memory.hello, &err);
+	producer_make(&way->memory, board, THREADS_MAX, NULL, "brief");
+	way->chunk = chunk_open(way->memory.fd, &way->memory.hello, &err);
 	encode_init(&way->encoder, way->buffer, sizeof(way->buffer), PROTOCOL_2_0, &ticks);
 	way->encoder.htr = htr_create();
 	way->merge = merge_create((struct board *)(uintptr_t)board, &handler);
 	process = merge_add(way->merge, NULL);
-	merge_add_chunk(process, chunk);
-	producer_attach(&way->producer, &way->memory);
-	for (int i = 0; i < ROUNDS; i++) {
-		for (int k = 0; k < CALLS; k++)
-			say(way);
-		merge_round(way->merge);
-	}
+	merge_add_chunk(process, way->chunk);
+	for (uint32_t i = 0; i < way->threads; i++)
+		producer_attach(&way->speakers[i].producer, &way->memory);
+	return process;
+}
+
+static void end_way(struct way *way, struct process *process)
+{
 	merge_end(process);
 	merge_round(way->merge);
 	take_block(way);
-	printf("# %llu in brief, %llu as events, %u blocks, %llu late, %llu damaged\n",
-	       (unsigned long long)way->briefs, (unsigned long long)way->events, way->count,
-	       (unsigned long long)merge_counts(process)->late,
-	       (unsigned long long)merge_counts(process)->damaged);
+	count(way, process);
 	merge_destroy(way->merge);
-	chunk_close(chunk);
+	chunk_close(way->chunk);
 	htr_destroy(way->encoder.htr);
+}
+
+static void go(struct way *way, const struct board *board, uint64_t begin)
+{
+	struct process *process = begin_way(way, board);
+
+	way->time = begin;
+	for (int i = 0; i < ROUNDS; i++) {
+		speak(way, i);
+		merge_round(way->merge);
+	}
+	end_way(way, process);
 }
 
 static bool is_same(const struct way *one, const struct way *two)
@@ -199,26 +372,81 @@ static bool is_same(const struct way *one, const struct way *two)
 			   header->definitions_size + header->events_size) != 0)
 			return false;
 	}
-	return one->count == two->count && one->count > 2;
+	return one->count == two->count && one->count > 2 && one->late == two->late &&
+	       one->damaged == two->damaged && !memcmp(one->lost, two->lost, sizeof(one->lost));
+}
+
+static void forget(struct way *way)
+{
+	for (uint32_t i = 0; i < way->count; i++)
+		free(way->blocks[i]);
+	munmap(way->memory.map, way->memory.layout.size);
+	close(way->memory.fd);
+}
+
+/* The calls of so many threads by all ways. */
+static void compare(const struct board *board, uint32_t threads)
+{
+	static struct way whole, entries, brief, mixed;
+	uint64_t begin = producer_now(board) - 1000000000;
+	uint64_t lost;
+
+	whole = (struct way){ .threads = threads };
+	entries = (struct way){ .threads = threads, .closes_nothing = true };
+	brief = (struct way){ .threads = threads, .has_brief = true };
+	mixed = (struct way){ .threads = threads, .has_brief = true, .refuses = 3 };
+	go(&whole, board, begin);
+	go(&entries, board, begin);
+	go(&brief, board, begin);
+	go(&mixed, board, begin);
+	lost = whole.lost[LOSS_DAMAGED] + whole.lost[LOSS_ABANDONED];
+	ok(whole.events + lost == whole.said && whole.damaged && whole.lost[LOSS_ABANDONED] &&
+		   (whole.late || threads == 1),
+	   "what is said comes as an event, or is counted as lost");
+	ok(is_same(&whole, &entries), "what waits first comes to the same");
+	ok(brief.briefs > 3 * brief.events / 2, "most go the short way");
+	ok(is_same(&whole, &brief), "what comes of it is the same");
+	ok(mixed.briefs > mixed.events / 2 && mixed.events > mixed.briefs / 3,
+	   "calls go both ways in turn");
+	ok(is_same(&whole, &mixed), "which makes no difference either");
+	forget(&whole);
+	forget(&entries);
+	forget(&brief);
+	forget(&mixed);
+}
+
+/* A thread says that something happened in an hour. */
+static void come_early(const struct board *board, bool has_brief)
+{
+	static struct way way;
+	uint64_t now = producer_now(board), hour = now + (3600ull << 30);
+	struct process *process;
+
+	way = (struct way){ .threads = 2, .has_brief = has_brief, .time = now };
+	process = begin_way(&way, board);
+	for (int i = 0; i < 100; i++)
+		say(&way);
+	producer_publish(call_at(&way, &way.speakers[0], hour, true));
+	for (int i = 0; i < 100; i++)
+		producer_publish(call_at(&way, &way.speakers[1], way.time, true));
+	end_way(&way, process);
+	ok(way.events + way.briefs == way.said && way.late && way.latest < hour,
+	   has_brief ? "what is later than now is clamped in brief"
+		     : "what is later than now is clamped");
+	forget(&way);
 }
 
 int main(void)
 {
-	static struct way whole, brief = { .refuses = 1 }, mixed = { .refuses = 3 };
 	int fd;
 	struct board *board = producer_board(&fd);
-	uint64_t begin = producer_now(board) - 1000000000;
 
 	ticks_measure(&ticks, board->clock);
 	ticks_begin(&ticks);
-	go(&whole, board, begin, false);
-	go(&brief, board, begin, true);
-	go(&mixed, board, begin, true);
-	ok(whole.events == (uint64_t)ROUNDS * CALLS && !whole.briefs, "all go the long way");
-	ok(brief.briefs > 2 * brief.events, "most go the short one");
-	ok(is_same(&whole, &brief), "what comes of both is the same");
-	ok(mixed.briefs > mixed.events / 2 && mixed.events > mixed.briefs / 3,
-	   "calls go both ways in turn");
-	ok(is_same(&whole, &mixed), "which makes no difference either");
+	compare(board, 1);
+	compare(board, 2);
+	compare(board, THREADS_MAX);
+	come_early(board, false);
+	come_early(board, true);
 	return tap_end();
 }
