@@ -13,6 +13,7 @@
 #define LATE_MARK     "holdtrace's door"  /* 16 bytes, without the NUL */
 #define LATE_LIBRARY  "holdtrace-library" /* name of the memfd that has it */
 #define LATE_TRIGGER  "holdtrace-trigger"
+#define LATE_STUCK    "holdtrace-gave-up" /* where a call was given up within the loader */
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
 

@@ -87,9 +87,9 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.regs[0];
 }
 
-static inline uint64_t arch_first_argument(const struct arch_state *state)
+static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
-	return state->regs.regs[0];
+	return state->regs.regs[which];
 }
 
 static inline void arch_reissue(struct arch_state *state)

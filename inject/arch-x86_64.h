@@ -77,9 +77,10 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
-static inline uint64_t arch_first_argument(const struct arch_state *state)
+/* Of it: the first three are 0, 1, 2. */
+static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
-	return state->regs.rdi;
+	return which == 0 ? state->regs.rdi : which == 1 ? state->regs.rsi : state->regs.rdx;
 }
 
 /* Makes the system call that the thread was in begin again. */

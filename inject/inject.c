@@ -294,6 +294,8 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 			remote,
 			&(struct arch_call){ work->target.dlopen, { text, (uint64_t)flags } },
 			handle, err);
+	if (status == -ENOTRECOVERABLE)
+		remote_leave_page(remote, LATE_STUCK);
 	if (status != -ECANCELED && !remote->is_left)
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	if (status == -ECANCELED)
@@ -366,9 +368,13 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 		status = bring_in(work, remote, err);
 	if (!status)
 		status = give_order(work, remote, err);
+	if (!status) {
+		remote_close_files(remote, LATE_LIBRARY);
+		remote_close_files(remote, LATE_TRIGGER);
+	}
 	/* a thread that went on by itself has what it needs of that memory no more, and we no
-	 * thread to give it back by */
-	if (status != -ESRCH && status != -ETIMEDOUT)
+	 * thread to give it back by; a loader that was given up may have */
+	if (status != -ESRCH && status != -ETIMEDOUT && status != -ENOTRECOVERABLE)
 		remote_end(remote);
 	return status;
 }

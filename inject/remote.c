@@ -3,8 +3,10 @@
 
 #if ARCH_INJECTS
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +29,10 @@
 #define STOP_MS		      5000 /* whoever has not stopped by then sleeps in the kernel for good */
 #define SYSCALL_MS	      5000
 #define LOCK_MS		      20     /* for the loader's lock, … */
-#define CALL_MS		      30000  /* … and for what a call may take beside it */
+#define SELF_MS		      1000   /* for a lock that it has itself, … */
+#define CALL_MS		      30000  /* … and for what a call may take beside them */
+#define LOCK_CONTENDED	      2	     /* a futex of libc's mutexes: others wait for it */
+#define MUTEX_KINDS	      512    /* more than any kind of them has */
 #define ERESTART_RESTARTBLOCK (-516) /* linux/errno.h: the kernel knows how to go on */
 #define HEAL_SECONDS	      2	     /* so long a thread waits for us before it goes on by itself */
 #define SPIN		      50
@@ -369,30 +374,50 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/*
- * The thread waits for a lock of the loader that somebody has who may wait for this thread. Nothing
- * is taken yet: the words of its descriptor that lead to our stack are put back, and it can go.
- * -EBUSY: it waits for something else.
- */
-static int take_back(struct remote *remote, const uint64_t *before)
+/* The words of the thread's descriptor that lead to our stack, as they were. */
+static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
-	struct arch_state state;
-	int status = get_regs(remote, &state);
 
-	if (status)
-		return status;
-	if (arch_number(&state) != SYS_futex ||
-	    !is_loaders(remote->target, arch_first_argument(&state)) ||
-	    has_taken(remote, arch_first_argument(&state)))
-		return -EBUSY;
 	if (target_read(remote->target, at, now, sizeof(now)))
-		return 0;
+		return;
 	for (size_t i = 0; i < TCB_WORDS; i++)
 		if (now[i] != before[i] && now[i] >= remote->scratch &&
 		    now[i] < remote->scratch + REMOTE_SIZE)
 			target_write(remote->target, at + 8 * i, &before[i], 8);
-	return 0;
+}
+
+/*
+ * The thread waits for a lock of the loader that somebody has who may wait for this thread. Nothing
+ * is taken yet, so it can go.
+ */
+static bool waits_for_loader(const struct remote *remote, const struct arch_state *state)
+{
+	return arch_number(state) == SYS_futex &&
+	       is_loaders(remote->target, arch_argument(state, 0)) &&
+	       !has_taken(remote, arch_argument(state, 0));
+}
+
+/*
+ * It waits for a mutex of libc's that it has itself: it was taken from a place that nobody could
+ * know to be unsafe, and this call will never come back.
+ */
+static bool waits_for_itself(const struct remote *remote, const struct arch_state *state)
+{
+	struct {
+		uint32_t lock, count;
+		int32_t owner;
+		uint32_t users, kind;
+	} mutex;
+	int32_t self = proc_own_number(remote->target->pid, remote->thread);
+
+	if (arch_number(state) != SYS_futex ||
+	    (arch_argument(state, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT ||
+	    (uint32_t)arch_argument(state, 2) != LOCK_CONTENDED ||
+	    target_read(remote->target, arch_argument(state, 0), &mutex, sizeof(mutex)))
+		return false;
+	return mutex.lock == LOCK_CONTENDED && mutex.owner == (self ? self : remote->thread) &&
+	       mutex.users && mutex.kind < MUTEX_KINDS;
 }
 
 /* What the code leaves behind a call, and how long it then waits for us. */
@@ -419,8 +444,11 @@ static int stop_now(struct remote *remote)
 	}
 }
 
-/* Nothing has been heard of the call for a while: the thread is asked what it waits for. */
-static int look_after(struct remote *remote, const uint64_t *before)
+/*
+ * Nothing has been heard of the call for a while: the thread is asked what it waits for. is_late:
+ * for so long that it is no accident.
+ */
+static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
 	struct arch_state state;
 	int status = stop_now(remote);
@@ -430,8 +458,14 @@ static int look_after(struct remote *remote, const uint64_t *before)
 	if (status)
 		return status;
 	remote->was_disturbed |= arch_syscall_result(&state) == ERESTART_RESTARTBLOCK;
-	if (take_back(remote, before) == 0)
-		return -EDEADLK;
+	if (waits_for_loader(remote, &state))
+		status = -EDEADLK;
+	else if (is_late && waits_for_itself(remote, &state))
+		status = -ENOTRECOVERABLE;
+	if (status) {
+		put_back_words(remote, before);
+		return status;
+	}
 	return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
 }
 
@@ -483,18 +517,19 @@ static uint64_t call_ns(void)
 
 /*
  * Runs until the call is back. One that takes too long is in the middle of the loader, and may have
- * its lock: it is not taken away from there, for nobody else would give that back. When it is done
- * the thread restores itself from the frame below.
+ * its lock: it is not taken away from there, for nobody else would give that back, unless it waits
+ * for itself. When it is done the thread restores itself from the frame below.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
-	uint64_t end = remote_clock_ns() + call_ns();
+	uint64_t begun = remote_clock_ns(), end = begun + call_ns();
 	int status;
 
 	if (ptrace(PTRACE_CONT, remote->thread, 0, 0))
 		return -ESRCH;
 	while ((status = poll_word(remote, word, LOCK_MS)) == -EAGAIN) {
-		status = look_after(remote, before);
+		status = look_after(remote, before,
+				    remote_clock_ns() - begun > SELF_MS * 1000000ull);
 		if (status)
 			return status;
 		if (remote_clock_ns() <= end)
@@ -527,6 +562,14 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	if (!status)
 		status = run_call(remote, &word, before);
 	*result = status && status != -ECANCELED ? 0 : word.result;
+	if (status == -ENOTRECOVERABLE)
+		return error_set(
+			err, ENOTRECOVERABLE,
+			"thread %d has a lock that it needs itself to load a library (an allocator "
+			"that is not known as one): it goes on as before, but its loader stays "
+			"locked, and process %d can load no more libraries: restart it when you "
+			"can",
+			(int)remote->thread, (int)remote->target->pid);
 	if (status && status != -EDEADLK && status != -ECANCELED)
 		return error_set(err, -status, "a call in process %d did not come back (%s)",
 				 (int)remote->target->pid, strerror(-status));
@@ -599,6 +642,38 @@ int remote_file(struct remote *remote, const char *name, const void *bytes, size
 		return (int)fd;
 	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	return status;
+}
+
+void remote_leave_page(struct remote *remote, const char *name)
+{
+	int fd = remote_file(remote, name, "", 1);
+
+	if (fd < 0)
+		return;
+	remote_syscall(remote,
+		       &(struct arch_call){ SYS_mmap,
+					    { 0, PAGE, PROT_READ, MAP_SHARED, (uint64_t)fd, 0 } });
+	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
+}
+
+void remote_close_files(struct remote *remote, const char *name)
+{
+	char path[300], wanted[64], found[64];
+	const struct dirent *entry;
+	DIR *directory;
+
+	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)remote->target->pid);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)) != NULL) {
+		ssize_t length = readlinkat(dirfd(directory), entry->d_name, found, sizeof(found));
+		uint64_t fd = strtoull(entry->d_name, NULL, 10);
+
+		if (length == (ssize_t)strlen(wanted) && !memcmp(found, wanted, (size_t)length))
+			remote_syscall(remote, &(struct arch_call){ SYS_close, { fd } });
+	}
+	if (directory)
+		closedir(directory);
 }
 
 #endif

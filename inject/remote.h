@@ -66,10 +66,17 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
  * Calls a function. Returns 0 with its result; -EDEADLK if it waits for the loader's lock, whose
  * owner may wait for this thread: then it was taken back, and may be called later; -ECANCELED with
  * its result if we were too slow, and the thread has gone on by itself; -ETIMEDOUT if the call was,
- * which is then left to itself; another negative errno with a sentence.
+ * which is then left to itself; -ENOTRECOVERABLE if it would never come back: then it was given up
+ * within the loader; another negative errno with a sentence.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);
+
+/* Leaves a page in the target's mappings that has the name of such a file. */
+void remote_leave_page(struct remote *remote, const char *name);
+
+/* Closes such files of this name: calls that did not come back have left them open. */
+void remote_close_files(struct remote *remote, const char *name);
 
 /* A file in the target's memory with these bytes: its descriptor there, or -errno. */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);

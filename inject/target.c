@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/mapped.h"
 #include "base/proc.h"
+#include "injected.h"
 #include "inject/arch.h"
 #include "inject/modules.h"
 #include "inject/symbols.h"
@@ -293,6 +294,10 @@ static int check_modules(const struct target *target, struct error *err)
 		return error_set(err, ENOTSUP,
 				 "it is built with a sanitizer, which has the same functions as "
 				 "holdtrace: run one without");
+	if (target_find(target, "memfd:" LATE_STUCK))
+		return error_set(err, ENOTRECOVERABLE,
+				 "an attach was given up within its loader, so it can load no more "
+				 "libraries: restart it");
 	if (!target_find(target, "libc.so.6") ||
 	    !(target_find(target, "ld-linux") || target_find(target, "ld64")))
 		return error_set(err, ENOTSUP,

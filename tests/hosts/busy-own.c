@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy-own [slow | new]: a program to be attached to that has an allocator of its own (own-pool.c),
- * and is nearly always in it, with a lock: a loader that was called then would wait for that lock
- * for ever. slow: instead it sleeps, and its allocator takes so long that loading a library does.
- * new: by operator new, which sleeps with the lock. Ends at SIGTERM, with status 1 if a block was
- * not what it should be, or a library could not be loaded. busy-pool: has it in a library.
+ * busy-own [slow | new | rests]: a program to be attached to that has an allocator of its own
+ * (own-pool.c), and is nearly always in it, with a lock: a loader that was called then would wait
+ * for that lock for ever. slow: instead it sleeps, and its allocator takes so long that loading a
+ * library does. new: by operator new, which sleeps with the lock. rests: in a function of the
+ * allocator that has no name for it. Ends at SIGTERM, with status 1 if a block was not what it
+ * should be, or a library could not be loaded. busy-pool: has it in a library.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@ static char mark;
 extern int pool_is_slow;
 void *_Znwm(size_t size);
 void _ZdlPv(void *address);
+void pool_rest(void);
 
 static void end(int number)
 {
@@ -61,6 +63,7 @@ static void give(char *bytes, bool by_new)
 int main(int argc, char **argv)
 {
 	bool is_slow = argc > 1 && !strcmp(argv[1], "slow");
+	bool rests = argc > 1 && !strcmp(argv[1], "rests");
 	bool by_new = argc > 1 && !strcmp(argv[1], "new");
 	unsigned long rounds = 0, wrong = 0;
 
@@ -78,11 +81,13 @@ int main(int argc, char **argv)
 		memset(bytes, (int)rounds & 127, size);
 		wrong += bytes[size / 2] != (char)(rounds & 127);
 		give(bytes, by_new);
+		while (rests && !is_over)
+			pool_rest();
 		/* a moment outside, one of some thousand */
 		if (rounds++ % (by_new ? 16 : 1024) == 0)
 			usleep(50);
 	}
-	wrong += !loads();
+	wrong += !rests && !loads();
 	printf("rounds %lu wrong %lu\n", rounds, wrong);
 	return wrong != 0;
 }
