@@ -256,6 +256,7 @@ static inline void remove_item(struct ledger *ledger, uint32_t index)
 		free(item->arguments);
 		item->arguments = NULL;
 	}
+	item->count = 0;
 	item->site = ledger->spare;
 	ledger->spare = index;
 }
@@ -538,8 +539,10 @@ static inline int lose(struct ledger *ledger, const struct call *call, struct er
 	sum->temporary += is_known && lost->thread == call->thread && call->turn - lost->turn <= 1;
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, of, err);
-	if (rc == 0 && call->is_join && call->is_wait)
+	if (rc == 0 && call->is_join && call->is_wait) {
+		ledger->items.items[item].count = 0;
 		return join_begins(ledger, call, item, err);
+	}
 	remove_item(ledger, item);
 	return rc;
 }
@@ -776,6 +779,7 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 	call.class = sites_at(&ledger->sites, ledger->items.items[item].site)->class;
 	call.turn = ledger->threads.items[thread].turns;
 	map_set(&ledger->map, OF_JOIN, thread, 0);
+	ledger->items.items[item].count = 1;
 	return settle(ledger, &call, err);
 }
 
@@ -852,39 +856,40 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 	return true;
 }
 
-static const struct map_entry *next_object(const struct ledger *ledger, size_t *at)
+/* Pieces of a mapping are told of one by one. */
+static bool is_object(const struct ledger *ledger, const struct ledger_item *item)
 {
-	const struct map_entry *entry;
+	uint32_t class = item->count ? sites_at(&ledger->sites, item->site)->class : 0;
 
-	do
-		entry = map_next(&ledger->map, at);
-	while (entry && entry->kind >= LEDGER_CLASSES);
-	return entry;
+	return item->count && ledger->classes[class].known != RESOURCE_MAPPING;
 }
 
+/* In the order of the items: that of the map's entries is random. */
 bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
-	size_t slots = ledger->map.entries ? ledger->map.mask + 1 : 0;
-	const struct map_entry *entry;
+	const struct ledger_item *item;
 	struct estimate of;
+	size_t count = ledger->items.count;
 
+	if (*at == 0)
+		ledger_settle(ledger, NULL);
 	if (ledger->is_replaced)
 		return false;
-	entry = *at < slots ? next_object(ledger, at) : NULL;
-	if (!entry) {
-		if (*at < slots)
-			*at = slots;
-		return mapping_held(ledger, (*at)++ - slots, result);
-	}
+	*at += *at == 0;
+	while (*at < count && !is_object(ledger, &ledger->items.items[*at]))
+		++*at;
+	if (*at >= count)
+		return mapping_held(ledger, (*at)++ - (count ? count : 1), result);
+	item = &ledger->items.items[(*at)++];
 	*result = (struct ledger_held){
-		.item = &ledger->items.items[entry->value],
-		.class = entry->kind,
-		.object = entry->key,
+		.item = item,
+		.site = item->site,
+		.class = sites_at(&ledger->sites, item->site)->class,
+		.is_part = sites_at(&ledger->sites, item->site)->is_part,
+		.object = item->object,
+		.size = item->size,
 	};
-	result->site = result->item->site;
-	result->is_part = sites_at(&ledger->sites, result->site)->is_part;
-	result->size = result->item->size;
-	of = weigh(ledger, entry->kind, result->item);
+	of = weigh(ledger, result->class, item);
 	result->count = of.count;
 	result->bytes = of.bytes;
 	result->variance = of.variance;

@@ -49,7 +49,7 @@ struct ledger_item {
 	uint32_t thread;	      /* index among the threads of the process */
 	uint32_t turn;		      /* calls of that thread so far */
 	uint32_t context, time_ms;    /* of the call */
-	uint32_t count;		      /* times it was gained and not yet lost */
+	uint32_t count;		      /* times it was gained and not yet lost; 0: not held */
 };
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
@@ -133,8 +133,8 @@ struct ledger_held {
 };
 
 /*
- * The next one behind *at (0 at first), in no order; false after the last. A process that has run
- * another program (~end says so) holds nothing.
+ * The next one behind *at (0 at first), at each reading of a trace in the same order; false after
+ * the last. A process that has run another program (~end says so) holds nothing.
  */
 bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
 

@@ -96,14 +96,3 @@ void map_remove(struct map *map, struct map_entry *entry)
 	entries[hole].value = 0;
 	map->count--;
 }
-
-const struct map_entry *map_next(const struct map *map, size_t *at)
-{
-	while (map->entries && *at <= map->mask) {
-		const struct map_entry *entry = &map->entries[(*at)++];
-
-		if (entry->value)
-			return entry;
-	}
-	return NULL;
-}

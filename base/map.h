@@ -77,7 +77,4 @@ int map_set(struct map *map, uint32_t kind, uint64_t key, uint32_t value);
 /* Takes an entry out. Pointers from before are void, as they are after map_set(). */
 void map_remove(struct map *map, struct map_entry *entry);
 
-/* The next entry behind *at (0 at first), in no order; NULL after the last. */
-const struct map_entry *map_next(const struct map *map, size_t *at);
-
 #endif

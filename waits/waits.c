@@ -131,7 +131,8 @@ const struct waits_object *waits_hottest(const struct waits *waits, uint32_t cla
 		uint64_t ns =
 			object && object->class == class ? waits_ns(&object->times, least_ns) : 0;
 
-		if (ns > most) {
+		/* slots have a random order */
+		if (ns > most || (ns && ns == most && object->object < hottest->object)) {
 			most = ns;
 			hottest = object;
 		}

@@ -25,8 +25,9 @@ struct holder {
 struct below {
 	uint32_t holder;
 	const struct atlas_backtrace *backtrace; /* NULL: none was taken */
-	uint64_t bytes, count, largest;
-	const char *way; /* to the largest */
+	uint64_t bytes, count, largest, first;
+	uint32_t kept;	 /* the largest, the first of such, as the scan of its process numbers it */
+	const char *way; /* to that */
 };
 
 struct holders_state {
@@ -124,8 +125,10 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 		uint32_t keeper = (uint32_t)scanned->roots.count + 1;
 		size_t steps = 0;
 
-		while (block && !keepers[block - scanned->blocks.items] && steps < count) {
-			path[steps++] = (uint32_t)(block - scanned->blocks.items);
+		while (block && !keepers[block - scanned->blocks.items]) {
+			path[steps] = (uint32_t)(block - scanned->blocks.items);
+			/* for the time being, and for good in a circle */
+			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
 			if (block->dominator.is_root && block->dominator.root < keeper - 1)
 				keeper = block->dominator.root + 1;
 			block = block->dominator.is_block
@@ -148,7 +151,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 /* "pool (server), +0 of 48 B, +16 of 64 B": from the root inwards. */
 static const char *way_to(struct holders_state *state, const struct scanned_block *block)
 {
-	const struct scanned *scanned = &state->scanned;
+	struct scanned *scanned = &state->scanned;
 	const struct scanned_block *way[STEPS_MAX];
 	const struct scanned_root *root;
 	char text[TEXT_MAX * 2], name[TEXT_MAX];
@@ -223,20 +226,28 @@ static int add_block(struct holders_state *state, const uint32_t *keepers,
 	if (!below)
 		return -ENOMEM;
 	below->bytes += held->bytes;
-	below->count++;
-	if (below->way && held->bytes <= below->largest)
-		return 0;
-	below->largest = held->bytes;
-	below->way = way_to(state, block);
+	if (!below->count++ || held->bytes > below->largest ||
+	    (held->bytes == below->largest && held->item->index < below->first)) {
+		below->largest = held->bytes;
+		below->first = held->item->index;
+		below->kept = (uint32_t)(block - scanned->blocks.items);
+	}
 	return 0;
+}
+
+static void find_ways(struct holders_state *state, size_t first)
+{
+	for (size_t i = first; i < state->below.count; i++)
+		state->below.items[i].way =
+			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
 }
 
 static int process(void *user, struct error *err)
 {
 	struct holders_state *state = user;
+	size_t at = 0, first = state->below.count;
 	struct ledger_held held;
 	uint32_t *keepers;
-	size_t at = 0;
 	int rc;
 
 	if (!state->scanned.is_done) {
@@ -248,6 +259,7 @@ static int process(void *user, struct error *err)
 	while (rc == 0 && ledger_held(state->run->ledger, &at, &held))
 		if (ledger_class(state->run->ledger, held.class)->known == RESOURCE_MEMORY)
 			rc = add_block(state, keepers, &held);
+	find_ways(state, first);
 	free(keepers);
 	state->scans++;
 	state->pause_ns += state->scanned.pause_ns;

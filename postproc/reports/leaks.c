@@ -32,8 +32,9 @@ struct found {
 	/* of those of processes that were scanned before, too; and what was not lost then */
 	uint64_t handles; /* that nobody has any more */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
-	const char *keeper; /* of the largest that is kept */
-	uint64_t largest;
+	const char *keeper; /* of the largest that is kept, the first of such */
+	uint64_t largest, first;
+	uint32_t kept; /* that one, as the scan numbers it; from 1 */
 };
 
 /* Of one place, if curves are wanted. */
@@ -162,17 +163,13 @@ static int add_item(struct leaks_state *state, struct leak *leak, const struct l
 }
 
 /* "pool (server), through 3 blocks" */
-static int name_keeper(struct leaks_state *state, struct found *found,
-		       const struct scanned_block *block, uint64_t bytes)
+static int name_keeper(struct leaks_state *state, struct found *found)
 {
-	const struct scanned_root *root;
+	const struct scanned_block *block = &state->scanned.blocks.items[found->kept - 1];
 	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
 	uint32_t steps;
+	const struct scanned_root *root = scanned_root_of(&state->scanned, block, &steps);
 
-	if (found->largest && bytes <= found->largest)
-		return 0;
-	found->largest = bytes;
-	root = scanned_root_of(&state->scanned, block, &steps);
 	if (!root)
 		return 0;
 	scanned_root_text(root, name, sizeof(name));
@@ -183,6 +180,30 @@ static int name_keeper(struct leaks_state *state, struct found *found,
 		snprintf(text, sizeof(text), "%s", name);
 	found->keeper = pool_text(&state->pool, text, strlen(text));
 	return found->keeper ? 0 : -ENOMEM;
+}
+
+static void note_kept(const struct leaks_state *state, struct found *found,
+		      const struct scanned_block *block, const struct ledger_held *held)
+{
+	if (found->kept && (held->bytes < found->largest ||
+			    (held->bytes == found->largest && held->item->index > found->first)))
+		return;
+	found->largest = held->bytes;
+	found->first = held->item->index;
+	found->kept = (uint32_t)(block - state->scanned.blocks.items) + 1;
+}
+
+static int name_keepers(struct leaks_state *state)
+{
+	size_t count = ledger_sites(state->run->ledger)->list.count;
+
+	for (uint32_t site = 1; state->scanned.is_done && site < count; site++) {
+		struct found *found = tally_entry(state->found, site);
+
+		if (!found || (found->kept && name_keeper(state, found)))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* What the scan before did not find yet. */
@@ -215,7 +236,9 @@ static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 	state->scanned_count++;
 	found->with[fate] += block->retained;
 	compare(state, found, fate, held);
-	return fate < SCANNED_LOST ? name_keeper(state, found, block, held->bytes) : 0;
+	if (fate < SCANNED_LOST)
+		note_kept(state, found, block, held);
+	return 0;
 }
 
 static int add_handle(struct leaks_state *state, uint32_t site)
@@ -288,6 +311,8 @@ static int process(void *user, struct error *err)
 		if (add(state, &held))
 			return report_no_memory(err);
 	}
+	if (name_keepers(state))
+		return report_no_memory(err);
 	close_scan(state);
 	return 0;
 }

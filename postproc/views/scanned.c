@@ -11,8 +11,6 @@
 #include "hook_table.h"
 #include "notes.h"
 
-#define STEPS_MAX 65536u /* of a way: a circle has no end */
-
 const char *const scanned_words[SCANNED_FATES] = {
 	[SCANNED_NOT] = "not scanned", [SCANNED_KEPT] = "kept", [SCANNED_INSIDE] = "inside",
 	[SCANNED_WEAK] = "weak",       [SCANNED_LOST] = "lost", [SCANNED_INDIRECT] = "indirect",
@@ -267,19 +265,54 @@ bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t in
 	       !(index < scanned->cut_before && map_get(&scanned->lost_before, 0, address));
 }
 
-const struct scanned_root *scanned_root_of(const struct scanned *scanned,
+static struct scanned_block *parent_of(struct scanned *scanned, const struct scanned_block *block)
+{
+	uint32_t index =
+		block->parent.is_block ? map_get(&scanned->by_address, 0, block->parent.block) : 0;
+
+	return index ? &scanned->blocks.items[index - 1] : NULL;
+}
+
+/* Until something else is known of it, a block ends where it begins: so does who leads in a circle.
+ */
+static void begin_walk(const struct scanned *scanned, struct scanned_block *block)
+{
+	const struct scanned_node *parent = &block->parent;
+
+	block->is_walked = true;
+	block->end = parent->is_root && parent->root < scanned->roots.count ? parent->root + 1 : 0;
+	block->steps = 0;
+}
+
+/* Up to what is known, and once more to tell all that is on the way. */
+static void walk(struct scanned *scanned, struct scanned_block *first)
+{
+	struct scanned_block *last = NULL, *block = first;
+	uint32_t count = 0, end, steps;
+
+	for (; block && !block->is_walked; block = parent_of(scanned, block), count++) {
+		begin_walk(scanned, block);
+		last = block;
+	}
+	if (!last)
+		return;
+	end = block ? block->end : last->end;
+	steps = block ? block->steps + count : count - 1;
+	for (block = first; count--; block = parent_of(scanned, block)) {
+		block->end = end;
+		block->steps = steps--;
+	}
+}
+
+const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps)
 {
-	for (*steps = 0; block && *steps <= STEPS_MAX; (*steps)++) {
-		const struct scanned_node *parent = &block->parent;
-
-		if (parent->is_root)
-			return parent->root < scanned->roots.count
-				       ? &scanned->roots.items[parent->root]
-				       : NULL;
-		block = parent->is_block ? scanned_at(scanned, parent->block) : NULL;
-	}
-	return NULL;
+	*steps = 0;
+	if (!block)
+		return NULL;
+	walk(scanned, &scanned->blocks.items[block - scanned->blocks.items]);
+	*steps = block->steps;
+	return block->end ? &scanned->roots.items[block->end - 1] : NULL;
 }
 
 static const char *last_part(const char *path)

@@ -42,6 +42,9 @@ struct scanned_block {
 	uint64_t offset; /* in the parent */
 	uint64_t retained;
 	uint32_t retained_count;
+	/* scanned.c's: where its way ends, once somebody has asked */
+	bool is_walked;
+	uint32_t end, steps; /* end: index of the root + 1; 0: nowhere */
 };
 
 struct scanned_root {
@@ -94,10 +97,10 @@ bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, 
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);
 
 /*
- * The root where the way from a block ends; NULL: it is lost, or the way has no end that anybody
- * would read to. *steps: blocks in between.
+ * The root where the way from a block ends; NULL: it is lost, or the way has no end. *steps: blocks
+ * in between. Each block is walked from once, whoever asks.
  */
-const struct scanned_root *scanned_root_of(const struct scanned *scanned,
+const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
 /* A root as people read it: "pool (server)", "stack of worker (4711) in serve". */

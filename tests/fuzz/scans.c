@@ -83,7 +83,7 @@ static void take(struct run *run, struct scan_result *result)
 }
 
 /* Every block, and the way to it. */
-static void ask(const struct scanned *scanned)
+static void ask(struct scanned *scanned)
 {
 	for (size_t i = 0; i < scanned->blocks.count; i++) {
 		const struct scanned_block *block =

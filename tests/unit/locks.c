@@ -7,6 +7,7 @@
 
 #include "hook_table.h"
 #include "tests/unit/tap.h"
+#include "waits/waits.h"
 
 enum { LOCK, MUTEX, MEMORY, CLASSES };
 enum { A = 0x1000, B = 0x2000, C = 0x3000 };
@@ -263,8 +264,26 @@ static void lives(void)
 	   "locks that come and go take no memory");
 }
 
+/* Many, so that their slots have another order each time. */
+static void equals(void)
+{
+	struct waits_class class = { .calls = 0 };
+	const struct waits_object *hottest;
+	struct waits waits;
+
+	waits_init(&waits);
+	for (uint64_t object = 100; object; object--)
+		waits_add(&class, waits_object(&waits, 1, object),
+			  &(struct waits_call){ .duration_ns = 50000 });
+	hottest = waits_hottest(&waits, 1, 1000);
+	ok(hottest && hottest->object == 1, "of objects that were waited for as long, the first");
+	ok(!waits_hottest(&waits, 2, 1000), "and none of a class of which there is none");
+	waits_free(&waits);
+}
+
 int main(void)
 {
+	equals();
 	locks_init(&locks);
 	locks.wants_order = true;
 	holds();

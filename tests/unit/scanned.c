@@ -37,6 +37,28 @@ static enum scanned_fate fate(uint64_t address)
 	return block ? block->fate : SCANNED_NOT;
 }
 
+/* A list of 100,000 blocks; from its end, from its middle and from its head. */
+static void long_way(void)
+{
+	char name[24], value[64];
+	uint32_t last, middle, first;
+
+	cut("9");
+	NOTE("~root", "number", "9", "root", "0", "kind", "global");
+	NOTE("~block", "number", "9", "0x1", "kept r0 0 r0 1 1");
+	for (unsigned i = 2; i <= 100000; i++) {
+		snprintf(name, sizeof(name), "0x%x", i);
+		snprintf(value, sizeof(value), "kept 0x%x 0 0x%x 1 1", i - 1, i - 1);
+		NOTE("~block", "number", "9", name, value);
+	}
+	NOTE("~scan", "number", "9", "state", "done");
+	ok(scanned_root_of(&scanned, scanned_at(&scanned, 50000), &middle) &&
+		   scanned_root_of(&scanned, scanned_at(&scanned, 100000), &last) &&
+		   scanned_root_of(&scanned, scanned_at(&scanned, 1), &first),
+	   "a way may be long");
+	ok(first == 0 && middle == 49999 && last == 99999, "and all of it counts");
+}
+
 int main(void)
 {
 	const struct scanned_root *root;
@@ -83,8 +105,11 @@ int main(void)
 	   "a way in a circle comes to an end");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x30), &steps),
 	   "one to a root that is not there leads nowhere");
+	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x20), &steps),
+	   "from wherever one looks");
 	ok(fate(0x40) == SCANNED_NOT && fate(0x50) == SCANNED_NOT, "nonsense is passed by");
 	ok(scanned.doubt && !strcmp(scanned.doubt, "events were lost"), "doubts are kept");
+	long_way();
 	scanned_clear(&scanned);
 	ok(fate(0x10) == SCANNED_NOT, "another process has nothing of it");
 	scanned_free(&scanned);
