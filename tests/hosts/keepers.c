@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Blocks that are kept in all ways that programs have, and some that are not: says of each what a
- * scan must find, "WANT LABEL ~ADDRESS". MODE is how it ends; "wait": it waits for its input.
+ * scan must find, "WANT LABEL ~ADDRESS". MODE is how it ends; "wait": it waits for its input. After
+ * it: a module to load, "": none; and MiB of memory that take a scan its time.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -219,13 +220,22 @@ NOINLINE static void lose_deep(int depth)
 /* Data of a module that is gone. */
 NOINLINE static void lose_by_module(const char *path)
 {
-	void *module = path ? dlopen(path, RTLD_NOW) : NULL;
+	void *module = path && *path ? dlopen(path, RTLD_NOW) : NULL;
 	struct node **slot = module ? dlsym(module, "module_slot") : NULL;
 
 	if (slot)
 		*slot = make("lost", "data-of-closed-module");
 	if (module)
 		dlclose(module);
+}
+
+/* Words that lead nowhere. */
+static void fill(size_t bytes)
+{
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages != MAP_FAILED)
+		memset(pages, 1, bytes);
 }
 
 /* What no scanner can find. */
@@ -291,6 +301,8 @@ int main(int argc, char **argv)
 	keep_by_threads();
 	keep_by_coroutine();
 	lose_by_module(argc > 2 ? argv[2] : NULL);
+	if (argc > 3)
+		fill(strtoul(argv[3], NULL, 10) << 20);
 	lose();
 	hide();
 	kept[0] = make(!strcmp(mode, "return") ? "lost" : "kept", "stack-of-main");
