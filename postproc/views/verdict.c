@@ -410,21 +410,6 @@ static void clear_fold(struct summary *summary)
 	atlas_begin_process(&summary->atlas);
 }
 
-/*
- * The library looks malloc up by its name, and in a program that is linked to a fixed address it
- * finds a stub of the program that leads to itself: then its calls are in the trace all the same.
- */
-static bool calls_malloc(const struct sites *sites)
-{
-	static const char *const names[] = { "malloc", "calloc", "realloc" };
-
-	for (uint32_t i = 1; i < sites->list.count; i++)
-		for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++)
-			if (!strcmp(sites_at(sites, i)->function->name, names[n]))
-				return true;
-	return false;
-}
-
 static int keep_process(struct summary *summary)
 {
 	struct summary_fold *fold = summary->fold;
@@ -435,8 +420,6 @@ static int keep_process(struct summary *summary)
 	*process = fold->process;
 	process->number = (uint32_t)summary->processes.count - 1;
 	process->path = fold->path;
-	if (process->allocator && calls_malloc(ledger_sites(summary->ledger)))
-		process->allocator = NULL;
 	process->threads = (uint32_t)(fold->thread_count + fold->silent);
 	process->inherited = ledger_inherited(summary->ledger);
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);

@@ -14,6 +14,7 @@
 #include "notes.h"
 #include "preload/ground/behind.h"
 #include "preload/ground/clock.h"
+#include "preload/ground/linkage.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/self.h"
@@ -119,24 +120,51 @@ static void note_add_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
+static bool defines_malloc(const struct link_map *map)
+{
+	struct linkage linkage;
+
+	return linkage_read(&linkage, map) && (!linkage.hash || linkage_find(&linkage, "malloc"));
+}
+
+/*
+ * The module whose malloc others call by that name. A program that is linked to a fixed address may
+ * have a stub there instead, which leads to the next module that has one.
+ */
+static const struct link_map *find_allocator(const struct link_map *own)
+{
+	struct dl_find_object found;
+	const struct link_map *map;
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+
+	if (!first || _dl_find_object(first, &found))
+		return NULL;
+	for (map = found.dlfo_link_map; map && map != own && !defines_malloc(map);)
+		map = map->l_next;
+	return map;
+}
+
 /*
  * A program with a malloc of its own, or a library before ours with one, never asks ours: nothing
  * of its memory is seen, and whoever reads the trace must know. The value is the file that has it.
- * Where we came late the first one is the one that we stand before.
+ * Where we came late we stand before the first one, but not where that is the program's: no slot
+ * leads to what it calls within itself.
  */
 static void note_add_allocator(struct note *note)
 {
-	struct dl_find_object found, own;
-	void *first = dlsym(RTLD_DEFAULT, "malloc");
+	struct dl_find_object behind, own;
+	const struct link_map *map;
 
-	if (!first || first == (void *)real.malloc || _dl_find_object(first, &found) ||
-	    _dl_find_object((void *)(uintptr_t)note_begin, &own) ||
-	    found.dlfo_link_map == own.dlfo_link_map)
+	if (_dl_find_object((void *)real.malloc, &behind) ||
+	    _dl_find_object((void *)(uintptr_t)note_begin, &own))
 		return;
-	if (*found.dlfo_link_map->l_name)
-		note_add(note, "allocator", found.dlfo_link_map->l_name);
-	else
+	map = find_allocator(own.dlfo_link_map);
+	if (!map || map == own.dlfo_link_map)
+		return;
+	if (!map->l_prev)
 		note_add(note, "allocator", self_path());
+	else if (map != behind.dlfo_link_map)
+		note_add(note, "allocator", map->l_name);
 }
 
 static void tell_argument(struct note *note, const char *name, const char *value)
