@@ -166,8 +166,6 @@ void *real_of(enum hook_number hook)
 
 static SPARSE uintptr_t begins[1u << ADDRESSES_BITS];
 
-_Static_assert(HOOK_COUNT * 2 <= 1u << ADDRESSES_BITS, "half of the table stays empty");
-
 /* The place of an address, or the empty one where it belongs. */
 static uintptr_t *address_place(uintptr_t address)
 {
@@ -181,17 +179,62 @@ static uintptr_t *address_place(uintptr_t address)
 	}
 }
 
+static void put_address(uintptr_t address)
+{
+	if (address)
+		__atomic_store_n(address_place(address), address, __ATOMIC_RELAXED);
+}
+
+#define HIDDEN_MAX 64 /* functions of libc, as many as an allocator has by far */
+
+_Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some of it stays empty");
+
+static bool read_libc(struct linkage *libc)
+{
+	struct dl_find_object found;
+
+	return _dl_find_object((void *)(uintptr_t)dlsym, &found) == 0 &&
+	       linkage_read(libc, found.dlfo_link_map);
+}
+
+/*
+ * What libc has by the name of a hook where another module, which stands before it, has the real
+ * one: nobody's but a caller's who is bound to libc before all others. 0: nothing.
+ */
+static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
+{
+	uintptr_t there = (uintptr_t)*where_is(i);
+	const ElfW(Sym) * symbol;
+
+	if (!there || (there >= libc->low && there < libc->high))
+		return 0;
+	symbol = linkage_find(libc, name_of(i));
+	return symbol ? libc->map->l_addr + symbol->st_value : 0;
+}
+
+static void fill_addresses(void)
+{
+	unsigned int hidden = 0;
+	struct linkage libc;
+
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+		put_address((uintptr_t)*where_is(i));
+	if (!read_libc(&libc))
+		return;
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained && hidden < HIDDEN_MAX; i++) {
+		uintptr_t address = hidden_of(&libc, i);
+
+		put_address(address);
+		hidden += address != 0;
+	}
+}
+
 bool real_has(uintptr_t address)
 {
 	static bool is_filled;
 
 	if (!__atomic_load_n(&is_filled, __ATOMIC_ACQUIRE)) {
-		for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
-			uintptr_t found = (uintptr_t)*where_is(i);
-
-			if (found)
-				__atomic_store_n(address_place(found), found, __ATOMIC_RELAXED);
-		}
+		fill_addresses();
 		__atomic_store_n(&is_filled, true, __ATOMIC_RELEASE);
 	}
 	return address && *address_place(address) == address;
@@ -199,9 +242,18 @@ bool real_has(uintptr_t address)
 
 bool real_is_called(uintptr_t address, const char *name)
 {
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
-		if ((uintptr_t)*where_is(i) == address && plain_equal(name_of(i), name))
+	struct linkage libc;
+	bool is_read = false;
+
+	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+		if (!plain_equal(name_of(i), name))
+			continue;
+		if ((uintptr_t)*where_is(i) == address)
 			return true;
+		is_read = is_read || read_libc(&libc);
+		if (is_read && hidden_of(&libc, i) == address)
+			return true;
+	}
 	return false;
 }
 

@@ -119,7 +119,10 @@ static inline void real_ready(void)
 		real_find(NULL);
 }
 
-/* Whether a real function of a hook begins there; and whether it is one of that name. */
+/*
+ * Whether a real function of a hook begins there, or one of libc that another module's stands
+ * before; and whether it is one of that name.
+ */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);
 
