@@ -216,7 +216,7 @@ static int take_less(struct bundle *bundle, const struct keep_done *done,
 	return 0;
 }
 
-static int shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+static int shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err)
 {
 	char path[32];
@@ -226,30 +226,26 @@ static int shorten(struct bundle *bundle, int fd, const struct keep_done *done,
 	/* ours is for writing alone */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", bundle->sink.fd);
 	from = open(path, O_RDONLY | O_CLOEXEC);
-	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, fd, done, streams);
+	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, next->fd, done, streams);
 	if (from >= 0)
 		close(from);
 	if (!size || take_less(bundle, done, streams)) {
-		close(fd);
+		sink_forget_next(&bundle->sink, next);
 		return error_set(err, EIO, "cannot copy the end of %s", bundle->sink.name);
 	}
-	if (bundle->is_live)
-		flock(fd, LOCK_EX | LOCK_NB);
-	ret = sink_succeed(&bundle->sink, fd, size, err);
-	if (ret == 0 && bundle->is_live)
-		flock(bundle->sink.fd, LOCK_EX | LOCK_NB);
+	ret = sink_succeed(&bundle->sink, next, size, bundle->is_live, err);
 	for (uint64_t i = 0; ret == 0 && i < done->streams; i++)
 		bundle->less.items[streams[i].stream] += streams[i].less;
 	return ret;
 }
 
-int bundle_shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err)
 {
 	int ret;
 
 	pthread_mutex_lock(&bundle->lock);
-	ret = shorten(bundle, fd, done, streams, err);
+	ret = shorten(bundle, next, done, streams, err);
 	pthread_mutex_unlock(&bundle->lock);
 	return ret;
 }

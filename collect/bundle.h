@@ -41,10 +41,10 @@ uint64_t bundle_size(struct bundle *bundle);
 /*
  * Another file takes the place of this one, from which what is not wanted any more was left out:
  * done says how far it was copied, streams (done->streams of them) what became of each. What was
- * written since is added. fd: of the file, which may be empty of that; it is closed in any case.
+ * written since is added. next: the file, which may be empty of that; it is gone in any case.
  * Returns 0 or a negative errno: then all is as before.
  */
-int bundle_shorten(struct bundle *bundle, int fd, const struct keep_done *done,
+int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err);
 
 /* The file that all of it goes to, as it was when it was opened. */

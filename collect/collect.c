@@ -376,6 +376,11 @@ static int open_first(struct collector *collector, struct error *err)
 	if (wish.inherited >= 0 &&
 	    (wish.inherited == collector->shared.fd || wish.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
+	if (*collector->settings.keep && wish.force && sink_is_link(&collector->place))
+		return error_set(err, EINVAL,
+				 "cannot keep %s short: it is a link (-o needs the name of the "
+				 "file itself)",
+				 out);
 	ret = sink_open(&collector->first, &wish, err);
 	/* it has been duplicated, and nobody else of ours needs it */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)

@@ -41,7 +41,8 @@ struct keeper {
 	uint64_t retry_ns, started_ns;
 	uint64_t gone; /* processes that the file has no more */
 	pid_t pid;
-	int next, exchange;
+	struct sink_next next;
+	int exchange;
 	struct {
 		struct keep_ended *items;
 		size_t count, capacity;
@@ -72,7 +73,7 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 	if (!collector->keeper)
 		return error_system(err, ENOMEM, "cannot begin");
 	*collector->keeper = (struct keeper){
-		.wish = wish, .next = -1, .exchange = -1, .oldest_ns = trace_now(collector)
+		.wish = wish, .next.fd = -1, .exchange = -1, .oldest_ns = trace_now(collector)
 	};
 	return 0;
 }
@@ -135,9 +136,9 @@ static int start(struct collector *collector, uint64_t now_ns, struct error *err
 	old = open(path, O_RDONLY | O_CLOEXEC);
 	if (old < 0)
 		return error_system(err, errno, "cannot read %s", sink->name);
-	keeper->next = sink_successor(sink, err);
-	if (keeper->next < 0)
-		return keeper->next;
+	rc = sink_make_next(sink, &keeper->next, err);
+	if (rc < 0)
+		return rc;
 	keeper->exchange = memfd_create("holdtrace-keep", MFD_CLOEXEC);
 	if (keeper->exchange < 0 || pwrite(keeper->exchange, keeper->ended.items, size, 0) < 0)
 		return error_system(err, errno, "cannot make a file in memory");
@@ -145,18 +146,20 @@ static int start(struct collector *collector, uint64_t now_ns, struct error *err
 		snprintf(texts[i], sizeof(texts[i]), "%d", BESIDE_FIRST + i);
 	snprintf(texts[3], sizeof(texts[3]), "%" PRIu64, number);
 	rc = beside_start(&keeper->pid, "holdtrace-keep", argv,
-			  (const int[]){ old, keeper->next, keeper->exchange }, 3);
+			  (const int[]){ old, keeper->next.fd, keeper->exchange }, 3);
 	return rc ? error_system(err, rc, "cannot start holdtrace-keep") : 0;
 }
 
-static void end(struct keeper *keeper)
+static void end(struct collector *collector)
 {
+	struct keeper *keeper = collector->keeper;
+
 	beside_end(&keeper->pid);
-	if (keeper->next >= 0)
-		close(keeper->next);
+	if (keeper->next.fd >= 0)
+		sink_forget_next(bundle_sink(collector->bundle), &keeper->next);
 	if (keeper->exchange >= 0)
 		close(keeper->exchange);
-	keeper->next = keeper->exchange = -1;
+	keeper->exchange = -1;
 	keeper->state = KEEP_WRITING;
 }
 
@@ -165,7 +168,7 @@ static void fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
 	tell(collector, "the trace is not made shorter", why);
 	collector->keeper->retry_ns = now_ns + RETRY_NS;
-	end(collector->keeper);
+	end(collector);
 }
 
 static void forget_ended(struct keeper *keeper, uint64_t since_ns)
@@ -202,22 +205,20 @@ static void take(struct collector *collector, uint64_t now_ns)
 	struct keeper *keeper = collector->keeper;
 	cleanup_free struct keep_done *done = read_answer(keeper->exchange);
 	struct error err = { 0 };
-	int next = keeper->next;
 
 	if (!done) {
 		fail(collector, now_ns, "no answer of holdtrace-keep");
 		return;
 	}
-	keeper->next = -1;
-	if (bundle_shorten(collector->bundle, next, done, (const struct keep_stream *)(done + 1),
-			   &err) < 0) {
+	if (bundle_shorten(collector->bundle, &keeper->next, done,
+			   (const struct keep_stream *)(done + 1), &err) < 0) {
 		fail(collector, now_ns, err.text);
 		return;
 	}
 	forget_ended(keeper, done->since_ns);
 	keeper->oldest_ns = done->since_ns;
 	keeper->cut_size = bundle_size(collector->bundle);
-	end(keeper);
+	end(collector);
 }
 
 static void look_after(struct collector *collector, uint64_t now_ns)
@@ -313,7 +314,7 @@ void collect_keep_end(struct collector *collector)
 {
 	if (!collector->keeper)
 		return;
-	end(collector->keeper);
+	end(collector);
 	free(collector->keeper->ended.items);
 	free(collector->keeper);
 	collector->keeper = NULL;

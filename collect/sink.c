@@ -613,86 +613,123 @@ static bool has_its_name(const struct sink *sink)
 	       own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
-/* Of a file that is to become this one: the same name with something behind it. */
-static const char *successor_name(const struct sink *sink, char *name, size_t room)
+/* Another name beside it: until one is free, for what is there is somebody's. */
+static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
-	snprintf(name, room, "%s.next", file_part(sink->name));
-	return name;
+	snprintf(next->name, sizeof(next->name), "%.200s.next-%d-%d", file_part(sink->name),
+		 (int)getpid(), number);
 }
 
-int sink_successor(const struct sink *sink, struct error *err)
+static int make_named(const struct sink *sink, struct sink_next *next)
 {
-	char name[sizeof(sink->name) + 8], directory[32];
-	int fd;
+	for (int number = 0; number < NUMBERS_MAX; number++) {
+		int fd;
 
-	/* the place is open as a path alone */
-	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
-	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		successor_name(sink, name, sizeof(name));
-		unlinkat(sink->directory, name, 0);
-		fd = openat(sink->directory, name,
+		name_next(sink, next, number);
+		fd = openat(sink->directory, next->name,
 			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
 	}
-	return fd < 0 ? error_system(err, errno, "cannot make the next file of %s", sink->name)
-		      : fd;
-}
-
-/* Under the name that it is to be moved from. */
-static int link_successor(const struct sink *sink, int fd, const char *name)
-{
-	char path[32];
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -1;
-	if (st.st_nlink)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	unlinkat(sink->directory, name, 0);
-	return linkat(AT_FDCWD, path, sink->directory, name, AT_SYMLINK_FOLLOW);
-}
-
-/* Opened anew by its name: what was made without one is called deleted in /proc for ever. */
-static int open_successor(const struct sink *sink, int fd)
-{
-	int opened = open_at(sink, O_WRONLY | O_NOFOLLOW);
-	struct stat made, named;
-
-	if (opened >= 0 && fstat(fd, &made) == 0 && fstat(opened, &named) == 0 &&
-	    made.st_ino == named.st_ino && made.st_dev == named.st_dev)
-		return opened;
-	if (opened >= 0)
-		close(opened);
 	return -1;
 }
 
-static int succeed(struct sink *sink, int fd, uint64_t size, struct error *err)
+int sink_make_next(const struct sink *sink, struct sink_next *next, struct error *err)
 {
-	char name[sizeof(sink->name) + 8];
-	int opened;
+	char directory[32];
 
-	successor_name(sink, name, sizeof(name));
+	*next = (struct sink_next){ .fd = -1 };
+	/* the place is open as a path alone */
+	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
+	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (next->fd < 0)
+		next->fd = make_named(sink, next);
+	if (next->fd >= 0)
+		return 0;
+	*next->name = '\0';
+	return error_system(err, errno, "cannot make the next file of %s", sink->name);
+}
+
+void sink_forget_next(const struct sink *sink, struct sink_next *next)
+{
+	if (*next->name)
+		unlinkat(sink->directory, next->name, 0);
+	if (next->fd >= 0)
+		close(next->fd);
+	*next = (struct sink_next){ .fd = -1 };
+}
+
+/* Under the name that it is to be moved from. */
+static int link_next(const struct sink *sink, struct sink_next *next)
+{
+	char path[32];
+
+	if (*next->name)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", next->fd);
+	for (int number = 0; number < NUMBERS_MAX; number++) {
+		name_next(sink, next, number);
+		if (!linkat(AT_FDCWD, path, sink->directory, next->name, AT_SYMLINK_FOLLOW))
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	*next->name = '\0';
+	return -1;
+}
+
+/* Opened anew by its name: what was made without one is called deleted in /proc for ever. */
+static void open_next(const struct sink *sink, struct sink_next *next)
+{
+	int opened =
+		openat(sink->directory, next->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	struct stat made, named;
+	bool is_same = opened >= 0 && fstat(next->fd, &made) == 0 && fstat(opened, &named) == 0 &&
+		       made.st_ino == named.st_ino && made.st_dev == named.st_dev;
+
+	if (opened >= 0)
+		close(is_same ? next->fd : opened);
+	if (is_same)
+		next->fd = opened;
+}
+
+static int succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
+		   struct error *err)
+{
 	if (!has_its_name(sink))
 		return error_set(err, ESTALE, "%s was moved or removed", sink->name);
-	if (link_successor(sink, fd, name) ||
-	    renameat(sink->directory, name, sink->directory, file_part(sink->name)))
+	if (link_next(sink, next))
 		return error_system(err, errno, "cannot replace %s", sink->name);
-	opened = open_successor(sink, fd);
-	dup3(opened < 0 ? fd : opened, sink->fd, O_CLOEXEC);
-	if (opened >= 0)
-		close(opened);
+	open_next(sink, next);
+	/* nobody else knows of it yet */
+	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
+		return error_system(err, errno, "cannot lock the next file of %s", sink->name);
+	if (renameat(sink->directory, next->name, sink->directory, file_part(sink->name)))
+		return error_system(err, errno, "cannot replace %s", sink->name);
+	*next->name = '\0';
+	while (dup3(next->fd, sink->fd, O_CLOEXEC) < 0 && (errno == EINTR || errno == EBUSY))
+		;
 	lseek(sink->fd, (off_t)size, SEEK_SET);
 	sink->size = size;
 	return 0;
 }
 
-int sink_succeed(struct sink *sink, int fd, uint64_t size, struct error *err)
+int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
+		 struct error *err)
 {
-	int ret = succeed(sink, fd, size, err);
+	int ret = succeed(sink, next, size, lock, err);
 
-	close(fd);
+	sink_forget_next(sink, next);
 	return ret;
+}
+
+bool sink_is_link(const struct sink_place *place)
+{
+	struct stat st;
+
+	return place->form == SINK_FILE &&
+	       fstatat(place->directory, file_part(place->out), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(st.st_mode);
 }
 
 void sink_discard(struct sink *sink)

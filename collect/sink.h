@@ -90,14 +90,30 @@ int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err
 int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
 	       struct error *err);
 
-/*
- * A file without a name, or with a name that is hardly one, that may take the place of this one:
- * open to read and write, of the same owner alone. Returns the descriptor or a negative errno.
- */
-int sink_successor(const struct sink *sink, struct error *err);
+/* A file that is to take the place of another. */
+struct sink_next {
+	int fd;		/* -1: there is none */
+	char name[256]; /* beside the other; "": it has none (yet) */
+};
 
-/* It takes the name, and the number of the descriptor; size: of it. fd is closed in any case. */
-int sink_succeed(struct sink *sink, int fd, uint64_t size, struct error *err);
+/*
+ * Makes one that may take the place of this one, of the same owner alone, open to read and write.
+ * Returns 0 or a negative errno. Then sink_succeed() or sink_forget_next().
+ */
+int sink_make_next(const struct sink *sink, struct sink_next *next, struct error *err);
+
+/* It is not wanted, and goes; nothing else of that name does. */
+void sink_forget_next(const struct sink *sink, struct sink_next *next);
+
+/*
+ * It takes the name, and the number of the descriptor; size: of it. lock: nobody finds it unlocked
+ * under that name. Returns 0 or a negative errno: all is as before, but that next is gone.
+ */
+int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
+		 struct error *err);
+
+/* Whether the user's name is that of a link: what it leads to can be written, and not replaced. */
+bool sink_is_link(const struct sink_place *place);
 
 /* Takes the last size bytes of a plain file back. Elsewhere nothing happens. */
 void sink_cut(struct sink *sink, size_t size);

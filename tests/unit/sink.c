@@ -213,6 +213,57 @@ static void test_cut(void)
 	ok(stat("small", &st) == 0 && st.st_size == 500, "and cut to where the caller says");
 }
 
+static void put_file(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A file takes the place of another; those of other people beside it stay what they are. */
+static void test_next(void)
+{
+	struct sink_place place = place_of("kept");
+	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
+	struct error err = { 0 };
+	struct sink_next next;
+	struct sink sink;
+	char foreign[64], path[64], link[64] = "";
+	size_t written;
+	int fd, before, ret;
+
+	snprintf(foreign, sizeof(foreign), "kept.next-%d-0", (int)getpid());
+	put_file(foreign, "of the user");
+	put_file("kept.next", "of the user, too");
+	sink_open(&sink, &wish, &err);
+	sink_write(&sink, "old", 3, &written, &err);
+	before = open("kept", O_RDONLY);
+	ret = sink_make_next(&sink, &next, &err);
+	if (ret == 0 && write(next.fd, "new", 3) == 3)
+		ret = sink_succeed(&sink, &next, 3, true, &err);
+	fd = open("kept", O_RDONLY);
+	ok(ret == 0 && flock(fd, LOCK_SH | LOCK_NB) < 0, "the next file is locked by then");
+	ok(flock(before, LOCK_SH | LOCK_NB) == 0, "and the one before it no longer");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", sink.fd);
+	if (readlink(path, link, sizeof(link) - 1) < 0)
+		*link = '\0';
+	ok(strlen(link) > 5 && !strcmp(link + strlen(link) - 5, "/kept"), "under its own name");
+	sink_write(&sink, "er", 2, &written, &err);
+	ok(holds("kept", "newer"), "and is written on");
+	close(fd);
+	sink_make_next(&sink, &next, &err);
+	rename("kept", "moved");
+	ok(sink_succeed(&sink, &next, 0, true, &err) == -ESTALE && next.fd < 0,
+	   "a file that was moved has no other in its place");
+	sink_close(&sink, &err);
+	ok(holds(foreign, "of the user") && holds("kept.next", "of the user, too"),
+	   "what is called like the next file stays");
+	if (symlink("moved", "kept") == 0)
+		ok(sink_is_link(&place), "a link is one, wherever it leads");
+	close(before);
+}
+
 static void test_command(void)
 {
 	struct error err = { 0 };
@@ -269,6 +320,7 @@ int main(void)
 	test_failures();
 	test_lock();
 	test_cut();
+	test_next();
 	test_command();
 	test_zstd();
 	printf("1..%d\n", tests);
