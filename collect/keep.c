@@ -22,12 +22,14 @@
 #define TIME_MOST 6u /* sections */
 /*
  * Of bytes: two files are there while one is made of the other, and what is written meanwhile is in
- * both.
+ * both. What is held is in both, too, and the longer that is, the less often it is written anew:
+ * then the file is longer.
  */
 #define SIZE_PART   32u /* of a section */
-#define SIZE_MOST   40u /* hundredths, from which on the file is made shorter … */
+#define SIZE_MOST   36u /* hundredths, from which on the file is made shorter … */
 #define SIZE_KEPT   20u /* … to so many */
-#define SIZE_FULL   60u /* where nothing more is taken until it is shorter, for so long at most: */
+#define SIZE_FULL   48u /* where nothing more is taken until it is shorter, for so long at most: */
+#define SIZE_HELD   9u	/* more than that of what is held, and both together are longer than all */
 #define PATIENCE_NS (10000 * MS)
 #define RETRY_NS    (10000 * MS)
 
@@ -38,8 +40,11 @@ struct keeper {
 	enum keep_state state;
 	uint64_t cut_ns, cut_size; /* the last sections were begun then, at this size */
 	uint64_t oldest_ns;	   /* the file begins there, at the latest */
+	uint64_t grown_ns, seen;   /* something came to it then; its size when we looked */
 	uint64_t retry_ns, started_ns;
+	uint64_t held; /* bytes of the file that are older than it: what was held */
 	uint64_t gone; /* processes that the file has no more */
+	bool has_told; /* that the file is longer than it was to be */
 	pid_t pid;
 	struct sink_next next;
 	int exchange;
@@ -103,13 +108,21 @@ static bool is_cut(const struct collector *collector)
 	return true;
 }
 
+/* So many hundredths of the bytes that there may be, and what is held, with something to spare. */
+static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
+{
+	return keeper->wish.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
+}
+
 static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
 {
 	if (now_ns < keeper->retry_ns)
 		return false;
+	/* where nothing is new since then, nothing more can go */
 	if (keeper->wish.ns)
-		return now_ns - keeper->oldest_ns >= keeper->wish.ns / SECTIONS * TIME_MOST;
-	return size >= keeper->wish.bytes / 100 * SIZE_MOST;
+		return keeper->oldest_ns < keeper->grown_ns &&
+		       now_ns - keeper->oldest_ns >= keeper->wish.ns / SECTIONS * TIME_MOST;
+	return size >= part_of(keeper, SIZE_MOST);
 }
 
 /* ---- a shorter file ---- */
@@ -200,6 +213,19 @@ static struct keep_done *read_answer(int exchange)
 	return NULL;
 }
 
+static void look_at_held(struct collector *collector, uint64_t held)
+{
+	struct keeper *keeper = collector->keeper;
+	char text[64];
+
+	keeper->held = held;
+	if (keeper->has_told || !keeper->wish.bytes || held < keeper->wish.bytes / 100 * SIZE_HELD)
+		return;
+	keeper->has_told = true;
+	snprintf(text, sizeof(text), "what is held takes %" PRIu64 " MB by now", held / 1000000);
+	tell(collector, "the trace becomes longer", text);
+}
+
 static void take(struct collector *collector, uint64_t now_ns)
 {
 	struct keeper *keeper = collector->keeper;
@@ -210,14 +236,16 @@ static void take(struct collector *collector, uint64_t now_ns)
 		fail(collector, now_ns, "no answer of holdtrace-keep");
 		return;
 	}
-	if (bundle_shorten(collector->bundle, &keeper->next, done,
-			   (const struct keep_stream *)(done + 1), &err) < 0) {
+	if (done->read && bundle_shorten(collector->bundle, &keeper->next, done,
+					 (const struct keep_stream *)(done + 1), &err) < 0) {
 		fail(collector, now_ns, err.text);
 		return;
 	}
+	if (done->read)
+		look_at_held(collector, done->held);
 	forget_ended(keeper, done->since_ns);
 	keeper->oldest_ns = done->since_ns;
-	keeper->cut_size = bundle_size(collector->bundle);
+	keeper->cut_size = keeper->seen = bundle_size(collector->bundle);
 	end(collector);
 }
 
@@ -248,6 +276,9 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 	uint64_t size = bundle_size(collector->bundle);
 	struct error err = { 0 };
 
+	if (size != keeper->seen)
+		keeper->grown_ns = now_ns;
+	keeper->seen = size;
 	switch (keeper->state) {
 	case KEEP_WRITING:
 		if (!is_cut_due(keeper, now_ns, size))
@@ -297,7 +328,7 @@ bool collect_keep_is_full(const struct collector *collector)
 	const struct keeper *keeper = collector->keeper;
 
 	return keeper && keeper->wish.bytes && keeper->state == KEEP_SHORTENING &&
-	       bundle_size(collector->bundle) >= keeper->wish.bytes / 100 * SIZE_FULL &&
+	       bundle_size(collector->bundle) >= part_of(keeper, SIZE_FULL) &&
 	       trace_now(collector) - keeper->started_ns < PATIENCE_NS;
 }
 
@@ -305,9 +336,12 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 {
 	struct keep_ended *ended = collector->keeper ? ARRAY_ADD(&collector->keeper->ended) : NULL;
 
-	if (ended)
-		*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
-					      .ended_ns = trace_now(collector) };
+	if (!ended)
+		return;
+	/* and it can go as a whole */
+	collector->keeper->grown_ns = trace_now(collector);
+	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
+				      .ended_ns = trace_now(collector) };
 }
 
 void collect_keep_end(struct collector *collector)

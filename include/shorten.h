@@ -20,8 +20,10 @@ struct keep_ended {
 
 /* What was done; behind it one struct keep_stream for each that is there still. */
 struct keep_done {
-	uint64_t read;	   /* bytes of the old file that are dealt with: what is behind is not */
-	uint64_t size;	   /* of the new file */
+	uint64_t read; /* bytes of the old file that are dealt with: what is behind is not; 0: all
+			* of it is to stay, and nothing was made */
+	uint64_t size; /* of the new file */
+	uint64_t held; /* bytes of it that are from before since_ns: what was held */
 	uint64_t since_ns; /* all that was from then on is there */
 	uint64_t streams;
 };

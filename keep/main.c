@@ -136,12 +136,16 @@ static size_t count_old(const struct keep *keep, const struct piece *pieces, siz
 static int put_state(struct keep *keep, const struct piece *pieces, size_t count, struct error *err)
 {
 	cleanup_fd int section = memfd_create("holdtrace-keep", MFD_CLOEXEC);
+	uint64_t before = keep->writer.size;
 	int rc;
 
 	if (section < 0)
 		return error_system(err, errno, "cannot make a section");
 	rc = state_make(keep->old, pieces, count, keep->done.since_ns, section, err);
-	return rc ? rc : writer_take(&keep->writer, pieces->stream, section, err);
+	if (rc == 0)
+		rc = writer_take(&keep->writer, pieces->stream, section, err);
+	keep->done.held += keep->writer.size - before;
+	return rc;
 }
 
 static int put_stream(struct keep *keep, const struct piece *pieces, size_t count,
@@ -150,6 +154,8 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	const struct piece *last = &pieces[count - 1];
 	size_t old = count_old(keep, pieces, count);
 	struct keep_stream *stream;
+	bool is_idle = true;
+	uint64_t before;
 	int rc = 0;
 
 	if (has_gone(keep, pieces->stream))
@@ -159,11 +165,38 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 		return error_system(err, ENOMEM, "list of streams");
 	if (old)
 		rc = put_state(keep, pieces, old, err);
-	for (size_t i = old; rc == 0 && i < count; i++)
+	before = keep->writer.size;
+	for (size_t i = old; rc == 0 && i < count; i++) {
 		rc = writer_copy(&keep->writer, keep->old, &pieces[i], err);
+		is_idle &= pieces[i].last_ns < keep->done.since_ns;
+	}
+	keep->done.held += is_idle ? keep->writer.size - before : 0;
 	*stream = (struct keep_stream){ .stream = last->stream };
 	stream->less = last->place + last->size - writer_place(&keep->writer, last->stream);
 	return rc;
+}
+
+/* A stream's pieces, and the next one behind them. */
+static size_t stream_end(const struct pieces *pieces, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < pieces->count && pieces->items[end].stream == pieces->items[first].stream)
+		end++;
+	return end;
+}
+
+static bool is_anything_old(const struct keep *keep)
+{
+	const struct pieces *pieces = &keep->pieces;
+
+	for (size_t first = 0, end; first < pieces->count; first = end) {
+		end = stream_end(pieces, first);
+		if (has_gone(keep, pieces->items[first].stream) ||
+		    count_old(keep, &pieces->items[first], end - first))
+			return true;
+	}
+	return false;
 }
 
 static int put_streams(struct keep *keep, struct error *err)
@@ -172,9 +205,7 @@ static int put_streams(struct keep *keep, struct error *err)
 	int rc = 0;
 
 	for (size_t first = 0, end; rc == 0 && first < pieces->count; first = end) {
-		for (end = first + 1; end < pieces->count &&
-				      pieces->items[end].stream == pieces->items[first].stream;)
-			end++;
+		end = stream_end(pieces, first);
 		rc = put_stream(keep, &pieces->items[first], end - first, err);
 	}
 	return rc;
@@ -202,7 +233,6 @@ static int answer(struct keep *keep, struct error *err)
 {
 	size_t size = keep->streams.count * sizeof(*keep->streams.items);
 
-	keep->done.read = keep->pieces.read;
 	keep->done.size = keep->writer.size;
 	keep->done.streams = keep->streams.count;
 	if (ftruncate(keep->exchange, 0) ||
@@ -225,12 +255,15 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 		keep->done.since_ns = 0;
 		rc = find_since(keep, number, err);
 	}
+	if (rc == 0 && !is_anything_old(keep))
+		return answer(keep, err);
 	if (rc == 0)
 		rc = writer_begin(&keep->writer, to, err);
 	if (rc == 0)
 		rc = put_streams(keep, err);
 	if (rc == 0)
 		rc = catch_up(keep, err);
+	keep->done.read = keep->pieces.read;
 	return rc ? rc : answer(keep, err);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rolls MS [LEAST]: holds from the start 100 blocks of 1,000 bytes, two descriptors, a stream, a
- * recursive lock taken three times, and a mapping of ten pages whose middle two are gone. Until so
- * much time has passed: threads that come and go, blocks that come and go, and now and then a block
- * of 10,000 bytes that stays. Then says how many of those there are, and waits for the end of its
- * input. LEAST: as many blocks have to come and go at least.
+ * rolls MS [LEAST [BLOCKS]]: holds from the start 100 blocks of 1,000 bytes, two descriptors, a
+ * stream, a recursive lock taken three times, and a mapping of ten pages whose middle two are gone.
+ * Until so much time has passed: threads that come and go, blocks that come and go, and now and
+ * then a block of 10,000 bytes that stays. Then says how many of those there are, and waits for the
+ * end of its input. LEAST: as many blocks have to come and go at least. BLOCKS: so many of 16 to 79
+ * bytes are held from the start.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -52,6 +53,16 @@ __attribute__((noinline)) static void churn(int count)
 		free(blocks[i]);
 }
 
+__attribute__((noinline)) static void fill(long count)
+{
+	unsigned random = 1;
+
+	for (long i = 0; i < count; i++) {
+		random = random * 1103515245 + 12345;
+		kept = malloc(16 + (random >> 16 & 511));
+	}
+}
+
 static void *breathe(void *context)
 {
 	churn(10);
@@ -73,6 +84,7 @@ int main(int argc, char **argv)
 	char byte;
 
 	hold();
+	fill(argc > 3 ? atol(argv[3]) : 0);
 	for (long i = 0; now_ms() < until || i * 1000 < least; i++) {
 		pthread_t thread;
 
