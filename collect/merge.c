@@ -251,21 +251,28 @@ static bool reader_is_before(const struct reader *a, const struct reader *b)
 	return a->number < b->number;
 }
 
-static void sift_down(struct reader **heap, uint32_t count, uint32_t at)
+/*
+ * The place at the top, or at a branch's, is another reader's now. The gap goes down to the end
+ * first, and the reader up from there: what comes next of it is mostly later than what others have.
+ */
+static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 {
-	struct reader *reader = heap[at];
+	struct reader *reader = heap[top];
+	uint32_t at = top, child = 2 * at + 1;
 
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-
-		if (child >= count)
-			break;
-		if (child + 1 < count && reader_is_before(heap[child + 1], heap[child]))
-			child++;
-		if (!reader_is_before(heap[child], reader))
-			break;
+	while (child + 1 < count) {
+		child += reader_is_before(heap[child + 1], heap[child]);
 		heap[at] = heap[child];
 		at = child;
+		child = 2 * at + 1;
+	}
+	if (child < count) {
+		heap[at] = heap[child];
+		at = child;
+	}
+	while (at > top && reader_is_before(reader, heap[(at - 1) / 2])) {
+		heap[at] = heap[(at - 1) / 2];
+		at = (at - 1) / 2;
 	}
 	heap[at] = reader;
 }
@@ -326,7 +333,6 @@ static void hand_out_run(struct merge *merge, struct reader *first, const struct
 
 	if (!has_entries(first)) {
 		merge_hand_out_in_place(merge, first, second ? second->time : limit);
-		merge_find_next(merge, first);
 		return;
 	}
 	do {

@@ -163,8 +163,8 @@ void merge_take(struct merge *merge, struct reader *reader);
 
 /*
  * What the reader has next lies in its ring: hands it out, and what follows, as long as that is in
- * its place and before a time, at most the process's limit. Who finds it changed makes an entry of
- * it.
+ * its place and before a time, at most the process's limit; makes an entry of what has changed
+ * since it was found. Then finds out what the reader has next.
  */
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 

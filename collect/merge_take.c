@@ -523,12 +523,17 @@ static bool take_next(struct merge *merge, struct reader *reader)
 	return true;
 }
 
-/* Gives room back in portions: whoever waits for it need not wait for the rest of the round. */
-static inline void release_step(struct merge *merge, struct reader *reader)
+/* Room is given back in portions: whoever waits for it need not wait for the rest of the round. */
+static inline uint64_t release_bytes(const struct reader *reader)
 {
-	uint64_t step = reader->ring_size / RELEASE_PART;
+	uint64_t part = reader->ring_size / RELEASE_PART;
 
-	if (reader->scanned - reader->released < (step < RELEASE_STEP ? step : RELEASE_STEP))
+	return part < RELEASE_STEP ? part : RELEASE_STEP;
+}
+
+static inline void release_part(struct merge *merge, struct reader *reader)
+{
+	if (reader->scanned - reader->released < release_bytes(reader))
 		return;
 	merge_release(reader);
 	merge_beat(merge);
@@ -556,6 +561,14 @@ static inline bool is_in_place(const struct reader *reader, const struct record_
 	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
 }
 
+/* What the reader has next lies in its ring. False: it is too late for this round. */
+static inline bool note_next(struct reader *reader, const struct record_short *record)
+{
+	reader->time = record->record.time;
+	reader->rank = record->form & SHORT_LEAVES ? RANK_GAINS : RANK_LOSES;
+	return reader->time < reader->process->limit;
+}
+
 /*
  * Whether the ring goes on with a record that is in its place and later than what waits: what the
  * reader has next is known then. At equal times insert() knows more. One that is too late for the
@@ -577,9 +590,7 @@ static bool finds_place(struct merge *merge, struct reader *reader)
 	    (reader->begin != reader->end &&
 	     record.record.time <= reader->entries[reader->end - 1].time))
 		return false;
-	reader->time = record.record.time;
-	reader->rank = record.form & SHORT_LEAVES ? RANK_GAINS : RANK_LOSES;
-	if (__builtin_expect(record.record.time < reader->process->limit, 1))
+	if (__builtin_expect(note_next(reader, &record), 1))
 		return true;
 	if (reader->head - reader->scanned > reader->ring_size / STAY_PARTS * (STAY_PARTS - 1))
 		return false;
@@ -664,43 +675,62 @@ static inline bool is_brief(const struct merge *merge, const struct reader *read
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
-/* Hands out what the ring goes on with, if that is in its place and before a time. */
-static inline bool hand_out_next(struct merge *merge, struct reader *reader, uint64_t before)
+/*
+ * Hands out what the ring goes on with, up to a position, while that is in its place and before a
+ * time. True: what comes then is in its place, too, and known to be what the reader has next.
+ */
+static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
+			  uint64_t stop)
 {
-	uint64_t offset = reader->scanned & (reader->ring_size - 1);
-	const char *from = reader->ring + offset;
-	struct record_short record;
-	union header header;
+	uint64_t mask = reader->ring_size - 1;
 
-	if (!see_short(reader, from, offset, &header))
-		return false;
-	memcpy(&record, from, sizeof(record));
-	memcpy(&record, &header, sizeof(header));
-	from += sizeof(record);
-	if (!is_in_place(reader, &record) || record.record.time >= before ||
-	    !expand_is_sound(&record, &reader->model) ||
-	    ((!is_brief(merge, reader, &record) || !hand_out_brief(merge, reader, &record, from)) &&
-	     !hand_out_whole(merge, reader, &record, from)))
-		return false;
-	reader->scanned += header.length;
-	return true;
+	while (reader->scanned < stop) {
+		uint64_t offset = reader->scanned & mask;
+		const char *from = reader->ring + offset;
+		struct record_short record;
+		union header header;
+
+		if (!see_short(reader, from, offset, &header))
+			return false;
+		memcpy(&record, from, sizeof(record));
+		memcpy(&record, &header, sizeof(header));
+		if (!is_in_place(reader, &record))
+			return false;
+		if (record.record.time >= before)
+			return note_next(reader, &record);
+		from += sizeof(record);
+		if (!expand_is_sound(&record, &reader->model) ||
+		    ((!is_brief(merge, reader, &record) ||
+		      !hand_out_brief(merge, reader, &record, from)) &&
+		     !hand_out_whole(merge, reader, &record, from)))
+			return false;
+		reader->scanned += header.length;
+	}
+	return false;
 }
 
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before)
 {
-	uint64_t began = reader->scanned;
+	uint64_t began = reader->scanned, stop;
 
-	while (reader->scanned != reader->until && hand_out_next(merge, reader, before))
-		release_step(merge, reader);
+	do {
+		stop = reader->released + release_bytes(reader);
+		if (stop > reader->until)
+			stop = reader->until;
+		if (hand_out_part(merge, reader, before, stop) && reader->scanned != began)
+			return;
+		release_part(merge, reader);
+	} while (reader->scanned >= stop && reader->scanned != reader->until);
 	if (__builtin_expect(reader->scanned == began, 0))
 		merge_take(merge, reader);
+	merge_find_next(merge, reader);
 }
 
 void merge_take(struct merge *merge, struct reader *reader)
 {
 	if (!take_next(merge, reader))
 		reader->until = reader->scanned;
-	release_step(merge, reader);
+	release_part(merge, reader);
 }
 
 void merge_find_next(struct merge *merge, struct reader *reader)
