@@ -23,22 +23,24 @@
 static uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
+/* self last: a child that is forked meanwhile begins anew. */
 static bool find_stubs(void)
 {
 	struct dl_find_object own;
+	struct linkage found;
 
 	if (self.map)
 		return true;
 	if (_dl_find_object((void *)(uintptr_t)patch_all, &own) != 0 ||
-	    !linkage_read(&self, own.dlfo_link_map)) {
-		self.map = NULL;
+	    !linkage_read(&found, own.dlfo_link_map))
 		return false;
-	}
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
-		const ElfW(Sym) *symbol = linkage_find(&self, real_name(i));
+		const ElfW(Sym) *symbol = linkage_find(&found, real_name(i));
 
-		stubs[i] = symbol ? self.map->l_addr + symbol->st_value : 0;
+		stubs[i] = symbol ? found.map->l_addr + symbol->st_value : 0;
 	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self = found;
 	return true;
 }
 
@@ -279,20 +281,22 @@ static void patch_definers(void)
 
 void patch_before_deep(void)
 {
-	enum { UNTOUCHED, BEING_PATCHED, PATCHED };
-	static uint32_t state;
-	uint32_t expected = UNTOUCHED;
+	enum { UNTOUCHED, PATCHED = -1 };
+	static int32_t patcher; /* one of these, or the process that is at it */
+	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
-	if (__atomic_compare_exchange_n(&state, &expected, BEING_PATCHED, false, __ATOMIC_ACQUIRE,
+	/* in the child of a fork it may be that of a thread which is not there */
+	if (before != PATCHED && before != own &&
+	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_ACQUIRE)) {
 		if (find_stubs())
 			patch_definers();
-		__atomic_store_n(&state, PATCHED, __ATOMIC_RELEASE);
+		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
 		return;
 	}
-	/* not for ever: in the child of a fork it may be that of a thread which is not there */
+	/* not for ever: a signal handler may stand upon it */
 	for (int i = 0; i < PATIENCE; i++) {
-		if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == PATCHED)
+		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;
 		sys_sched_yield();
 	}
