@@ -5,6 +5,8 @@
  * for their addresses by name. Mixed versions of pthread_cond_* corrupt memory.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "collect/libc_places.h"
@@ -72,7 +74,7 @@ static void check_known(void)
 
 	libc_places_find(&places);
 	if (!places.id_size) {
-		printf("ok # SKIP a libc without a build-id\n");
+		printf("ok %d # SKIP a libc without a build-id\n", ++tap_number);
 		return;
 	}
 	ok(behind_begin(&places), "what is known of libc is taken");
@@ -91,9 +93,43 @@ static void check_known(void)
 	   "of another libc nothing is known");
 }
 
-int main(void)
+/* In a process with an allocator before libc: what that has is its, all else is known. */
+static int look_behind_another(void)
 {
+	static struct libc_places places;
+	bool is_sure;
+
+	libc_places_find(&places);
+	if (!behind_begin(&places))
+		return 1;
+	if (behind_find("free", &is_sure) != dlsym(RTLD_NEXT, "free"))
+		return 2;
+	if (behind_known(HOOK_malloc, "malloc") || behind_known(HOOK_free, "free"))
+		return 3;
+	return !places.id_size || behind_known(HOOK_open, "open") ? 0 : 4;
+}
+
+#define ANOTHER "./tests/count-calls.so"
+
+static void check_behind_another(const char *self)
+{
+	char command[4096];
+
+	if (access(ANOTHER, R_OK)) {
+		printf("ok %d # SKIP no %s\n", ++tap_number, ANOTHER);
+		return;
+	}
+	snprintf(command, sizeof(command),
+		 "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=%s '%s' behind", ANOTHER, self);
+	ok(system(command) == 0, "what an allocator before libc has is not taken from libc");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return look_behind_another();
 	check_known();
+	check_behind_another(argv[0]);
 	ok(behind_begin(NULL) && behind_is_first(), "what stands behind is seen");
 	check_all();
 	real_find(NULL);
