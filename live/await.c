@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#define MUTEX_KINDS 512u /* more than any kind of glibc's mutexes has */
+
 static const char *const words[] = {
 	[AWAIT_NOTHING] = "runs",
 	[AWAIT_MUTEX] = "mutex",
@@ -155,25 +157,54 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 }
 
 /*
+ * Whether a thread id is that of glibc's descriptor of a thread, which on x86-64 begins with its
+ * own address, twice, and has the id 720 bytes on.
+ */
+static bool is_in_descriptor(const struct live_process *process, uint64_t address)
+{
+#ifdef __x86_64__
+	uint64_t at = address - 720, own[3] = { 0 };
+
+	return live_read(process->pid, at, own, sizeof(own)) == 0 && own[0] == at && own[2] == at;
+#else
+	(void)process;
+	(void)address;
+	return true;
+#endif
+}
+
+/*
  * A join waits for the word that the kernel clears when the thread has ended, and for nobody of
- * this process alone (so the futex is a shared one); glibc's name for it is seldom to be had.
+ * this process alone (so the futex is a shared one); glibc's name for it is seldom to be had. A
+ * word of the program's may have the same value, above all where thread ids are small (in
+ * containers).
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
 	int operation = (int)thread->arguments[1] & ~FUTEX_CLOCK_REALTIME;
 	uint32_t value = (uint32_t)thread->arguments[2];
 
-	return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
-	       word_at(process, thread->arguments[0]) == value && thread_by(process, value);
+#ifdef __x86_64__
+	/* so it was before glibc 2.34 */
+	if (operation == FUTEX_WAIT)
+		operation = FUTEX_WAIT_BITSET;
+#endif
+	return operation == FUTEX_WAIT_BITSET && word_at(process, thread->arguments[0]) == value &&
+	       thread_by(process, value) && is_in_descriptor(process, thread->arguments[0]);
 }
 
-/* A wait for a condition ends with that for its mutex: 2 stands for one that others wait for. */
+/*
+ * A wait for a condition ends with that for its mutex: 2 stands for one that others wait for. One
+ * that is taken has users, and a kind.
+ */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
 	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+	uint64_t at = thread->arguments[0];
 
 	return operation == FUTEX_WAIT && (uint32_t)thread->arguments[2] == 2 &&
-	       thread_by(process, word_at(process, thread->arguments[0] + 8));
+	       word_at(process, at + 12) && word_at(process, at + 16) < MUTEX_KINDS &&
+	       thread_by(process, word_at(process, at + 8));
 }
 
 static enum await_kind kind_of_futex(const struct live_process *process,
@@ -187,6 +218,9 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 	kind = kind_of_name(names, count);
 	if (thread->call != SYS_futex || !process->is_glibc)
 		return kind == AWAIT_FUTEX && thread->call != SYS_futex ? AWAIT_CALL : kind;
+	/* the program's own wait: by its own code, or by syscall(2) */
+	if (!count || (names[0] && !strcmp(names[0], "syscall")))
+		return kind;
 	if (kind == AWAIT_FUTEX && is_join(process, thread))
 		return AWAIT_JOIN;
 	return (kind == AWAIT_FUTEX || kind == AWAIT_CONDITION) && is_mutex(process, thread)

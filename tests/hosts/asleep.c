@@ -109,6 +109,58 @@ static void mtx_own_lock(void)
 	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }
 
+/* By code of the program's own, where it can be. */
+static void wait_for_word(int *word, int operation, int value)
+{
+#ifdef __x86_64__
+	register void *timeout __asm__("r10") = NULL;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"((long)SYS_futex), "D"(word), "S"((long)operation), "d"((long)value),
+			   "r"(timeout)
+			 : "rcx", "r11", "memory");
+#else
+	syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+#endif
+}
+
+/* Words of the program's that look like those of glibc's locks: main's number is 1 in a container.
+ */
+static void wait_like_join(void)
+{
+	static int word;
+
+	word = getpid();
+	wait_for_word(&word, FUTEX_WAIT, word);
+}
+
+static void wait_like_mutex(void)
+{
+	static int words[5] = { 2 };
+
+	words[2] = getpid();
+	wait_for_word(words, FUTEX_WAIT_PRIVATE, 2);
+}
+
+static void call_like_join(void)
+{
+	static int word;
+
+	word = getpid();
+	syscall(SYS_futex, &word, FUTEX_WAIT, word, NULL, NULL, 0);
+}
+
+static void call_like_mutex(void)
+{
+	static int words[5] = { 2 };
+
+	words[2] = getpid();
+	words[3] = 1;
+	syscall(SYS_futex, words, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
 /* Bytes that a child has. */
 static void wait_range(void)
 {
@@ -227,6 +279,10 @@ static const struct kind {
 	{ "rwlock", wait_readers },
 	{ "rwlock", wait_readers_first },
 	{ "futex", mtx_own_lock },
+	{ "futex", wait_like_join },
+	{ "futex", wait_like_mutex },
+	{ "futex", call_like_join },
+	{ "futex", call_like_mutex },
 	{ "file-lock", wait_range },
 	{ "file-lock", wait_open_file_range },
 	{ "condition", wait_condition },
