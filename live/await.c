@@ -315,6 +315,38 @@ struct file_wish {
 	bool is_write, is_range;
 };
 
+/* Where the descriptor stands: a lock may begin there, as those of lockf(3) do. */
+static bool find_position(const struct await *await, const struct live_process *process,
+			  int64_t *position)
+{
+	char path[64];
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", process->pid, await->fd);
+	file = fopen(path, "re");
+	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
+}
+
+/* The bytes that a lock stands for (fcntl(2)); if that cannot be known, all. */
+static void find_range(const struct await *await, const struct live_process *process,
+		       const struct flock *lock, int64_t size, struct file_wish *wish)
+{
+	int64_t start = lock->l_whence == SEEK_END ? size : 0;
+
+	if (lock->l_whence == SEEK_CUR && !find_position(await, process, &start))
+		return;
+	if (__builtin_add_overflow(start, lock->l_start, &start) || start < 0 ||
+	    (lock->l_len < 0 && start + lock->l_len < 0))
+		return;
+	wish->from = (uint64_t)start;
+	if (lock->l_len < 0) {
+		wish->from = (uint64_t)(start + lock->l_len);
+		wish->to = (uint64_t)start - 1;
+	} else if (lock->l_len) {
+		wish->to = wish->from + (uint64_t)lock->l_len - 1;
+	}
+}
+
 static bool find_wish(const struct await *await, const struct live_process *process,
 		      const struct live_thread *thread, struct file_wish *wish)
 {
@@ -332,13 +364,11 @@ static bool find_wish(const struct await *await, const struct live_process *proc
 				    .is_write = true };
 	if (thread->call != SYS_fcntl)
 		return true;
-	if (live_read(process->pid, thread->arguments[2], &lock, sizeof(lock)) ||
-	    lock.l_whence != SEEK_SET || lock.l_start < 0 || lock.l_len < 0)
+	if (live_read(process->pid, thread->arguments[2], &lock, sizeof(lock)))
 		return false;
 	wish->is_range = true;
 	wish->is_write = lock.l_type == F_WRLCK;
-	wish->from = (uint64_t)lock.l_start;
-	wish->to = lock.l_len ? wish->from + (uint64_t)lock.l_len - 1 : UINT64_MAX;
+	find_range(await, process, &lock, status.st_size, wish);
 	return true;
 }
 

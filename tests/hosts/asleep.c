@@ -177,6 +177,23 @@ static void wait_open_file_range(void)
 	fcntl(ranges, F_OFD_SETLKW, &lock);
 }
 
+/* Bytes that another child has, from where the file stands, … */
+static void wait_from_here(void)
+{
+	if (lseek(ranges, 105, SEEK_SET) != 105 || lockf(ranges, F_LOCK, 5))
+		disturb();
+}
+
+/* … and before where it ends. */
+static void wait_from_end(void)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_END, .l_start = -10, .l_len = -5
+	};
+
+	fcntl(ranges, F_SETLKW, &lock);
+}
+
 static void wait_condition(void)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -285,6 +302,8 @@ static const struct kind {
 	{ "futex", call_like_mutex },
 	{ "file-lock", wait_range },
 	{ "file-lock", wait_open_file_range },
+	{ "file-lock", wait_from_here },
+	{ "file-lock", wait_from_end },
 	{ "condition", wait_condition },
 	{ "condition", wait_condition_timed },
 	{ "semaphore", wait_semaphore },
@@ -319,13 +338,12 @@ static void *take_and_end(void *context)
 }
 
 /* A child has some bytes of a file, since one's own locks are in nobody's way. */
-static void hold_range(void)
+static void hold_range(off_t start)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_start = 0, .l_len = 20 };
+	struct flock lock = { .l_type = F_WRLCK, .l_start = start, .l_len = 20 };
 	int ends[2];
 	char byte;
 
-	ranges = memfd_create("ranges", 0);
 	if (pipe(ends) == 0 && fork() == 0) {
 		fcntl(ranges, F_SETLK, &lock);
 		close(ends[0]);
@@ -343,7 +361,11 @@ static void hold_all(void)
 {
 	pthread_rwlockattr_t preference;
 
-	hold_range();
+	ranges = memfd_create("ranges", 0);
+	if (ftruncate(ranges, 130))
+		disturb();
+	hold_range(0);
+	hold_range(100);
 	pthread_rwlockattr_init(&preference);
 	pthread_rwlockattr_setkind_np(&preference, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&prefers_writers, &preference);
