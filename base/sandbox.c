@@ -81,6 +81,8 @@ static bool close_files(const struct sandbox_wish *wish)
 
 	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
 		return false;
+	if (wish->readable)
+		allow(ruleset, wish->readable, READ);
 	/* a right of directories would be refused for what is none */
 	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)

@@ -141,7 +141,8 @@ static bool dismiss_oldest(struct crew *crew)
 /* Starts the module's child, which first tells the facts. */
 static int employ(struct crew *crew, struct entry *entry)
 {
-	struct sandbox_wish wish = { .may_connect = crew->options.debuginfod };
+	struct sandbox_wish wish = { .may_connect = crew->options.debuginfod,
+				     .readable = crew->options.root };
 	char cache[PATH_MAX];
 	struct entry **place;
 
@@ -153,6 +154,7 @@ static int employ(struct crew *crew, struct entry *entry)
 	*place = entry;
 	entry->options = crew->options;
 	entry->options.symbols_only = crew->options.symbols_only || entry->is_symbols_only;
+	entry->options.root = crew->options.root ? WORKER_READABLE : NULL;
 	entry->request = (struct module_request){
 		.path = entry->file_path,
 		.machine = crew->machine,

@@ -38,7 +38,7 @@ static void limit(const struct sandbox_wish *wish)
 }
 
 /* Whoever waits for the end of our output must not wait for a child. */
-static int drop_descriptors(int socket)
+static int drop_descriptors(int socket, const char *readable)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -50,6 +50,9 @@ static int drop_descriptors(int socket)
 	if (socket != 3 && dup2(socket, 3) < 0)
 		return -1;
 	syscall(SYS_close_range, 4u, ~0u, 0u);
+	/* before the sandbox, which lets nobody pass through another process's root */
+	if (readable && open(readable, O_PATH | O_DIRECTORY | O_CLOEXEC) > 4)
+		return -1;
 	return 3;
 }
 
@@ -76,7 +79,7 @@ __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_
 	restore_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "holdtrace-names");
-	socket = drop_descriptors(socket);
+	socket = drop_descriptors(socket, wish ? wish->readable : NULL);
 	if (socket < 0 || getppid() != parent)
 		_exit(1);
 	limit(wish);

@@ -35,6 +35,9 @@ struct worker {
  */
 typedef void worker_run(int socket, const void *job);
 
+/* What a child calls the directory that may be read: our name for it may lead nowhere there. */
+#define WORKER_READABLE "/proc/self/fd/4"
+
 /*
  * Starts a child, in a sandbox with what is wished for nevertheless (NULL: nothing). Returns 0 or a
  * negative errno value.
