@@ -102,7 +102,7 @@ enum loss {
 	LOSS_NO_SLOT,	/* more threads than slots */
 	LOSS_FULL,	/* ring full, and the collector made no progress */
 	LOSS_ABANDONED, /* a record that was begun and never finished (siglongjmp, kill) */
-	LOSS_SEALED,	/* the program had forbidden itself to ask for the time (seccomp) */
+	LOSS_SEALED,	/* calls that recording needs are forbidden (seccomp), or a TLS is shared */
 	LOSS_SAMPLE,	/* a block was to be recorded, and no room was left for its address */
 	LOSS_DAMAGED,	/* what its thread wrote into the ring made no sense: a wild store hit it */
 	LOSS_NOTE,	/* as LOSS_FULL, of what is no event: a name, the end of a thread */

@@ -59,6 +59,7 @@ static const char *cause_of(const char *reason)
 		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },
 		{ "sealed", "the program was forbidden the calls that recording needs, or "
 			    "shared a thread's memory with another process" },
+		{ "sample", "there was no room for the address of a block that is a sample" },
 		{ "damaged", "what its thread had written made no sense" },
 	};
 
