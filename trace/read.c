@@ -25,14 +25,14 @@
 
 /*
  * A flight recorder puts another file in the place of its own: who has waited for that one wants
- * the other. Returns whether fd is another file now.
+ * the other. "-" is no name. Returns whether fd is another file now.
  */
 static bool follow_name(int fd, const char *path)
 {
 	struct stat own, other;
 	cleanup_fd int named = -1;
 
-	if (fstat(fd, &own) || own.st_nlink)
+	if (!strcmp(path, "-") || fstat(fd, &own) || own.st_nlink)
 		return false;
 	named = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (named < 0 || fstat(named, &other) || !S_ISREG(other.st_mode))
@@ -52,15 +52,16 @@ int trace_wait(int fd, const char *path, const struct trace_options *options, bo
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	*is_live = options->no_wait && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	if (*is_live)
-		return 0;
+	*is_live = false;
 	for (int i = 0;; i++) {
 		if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
 			if (!follow_name(fd, path))
 				break;
 			continue;
 		}
+		*is_live = errno == EWOULDBLOCK && options->no_wait;
+		if (*is_live)
+			return 0;
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
 			return error_set(err, EINTR, "interrupted while its writer is at work");
 		if (errno != EWOULDBLOCK)
@@ -213,25 +214,25 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 	return trace_start(trace, fd, false, "-", ALL_STREAMS, options, err);
 }
 
-/* FILE#N: the file, and N. */
-static int open_of_stream(const char *path, size_t *stream)
+/* FILE#N: *file, to be freed, and N. */
+static int open_of_stream(const char *path, char **file, size_t *stream)
 {
-	cleanup_free char *file = NULL;
 	size_t length, number;
 
 	if (bundle_split_name(path, &length, &number))
-		file = strndup(path, length);
-	if (!file) {
+		*file = strndup(path, length);
+	if (!*file) {
 		errno = ENOENT;
 		return -1;
 	}
 	*stream = number;
-	return open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return open(*file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
 	       struct error *err)
 {
+	cleanup_free char *file = NULL;
 	size_t stream = ALL_STREAMS;
 	int fd;
 
@@ -239,10 +240,10 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 		return trace_open_fd(trace, STDIN_FILENO, options, err);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT)
-		fd = open_of_stream(path, &stream);
+		fd = open_of_stream(path, &file, &stream);
 	if (fd < 0)
 		return error_system(err, errno, "cannot open");
-	return trace_start(trace, fd, true, path, stream, options, err);
+	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
 }
 
 /* From here on, calls outside of the options' time are not handed out. */

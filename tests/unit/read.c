@@ -7,14 +7,18 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "tests/postproc-stream.h"
 #include "tests/unit/tap.h"
 #include "trace/registry.h"
+#include "trace/state.h"
 
 #define EVENTS_MAX 10000
 
@@ -386,6 +390,54 @@ static void refusal_tests(void)
 	ok(read_all(stream.bytes, stream.size).ended == -EPROTO, "version 3 is refused");
 }
 
+/* A file of its own inode, by a descriptor. */
+static int make_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		exit(99);
+	return fd;
+}
+
+static bool are_same(int one, int two)
+{
+	struct stat a, b;
+
+	return fstat(one, &a) == 0 && fstat(two, &b) == 0 && a.st_ino == b.st_ino;
+}
+
+/* What a flight recorder does between the moments at which a reader opens and asks. */
+static void replace_tests(void)
+{
+	static const struct trace_options now = { .no_wait = true };
+	char directory[] = "/tmp/holdtrace-read.XXXXXX";
+	struct error err = { 0 };
+	int old, next, stdin_file;
+	bool is_live = false;
+
+	if (!mkdtemp(directory) || chdir(directory) != 0)
+		exit(99);
+	old = make_file("file");
+	next = make_file("next");
+	if (flock(next, LOCK_EX) != 0 || rename("next", "file") != 0)
+		exit(99);
+	alarm(20);
+	ok(trace_wait(old, "file", &now, &is_live, &err) == 0 && is_live && are_same(old, next),
+	   "--now does not wait for the file that took the place of the one that was opened");
+	alarm(0);
+	stdin_file = make_file("gone");
+	next = make_file("-");
+	if (unlink("gone") != 0)
+		exit(99);
+	ok(trace_wait(stdin_file, "-", &now, &is_live, &err) == 0 && !is_live &&
+		   !are_same(stdin_file, next),
+	   "standard input is no file that is called -");
+	unlink("-");
+	unlink("file");
+	rmdir(directory);
+}
+
 int main(void)
 {
 	memory_file = memfd_create("stream", MFD_CLOEXEC);
@@ -400,5 +452,6 @@ int main(void)
 	tail_tests();
 	mapping_tests();
 	refusal_tests();
+	replace_tests();
 	return tap_end();
 }
