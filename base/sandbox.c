@@ -238,7 +238,7 @@ static bool limit(const struct sandbox_wish *wish, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);
 
-	if (!wish->writable[0] && !wish->may_start)
+	if (!wish->writable[0] && !wish->may_start && !wish->may_grow)
 		done &= set_limit(RLIMIT_FSIZE, files ? UNPACKED_MAX : 0);
 	if (!wish->may_start)
 		done &= set_limit(RLIMIT_NOFILE, SANDBOX_FILES_MAX);
@@ -302,9 +302,9 @@ static void describe_calls(const struct sandbox_wish *wish, char *line, size_t s
 static void describe_limits(const struct sandbox_wish *wish, char *line, size_t size)
 {
 	snprintf(line, size, "%s",
-		 wish->may_start     ? "no core file"
-		 : wish->writable[0] ? "limits on descriptors"
-				     : "limits on descriptors and written bytes");
+		 wish->may_start		       ? "no core file"
+		 : wish->writable[0] || wish->may_grow ? "limits on descriptors"
+						       : "limits on descriptors and written bytes");
 }
 
 static const struct {

@@ -25,6 +25,7 @@ struct sandbox_wish {
 	bool may_connect;     /* the network */
 	bool may_start;	      /* children, and signals to them */
 	bool may_execute;     /* programs */
+	bool may_grow;	      /* files that are open, without a bound */
 	const char *readable; /* a directory that is not below our root, or NULL */
 	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, NULL behind the last */
 };

@@ -333,7 +333,7 @@ void collect_run(struct collector *collector)
 		flush_all(collector, now);
 		if (is_complete(collector, now))
 			break;
-		if (taken || merge_is_holding(collector->merge))
+		if (!is_full && (taken || merge_is_holding(collector->merge)))
 			sleep = SLEEP_LEAST;
 		doze(collector, sleep, is_full);
 		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;

@@ -249,11 +249,27 @@ static void take(struct collector *collector, uint64_t now_ns)
 	end(collector);
 }
 
+/* It says why where it ends by itself; else what lies there is what it was given. */
+static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)
+{
+	ssize_t got = 0;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		got = pread(keeper->exchange, why, room - 1, 0);
+	why[got > 0 ? got : 0] = '\0';
+	if (*why)
+		return;
+	if (WIFSIGNALED(status))
+		snprintf(why, room, "holdtrace-keep was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(why, room, "holdtrace-keep has failed");
+}
+
 static void look_after(struct collector *collector, uint64_t now_ns)
 {
 	struct keeper *keeper = collector->keeper;
-	char why[256] = "";
-	int status;
+	char why[256];
+	int status = 0;
 	pid_t pid = waitpid(keeper->pid, &status, WNOHANG);
 
 	if (!pid || (pid < 0 && errno == EINTR))
@@ -263,8 +279,7 @@ static void look_after(struct collector *collector, uint64_t now_ns)
 		take(collector, now_ns);
 		return;
 	}
-	if (pread(keeper->exchange, why, sizeof(why) - 1, 0) < 0 || !*why)
-		snprintf(why, sizeof(why), "holdtrace-keep has failed");
+	tell_why(keeper, pid > 0 ? status : 0, why, sizeof(why));
 	fail(collector, now_ns, why);
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "shorten.h"
+#include "base/modest.h"
+#include "base/sandbox.h"
 #include "keep/state.h"
 #include "keep/writer.h"
+#include "shorten.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "unknown"
@@ -287,9 +287,9 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	/* nobody wants it without the collector */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGPIPE, SIG_IGN);
+	modest_begin();
+	/* what a program has made the collector write is hostile; all that is needed is open */
+	sandbox_enter(&(struct sandbox_wish){ .may_grow = true });
 	keep.old = atoi(argv[1]);
 	keep.exchange = atoi(argv[3]);
 	rc = make_shorter(&keep, atoi(argv[2]), argv[4], strtoull(argv[5], NULL, 10), &err);

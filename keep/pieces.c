@@ -41,7 +41,8 @@ static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t siz
 	    header.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
 		return error_set(err, EBADMSG, "is damaged at byte %llu",
 				 (unsigned long long)offset);
-	if (header.size > size - offset - HTR_SIZE_piece)
+	/* it may have grown since its size was asked for */
+	if (size < offset + HTR_SIZE_piece || header.size > size - offset - HTR_SIZE_piece)
 		return 0;
 	*piece = (struct piece){ .stream = header.stream,
 				 .size = header.size,

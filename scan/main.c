@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/modest.h"
 #include "base/sandbox.h"
 #include "scan.h"
 #include "scan/dead.h"
@@ -27,12 +23,10 @@
 #define PACKAGE_VERSION "unknown"
 #endif
 
-#define BEAT_NS	     20000000u
-#define RETRY_NS     20000000u
-#define RETRIES	     500  /* until the cut can be read: 10 s */
-#define CUT_MS	     2000 /* that the program stands still for a collector that says nothing */
-#define CPU_SECONDS  600
-#define MEMORY_LEAST (512ull << 20)
+#define BEAT_NS	 20000000u
+#define RETRY_NS 20000000u
+#define RETRIES	 500  /* until the cut can be read: 10 s */
+#define CUT_MS	 2000 /* that the program stands still for a collector that says nothing */
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
@@ -236,27 +230,6 @@ static int report(const struct scan *scan, struct error *err)
 	return report_write(&report, scan->result, err);
 }
 
-/* Neither memory nor time of the machine is ours to use up, whatever the program is. */
-static void be_modest(void)
-{
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
-	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	struct rlimit limit;
-
-	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0; /* then we are as likely to be ended as others */
-	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
-	limit = (struct rlimit){ memory, memory };
-	setrlimit(RLIMIT_AS, &limit);
-	limit = (struct rlimit){ 0, 0 };
-	setrlimit(RLIMIT_CORE, &limit);
-	limit = (struct rlimit){ CPU_SECONDS, CPU_SECONDS };
-	setrlimit(RLIMIT_CPU, &limit);
-	signal(SIGPIPE, SIG_IGN);
-	/* without a collector nobody wants to know, and nobody would end us */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
 static int run(struct scan *scan, struct error *err)
 {
 	static const struct sandbox_wish nothing;
@@ -312,7 +285,7 @@ int main(int argc, char **argv)
 	scan.process.beat = beat;
 	scan.process.user = &scan;
 	scan.begun_ns = now_ns();
-	be_modest();
+	modest_begin();
 	if (run(&scan, &err)) {
 		tell(&scan, SCAN_FAILED, err.text);
 		return 1;

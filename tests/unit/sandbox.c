@@ -111,6 +111,13 @@ static bool unpacks(void)
 	return fd >= 0 && write(fd, "text", 4) == 4;
 }
 
+static bool grows(void)
+{
+	int fd = memfd_create("long", MFD_CLOEXEC);
+
+	return fd >= 0 && pwrite(fd, "text", 4, 1 << 30) == 4;
+}
+
 static void *nothing(void *argument)
 {
 	return argument;
@@ -197,6 +204,8 @@ int main(void)
 	ok(can(opens_nothing, &none), "/dev/null is written");
 	ok(can(unpacks, &none), "and unpacked in memory");
 	ok(can(threads, &none), "and there may be threads");
+	ok(!can(grows, &none) && can(grows, &(struct sandbox_wish){ .may_grow = true }),
+	   "what is open grows without a bound if wished for");
 	ok(can(connects, &network), "the network is there if wished for");
 	ok(can(makes_file, &writer) && can(writes_existing, &writer),
 	   "and a directory for writing");

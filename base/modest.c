@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/modest.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CPU_SECONDS  600
+#define MEMORY_LEAST (512ull << 20)
+
+#ifndef __has_feature /* clang's way to say it */
+#define __has_feature(feature) 0
+#endif
+
+/* The shadow memory of the sanitizers is larger than any limit. */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define IS_LIMITED false
+#else
+#define IS_LIMITED true
+#endif
+
+void modest_begin(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	struct rlimit limit;
+
+	if (fd >= 0 && write(fd, "1000", 4) < 0)
+		errno = 0; /* then we are as likely to be ended as others */
+	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
+	limit = (struct rlimit){ memory, memory };
+	if (IS_LIMITED)
+		setrlimit(RLIMIT_AS, &limit);
+	limit = (struct rlimit){ 0, 0 };
+	setrlimit(RLIMIT_CORE, &limit);
+	limit = (struct rlimit){ CPU_SECONDS, CPU_SECONDS };
+	setrlimit(RLIMIT_CPU, &limit);
+	signal(SIGPIPE, SIG_IGN);
+	/* without a collector nobody wants to know, and nobody would end us */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pieces of a file that another program writes meanwhile: those that are whole are found, and what
+ * came since its size was asked for is left for later.
+ */
+#include "keep/pieces.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "htr_table.h"
+#include "tests/unit/tap.h"
+
+static int file;
+static off_t written;
+static size_t comes; /* bytes of a piece that are written when the size was asked for */
+
+static void put_piece(uint32_t size, size_t part)
+{
+	struct htr_piece piece = { .magic = HTR_MAGIC_PIECE, .size = size };
+	uint8_t *bytes = calloc(1, HTR_SIZE_piece + (size_t)size);
+
+	htr_put_piece(bytes, &piece);
+	piece.check = checksum(0, bytes + 8, HTR_SIZE_piece - 8);
+	htr_put_piece(bytes, &piece);
+	written += pwrite(file, bytes, part, written);
+	free(bytes);
+}
+
+/* In the place of libc's, for what we link: the file grows at the worst moment. */
+int fstat(int fd, struct stat *st)
+{
+	*st = (struct stat){ .st_size = lseek(fd, 0, SEEK_END) };
+	if (comes)
+		put_piece(100000, comes);
+	return 0;
+}
+
+static uint64_t read_to(size_t part, size_t *count)
+{
+	struct pieces pieces = { 0 };
+	struct error err = { 0 };
+	uint64_t end;
+
+	comes = part;
+	if (pieces_read(&pieces, file, 0, &err))
+		pieces.read = 0;
+	end = pieces.read;
+	*count = pieces.count;
+	pieces_free(&pieces);
+	return end;
+}
+
+int main(void)
+{
+	const uint64_t whole = HTR_SIZE_bundle + HTR_SIZE_piece + 1000;
+	size_t count;
+
+	file = memfd_create("pieces", MFD_CLOEXEC);
+	written = HTR_SIZE_bundle;
+	put_piece(1000, HTR_SIZE_piece + 1000);
+	ok(read_to(0, &count) == whole && count == 1, "a whole piece is found");
+	ok(read_to(HTR_SIZE_piece, &count) == whole && count == 1,
+	   "one whose header came since is none yet");
+	written = (off_t)whole;
+	ok(ftruncate(file, written + HTR_SIZE_piece) == 0, "of a file that is longer");
+	ok(read_to(HTR_SIZE_piece + 500, &count) == whole && count == 1,
+	   "one whose rest is still to come, neither");
+	written = (off_t)whole;
+	put_piece(100000, HTR_SIZE_piece + 100000);
+	ok(read_to(0, &count) == whole + HTR_SIZE_piece + 100000 && count == 2,
+	   "until it is whole");
+	return tap_end();
+}
