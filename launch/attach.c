@@ -305,21 +305,17 @@ static int attach(struct run *run, const char *text, struct error *err)
 int command_attach(int argc, char **argv, struct error *err)
 {
 	struct run run = { .command = "attach", .takes_process = true, .is_shown = true };
-	bool is_first = argc > 1 && is_process(argv[1]);
 	int status = session_create(&run.session, err) ? STATUS_OWN_FAILURE : 0, next = 0;
-	const char *process = is_first ? argv[1] : NULL;
 
 	if (!status) {
-		next = run_read_options(&run, argc - is_first, argv + is_first, err);
+		next = run_read_options(&run, argc, argv, err);
 		status = next < 0 ? STATUS_USAGE : 0;
 	}
-	if (!status && next && !process && next < argc && is_process(argv[next]))
-		process = argv[next++];
-	if (!status && next && (!process || next + is_first < argc)) {
+	if (!status && next && (next != argc - 1 || !is_process(argv[next]))) {
 		say("attach: one process id is needed: holdtrace attach PID [OPTION]...");
 		status = STATUS_USAGE;
 	} else if (!status && next) {
-		status = attach(&run, process, err);
+		status = attach(&run, argv[next], err);
 	}
 	session_destroy(&run.session);
 	return status;

@@ -109,8 +109,9 @@ void run_print_options(FILE *to, bool is_all)
 /* The tables of getopt_long(), from the settings: room for two characters a letter. */
 static void make_tables(const struct run *run, struct option *words, char *letters)
 {
-	*letters++ = '+'; /* what follows the program is the program's */
-	*letters++ = ':'; /* a missing argument is told from a wrong option */
+	if (!run->takes_process)
+		*letters++ = '+'; /* what follows the program is the program's */
+	*letters++ = ':';	  /* a missing argument is told from a wrong option */
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const struct setting_row *option = &rows[i];
 
@@ -301,15 +302,16 @@ static int check_settings(const struct settings *settings, struct error *err)
 	return check_events(settings->events, err);
 }
 
-static int refuse_option(const struct option *words, const char *typed, struct error *err)
+static int refuse_option(const struct run *run, const struct option *words, const char *typed,
+			 struct error *err)
 {
 	struct suggest suggest;
 
 	suggest_begin(&suggest, typed + 2, typed[1] == '-' ? strcspn(typed + 2, "=") : 0);
 	for (; words->name; words++)
 		suggest_try(&suggest, words->name);
-	return error_set(err, EINVAL, "%s: no such option%s; `holdtrace help run` lists them",
-			 typed, suggest_text(&suggest));
+	return error_set(err, EINVAL, "%s: no such option%s; `holdtrace help %s` lists them", typed,
+			 suggest_text(&suggest), run->command);
 }
 
 static int refuse_result(const char *option, const char *path, int number, struct error *err)
@@ -409,7 +411,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 			return error_set(err, EINVAL, "%s: its argument is missing",
 					 argv[optind - 1]);
 		else
-			return refuse_option(words, argv[optind - 1], err);
+			return refuse_option(run, words, argv[optind - 1], err);
 	}
 	settings_finish(&run->session.board->settings);
 	if (!strcmp(run->session.board->settings.out, "-"))

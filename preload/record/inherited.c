@@ -7,6 +7,7 @@
 #include <linux/stat.h>
 #include <sys/vfs.h>
 
+#include "injected.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 
@@ -93,6 +94,13 @@ static void remember(struct search *search, const struct statx *file)
 	search->known_count++;
 }
 
+/* What brought the library in is closed behind it, and was never the program's. */
+static bool is_injector(const char *path)
+{
+	return plain_equal(path, "/memfd:" LATE_TRIGGER " (deleted)") ||
+	       plain_equal(path, "/memfd:" LATE_LIBRARY " (deleted)");
+}
+
 /* False: it is not open. */
 static bool tell_one(struct search *search, uint32_t fd)
 {
@@ -107,6 +115,8 @@ static bool tell_one(struct search *search, uint32_t fd)
 		inherited.path = known;
 	} else if (!name_nameless(search->path, fd, &file)) {
 		ask(search->path, fd);
+		if (is_injector(search->path))
+			return true;
 		remember(search, &file);
 	}
 	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
