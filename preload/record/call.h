@@ -248,19 +248,18 @@ static inline void call_returned(struct call *call)
 {
 	call_note_return(call);
 	call->leave = call_time(call);
-	call->thread->last = call->leave;
-	if (call->has_one_time && call->at == WHEN_RETURN)
+	if (!call->has_one_time)
+		call->leave = clock_after(call->enter, call->leave);
+	else if (call->at == WHEN_RETURN)
 		call->enter = call->leave;
+	call->thread->last = call->leave;
 }
 
 /* The same for a call all of whose events happened at its entry: no order depends on its end. */
 static inline void call_returned_early(struct call *call)
 {
-	uint64_t now;
-
 	call_note_return(call);
-	now = call->has_one_time ? call->enter : clock_now();
-	call->leave = now > call->enter ? now : call->enter;
+	call->leave = call->has_one_time ? call->enter : clock_after(call->enter, clock_now());
 	call->thread->last = call->leave;
 }
 
