@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/stat.h>
@@ -98,13 +99,23 @@ static bool find_file(const char *path, struct statx *file)
 	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
 }
 
+/* The link of /proc costs more, but leads to a file that nobody else finds any more. */
+static bool find_own_file(struct statx *file)
+{
+	return find_file(self_path(), file) || find_file("/proc/self/exe", file);
+}
+
 /* A script is not the file that runs, and both names are worth knowing. */
 static void note_add_program(struct note *note)
 {
 	const char *program = name_at_exec();
 	struct statx asked, runs;
 
-	if (!program || !find_file(program, &asked) || !find_file("/proc/self/exe", &runs))
+	if (program && plain_equal(program, self_path())) {
+		note_add(note, "program", program);
+		return;
+	}
+	if (!program || !find_file(program, &asked) || !find_own_file(&runs))
 		return;
 	note_add(note, "program", program);
 	if (asked.stx_ino != runs.stx_ino || asked.stx_dev_minor != runs.stx_dev_minor ||
@@ -112,11 +123,23 @@ static void note_add_program(struct note *note)
 		note_add(note, "interpreter", self_path());
 }
 
-static void note_add_directory(struct note *note)
+/* With pages of the stack that others need not touch. */
+static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 {
 	char path[4096];
 
 	if (sys_getcwd(path, sizeof(path)) > 0)
+		note_add(note, "directory", path);
+}
+
+static void note_add_directory(struct note *note)
+{
+	char path[256];
+	long length = sys_getcwd(path, sizeof(path));
+
+	if (length == -ERANGE)
+		note_add_long_directory(note);
+	else if (length > 0)
 		note_add(note, "directory", path);
 }
 

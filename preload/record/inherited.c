@@ -2,6 +2,7 @@
 #include "inherited.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
@@ -14,6 +15,14 @@
 #define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often one */
 #define KNOWN_PATH 128 /* longer ones are asked for again */
 #define GAP_MAX	   16  /* numbers tried behind an open one; what is further away is listed */
+#define PATH_SHORT 256 /* longer ones get a buffer of their own */
+
+/*
+ * What shells give away from here downwards; as many as GAP_MAX are tried. A list of all numbers
+ * costs as much as a hundred tries: the kernel makes an inode for each.
+ */
+static const uint32_t tops[] = { 63, 255 };
+#define TOPS (sizeof(tops) / sizeof(tops[0]))
 
 #ifndef SOCKFS_MAGIC
 #define SOCKFS_MAGIC 0x534f434b
@@ -29,7 +38,7 @@ struct search {
 	void *context;
 	unsigned int known_count;
 	struct known known[KNOWN_MAX];
-	char path[4096];
+	char path[PATH_SHORT];
 };
 
 static bool look(int directory, const char *path, int flags, struct statx *file)
@@ -73,14 +82,27 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-static void ask(char *path, uint32_t fd)
+/* False: it is longer, and path has its beginning. */
+static bool ask(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
 	long length;
 
 	plain_number(link + plain_copy(link, "/proc/self/fd/", 16) - 1, fd, 10);
-	length = sys_readlinkat(AT_FDCWD, link, path, 4095);
+	length = sys_readlinkat(AT_FDCWD, link, path, room - 1);
 	path[length > 0 ? length : 0] = 0;
+	return length < (long)room - 1;
+}
+
+/* With a page of the stack that others need not touch. */
+static __attribute__((noinline)) void tell_long(const struct search *search,
+						struct inherited *inherited)
+{
+	char path[4096];
+
+	ask(path, sizeof(path), inherited->fd);
+	inherited->path = path;
+	search->tell(search->context, inherited);
 }
 
 static void remember(struct search *search, const struct statx *file)
@@ -110,19 +132,28 @@ static bool tell_one(struct search *search, uint32_t fd)
 
 	if (!look((int)fd, "", AT_EMPTY_PATH, &file))
 		return false;
+	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
+	inherited.size = file.stx_size;
 	known = find_known(search, &file);
 	if (known) {
 		inherited.path = known;
 	} else if (!name_nameless(search->path, fd, &file)) {
-		ask(search->path, fd);
+		if (!ask(search->path, sizeof(search->path), fd)) {
+			tell_long(search, &inherited);
+			return true;
+		}
 		if (is_injector(search->path))
 			return true;
 		remember(search, &file);
 	}
-	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
-	inherited.size = file.stx_size;
 	search->tell(search->context, &inherited);
 	return true;
+}
+
+/* Where most are not: a third of what the question above costs. */
+static bool tell_if_open(struct search *search, uint32_t fd)
+{
+	return sys_fcntl((int)fd, F_GETFD, 0) != -EBADF && tell_one(search, fd);
 }
 
 struct kernel_entry {
@@ -132,8 +163,29 @@ struct kernel_entry {
 	char name[];
 };
 
-/* From this number on, as the kernel lists them. */
-static void tell_listed(struct search *search, uint32_t from)
+/* How many of those below the tops are open and told, from this number on and at most so many. */
+static uint64_t tell_tops(struct search *search, uint32_t from, uint64_t most)
+{
+	uint64_t told = 0;
+
+	for (unsigned int i = 0; i < TOPS && told < most; i++)
+		for (uint32_t fd = tops[i]; fd > tops[i] - GAP_MAX && fd >= from && told < most;
+		     fd--)
+			told += tell_if_open(search, fd);
+	return told;
+}
+
+static bool is_below_top(uint64_t fd)
+{
+	for (unsigned int i = 0; i < TOPS; i++)
+		if (fd <= tops[i] && fd > tops[i] - GAP_MAX)
+			return true;
+	return false;
+}
+
+/* From this number on, as the kernel lists them; not those that tell_tops() has told. */
+static __attribute__((noinline)) void tell_listed(struct search *search, uint32_t from,
+						  bool tops_are_told)
 {
 	uint64_t buffer[512];
 	int directory =
@@ -148,7 +200,8 @@ static void tell_listed(struct search *search, uint32_t from)
 			uint64_t fd;
 
 			plain_parse(entry->name, 10, &fd);
-			if (entry->name[0] != '.' && fd >= from && (int)fd != directory)
+			if (entry->name[0] != '.' && fd >= from &&
+			    !(tops_are_told && is_below_top(fd)) && (int)fd != directory)
 				tell_one(search, (uint32_t)fd);
 			at += entry->length;
 		}
@@ -171,11 +224,12 @@ void inherited_tell(void (*tell)(void *context, const struct inherited *inherite
 	if (!look(AT_FDCWD, "/proc/self/fd", 0, &directory))
 		return;
 	for (left = directory.stx_size; left && gap < GAP_MAX; fd++) {
-		bool is_open = tell_one(&search, fd);
+		bool is_open = gap ? tell_if_open(&search, fd) : tell_one(&search, fd);
 
 		left -= is_open;
 		gap = is_open ? 0 : gap + 1;
 	}
+	left -= tell_tops(&search, fd, left);
 	if (left || !directory.stx_size)
-		tell_listed(&search, fd);
+		tell_listed(&search, fd, directory.stx_size != 0);
 }
