@@ -194,10 +194,10 @@ struct slot {
 	/* open calls, innermost last */
 	uint32_t open_count
 		__attribute__((aligned(64))); /* may exceed ARENA_OPEN_MAX: the rest is not shown */
-	struct arena_open open[ARENA_OPEN_MAX];
 	/* the thread's current backtrace, outermost first, and its serial number */
 	uint32_t stack_serial;
 	uint32_t stack_count;
+	struct arena_open open[ARENA_OPEN_MAX];
 	uint64_t stack[ARENA_FRAMES_MAX];
 };
 
@@ -239,7 +239,10 @@ struct arena {
 	uint64_t own_from, own_to;
 };
 
-#define ARENA_HEAD_SIZE 4096u
+/* A process with one thread and no calls touches one page of head and slots: no more than needed.
+ */
+#define ARENA_HEAD_SIZE 1024u
+_Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
 
 enum spare_state {
 	SPARE_FREE,

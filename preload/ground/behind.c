@@ -14,6 +14,7 @@
 #include "plain.h"
 
 #define MODULES_MAX 64
+#define MODULES_FEW 8 /* most programs have no more */
 
 #if __SIZEOF_POINTER__ == 8
 #define SYMBOL_TYPE(info)   ELF64_ST_TYPE(info)
@@ -37,11 +38,17 @@ struct module {
 	const uint32_t *buckets, *chains;
 };
 
-static SPARSE struct module modules[MODULES_MAX];
+static struct module few[MODULES_FEW];
+static SPARSE struct module more[MODULES_MAX - MODULES_FEW];
 static unsigned int module_count;
 static bool is_first;
 static const struct libc_places *places; /* of our libc; NULL: not known */
 static unsigned int libc_at;		 /* its place among the modules */
+
+static struct module *module_at(unsigned int i)
+{
+	return i < MODULES_FEW ? &few[i] : &more[i - MODULES_FEW];
+}
 
 /* The loader has made addresses of them but in sections that cannot be written. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
@@ -134,7 +141,7 @@ bool behind_begin(const struct libc_places *known)
 			libc_at = module_count;
 			places = is_known(&libc, known) ? known : NULL;
 		}
-		if (module_count == MODULES_MAX || !read_module(&modules[module_count++], map))
+		if (module_count == MODULES_MAX || !read_module(module_at(module_count++), map))
 			return false;
 	}
 	return is_first;
@@ -211,14 +218,14 @@ void *behind_find(const char *name, bool *is_sure)
 
 	*is_sure = true;
 	for (unsigned int i = 0; i < module_count; i++) {
-		const ElfW(Sym) *symbol = may_have(&modules[i], hash)
-						  ? find_in(&modules[i], name, hash, &count)
-						  : NULL;
+		const struct module *module = module_at(i);
+		const ElfW(Sym) *symbol =
+			may_have(module, hash) ? find_in(module, name, hash, &count) : NULL;
 
 		if (!symbol)
 			continue;
 		*is_sure = count == 1 && SYMBOL_TYPE(symbol->st_info) != STT_GNU_IFUNC;
-		return (void *)(modules[i].base + symbol->st_value);
+		return (void *)(module->base + symbol->st_value);
 	}
 	return NULL;
 }
@@ -228,9 +235,12 @@ static bool is_before_libc(const char *name)
 	uint32_t hash = hash_of(name);
 	unsigned int count;
 
-	for (unsigned int i = 0; i < libc_at; i++)
-		if (may_have(&modules[i], hash) && find_in(&modules[i], name, hash, &count))
+	for (unsigned int i = 0; i < libc_at; i++) {
+		const struct module *module = module_at(i);
+
+		if (may_have(module, hash) && find_in(module, name, hash, &count))
 			return true;
+	}
 	return false;
 }
 
@@ -241,5 +251,5 @@ void *behind_known(unsigned int hook, const char *name)
 	if (libc_at && (is_before_libc(name) ||
 			(name[0] == '_' && name[1] == '_' && is_before_libc(name + 2))))
 		return NULL;
-	return (void *)(modules[libc_at].base + places->place[hook]);
+	return (void *)(module_at(libc_at)->base + places->place[hook]);
 }

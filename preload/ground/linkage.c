@@ -140,21 +140,31 @@ static bool is_default(const struct linkage *linkage, uint32_t number)
 	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
 }
 
+/* As the filter says it, before the buckets. */
+static bool may_have(const uint32_t *head, uint32_t hash)
+{
+	const uint64_t *bloom = (const void *)(head + 4);
+	uint64_t word = bloom[hash / 64 % head[2]];
+
+	return word >> hash % 64 & word >> (hash >> head[3]) % 64 & 1;
+}
+
+bool linkage_may_define(const struct linkage *linkage, const char *name)
+{
+	const uint32_t *head = linkage->hash;
+
+	return !head || !head[0] || !head[2] || may_have(head, hash_of(name));
+}
+
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
 {
 	const uint32_t *head = linkage->hash, *buckets, *chain;
-	const uint64_t *bloom;
 	uint32_t hash = hash_of(name), number;
-	uint64_t word;
 
-	if (!head || !head[0] || !head[2])
+	if (!head || !head[0] || !head[2] || !may_have(head, hash))
 		return NULL;
-	bloom = (const void *)(head + 4);
-	buckets = (const uint32_t *)(bloom + head[2]);
+	buckets = (const uint32_t *)((const uint64_t *)(const void *)(head + 4) + head[2]);
 	chain = buckets + head[0];
-	word = bloom[hash / 64 % head[2]];
-	if (!(word >> hash % 64 & word >> (hash >> head[3]) % 64 & 1))
-		return NULL;
 	for (number = buckets[hash % head[0]]; number >= head[1]; number++) {
 		uint32_t there = chain[number - head[1]];
 

@@ -51,6 +51,9 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map);
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
+/* False: it surely defines no symbol of this name. */
+bool linkage_may_define(const struct linkage *linkage, const char *name);
+
 /* The default version of a function that is defined there, or NULL. */
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name);
 

@@ -339,7 +339,7 @@ static void ask_for_all(void **found)
 /* A symbol that is missing in this libc stays NULL; nobody can call it then. */
 void real_find(const struct libc_places *known)
 {
-	static void *found[NAMES];
+	void *found[NAMES];
 	static uint32_t state;
 	uint32_t expected = 0;
 

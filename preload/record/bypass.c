@@ -12,6 +12,7 @@
 #include <sys/single_threaded.h>
 
 #include "preload/ground/behind.h"
+#include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
@@ -22,7 +23,7 @@
 static const struct link_map *first_last;
 
 /* Those that were found, by their dynamic sections. */
-static uintptr_t told[TOLD_MAX];
+static SPARSE uintptr_t told[TOLD_MAX];
 
 void bypass_forked(void)
 {

@@ -143,6 +143,24 @@ static void note_add_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
+/* As the filters of names say it, which is cheaper than to ask the loader. */
+static bool is_first_allocator(void)
+{
+	struct linkage linkage;
+
+	for (const struct link_map *map = linkage_first(); map; map = map->l_next) {
+		if (plain_equal(map->l_name, "linux-vdso.so.1"))
+			continue;
+		if (!linkage_read(&linkage, map))
+			return false;
+		if (linkage_is_own(&linkage))
+			return true;
+		if (linkage_may_define(&linkage, "malloc"))
+			return false;
+	}
+	return false;
+}
+
 static bool defines_malloc(const struct link_map *map)
 {
 	struct linkage linkage;
@@ -158,7 +176,7 @@ static const struct link_map *find_allocator(const struct link_map *own)
 {
 	struct dl_find_object found;
 	const struct link_map *map;
-	void *first = dlsym(RTLD_DEFAULT, "malloc");
+	void *first = is_first_allocator() ? NULL : dlsym(RTLD_DEFAULT, "malloc");
 
 	if (!first || _dl_find_object(first, &found))
 		return NULL;

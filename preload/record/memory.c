@@ -40,9 +40,10 @@ struct chunk {
 	uint32_t is_ready; /* the rest is filled in */
 };
 
-static struct blocks idle[ARENA_CHUNKS];
+static SPARSE struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
-static SPARSE struct chunk chunks[ARENA_CHUNKS];
+static struct chunk first_chunk;
+static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
 static uint32_t chunk_count; /* places that are taken, some not yet ready */
 static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
 static uintptr_t grower;     /* that thread, by where its own variables lie */
@@ -58,6 +59,11 @@ static struct arena_hello self;
 static struct chunk family;
 static bool is_vacant; /* the family's place may be mapped over */
 static bool is_forsaken;
+
+static struct chunk *chunk_at(uint32_t number)
+{
+	return number ? &more_chunks[number - 1] : &first_chunk;
+}
 
 struct arena *memory_head(void)
 {
@@ -127,9 +133,10 @@ static int map_shared(struct chunk *chunk, int fd, char *at)
 
 /* ---- private blocks ---- */
 
+/* The owners share a page with the first block: in most processes that is all that is touched. */
 static uint64_t blocks_offset(uint32_t slots)
 {
-	return (slots * sizeof(struct owner) + 0xfff) & ~0xfffull;
+	return (slots * sizeof(struct owner) + 63) & ~63ull;
 }
 
 static uint64_t private_size(uint32_t slots)
@@ -372,7 +379,7 @@ static bool is_dead(int32_t thread)
 /* The addresses and blocks that the chunk of this number had; NULL: none, or of another shape. */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
-	const struct chunk *before = &chunks[number];
+	const struct chunk *before = chunk_at(number);
 
 	if (number >= resumable || !before->map || before->layout.size != chunk->layout.size ||
 	    before->slots != chunk->slots || before->spares != chunk->spares)
@@ -390,13 +397,13 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 /* Nobody looks at a chunk before. */
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
-	chunks[number] = *chunk;
+	*chunk_at(number) = *chunk;
 	if (chunk->blocks.count) {
 		chunk->head->own_from = (uint64_t)(uintptr_t)chunk->blocks.owners;
 		chunk->head->own_to = (uint64_t)(uintptr_t)(chunk->blocks.first +
 							    chunk->blocks.count * BLOCK_SIZE);
 	}
-	__atomic_store_n(&chunks[number].is_ready, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk_at(number)->is_ready, 1, __ATOMIC_RELEASE);
 }
 
 /* Its own memory, or a spare where there can be none. Returns 0 or -errno. */
@@ -583,11 +590,11 @@ bool memory_begin(const struct memory_image *image)
 	introduce(image);
 	if (!begin_alone() && !begin_in_spare())
 		return false;
-	head = chunks[0].head;
+	head = first_chunk.head;
 	is_vacant = is_forsaken = false;
 	__atomic_store_n(&head->chunks, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&chunk_count, 1, __ATOMIC_RELEASE);
-	while (chunk_count < resumable && grow(chunks[chunk_count].slots))
+	while (chunk_count < resumable && grow(chunk_at(chunk_count)->slots))
 		;
 	resumable = 0;
 	return true;
@@ -629,7 +636,7 @@ void memory_forsake(const struct thread *thread)
 	is_vacant = family.map != NULL;
 	self.parent_stream = head && head->stream ? head->stream - 1 : WIRE_NO_STREAM;
 	for (uint32_t i = 0; i < chunk_count && i < ARENA_CHUNKS; i++) {
-		struct chunk *chunk = &chunks[i];
+		struct chunk *chunk = chunk_at(i);
 
 		if (!chunk->is_ready)
 			continue;
@@ -671,7 +678,7 @@ bool memory_hold(void)
 void memory_detach(void)
 {
 	for (uint32_t i = 0; i < chunk_count && i < ARENA_CHUNKS; i++) {
-		struct chunk *chunk = &chunks[i];
+		struct chunk *chunk = chunk_at(i);
 
 		if (!chunk->is_ready)
 			continue;
@@ -682,7 +689,7 @@ void memory_detach(void)
 		chunk->is_ready = 0;
 	}
 	resumable = chunk_count < ARENA_CHUNKS ? chunk_count : ARENA_CHUNKS;
-	if (family.map && family.map != chunks[0].map)
+	if (family.map && family.map != first_chunk.map)
 		sys_munmap(family.map + family.layout.spares,
 			   family.layout.size - family.layout.spares);
 	family = (struct chunk){ 0 };
@@ -762,7 +769,7 @@ static struct thread *take(int32_t tid, enum taking what)
 	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t k = 0; k < count; k++) {
-		const struct chunk *chunk = &chunks[k];
+		const struct chunk *chunk = chunk_at(k);
 
 		for (uint32_t i = 0; i < chunk->slots; i++) {
 			if (what == TAKE_FREE ? !take_free(&chunk->blocks.owners[i], tid)
@@ -801,7 +808,7 @@ struct thread *memory_take_again(struct thread *thread, int32_t tid)
 	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t k = 0; thread && k < count; k++) {
-		const struct chunk *chunk = &chunks[k];
+		const struct chunk *chunk = chunk_at(k);
 
 		if (!has_block(chunk, thread) || thread->owner->thread != tid ||
 		    thread->owner->state != OWNER_TAKEN)

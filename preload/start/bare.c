@@ -266,7 +266,7 @@ static void give_up_stdout(void)
 
 static bool start_run(struct board *board, int fd, char **environment, const char *name)
 {
-	static char run_name[128];
+	static SPARSE char run_name[128];
 	int sink;
 
 	for (char **entry = environment; *entry; entry++)

@@ -31,8 +31,8 @@ static volatile struct late_door door __attribute__((used, aligned(16))) = {
 };
 
 /* For what the program executes: the library's path, and how to find the run. */
-static char library[LATE_PATH_MAX];
-static char run_entry[LATE_TEXT_MAX + 32];
+static SPARSE char library[LATE_PATH_MAX];
+static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 static char *const **own_environment;
 
 bool late_is_injected(void)

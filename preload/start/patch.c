@@ -20,7 +20,7 @@
  * Our own public functions, as the loader would find them: their names mean another's in here, for
  * a library that came late is the last to be asked.
  */
-static uintptr_t stubs[HOOK_COUNT];
+static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
 /* self last: a child that is forked meanwhile begins anew. */

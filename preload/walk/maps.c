@@ -30,26 +30,32 @@
 
 /* Memory that is never given back: modules and their paths. */
 
-#define REGION_SIZE 65536u
+#define REGION_SIZE  65536u
+#define REGION_FIRST 2048u /* enough for a program that needs libc alone */
 
 struct region {
-	uint32_t used;
-	char bytes[REGION_SIZE - 8] __attribute__((aligned(8)));
+	uint32_t used, size; /* of the bytes that follow */
 };
 
-static struct region *region_now;
+static struct {
+	struct region region;
+	char bytes[REGION_FIRST - sizeof(struct region)];
+} first_region = { .region.size = sizeof(first_region.bytes) };
+
+static struct region *region_now = &first_region.region;
 
 static struct region *region_new(struct region *full)
 {
-	struct region *region = sys_mmap(NULL, sizeof(*region), PROT_READ | PROT_WRITE,
+	struct region *region = sys_mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (sys_error(region) != 0)
 		return NULL;
+	region->size = REGION_SIZE - sizeof(*region);
 	/* Somebody else was faster: theirs will do. */
 	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
-		sys_munmap(region, sizeof(*region));
+		sys_munmap(region, REGION_SIZE);
 		return full;
 	}
 	return region;
@@ -64,13 +70,10 @@ static void *keep(size_t size)
 	if (size > REGION_SIZE / 4)
 		return NULL;
 	for (;;) {
-		uint32_t at;
+		uint64_t at = __atomic_fetch_add(&region->used, rounded, __ATOMIC_RELAXED);
 
-		if (region != NULL) {
-			at = __atomic_fetch_add(&region->used, rounded, __ATOMIC_RELAXED);
-			if (at <= sizeof(region->bytes) - rounded)
-				return region->bytes + at;
-		}
+		if (at + rounded <= region->size)
+			return (char *)(region + 1) + at;
 		region = region_new(region);
 		if (region == NULL)
 			return NULL;
@@ -82,14 +85,21 @@ static void *keep(size_t size)
 #define MODULES_PER_PAGE 1024u
 #define PAGES_MAX	 63u /* so that no number is MAPS_MODULE_NONE */
 
+/* The first few have a place of their own, so that most processes touch no page for them. */
+#define FEW 16u
+
+static struct module *few[FEW];
 static SPARSE struct module *first_page[MODULES_PER_PAGE];
 static struct module **pages[PAGES_MAX] = { first_page };
 unsigned int maps_number;
 
 static struct module *module_at(unsigned int number)
 {
-	struct module **page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
+	struct module **page;
 
+	if (number < FEW)
+		return __atomic_load_n(&few[number], __ATOMIC_ACQUIRE);
+	page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&page[number % MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
 }
 
@@ -103,6 +113,8 @@ static struct module **place_of(unsigned int number)
 {
 	struct module **page, **expected = NULL;
 
+	if (number < FEW)
+		return &few[number];
 	if (number >= MODULES_PER_PAGE * PAGES_MAX)
 		return NULL;
 	page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
@@ -204,7 +216,7 @@ static const char *keep_text(const char *text)
 
 	if (copy == NULL)
 		return "";
-	__builtin_memcpy(copy, text, length);
+	plain_copy(copy, text, length + 1);
 	return copy;
 }
 
@@ -275,8 +287,6 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 /* alignment: of the parts of a note, 8 where the segment's is, else 4. */
 static void read_build_id(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
-	if (size < sizeof(ElfW(Nhdr)) || !is_readable(from, size))
-		return;
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)from;
 		const char *name = (const char *)(note + 1);
@@ -287,8 +297,8 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 			return;
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
 		    starts_with(name, "GNU") && note->n_descsz <= sizeof(module->build_id)) {
-			__builtin_memcpy(module->build_id, (const char *)note + data,
-					 note->n_descsz);
+			for (uint32_t i = 0; i < note->n_descsz; i++)
+				module->build_id[i] = ((const uint8_t *)note)[data + i];
 			module->build_id_size = (uint8_t)note->n_descsz;
 			return;
 		}
@@ -297,11 +307,21 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 	}
 }
 
+/* Notes lie behind the headers, in a page that was found to be readable. */
+static bool is_beside(uintptr_t from, size_t size, const void *known)
+{
+	uintptr_t page = (uintptr_t)known & ~(uintptr_t)4095;
+
+	return from >= page && from - page < 4096 && size <= 4096 - (from - page);
+}
+
 static void read_header(struct module *module, const ElfW(Phdr) * header, uintptr_t address)
 {
 	uintptr_t from = module->bias + header->p_vaddr;
 
-	if (header->p_type == PT_NOTE && module->build_id_size == 0)
+	if (header->p_type == PT_NOTE && module->build_id_size == 0 &&
+	    header->p_memsz >= sizeof(ElfW(Nhdr)) &&
+	    (is_beside(from, header->p_memsz, header) || is_readable(from, header->p_memsz)))
 		read_build_id(module, from, header->p_memsz, header->p_align == 8 ? 8 : 4);
 	if (holds(header, module->bias, address) && (header->p_flags & PF_X)) {
 		module->start = from;
