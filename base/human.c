@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECOND 1000000000ull
+
 const char *human_count(struct human *human, uint64_t number)
 {
 	char digits[24];
@@ -127,4 +129,50 @@ uint64_t human_size(const char *text)
 	if (errno || end == text || *text == '-' || __builtin_mul_overflow(number, unit, &bytes))
 		return 0;
 	return bytes;
+}
+
+const char *human_decimal(const char *text, uint64_t unit, uint64_t *value)
+{
+	const char *start = text;
+	uint64_t whole = 0, part = 0, weight = unit;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(whole, 10ull, &whole) ||
+		    __builtin_add_overflow(whole, (uint64_t)(*text - '0'), &whole))
+			return NULL;
+	if (text == start)
+		return NULL;
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++) {
+			weight /= 10;
+			part += (uint64_t)(*text - '0') * weight;
+		}
+	if (__builtin_mul_overflow(whole, unit, value) ||
+	    __builtin_add_overflow(*value, part, value))
+		return NULL;
+	return text;
+}
+
+bool human_duration(uint64_t *ns, const char *text)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "", SECOND },
+		{ "s", SECOND },
+		{ "ms", 1000000 },
+		{ "us", 1000 },
+		{ "ns", 1 },
+		{ "m", 60 * SECOND },
+		{ "min", 60 * SECOND },
+		{ "h", 3600 * SECOND },
+		{ "d", 86400 * SECOND },
+	};
+	const char *unit = text + strspn(text, "0123456789.");
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strcmp(unit, units[i].name))
+			return human_decimal(text, units[i].ns, ns) == unit;
+	return false;
 }

@@ -8,6 +8,7 @@
  * first argument.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,15 @@ const char *human_moment(struct human *human, uint64_t ns);
 
 /* Bytes of a unit as people write it (B, KB, MiB ...), length characters. 0: no such unit. */
 uint64_t human_unit(const char *unit, size_t length);
+
+/*
+ * A decimal number times unit, exactly: a double has no nanoseconds left at seconds since 1970.
+ * Returns what is behind the number, or NULL if there is none or it is too large.
+ */
+const char *human_decimal(const char *text, uint64_t unit, uint64_t *value);
+
+/* The length of time in 90, 1.5s, 250ms, 10us, 5ns, 5m, 2min, 1h or 7d; false: it is none. */
+bool human_duration(uint64_t *ns, const char *text);
 
 /* Bytes of 500KB, 2MiB or 500000. 0: it is none of these. */
 uint64_t human_size(const char *text);

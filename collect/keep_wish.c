@@ -8,12 +8,8 @@
 #include "base/human.h"
 
 #define LEAST_NS    1000000000u
+#define MOST_NS	    (UINT64_MAX / 4) /* sums of it are numbers, too */
 #define LEAST_BYTES 10000000u
-
-static const struct {
-	const char *word;
-	double seconds;
-} times[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 } };
 
 int keep_parse(struct keep_wish *wish, const char *text, struct error *err)
 {
@@ -25,9 +21,11 @@ int keep_parse(struct keep_wish *wish, const char *text, struct error *err)
 		return 0;
 	if (unit != text && number > 0 && number < 1e12 && human_unit(unit, strlen(unit)))
 		wish->bytes = (uint64_t)(number * (double)human_unit(unit, strlen(unit)));
-	for (size_t i = 0; unit != text && i < sizeof(times) / sizeof(*times); i++)
-		if (!strcmp(times[i].word, unit) && number > 0 && number < 1e6)
-			wish->ns = (uint64_t)(number * times[i].seconds * 1e9);
+	/* a number alone could be either */
+	else if (!*unit || !human_duration(&wish->ns, text))
+		wish->ns = 0;
+	else if (wish->ns > MOST_NS)
+		wish->ns = MOST_NS;
 	if (wish->ns >= LEAST_NS || wish->bytes >= LEAST_BYTES)
 		return 0;
 	return error_set(

@@ -5,6 +5,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/human.h"
 #include "base/proc.h"
 
 #include <dirent.h>
@@ -137,23 +138,6 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* "30s", "5m", "500ms", "2h"; a number alone is seconds. Milliseconds, or -EINVAL. */
-static int64_t read_time(const char *text)
-{
-	static const struct {
-		const char *unit;
-		double ms;
-	} units[] = { { "", 1000 },	{ "ms", 1 },	  { "s", 1000 },    { "m", 60000 },
-		      { "min", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
-	char *end;
-	double value = strtod(text, &end);
-
-	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(end, units[i].unit) == 0 && value >= 0 && value * units[i].ms < 1e15)
-			return (int64_t)(value * units[i].ms);
-	return -EINVAL;
-}
-
 /* Whether the run breaks a limit by now: the post-processor judges what is in its files. */
 static bool is_broken(const struct run *run, int pid)
 {
@@ -274,7 +258,10 @@ static int give_up(struct run *run, int status)
 
 static int attach(struct run *run, const char *text, struct error *err)
 {
-	int64_t time_ms = run->time ? read_time(run->time) : -1;
+	uint64_t time_ns;
+	int64_t time_ms = run->time && human_duration(&time_ns, run->time)
+				  ? (int64_t)(time_ns / 1000000)
+				  : -1;
 	char line[512] = "", name[64], where[SESSION_TEXT_MAX];
 	int pid = atoi(text), status;
 

@@ -253,6 +253,15 @@ size_t glance_backtrace(const struct glance_row *row, struct naming_line *lines,
 
 /* ---- a glance ---- */
 
+/* The run is as old as its first process was at the last event. */
+static void add_age(struct glance *glance, const struct watched *watched)
+{
+	if (watched->start_ns && (!glance->start_ns || watched->start_ns < glance->start_ns))
+		glance->start_ns = watched->start_ns;
+	if (watched->time_ns > glance->end_ns)
+		glance->end_ns = watched->time_ns;
+}
+
 static int add_process(struct glance *glance, struct list *list, struct watched *watched,
 		       const struct glance_wish *wish)
 {
@@ -265,6 +274,7 @@ static int add_process(struct glance *glance, struct list *list, struct watched 
 	glance->damages += watched->damages;
 	glance->ended += watched->has_ended || watched->is_finished;
 	glance->running += !watched->has_ended && !watched->is_finished;
+	add_age(glance, watched);
 	add_classes(glance, watched);
 	status = add_rows(list, watched, wish);
 	watched_unlock(watched);

@@ -51,7 +51,16 @@ struct glance {
 	uint64_t events, lost, damages;
 	double event_rate;
 	size_t running, ended;
+	uint64_t start_ns, end_ns; /* of what is known of the run by now; 0: not known */
 };
+
+/* How much of the run is known. */
+static inline uint64_t glance_age_ns(const struct glance *glance)
+{
+	return glance->start_ns && glance->end_ns > glance->start_ns
+		       ? glance->end_ns - glance->start_ns
+		       : 0;
+}
 
 /* Rates from now on are those since the last tick. seconds: since then; 0: there was none. */
 void glance_tick(struct watched *const *processes, size_t count, double seconds);

@@ -30,7 +30,7 @@ struct top {
 	uint64_t pictures; /* 0: no end */
 	enum top_form form;
 	bool is_batch, no_waits;
-	uint64_t begun_ns, ticked_ns;
+	uint64_t ticked_ns;
 };
 
 /* ---- waits ---- */
@@ -106,7 +106,6 @@ static void tick(struct top *top)
 static int take_picture(struct top *top, struct error *err)
 {
 	glance_free(&top->picture.glance);
-	top->picture.seconds = (double)(live_now_ns() - top->begun_ns) / 1e9;
 	top->picture.wish = &top->wish;
 	top->picture.left_out = run_left_out(&top->run);
 	return glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
@@ -446,7 +445,6 @@ static int run_top(struct top *top, struct error *err)
 
 	if (status)
 		return status;
-	top->begun_ns = live_now_ns();
 	if (!top->is_batch && screen_begin(&top->screen) == 0) {
 		status = run_screen(top, &out, err);
 		screen_end(&top->screen);

@@ -20,7 +20,6 @@ struct top_wait {
 struct top_picture {
 	struct glance glance;
 	const struct glance_wish *wish;
-	double seconds;	   /* since the first picture */
 	uint64_t left_out; /* files and streams that are not followed */
 	bool is_frozen, has_base, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];

@@ -48,7 +48,7 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 
 	json_start(&json, out, false);
 	json_begin(&json, '{');
-	json_add_real(&json, "seconds", picture->seconds);
+	json_add_real(&json, "seconds", (double)glance_age_ns(glance) / 1e9);
 	json_add_unsigned(&json, "events", glance->events);
 	json_add_real(&json, "events_per_s", glance->event_rate);
 	json_add_unsigned(&json, "lost", glance->lost);

@@ -48,8 +48,10 @@ static void put_head(struct out *out, const struct top_picture *picture)
 	const struct glance *glance = &picture->glance;
 	struct human time, events, rate;
 
-	out_format(out, "holdtrace top  %s  %zu process%s (%zu ended)  %s events, %s/s",
-		   human_time(&time, (uint64_t)(picture->seconds * 1e9)),
+	out_text(out, "holdtrace top  ");
+	if (glance_age_ns(glance))
+		out_format(out, "%s of the run  ", human_time(&time, glance_age_ns(glance)));
+	out_format(out, "%zu process%s (%zu ended)  %s events, %s/s",
 		   glance->running + glance->ended,
 		   glance->running + glance->ended == 1 ? "" : "es", glance->ended,
 		   human_count(&events, glance->events),

@@ -67,6 +67,8 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 {
 	if (event->kind == EVENT_PROCESS) {
 		watched->pid = event->process->pid;
+		if (!watched->start_ns)
+			watched->start_ns = event->process->start_ns;
 		snprintf(watched->name, sizeof(watched->name), "%s",
 			 event->process->name ? event->process->name : "");
 	}

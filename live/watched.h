@@ -42,6 +42,7 @@ struct watched {
 	uint32_t pid;
 	char name[64];
 	uint64_t events, seen_events, lost;
+	uint64_t start_ns;	   /* of the process; 0: not known yet */
 	uint64_t time_ns, seen_ns; /* of the last event */
 	double event_rate;
 	uint64_t damages;

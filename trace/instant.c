@@ -7,58 +7,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/human.h"
+
 #define SECOND 1000000000ull
-
-/*
- * A decimal number times unit, exactly: a double has no nanoseconds left at seconds since 1970.
- * Returns what is behind the number, or NULL if there is none or it is too large.
- */
-static const char *take_decimal(const char *text, uint64_t unit, uint64_t *value)
-{
-	const char *start = text;
-	uint64_t whole = 0, part = 0, weight = unit;
-
-	for (; *text >= '0' && *text <= '9'; text++)
-		if (__builtin_mul_overflow(whole, 10ull, &whole) ||
-		    __builtin_add_overflow(whole, (uint64_t)(*text - '0'), &whole))
-			return NULL;
-	if (text == start)
-		return NULL;
-	if (*text == '.')
-		for (text++; *text >= '0' && *text <= '9'; text++) {
-			weight /= 10;
-			part += (uint64_t)(*text - '0') * weight;
-		}
-	if (__builtin_mul_overflow(whole, unit, value) ||
-	    __builtin_add_overflow(*value, part, value))
-		return NULL;
-	return text;
-}
-
-static bool parse_length(uint64_t *ns, const char *text)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{ "", SECOND }, { "s", SECOND },	{ "ms", 1000000 },	{ "us", 1000 },
-		{ "ns", 1 },	{ "min", 60 * SECOND }, { "h", 3600 * SECOND },
-	};
-	const char *unit = text + strspn(text, "0123456789.");
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (!strcmp(unit, units[i].name))
-			return take_decimal(text, units[i].ns, ns) == unit;
-	return false;
-}
 
 int instant_parse_length(uint64_t *ns, const char *text, struct error *err)
 {
-	if (parse_length(ns, text))
+	if (human_duration(ns, text))
 		return 0;
-	return error_set(err, EINVAL,
-			 "%s: expected a length of time: seconds, or 250ms, 10us, 5ns, 2min, 1h",
-			 text);
+	return error_set(
+		err, EINVAL,
+		"%s: expected a length of time: seconds, or 250ms, 10us, 5ns, 2min, 1h, 7d", text);
 }
 
 /* "19:20", "19:20:31", "19:20:31.5": ns since midnight. */
@@ -66,14 +25,14 @@ static bool parse_clock(uint64_t *ns, const char *text)
 {
 	uint64_t hours, minutes, seconds = 0;
 
-	text = take_decimal(text, 1, &hours);
+	text = human_decimal(text, 1, &hours);
 	if (!text || *text++ != ':' || hours > 23)
 		return false;
-	text = take_decimal(text, 1, &minutes);
+	text = human_decimal(text, 1, &minutes);
 	if (!text || minutes > 59)
 		return false;
 	if (*text == ':')
-		text = take_decimal(text + 1, SECOND, &seconds);
+		text = human_decimal(text + 1, SECOND, &seconds);
 	*ns = (hours * 60 + minutes) * 60 * SECOND + seconds;
 	return text && !*text && seconds < 61 * SECOND;
 }
@@ -108,7 +67,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 
 	instant->kind = INSTANT_OF_TIME;
 	if (*text == '@') {
-		end = take_decimal(text + 1, SECOND, &instant->ns);
+		end = human_decimal(text + 1, SECOND, &instant->ns);
 		if (end && !*end)
 			return 0;
 	} else if (parse_date(&instant->ns, text)) {
@@ -118,7 +77,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 	if (parse_clock(&instant->ns, text))
 		return 0;
 	instant->kind = INSTANT_OF_RUN;
-	if (parse_length(&instant->ns, text))
+	if (human_duration(&instant->ns, text))
 		return 0;
 	return error_set(err, EINVAL,
 			 "%s: expected seconds since the start, 250ms, @SECONDS since 1970, "
