@@ -37,6 +37,7 @@ struct state {
 	uint32_t notes;			  /* so far */
 	uint64_t calls, all;		  /* so far; in the pieces */
 	uint64_t before;		  /* left out when these pieces were made */
+	uint64_t stay;			  /* of the calls */
 	uint64_t scanned, scanned_before; /* the last scans that were done, by number; 0: none */
 	struct {
 		struct gain *items; /* by index */
@@ -225,8 +226,10 @@ static int learn(struct state *state, const struct event *event, struct error *e
 		state->calls++;
 		if (event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE)
 			forget_last(state, OF_FD, event->object);
-		if (names_thread(event))
+		if (names_thread(event)) {
+			state->stay += !map_find(&state->last, OF_NAME, named(event));
 			rc = set_last(state, OF_NAME, named(event), (uint32_t)state->calls, err);
+		}
 	}
 	return rc ? rc : ledger_event(state->ledger, event, err);
 }
@@ -252,6 +255,7 @@ static int list_gains(struct state *state, struct error *err)
 				       .object = held.object,
 				       .size = held.size,
 				       .count = held.item->count };
+		state->stay += gain->count;
 	}
 	if (state->gains.count)
 		qsort(state->gains.items, state->gains.count, sizeof(*state->gains.items),
@@ -277,7 +281,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	state->has_told = true;
 	snprintf(since, sizeof(since), "%" PRIu64 ".%09" PRIu64, state->since_ns / 1000000000,
 		 state->since_ns % 1000000000);
-	snprintf(calls, sizeof(calls), "%" PRIu64, state->before + state->all - state->gains.count);
+	snprintf(calls, sizeof(calls), "%" PRIu64, state->before + state->all - state->stay);
 	note.function = &function;
 	note.arguments = values;
 	note.argument_count = 2;
