@@ -13,13 +13,28 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "formats/writers.h"
+#include "hook_table.h"
 #include "notes.h"
 #include "trace/trace.h"
 
 #define PART_SIZE (256u << 10)
 
-/* Of the map: the last note or call of that kind about something. */
-enum { OF_THREAD = 1, OF_FD, OF_NAME, OF_RECORDING };
+/*
+ * Of the map: the last note or call of that kind about something. Of descriptors the index of
+ * events: of the last gain by number, of the gain of what another is a copy of by that of the copy,
+ * of the loss of such a one by that of its gain (1: none yet), and of those that stay for this.
+ */
+enum {
+	OF_THREAD = 1,
+	OF_FD,
+	OF_NAME,
+	OF_RECORDING,
+	OF_ADDRESS,
+	OF_GAIN,
+	OF_ORIGINAL,
+	OF_LOSS,
+	OF_STAY,
+};
 
 /* A call that gained what is still held: once for each piece of a mapping. */
 struct gain {
@@ -173,6 +188,56 @@ static uint64_t named(const struct event *event)
 	return event->object ? event->object : event->pthread;
 }
 
+/* bind, connect: says where a socket leads. */
+static bool names_socket(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+	const char *address = event_argument(event, "address");
+
+	return hook && hook->resource == RESOURCE_FD && hook->operation == OPERATION_USE &&
+	       address && *address && !(event->flags & CALL_OF_CHILD) &&
+	       (!(event->flags & CALL_FAILED) || event->error == EINPROGRESS);
+}
+
+/* Changes which descriptors the process has. */
+static bool is_of_descriptor(const struct event *event)
+{
+	return event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE &&
+	       !(event->flags & (CALL_FAILED | CALL_OF_CHILD));
+}
+
+/* What a copy is is said by the call that opened its original, which may be closed by now. */
+static int learn_descriptor(struct state *state, const struct event *event, struct error *err)
+{
+	uint32_t index = (uint32_t)event->index;
+	uint32_t gain = map_get(&state->last, OF_GAIN, event->object), original = 0;
+	int rc = 0;
+
+	forget_last(state, OF_FD, event->object);
+	if (map_find(&state->last, OF_ADDRESS, event->object)) {
+		state->stay--;
+		forget_last(state, OF_ADDRESS, event->object);
+	}
+	if (event->type == CALL_TYPE_FREE)
+		return gain && map_find(&state->last, OF_LOSS, gain)
+			       ? set_last(state, OF_LOSS, gain, index, err)
+			       : 0;
+	if (event_argument(event, "oldfd"))
+		original = map_get(&state->last, OF_GAIN, number_of(event, "oldfd"));
+	if (original)
+		rc = set_last(state, OF_ORIGINAL, index, original, err);
+	if (rc == 0 && original && !map_find(&state->last, OF_LOSS, original))
+		rc = set_last(state, OF_LOSS, original, 1, err);
+	return rc ? rc : set_last(state, OF_GAIN, event->object, index, err);
+}
+
+/* A call that stays if none of the same kind about the same thing follows. */
+static int learn_last(struct state *state, uint32_t kind, uint64_t key, struct error *err)
+{
+	state->stay += !map_find(&state->last, kind, key);
+	return set_last(state, kind, key, (uint32_t)state->calls, err);
+}
+
 static bool is_of_scan(const struct event *event)
 {
 	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };
@@ -224,14 +289,34 @@ static int learn(struct state *state, const struct event *event, struct error *e
 		return rc;
 	if (event->kind == EVENT_CALL) {
 		state->calls++;
-		if (event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE)
-			forget_last(state, OF_FD, event->object);
-		if (names_thread(event)) {
-			state->stay += !map_find(&state->last, OF_NAME, named(event));
-			rc = set_last(state, OF_NAME, named(event), (uint32_t)state->calls, err);
-		}
+		if (is_of_descriptor(event))
+			rc = learn_descriptor(state, event, err);
+		else if (names_socket(event))
+			rc = learn_last(state, OF_ADDRESS, event->object, err);
+		else if (names_thread(event))
+			rc = learn_last(state, OF_NAME, named(event), err);
 	}
 	return rc ? rc : ledger_event(state->ledger, event, err);
+}
+
+/* The originals of what is held, and of those in turn. */
+static int keep_originals(struct state *state, uint64_t index, struct error *err)
+{
+	int rc = 0;
+
+	for (;;) {
+		uint32_t original = map_get(&state->last, OF_ORIGINAL, index);
+		uint32_t loss = original ? map_get(&state->last, OF_LOSS, original) : 0;
+
+		/* one that is open is held, or what it is goes with the stream that has it */
+		if (rc || loss <= 1 || map_find(&state->last, OF_STAY, original))
+			return rc;
+		rc = set_last(state, OF_STAY, original, 1, err);
+		if (rc == 0)
+			rc = set_last(state, OF_STAY, loss, 1, err);
+		state->stay += 2;
+		index = original;
+	}
 }
 
 static int by_index(const void *one, const void *two)
@@ -256,6 +341,7 @@ static int list_gains(struct state *state, struct error *err)
 				       .size = held.size,
 				       .count = held.item->count };
 		state->stay += gain->count;
+		rc = keep_originals(state, gain->index, err);
 	}
 	if (state->gains.count)
 		qsort(state->gains.items, state->gains.count, sizeof(*state->gains.items),
@@ -341,11 +427,17 @@ static int keep_gains(struct state *state, const struct event *event, struct err
 	return rc;
 }
 
+static bool is_last(const struct state *state, uint32_t kind, uint64_t key)
+{
+	return map_get(&state->last, kind, key) == (uint32_t)state->calls;
+}
+
 static int keep_call(struct state *state, const struct event *event, struct error *err)
 {
 	state->calls++;
-	if (names_thread(event) &&
-	    map_get(&state->last, OF_NAME, named(event)) == (uint32_t)state->calls)
+	if ((names_thread(event) && is_last(state, OF_NAME, named(event))) ||
+	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
+	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
 		return put(state, event, err);
 	return keep_gains(state, event, err);
 }
