@@ -181,6 +181,9 @@ int kept_copy(const char *path, const char *to, char **name, struct error *err)
 		return error_system(err, errno, "cannot create %s", *name ? *name : path);
 	if (!copy(from, output, find_end(from, &places)) || !end_streams(output, &places))
 		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
+	/* a part of it would pass for all */
+	if (rc)
+		unlink(*name);
 	free(places.items);
 	return rc;
 }

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LIST_MS 1000 /* between two looks for files that are new */
@@ -79,24 +81,33 @@ static void tell_files(const struct ctl_run *run, int pid, int fd)
 	}
 }
 
+/* Nobody's descriptors are kept open by it, and it goes with its reader. */
+__attribute__((noreturn)) static void be_teller(const struct ctl_run *run, int pid, int fd,
+						pid_t reader)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	if (dup2(fd, 3) == 3 && getppid() == reader) {
+		for (int i = 0; i < 3; i++)
+			close(i);
+		syscall(SYS_close_range, 4u, ~0u, 0u);
+		tell_files(run, pid, 3);
+	}
+	_exit(0);
+}
+
 /* A child that tells of further files, while we become the program that reads them. */
 static int begin_list(const struct ctl_run *run, int pid, struct error *err)
 {
+	pid_t child, reader = getpid();
 	int ends[2];
-	pid_t child;
 
 	if (pipe(ends))
 		return error_system(err, errno, "cannot make a pipe");
 	fflush(NULL);
 	child = fork();
-	if (child == 0) {
-		for (int fd = 0; fd < 3; fd++)
-			close(fd);
-		close(ends[0]);
-		signal(SIGPIPE, SIG_IGN);
-		tell_files(run, pid, ends[1]);
-		_exit(0);
-	}
+	if (child == 0)
+		be_teller(run, pid, ends[1], reader);
 	close(ends[1]);
 	if (child > 0)
 		return ends[0];
