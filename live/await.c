@@ -275,17 +275,20 @@ static void find_owner(struct await *await, const struct live_process *process,
 
 /*
  * A thread of this process, or of another one that shares the lock; in another pid namespace
- * nothing of the latter is known, and what lies below its root is its own word.
+ * nothing of the latter is known, and what lies below its root is its own word. A futex that is no
+ * other process's has no such owner.
  */
-static void place_owner(struct await *await, const struct live_process *process)
+static void place_owner(struct await *await, const struct live_process *process,
+			const struct live_thread *thread)
 {
 	char path[64], line[128];
 	cleanup_file FILE *status = NULL;
 
 	if (thread_by(process, (uint32_t)await->owner))
 		return;
-	await->is_elsewhere = !process->has_our_numbers;
-	if (await->is_elsewhere)
+	await->has_ended = thread->arguments[1] & FUTEX_PRIVATE_FLAG;
+	await->is_elsewhere = !process->has_our_numbers && !await->has_ended;
+	if (!process->has_our_numbers)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/status", await->owner);
 	status = fopen(path, "re");
@@ -431,7 +434,7 @@ void await_find(struct await *await, const struct live_process *process,
 		return;
 	find_owner(await, process, thread);
 	if (await->owner)
-		place_owner(await, process);
+		place_owner(await, process, thread);
 }
 
 /* ---- rings ---- */
