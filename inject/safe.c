@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define STACK_WORDS 32768u
@@ -171,6 +172,18 @@ static bool is_behind_syscall(const struct target *target, uint64_t pc)
 	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
 }
 
+/* What an allocator asks of the kernel, perhaps with its lock. */
+static bool is_about_memory(int64_t number)
+{
+	static const int64_t numbers[] = { SYS_madvise, SYS_mmap,     SYS_munmap,
+					   SYS_mremap,	SYS_mprotect, SYS_brk };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
 /*
  * A function that ends by calling another one leaves no word of itself: free() may so be in libc's
  * code that gives its lock back, or in another part of an allocator that the program itself has.
@@ -186,6 +199,8 @@ static const char *judge_jumps(const struct remote *remote)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))
 		return "the library, perhaps on behalf of an allocator";
+	if (is_about_memory(arch_number(&remote->state)))
+		return "a system call, perhaps of an allocator";
 	if (is_behind_syscall(target, pc))
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy-own [slow | new | rests]: a program to be attached to that has an allocator of its own
- * (own-pool.c), and is nearly always in it, with a lock: a loader that was called then would wait
- * for that lock for ever. slow: instead it sleeps, and its allocator takes so long that loading a
- * library does. new: by operator new, which sleeps with the lock. rests: in a function of the
- * allocator that has no name for it. Ends at SIGTERM, with status 1 if a block was not what it
- * should be, or a library could not be loaded. busy-pool: has it in a library.
+ * busy-own [slow | new | rests | trims]: a program to be attached to that has an allocator of its
+ * own (own-pool.c), and is nearly always in it, with a lock: a loader that was called then would
+ * wait for that lock for ever. slow: instead it sleeps, and its allocator takes so long that
+ * loading a library does. new: by operator new, which sleeps with the lock. rests: in a function of
+ * the allocator that has no name for it. trims: there it gives memory back. Ends at SIGTERM, with
+ * status 1 if a block was not what it should be, or a library could not be loaded. busy-pool: has
+ * it in a library.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ extern int pool_is_slow;
 void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
+void pool_trim(void);
 
 static void end(int number)
 {
@@ -64,6 +66,7 @@ int main(int argc, char **argv)
 {
 	bool is_slow = argc > 1 && !strcmp(argv[1], "slow");
 	bool rests = argc > 1 && !strcmp(argv[1], "rests");
+	bool trims = argc > 1 && !strcmp(argv[1], "trims");
 	bool by_new = argc > 1 && !strcmp(argv[1], "new");
 	unsigned long rounds = 0, wrong = 0;
 
@@ -83,9 +86,11 @@ int main(int argc, char **argv)
 		give(bytes, by_new);
 		while (rests && !is_over)
 			pool_rest();
+		if (trims)
+			pool_trim();
 		/* a moment outside, one of some thousand */
-		if (rounds++ % (by_new ? 16 : 1024) == 0)
-			usleep(50);
+		if (rounds++ % (by_new ? 16 : trims ? 1 : 1024) == 0)
+			usleep(trims ? 1000 : 50);
 	}
 	wrong += !rests && !loads();
 	printf("rounds %lu wrong %lu\n", rounds, wrong);

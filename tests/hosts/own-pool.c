@@ -5,7 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 #define OF_CLASS(size) (64 - __builtin_clzl((size) | 15))
 
@@ -13,6 +18,7 @@ extern int pool_is_slow;
 void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
+void pool_trim(void);
 
 int pool_is_slow;
 
@@ -114,6 +120,19 @@ void pool_rest(void)
 {
 	pthread_mutex_lock(&lock);
 	usleep(2000);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Gives what is at the heap's end back, with the lock, and takes it again. */
+void pool_trim(void)
+{
+	char *end = heap + sizeof(heap) - (8 << 20);
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 20; i++) {
+		madvise(end - ((uintptr_t)end & 4095), 4 << 20, MADV_POPULATE_WRITE);
+		madvise(end - ((uintptr_t)end & 4095), 4 << 20, MADV_DONTNEED);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
