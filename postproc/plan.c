@@ -40,9 +40,6 @@ static const char *select_problem(const struct options *options, const struct wr
 	if (writer->flags & FORMAT_DIRECTORY &&
 	    (!options->directory || !strcmp(options->directory, "stdout")))
 		return "this format writes several files: add -o DIR";
-	if (writer->kind == FORMAT_SCREEN && options->directory &&
-	    strcmp(options->directory, "stdout") != 0)
-		return "a summary is one text of all inputs: leave -o out, and use > for a file";
 	if (options->merge && !(writer->flags & FORMAT_MERGED))
 		return "this format describes one process: remove --merge";
 	if (options->merge && options->resolve)
