@@ -485,6 +485,27 @@ static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 	       (ledger->is_contended && known == RESOURCE_LOCK);
 }
 
+static inline bool is_temporary(const struct ledger *ledger, const struct ledger_item *lost,
+				uint32_t thread, uint32_t turn, uint64_t within)
+{
+	const struct site *site;
+	enum resource known;
+
+	if (lost->thread != thread || turn - lost->turn > within)
+		return false;
+	site = sites_at(&ledger->sites, lost->site);
+	known = ledger->classes[site->class].known;
+	return !site->is_part && !is_sampled(ledger, site->class) && known != RESOURCE_LOCK &&
+	       known != RESOURCE_THREAD && known != RESOURCE_PROCESS;
+}
+
+bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
+			      uint64_t within)
+{
+	return !move->is_gain && move->count < 0 &&
+	       is_temporary(ledger, move->item, move->thread, move->turn, within ? within : 1);
+}
+
 static void stray(struct ledger *ledger, const struct call *call)
 {
 	bool is_inherited = ledger->classes[call->class].known == RESOURCE_FD &&
@@ -536,7 +557,7 @@ static inline int lose(struct ledger *ledger, const struct call *call, struct er
 		lost->count--;
 		return 0;
 	}
-	sum->temporary += is_known && lost->thread == call->thread && call->turn - lost->turn <= 1;
+	sum->temporary += is_temporary(ledger, lost, call->thread, call->turn, 1);
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, of, err);
 	if (rc == 0 && call->is_join && call->is_wait) {

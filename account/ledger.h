@@ -88,6 +88,14 @@ struct ledger_move {
 
 struct ledger;
 
+/*
+ * Whether the move gives back what its own thread gained within so many of its calls (0: one). Not
+ * what is part of another object, nor locks, threads and processes, whose short lives are normal,
+ * nor samples, of which nobody knows how many calls came between.
+ */
+bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
+			      uint64_t within);
+
 /* Returns 0 or a negative errno. */
 typedef int ledger_listener(void *user, const struct ledger_move *move, struct error *err);
 

@@ -11,7 +11,6 @@ struct entry {
 struct temp_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t within; /* calls of the thread, the loss included */
 };
 
 static void merge(void *user, void *of_run, const void *of_process)
@@ -33,22 +32,11 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	if (!entry)
 		return report_no_memory(err);
 	entry->gained += move->is_gain;
-	/* Of samples nobody knows how many calls came between. */
-	if (ledger_class(state->run->ledger, move->class)->is_estimate)
-		return 0;
-	if (move->is_gain || move->count >= 0 || move->item->thread != move->thread ||
-	    move->turn - move->item->turn > state->within)
+	if (!ledger_move_is_temporary(state->run->ledger, move, state->run->options->within))
 		return 0;
 	entry->temporary++;
 	entry->bytes += move->bytes;
 	return 0;
-}
-
-/* Locks, threads and processes are left out: short-lived ones are normal. */
-static bool is_meant(const struct ledger_class *class)
-{
-	return class->known == RESOURCE_LOCK || class->known == RESOURCE_THREAD ||
-	       class->known == RESOURCE_PROCESS;
 }
 
 static int put(void *user, struct sheet *sheet, uint32_t index)
@@ -59,7 +47,7 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	const struct entry *entry = tally_of_place(state->tally, index);
 	struct sheet_cell *row;
 
-	if (!entry || !entry->temporary || is_meant(class))
+	if (!entry || !entry->temporary)
 		return 0;
 	row = report_add(state->run, sheet, place->class);
 	if (!row)
@@ -85,7 +73,6 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	struct temp_state *state = user;
 
 	(void)err;
-	state->within = run->options->within ? run->options->within : 1;
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	return 0;
 }

@@ -12,14 +12,6 @@ static void merge_temporary(void *user, void *of_run, const void *of_process)
 	*(uint64_t *)of_run += *(const uint64_t *)of_process;
 }
 
-/* As the ledger sums them up, and the report temp. */
-static bool is_temporary(const struct causes *causes, const struct ledger_move *move)
-{
-	return !ledger_class(causes->ledger, move->class)->is_estimate && !move->is_gain &&
-	       move->count < 0 && move->item->thread == move->thread &&
-	       move->turn - move->item->turn <= 1;
-}
-
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct causes *causes = user;
@@ -27,7 +19,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (ledger_class(causes->ledger, move->class)->known != RESOURCE_MEMORY)
 		return 0;
-	if (is_temporary(causes, move)) {
+	if (ledger_move_is_temporary(causes->ledger, move, 1)) {
 		temporary = tally_entry(causes->temporary, move->site);
 		if (!temporary)
 			return error_set(err, ENOMEM, "no memory for the screen");

@@ -80,15 +80,6 @@ static int count(struct measure *measure, uint32_t site, uint64_t amount, struct
 	return 0;
 }
 
-/* Of samples nobody knows how many calls came between. */
-static bool is_temporary(const struct measure *measure, const struct ledger_move *move)
-{
-	return !move->is_gain && move->count < 0 && !move->is_part &&
-	       move->item->thread == move->thread &&
-	       move->turn - move->item->turn <= measure->run->options->within &&
-	       !ledger_class(measure->run->ledger, move->class)->is_estimate;
-}
-
 static int on_loss(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct measure *measure = user;
@@ -96,7 +87,8 @@ static int on_loss(void *user, const struct ledger_move *move, struct error *err
 	uint64_t since = move->item->gained_ns, now = move->event->time_ns;
 
 	if (measure->kind == MEASURE_TEMP)
-		return is_temporary(measure, move)
+		return ledger_move_is_temporary(measure->run->ledger, move,
+						measure->run->options->within)
 			       ? count(measure, move->site,
 				       class->has_bytes ? move->bytes : (uint64_t)-move->count, err)
 			       : 0;
