@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collect/libc_places.h"
+#include "collect/standard.h"
 #include "contract.h"
 #include "counter.h"
 #include "machine.h"
@@ -24,6 +25,7 @@ static int fill(struct board *board, struct error *err)
 	board->state = BOARD_STARTING;
 	settings_default(&board->settings);
 	libc_places_find(&board->libc);
+	standard_find(board);
 	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }

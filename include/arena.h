@@ -86,6 +86,10 @@ struct libc_places {
 	uint32_t place[HOOK_COUNT]; /* from where it is loaded; 0: to be looked for */
 };
 
+/* Names of the maker's descriptors 0, 1 and 2, as far as they are no longer than that. */
+#define BOARD_STANDARDS	   3
+#define BOARD_STANDARD_MAX 128
+
 struct board {
 	uint64_t magic;
 	uint64_t contract;   /* hash of the tables: two builds never misread each other */
@@ -121,6 +125,7 @@ struct board {
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* as arena_hello.name */
 	struct libc_places libc;
+	char standard[BOARD_STANDARDS][BOARD_STANDARD_MAX]; /* empty: not known */
 	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
 	int32_t told_status;
 	int32_t told_pid; /* set last; 0: it has not ended */
