@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # the variables of bench/run
+# shellcheck disable=SC2016,SC2154 # the variables of bench/run
 #
 # What bench/run runs: the workloads of bench/workload.c, and programs of the distribution on input
 # made here. Sourced by bench/run.
@@ -224,6 +224,13 @@ on()
 	git) "$@" git -C "$src" log --stat --oneline -n 200 ;;
 	sqlite-threads) "$@" "$python" "$tmp/threads.py" ;;
 	churn-*) "$@" "$tmp/churn" "${workload#churn-}" 8000 ;;
+	# in microseconds, whose numbers awk prints whole
+	shell-*) "$@" sh -c 'begun=$(date +%s%N) left=$1
+		while [ "$left" -gt 0 ]; do
+			/bin/true
+			left=$((left - 1))
+		done
+		echo "$1 $((($(date +%s%N) - begun) / 1000))"' sh "${workload#shell-}" ;;
 	files) "$@" "$tmp/workload" files "$tmp/input.json" "$times" ;;
 	*-*) "$@" "$tmp/workload" "${workload%-*}" "${workload#*-}" "$times" ;;
 	*) "$@" "$tmp/workload" "$workload" 1 "$times" ;;

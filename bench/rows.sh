@@ -98,6 +98,24 @@ row_threads()
 	show_table holdtrace
 }
 
+row_places()
+{
+	title 'Places: processor nanoseconds for each call of the allocator' \
+		'A block for each of 250,000 stacks in turn; in the traced process alone, memory only.'
+	classes=memory times=1000000 take=host
+	gather 'untraced holdtrace-bare before-bare heaptrack-alone' stacks-250000
+	show_table holdtrace-bare
+}
+
+row_children()
+{
+	title 'Children: microseconds for each process' \
+		'A shell that starts /bin/true so many times, one after the other, into one file.'
+	classes=all
+	gather 'untraced holdtrace before' 'shell-1000 shell-10000'
+	show_table holdtrace
+}
+
 row_rss()
 {
 	title 'Memory in the host: MiB resident' \
