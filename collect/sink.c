@@ -22,6 +22,7 @@
 #define PORTION	      (64u << 10) /* written at once, between two heartbeats */
 #define NUMBERS_MAX   10000	  /* file names tried: .1, .2 … */
 #define FIFO_PATIENCE 2000	  /* ms that a named pipe may be without a reader */
+#define LOCK_STEPS    40	  /* of 10 ms, in which another collector may end */
 #define ZSTD_LEVEL    1
 
 extern char **environ;
@@ -296,13 +297,29 @@ static int open_instead(struct sink *sink, struct error *err)
 	return 0;
 }
 
+/*
+ * Who wrote to it before may be about to end: its launcher waits for its streams alone. Not for as
+ * long as programs wait for a collector that makes no progress.
+ */
+static int lock_soon(int fd)
+{
+	const struct timespec step = { .tv_nsec = 10000000 };
+
+	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (i == LOCK_STEPS)
+			return -errno;
+		nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
 /* Writes over a file, unless another collector is still writing it. follow: a link, too. */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
 	sink->fd = open_at(sink, O_WRONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
 	if (sink->fd < 0)
 		return error_system(err, errno, "cannot create %s", sink->name);
-	if (flock(sink->fd, LOCK_EX | LOCK_NB) < 0)
+	if (lock_soon(sink->fd))
 		return error_set(err, EBUSY,
 				 "cannot write %s: another trace is being written to it",
 				 sink->name);

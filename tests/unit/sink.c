@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -186,6 +187,30 @@ static void test_lock(void)
 	close(fd);
 }
 
+/* Whoever wrote to it before is about to end. */
+static void test_lock_that_ends(void)
+{
+	struct error err = { 0 };
+	int ends[2];
+	char byte;
+
+	if (put("soon", false, "x", &err) || pipe(ends))
+		return;
+	if (fork() == 0) {
+		int fd = open("soon", O_RDONLY);
+
+		flock(fd, LOCK_EX);
+		if (write(ends[1], "x", 1) == 1)
+			usleep(20000);
+		_exit(0);
+	}
+	ok(read(ends[0], &byte, 1) == 1 && put("soon", true, "y", &err) == 0,
+	   "one whose writer is about to end is waited for");
+	wait(NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* A limit on files' sizes stands in for a disk that fills up in the middle of a write. */
 static void test_cut(void)
 {
@@ -319,6 +344,7 @@ int main(void)
 	test_files();
 	test_failures();
 	test_lock();
+	test_lock_that_ends();
 	test_cut();
 	test_next();
 	test_command();
