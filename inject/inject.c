@@ -338,9 +338,23 @@ static int find_function(struct work *work, uint64_t *function, struct error *er
 
 _Static_assert(ORDER_AT + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "an order fits");
 
+/* What cannot be unloaded now stays: two pages, that nobody calls again. */
+static int unload_trigger(struct work *work, struct remote *remote, uint64_t handle,
+			  struct error *err)
+{
+	struct error said = { 0 };
+	uint64_t ignored;
+
+	if (remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } }, &ignored,
+			&said) != -ENOTRECOVERABLE)
+		return 0;
+	remote_leave_page(remote, LATE_STUCK);
+	return error_set(err, ENOTRECOVERABLE, "%s", said.text);
+}
+
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
-	uint64_t at = remote->scratch + REMOTE_DATA + ORDER_AT, function = 0, handle, ignored;
+	uint64_t at = remote->scratch + REMOTE_DATA + ORDER_AT, function = 0, handle;
 	uint8_t image[TRIGGER_SIZE];
 	int status = find_function(work, &function, err);
 
@@ -353,11 +367,7 @@ static int give_order(struct work *work, struct remote *remote, struct error *er
 	status = load(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle, err);
 	if (!status && target_read(&work->target, at, work->order, sizeof(*work->order)))
 		status = error_set(err, EIO, "its memory cannot be read");
-	/* what cannot be unloaded now stays: two pages, that nobody calls again */
-	if (!status)
-		remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } },
-			    &ignored, NULL);
-	return status;
+	return status ? status : unload_trigger(work, remote, handle, err);
 }
 
 static int with_thread(struct work *work, struct remote *remote, struct error *err)
@@ -368,14 +378,16 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 		status = bring_in(work, remote, err);
 	if (!status)
 		status = give_order(work, remote, err);
+	/* one that is in a call still needs that memory, as a loader may that was given up; one
+	 * that went on by itself is no thread to give it back by */
+	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
+	    status == -ENOTRECOVERABLE)
+		return status;
 	if (!status) {
 		remote_close_files(remote, LATE_LIBRARY);
 		remote_close_files(remote, LATE_TRIGGER);
 	}
-	/* a thread that went on by itself has what it needs of that memory no more, and we no
-	 * thread to give it back by; a loader that was given up may have */
-	if (status != -ESRCH && status != -ETIMEDOUT && status != -ENOTRECOVERABLE)
-		remote_end(remote);
+	remote_end(remote);
 	return status;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy-own [slow | new | rests | trims]: a program to be attached to that has an allocator of its
- * own (own-pool.c), and is nearly always in it, with a lock: a loader that was called then would
- * wait for that lock for ever. slow: instead it sleeps, and its allocator takes so long that
- * loading a library does. new: by operator new, which sleeps with the lock. rests: in a function of
- * the allocator that has no name for it. trims: there it gives memory back. Ends at SIGTERM, with
- * status 1 if a block was not what it should be, or a library could not be loaded. busy-pool: has
- * it in a library.
+ * busy-own [slow | sleeps | new | rests | trims]: a program to be attached to that has an allocator
+ * of its own (own-pool.c), and is nearly always in it, with a lock: a loader that was called then
+ * would wait for that lock for ever. slow: instead it sleeps, and its allocator takes so long that
+ * loading a library does. sleeps: so it does, and from SIGUSR1 on frees as slowly. new: by operator
+ * new, which sleeps with the lock. rests: in a function of the allocator that has no name for it.
+ * trims: there it gives memory back. Ends at SIGTERM, with status 1 if a block was not what it
+ * should be, or a library could not be loaded. busy-pool: has it in a library.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,11 +20,16 @@
 static volatile sig_atomic_t is_over;
 static char mark;
 
-extern int pool_is_slow;
+extern int pool_is_slow, pool_frees_slowly;
 void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
 void pool_trim(void);
+
+static void free_slowly(int number)
+{
+	pool_frees_slowly = number;
+}
 
 static void end(int number)
 {
@@ -65,18 +70,20 @@ static void give(char *bytes, bool by_new)
 int main(int argc, char **argv)
 {
 	bool is_slow = argc > 1 && !strcmp(argv[1], "slow");
+	bool sleeps = argc > 1 && !strcmp(argv[1], "sleeps");
 	bool rests = argc > 1 && !strcmp(argv[1], "rests");
 	bool trims = argc > 1 && !strcmp(argv[1], "trims");
 	bool by_new = argc > 1 && !strcmp(argv[1], "new");
 	unsigned long rounds = 0, wrong = 0;
 
 	signal(SIGTERM, end);
+	signal(SIGUSR1, free_slowly);
 	pool_is_slow = is_slow;
-	while (is_slow && !is_over) {
+	while ((is_slow || sleeps) && !is_over) {
 		usleep(20000);
 		rounds++;
 	}
-	pool_is_slow = 0;
+	pool_is_slow = pool_frees_slowly = 0;
 	while (!is_over) {
 		size_t size = rounds % 3000 + 1;
 		char *bytes = take(size, by_new);

@@ -14,13 +14,13 @@
 
 #define OF_CLASS(size) (64 - __builtin_clzl((size) | 15))
 
-extern int pool_is_slow;
+extern int pool_is_slow, pool_frees_slowly;
 void *_Znwm(size_t size);
 void _ZdlPv(void *address);
 void pool_rest(void);
 void pool_trim(void);
 
-int pool_is_slow;
+int pool_is_slow, pool_frees_slowly;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char heap[64 << 20] __attribute__((aligned(16)));
@@ -78,6 +78,8 @@ void free(void *address)
 
 	if (!address)
 		return;
+	if (pool_frees_slowly)
+		usleep(100000);
 	pthread_mutex_lock(&lock);
 	block->next = unused[block->class];
 	unused[block->class] = block;
