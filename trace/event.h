@@ -37,6 +37,8 @@ enum event_kind {
 	EVENT_CALL,
 };
 
+_Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison");
+
 /* The process that a stream tells of. Strings that the stream does not say are NULL. */
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
@@ -144,6 +146,8 @@ struct event {
 	uint64_t object;
 	uint64_t size;
 	uint32_t argument_count;
+	bool is_simple; /* a whole call that succeeded, gained or lost something, and has no
+			 * arguments; false: it is not known */
 	const struct wire_value *arguments;
 	const struct backtrace *backtrace; /* NULL: none came; count may be 0, too */
 
@@ -167,7 +171,7 @@ struct event {
 
 static inline bool event_is_call(const struct event *event)
 {
-	return event->kind == EVENT_CALL || event->kind == EVENT_NOTE;
+	return event->kind >= EVENT_NOTE; /* the last two */
 }
 
 static inline bool event_is_alloc(const struct event *event)

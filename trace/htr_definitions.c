@@ -111,6 +111,9 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	event->flags = (uint8_t)fields->bits;
 	event->error = (uint32_t)fields->error;
 	event->arguments = container->arguments;
+	event->is_simple = event->kind == EVENT_CALL && event->type != CALL_TYPE_NONE &&
+			   !event->part && event->moment != MOMENT_HALF &&
+			   !(event->flags & CALL_FAILED) && !(shape->rules & HTR_ARGUMENTS);
 	return GOT_IT;
 }
 

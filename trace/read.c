@@ -406,13 +406,25 @@ static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
 }
 
-static inline int read_next(struct trace *trace, const struct event **event, struct error *err)
+/* rc: of the reader, as above. */
+static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
+					     const struct event **event, struct error *err)
 {
-	int rc = trace->next(trace, event, err);
-
-	if (rc > 0 && (*event)->kind != EVENT_NOTE && !trace->waiting.count)
-		return rc;
-	return pass_waiting(trace, rc, event, err);
+	for (;; rc = trace->next(trace, event, err)) {
+		if (rc <= 0 || (*event)->kind == EVENT_NOTE || trace->waiting.count)
+			rc = pass_waiting(trace, rc, event, err);
+		if (trace->progress)
+			note_progress(trace);
+		if (rc <= 0)
+			return end_trace(trace, rc);
+		if (!trace->has_window || is_in_time(trace, event))
+			break;
+	}
+	if (trace->part)
+		trace->process = (struct trace_process *)trace->event.process;
+	else
+		trace->tally.bytes = trace->source.offset;
+	return 1;
 }
 
 int trace_next(struct trace *trace, const struct event **event, struct error *err)
@@ -421,17 +433,12 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 
 	if (trace->has_ended)
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
-	do {
-		rc = read_next(trace, event, err);
-		if (trace->progress)
-			note_progress(trace);
-		if (rc <= 0)
-			return end_trace(trace, rc);
-	} while (trace->has_window && !is_in_time(trace, event));
-	if (trace->part)
-		trace->process = (struct trace_process *)trace->event.process;
-	else
-		trace->tally.bytes = trace->source.offset;
+	rc = trace->next(trace, event, err);
+	/* nearly all is handed on as it is */
+	if (rc <= 0 || (*event)->kind == EVENT_NOTE || trace->waiting.count || trace->has_window ||
+	    trace->part || trace->progress)
+		return pass_on(trace, rc, event, err);
+	trace->tally.bytes = trace->source.offset;
 	return 1;
 }
 
