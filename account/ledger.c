@@ -31,17 +31,21 @@ struct last {
 
 struct thread {
 	uint32_t id;	/* kernel's */
+	uint32_t index; /* among the threads */
 	uint32_t turns; /* calls so far */
 	struct last gain, loss;
 };
+
+/* What is done for every event: one piece of code, with what is known of a call in registers. */
+#define inline_ static inline __attribute__((always_inline))
 
 /* A call that gains (item is not 0) or loses an object. */
 struct call {
 	uint64_t object, time_ns;
 	size_t home; /* in the map, when it was put off */
 	uint32_t class, item, thread, turn;
+	bool is_plain; /* see is_plain(); a constant where it is asked */
 	bool is_wait, is_join, is_again;
-	bool is_now;		   /* it is not put off */
 	const struct event *event; /* NULL: it was put off, and nobody listens */
 };
 
@@ -57,6 +61,8 @@ struct ledger {
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t) class_of; /* by id of the trace's class: ours + 1; 0: not asked yet */
+	const struct resource_class *memory; /* the trace's class of plain calls; NULL: none is */
+	uint32_t memory_class;		     /* ours */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
@@ -70,7 +76,8 @@ struct ledger {
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
-	uint32_t last_id, last_thread;		 /* the one that was looked for last */
+	uint32_t last_id;			 /* the one that was looked for last */
+	struct thread *last_thread;		 /* NULL: none was */
 	uint64_t inherited;
 	bool is_attached;  /* the process ran before the trace began */
 	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all was recorded */
@@ -78,6 +85,10 @@ struct ledger {
 	bool is_replaced;  /* by another program */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
+	size_t queue_from; /* QUEUE_FROM; SIZE_MAX: somebody listens */
+	/* what listeners are told of: on the stack it would cost those who have none */
+	struct call told;
+	struct estimate told_of;
 };
 
 static int no_memory(struct error *err)
@@ -137,6 +148,8 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 /* LEDGER_CLASSES: no memory. */
 static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
 {
+	uint32_t class;
+
 	while (ledger->class_of.count <= resource->id) {
 		uint8_t *item = ARRAY_ADD(&ledger->class_of);
 
@@ -144,12 +157,15 @@ static uint32_t learn_class(struct ledger *ledger, const struct resource_class *
 			return LEDGER_CLASSES;
 		*item = 0;
 	}
-	ledger->class_of.items[resource->id] =
-		(uint8_t)(find_class(ledger, resource->known,
-				     *resource->type ? resource->type : "object",
-				     resource->description, resource->flags & 1) +
-			  1);
-	return ledger->class_of.items[resource->id] - 1u;
+	class = find_class(ledger, resource->known, *resource->type ? resource->type : "object",
+			   resource->description, resource->flags & 1);
+	ledger->class_of.items[resource->id] = (uint8_t)(class + 1);
+	if (ledger->classes[class].known == RESOURCE_MEMORY && !ledger->classes[class].is_counted &&
+	    !ledger->sample) {
+		ledger->memory = resource;
+		ledger->memory_class = class;
+	}
+	return class;
 }
 
 static inline uint32_t class_of(struct ledger *ledger, const struct resource_class *resource)
@@ -178,22 +194,26 @@ static uint32_t add_thread(struct ledger *ledger, uint32_t id)
 	thread = ARRAY_ADD(&ledger->threads);
 	if (!thread || map_set(&ledger->map, OF_THREAD, id, (uint32_t)ledger->threads.count))
 		return UINT32_MAX;
-	*thread = (struct thread){ .id = id };
+	*thread = (struct thread){ .id = id, .index = (uint32_t)ledger->threads.count - 1 };
 	return (uint32_t)ledger->threads.count - 1;
 }
 
-/* Index of the thread; UINT32_MAX: no memory. */
-static inline uint32_t thread_of(struct ledger *ledger, uint32_t id)
+static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledger, uint32_t id)
 {
 	uint32_t *remembered = &ledger->remembered[id % THREADS_REMEMBERED];
 
-	if (id == ledger->last_id && ledger->threads.count)
-		return ledger->last_thread;
 	if (!*remembered || ledger->threads.items[*remembered - 1].id != id)
 		*remembered = add_thread(ledger, id) + 1;
 	ledger->last_id = id;
-	ledger->last_thread = *remembered - 1;
+	ledger->last_thread = *remembered ? &ledger->threads.items[*remembered - 1] : NULL;
 	return ledger->last_thread;
+}
+
+/* Lives until another one is asked for. NULL: no memory. */
+inline_ struct thread *thread_of(struct ledger *ledger, uint32_t id)
+{
+	return ledger->last_thread && id == ledger->last_id ? ledger->last_thread
+							    : find_thread(ledger, id);
 }
 
 uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
@@ -262,13 +282,12 @@ static inline void remove_item(struct ledger *ledger, uint32_t index)
 }
 
 /* Index of what the event gains; 0: no memory. */
-static inline __attribute__((always_inline)) uint32_t add_item(struct ledger *ledger,
-							       const struct call *call)
+inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 {
 	const struct event *event = call->event;
-	bool has_arguments =
-		event->argument_count && (ledger->keeps_all_arguments ||
-					  ledger->classes[call->class].known != RESOURCE_MEMORY);
+	bool has_arguments = !call->is_plain && event->argument_count &&
+			     (ledger->keeps_all_arguments ||
+			      ledger->classes[call->class].known != RESOURCE_MEMORY);
 	struct wire_value *arguments = has_arguments ? keep_arguments(event) : NULL;
 	uint32_t site = sites_of_again(&ledger->sites, (uint8_t)call->class, event);
 	uint32_t index = site && (arguments || !has_arguments) ? new_item(ledger) : 0;
@@ -348,14 +367,22 @@ static uint64_t size_of(const struct ledger_class *class, uint64_t size)
 }
 
 /* What an object stands for. */
-static inline __attribute__((always_inline)) struct estimate
-weigh(const struct ledger *ledger, uint32_t class, const struct ledger_item *item)
+inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
+			      const struct ledger_item *item)
 {
 	const struct ledger_class *facts = &ledger->classes[class];
 
 	if (__builtin_expect(ledger->sample && facts->known == RESOURCE_MEMORY, 0))
 		return estimate_block(ledger->sample, item->size, item->index);
 	return (struct estimate){ .count = 1, .bytes = size_of(facts, item->size) };
+}
+
+inline_ struct estimate weigh_for(const struct ledger *ledger, const struct call *call,
+				  const struct ledger_item *item)
+{
+	if (call->is_plain)
+		return (struct estimate){ .count = 1, .bytes = item->size };
+	return weigh(ledger, call->class, item);
 }
 
 static struct ledger_move move_of(const struct ledger *ledger, const struct call *call,
@@ -376,8 +403,8 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 }
 
 /* So many objects and bytes more; fewer: as numbers that wrap round. */
-static inline void sum_up(struct ledger *ledger, const struct call *call, uint64_t count,
-			  uint64_t bytes, double variance)
+inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t count, uint64_t bytes,
+		    double variance)
 {
 	const struct ledger_class *facts = &ledger->classes[call->class];
 	struct ledger_sum *sum = &ledger->sums[call->class];
@@ -385,9 +412,9 @@ static inline void sum_up(struct ledger *ledger, const struct call *call, uint64
 
 	sum->count += count;
 	sum->bytes += bytes;
-	if (__builtin_expect(facts->is_estimate, 0))
+	if (!call->is_plain && __builtin_expect(facts->is_estimate, 0))
 		sum->variance = sum->count ? sum->variance + variance : 0;
-	amount = facts->has_bytes ? sum->bytes : sum->count;
+	amount = call->is_plain || facts->has_bytes ? sum->bytes : sum->count;
 	if (amount <= sum->peak)
 		return;
 	sum->peak = amount;
@@ -406,36 +433,50 @@ static int tell(struct ledger *ledger, const struct ledger_move *move, struct er
 	return 0;
 }
 
-static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, const struct call *call,
-						    uint32_t item, bool is_gain, struct estimate of,
-						    struct error *err)
+static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, uint32_t item,
+						    bool is_gain, struct error *err)
 {
-	struct ledger_move move = move_of(ledger, call, item);
+	struct ledger_move move = move_of(ledger, &ledger->told, item);
+	const struct estimate *of = &ledger->told_of;
 
 	move.is_gain = is_gain;
-	move.count = is_gain ? (int)of.count : -(int)of.count;
-	move.bytes = of.bytes;
-	move.variance = of.variance;
+	move.count = is_gain ? (int)of->count : -(int)of->count;
+	move.bytes = of->bytes;
+	move.variance = of->variance;
 	return tell(ledger, &move, err);
 }
 
-static inline int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
-			    struct estimate of, struct error *err)
+inline_ int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
+		      struct estimate of, struct error *err)
 {
-	sum_up(ledger, call, -of.count, -of.bytes, -of.variance);
-	return ledger->listener_count ? tell_listeners(ledger, call, item, false, of, err) : 0;
+	struct ledger_sum *sum = &ledger->sums[call->class];
+
+	/* as sum_up(), but less is never the most */
+	sum->count -= of.count;
+	sum->bytes -= of.bytes;
+	if (!call->is_plain)
+		sum->variance = sum->count ? sum->variance - of.variance : 0;
+	if (!ledger->listener_count)
+		return 0;
+	ledger->told = *call;
+	ledger->told_of = of;
+	return tell_listeners(ledger, item, false, err);
 }
 
-static inline int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
 {
-	struct estimate of = weigh(ledger, call->class, &ledger->items.items[call->item]);
+	struct estimate of = weigh_for(ledger, call, &ledger->items.items[call->item]);
 
 	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
 	sum_up(ledger, call, of.count, of.bytes, of.variance);
-	return ledger->listener_count ? tell_listeners(ledger, call, call->item, true, of, err) : 0;
+	if (!ledger->listener_count)
+		return 0;
+	ledger->told = *call;
+	ledger->told_of = of;
+	return tell_listeners(ledger, call->item, true, err);
 }
 
-static inline int gain(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ int gain(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_put(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
@@ -446,7 +487,7 @@ static inline int gain(struct ledger *ledger, const struct call *call, struct er
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	if (before && ledger->classes[call->class].is_counted) {
+	if (before && !call->is_plain && ledger->classes[call->class].is_counted) {
 		sum->gained += !call->is_wait;
 		struct ledger_item *item = &ledger->items.items[before];
 
@@ -458,7 +499,7 @@ static inline int gain(struct ledger *ledger, const struct call *call, struct er
 	if (before) {
 		sum->replaced++;
 		rc = tell_loss(ledger, call, before,
-			       weigh(ledger, call->class, &ledger->items.items[before]), err);
+			       weigh_for(ledger, call, &ledger->items.items[before]), err);
 		remove_item(ledger, before);
 	}
 	return rc ? rc : tell_gain(ledger, call, err);
@@ -506,69 +547,71 @@ bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_m
 	       is_temporary(ledger, move->item, move->thread, move->turn, within ? within : 1);
 }
 
-static void stray(struct ledger *ledger, const struct call *call)
+static __attribute__((noinline)) void stray(struct ledger *ledger, uint32_t class, uint64_t object,
+					    bool is_again)
 {
-	bool is_inherited = ledger->classes[call->class].known == RESOURCE_FD &&
-			    ledger->inherited && disinherit(ledger, call->object);
+	bool is_inherited = ledger->classes[class].known == RESOURCE_FD && ledger->inherited &&
+			    disinherit(ledger, object);
 
-	if (is_inherited || call->is_again || is_sampled(ledger, call->class))
+	if (is_inherited || is_again || is_sampled(ledger, class))
 		return;
 	if (ledger->is_attached)
-		ledger->sums[call->class].earlier++;
+		ledger->sums[class].earlier++;
 	else
-		ledger->sums[call->class].strays++;
+		ledger->sums[class].strays++;
 }
 
 /*
  * The handle of a thread may be in use again before the join for it is back, so it is lost when the
  * join begins; but who is still waited for at the end has not been joined.
  */
-static int join_begins(struct ledger *ledger, const struct call *call, uint32_t item,
-		       struct error *err)
+static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t thread,
+						 uint32_t item, struct error *err)
 {
-	uint32_t before = map_get(&ledger->map, OF_JOIN, call->thread);
+	uint32_t before = map_get(&ledger->map, OF_JOIN, thread);
 
+	ledger->items.items[item].count = 0;
 	if (before)
 		remove_item(ledger, before);
-	return map_set(&ledger->map, OF_JOIN, call->thread, item) ? no_memory(err) : 0;
+	return map_set(&ledger->map, OF_JOIN, thread, item) ? no_memory(err) : 0;
 }
 
-static inline int lose(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ int lose(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
-	bool is_known = !is_sampled(ledger, call->class); /* every loss is, and every call */
+	/* every loss is, and every call */
+	bool is_known = call->is_plain || !is_sampled(ledger, call->class);
 	uint32_t item = held ? held->value : 0;
 	struct ledger_item *lost = &ledger->items.items[item];
 	struct estimate of = { .count = is_known };
 	int rc;
 
 	if (item)
-		of = weigh(ledger, call->class, lost);
+		of = weigh_for(ledger, call, lost);
 	if (item || !call->is_again) {
 		sum->joined += call->is_join && !call->is_wait;
 		sum->lost += call->is_join || call->is_wait ? 0 : of.count;
 	}
 	if (!item) {
-		stray(ledger, call);
+		stray(ledger, call->class, call->object, call->is_again);
 		return 0;
 	}
-	if (lost->count > 1) {
+	if (!call->is_plain && lost->count > 1) {
 		lost->count--;
 		return 0;
 	}
 	sum->temporary += is_temporary(ledger, lost, call->thread, call->turn, 1);
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, of, err);
-	if (rc == 0 && call->is_join && call->is_wait) {
-		ledger->items.items[item].count = 0;
-		return join_begins(ledger, call, item, err);
-	}
+	if (rc == 0 && call->is_join && call->is_wait)
+		return join_begins(ledger, call->thread, item, err);
 	remove_item(ledger, item);
 	return rc;
 }
 
-static int settle(struct ledger *ledger, const struct call *call, struct error *err)
+static __attribute__((noinline)) int settle(struct ledger *ledger, const struct call *call,
+					    struct error *err)
 {
 	return call->item ? gain(ledger, call, err) : lose(ledger, call, err);
 }
@@ -610,20 +653,23 @@ static inline void fetch(struct ledger *ledger)
 
 static inline bool puts_off(const struct ledger *ledger)
 {
-	return !ledger->listener_count && ledger->map.count >= QUEUE_FROM;
+	return ledger->map.count >= ledger->queue_from;
 }
 
-/* A place for a call that is to be put off; NULL: what was before it could not be done. */
-static inline struct call *queue_call(struct ledger *ledger, struct error *err)
+/* What comes before the next call: all, or so much that there is a place for that. */
+static inline int make_way(struct ledger *ledger, bool puts_off, struct error *err)
 {
-	if (ledger->queued == QUEUE_LENGTH && settle_oldest(ledger, err))
-		return NULL;
-	return &ledger->queue[(ledger->oldest + ledger->queued) % QUEUE_LENGTH];
+	if (!puts_off)
+		return ledger->queued ? ledger_settle(ledger, err) : 0;
+	return ledger->queued == QUEUE_LENGTH ? settle_oldest(ledger, err) : 0;
 }
 
-static inline int put_off(struct ledger *ledger, struct call *call)
+static inline int put_off(struct ledger *ledger, const struct call *call)
 {
-	call->event = NULL;
+	struct call *place = &ledger->queue[(ledger->oldest + ledger->queued) % QUEUE_LENGTH];
+
+	*place = *call;
+	place->event = NULL;
 	ledger->queued++;
 	fetch(ledger);
 	return 0;
@@ -699,12 +745,13 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	return rc == -ENOMEM ? no_memory(err) : 0;
 }
 
-static int map_or_unmap(struct ledger *ledger, struct call *call, struct error *err)
+static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct call call,
+						  struct error *err)
 {
-	if (call->event->type != CALL_TYPE_FREE)
-		return map(ledger, call, err);
-	ledger->sums[call->class].lost++;
-	return unmap(ledger, call, err);
+	if (call.event->type != CALL_TYPE_FREE)
+		return map(ledger, &call, err);
+	ledger->sums[call.class].lost++;
+	return unmap(ledger, &call, err);
 }
 
 /* ---- events ---- */
@@ -729,65 +776,95 @@ static bool is_join(enum resource known, const struct event *event)
 	return known == RESOURCE_THREAD && hook && hook->how == HOW_JOINS;
 }
 
-static inline __attribute__((always_inline)) int gain_or_lose(struct ledger *ledger,
-							      struct call *call, struct error *err)
+inline_ int gain_or_lose(struct ledger *ledger, struct call *call, struct thread *thread,
+			 bool puts_off, struct error *err)
 {
 	const struct event *event = call->event;
-	struct thread *thread = &ledger->threads.items[call->thread];
-	enum resource known = ledger->classes[call->class].known;
-	bool is_gain = event->type != CALL_TYPE_FREE;
+	enum resource known = call->is_plain ? RESOURCE_MEMORY : ledger->classes[call->class].known;
 
 	if (known == RESOURCE_MAPPING)
-		return map_or_unmap(ledger, call, err);
-	if (__builtin_expect(known != RESOURCE_MEMORY, 0)) {
+		return map_or_unmap(ledger, *call, err);
+	if (event->type == CALL_TYPE_FREE) {
 		call->is_wait = is_of_wait(known, event);
-		call->is_join = !is_gain && is_join(known, event);
+		call->is_join = is_join(known, event);
+		call->is_again = !call->is_plain && is_lost_again(thread, event, call->class);
+		return puts_off ? put_off(ledger, call) : lose(ledger, call, err);
 	}
-	call->is_again = is_gain ? is_gained_again(thread, event, call->class)
-				 : is_lost_again(thread, event, call->class);
-	call->item = is_gain ? add_item(ledger, call) : 0;
-	if (is_gain && !call->item)
+	call->is_wait = is_of_wait(known, event);
+	call->is_again = is_gained_again(thread, event, call->class);
+	call->item = add_item(ledger, call);
+	if (!call->item)
 		return no_memory(err);
-	if (is_gain && known == RESOURCE_FD && ledger->inherited)
+	if (known == RESOURCE_FD && ledger->inherited)
 		disinherit(ledger, call->object);
-	return call->is_now ? settle(ledger, call, err) : put_off(ledger, call);
+	return puts_off ? put_off(ledger, call) : gain(ledger, call, err);
+}
+
+/*
+ * A block of memory is gained or lost, as nearly always, and most of what other calls are asked is
+ * known: there are no samples, and it is not within another call.
+ */
+static inline bool is_plain(const struct ledger *ledger, const struct event *event)
+{
+	return event->resource == ledger->memory && event->is_simple && !event->depth;
 }
 
 /* One piece with what it calls: most of what an event of a report costs. */
-static inline __attribute__((always_inline)) int
-on_call(struct ledger *ledger, const struct event *event, struct error *err)
+inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_plain, bool is_later,
+		    struct error *err)
 {
-	uint32_t index = thread_of(ledger, event->thread);
-	struct thread *thread = &ledger->threads.items[index];
-	struct call now, *call = &now;
+	struct thread *thread = thread_of(ledger, event->thread);
+	struct call call;
 
-	if (index == UINT32_MAX)
+	if (!thread)
 		return no_memory(err);
 	/* Halves and parts are one call with what they belong to. */
-	thread->turns += !event->part && event->moment != MOMENT_HALF;
-	if (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED)
+	thread->turns += is_plain || (!event->part && event->moment != MOMENT_HALF);
+	if (!is_plain && (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED))
 		return 0;
-	if (puts_off(ledger))
-		call = queue_call(ledger, err);
-	else if (ledger->queued && ledger_settle(ledger, err))
-		return -ENOMEM;
-	if (!call)
-		return -ENOMEM;
-	*call = (struct call){ .object = event->object,
-			       .time_ns = event->time_ns,
-			       .class = class_of(ledger, event->resource),
-			       .thread = index,
-			       .turn = thread->turns,
-			       .is_now = call == &now,
-			       .event = event };
-	return call->class == LEDGER_CLASSES ? no_memory(err) : gain_or_lose(ledger, call, err);
+	call = (struct call){ .object = event->object,
+			      .time_ns = event->time_ns,
+			      .class = is_plain ? ledger->memory_class
+						: class_of(ledger, event->resource),
+			      .is_plain = is_plain,
+			      .thread = thread->index,
+			      .turn = thread->turns,
+			      .event = event };
+	return call.class == LEDGER_CLASSES ? no_memory(err)
+					    : gain_or_lose(ledger, &call, thread, is_later, err);
+}
+
+/* Each of what is known of a call has a piece of its own. */
+static __attribute__((noinline)) int on_any_call(struct ledger *ledger, const struct event *event,
+						 struct error *err)
+{
+	bool is_later = puts_off(ledger);
+
+	return make_way(ledger, is_later, err) ? -ENOMEM
+					       : on_call(ledger, event, false, is_later, err);
+}
+
+static __attribute__((noinline)) int
+put_off_plain_call(struct ledger *ledger, const struct event *event, struct error *err)
+{
+	bool is_later = puts_off(ledger);
+
+	return make_way(ledger, is_later, err) ? -ENOMEM
+					       : on_call(ledger, event, true, is_later, err);
+}
+
+static __attribute__((noinline)) int on_plain_call(struct ledger *ledger, const struct event *event,
+						   struct error *err)
+{
+	return on_call(ledger, event, true, false, err);
 }
 
 /* A call that is under way at the end: a join has not given its thread back. */
 static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
 {
-	uint32_t thread = thread_of(ledger, event->thread);
-	uint32_t item = thread == UINT32_MAX ? 0 : map_get(&ledger->map, OF_JOIN, thread);
+	const struct thread *by = thread_of(ledger, event->thread);
+	uint32_t thread = by ? by->index : 0;
+	uint32_t item = by ? map_get(&ledger->map, OF_JOIN, thread) : 0;
 	struct call call = { .object = event->object,
 			     .time_ns = event->time_ns,
 			     .thread = thread,
@@ -817,6 +894,8 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 	ledger->sample = sample ? strtoull(sample, NULL, 10) : 0;
 	if (ledger->sample > SETTINGS_SAMPLE_MAX)
 		ledger->sample = SETTINGS_SAMPLE_MAX;
+	if (ledger->sample)
+		ledger->memory = NULL;
 	for (uint32_t i = 0; ledger->sample && i < ledger->class_count; i++)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
 }
@@ -851,8 +930,11 @@ static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct
 
 int ledger_event(struct ledger *ledger, const struct event *event, struct error *err)
 {
+	if (is_plain(ledger, event))
+		return ledger->queued || puts_off(ledger) ? put_off_plain_call(ledger, event, err)
+							  : on_plain_call(ledger, event, err);
 	if (event->kind == EVENT_CALL)
-		return on_call(ledger, event, err);
+		return on_any_call(ledger, event, err);
 	return event->kind == EVENT_NOTE ? on_note(ledger, event, err) : 0;
 }
 
@@ -964,6 +1046,8 @@ void ledger_clear(struct ledger *ledger)
 	memset(ledger->sums, 0, sizeof(ledger->sums));
 	memset(ledger->remembered, 0, sizeof(ledger->remembered));
 	ledger->items.count = ledger->threads.count = ledger->class_of.count = 0;
+	ledger->memory = NULL;
+	ledger->last_thread = NULL;
 	ledger->spare = ledger->queued = ledger->oldest = 0;
 	ledger->inherited = ledger->sample = 0;
 	ledger->is_attached = false;
@@ -977,6 +1061,7 @@ int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error
 		return no_memory(err);
 	(*ledger)->keeps_all_arguments = keeps_all_arguments;
 	map_init(&(*ledger)->map);
+	(*ledger)->queue_from = QUEUE_FROM;
 	return 0;
 }
 
@@ -996,6 +1081,7 @@ void ledger_destroy(struct ledger *ledger)
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user)
 {
 	ledger->listeners[ledger->listener_count++] = (struct listener){ listener, user };
+	ledger->queue_from = SIZE_MAX;
 }
 
 const struct sites *ledger_sites(const struct ledger *ledger)

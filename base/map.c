@@ -51,10 +51,11 @@ static bool resize(struct map *map, size_t size)
 
 struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 {
-	size_t size = map->entries ? map->mask + 1 : 0;
 	struct map_entry *entry;
 
-	if (map->count >= size / 2 && !resize(map, size ? size * 2 : ENTRIES_MIN))
+	/* also where there are none: the mask is 0 then */
+	if (map->count >= (map->mask + 1) / 2 &&
+	    !resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))
 		return NULL;
 	entry = place(map, kind, key);
 	if (entry->value)

@@ -85,14 +85,15 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 /* Nearly all events are calls of which nothing is asked. */
 static int read_events(struct engine *engine, struct error *err)
 {
-	const volatile sig_atomic_t *stop = engine->options->stop;
+	static const volatile sig_atomic_t never;
+	const volatile sig_atomic_t *stop = engine->options->stop ? engine->options->stop : &never;
 	const struct engine_listener listener = *engine->listener;
 	bool keeps_calls = select_keeps_calls(engine->select);
 	const struct event *event;
 	int rc = 0;
 
 	while (rc == 0) {
-		if (stop && *stop)
+		if (*stop)
 			return error_set(err, EINTR, "interrupted: the result is partial");
 		rc = trace_next(engine->trace, &event, err);
 		if (rc <= 0)

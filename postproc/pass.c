@@ -153,7 +153,8 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	return rc || is_directory(fold) ? rc : output_error(fold->options->output, err);
 }
 
-static int tell_call(void *user, const struct event *event, struct error *err)
+static inline __attribute__((always_inline)) int tell_call(void *user, const struct event *event,
+							   struct error *err)
 {
 	struct fold *fold = user;
 
