@@ -158,6 +158,23 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 	return 0;
 }
 
+/* Those of the first slots lie among the variables, which are mapped anyhow. */
+static bool take_first(struct blocks *blocks, uint32_t count)
+{
+	static SPARSE char memory[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64]
+		__attribute__((aligned(4096)));
+	static bool is_taken;
+
+	if (is_taken || count > ARENA_SLOTS_FIRST)
+		return false;
+	is_taken = true;
+	memory[0] = 0; /* it would be read first, and each page be a fault twice */
+	blocks->owners = (struct owner *)(void *)memory;
+	blocks->first = memory + blocks_offset(count);
+	blocks->count = count;
+	return true;
+}
+
 /* Those that nothing is bound to: for later. */
 static void keep_blocks(const struct blocks *blocks)
 {
@@ -186,6 +203,8 @@ static int take_blocks(struct blocks *blocks, uint32_t count)
 	for (uint32_t i = 0; i < idle_count; i++)
 		if (split_blocks(&idle[i], blocks, count))
 			return 0;
+	if (take_first(blocks, count))
+		return 0;
 	return ring_is_quiet() ? -EPERM : map_blocks(blocks, count);
 }
 

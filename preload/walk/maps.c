@@ -376,12 +376,13 @@ static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsig
 	return headers;
 }
 
+/* headers: of the module, where they are known. */
 static bool read_module(struct module *module, uintptr_t address,
-			const struct dl_find_object *found)
+			const struct dl_find_object *found, const ElfW(Phdr) * headers,
+			unsigned int number)
 {
-	unsigned int number = 0;
-	const ElfW(Phdr) *headers = find_headers(found, &number);
-
+	if (!headers)
+		headers = find_headers(found, &number);
 	module->link_map = found->dlfo_link_map;
 	module->map_start = (uintptr_t)found->dlfo_map_start;
 	module->map_end = (uintptr_t)found->dlfo_map_end;
@@ -430,7 +431,7 @@ static const char *name_of(const struct link_map *map)
 	return maps_own_path && is_from_memory(map) ? maps_own_path : map->l_name;
 }
 
-unsigned int maps_find(uintptr_t address)
+static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
 {
 	struct dl_find_object found;
 	struct module *kept, module = { 0 };
@@ -441,7 +442,7 @@ unsigned int maps_find(uintptr_t address)
 	if (_dl_find_object((void *)address, &found) != 0)
 		return MAPS_MODULE_NONE;
 	number = look_up(address, &found);
-	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found))
+	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found, headers, count))
 		return number;
 	module.path = path_of(name_of(found.dlfo_link_map));
 	kept = keep(sizeof(*kept));
@@ -449,6 +450,11 @@ unsigned int maps_find(uintptr_t address)
 		return MAPS_MODULE_NONE;
 	*kept = module;
 	return append(kept);
+}
+
+unsigned int maps_find(uintptr_t address)
+{
+	return find_or_add(address, NULL, 0);
 }
 
 bool maps_are_one(uintptr_t one, uintptr_t other)
@@ -471,7 +477,7 @@ static void find_code(const struct link_map *map)
 	headers = find_headers(&found, &number);
 	for (unsigned int i = 0; headers && i < number; i++)
 		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X) {
-			maps_find(map->l_addr + headers[i].p_vaddr);
+			find_or_add(map->l_addr + headers[i].p_vaddr, headers, number);
 			return;
 		}
 }
