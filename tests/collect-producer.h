@@ -350,7 +350,8 @@ producer_fill_short(struct producer *producer, const struct producer_call *call,
 	record->resource = (uint8_t)call->resource;
 	if (related)
 		memcpy(record + 1, &related, 8);
-	memcpy((char *)record + size, call->frames, call->fresh * 8);
+	if (call->fresh)
+		memcpy((char *)record + size, call->frames, call->fresh * 8);
 	producer->model.call = producer->calls;
 	return record;
 }
