@@ -249,12 +249,12 @@ static void take(struct collector *collector, uint64_t now_ns)
 	end(collector);
 }
 
-/* It says why where it ends by itself; else what lies there is what it was given. */
+/* Where it does not say why, what lies there is what it was given, or an answer. */
 static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)
 {
 	ssize_t got = 0;
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEP_SAID)
 		got = pread(keeper->exchange, why, room - 1, 0);
 	why[got > 0 ? got : 0] = '\0';
 	if (*why)
@@ -262,7 +262,7 @@ static void tell_why(const struct keeper *keeper, int status, char *why, size_t 
 	if (WIFSIGNALED(status))
 		snprintf(why, room, "holdtrace-keep was ended by signal %d", WTERMSIG(status));
 	else
-		snprintf(why, room, "holdtrace-keep has failed");
+		snprintf(why, room, "holdtrace-keep has failed (status %d)", WEXITSTATUS(status));
 }
 
 static void look_after(struct collector *collector, uint64_t now_ns)

@@ -12,6 +12,9 @@
 
 #include <stdint.h>
 
+/* The status that it exits with where it cannot: why stands in EXCHANGE. */
+#define KEEP_SAID 3
+
 /* A stream that has ended: it can go as a whole. */
 struct keep_ended {
 	uint32_t stream, reserved;
