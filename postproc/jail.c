@@ -43,7 +43,7 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 	jail->wish.may_start = true;
 	jail->wish.may_execute = options->resolve;
 	allow(jail, temporary());
-	if (options->report && output_is_named(directory))
+	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory))
 		allow(jail, place_of(directory, jail->report, sizeof(jail->report)));
 	else if (directory && strcmp(directory, "stdout") != 0) {
 		allow(jail, directory);

@@ -27,21 +27,48 @@ enum status {
 };
 
 static volatile sig_atomic_t stop;
+static const struct output *volatile written; /* NULL: none */
+static pid_t writer_pid;
+
+/* As without a handler, but that no part of a file stays. Children who read modules have none. */
+static void on_end(int number)
+{
+	if (written && getpid() == writer_pid)
+		output_drop(written);
+	signal(number, SIG_DFL);
+	if (raise(number) != 0)
+		_exit(128 + number);
+}
 
 static void on_interrupt(int number)
 {
-	(void)number;
+	const struct sigaction end = { .sa_handler = on_end };
+
 	stop = 1;
+	sigaction(number, &end, NULL);
+}
+
+/* nohup stays what it is. */
+static void end_by(int number)
+{
+	const struct sigaction end = { .sa_handler = on_end };
+	struct sigaction before;
+
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		sigaction(number, &end, NULL);
 }
 
 /* The first Ctrl-C ends reading and prints what there is, the second ends the program. */
 static void catch_signals(void)
 {
-	struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND };
+	struct sigaction interrupt = { .sa_handler = on_interrupt };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
+	writer_pid = getpid();
 	sigaction(SIGINT, &interrupt, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	end_by(SIGTERM);
+	end_by(SIGHUP);
 }
 
 static int print_help(void)
@@ -225,6 +252,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	struct output output = { 0 };
 	int rc = take_baseline(plan, options->baseline, err);
 
+	written = &output;
 	if (rc == 0)
 		rc = check_output(plan, options->directory, err);
 	if (rc == 0)
@@ -232,6 +260,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	if (rc == 0)
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
+	written = NULL;
 	if (rc == 0 && options->write_baseline)
 		rc = baseline_write(&plan->learned, options->write_baseline, err);
 	if (rc == -EPIPE)
@@ -319,9 +348,11 @@ static int print_streams(struct console *console, struct pass_options *how, stru
 	struct engine_result result = { 0 };
 	int rc, status;
 
+	written = how->output;
 	catch_signals();
 	rc = pass(options->inputs.count ? options->inputs.items : standard_input,
 		  options->inputs.count ? options->inputs.count : 1, how, &result, err);
+	written = NULL;
 	status = pass_status(console, rc, &result, err);
 	if (status == STATUS_OK)
 		console_warn_empty(console, how->reading.select.tally);

@@ -35,7 +35,8 @@ static int open_file(struct output *output, const struct trace_process *process,
 		memcpy(stpcpy(output->fresh, output->path), NEW_SUFFIX, sizeof(NEW_SUFFIX));
 		output->file = open(output->fresh,
 				    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-		if (output->file >= 0)
+		output->is_fresh = output->file >= 0;
+		if (output->is_fresh)
 			return 0;
 		if (errno != EEXIST)
 			break;
@@ -46,12 +47,25 @@ static int open_file(struct output *output, const struct trace_process *process,
 	return error_system(err, errno, "%s: cannot be made", output->path);
 }
 
+/* Not every file system can rename without writing over what came meanwhile; some have no links. */
+static bool give_new_name(const struct output *output)
+{
+	if (renameat2(AT_FDCWD, output->fresh, AT_FDCWD, output->path, RENAME_NOREPLACE) == 0)
+		return true;
+	if (errno != EINVAL)
+		return false;
+	if (link(output->fresh, output->path) == 0)
+		return unlink(output->fresh) == 0;
+	if (errno == EEXIST || faccessat(AT_FDCWD, output->path, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return false;
+	}
+	return rename(output->fresh, output->path) == 0;
+}
+
 static bool give_name(const struct output *output)
 {
-	unsigned how = output->is_over ? 0 : RENAME_NOREPLACE;
-
-	return renameat2(AT_FDCWD, output->fresh, AT_FDCWD, output->path, how) == 0 ||
-	       (errno == EINVAL && rename(output->fresh, output->path) == 0);
+	return output->is_over ? rename(output->fresh, output->path) == 0 : give_new_name(output);
 }
 
 /* All of the file is there, or it is no good (rc): then nothing stays of it. */
@@ -63,6 +77,7 @@ static int finish_file(struct output *output, int rc, struct error *err)
 		rc = error_system(err, errno, "%s: cannot be given its name", output->path);
 	if (rc || output->is_spoilt)
 		unlink(output->fresh);
+	output->is_fresh = 0;
 	return rc;
 }
 
@@ -137,6 +152,7 @@ static void begin(struct output *output)
 	output->child = -1;
 	output->is_open = true;
 	output->is_spoilt = output->is_over = false;
+	output->is_fresh = 0;
 	memset(&output->out, 0, sizeof(output->out));
 	strcpy(output->path, "standard output");
 	output->fresh[0] = '\0';
@@ -160,6 +176,12 @@ int output_open(struct output *output, const struct trace_process *process, stru
 	return out_open(&output->out, fd, err);
 }
 
+void output_drop(const struct output *output)
+{
+	if (output->is_fresh)
+		unlink(output->fresh);
+}
+
 bool output_is_named(const char *path)
 {
 	return path && strcmp(path, "-") != 0 && strcmp(path, "stdout") != 0 &&
@@ -179,7 +201,8 @@ static int open_fresh(struct output *output, struct error *err)
 				 output->path);
 	memcpy(stpcpy(output->fresh, output->path), ".XXXXXX", sizeof(".XXXXXX"));
 	output->file = mkostemp(output->fresh, O_CLOEXEC);
-	if (output->file >= 0)
+	output->is_fresh = output->file >= 0;
+	if (output->is_fresh)
 		return 0;
 	output->fresh[0] = '\0';
 	return error_system(err, errno, "%s: cannot be made", output->path);

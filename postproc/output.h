@@ -8,6 +8,7 @@
  * gets its name when all of it is there.
  */
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -31,8 +32,9 @@ struct output {
 	int file; /* of the file, -1: standard output */
 	int pipe; /* to the child, -1: none */
 	pid_t child;
-	char path[OUTPUT_PATH_MAX];  /* of the file; "standard output" */
-	char fresh[OUTPUT_PATH_MAX]; /* until all of it is there; "": it needs none */
+	char path[OUTPUT_PATH_MAX];	/* of the file; "standard output" */
+	char fresh[OUTPUT_PATH_MAX];	/* until all of it is there; "": it needs none */
+	volatile sig_atomic_t is_fresh; /* there is a file of that name: whoever ends removes it */
 };
 
 /* Opens for the stream of that process. Returns 0 or a negative errno. */
@@ -44,6 +46,9 @@ int output_open(struct output *output, const struct trace_process *process, stru
  * place of a file that is there already, which is refused otherwise. Returns 0 or a negative errno.
  */
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err);
+
+/* A signal ends the program: what has no name yet goes. To be called by its handler. */
+void output_drop(const struct output *output);
 
 /* Whether that path is a name, and not standard output. */
 bool output_is_named(const char *path);
