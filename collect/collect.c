@@ -265,8 +265,13 @@ static void doze(struct collector *collector, uint64_t ns, bool is_full)
 
 	if (collect_scan_waits(collector, ns))
 		return;
+	/* who waits for room need not wake us: there is none */
+	if (is_full) {
+		poll(NULL, 0, (int)(ns / MS));
+		return;
+	}
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
-	if ((is_full || !merge_is_behind(collector->merge)) && !door_has_guests(collector->door) &&
+	if (!merge_is_behind(collector->merge) && !door_has_guests(collector->door) &&
 	    !must_settle(collector))
 		shared_futex_wait(sleeping, sleep, ns);
 	__atomic_store_n(sleeping, sleep + 1, __ATOMIC_RELEASE);
