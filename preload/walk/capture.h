@@ -47,8 +47,8 @@ enum capture_end {
  * Walks from origin outwards into frames: return addresses as they stand on the stack, innermost
  * first, frames[0] is origin->ip; the pc of a function that a signal interrupted is exact. The same
  * frames as libunwind's unw_step gives. depth: room in frames, at least 1. Returns how many were
- * stored, at least 1; *end says why there are no more. On a stack that is unknown each page is
- * first asked for by a system call, at most 1 MiB above the origin.
+ * stored, at least 1; *end says why there are no more. On a stack that is unknown each page but the
+ * one that the origin's cfa lies in is first asked for by a system call, at most 1 MiB above it.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);

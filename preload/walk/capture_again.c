@@ -28,11 +28,6 @@ struct recall {
 
 enum { RECALL_MET = WALK_DONE + 1 };
 
-static bool is_known(const struct window *window)
-{
-	return window->ask_high == 0;
-}
-
 /* Behind all steps there can be. */
 static struct capture_step *no_step(struct recall *recall)
 {
@@ -123,7 +118,8 @@ static int recall_quick(struct recall *recall, enum capture_end *end)
 	table = cfi_table();
 	for (;;) {
 		recall->next = next;
-		if (is_known(&recall->window) && recall->key == at.ip && meets(recall, &at)) {
+		if (window_is_known(&recall->window) && recall->key == at.ip &&
+		    meets(recall, &at)) {
 			state = RECALL_MET;
 			break;
 		}
@@ -368,7 +364,8 @@ static int recall_on(struct recall *recall, const struct stack_bounds *stack, en
 		recall->at = walk.at;
 		recall->key = walk.key;
 		recall->window = walk.window;
-		recall->solid = is_known(&recall->window) ? recall->next + 1 : no_step(recall);
+		recall->solid =
+			window_is_known(&recall->window) ? recall->next + 1 : no_step(recall);
 		if (walk.at.ip == 0)
 			return (int)stop(CAPTURE_COMPLETE, end);
 	}
@@ -396,8 +393,13 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 	recall.at.sp = origin->cfa;
 	recall.at.fp = origin->fp;
 	window_open(&recall.window, origin->cfa, origin->cfa, stack);
-	recall.solid = is_known(&recall.window) ? memory->steps : no_step(&recall);
-	recall.end = memory->steps + depth + (is_known(&recall.window) ? BEYOND : 0);
+	recall.solid = memory->steps;
+	recall.end = memory->steps + depth + BEYOND;
+	if (__builtin_expect(!window_is_known(&recall.window), 0)) {
+		window_open_first(&recall.window, origin->cfa);
+		recall.solid = no_step(&recall);
+		recall.end = memory->steps + depth;
+	}
 	state = recall_on(&recall, stack, end);
 	if (__builtin_expect(state == RECALL_MET, 1)) {
 		kept = recall.candidates;

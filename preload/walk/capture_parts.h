@@ -16,6 +16,7 @@
 #include "dwarf.h"
 
 #define UNKNOWN_STACK_MAX ((uintptr_t)1 << 20)
+#define PAGE_SMALLEST	  4096u
 
 /*
  * What may be read. Words at low up to low + span: on a known stack all of it, on an unknown one
@@ -74,6 +75,25 @@ static inline void window_open(struct window *window, uintptr_t sp, uintptr_t fr
 	window->ask_high = is_known ? 0 : sp + UNKNOWN_STACK_MAX;
 	if (window->ask_high < window->ask_low)
 		window->ask_high = ~(uintptr_t)0;
+}
+
+static inline bool window_is_known(const struct window *window)
+{
+	return window->ask_high == 0;
+}
+
+/*
+ * On an unknown stack: the page that a hook's caller stands on need not be asked for, since the
+ * hook has just been called there. On its border it may be another's.
+ */
+static inline void window_open_first(struct window *window, uintptr_t sp)
+{
+	uintptr_t inside = sp & (PAGE_SMALLEST - 1);
+
+	if (!inside || sp & 7)
+		return;
+	window->low = sp;
+	window->span = PAGE_SMALLEST - 8 - inside;
 }
 
 enum walk_state { WALK_ON, WALK_SIGNAL, WALK_FULL, WALK_DONE };

@@ -5,8 +5,6 @@
 #include "maps.h"
 #include "preload/ground/sys.h"
 
-#define PAGE_SMALLEST 4096u
-
 bool capture_move_window(struct window *window, uintptr_t address)
 {
 	uintptr_t page = address & ~(uintptr_t)(PAGE_SMALLEST - 1);
@@ -257,6 +255,8 @@ static void start(struct walk *walk, uintptr_t *frames, const struct origin *ori
 	walk->next = frames + 1;
 	frames[0] = origin->ip;
 	window_open(&walk->window, origin->cfa, origin->cfa, stack);
+	if (!window_is_known(&walk->window))
+		window_open_first(&walk->window, origin->cfa);
 }
 
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
