@@ -38,7 +38,8 @@ struct calls {
  * event is that of its entry waits until the thread's next one.
  */
 struct thread {
-	uint64_t handle; /* as calltree_next_thread() has it */
+	struct thread *next; /* that came later */
+	uint64_t handle;     /* as calltree_next_thread() has it */
 	uint64_t number;
 	uint64_t counted; /* newest call that was counted so; its parts do not matter */
 	uint64_t in_tree; /* newest call of which an event is in the tree */
@@ -70,9 +71,10 @@ struct calls_state {
 		struct wave *items;
 		size_t count, capacity, first;
 	} waves;
-	struct pool pool;     /* of struct thread */
-	struct table threads; /* of the process, by handle */
-	struct thread *last;  /* that was looked for; NULL: none */
+	struct pool pool;	       /* of struct thread */
+	struct table threads;	       /* of the process, by handle */
+	struct thread *first, *newest; /* of them, in the order in which they came */
+	struct thread *last;	       /* that was looked for; NULL: none */
 	uint64_t thread_count, timed;
 };
 
@@ -160,6 +162,8 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 		return NULL;
 	thread->handle = handle;
 	thread->number = ++state->thread_count;
+	*(state->newest ? &state->newest->next : &state->first) = thread;
+	state->newest = thread;
 	return state->last = thread;
 }
 
@@ -375,11 +379,7 @@ static int forget_threads(struct calls_state *state)
 {
 	int rc = 0;
 
-	for (size_t i = 0; state->threads.slots && i <= state->threads.mask; i++) {
-		struct thread *thread = state->threads.slots[i].item;
-
-		if (!thread)
-			continue;
+	for (struct thread *thread = state->first; thread; thread = thread->next) {
 		if (rc == 0)
 			rc = fold_alone(state, thread);
 		free(thread->alone.items);
@@ -387,7 +387,7 @@ static int forget_threads(struct calls_state *state)
 	table_free(&state->threads);
 	table_init(&state->threads);
 	pool_reset(&state->pool);
-	state->last = NULL;
+	state->last = state->first = state->newest = NULL;
 	return rc;
 }
 
