@@ -130,10 +130,12 @@ static int read_streams(struct engine *engine, struct error *err)
 	if (rc == 0)
 		rc = read_events(engine, err);
 	rc = end_stream(engine, rc, err);
-	select_destroy(engine->select);
+	/* Backtraces that were cut are the selection's, and places of the process until it closes.
+	 */
 	closed = engine->listener->close
 			 ? engine->listener->close(engine->listener->user, engine->trace, &later)
 			 : 0;
+	select_destroy(engine->select);
 	return first_of(rc, closed, &later, err);
 }
 
