@@ -31,17 +31,22 @@ void *pool_extend(struct pool *pool, size_t size)
 	if (wanted < pool->total / 16 && pool->total < (256u << 20))
 		wanted = pool->total / 16;
 	wanted = (wanted + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
-	if (pool->limit && (wanted > pool->limit || pool->total > pool->limit - wanted))
-		return NULL;
-	chunk = malloc(sizeof(*chunk) + wanted);
+	chunk = pool_charge(pool, wanted) ? malloc(sizeof(*chunk) + wanted) : NULL;
 	if (!chunk)
 		return NULL;
 	chunk->size = wanted;
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	pool->total += wanted;
 	pool_begin(pool);
 	return pool_alloc(pool, size);
+}
+
+bool pool_charge(struct pool *pool, uint64_t size)
+{
+	if (pool->limit && (size > pool->limit || pool->total > pool->limit - size))
+		return false;
+	pool->total += size;
+	return true;
 }
 
 void *pool_zalloc(struct pool *pool, size_t size)

@@ -7,6 +7,7 @@
  * fail before the machine does.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ struct pool {
 
 /* pool_alloc() where the newest chunk has no room. */
 void *pool_extend(struct pool *pool, size_t size);
+
+/* Bytes that were got elsewhere count as the pool's; false: over the limit. */
+bool pool_charge(struct pool *pool, uint64_t size);
 
 /* size bytes aligned for any type, not set; NULL: no memory, or over the limit. */
 static inline void *pool_alloc(struct pool *pool, size_t size)

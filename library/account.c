@@ -255,7 +255,7 @@ static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			 const struct holdtrace_held *held)
 {
 	const struct backtrace *backtrace = trace_backtrace(trace->trace, held->backtrace);
-	const struct atlas_backtrace *frames =
+	const struct trace_node *frames =
 		backtrace ? library_names_place(trace->names, backtrace) : NULL;
 	uint32_t class = class_number(places, trace->resources.items[held->resource]);
 	uint32_t number = map_get(&places->index, class, (uintptr_t)frames);

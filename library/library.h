@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/pool.h"
 #include "holdtrace/trace.h"
 #include "trace/trace.h"
 
@@ -19,12 +20,19 @@
 struct library_names;
 struct library_account;
 
+/* Backtraces that were asked for, in rows, by id; NULL: not yet. */
+struct library_frames {
+	struct pool pool;
+	ARRAY_OF(const uint64_t *) rows;
+};
+
 struct holdtrace_trace {
 	struct trace *trace;
 	char *root, *debug_directory; /* of the options */
 	const struct event *current;  /* handed out last; NULL: none */
 	struct holdtrace_event event;
 	ARRAY_OF(const char *) resources; /* by id */
+	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: not asked for */
 	bool hands_out_notes;
@@ -42,8 +50,8 @@ int library_names_meet(struct library_names *names, const struct event *event);
 size_t library_names_met(const struct library_names *names);
 
 /* A backtrace that was met, as the atlas has it: the same code in any process. NULL: no memory. */
-const struct atlas_backtrace *library_names_place(struct library_names *names,
-						  const struct backtrace *backtrace);
+const struct trace_node *library_names_place(struct library_names *names,
+					     const struct backtrace *backtrace);
 
 /* NULL: no memory. */
 struct library_account *library_account_create(void);

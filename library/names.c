@@ -136,19 +136,18 @@ static struct holdtrace_frame frame_of(const struct naming_symbol *symbol, uint6
 static long fill(struct naming_symbol *symbols, size_t count, const struct backtrace *backtrace,
 		 struct holdtrace_frame *frames, size_t max)
 {
-	size_t real = 0;
+	const struct trace_node *at = backtrace->node;
 
 	for (size_t i = 0; i < count && i < max; i++) {
-		uint64_t address = real < backtrace->count ? backtrace->frames[real] : 0;
-
-		frames[i] = frame_of(&symbols[i], address);
-		real += !symbols[i].is_inlined;
+		frames[i] = frame_of(&symbols[i], at->address);
+		if (!symbols[i].is_inlined && at->count)
+			at = at->caller;
 	}
 	return (long)(count < max ? count : max);
 }
 
-const struct atlas_backtrace *library_names_place(struct library_names *names,
-						  const struct backtrace *backtrace)
+const struct trace_node *library_names_place(struct library_names *names,
+					     const struct backtrace *backtrace)
 {
 	const struct origin *origin = &names->origins.items[backtrace->id];
 
@@ -162,7 +161,7 @@ static long look_up(struct holdtrace_trace *trace, const struct backtrace *backt
 {
 	static const char sentence[] = "cannot look up names";
 	struct library_names *names = trace->names;
-	const struct atlas_backtrace *place = library_names_place(names, backtrace);
+	const struct trace_node *place = library_names_place(names, backtrace);
 	struct naming_symbol *symbols;
 	long count;
 

@@ -59,6 +59,7 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 	kept.root = trace->root;
 	kept.debug_directory = trace->debug_directory;
 	trace->names = library_names_create(&kept);
+	trace->frames = calloc(1, sizeof(*trace->frames));
 	if (options->flags & HOLDTRACE_ACCOUNT) {
 		if (options->since)
 			return error_set(err, EINVAL,
@@ -68,7 +69,7 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 		if (!trace->account)
 			return error_system(err, ENOMEM, "cannot open a trace");
 	}
-	if (!trace->names || !trace->root != !options->root ||
+	if (!trace->names || !trace->frames || !trace->root != !options->root ||
 	    !trace->debug_directory != !options->debug_directory)
 		return error_system(err, ENOMEM, "cannot open a trace");
 	return 0;
@@ -114,6 +115,15 @@ PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *cons
 	return 0;
 }
 
+static void frames_destroy(struct library_frames *frames)
+{
+	if (!frames)
+		return;
+	pool_free(&frames->pool);
+	free(frames->rows.items);
+	free(frames);
+}
+
 PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 {
 	if (!trace)
@@ -121,6 +131,7 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 	library_account_destroy(trace->account);
 	library_names_destroy(trace->names);
 	trace_close(trace->trace);
+	frames_destroy(trace->frames);
 	free(trace->resources.items);
 	free(trace->debug_directory);
 	free(trace->root);
@@ -306,13 +317,38 @@ PUBLIC const char *holdtrace_operation_name(uint32_t operation)
 	return operation < OPERATION_COUNT ? operation_table[operation].name : NULL;
 }
 
+/* The place of a backtrace's frames. NULL: no memory. */
+static const uint64_t **row_of(struct library_frames *frames, uint32_t id)
+{
+	while (frames->rows.count <= id) {
+		const uint64_t **row = ARRAY_ADD(&frames->rows);
+
+		if (!row)
+			return NULL;
+		*row = NULL;
+	}
+	return &frames->rows.items[id];
+}
+
+static const uint64_t *copy_frames(struct library_frames *frames, const struct trace_node *node)
+{
+	uint64_t *copy = pool_alloc(&frames->pool, (node->count + 1) * sizeof(*copy));
+
+	if (copy)
+		trace_node_frames(node, copy, node->count);
+	return copy;
+}
+
 PUBLIC size_t holdtrace_trace_backtrace(const struct holdtrace_trace *trace, uint32_t id,
 					const uint64_t **frames)
 {
 	const struct backtrace *backtrace = trace_backtrace(trace->trace, id);
+	const uint64_t **row = backtrace ? row_of(trace->frames, id) : NULL;
 
-	*frames = backtrace ? backtrace->frames : NULL;
-	return backtrace ? backtrace->count : 0;
+	if (row && !*row)
+		*row = copy_frames(trace->frames, backtrace->node);
+	*frames = row ? *row : NULL;
+	return *frames ? backtrace->count : 0;
 }
 
 PUBLIC int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,

@@ -169,7 +169,7 @@ static int add_rows(struct list *list, struct watched *watched, const struct gla
 
 /* ---- names ---- */
 
-static const struct atlas_backtrace *backtrace_of(const struct glance_row *row)
+static const struct trace_node *backtrace_of(const struct glance_row *row)
 {
 	struct watched *watched = row->watched;
 	const struct site *site = sites_at(ledger_sites(watched->ledger), row->site);

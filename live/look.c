@@ -44,10 +44,9 @@ static int keep_backtraces(struct look *look)
 
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct live_thread *thread = &process->threads[i];
-		const struct backtrace backtrace = { .count = thread->frame_count,
-						     .frames = thread->frames };
 
-		look->backtraces[i] = atlas_backtrace(&look->atlas, &backtrace, UINT64_MAX);
+		look->backtraces[i] =
+			atlas_frames(&look->atlas, thread->frames, thread->frame_count, UINT64_MAX);
 		if (!look->backtraces[i])
 			return -ENOMEM;
 		naming_expect(look->naming, look->backtraces[i]);

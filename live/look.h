@@ -12,8 +12,8 @@
 
 struct look {
 	struct live_process process;
-	struct await *awaits;			   /* by thread */
-	const struct atlas_backtrace **backtraces; /* by thread */
+	struct await *awaits;		      /* by thread */
+	const struct trace_node **backtraces; /* by thread */
 	struct atlas atlas;
 	struct naming *naming;
 	struct naming_files files;

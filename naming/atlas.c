@@ -10,21 +10,24 @@
 #define ATLAS_BASE	  (1ull << 62)
 #define ATLAS_MODULES_MAX (1u << 20)
 
+#define MEMO_SIZE 16384u
+
 void atlas_init(struct atlas *atlas)
 {
 	*atlas = (struct atlas){ 0 };
 	table_init(&atlas->modules);
-	table_init(&atlas->backtraces);
+	trace_nodes_init(&atlas->nodes, &atlas->pool);
 	table_init(&atlas->programs);
 }
 
 void atlas_free(struct atlas *atlas)
 {
-	free(atlas->frames.items);
+	free(atlas->way.items);
+	free(atlas->memo);
 	free(atlas->mappings.items);
 	free(atlas->module_list.items);
 	table_free(&atlas->modules);
-	table_free(&atlas->backtraces);
+	trace_nodes_free(&atlas->nodes);
 	table_free(&atlas->programs);
 	pool_free(&atlas->pool);
 }
@@ -32,6 +35,7 @@ void atlas_free(struct atlas *atlas)
 void atlas_begin_process(struct atlas *atlas)
 {
 	atlas->mappings.count = 0;
+	atlas->age++;
 }
 
 static bool is_text(const void *item, const void *key)
@@ -143,11 +147,15 @@ int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping)
 		.since = mapping->since,
 		.move = module->from - mapping->from,
 	};
+	atlas->age++;
 	return 0;
 }
 
-/* The newest mapping that was there by then; else the oldest that came later. */
-static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t index)
+/*
+ * The newest mapping that was there by then; else the oldest that came later. is_certain: is left
+ * alone or set to false: at another call it may be another one. May be NULL.
+ */
+static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t index, bool *is_certain)
 {
 	const struct atlas_mapping *found = NULL;
 
@@ -157,6 +165,8 @@ static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t inde
 		/* A call that never returns has its return address at the end. */
 		if (address < mapping->start || address > mapping->end)
 			continue;
+		if (found && is_certain)
+			*is_certain = false;
 		if (address == mapping->end && found)
 			continue;
 		if (mapping->since < index || !found)
@@ -165,47 +175,65 @@ static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t inde
 	return found ? address + found->move : address;
 }
 
-static bool is_backtrace(const void *item, const void *key)
+static struct atlas_memo *memo_of(struct atlas *atlas, const struct trace_node *node)
 {
-	const struct atlas_backtrace *backtrace = item;
-	const struct atlas *atlas = key;
-
-	return backtrace->count == atlas->frames.count &&
-	       (!backtrace->count || !memcmp(backtrace->frames, atlas->frames.items,
-					     backtrace->count * sizeof(*backtrace->frames)));
-}
-
-/* Of the frames that were put together. */
-static const struct atlas_backtrace *intern(struct atlas *atlas)
-{
-	size_t size = atlas->frames.count * sizeof(*atlas->frames.items);
-	uint64_t hash =
-		hash_words(atlas->backtraces.seed, atlas->frames.items, atlas->frames.count);
-	struct atlas_backtrace *found = table_find(&atlas->backtraces, hash, is_backtrace, atlas);
-
-	if (found)
-		return found;
-	found = pool_alloc(&atlas->pool, sizeof(*found) + size);
-	if (!found || table_add(&atlas->backtraces, hash, found))
-		return NULL;
-	found->count = (uint32_t)atlas->frames.count;
-	if (size)
-		memcpy(found->frames, atlas->frames.items, size);
-	return found;
-}
-
-const struct atlas_backtrace *atlas_backtrace(struct atlas *atlas,
-					      const struct backtrace *backtrace, uint64_t index)
-{
-	atlas->frames.count = 0;
-	for (uint32_t i = 0; backtrace && i < backtrace->count; i++) {
-		uint64_t *frame = ARRAY_ADD(&atlas->frames);
-
-		if (!frame)
-			return NULL;
-		*frame = moved(atlas, backtrace->frames[i], index);
+	if (!atlas->memo) {
+		atlas->memo = calloc(MEMO_SIZE, sizeof(*atlas->memo));
+		atlas->age++;
 	}
-	return intern(atlas);
+	/* A number is enough: other traces' nodes with it are not the same pointer. */
+	return atlas->memo ? &atlas->memo[node->number % MEMO_SIZE] : NULL;
+}
+
+/*
+ * Puts the frames of the way on the list, from node outwards, down to one whose place is known.
+ * Returns that place; NULL: no memory.
+ */
+static const struct trace_node *look_for(struct atlas *atlas, const struct trace_node *node)
+{
+	atlas->way.count = 0;
+	for (; node->count; node = node->caller) {
+		const struct atlas_memo *memo = memo_of(atlas, node);
+		const struct trace_node **place;
+
+		if (!memo)
+			return NULL;
+		if (memo->from == node && memo->age == atlas->age)
+			return memo->to;
+		place = ARRAY_ADD(&atlas->way);
+		if (!place)
+			return NULL;
+		*place = node;
+	}
+	return &trace_no_node;
+}
+
+const struct trace_node *atlas_backtrace(struct atlas *atlas, const struct backtrace *backtrace,
+					 uint64_t index)
+{
+	const struct trace_node *to = look_for(atlas, backtrace ? backtrace->node : &trace_no_node);
+	bool is_certain = true;
+
+	while (to && atlas->way.count) {
+		const struct trace_node *from = atlas->way.items[--atlas->way.count];
+
+		to = trace_nodes_add(&atlas->nodes, to,
+				     moved(atlas, from->address, index, &is_certain));
+		if (is_certain)
+			*memo_of(atlas, from) = (struct atlas_memo){ from, to, atlas->age };
+	}
+	return to;
+}
+
+const struct trace_node *atlas_frames(struct atlas *atlas, const uint64_t *frames, size_t count,
+				      uint64_t index)
+{
+	const struct trace_node *node = &trace_no_node;
+
+	while (node && count)
+		node = trace_nodes_add(&atlas->nodes, node,
+				       moved(atlas, frames[--count], index, NULL));
+	return node;
 }
 
 const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t address)
@@ -222,5 +250,5 @@ const struct atlas_module *atlas_module_at(const struct atlas *atlas, uint64_t a
 const struct atlas_module *atlas_module_of(const struct atlas *atlas, uint64_t address,
 					   uint64_t index)
 {
-	return atlas_module_at(atlas, moved(atlas, address, index));
+	return atlas_module_at(atlas, moved(atlas, address, index, NULL));
 }

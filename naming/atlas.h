@@ -30,12 +30,6 @@ struct atlas_module {
 	uint64_t offset;
 };
 
-/* Frames in the atlas, innermost first. Equal ones are the same pointer. */
-struct atlas_backtrace {
-	uint32_t count;
-	uint64_t frames[];
-};
-
 /* A mapping of the process that is being told of. */
 struct atlas_mapping {
 	uint64_t start, end;
@@ -43,13 +37,23 @@ struct atlas_mapping {
 	uint64_t move;	/* from here to the atlas: add it */
 };
 
+/* Where a frame of a trace is in the atlas, at whatever call: kept as far as there is room. */
+struct atlas_memo {
+	const struct trace_node *from, *to;
+	uint32_t age;
+};
+
 struct atlas {
 	struct pool pool;
-	struct table modules, backtraces;
-	struct table programs; /* paths of executables */
+	struct table modules;
+	struct trace_nodes nodes; /* of addresses in the atlas: equal backtraces are the same one */
+	struct table programs;	  /* paths of executables */
 	ARRAY_OF(struct atlas_module *) module_list;
 	ARRAY_OF(struct atlas_mapping) mappings; /* in order of their coming */
-	ARRAY_OF(uint64_t) frames;		 /* being put together */
+	ARRAY_OF(const struct trace_node *)
+	way;			 /* frames of a trace whose place here is looked for */
+	struct atlas_memo *memo; /* of the process, where frames went; or NULL */
+	uint32_t age;		 /* entries of the memo that are older are void */
 };
 
 void atlas_init(struct atlas *atlas);
@@ -71,8 +75,12 @@ int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping);
  * A backtrace of the process, taken at the call with that index: what was mapped then counts.
  * Frames in no mapping keep their address. NULL: no memory.
  */
-const struct atlas_backtrace *atlas_backtrace(struct atlas *atlas,
-					      const struct backtrace *backtrace, uint64_t index);
+const struct trace_node *atlas_backtrace(struct atlas *atlas, const struct backtrace *backtrace,
+					 uint64_t index);
+
+/* The same of frames that are no trace's. */
+const struct trace_node *atlas_frames(struct atlas *atlas, const uint64_t *frames, size_t count,
+				      uint64_t index);
 
 /* The module at an address of the process, at the call with that index; or NULL. */
 const struct atlas_module *atlas_module_of(const struct atlas *atlas, uint64_t address,

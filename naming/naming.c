@@ -213,39 +213,45 @@ static void expect(struct naming *naming, uint64_t address)
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
-void naming_expect(struct naming *naming, const struct atlas_backtrace *backtrace)
+void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 {
-	for (uint32_t i = 0; backtrace && i < backtrace->count; i++)
-		expect(naming, backtrace->frames[i]);
+	for (; backtrace && backtrace->count; backtrace = backtrace->caller)
+		expect(naming, backtrace->address);
 }
 
-size_t naming_look_up(struct naming *naming, const struct atlas_backtrace *backtrace,
+static void expect_some(struct naming *naming, const struct trace_node *backtrace, size_t most)
+{
+	for (; backtrace->count && most; backtrace = backtrace->caller, most--)
+		expect(naming, backtrace->address);
+}
+
+size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_frame *frames, size_t max, size_t *end, size_t *main)
 {
-	uint32_t most = backtrace ? backtrace->count : 0, looked = 0;
+	const struct trace_node *at = backtrace ? backtrace : &trace_no_node;
 	size_t count = 0;
 
-	for (; looked < most && count < max; looked++) {
-		const struct naming_found *found = recall(naming, backtrace->frames[looked]);
+	for (; at->count && count < max; at = at->caller) {
+		const struct naming_found *found = recall(naming, at->address);
 
 		/* The first one that is new takes those behind it along. */
-		for (uint32_t i = looked; !found && i < most && i < max; i++)
-			expect(naming, backtrace->frames[i]);
 		if (!found)
-			found = find(naming, backtrace->frames[looked]);
+			expect_some(naming, at, max - (backtrace->count - at->count));
+		if (!found)
+			found = find(naming, at->address);
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = found->frames[i];
 	}
 	/* Of one that is cut the outermost frames are not there. */
 	*end = *main = count;
-	if (looked == most)
+	if (!at->count)
 		*end = fold_start(frames, count, main);
 	return count;
 }
 
 /* ---- for programs ---- */
 
-size_t naming_symbols(struct naming *naming, const struct atlas_backtrace *backtrace,
+size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max)
 {
 	cleanup_free struct naming_frame *frames = calloc(max + 1, sizeof(*frames));

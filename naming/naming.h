@@ -54,13 +54,13 @@ struct naming_symbol {
  * Says that these backtraces are going to be asked for: what is said before the first question is
  * looked up together, by as many modules at a time as there are processors. backtrace may be NULL.
  */
-void naming_expect(struct naming *naming, const struct atlas_backtrace *backtrace);
+void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
 /*
  * All functions of a backtrace, innermost first, nothing left out and nothing shortened. Fills at
  * most max and returns how many. A main whose name was stripped is called so all the same.
  */
-size_t naming_symbols(struct naming *naming, const struct atlas_backtrace *backtrace,
+size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max);
 
 /* ---- for people ---- */
@@ -73,7 +73,7 @@ struct naming_line {
 };
 
 /* Fills at most max lines, innermost first; returns how many. backtrace may be NULL. */
-size_t naming_lines(struct naming *naming, const struct atlas_backtrace *backtrace,
+size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
 
 /* A single function as naming_lines() has it; text has room for NAMING_TEXT_MAX. */

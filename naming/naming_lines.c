@@ -135,7 +135,7 @@ static size_t skip_runtime(const struct naming_frame *frames, size_t end)
 	return first;
 }
 
-size_t naming_lines(struct naming *naming, const struct atlas_backtrace *backtrace,
+size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max)
 {
 	struct naming_frame frames[LOOK_MAX];

@@ -49,7 +49,7 @@ bool naming_is_c_library(const struct naming_frame *frame);
  * of them do not only lead from the start of the program or thread to its own code. *main: the one
  * that must be main, or what is returned.
  */
-size_t naming_look_up(struct naming *naming, const struct atlas_backtrace *backtrace,
+size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_frame *frames, size_t max, size_t *end, size_t *main);
 
 /* What stands behind the last slash. */

@@ -128,7 +128,7 @@ static size_t place_in(struct path_function *const *path, size_t count,
 	return place < count && path[place] == function ? place : count;
 }
 
-size_t paths_make(struct paths *paths, const struct atlas_backtrace *backtrace, const char *called)
+size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called)
 {
 	size_t count = 0, first, symbols = 0;
 

@@ -42,7 +42,7 @@ void paths_free(struct paths *paths);
  * the next one is made. called: the function that stands for a backtrace of no frames. Returns how
  * many functions, at least one; 0: no memory.
  */
-size_t paths_make(struct paths *paths, const struct atlas_backtrace *backtrace, const char *called);
+size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called);
 
 /* The function with a name alone, in no module. NULL: no memory. */
 struct path_function *paths_function(struct paths *paths, const char *name);

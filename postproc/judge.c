@@ -83,8 +83,7 @@ static void key_put(struct key *key, const char *text)
 }
 
 /* " < main < run < strdup": without addresses and lines, which another build has elsewhere. */
-static int key_backtrace(struct key *key, struct paths *paths,
-			 const struct atlas_backtrace *backtrace)
+static int key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
 {
 	size_t count = paths_make(paths, backtrace, "?");
 

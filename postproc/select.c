@@ -43,6 +43,8 @@ struct select {
 	struct table cut;    /* the same by frames */
 	/* the cut one of each backtrace, NULL: not known yet */
 	ARRAY_OF(const struct backtrace *) by_id;
+	struct trace_nodes nodes;  /* of those that were cut */
+	ARRAY_OF(uint64_t) frames; /* of the one that is being cut */
 };
 
 static int no_memory(struct error *err)
@@ -138,6 +140,7 @@ int select_create(struct select **result, const struct select_options *options, 
 		return no_memory(err);
 	select->options = *options;
 	table_init(&select->cut);
+	trace_nodes_init(&select->nodes, &select->pool);
 	rc = read_indices(&select->include, options->include, err);
 	if (rc == 0)
 		rc = read_indices(&select->exclude, options->exclude, err);
@@ -159,10 +162,24 @@ static bool same_frames(const void *item, const void *key)
 {
 	const struct backtrace *one = item, *two = key;
 
-	return one->count == two->count && one->epoch == two->epoch &&
-	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
+	return one->node == two->node && one->epoch == two->epoch &&
 	       (!one->texts) == (!two->texts) &&
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
+}
+
+/* The innermost frames, as a node of ours. NULL: no memory. */
+static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
+{
+	select->frames.count = 0;
+	for (; node->count && select->frames.count < (uint64_t)select->options.depth;
+	     node = node->caller) {
+		uint64_t *place = ARRAY_ADD(&select->frames);
+
+		if (!place)
+			return NULL;
+		*place = node->address;
+	}
+	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
 }
 
 /* Backtraces that become equal become one, so that their calls fall into one group. */
@@ -171,9 +188,11 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	struct backtrace key = *whole, *found;
 	uint64_t hash;
 
-	if (key.count > select->options.depth)
-		key.count = (uint32_t)select->options.depth;
-	hash = hash_words(select->cut.seed, key.frames, key.count);
+	key.node = cut_node(select, whole->node);
+	if (!key.node)
+		return NULL;
+	key.count = key.node->count;
+	hash = hash_two(select->cut.seed, key.node->number, key.epoch);
 	found = table_find(&select->cut, hash, same_frames, &key);
 	if (found)
 		return found;
@@ -181,7 +200,6 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	if (!found)
 		return NULL;
 	*found = key;
-	found->hash = hash;
 	found->id = (uint32_t)select->cut.count;
 	return table_add(&select->cut, hash, found) ? NULL : found;
 }
@@ -222,10 +240,12 @@ static int add_range(struct select *select, const struct trace_mapping *mapping,
 
 static bool is_called_from_range(const struct select *select, const struct event *event)
 {
-	for (uint32_t i = 0; event->backtrace && i < event->backtrace->count; i++)
+	const struct trace_node *at = event->backtrace ? event->backtrace->node : &trace_no_node;
+
+	for (; at->count; at = at->caller)
 		for (size_t k = 0; k < select->ranges.count; k++)
-			if (event->backtrace->frames[i] >= select->ranges.items[k].from &&
-			    event->backtrace->frames[i] < select->ranges.items[k].to)
+			if (at->address >= select->ranges.items[k].from &&
+			    at->address < select->ranges.items[k].to)
 				return true;
 	return false;
 }
@@ -414,6 +434,8 @@ void select_destroy(struct select *select)
 	free(select->module);
 	free(select->ranges.items);
 	free(select->by_id.items);
+	free(select->frames.items);
+	trace_nodes_free(&select->nodes);
 	globs_free(&select->programs);
 	globs_free(&select->functions.globs);
 	free(select->functions.known.items);

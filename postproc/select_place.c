@@ -77,10 +77,8 @@ static bool is_in_module(const struct select_module *part, const struct event *e
 /* A return address behind a call that ends its function belongs to what is before it. */
 static bool has_frame_in_module(const struct select_module *part, const struct event *event)
 {
-	const struct backtrace *backtrace = event->backtrace;
-
-	for (uint32_t i = 0; i < backtrace->count; i++)
-		if (is_in_module(part, event, backtrace->frames[i] - 1))
+	for (const struct trace_node *at = event->backtrace->node; at->count; at = at->caller)
+		if (is_in_module(part, event, at->address - 1))
 			return true;
 	return false;
 }

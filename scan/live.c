@@ -101,7 +101,7 @@ static int add_mapping(struct live *live, const struct ledger_held *held, const 
 	*mapping = (struct live_mapping){
 		held->object,
 		held->size > UINT64_MAX - held->object ? UINT64_MAX : held->object + held->size,
-		backtrace && backtrace->count ? backtrace->frames[0] : 0,
+		backtrace && backtrace->count ? backtrace->node->address : 0,
 	};
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "terms.h"
+#include "trace/nodes.h"
 #include "wire.h"
 
 struct hook; /* hook_table.h */
@@ -115,8 +116,8 @@ struct backtrace {
 	uint32_t count;
 	uint32_t
 		epoch; /* equal frames of another one lie in what was mapped there at other times */
-	uint64_t hash;
-	const uint64_t *frames;	  /* return addresses, innermost first */
+	bool has_row;  /* registry's: its frames stand behind it as well */
+	const struct trace_node *node; /* its frames: the innermost one */
 	const char *const *texts; /* what a text trace says behind each address (NULL: nothing);
 				   * NULL: nothing behind any (always so for binary traces) */
 };

@@ -41,8 +41,7 @@ struct shape {
 
 /* A backtrace: a frame and what is under it. Those of lost blocks have no frame. */
 struct node {
-	uint64_t address;
-	uint32_t parent, depth;
+	const struct trace_node *node;
 	const struct backtrace *backtrace; /* NULL: not yet made */
 };
 
@@ -91,7 +90,6 @@ struct container {
 	LIST(struct htr_entry) index; /* if a part of the time is wanted and there is one */
 	size_t place;		      /* in it */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
-	uint64_t frames[DECODE_FRAMES_MAX];
 };
 
 /* htr_definitions.c */

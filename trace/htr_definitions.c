@@ -61,21 +61,23 @@ static enum got add_thread(struct container *container, uint64_t id, uint64_t pt
 	return got(thread);
 }
 
-static enum got add_node(struct container *container, uint64_t parent, uint64_t address)
+static enum got add_node(struct trace *trace, uint64_t parent, uint64_t address)
 {
+	struct container *container = trace->container;
+	const struct trace_node *caller = &trace_no_node;
 	struct node *node;
-	uint32_t depth = 1;
 
 	if (parent > container->nodes.count)
 		return GOT_DAMAGE;
 	if (parent)
-		depth = container->nodes.items[parent - 1].depth + 1;
-	if (depth > DECODE_FRAMES_MAX)
+		caller = container->nodes.items[parent - 1].node;
+	if (caller->count >= DECODE_FRAMES_MAX)
 		return GOT_DAMAGE;
 	node = ARRAY_ADD(&container->nodes);
-	if (node)
-		*node = (struct node){ address, (uint32_t)parent, depth, NULL };
-	return got(node);
+	if (!node)
+		return GOT_NO_MEMORY;
+	*node = (struct node){ trace_nodes_add(&trace->registry.nodes, caller, address), NULL };
+	return got(node->node);
 }
 
 static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
@@ -160,7 +162,7 @@ static enum got add_definition(struct trace *trace, struct bytes *bytes, uint64_
 	case HTR_DEFINITION_node:
 		node = take_node(bytes);
 		*address += node.address;
-		return bytes->has_failed ? GOT_DAMAGE : add_node(container, node.parent, *address);
+		return bytes->has_failed ? GOT_DAMAGE : add_node(trace, node.parent, *address);
 	case HTR_DEFINITION_shape:
 		shape = take_shape(bytes);
 		return bytes->has_failed ? GOT_DAMAGE : add_shape(trace, &shape);
@@ -248,7 +250,7 @@ enum got container_fill_gaps(struct trace *trace)
 		struct node *node = ARRAY_ADD(&container->nodes);
 
 		if (node)
-			*node = (struct node){ 0 };
+			*node = (struct node){ .node = &trace_no_node };
 		got = node ? GOT_IT : GOT_NO_MEMORY;
 	}
 	return got;

@@ -80,18 +80,14 @@ static inline uint64_t column_difference(struct columns *columns, enum htr_colum
 static const struct backtrace *make_backtrace(struct trace *trace, uint32_t number)
 {
 	struct container *container = trace->container;
-	const struct backtrace *backtrace;
-	uint32_t count = 0, *made;
+	struct node *node = number ? &container->nodes.items[number - 1] : NULL;
+	const struct backtrace *backtrace =
+		registry_node_backtrace(&trace->registry, node ? node->node : &trace_no_node);
+	uint32_t *made = node ? ARRAY_ADD(&container->made) : NULL;
 
-	/* a lost node has no depth, and ends it */
-	for (uint32_t i = number; i && container->nodes.items[i - 1].depth;
-	     i = container->nodes.items[i - 1].parent)
-		container->frames[count++] = container->nodes.items[i - 1].address;
-	backtrace = registry_backtrace(&trace->registry, container->frames, NULL, count);
-	made = number ? ARRAY_ADD(&container->made) : NULL;
 	if (made) {
 		*made = number;
-		container->nodes.items[number - 1].backtrace = backtrace;
+		node->backtrace = backtrace;
 	}
 	return backtrace;
 }

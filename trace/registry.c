@@ -7,13 +7,19 @@
 #include "base/array.h"
 #include "hook_table.h"
 
+/* So many backtraces, those that come first, have short frames in a row, too: compared at once. */
+#define ROWS	   65536u
+#define ROW_FRAMES 64u
+
 void registry_init(struct registry *registry, uint64_t limit)
 {
 	memset(registry, 0, sizeof(*registry));
 	registry->pool.limit = limit;
 	table_init(&registry->texts);
 	table_init(&registry->functions);
-	table_init(&registry->backtraces);
+	table_init(&registry->not_plain);
+	table_init(&registry->by_frames);
+	trace_nodes_init(&registry->nodes, &registry->pool);
 	table_init(&registry->resources);
 }
 
@@ -21,8 +27,11 @@ void registry_free(struct registry *registry)
 {
 	table_free(&registry->texts);
 	table_free(&registry->functions);
-	table_free(&registry->backtraces);
+	table_free(&registry->not_plain);
+	table_free(&registry->by_frames);
+	trace_nodes_free(&registry->nodes);
 	table_free(&registry->resources);
+	free(registry->by_node.items);
 	free(registry->function_list.items);
 	free(registry->backtrace_list.items);
 	free(registry->mapping_list.items);
@@ -120,29 +129,32 @@ static bool same_texts(const char *const *one, const char *const *two, uint32_t 
 	return !memcmp(one, two, count * sizeof(*one));
 }
 
-static bool backtrace_equal(const void *item, const void *key)
-{
-	const struct backtrace *one = item, *two = key;
+/* What a backtrace is known by. */
+struct backtrace_key {
+	const uint64_t *frames;
+	const struct trace_node *node;
+	const char *const *texts;
+	uint32_t count, epoch;
+};
 
-	return one->count == two->count && one->epoch == two->epoch &&
-	       !memcmp(one->frames, two->frames, one->count * sizeof(*one->frames)) &&
-	       same_texts(one->texts, two->texts, one->count);
+static bool has_frames(const struct backtrace *backtrace, const uint64_t *frames)
+{
+	if (backtrace->has_row)
+		return !memcmp(backtrace + 1, frames, backtrace->count * sizeof(*frames));
+	for (const struct trace_node *at = backtrace->node; at->count; at = at->caller)
+		if (at->address != *frames++)
+			return false;
+	return true;
 }
 
-static struct backtrace *backtrace_copy(struct pool *pool, const struct backtrace *key)
+static bool backtrace_equal(const void *item, const void *key)
 {
-	size_t frames_size = key->count * sizeof(*key->frames);
-	size_t texts_size = key->texts ? key->count * sizeof(*key->texts) : 0;
-	struct backtrace *copy = pool_alloc(pool, sizeof(*copy) + frames_size + texts_size);
-	unsigned char *rest = (unsigned char *)(copy + 1);
+	const struct backtrace *one = item;
+	const struct backtrace_key *two = key;
 
-	if (!copy)
-		return NULL;
-	*copy = *key;
-	copy->frames = memcpy(rest, key->frames, frames_size);
-	if (key->texts)
-		copy->texts = memcpy(rest + frames_size, key->texts, texts_size);
-	return copy;
+	return one->count == two->count && one->epoch == two->epoch &&
+	       (two->node ? one->node == two->node : has_frames(one, two->frames)) &&
+	       same_texts(one->texts, two->texts, one->count);
 }
 
 /* Where the file begins in memory, or what a hostile trace says of its code. */
@@ -170,12 +182,13 @@ static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 		       : 0;
 }
 
-static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames, uint32_t count)
+/* A return address is behind its call. */
+static uint32_t epoch_of_frames(const struct registry *registry, const uint64_t *frames,
+				uint32_t count)
 {
 	uint32_t epoch = 0;
 
 	for (uint32_t i = 0; registry->contests.count && i < count; i++) {
-		/* A return address is behind its call. */
 		uint32_t other = epoch_at(registry, frames[i] - 1);
 
 		epoch = other > epoch ? other : epoch;
@@ -183,31 +196,124 @@ static uint32_t epoch_of(const struct registry *registry, const uint64_t *frames
 	return epoch;
 }
 
+static uint32_t epoch_of_node(const struct registry *registry, const struct trace_node *node)
+{
+	uint32_t epoch = 0;
+
+	for (; registry->contests.count && node->count; node = node->caller) {
+		uint32_t other = epoch_at(registry, node->address - 1);
+
+		epoch = other > epoch ? other : epoch;
+	}
+	return epoch;
+}
+
+static struct backtrace *add_backtrace(struct registry *registry, const struct backtrace_key *key)
+{
+	bool has_row =
+		key->frames && key->count <= ROW_FRAMES && registry->backtrace_list.count < ROWS;
+	size_t row_size = has_row ? key->count * sizeof(*key->frames) : 0;
+	size_t texts_size = key->texts ? key->count * sizeof(*key->texts) : 0;
+	struct backtrace *backtrace =
+		pool_alloc(&registry->pool, sizeof(*backtrace) + row_size + texts_size);
+	struct backtrace **place = backtrace ? ARRAY_ADD(&registry->backtrace_list) : NULL;
+
+	if (!place)
+		return NULL;
+	*place = backtrace;
+	*backtrace = (struct backtrace){
+		.id = (uint32_t)registry->backtrace_list.count - 1,
+		.count = key->node->count,
+		.epoch = key->epoch,
+		.has_row = has_row,
+		.node = key->node,
+	};
+	if (has_row)
+		memcpy(backtrace + 1, key->frames, row_size);
+	if (key->texts)
+		backtrace->texts =
+			memcpy((char *)(backtrace + 1) + row_size, key->texts, texts_size);
+	return backtrace;
+}
+
+/* Its place in the list of ids; NULL: no memory. */
+static uint32_t *plain_place(struct registry *registry, const struct trace_node *node)
+{
+	while (registry->by_node.count <= node->number) {
+		uint32_t *place = ARRAY_ADD(&registry->by_node);
+
+		if (!place)
+			return NULL;
+		*place = 0;
+	}
+	return &registry->by_node.items[node->number];
+}
+
+static const struct backtrace *plain_backtrace(struct registry *registry,
+					       const struct backtrace_key *key)
+{
+	uint32_t *place = plain_place(registry, key->node);
+	const struct backtrace *backtrace;
+
+	if (!place)
+		return NULL;
+	if (*place)
+		return registry->backtrace_list.items[*place - 1];
+	backtrace = add_backtrace(registry, key);
+	if (backtrace)
+		*place = backtrace->id + 1;
+	return backtrace;
+}
+
+static const struct backtrace *keyed_backtrace(struct registry *registry,
+					       const struct backtrace_key *key)
+{
+	uint64_t hash = hash_two(registry->not_plain.seed, key->node->number, key->epoch);
+	struct backtrace *backtrace;
+
+	if (!key->texts && !key->epoch)
+		return plain_backtrace(registry, key);
+	if (key->texts)
+		hash = hash_bytes(hash, key->texts, key->count * sizeof(*key->texts));
+	backtrace = table_find(&registry->not_plain, hash, backtrace_equal, key);
+	if (backtrace)
+		return backtrace;
+	backtrace = add_backtrace(registry, key);
+	return backtrace && table_add(&registry->not_plain, hash, backtrace) == 0 ? backtrace
+										  : NULL;
+}
+
+const struct backtrace *registry_node_backtrace(struct registry *registry,
+						const struct trace_node *node)
+{
+	const struct backtrace_key key = { .node = node,
+					   .count = node->count,
+					   .epoch = epoch_of_node(registry, node) };
+
+	return keyed_backtrace(registry, &key);
+}
+
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count)
 {
 	static const uint64_t none[1];
-	struct backtrace key = { .count = count, .frames = count ? frames : none, .texts = texts };
-	struct backtrace *found, **place;
+	struct backtrace_key key = { .count = count,
+				     .frames = count ? frames : none,
+				     .texts = texts,
+				     .epoch = epoch_of_frames(registry, frames, count) };
+	uint64_t hash = hash_words(registry->by_frames.seed, key.frames, count);
+	const struct backtrace *found;
 
-	key.hash = hash_words(registry->backtraces.seed, key.frames, count);
 	if (texts)
-		key.hash = hash_bytes(key.hash, texts, count * sizeof(*texts));
-	key.epoch = epoch_of(registry, key.frames, count);
+		hash = hash_bytes(hash, texts, count * sizeof(*texts));
 	if (key.epoch)
-		key.hash = hash_two(registry->backtraces.seed, key.hash, key.epoch);
-	found = table_find(&registry->backtraces, key.hash, backtrace_equal, &key);
+		hash = hash_two(registry->by_frames.seed, hash, key.epoch);
+	found = table_find(&registry->by_frames, hash, backtrace_equal, &key);
 	if (found)
 		return found;
-	found = backtrace_copy(&registry->pool, &key);
-	if (!found)
-		return NULL;
-	found->id = (uint32_t)registry->backtrace_list.count;
-	place = ARRAY_ADD(&registry->backtrace_list);
-	if (!place)
-		return NULL;
-	*place = found;
-	return table_add(&registry->backtraces, key.hash, found) ? NULL : found;
+	key.node = trace_nodes_of(&registry->nodes, key.frames, count);
+	found = key.node ? keyed_backtrace(registry, &key) : NULL;
+	return found && table_add(&registry->by_frames, hash, (void *)found) == 0 ? found : NULL;
 }
 
 const struct backtrace *registry_adopt_backtrace(struct registry *registry,
@@ -219,6 +325,7 @@ const struct backtrace *registry_adopt_backtrace(struct registry *registry,
 	if (!place)
 		return NULL;
 	*copy = *other;
+	copy->has_row = false;
 	copy->id = (uint32_t)registry->backtrace_list.count - 1;
 	*place = copy;
 	return copy;

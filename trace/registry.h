@@ -32,7 +32,11 @@ struct contest {
 
 struct registry {
 	struct pool pool;
-	struct table texts, functions, backtraces;
+	struct table texts, functions;
+	struct trace_nodes nodes;
+	ARRAY_OF(uint32_t) by_node; /* id + 1 of the backtrace, if it is a plain one */
+	struct table not_plain;	    /* those with texts, or of an epoch */
+	struct table by_frames;	    /* those that were made of frames */
 	ARRAY_OF(struct function *) function_list;
 	ARRAY_OF(struct backtrace *) backtrace_list;
 	ARRAY_OF(struct trace_mapping *) mapping_list;
@@ -65,6 +69,10 @@ const struct function *registry_function(struct registry *registry, const char *
 /* texts: NULL, or count texts from registry_text() or NULL. */
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count);
+
+/* The same of a node of registry->nodes. */
+const struct backtrace *registry_node_backtrace(struct registry *registry,
+						const struct trace_node *node);
 
 /* Another trace's backtrace under an id of this one; its frames stay where they are. */
 const struct backtrace *registry_adopt_backtrace(struct registry *registry,

@@ -122,7 +122,8 @@ static void begin_event(struct ctf *ctf, enum ctf_event number, const struct eve
 			uint64_t time_ns)
 {
 	const struct backtrace *backtrace = event->backtrace;
-	uint32_t count = backtrace ? backtrace->count : 0;
+	const struct trace_node *at = backtrace ? backtrace->node : &trace_no_node;
+	uint32_t count = at->count;
 	const char *name = event->process->name ? event->process->name : "";
 
 	ctf->used = 0;
@@ -133,8 +134,8 @@ static void begin_event(struct ctf *ctf, enum ctf_event number, const struct eve
 	put_text(ctf, name);
 	count = count < FRAMES_MAX ? count : FRAMES_MAX;
 	put_number(ctf, count, 2);
-	for (uint32_t i = 0; i < count; i++)
-		put_number(ctf, backtrace->frames[i], 8);
+	for (; count; count--, at = at->caller)
+		put_number(ctf, at->address, 8);
 }
 
 static int end_event(struct ctf *ctf, uint64_t time_ns, struct error *err)

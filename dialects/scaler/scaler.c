@@ -80,7 +80,7 @@ static const struct trace_mapping *caller_of(const struct scaler *scaler, const 
 
 	if (!event->backtrace || !event->backtrace->count)
 		return NULL;
-	address = event->backtrace->frames[0];
+	address = event->backtrace->node->address;
 	mapping = trace_mapping_at(scaler->trace, address - 1);
 	return mapping ? mapping : trace_mapping_at(scaler->trace, address);
 }

@@ -35,9 +35,9 @@ struct scaler_seen {
 
 struct scaler_frames {
 	struct atlas atlas;
-	ARRAY_OF(const struct atlas_backtrace *) ways; /* distinct ones */
-	ARRAY_OF(struct scaler_seen) by_id;	       /* by id of the trace's backtrace */
-	struct calltree_path *paths;		       /* at the end: of `ways` */
+	ARRAY_OF(const struct trace_node *) ways; /* distinct ones */
+	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
+	struct calltree_path *paths;		  /* at the end: of `ways` */
 };
 
 struct scaler {

@@ -56,7 +56,7 @@ static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
 int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
 {
 	size_t mappings = frames->atlas.mappings.count;
-	const struct atlas_backtrace *backtrace, **place;
+	const struct trace_node *backtrace, **place;
 	struct scaler_seen *seen;
 
 	*way = 0;
@@ -110,7 +110,7 @@ static int name_frame(struct callees *callees, const struct naming_symbol *frame
 
 /* The steps of one way, outermost first. */
 static int find_steps(struct naming *naming, struct callees *callees,
-		      const struct atlas_backtrace *backtrace, struct naming_symbol *found,
+		      const struct trace_node *backtrace, struct naming_symbol *found,
 		      struct calltree_path *path)
 {
 	size_t count =

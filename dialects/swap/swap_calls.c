@@ -120,7 +120,7 @@ static void put_result(struct swap_message *message, const struct part *part)
 
 static uint64_t caller_of(const struct event *event)
 {
-	return event->backtrace && event->backtrace->count ? event->backtrace->frames[0] : 0;
+	return event->backtrace && event->backtrace->count ? event->backtrace->node->address : 0;
 }
 
 /* 0: not instrumented, or not known; 1: another library; 2: the program itself. */

@@ -48,7 +48,7 @@ static bool hides_program(const struct overview *overview, struct line *line, si
 }
 
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
-		     const struct atlas_backtrace *backtrace, const char *behind)
+		     const struct trace_node *backtrace, const char *behind)
 {
 	struct naming_line frames[FRAMES_MAX];
 	size_t count = naming_lines(overview->naming, backtrace, frames, FRAMES_MAX), first = 0;

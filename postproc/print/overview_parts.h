@@ -62,7 +62,7 @@ const char *overview_name(const struct summary_process *process);
  * but one frame at least.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
-		     const struct atlas_backtrace *backtrace, const char *behind);
+		     const struct trace_node *backtrace, const char *behind);
 
 /* overview_table.c: what was used, a row for each class */
 void overview_table(struct overview *overview);

@@ -46,7 +46,7 @@ static void say_short(struct line *line, const struct summary_class *class)
 
 /* A line below a row, with frames behind the text. */
 static void print_place(struct overview *overview, struct line *line,
-			const struct atlas_backtrace *backtrace)
+			const struct trace_node *backtrace)
 {
 	size_t indent =
 		line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;

@@ -41,7 +41,7 @@ static void print_frame(struct out *out, const struct naming_symbol *frame, bool
 	}
 }
 
-static void print_backtrace(const struct sheets_job *job, const struct atlas_backtrace *backtrace)
+static void print_backtrace(const struct sheets_job *job, const struct trace_node *backtrace)
 {
 	struct naming_symbol frames[FRAMES_MAX];
 	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);

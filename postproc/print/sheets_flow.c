@@ -64,7 +64,7 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 	return true;
 }
 
-static void flow_frames(struct flow *flow, const struct atlas_backtrace *backtrace)
+static void flow_frames(struct flow *flow, const struct trace_node *backtrace)
 {
 	struct naming_line frames[FRAMES_MAX];
 	size_t count = naming_lines(flow->layout->job->naming, backtrace, frames, FRAMES_MAX);
@@ -133,7 +133,7 @@ static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
 }
 
 /* -v: one frame a line, whole. */
-static void print_whole(const struct layout *layout, const struct atlas_backtrace *backtrace)
+static void print_whole(const struct layout *layout, const struct trace_node *backtrace)
 {
 	struct out *out = layout->job->out;
 	struct naming_symbol frames[FRAMES_WHOLE];
@@ -163,7 +163,7 @@ static void print_whole(const struct layout *layout, const struct atlas_backtrac
 	}
 }
 
-void sheets_read_backtrace(const struct layout *layout, const struct atlas_backtrace *backtrace,
+void sheets_read_backtrace(const struct layout *layout, const struct trace_node *backtrace,
 			   struct line *text)
 {
 	struct flow flow = { .layout = layout,
@@ -223,7 +223,7 @@ void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
 }
 
 void sheets_print_below(const struct layout *layout, const char *heading,
-			const struct atlas_backtrace *backtrace)
+			const struct trace_node *backtrace)
 {
 	struct layout below = *layout;
 	struct flow flow = { .layout = &below, .lines = 1 };

@@ -174,7 +174,7 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 }
 
 /* "zmalloc <- aeCreateEventLoop <- initServer", as text reports have it. */
-static uint32_t words_of(struct page *page, const struct atlas_backtrace *backtrace)
+static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 {
 	struct naming_line lines[WORDS_MAX];
 	size_t count = naming_lines(page->job->naming, backtrace, lines, WORDS_MAX), used = 0;
@@ -186,7 +186,7 @@ static uint32_t words_of(struct page *page, const struct atlas_backtrace *backtr
 	return text_number(page, words);
 }
 
-static uint32_t make_node(struct page *page, const struct atlas_backtrace *backtrace)
+static uint32_t make_node(struct page *page, const struct trace_node *backtrace)
 {
 	size_t count = naming_symbols(page->job->naming, backtrace, page->symbols, FRAMES_MAX);
 	uint32_t node = NONE;
@@ -199,7 +199,7 @@ static uint32_t make_node(struct page *page, const struct atlas_backtrace *backt
 }
 
 /* NONE: a backtrace without frames. Equal backtraces of an atlas are one pointer. */
-static uint32_t backtrace_number(struct page *page, const struct atlas_backtrace *backtrace)
+static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
 	uint64_t key = (uint64_t)(uintptr_t)backtrace;
 	uint32_t known = map_get(&page->backtraces, 0, key), node;

@@ -28,7 +28,7 @@ static void print_frame(struct json *json, const struct naming_symbol *frame)
 }
 
 static void print_backtrace(const struct sheets_job *job, struct json *json,
-			    const struct atlas_backtrace *backtrace)
+			    const struct trace_node *backtrace)
 {
 	struct naming_symbol frames[FRAMES_MAX];
 	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);

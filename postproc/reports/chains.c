@@ -18,7 +18,7 @@
 
 /* Places and pairs of them, of all processes. */
 struct wakers {
-	const struct atlas_backtrace *waiter, *waker;
+	const struct trace_node *waiter, *waker;
 	const char *function; /* that waited */
 	enum lane_kind kind;
 	uint64_t count, ns, longest_ns;
@@ -28,13 +28,13 @@ struct step {
 	enum critical_step step;
 	uint32_t pid, thread;
 	const char *function;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	uint64_t count, ns, first_ns;
 };
 
 /* What is owed to a place. */
 struct owed {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	bool is_unseen;	      /* whose holder is not known */
 	const char *function; /* that waited without anybody who is known; NULL: it did not wait */
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
@@ -196,9 +196,9 @@ static int process(void *user, struct error *err)
 static struct owed *owed_to(struct chains_state *state, const struct chains_link *link)
 {
 	bool is_unseen = !link->waker && link->kind == LANE_LOCK;
-	const struct atlas_backtrace *place = link->waker ? link->waker
-					      : is_unseen ? NULL
-							  : link->waiter;
+	const struct trace_node *place = link->waker ? link->waker
+					 : is_unseen ? NULL
+						     : link->waiter;
 	uint64_t number = number_of(state, OF_BACKTRACE, (uintptr_t)place);
 	struct map_entry *entry = number ? map_put(&state->index, OF_OWED, number) : NULL;
 

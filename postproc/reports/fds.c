@@ -36,7 +36,7 @@ struct rest {
 	uint64_t number, stream_object;
 	const char *kind, *what, *stream;
 	uint64_t opened_ns, age_ns;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 };
 
 struct inherited {

@@ -16,7 +16,7 @@ struct history_call {
 	uint64_t time_ns, object, size, index;
 	uint32_t pid, thread;
 	const char *function, *what, *class; /* as long as the summary */
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 };
 
 struct history_state {

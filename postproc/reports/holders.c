@@ -24,7 +24,7 @@ struct holder {
 /* What it keeps, of one site. */
 struct below {
 	uint32_t holder;
-	const struct atlas_backtrace *backtrace; /* NULL: none was taken */
+	const struct trace_node *backtrace; /* NULL: none was taken */
 	uint64_t bytes, count, largest, first;
 	uint32_t kept;	 /* the largest, the first of such, as the scan of its process numbers it */
 	const char *way; /* to that */

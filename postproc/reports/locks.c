@@ -15,13 +15,13 @@
 
 /* Whoever takes a lock there, in any process. */
 struct place {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	uint8_t way;
 	struct locks_times times;
 	/* the longest hold */
 	uint64_t since_ns, object;
 	uint32_t pid, thread;
-	const struct atlas_backtrace *released; /* NULL: never */
+	const struct trace_node *released; /* NULL: never */
 	/* locks that were first taken there, and are no more */
 	uint64_t gone;
 	bool gone_are_rwlocks;
@@ -45,7 +45,7 @@ struct lock {
 struct circle {
 	struct lock_order_circle facts;
 	uint32_t pid;
-	const struct atlas_backtrace *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
+	const struct trace_node *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
 };
 
 struct locks_state {
@@ -78,7 +78,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 /* ---- a process ends ---- */
 
-static const struct atlas_backtrace *backtrace_of(struct locks_state *state, uint32_t index)
+static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view->sites, index);
 
@@ -88,7 +88,7 @@ static const struct atlas_backtrace *backtrace_of(struct locks_state *state, uin
 /* The place of a site; 0: no memory. Pointers to places from before are void. */
 static uint32_t place_of(struct locks_state *state, uint32_t site)
 {
-	const struct atlas_backtrace *backtrace = backtrace_of(state, site);
+	const struct trace_node *backtrace = backtrace_of(state, site);
 	uint8_t way = sites_at(&state->view->sites, site)->class;
 	uint32_t number = map_get(&state->index, way, (uintptr_t)backtrace);
 

@@ -32,7 +32,7 @@ struct number {
 
 /* Who waited. */
 struct waiter {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	uint32_t process;
 };
 
@@ -47,7 +47,7 @@ struct stay {
 	enum lane_kind kind;
 	const char *function;
 	uint64_t object, since_ns, length_ns;
-	const struct atlas_backtrace *backtrace, *waker_backtrace;
+	const struct trace_node *backtrace, *waker_backtrace;
 };
 
 /* The longest ones so far; now and then the shorter half of them goes. */
@@ -135,8 +135,7 @@ static uint32_t waiter_number(struct model_state *state, const struct event *eve
 {
 	struct atlas *atlas = &state->run->summary->atlas;
 	uint32_t process = report_process(state->run) - 1;
-	const struct atlas_backtrace *backtrace =
-		atlas_backtrace(atlas, event->backtrace, event->index);
+	const struct trace_node *backtrace = atlas_backtrace(atlas, event->backtrace, event->index);
 	struct map_entry *entry =
 		backtrace ? map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace)
 			  : NULL;

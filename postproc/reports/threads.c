@@ -22,7 +22,7 @@ struct line {
 	uint32_t pid, tid, depth;
 	uint64_t count, start_ns, life_ns, events;
 	uint64_t waited_ns[THREAD_WAITS];
-	const struct atlas_backtrace *backtrace; /* NULL: who made it was not seen */
+	const struct trace_node *backtrace; /* NULL: who made it was not seen */
 };
 
 /* A thread in the tree of its process. */
@@ -32,7 +32,7 @@ struct node {
 	/* Siblings that are alike: the first of them, and of each the next; of the first: */
 	uint32_t alike, next_alike;
 	uint32_t last_alike, count; /* how many, itself included */
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	char fate[THREAD_CALL_SIZE + 16];
 };
 

@@ -42,7 +42,7 @@ int wakes_report_event(void *user, const struct event *event, struct error *err)
 static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
-	const struct atlas_backtrace *backtrace =
+	const struct trace_node *backtrace =
 		atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
 	uint32_t of = OF_PLACE + site->class;
 	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);

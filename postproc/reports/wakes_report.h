@@ -13,7 +13,7 @@
 
 /* Where somebody waits or wakes, in any process. */
 struct wakes_place {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	const char *function; /* of the first call */
 	struct wakes_site wakes;
 };

@@ -18,7 +18,7 @@ struct step {
 	uint64_t object, size, offset, retained;
 	uint32_t pid;
 	bool is_root;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 };
 
 struct way_state {

@@ -11,6 +11,7 @@
 #include "collect/pack.h"
 #include "collect/values.h"
 #include "postproc/streams/packets.h"
+#include "trace/decode.h"
 
 #define LEVEL 3 /* of zstd: nobody waits for us */
 
@@ -21,6 +22,7 @@ struct htr_writer {
 	struct pack *pack;
 	/* number of each function in htr and 1, by its id; 0: none yet */
 	ARRAY_OF(uint32_t) functions;
+	uint64_t frames[DECODE_FRAMES_MAX];
 };
 
 int write_htr_begin(void **state, const struct trace *trace, const struct writer_options *options,
@@ -96,8 +98,9 @@ static bool put_event(struct htr_writer *writer, const struct event *event)
 		return false;
 	packet = packet_of_call(event);
 	one.function = (uint32_t)function;
-	one.frames = event->backtrace->frames;
-	one.frame_count = event->backtrace->count;
+	one.frames = writer->frames;
+	one.frame_count = (uint32_t)trace_node_frames(event->backtrace->node, writer->frames,
+						      DECODE_FRAMES_MAX);
 	if (!htr_event(writer->htr, &one))
 		return false;
 	for (uint32_t i = 0; i < event->argument_count; i++)

@@ -206,10 +206,10 @@ static uint8_t *put_call_of(struct packets *packets, const struct event *event)
 	at = put_call(packets->bytes, &call, event->has_tail);
 	at = put_arguments_of(at, packets->bytes + packets->room, event);
 	if (event->backtrace) {
-		struct encode_packet_backtrace packet = { .frames = { clip(event->backtrace->count,
-									   WIRE_FRAMES_MAX),
-								      event->backtrace->frames } };
+		struct encode_packet_backtrace packet = { .frames = { 0, packets->frames } };
 
+		packet.frames.count = (uint32_t)trace_node_frames(event->backtrace->node,
+								  packets->frames, WIRE_FRAMES_MAX);
 		at = put_backtrace(at, &packet, true);
 	}
 	return at;

@@ -16,6 +16,7 @@
 struct packets {
 	uint8_t *bytes; /* room for the packets of one event */
 	size_t room;
+	uint64_t frames[WIRE_FRAMES_MAX]; /* of its backtrace */
 	bool has_asides; /* what readers of sp-rtrace must not count is put aside (collect/aside.h)
 			  */
 };

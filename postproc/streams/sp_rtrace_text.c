@@ -359,8 +359,10 @@ static void print_line(struct text_writer *writer, const struct event *event)
 /* The empty line is there even without frames: the next call would share its frames otherwise. */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
-	for (uint32_t i = 0; backtrace && i < backtrace->count; i++) {
-		struct text_frame frame = { .address = backtrace->frames[i] };
+	const struct trace_node *at = backtrace ? backtrace->node : &trace_no_node;
+
+	for (uint32_t i = 0; at->count; i++, at = at->caller) {
+		struct text_frame frame = { .address = at->address };
 
 		if (backtrace->texts && backtrace->texts[i]) {
 			frame.has_text = true;
@@ -410,16 +412,16 @@ static int print_again(struct text_writer *writer, const struct trace_mapping *m
 static int print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace,
 			     struct error *err)
 {
+	const struct trace_node *at = backtrace ? backtrace->node : &trace_no_node;
 	int rc = 0;
 
-	if (!backtrace || !trace_has_contests(writer->trace))
+	if (!trace_has_contests(writer->trace))
 		return 0;
-	for (uint32_t i = 0; rc == 0 && i < backtrace->count; i++) {
-		uint64_t address = backtrace->frames[i];
+	for (; rc == 0 && at->count; at = at->caller) {
 		const struct trace_mapping *mapping =
-			trace_mapping_of(writer->trace, backtrace, address);
+			trace_mapping_of(writer->trace, backtrace, at->address);
 
-		if (mapping && mapping != last_printed(writer, address - 1))
+		if (mapping && mapping != last_printed(writer, at->address - 1))
 			rc = print_again(writer, mapping, err);
 	}
 	return rc;

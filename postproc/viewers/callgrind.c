@@ -88,7 +88,7 @@ static void add_cell(struct callgrind *file, const struct cell *wanted, const ui
 		cell->values[i] += values[i];
 }
 
-static void add(struct callgrind *file, const struct atlas_backtrace *backtrace, const char *called,
+static void add(struct callgrind *file, const struct trace_node *backtrace, const char *called,
 		const uint64_t *values)
 {
 	const struct stacks *stacks = &file->profile->stacks;

@@ -57,8 +57,8 @@ struct firefox {
 	/* memory */
 	struct spans spans, drawn; /* drawn: as many as there may be, places for sites */
 	struct map numbers;	   /* of the process: by site, number of its place */
-	ARRAY_OF(const struct atlas_backtrace *) places; /* by number; 0: none */
-	uint32_t first; /* number of the first place of the process */
+	ARRAY_OF(const struct trace_node *) places; /* by number; 0: none */
+	uint32_t first;				    /* number of the first place of the process */
 	struct curve curve;
 	uint64_t now;
 	ARRAY_OF(struct counter) counters;
@@ -80,7 +80,7 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);
 	const struct site *site = sites_at(ledger_sites(file->run->ledger), index);
-	const struct atlas_backtrace **place;
+	const struct trace_node **place;
 
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
@@ -225,7 +225,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct firefox *file = user;
 	struct lanes_listener listener = { .wait = on_wait, .user = file };
-	const struct atlas_backtrace **none;
+	const struct trace_node **none;
 
 	table_init(&file->texts);
 	map_init(&file->numbers);
@@ -367,7 +367,7 @@ static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
 }
 
 /* The number of a backtrace in the thread's table, from 0. */
-static uint32_t stack_of(struct firefox *file, const struct atlas_backtrace *backtrace,
+static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrace,
 			 const char *called)
 {
 	size_t count = stacks_of(&file->stacks, backtrace, called);

@@ -23,7 +23,7 @@
 
 /* What one place gains in one size. */
 struct heap_info {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	uint64_t size;
 	uint64_t live; /* of the process that is being read */
 	const char *function;
@@ -60,7 +60,7 @@ struct heaptrack {
 /* The info of a place of the run; 0: no memory, else its number + 1. */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
-	const struct atlas_backtrace *backtrace =
+	const struct trace_node *backtrace =
 		atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
 	struct map_entry *number =
 		backtrace ? map_put(&file->backtraces, 0, (uintptr_t)backtrace) : NULL;

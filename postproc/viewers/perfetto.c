@@ -360,7 +360,7 @@ static void begin_dump(struct perfetto *file)
 }
 
 /* What has one backtrace is one sample: of two a reader would see the second alone. */
-static int add_sample(struct perfetto *file, const struct atlas_backtrace *backtrace,
+static int add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		      struct peaks_amount gained, struct peaks_amount held)
 {
 	uint32_t stack = perfetto_stack(&file->packets, backtrace);
@@ -427,7 +427,7 @@ static int dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint6
 		const struct site *site = sites_at(sites, i);
 		const struct heap_entry *entry =
 			site->class == class ? tally_entry(file->heap, i) : NULL;
-		const struct atlas_backtrace *backtrace;
+		const struct trace_node *backtrace;
 
 		if (!entry || !entry->gained.count)
 			continue;

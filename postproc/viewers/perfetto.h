@@ -81,17 +81,17 @@ struct perfetto_packets {
 	int directory; /* of the temporary file */
 	struct timesort sort;
 	struct proto packet, body, inner, innermost;
-	struct map stacks;				     /* by address of a backtrace: number */
-	ARRAY_OF(const struct atlas_backtrace *) stack_list; /* by number - 1 */
-	struct proto head; /* tracks: before what happens on them */
-	uint64_t tracks;   /* numbers given out */
+	struct map stacks;				/* by address of a backtrace: number */
+	ARRAY_OF(const struct trace_node *) stack_list; /* by number - 1 */
+	struct proto head;				/* tracks: before what happens on them */
+	uint64_t tracks;				/* numbers given out */
 };
 
 int perfetto_open(struct perfetto_packets *packets, struct error *err);
 void perfetto_close(struct perfetto_packets *packets);
 
 /* The number of a backtrace, from 1; 0: no memory. */
-uint32_t perfetto_stack(struct perfetto_packets *packets, const struct atlas_backtrace *backtrace);
+uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
  * Begins to describe a track, whose number is one of ++packets->tracks, in packets->body;

@@ -56,10 +56,10 @@ void perfetto_close(struct perfetto_packets *packets)
 	proto_free(&packets->head);
 }
 
-uint32_t perfetto_stack(struct perfetto_packets *packets, const struct atlas_backtrace *backtrace)
+uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace)
 {
 	struct map_entry *entry = map_put(&packets->stacks, 0, (uintptr_t)backtrace);
-	const struct atlas_backtrace **place;
+	const struct trace_node **place;
 
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
@@ -316,7 +316,7 @@ static void add_new(struct interned *interned, size_t functions, size_t frames)
 
 /* A backtrace: its frames from the outermost in, its text as a fact, its innermost as a name. */
 static void add_stack(struct interned *interned, uint64_t number,
-		      const struct atlas_backtrace *backtrace)
+		      const struct trace_node *backtrace)
 {
 	struct stacks *stacks = interned->stacks;
 	size_t functions = stacks->function_list.count, frames = stacks->frame_list.count;

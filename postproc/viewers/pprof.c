@@ -137,7 +137,7 @@ static void put_label(struct pprof *pprof, const char *key, const char *text)
 	proto_message(&pprof->sample, SAMPLE_LABEL, &pprof->label);
 }
 
-static void begin_sample(struct pprof *pprof, const struct atlas_backtrace *backtrace,
+static void begin_sample(struct pprof *pprof, const struct trace_node *backtrace,
 			 const char *called, const uint64_t *values)
 {
 	struct stacks *stacks = &pprof->profile->stacks;
@@ -166,7 +166,7 @@ static void put_place(struct pprof *pprof, const struct costs_place *place)
 	put(pprof, PROFILE_SAMPLE, &pprof->sample);
 }
 
-static void put_holder(struct pprof *pprof, const struct atlas_backtrace *waker)
+static void put_holder(struct pprof *pprof, const struct trace_node *waker)
 {
 	const char *text = stacks_line(&pprof->profile->stacks, waker, "?");
 

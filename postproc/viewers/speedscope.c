@@ -39,7 +39,7 @@ static uint64_t weight_of(const struct costs_place *place, enum view view)
 	return place->gained.count;
 }
 
-static void put_stack(struct speedscope *file, const struct atlas_backtrace *backtrace,
+static void put_stack(struct speedscope *file, const struct trace_node *backtrace,
 		      const char *called)
 {
 	struct stacks *stacks = &file->profile->stacks;

@@ -130,7 +130,7 @@ static const struct stacks_frame *stacks_word(struct stacks *stacks, const char 
 	return frame.function ? frame_of(stacks, &frame) : NULL;
 }
 
-size_t stacks_of(struct stacks *stacks, const struct atlas_backtrace *backtrace, const char *called)
+size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called)
 {
 	size_t count = 0;
 
@@ -166,7 +166,7 @@ static int add_name(struct stacks *stacks, const char *name, char end)
 	return rc ? rc : add_char(stacks, end);
 }
 
-const char *stacks_line(struct stacks *stacks, const struct atlas_backtrace *backtrace,
+const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called)
 {
 	size_t count = stacks_of(stacks, backtrace, called);

@@ -54,14 +54,13 @@ void stacks_free(struct stacks *stacks);
  * The frames of a backtrace, innermost first, in stacks->stack until the next question. called: the
  * function that stands for a backtrace of no frames. Returns how many, at least one; 0: no memory.
  */
-size_t stacks_of(struct stacks *stacks, const struct atlas_backtrace *backtrace,
-		 const char *called);
+size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
 /*
  * "main;serve;take": its functions as one line, outermost first, until the next question. NULL: no
  * memory.
  */
-const char *stacks_line(struct stacks *stacks, const struct atlas_backtrace *backtrace,
+const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);
 
 /* "0x1149: read_config (demo.c:12)", to be freed; as valgrind writes it. NULL: no memory. */

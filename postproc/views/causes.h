@@ -19,7 +19,7 @@
 #define CAUSES_PLACES 3u
 
 struct causes_place {
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	uint64_t count, bytes; /* bytes: of the peak */
 };
 

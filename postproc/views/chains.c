@@ -38,7 +38,7 @@ void chains_free(struct chains *chains)
 /* ---- links ---- */
 
 /* 0: there is no place, or no memory, and then nothing else will be found either. */
-static uint32_t place_of(struct chains *chains, const struct atlas_backtrace *backtrace)
+static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
 		backtrace ? map_put(&chains->places, 0, (uintptr_t)backtrace) : NULL;

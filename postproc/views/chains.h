@@ -28,9 +28,9 @@
 
 /* One step: somebody waited here for who is there, who waited as next says. */
 struct chains_link {
-	const struct atlas_backtrace *waiter;
-	const struct atlas_backtrace *waker; /* of whom it waits; NULL: not known, or nobody */
-	uint32_t next;			     /* 0: whoever it is did not wait */
+	const struct trace_node *waiter;
+	const struct trace_node *waker; /* of whom it waits; NULL: not known, or nobody */
+	uint32_t next;			/* 0: whoever it is did not wait */
 	uint32_t steps;
 	enum lane_kind kind;
 	const char *function; /* that the waiter called */
@@ -76,7 +76,7 @@ int chains_process(struct chains *chains, uint32_t pid);
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);
 
 /* Where the last step's time was spent: by whom it waits for, or, if nobody is known, by itself. */
-static inline const struct atlas_backtrace *chains_spent(const struct chains_link *end)
+static inline const struct trace_node *chains_spent(const struct chains_link *end)
 {
 	return end->waker ? end->waker : end->waiter;
 }

@@ -87,7 +87,7 @@ static int ran_since(struct walk *walk, uint64_t since_ns)
 }
 
 static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
-		  const struct atlas_backtrace *backtrace)
+		  const struct trace_node *backtrace)
 {
 	walk->ran = (struct critical_part){
 		.step = CRITICAL_RAN, .thread = thread, .until_ns = until_ns, .backtrace = backtrace

@@ -27,7 +27,7 @@ struct critical_part {
 	uint64_t since_ns, until_ns;
 	/* RAN: where it woke the next one, NULL: to the end, or it began a thread; else of the wait
 	 */
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	const char *function; /* WAITED: that was called */
 };
 

@@ -24,9 +24,8 @@ static int tell(const struct lanes *lanes, const struct lane_wait *wait)
 }
 
 /* The backtrace of a site of some fold; 0 is none. *function: may be NULL. */
-static const struct atlas_backtrace *backtrace_of(const struct lanes *lanes,
-						  const struct sites *sites, uint32_t index,
-						  const char **function)
+static const struct trace_node *backtrace_of(const struct lanes *lanes, const struct sites *sites,
+					     uint32_t index, const char **function)
 {
 	const struct site *site = index ? sites_at(sites, index) : NULL;
 

@@ -31,10 +31,10 @@ struct lane_wait {
 	const char *function; /* that was called; NULL: not known */
 	const char *end;      /* "signalled", "timed out"; "": nothing to say */
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, waker_thread;		      /* kernel's; 0: not known */
-	uint64_t woken_ns;			      /* when who waked it did so; 0: not known */
-	bool is_open;				      /* it has not ended when its process had */
-	const struct atlas_backtrace *waiter, *waker; /* waker NULL: not known */
+	uint32_t thread, waker_thread;		 /* kernel's; 0: not known */
+	uint64_t woken_ns;			 /* when who waked it did so; 0: not known */
+	bool is_open;				 /* it has not ended when its process had */
+	const struct trace_node *waiter, *waker; /* waker NULL: not known */
 };
 
 /* A lock that a thread had. */
@@ -42,7 +42,7 @@ struct lane_hold {
 	uint64_t object, since_ns, until_ns;
 	uint32_t serial, thread;
 	const char *function;
-	const struct atlas_backtrace *holder;
+	const struct trace_node *holder;
 };
 
 /* Functions return 0 or a negative errno; NULL: of no interest. */

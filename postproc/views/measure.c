@@ -25,7 +25,7 @@ struct entry {
 /* A place where somebody waited: the ledger has none where nothing is gained. */
 struct wait {
 	enum resource class;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	const char *function;
 	struct entry entry;
 };

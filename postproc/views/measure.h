@@ -25,7 +25,7 @@ struct measure_place {
 	const char *class;
 	uint32_t rank; /* of the class */
 	bool has_bytes, has_ns;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	const char *function;	      /* of its first call */
 	uint64_t amount[2], count[2]; /* [1]: of what the run is compared with */
 };

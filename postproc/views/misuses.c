@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-static const struct atlas_backtrace *backtrace_of(const struct misuse *misuse, int step)
+static const struct trace_node *backtrace_of(const struct misuse *misuse, int step)
 {
 	return misuse->steps[step].backtrace;
 }

@@ -20,7 +20,7 @@ enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
 
 struct misuse_step {
 	const char *what;
-	const struct atlas_backtrace *backtrace; /* NULL: not known */
+	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t time_ns;
 	uint32_t thread;
 };

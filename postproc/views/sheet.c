@@ -157,7 +157,7 @@ void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count)
 	cell->weight = count;
 }
 
-void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace)
+void sheet_backtrace(struct sheet_cell *cell, const struct trace_node *backtrace)
 {
 	cell->is_set = backtrace != NULL;
 	cell->backtrace = backtrace;

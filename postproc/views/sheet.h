@@ -95,7 +95,7 @@ struct sheet_cell {
 		uint64_t number;
 		const char *text; /* lives as long as the sheets */
 		const uint64_t *steps;
-		const struct atlas_backtrace *backtrace;
+		const struct trace_node *backtrace;
 		const struct sheet_branch *branch;
 	};
 };
@@ -155,7 +155,7 @@ void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes);
 /* An average: total / count, if there is one. */
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count);
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
-void sheet_backtrace(struct sheet_cell *cell, const struct atlas_backtrace *backtrace);
+void sheet_backtrace(struct sheet_cell *cell, const struct trace_node *backtrace);
 
 /* steps are copied; none: the cell is not set. Returns 0 or -ENOMEM. */
 int sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,

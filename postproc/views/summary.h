@@ -41,8 +41,8 @@ struct summary_peak {
 struct summary_hot {
 	uint64_t object;
 	uint32_t pid;
-	uint64_t ns;				      /* all that it waited */
-	const struct atlas_backtrace *waiter, *other; /* of the longest wait; NULL: not known */
+	uint64_t ns;				 /* all that it waited */
+	const struct trace_node *waiter, *other; /* of the longest wait; NULL: not known */
 };
 
 /* Numbered as in the ledger. */
@@ -77,7 +77,7 @@ struct summary_class {
 struct summary_site {
 	uint32_t class;
 	bool is_part;
-	const struct atlas_backtrace *backtrace;
+	const struct trace_node *backtrace;
 	const char *function; /* that gained it */
 	uint64_t count, bytes;
 	uint32_t processes;
@@ -95,14 +95,14 @@ struct summary_blocked {
 	uint32_t pid, thread; /* the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
-	const struct atlas_backtrace *backtrace; /* of the first thread */
+	const struct trace_node *backtrace; /* of the first thread */
 	bool has_holder;
 	uint32_t holder; /* thread */
-	const struct atlas_backtrace *holder_backtrace;
+	const struct trace_node *holder_backtrace;
 	bool has_ended_holder; /* nobody will give it back */
 	uint32_t joined;       /* the thread that is to be joined; 0: none, or not known */
 	/* Condition: the last signal before the wait found no thread waiting; NULL: not so. */
-	const struct atlas_backtrace *vain_backtrace;
+	const struct trace_node *vain_backtrace;
 	uint32_t vain_thread;
 	uint64_t vain_ns;    /* by which it came before the wait */
 	bool is_lost_wakeup; /* so it seems: this wait kept the program from its end */

@@ -181,7 +181,7 @@ static struct suppress_pattern *choose(struct suppress *suppress, const struct s
 }
 
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
-				       const struct atlas_backtrace *backtrace)
+				       const struct trace_node *backtrace)
 {
 	struct naming_symbol symbols[FRAMES_LOOKED_AT];
 	cleanup_free struct suppress_sum *sums = NULL;

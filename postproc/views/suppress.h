@@ -49,7 +49,7 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 
 /* The first pattern that matches a backtrace, or NULL. naming may be NULL: then none does. */
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
-				       const struct atlas_backtrace *backtrace);
+				       const struct trace_node *backtrace);
 
 /* How much of what a run holds patterns leave out. */
 struct suppress_sums {

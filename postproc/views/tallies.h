@@ -23,8 +23,8 @@
 struct tally_place {
 	uint32_t class; /* ledger_class() */
 	bool is_part;
-	const struct atlas_backtrace *backtrace; /* never NULL; count may be 0 */
-	const char *function;			 /* of the first call */
+	const struct trace_node *backtrace; /* never NULL; count may be 0 */
+	const char *function;		    /* of the first call */
 };
 
 /*

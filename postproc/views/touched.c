@@ -48,10 +48,11 @@ int touched_event(struct touched *touched, const struct event *event)
 static void look_at(struct touched *touched, const struct atlas *atlas,
 		    const struct touched_backtrace *item)
 {
+	const struct trace_node *at = item->backtrace->node;
+
 	touched->looked++;
-	for (uint32_t i = 0; i < item->backtrace->count && i < FRAMES_MAX; i++) {
-		const struct atlas_module *found =
-			atlas_module_of(atlas, item->backtrace->frames[i], item->index);
+	for (unsigned i = 0; at->count && i < FRAMES_MAX; i++, at = at->caller) {
+		const struct atlas_module *found = atlas_module_of(atlas, at->address, item->index);
 		struct touched_module *module = found ? &touched->modules.items[found->id] : NULL;
 
 		if (!module || module->last == touched->looked)

@@ -19,8 +19,8 @@ struct unlock {
 	uint64_t count;
 	/* the first time */
 	uint64_t object, time_ns;
-	uint32_t pid, thread, holder;		     /* holder 0: nobody had it */
-	const struct atlas_backtrace *taken, *given; /* taken: NULL if nobody had it */
+	uint32_t pid, thread, holder;		/* holder 0: nobody had it */
+	const struct trace_node *taken, *given; /* taken: NULL if nobody had it */
 };
 
 struct unlocks {

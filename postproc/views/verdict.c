@@ -174,7 +174,7 @@ static void close_class(struct summary *summary, uint32_t index)
 
 /* The backtrace of a site in the atlas; NULL: there is none. */
 static int place_of(struct summary *summary, const struct sites *sites, uint32_t index,
-		    const struct atlas_backtrace **place)
+		    const struct trace_node **place)
 {
 	const struct site *site;
 

@@ -13,7 +13,7 @@
 
 struct wait_sum {
 	enum lane_kind kind;
-	const struct atlas_backtrace *waiter, *waker; /* waker NULL: not known */
+	const struct trace_node *waiter, *waker; /* waker NULL: not known */
 	const char *function;
 	uint64_t count, ns;
 };

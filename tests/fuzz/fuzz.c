@@ -95,13 +95,15 @@ static void look_at_call(const struct trace *trace, const struct event *event)
 		return;
 	fuzz_check(trace_backtrace(trace, backtrace->id) == backtrace,
 		   "a backtrace that has not its id");
-	for (uint32_t i = 0; i < backtrace->count; i++) {
-		seen += backtrace->frames[i];
+	fuzz_check(backtrace->count == backtrace->node->count, "a backtrace with other frames");
+	for (const struct trace_node *at = backtrace->node; at->count; at = at->caller) {
+		seen += at->address;
+		fuzz_check(at->caller->count == at->count - 1, "a frame that is not one more");
 		if (backtrace->texts)
-			look_at_text(backtrace->texts[i]);
+			look_at_text(backtrace->texts[backtrace->count - at->count]);
 	}
 	if (backtrace->count)
-		seen += trace_mapping_at(trace, backtrace->frames[0]) != NULL;
+		seen += trace_mapping_at(trace, backtrace->node->address) != NULL;
 }
 
 static void look_at_mapping(const struct trace *trace, const struct trace_mapping *mapping)

@@ -61,13 +61,15 @@ static uint64_t mix_text(uint64_t sum, const char *text)
 static uint64_t number_of(const struct event *event)
 {
 	uint64_t sum = mix_text(event->index, event->function->name);
+	const struct trace_node *at;
 
 	sum = mix(mix(mix(sum, event->object), event->size), event->time_ns);
 	sum = mix(mix(mix(sum, event->type), event->resource->ordinal), event->context);
 	for (uint32_t i = 0; i < event->argument_count; i++)
 		sum = mix_text(mix_text(sum, event->arguments[i].name), event->arguments[i].value);
-	for (uint32_t i = 0; event->backtrace && i < event->backtrace->count; i++)
-		sum = mix(sum, event->backtrace->frames[i]);
+	for (at = event->backtrace ? event->backtrace->node : &trace_no_node; at->count;
+	     at = at->caller)
+		sum = mix(sum, at->address);
 	return sum;
 }
 

@@ -286,8 +286,7 @@ static void note_call(struct result *result, const struct event *event)
 	result->last_ns = event->time_ns;
 	result->sum = result->sum * 31 + event->object + event->size + event->frame + event->index +
 		      event->backtrace->count;
-	if (event->backtrace->count)
-		result->sum += event->backtrace->frames[0];
+	result->sum += event->backtrace->node->address;
 }
 
 static struct result read_fd(int fd, const struct trace_options *options, struct bytes *packets)
@@ -316,7 +315,7 @@ static struct result read_fd(int fd, const struct trace_options *options, struct
 
 static struct result read_all(const void *bytes, size_t size, struct bytes *packets)
 {
-	struct trace_options options = { .memory_max = 64 << 20, .wants_repeats = true };
+	struct trace_options options = { .memory_max = 128 << 20, .wants_repeats = true };
 
 	fill_file(bytes, size);
 	return read_fd(memory_file, &options, packets);
@@ -538,7 +537,8 @@ static void test_refusals(void)
 struct kept {
 	struct event event;
 	struct encode_packet_call call;
-	uint32_t function;
+	uint32_t function, frame_count;
+	uint64_t *frames;
 };
 
 static struct kept *keep_events(const char *path, size_t *count)
@@ -562,6 +562,10 @@ static struct kept *keep_events(const char *path, size_t *count)
 			kept = realloc(kept, room * sizeof(*kept));
 		}
 		kept[*count].event = *event;
+		kept[*count].frame_count = event->backtrace->count;
+		kept[*count].frames = calloc(event->backtrace->count + 1, sizeof(uint64_t));
+		trace_node_frames(event->backtrace->node, kept[*count].frames,
+				  event->backtrace->count);
 		kept[(*count)++].call = packet_of_call(event);
 	}
 	return kept;
@@ -585,11 +589,10 @@ static void bench(const char *path)
 
 		for (size_t i = 0; i < count; i++) {
 			const struct encode_packet_call *call = &kept[i].call;
-			const struct backtrace *backtrace = kept[i].event.backtrace;
 
 			sum += call->object + call->resource + call->frame + kept[i].function;
-			for (uint32_t frame = 0; frame < backtrace->count; frame += 8)
-				sum ^= backtrace->frames[frame];
+			for (uint32_t frame = 0; frame < kept[i].frame_count; frame += 8)
+				sum ^= kept[i].frames[frame];
 		}
 		printf("# fetching them %.1f ns (%d)\n", (double)(cpu_ns() - from) / (double)count,
 		       (int)(sum & 1));
@@ -605,8 +608,8 @@ static void bench(const char *path)
 		for (size_t i = 0; i < count; i++) {
 			struct htr_event one = { .call = &kept[i].call,
 						 .function = kept[i].function,
-						 .frames = kept[i].event.backtrace->frames,
-						 .frame_count = kept[i].event.backtrace->count };
+						 .frames = kept[i].frames,
+						 .frame_count = kept[i].frame_count };
 
 			if (htr_is_full(htr)) {
 				struct htr_block_parts *parts = htr_take(htr);

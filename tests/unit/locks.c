@@ -19,7 +19,7 @@ static struct resource_class classes[CLASSES] = {
 	[MEMORY] = { .type = "memory", .known = RESOURCE_MEMORY },
 };
 static struct function functions[HOOK_COUNT];
-static uint64_t frames[16];
+static struct trace_node frames[16];
 static struct backtrace backtraces[16];
 static uint64_t now_ns;
 
@@ -32,8 +32,8 @@ static void begin(void)
 						  .name = hook_table[i].name,
 						  .hook = &hook_table[i] };
 	for (uint32_t i = 0; i < 16; i++) {
-		frames[i] = i;
-		backtraces[i] = (struct backtrace){ .id = i, .count = 1, .frames = &frames[i] };
+		frames[i] = (struct trace_node){ &trace_no_node, i, 1, i + 1 };
+		backtraces[i] = (struct backtrace){ .id = i, .count = 1, .node = &frames[i] };
 	}
 	locks_clear(&locks);
 	now_ns = 1000;
@@ -101,7 +101,7 @@ static struct locks_times times_at(uint32_t place)
 
 static uint64_t frame_of(uint32_t site)
 {
-	return sites_at(&locks.sites, site)->backtrace->frames[0];
+	return sites_at(&locks.sites, site)->backtrace->node->address;
 }
 
 static void holds(void)

@@ -23,7 +23,7 @@ static struct {
 	struct trace_process process;
 	struct resource_class classes[CLASSES];
 	struct function functions[HOOK_COUNT];
-	uint64_t frames[PLACES];
+	struct trace_node frames[PLACES];
 	struct backtrace backtraces[PLACES];
 	uint64_t index;
 } fake;
@@ -46,9 +46,9 @@ static void make_world(void)
 						       .name = hook_table[i].name,
 						       .hook = &hook_table[i] };
 	for (uint32_t i = 0; i < PLACES; i++) {
-		fake.frames[i] = 0x1000 + i;
+		fake.frames[i] = (struct trace_node){ &trace_no_node, 0x1000 + i, 1, i + 1 };
 		fake.backtraces[i] =
-			(struct backtrace){ .id = i, .count = 1, .frames = &fake.frames[i] };
+			(struct backtrace){ .id = i, .count = 1, .node = &fake.frames[i] };
 	}
 }
 
@@ -145,7 +145,7 @@ static struct sheet_cell *row_of(enum sheet_id id, int place)
 	int column = sheet_column(&sheet->facts, "backtrace");
 
 	for (size_t i = 0; i < sheet->rows.count; i++)
-		if (sheet->rows.items[i][column].backtrace->frames[0] == fake.frames[place])
+		if (sheet->rows.items[i][column].backtrace->address == fake.frames[place].address)
 			return sheet->rows.items[i];
 	return NULL;
 }
@@ -344,7 +344,7 @@ static const char *read_call(void *user, const struct sheet *sheet, const struct
 static struct sheet_cell *add_hot(struct sheet *sheet, const char *class, uint64_t calls,
 				  uint64_t bytes)
 {
-	static const struct atlas_backtrace backtrace = { 0 };
+	static const struct trace_node backtrace = { 0 };
 	struct sheet_cell *row = sheet_add(sheet);
 
 	must(!row || sheet_group(sheet, CELL(row, hot, class), class, *class == 'f'));
@@ -445,7 +445,7 @@ static void test_patterns(void)
 static void test_touched(void)
 {
 	enum { PROCESSES = 100000 };
-	const uint64_t frame = 0x1010;
+	const struct trace_node frame = { &trace_no_node, 0x1010, 1, 1 };
 	struct trace_mapping mapping = { .from = 0x1000, .to = 0x2000, .path = "a" };
 	struct touched touched = { 0 };
 	struct atlas atlas;
@@ -454,7 +454,7 @@ static void test_touched(void)
 	atlas_init(&atlas);
 	must(atlas_map(&atlas, &mapping));
 	for (uint32_t i = 0; i < PROCESSES; i++) {
-		struct backtrace backtrace = { .id = i, .count = 1, .frames = &frame };
+		struct backtrace backtrace = { .id = i, .count = 1, .node = &frame };
 		struct event event = { .backtrace = &backtrace, .index = 1 };
 
 		must(touched_event(&touched, &event));

@@ -18,7 +18,7 @@ static struct {
 	struct trace_process process;
 	struct resource_class classes[CLASSES];
 	struct function functions[HOOK_COUNT + 1]; /* the last one: of a note */
-	uint64_t frames[4];
+	struct trace_node frames[4];
 	struct backtrace backtraces[4];
 	uint64_t index;
 } fake;
@@ -53,9 +53,9 @@ static void make_names(void)
 			.hook = &hook_table[i],
 		};
 	for (uint32_t i = 0; i < 4; i++) {
-		fake.frames[i] = 0x1000 + i;
+		fake.frames[i] = (struct trace_node){ &trace_no_node, 0x1000 + i, 1, i + 1 };
 		fake.backtraces[i] =
-			(struct backtrace){ .id = i, .count = 1, .frames = &fake.frames[i] };
+			(struct backtrace){ .id = i, .count = 1, .node = &fake.frames[i] };
 	}
 }
 
@@ -213,7 +213,7 @@ static void test_memory(void)
 	number(memory->sites, 1, "from one site");
 	number(memory->strays, 1, "a free of what nobody allocated is a stray");
 	number(fake.summary->sites.items[0].count, 2, "the site has both blocks");
-	number(fake.summary->sites.items[0].backtrace->frames[0], 0x1001, "and its backtrace");
+	number(fake.summary->sites.items[0].backtrace->address, 0x1001, "and its backtrace");
 	summary_free(fake.summary);
 }
 
@@ -228,7 +228,7 @@ static void test_replaced(void)
 	number(memory->held, 1, "a second gain of an uncounted object replaces the first");
 	number(memory->held_bytes, 30, "its bytes, too");
 	number(memory->replaced, 1, "and is counted");
-	number(fake.summary->sites.items[0].backtrace->frames[0], 0x1001,
+	number(fake.summary->sites.items[0].backtrace->address, 0x1001,
 	       "the second one's site holds it");
 	summary_free(fake.summary);
 }
@@ -276,8 +276,8 @@ static void test_waits(void)
 	number(waits_ns(&lock->waits.times, 0), 50001, "five waits have their time");
 	number(lock->waits.times.longest_ns, 10001, "and the longest");
 	number(lock->hot.object, 0x10, "the lock that was waited for is known");
-	number(lock->hot.waiter->frames[0], 0x1001, "and who waited");
-	number(lock->hot.other->frames[0], 0x1000, "and who had it");
+	number(lock->hot.waiter->address, 0x1001, "and who waited");
+	number(lock->hot.other->address, 0x1000, "and who had it");
 	summary_free(fake.summary);
 }
 
@@ -321,7 +321,7 @@ static void test_condition(void)
 	drop_lock(0x10);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
 	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
-	number(condition->hot.waiter->frames[0], 0x1000, "who waited for a condition is known");
+	number(condition->hot.waiter->address, 0x1000, "who waited for a condition is known");
 	ok(!condition->hot.other, "and that nobody woke it");
 	number(lock->held, 0, "a mutex is held neither in a wait nor after its unlock");
 	number(lock->gained, 1, "taking it again after a wait is no call of its own");
@@ -348,7 +348,7 @@ static void test_woken(void)
 	send(&event);
 	end();
 	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
-	number(condition->hot.other->frames[0], 0x1002, "who woke a waiting thread is known");
+	number(condition->hot.other->address, 0x1002, "who woke a waiting thread is known");
 	summary_free(fake.summary);
 }
 
@@ -528,7 +528,7 @@ static void test_blocked(void)
 	ok(summary->blocked.items[0].is_deadlock && summary->blocked.items[1].is_deadlock,
 	   "the deadlock comes first");
 	number(summary->blocked.items[2].holder, 101, "the third one's holder is known");
-	number(summary->blocked.items[2].holder_backtrace->frames[0], 0x1000,
+	number(summary->blocked.items[2].holder_backtrace->address, 0x1000,
 	       "and where it took the lock");
 	ok(summary->processes.items[0].end == SUMMARY_KILLED &&
 		   summary->processes.items[0].status == 9,
@@ -638,10 +638,11 @@ static void test_atlas(void)
 					     .has_tail = true,
 					     .code = 0x1000,
 					     .since = 10 };
-	const uint64_t here = 0x1010, there = 0x5010;
-	const struct backtrace near = { .count = 1, .frames = &here };
-	const struct backtrace far = { .count = 1, .frames = &there };
-	const struct atlas_backtrace *before, *after;
+	const struct trace_node here = { &trace_no_node, 0x1010, 1, 1 };
+	const struct trace_node there = { &trace_no_node, 0x5010, 1, 2 };
+	const struct backtrace near = { .count = 1, .node = &here };
+	const struct backtrace far = { .count = 1, .node = &there };
+	const struct trace_node *before, *after;
 	struct atlas atlas;
 
 	atlas_init(&atlas);
@@ -650,12 +651,12 @@ static void test_atlas(void)
 	before = atlas_backtrace(&atlas, &near, 5);
 	after = atlas_backtrace(&atlas, &near, 15);
 	ok(before != after, "an address counts by what was mapped there at the time");
-	ok_text(atlas_module_at(&atlas, after->frames[0])->path, "/lib/b", "the later module");
+	ok_text(atlas_module_at(&atlas, after->address)->path, "/lib/b", "the later module");
 	atlas_begin_process(&atlas);
 	atlas_map(&atlas, &moved);
 	ok(atlas_backtrace(&atlas, &far, 5) == before,
 	   "a module has one place, wherever processes map it");
-	number(atlas_backtrace(&atlas, &near, 5)->frames[0], 0x1010,
+	number(atlas_backtrace(&atlas, &near, 5)->address, 0x1010,
 	       "an address in no mapping stays as it is");
 	atlas_free(&atlas);
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/nodes.h"
+
+#include <stdlib.h>
+
+#include "naming/atlas.h"
+#include "tests/unit/tap.h"
+#include "trace/registry.h"
+
+#define DEPTH  24
+#define LEVELS 17 /* that differ: 2^17 backtraces */
+#define COUNT  (1u << LEVELS)
+#define BYTES  128 /* a backtrace may take that shares all but two frames with others */
+
+/* As bench/workload's stacks: which way each level went is a bit of the number. */
+static void fill(uint64_t *frames, uint32_t number)
+{
+	for (uint32_t i = 0; i < DEPTH; i++)
+		frames[i] =
+			0x1000 + (i < LEVELS ? 2 * i + (number >> (LEVELS - 1 - i) & 1) : 100 + i);
+}
+
+static void tree_tests(void)
+{
+	static const uint64_t abc[] = { 1, 2, 3 }, xbc[] = { 9, 2, 3 };
+	struct pool pool = { 0 };
+	struct trace_nodes nodes;
+	const struct trace_node *one, *other;
+	uint64_t frames[4] = { 0 };
+
+	trace_nodes_init(&nodes, &pool);
+	one = trace_nodes_of(&nodes, abc, 3);
+	other = trace_nodes_of(&nodes, xbc, 3);
+	ok(one->count == 3 && one->address == 1 && one->caller->caller->address == 3,
+	   "frames stand innermost first");
+	ok(one->caller == other->caller && nodes.count == 4, "what is common is kept once");
+	ok(trace_nodes_of(&nodes, abc, 3) == one && nodes.count == 4, "and found again");
+	ok(trace_nodes_of(&nodes, abc + 1, 1) != one->caller, "a frame by itself is another one");
+	ok(trace_nodes_of(&nodes, NULL, 0) == &trace_no_node, "no frames are a backtrace, too");
+	ok(trace_node_frames(one, frames, 2) == 2 && frames[1] == 2 && !frames[2],
+	   "frames are taken out as far as there is room");
+	ok(trace_node_frames(one, frames, 4) == 3 && frames[2] == 3, "or all");
+	trace_nodes_free(&nodes);
+	pool_free(&pool);
+}
+
+/* Of all kinds, so that plain ones, those of another epoch and those with texts stay apart. */
+static void registry_tests(void)
+{
+	static const uint64_t frames[] = { 5, 6 };
+	static const char *const texts[] = { "main", NULL };
+	struct registry registry;
+	const struct backtrace *plain, *text;
+	const struct trace_node *node;
+
+	registry_init(&registry, 0);
+	plain = registry_backtrace(&registry, frames, NULL, 2);
+	text = registry_backtrace(&registry, frames, texts, 2);
+	node = trace_nodes_of(&registry.nodes, frames, 2);
+	ok(plain->node == node && text->node == node && plain != text,
+	   "texts tell backtraces with the same frames apart");
+	ok(registry_node_backtrace(&registry, node) == plain,
+	   "a node is the backtrace that its frames are");
+	ok(registry_backtrace(&registry, frames, texts, 2) == text && text->texts[0] == texts[0],
+	   "and each is found again");
+	registry_free(&registry);
+}
+
+static void memory_tests(void)
+{
+	uint64_t frames[DEPTH];
+	struct registry registry;
+	bool is_right = true;
+
+	registry_init(&registry, 0);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		fill(frames, i);
+		is_right &= registry_node_backtrace(&registry,
+						    trace_nodes_of(&registry.nodes, frames, DEPTH))
+				    ->id == i;
+	}
+	for (uint32_t i = 0; i < COUNT; i += 1023) {
+		const struct trace_node *at = registry.backtrace_list.items[i]->node;
+
+		fill(frames, i);
+		for (uint32_t f = 0; f < DEPTH; f++, at = at->caller)
+			is_right &= at->address == frames[f];
+		is_right &= at == &trace_no_node &&
+			    registry_backtrace(&registry, frames, NULL, DEPTH)->id == i;
+	}
+	ok(is_right, "each of many backtraces has its own frames");
+	ok(registry.pool.total / COUNT < BYTES, "and takes few bytes");
+	printf("# %u bytes each\n", (unsigned)(registry.pool.total / COUNT));
+	registry_free(&registry);
+}
+
+static void limit_tests(void)
+{
+	struct registry registry;
+	uint64_t frames[DEPTH];
+	uint32_t i = 0;
+
+	registry_init(&registry, 1 << 20);
+	do
+		fill(frames, i);
+	while (registry_backtrace(&registry, frames, NULL, DEPTH) && ++i < COUNT);
+	ok(i > 1000 && i < COUNT, "no more than the limit is taken");
+	registry_free(&registry);
+}
+
+/* Places of a process are remembered; where mappings follow each other the call decides. */
+static void atlas_tests(void)
+{
+	const struct trace_mapping low = { .from = 0x1000, .to = 0x2000, .path = "/a" };
+	const struct trace_mapping high = { .from = 0x8000, .to = 0x9000, .path = "/b" };
+	const struct trace_mapping late = {
+		.from = 0x8000, .to = 0x9000, .path = "/c", .since = 10
+	};
+	static const uint64_t frames[] = { 0x8010, 0x1010 };
+	struct registry registry;
+	struct atlas atlas;
+	const struct backtrace *backtrace;
+	const struct trace_node *first, *second;
+
+	registry_init(&registry, 0);
+	atlas_init(&atlas);
+	backtrace = registry_backtrace(&registry, frames, NULL, 2);
+	first = atlas_backtrace(&atlas, backtrace, 5);
+	ok(first->address == 0x8010 && first->caller->address == 0x1010,
+	   "what is not mapped keeps its address");
+	if (atlas_map(&atlas, &low) || atlas_map(&atlas, &high))
+		abort();
+	first = atlas_backtrace(&atlas, backtrace, 5);
+	ok(!strcmp(atlas_module_at(&atlas, first->address)->path, "/b"),
+	   "a mapping that has come counts at once");
+	if (atlas_map(&atlas, &late))
+		abort();
+	second = atlas_backtrace(&atlas, backtrace, 15);
+	ok(!strcmp(atlas_module_at(&atlas, second->address)->path, "/c") &&
+		   second->caller == first->caller,
+	   "so does one in the place of another, for that frame");
+	ok(atlas_backtrace(&atlas, backtrace, 5) == first,
+	   "calls from before stay where they were");
+	ok(atlas_frames(&atlas, frames, 2, 15) == second, "frames of no trace have the same place");
+	atlas_free(&atlas);
+	registry_free(&registry);
+}
+
+int main(void)
+{
+	tree_tests();
+	registry_tests();
+	memory_tests();
+	limit_tests();
+	atlas_tests();
+	return tap_end();
+}
