@@ -35,12 +35,14 @@
 
 struct region {
 	uint32_t used, size; /* of the bytes that follow */
-};
+} __attribute__((aligned(8)));
 
 static struct {
 	struct region region;
 	char bytes[REGION_FIRST - sizeof(struct region)];
 } first_region = { .region.size = sizeof(first_region.bytes) };
+
+_Static_assert(_Alignof(struct region) >= _Alignof(struct module), "what is kept is aligned");
 
 static struct region *region_now = &first_region.region;
 
