@@ -10,6 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* So many ticks of any processor are a ns or more. More would be a lie where one is 40 ns. */
+#if defined(__x86_64__)
+#define COUNTER_TICKS_OF_NS 8u /* up to 8 GHz */
+#else
+#define COUNTER_TICKS_OF_NS 2u /* most are slower than 1 GHz, some a little faster */
+#endif
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 

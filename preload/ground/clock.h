@@ -40,12 +40,14 @@ static inline uint64_t clock_now_ordered(void)
 }
 
 /*
- * The end of what began at a time, later by a ns or more of any counter (up to 8 GHz): a step of
- * some counters is 10 ns, and what takes no step has a duration all the same.
+ * The end of what began at a time, later by a ns or more: a step of some counters is 10 ns, and
+ * what takes no step has a duration all the same.
  */
 static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 {
-	return end > begin + 8 ? end : begin + 8;
+	uint64_t least = begin + COUNTER_TICKS_OF_NS;
+
+	return end > least ? end : least;
 }
 
 /*

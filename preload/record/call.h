@@ -153,15 +153,18 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 	thread_set_open(thread, call->depth + 1);
 }
 
+/* The thread's last may be a step ahead of the clock: clock_after(). */
+static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
+{
+	return likely(now > call->thread->last) ? now : call->thread->last;
+}
+
 /* The time at which something happens; see clock_now_ordered(). Never before the thread's last. */
 static inline uint64_t call_time(const struct call *call)
 {
-	uint64_t now;
+	bool is_alone = call_is_private[call->hook] && clock_is_alone();
 
-	if (!call_is_private[call->hook] || !clock_is_alone())
-		return clock_now_ordered();
-	now = clock_now();
-	return likely(now > call->thread->last) ? now : call->thread->last;
+	return call_not_before_last(call, is_alone ? clock_now() : clock_now_ordered());
 }
 
 /*
@@ -176,7 +179,7 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 		life.one_time && (call_is_short[call->hook] || blocks == BLOCKS_IF_BUSY);
 	call->enter = call->at != WHEN_RETURN ? call_time(call)
 		      : call->has_one_time    ? thread->last
-					      : clock_now();
+					      : call_not_before_last(call, clock_now());
 	thread->last = call->enter;
 }
 

@@ -122,7 +122,7 @@ static void test_real(void)
 {
 	uint64_t begin_ns, least = UINT64_MAX, worst = 0;
 	struct ticks ticks;
-	double rate;
+	double rate, step;
 
 	if (!counter_is_invariant()) {
 		ok(true, "the processor's counter is right # SKIP it has none to trust");
@@ -147,8 +147,10 @@ static void test_real(void)
 	printf("# first second: %u lines, worst error %" PRIu64 " ns (a reading takes %" PRIu64
 	       "), rate %.6f\n",
 	       ticks.count, worst, least, rate);
+	step = (double)ticks.lines[ticks.count - 1].factor / 4294967296.0 * COUNTER_TICKS_OF_NS;
 	ok(worst < 10000, "in the first second no time is more than 10 us off");
 	ok(rate > 0.998 && rate < 1.002, "a microsecond is right to 2 ns");
+	ok(step > 0.99 && step < 100, "what takes no step of the counter gets a ns, and not many");
 }
 
 int main(void)
