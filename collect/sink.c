@@ -297,32 +297,51 @@ static int open_instead(struct sink *sink, struct error *err)
 	return 0;
 }
 
+/* Meanwhile the name may be that of another run's file. flags: of fstatat(). */
+static bool has_its_name(const struct sink *sink, int flags)
+{
+	struct stat own, named;
+
+	return fstat(sink->fd, &own) == 0 &&
+	       fstatat(sink->directory, file_part(sink->name), &named, flags) == 0 &&
+	       own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+}
+
 /*
  * Who wrote to it before may be about to end: its launcher waits for its streams alone. Not for as
- * long as programs wait for a collector that makes no progress.
+ * long as programs wait for a collector that makes no progress. Who has put a shorter file there
+ * (--keep) has let go of the one that was opened, and goes on writing: that is asked for anew.
+ * Returns 0 or -errno; -EBUSY: it is being written.
  */
-static int lock_soon(int fd)
+static int open_soon(struct sink *sink, bool follow)
 {
 	const struct timespec step = { .tv_nsec = 10000000 };
 
-	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (i == LOCK_STEPS)
+	for (unsigned i = 0;; i++) {
+		sink->fd = open_at(sink, O_WRONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+		if (sink->fd < 0)
 			return -errno;
+		if (flock(sink->fd, LOCK_EX | LOCK_NB) == 0 &&
+		    has_its_name(sink, follow ? 0 : AT_SYMLINK_NOFOLLOW))
+			return 0;
+		if (i == LOCK_STEPS)
+			return -EBUSY;
+		close(sink->fd);
 		nanosleep(&step, NULL);
 	}
-	return 0;
 }
 
 /* Writes over a file, unless another collector is still writing it. follow: a link, too. */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
-	sink->fd = open_at(sink, O_WRONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
-	if (sink->fd < 0)
-		return error_system(err, errno, "cannot create %s", sink->name);
-	if (lock_soon(sink->fd))
+	int rc = open_soon(sink, follow);
+
+	if (rc == -EBUSY)
 		return error_set(err, EBUSY,
 				 "cannot write %s: another trace is being written to it",
 				 sink->name);
+	if (rc < 0)
+		return error_system(err, -rc, "cannot create %s", sink->name);
 	if (!is_our_own(sink))
 		return open_instead(sink, err);
 	if (ftruncate(sink->fd, 0) < 0 || fchmod(sink->fd, 0600) < 0)
@@ -620,16 +639,6 @@ int sink_close(struct sink *sink, struct error *err)
 	return ret;
 }
 
-/* Meanwhile the name may be that of another run's file. */
-static bool has_its_name(const struct sink *sink)
-{
-	struct stat own, named;
-
-	return fstat(sink->fd, &own) == 0 &&
-	       fstatat(sink->directory, file_part(sink->name), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       own.st_ino == named.st_ino && own.st_dev == named.st_dev;
-}
-
 /* Another name beside it: until one is free, for what is there is somebody's. */
 static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
@@ -713,7 +722,7 @@ static void open_next(const struct sink *sink, struct sink_next *next)
 static int succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 		   struct error *err)
 {
-	if (!has_its_name(sink))
+	if (!has_its_name(sink, AT_SYMLINK_NOFOLLOW))
 		return error_set(err, ESTALE, "%s was moved or removed", sink->name);
 	if (link_next(sink, next))
 		return error_system(err, errno, "cannot replace %s", sink->name);
@@ -753,7 +762,7 @@ void sink_discard(struct sink *sink)
 {
 	if (sink->fd < 0)
 		return;
-	if (sink->regular && !sink->size && has_its_name(sink))
+	if (sink->regular && !sink->size && has_its_name(sink, AT_SYMLINK_NOFOLLOW))
 		unlinkat(sink->directory, file_part(sink->name), 0);
 	let_go(sink);
 }

@@ -211,6 +211,38 @@ static void test_lock_that_ends(void)
 	close(ends[1]);
 }
 
+/* Whoever writes to it puts another file there meanwhile, and lets go of the first one. */
+static void test_lock_that_moves(void)
+{
+	struct error err = { 0 };
+	int first, second, ends[2];
+	char byte = 0;
+
+	if (put("moves", false, "x", &err) || put("shorter", false, "held", &err) || pipe(ends))
+		return;
+	if (fork() == 0) {
+		first = open("moves", O_RDONLY);
+		second = open("shorter", O_RDONLY);
+		flock(first, LOCK_EX);
+		flock(second, LOCK_EX);
+		if (write(ends[1], "x", 1) != 1)
+			_exit(1);
+		usleep(50000);
+		rename("shorter", "moves");
+		close(first);
+		sleep(2);
+		_exit(0);
+	}
+	ok(read(ends[0], &byte, 1) == 1 && put("moves", true, "y", &err) == -EBUSY,
+	   "and one whose writer has put another there meanwhile is its own");
+	second = open("moves", O_RDONLY);
+	ok(read(second, &byte, 1) == 1 && byte == 'h', "which stays");
+	close(second);
+	wait(NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* A limit on files' sizes stands in for a disk that fills up in the middle of a write. */
 static void test_cut(void)
 {
@@ -345,6 +377,7 @@ int main(void)
 	test_failures();
 	test_lock();
 	test_lock_that_ends();
+	test_lock_that_moves();
 	test_cut();
 	test_next();
 	test_command();
