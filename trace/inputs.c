@@ -45,14 +45,19 @@ static int add_stream(struct inputs *inputs, const char *path, size_t number, st
 static int count_streams(const char *path, const struct trace_options *options, size_t *count,
 			 struct error *err)
 {
-	cleanup_fd int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 	const struct bundle *bundle = NULL;
+	cleanup_fd int fd = -1;
 	struct stat facts;
 	bool is_live;
 	int rc;
 
 	*count = 0;
-	if (fd < 0 || !options->bundles || fstat(fd, &facts) || !S_ISREG(facts.st_mode))
+	/* a FIFO that is opened and closed has ended for whoever writes to it */
+	if (!strcmp(path, "-") || !options->bundles || stat(path, &facts) ||
+	    !S_ISREG(facts.st_mode))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &facts) || !S_ISREG(facts.st_mode))
 		return 0;
 	if (options->opened)
 		options->opened(options->user, fd);
