@@ -41,5 +41,6 @@ for path in sys.argv[2:]:
 ratio = estimated / (sum(truth.values()) * len(sys.argv[2:]))
 share = within / total
 print(f"{within} of {total} within their error, sum {ratio:.4f} of the truth")
-# 95 in the mean; of some hundred estimates the share itself varies
-sys.exit(not (share >= 0.95 - 2.5 * (0.0475 / total) ** 0.5 and abs(ratio - 1) < 0.02))
+# 95 in the mean. The share itself varies, by more than of places that were independent: 274 to 291
+# of 300 in 14 tries. An error that was half as long would hold 67.
+sys.exit(not (share >= 0.95 - 5.5 * (0.0475 / total) ** 0.5 and abs(ratio - 1) < 0.02))

@@ -41,7 +41,7 @@ static enum scanned_fate fate(uint64_t address)
 static void long_way(void)
 {
 	char name[24], value[64];
-	uint32_t last, middle, first;
+	uint32_t last = 0, middle = 0, first = 1;
 
 	cut("9");
 	NOTE("~root", "number", "9", "root", "0", "kind", "global");
