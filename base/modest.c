@@ -2,6 +2,7 @@
 #include "base/modest.h"
 
 #include "base/cleanup.h"
+#include "base/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,17 +16,6 @@
 #define CPU_SECONDS  600
 #define MEMORY_LEAST (512ull << 20)
 
-#ifndef __has_feature /* clang's way to say it */
-#define __has_feature(feature) 0
-#endif
-
-/* The shadow memory of the sanitizers is larger than any limit. */
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define IS_LIMITED false
-#else
-#define IS_LIMITED true
-#endif
-
 void modest_begin(void)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
@@ -36,7 +26,7 @@ void modest_begin(void)
 		errno = 0; /* then we are as likely to be ended as others */
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };
-	if (IS_LIMITED)
+	if (!IS_SANITIZED)
 		setrlimit(RLIMIT_AS, &limit);
 	limit = (struct rlimit){ 0, 0 };
 	setrlimit(RLIMIT_CORE, &limit);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/worker.h"
 
+#include "base/sanitized.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,23 +19,12 @@
 
 #define READ_SIZE (64 << 10)
 
-#ifndef __has_feature /* clang's way to say it */
-#define __has_feature(feature) 0
-#endif
-
-/* The shadow memory of the sanitizers is larger than any limit. */
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define IS_LIMITED false
-#else
-#define IS_LIMITED true
-#endif
-
 static void limit(const struct sandbox_wish *wish)
 {
 	struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
 
 	sandbox_enter(wish ? wish : &(struct sandbox_wish){ 0 });
-	if (IS_LIMITED)
+	if (!IS_SANITIZED)
 		setrlimit(RLIMIT_DATA, &memory);
 }
 
@@ -45,7 +36,7 @@ static int drop_descriptors(int socket, const char *readable)
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return -1;
 	/* Standard error may be a pipe, too, but a sanitizer has things to say there. */
-	if (IS_LIMITED && dup2(null, STDERR_FILENO) < 0)
+	if (!IS_SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return -1;
 	if (socket != 3 && dup2(socket, 3) < 0)
 		return -1;
@@ -64,7 +55,7 @@ static void restore_signals(void)
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
 		/* A sanitizer reports what it catches. */
-		if (IS_LIMITED || number == SIGPROF || number == SIGPIPE)
+		if (!IS_SANITIZED || number == SIGPROF || number == SIGPIPE)
 			signal(number, SIG_DFL);
 	}
 	/* Interrupts from the terminal are the parent's to decide about. */
