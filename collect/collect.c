@@ -16,19 +16,21 @@
 #include <unistd.h>
 
 /*
- * A round that took so much is followed by another at once. Less than ARENA_WAKE_STEP: a collector
- * that keeps up too closely costs the host more than one that lags, by a membarrier for each round
- * and by reading lines that are still being written.
+ * A round that took so much is followed by another at once, one that took little by one after twice
+ * the time: whoever has more in his ring wakes us. Less than ARENA_WAKE_STEP: a collector that
+ * keeps up too closely costs the host more than one that lags, by a membarrier for each round,
+ * which interrupts it, and by reading lines that are still being written.
  */
-#define BUSY_BYTES  (192u << 10)
-#define SLEEP_LEAST (1 * MS)
-#define SLEEP_MOST  (8 * MS)
-#define POLL_NS	    (50 * MS)	 /* between two looks at all processes, if nobody told us */
-#define LINGER_NS   (200 * MS)	 /* after the last one: an exec may be about to attach */
-#define FIRST_NS    (10000 * MS) /* how long nobody needs to attach */
-#define LEAVE_NS    (3000 * MS)	 /* after SIGTERM: who stops all stops the programs, too */
-#define TIDY_NS	    (1000 * MS)
-#define RINGS_PART  16u /* of the memory that there may be, for all rings; of that, for one */
+#define BUSY_BYTES   (192u << 10)
+#define LITTLE_BYTES (16u << 10)
+#define SLEEP_LEAST  (1 * MS)
+#define SLEEP_MOST   (32 * MS)
+#define POLL_NS	     (50 * MS)	  /* between two looks at all processes, if nobody told us */
+#define LINGER_NS    (200 * MS)	  /* after the last one: an exec may be about to attach */
+#define FIRST_NS     (10000 * MS) /* how long nobody needs to attach */
+#define LEAVE_NS     (3000 * MS)  /* after SIGTERM: who stops all stops the programs, too */
+#define TIDY_NS	     (1000 * MS)
+#define RINGS_PART   16u /* of the memory that there may be, for all rings; of that, for one */
 
 /* ---- members ---- */
 
@@ -338,7 +340,7 @@ void collect_run(struct collector *collector)
 		flush_all(collector, now);
 		if (is_complete(collector, now))
 			break;
-		if (!is_full && (taken || merge_is_holding(collector->merge)))
+		if (!is_full && (taken > LITTLE_BYTES || merge_is_holding(collector->merge)))
 			sleep = SLEEP_LEAST;
 		doze(collector, sleep, is_full);
 		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
