@@ -42,6 +42,7 @@ struct member {
 	uint32_t chunk_count;
 	uint32_t toggles, told; /* of its head that we have seen */
 	uint64_t seen;		/* events when we last looked for its mapping */
+	bool has_successor;	/* an image that came later has its number */
 	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
 	struct scan *scan;	/* that is under way; NULL: none is */

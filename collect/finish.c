@@ -221,7 +221,7 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 
 /*
  * One that is in the middle of an exec when it ends was replaced: that call returns only if it
- * fails, so what ended was another image, which did not attach.
+ * fails, so what ended was another image, which has attached or not.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -289,7 +289,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
 	    visit_open(collector, member, is_exec)) {
 		end = WATCH_EXEC;
-		member->watch.status = WATCH_EXEC_UNTRACED;
+		member->watch.status =
+			member->has_successor ? WATCH_EXEC_TRACED : WATCH_EXEC_UNTRACED;
 	}
 	if (end == WATCH_EXEC && member->watch.status == WATCH_EXEC_UNTRACED && had_no_way(member))
 		member->watch.status = WATCH_EXEC_UNREACHED;

@@ -182,12 +182,15 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 
-		if (member->phase != PHASE_ALIVE || member == later || !watch->our_pid ||
+		if (member->phase == PHASE_CLOSING || member == later || !watch->our_pid ||
 		    member->watch.our_pid != watch->our_pid)
 			continue;
 		if (member->hello.start > later->hello.start)
 			member = later;
-		if (!watch_is_dead(&member->watch))
+		/* a short program may be dead when it comes in, and then this one seems to be, too
+		 */
+		member->has_successor = true;
+		if (member->phase == PHASE_ALIVE && !watch_is_dead(&member->watch))
 			member->watch.end = WATCH_EXEC;
 		collect_end_member(collector, member);
 	}
