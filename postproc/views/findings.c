@@ -38,12 +38,15 @@ static const struct summary_class *high_peak(const struct summary *summary)
 		       : NULL;
 }
 
+/* Where nobody ever waits, as in a library made for threads in a program of one, none is missed. */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_CONDITION);
 
-	return class && class->vain >= SIGNALS_MIN && class->vain >= class->notified / 2 ? class
-											 : NULL;
+	return class && class->waits.calls && class->vain >= SIGNALS_MIN &&
+			       class->vain >= class->notified / 2
+		       ? class
+		       : NULL;
 }
 
 static const struct summary_class *short_lived(const struct summary *summary)
@@ -81,24 +84,26 @@ static bool are_locks_slow(const struct summary *summary)
 	       waits_ns(&locks->waits.times, waits_threshold(&locks->waits)) > length_ns / 10;
 }
 
-/* What is forgotten is a fault, what is freed at once is wasteful: it has to be much. */
-static bool is_less_than_leaks(const struct summary *summary, const struct summary_class *temporary)
+/*
+ * What is forgotten is a fault, what is freed at once is wasteful: it has to be much. A signal that
+ * nobody waits for costs some nanoseconds; where a wait has missed one, this was said before.
+ */
+static bool is_less_than_leaks(const struct summary *summary, enum finding finding)
 {
 	const struct summary_class *leaked = &summary->classes[summary->sites.items[0].class];
 
-	return temporary->temporary < TEMPS_MANY || leaked->known != RESOURCE_MEMORY ||
-	       leaked->held_bytes >= PEAK_BYTES;
+	if (finding == FINDING_SIGNALS)
+		return true;
+	return finding == FINDING_SHORT &&
+	       (finding_class(summary, finding)->temporary < TEMPS_MANY ||
+		leaked->known != RESOURCE_MEMORY || leaked->held_bytes >= PEAK_BYTES);
 }
 
 static const char *report_of_worst(const struct summary *summary, bool has_no_leaks)
 {
-	for (enum finding i = 0; i < FINDINGS; i++) {
-		const struct summary_class *class = finding_class(summary, i);
-
-		if (class &&
-		    (i != FINDING_SHORT || has_no_leaks || !is_less_than_leaks(summary, class)))
+	for (enum finding i = 0; i < FINDINGS; i++)
+		if (finding_class(summary, i) && (has_no_leaks || !is_less_than_leaks(summary, i)))
 			return findings[i].report;
-	}
 	return NULL;
 }
 

@@ -9,7 +9,8 @@
  *   cache     a block at a time for 200 ms, all given back in the end
  *   frees     free(NULL) after a call that failed
  *   closed    a descriptor is closed twice
- *   vain      20 signals that nobody waits for
+ *   vain      20 signals that nobody waits for, and then a wait for a millisecond
+ *   unheard   20 signals, and never a wait
  *   short     2000 blocks that are freed at once
  *   unrolled  64 places that a reader cannot tell apart
  *   late      a thread waits for a lock until it may read a byte; so does the end of the program
@@ -141,12 +142,25 @@ static void closed(void)
 	close(fd);
 }
 
-static void vain(void)
-{
-	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
+static void unheard(void)
+{
 	for (int i = 0; i < 20; i++)
 		pthread_cond_signal(&condition);
+}
+
+static void vain(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct timespec soon;
+
+	unheard();
+	clock_gettime(CLOCK_REALTIME, &soon);
+	soon.tv_nsec = (soon.tv_nsec + 1000000) % 1000000000;
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&condition, &mutex, &soon);
+	pthread_mutex_unlock(&mutex);
 }
 
 static void short_lived(void)
@@ -223,6 +237,8 @@ int main(int argc, char **argv)
 		closed();
 	else if (!strcmp(way, "vain"))
 		vain();
+	else if (!strcmp(way, "unheard"))
+		unheard();
 	else if (!strcmp(way, "short"))
 		short_lived();
 	else if (!strcmp(way, "frees"))
