@@ -231,6 +231,15 @@ static bool is_exec(struct collector *collector, struct member *member,
 	return call->open.hook < HOOK_COUNT && hook_is_exec(&hook_table[call->open.hook]);
 }
 
+/* Such a call may not have been recorded: then one did not end that another one followed. */
+static bool was_replaced(struct collector *collector, struct member *member)
+{
+	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
+
+	return (member->has_successor && !(flags & PROCESS_EXITED)) ||
+	       visit_open(collector, member, is_exec);
+}
+
 /* Where the functions that the process has called begin, some in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
@@ -287,7 +296,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	enum watch_end end = member->watch.end;
 
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
-	    visit_open(collector, member, is_exec)) {
+	    was_replaced(collector, member)) {
 		end = WATCH_EXEC;
 		member->watch.status =
 			member->has_successor ? WATCH_EXEC_TRACED : WATCH_EXEC_UNTRACED;

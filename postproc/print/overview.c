@@ -261,6 +261,14 @@ static const char *recorded_part(const struct summary *summary)
 	return "was traced from its start to its end";
 }
 
+static bool was_paused(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].pauses)
+			return true;
+	return false;
+}
+
 static void print_nothing(struct overview *overview)
 {
 	struct line line;
@@ -270,6 +278,9 @@ static void print_nothing(struct overview *overview)
 		line_add(&line, "The filters left nothing over.");
 	else if (overview->summary->sample)
 		line_add(&line, "No events: memory was recorded by samples, and no block was one.");
+	else if (was_paused(overview->summary))
+		line_add(&line, "No events: recording was off (--start=off, holdtrace ctl stop) "
+				"while it called something; `holdtrace ctl PID start` begins it.");
 	else if (all_complete(overview->summary))
 		line_add(&line,
 			 "No events, though it %s: it called nothing that holdtrace hooks, or not "

@@ -152,7 +152,7 @@ void overview_untraced(struct overview *overview)
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
 		line_add(&line, ": %s", report_why_untraced(process));
-		screen_wrap(&overview->screen, &line, 10, 2);
+		screen_wrap(&overview->screen, &line, 10, 6);
 	}
 }
 

@@ -137,9 +137,11 @@ const char *report_why_untraced(const struct summary_process *process)
 {
 	if (process->is_unreached)
 		return "the collector cannot be reached from where it runs, in namespaces of its "
-		       "own for users and networks or behind a filter of system calls";
+		       "own for users and networks, behind a filter of system calls or under "
+		       "a limit of files' sizes (ulimit -f)";
 	return "LD_PRELOAD was dropped from its environment, it is static or gains rights, the "
-	       "library is not in its root directory, or it had no free descriptor";
+	       "library is not in its root directory, it has namespaces of its own for users "
+	       "and networks, or it had no free descriptor";
 }
 
 void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
