@@ -234,9 +234,13 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	char state = 'Z';
 	int code;
 
-	/* a first thread that called pthread_exit is a zombie while the others live: no mappings */
+	/*
+	 * A first thread that called pthread_exit is a zombie while the others live: no mappings.
+	 * One that a debugger holds, or that was stopped, may be at the first instruction of an
+	 * image that has still to attach.
+	 */
 	if (proc_has_mapped(watch->our_pid, shared->device, shared->inode) ||
-	    !read_stat(watch->our_pid, &state, &code) || state == 'Z') {
+	    !read_stat(watch->our_pid, &state, &code) || strchr("ZTt", state)) {
 		watch->missed_ns = 0;
 		return false;
 	}

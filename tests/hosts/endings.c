@@ -14,6 +14,7 @@
  *   short     2000 blocks that are freed at once
  *   unrolled  64 places that a reader cannot tell apart
  *   late      a thread waits for a lock until it may read a byte; so does the end of the program
+ *   held      true, which a debugger holds for longer than a second where it begins
  *   again     20 threads, one after the other, with one number if root asks; prints how many had it
  */
 #include <errno.h>
@@ -23,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
@@ -183,6 +186,23 @@ static void unrolled(void)
 	SIXTYFOUR(kept = malloc(100);)
 }
 
+static void held(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execlp("true", "true", (char *)NULL);
+		_exit(1);
+	}
+	/* stopped at the exec, before anything of the new image has run */
+	waitpid(child, &status, 0);
+	usleep(2300000);
+	ptrace(PTRACE_DETACH, child, NULL, NULL);
+	waitpid(child, &status, 0);
+}
+
 static pid_t number;
 
 static void *have_number(void *argument)
@@ -245,6 +265,8 @@ int main(int argc, char **argv)
 		frees();
 	else if (!strcmp(way, "late"))
 		late();
+	else if (!strcmp(way, "held"))
+		held();
 	else if (!strcmp(way, "again"))
 		again();
 	return 0;
