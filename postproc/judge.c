@@ -359,29 +359,25 @@ struct sentence {
 	char why[160];
 };
 
-static int put(struct sheet *sheet, const struct limit *limit, const struct sentence *sentence)
+static void put(struct sheet *sheet, const struct limit *limit, const struct sentence *sentence)
 {
 	static const char *const words[] = { "BROKEN", "unknown", "kept" };
 	bool has_bytes = limit->row->unit == LIMIT_BYTES;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row ||
-	    sheet_format(sheet, CELL(row, limits, limit), "%.*s", (int)limit->length,
-			 limit->text) ||
-	    sheet_text(sheet, CELL(row, limits, verdict), words[sentence->verdict]) ||
-	    sheet_text(sheet, CELL(row, limits, meaning), limit->row->meaning) ||
-	    sheet_text(sheet, CELL(row, limits, why), sentence->why))
-		return -ENOMEM;
+	sheet_format(sheet, CELL(row, limits, limit), "%.*s", (int)limit->length, limit->text);
+	sheet_text(sheet, CELL(row, limits, verdict), words[sentence->verdict]);
+	sheet_text(sheet, CELL(row, limits, meaning), limit->row->meaning);
+	sheet_text(sheet, CELL(row, limits, why), sentence->why);
 	/* of no event there is no value */
 	if (sentence->is_empty)
-		return 0;
+		return;
 	sheet_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
 	CELL(row, limits, value)->has_ns = limit->row->unit == LIMIT_NS;
 	if (!sentence->value.known)
-		return 0;
+		return;
 	sheet_amount(CELL(row, limits, known), sentence->value.known, has_bytes);
 	CELL(row, limits, known)->has_ns = limit->row->unit == LIMIT_NS;
-	return 0;
 }
 
 /* What is unseen may only add to what breaks the limit already, or be why it seems broken. */
@@ -453,9 +449,9 @@ int judge_limits(struct judge *judge, const struct sheets *one, const struct she
 			       &sentences[i]);
 	}
 	for (enum verdict verdict = BROKEN; rc == 0 && verdict < VERDICTS; verdict++)
-		for (size_t i = 0; rc == 0 && i < limits->count; i++)
+		for (size_t i = 0; i < limits->count; i++)
 			if (sentences[i].verdict == verdict)
-				rc = put(sheet, &limits->items[i], &sentences[i]);
+				put(sheet, &limits->items[i], &sentences[i]);
 	paths_free(&paths);
 	return rc;
 }

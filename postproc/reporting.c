@@ -165,15 +165,16 @@ static bool has_screen(const struct fold *fold)
 static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
 		       struct error *err)
 {
-	int rc = 0;
+	int rc;
 
-	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (!is_screen(fold, i) && fold->choice->rows[i]->report->end)
-			rc = fold->choice->rows[i]->report->end(
-				fold->states[i], i < fold->choice->shown ? sheets : others, err);
+			fold->choice->rows[i]->report->end(
+				fold->states[i], i < fold->choice->shown ? sheets : others);
 	/* Those that are matched are not shown yet. */
 	naming_restart(fold->run.naming);
-	return rc;
+	rc = sheets_failure(sheets, err);
+	return rc ? rc : sheets_failure(others, err);
 }
 
 /* Before anything else: of a text by themselves, else as the first of all sheets. */
@@ -272,7 +273,7 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	struct fold *fold = page->fold;
 	struct sheets sheets;
 	unsigned own;
-	int rc = 0;
+	int rc;
 
 	naming_restart(fold->run.naming);
 	if (detail == page->all) {
@@ -281,12 +282,11 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	}
 	sheets_init(&sheets);
 	fold->run.detail = detail;
-	for (unsigned i = 0; rc == 0 && i < fold->choice->shown; i++)
+	for (unsigned i = 0; i < fold->choice->shown; i++)
 		if (fold->choice->rows[i]->report->has_detail)
-			rc = fold->choice->rows[i]->report->end(fold->states[i], &sheets, err);
+			fold->choice->rows[i]->report->end(fold->states[i], &sheets);
 	own = sheets.count;
-	if (rc == 0)
-		rc = sheets_finish(&sheets, NULL, 0, err);
+	rc = sheets_finish(&sheets, NULL, 0, err);
 	for (unsigned i = 0; i < page->sheets->count; i++)
 		if (!is_among(&sheets, own, page->sheets->list[i].id))
 			sheets.list[sheets.count++] = page->sheets->list[i];

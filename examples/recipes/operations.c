@@ -19,22 +19,20 @@ static int event(void *user, const struct event *call, struct error *err)
 	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	const struct operations_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_operations);
 
 	for (unsigned i = 0; i < OPERATION_COUNT; i++) {
-		struct sheet_cell *row = state->calls[i] ? sheet_add(sheet) : NULL;
+		struct sheet_cell *row;
 
 		if (!state->calls[i])
 			continue;
-		if (!row ||
-		    sheet_text(sheet, CELL(row, operations, operation), operation_table[i].name))
-			return report_no_memory(err);
+		row = sheet_add(sheet);
+		sheet_text(sheet, CELL(row, operations, operation), operation_table[i].name);
 		sheet_number(CELL(row, operations, calls), state->calls[i]);
 	}
-	return 0;
 }
 
 const struct report report_operations = {

@@ -404,14 +404,12 @@ static int process(void *user, struct error *err)
 
 /* ---- the sheet ---- */
 
-static int put(struct sheet *sheet, struct branch *branch)
+static void put(struct sheet *sheet, struct branch *branch)
 {
 	struct calls *calls = branch->user;
 	const struct calls *parent = branch->parent->user;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row)
-		return -ENOMEM;
 	calls->id = sheet->rows.count;
 	calls->depth = parent ? parent->depth + 1 : 0;
 	sheet_number(CELL(row, calls, id), calls->id);
@@ -425,42 +423,40 @@ static int put(struct sheet *sheet, struct branch *branch)
 		sheet_number(CELL(row, calls, min), calls->tally.min_ns);
 		sheet_number(CELL(row, calls, max), calls->tally.max_ns);
 	}
-	return branches_cell(sheet, CELL(row, calls, call), branch, branch, calls->depth, false);
+	branches_cell(sheet, CELL(row, calls, call), branch, branch, calls->depth, false);
 }
 
 /* A recording says what it has not measured by what has no time. */
-static int put_note(const struct calls_state *state, struct sheet *sheet)
+static void put_note(const struct calls_state *state, struct sheet *sheet)
 {
 	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;
-	struct sheet_cell note = { 0 };
 	char more[64] = "";
 
 	if (left_out)
 		snprintf(more, sizeof(more), "; %" PRIu64 " rarer ones are not shown (--top=0)",
 			 left_out);
-	if (state->timed < all
-		    ? sheet_format(sheet, &note,
-				   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
-				   "--durations=all records it of those that cannot wait, too%s",
-				   all - state->timed, all, more)
-		    : sheet_format(sheet, &note, "all calls have a duration%s", more))
-		return -ENOMEM;
-	sheet->note = note.text;
-	return 0;
+	if (state->timed < all)
+		sheet_note(sheet,
+			   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
+			   "--durations=all records it of those that cannot wait, too%s",
+			   all - state->timed, all, more);
+	else
+		sheet_note(sheet, "all calls have a duration%s", more);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct calls_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_calls);
 	struct branch *branch = NULL;
-	int rc = branches_finish(&state->branches, state->run->options->top);
 
-	while (rc == 0 && (branch = branches_next(&state->branches, branch)) != NULL)
-		rc = put(sheet, branch);
-	if (rc == 0)
-		rc = put_note(state, sheet);
-	return rc ? report_no_memory(err) : 0;
+	if (branches_finish(&state->branches, state->run->options->top)) {
+		report_no_memory(&sheets->failure);
+		return;
+	}
+	while ((branch = branches_next(&state->branches, branch)) != NULL)
+		put(sheet, branch);
+	put_note(state, sheet);
 }
 
 static void destroy(void *user)

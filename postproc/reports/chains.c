@@ -231,40 +231,34 @@ static int add_owed(struct chains_state *state, const struct chains_link *link)
 	return 0;
 }
 
-static int put_owed(struct sheet *sheet, const struct owed *owed)
+static void put_owed(struct sheet *sheet, const struct owed *owed)
 {
 	struct sheet_cell *row = sheet_add(sheet);
-	int rc;
 
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, owed, owed), owed->owed_ns);
 	sheet_number(CELL(row, owed, waited), owed->waited_ns);
 	sheet_number(CELL(row, owed, passed), owed->passed_ns);
 	sheet_number(CELL(row, owed, waits), owed->waits);
 	sheet_backtrace(CELL(row, owed, backtrace), owed->backtrace);
 	if (owed->is_unseen)
-		rc = sheet_text(sheet, CELL(row, owed, what), "who had it was not seen");
+		sheet_text(sheet, CELL(row, owed, what), "who had it was not seen");
 	else if (owed->function)
-		rc = sheet_format(sheet, CELL(row, owed, what), "waited in %s", owed->function);
+		sheet_format(sheet, CELL(row, owed, what), "waited in %s", owed->function);
 	else
-		rc = sheet_text(sheet, CELL(row, owed, what), "did not wait");
-	return rc;
+		sheet_text(sheet, CELL(row, owed, what), "did not wait");
 }
 
-static int put_all_owed(struct chains_state *state, struct sheet *sheet)
+static void put_all_owed(struct chains_state *state, struct sheet *sheet)
 {
-	int rc = 0;
-
-	for (size_t i = 1; rc == 0 && i < state->chains.links.count; i++)
-		if (state->chains.links.items[i].count)
-			rc = add_owed(state, &state->chains.links.items[i]);
-	for (size_t i = 1; rc == 0 && i < state->owed.count; i++)
-		rc = put_owed(sheet, &state->owed.items[i]);
+	for (size_t i = 1; i < state->chains.links.count; i++)
+		if (state->chains.links.items[i].count &&
+		    add_owed(state, &state->chains.links.items[i]))
+			report_no_memory(&sheet->sheets->failure);
+	for (size_t i = 1; i < state->owed.count; i++)
+		put_owed(sheet, &state->owed.items[i]);
 	if (state->chains.cut)
 		sheet->note = "Of some waits a part is not followed: the chain is too long, or too "
 			      "far back.";
-	return rc;
 }
 
 static int by_time(const void *left, const void *right)
@@ -276,8 +270,8 @@ static int by_time(const void *left, const void *right)
 }
 
 /* The steps of a chain, and at last who did not wait. */
-static int put_chain(struct chains_state *state, struct sheet *sheet,
-		     const struct chains_link *first, uint32_t rank)
+static void put_chain(struct chains_state *state, struct sheet *sheet,
+		      const struct chains_link *first, uint32_t rank)
 {
 	const struct chains_link *link = first, *last = first;
 	struct human waited;
@@ -288,10 +282,9 @@ static int put_chain(struct chains_state *state, struct sheet *sheet,
 	for (uint32_t step = 0; link; step++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_group(sheet, CELL(row, chains, chain), name, rank) ||
-		    sheet_format(sheet, CELL(row, chains, what), "%s %s",
-				 step ? "who waits for a" : "waits for a", lane_word(link->kind)))
-			return -ENOMEM;
+		sheet_group(sheet, CELL(row, chains, chain), name, rank);
+		sheet_format(sheet, CELL(row, chains, what), "%s %s",
+			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
 		if (!step) {
 			sheet_number(CELL(row, chains, waited), first->ns);
 			sheet_number(CELL(row, chains, longest), first->longest_ns);
@@ -308,22 +301,21 @@ static int put_chain(struct chains_state *state, struct sheet *sheet,
 	if (last->waker) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_group(sheet, CELL(row, chains, chain), name, rank) ||
-		    sheet_text(sheet, CELL(row, chains, what), "who does not wait"))
-			return -ENOMEM;
+		sheet_group(sheet, CELL(row, chains, chain), name, rank);
+		sheet_text(sheet, CELL(row, chains, what), "who does not wait");
 		sheet_backtrace(CELL(row, chains, has_backtrace), last->waker);
 	}
-	return 0;
 }
 
 /* Chains of one step are the rows of the report locks. */
-static int put_chains(struct chains_state *state, struct sheets *sheets)
+static void put_chains(struct chains_state *state, struct sheets *sheets)
 {
 	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;
 	const struct chains_link **order = calloc(state->chains.links.count + 1, sizeof(*order));
 	struct sheet *sheet = NULL;
-	int rc = order ? 0 : -ENOMEM;
 
+	if (!order)
+		report_no_memory(&sheets->failure);
 	for (size_t i = 1; order && i < state->chains.links.count; i++)
 		if (state->chains.links.items[i].count && state->chains.links.items[i].next)
 			order[count++] = &state->chains.links.items[i];
@@ -331,76 +323,67 @@ static int put_chains(struct chains_state *state, struct sheets *sheets)
 		qsort(order, count, sizeof(*order), by_time);
 		sheet = sheets_begin(sheets, SHEET_chains);
 	}
-	for (size_t i = 0; rc == 0 && i < count && i < top; i++)
-		rc = put_chain(state, sheet, order[i], (uint32_t)i);
+	for (size_t i = 0; i < count && i < top; i++)
+		put_chain(state, sheet, order[i], (uint32_t)i);
 	if (sheet && count > top)
 		sheet->note = "There are more, of which these took the longest.";
 	free(order);
-	return rc;
 }
 
-static int put_step(struct chains_state *state, struct sheet *sheet, const struct step *step)
+static void put_step(struct chains_state *state, struct sheet *sheet, const struct step *step)
 {
 	struct sheet_cell *row = sheet_add(sheet);
-	int rc;
 
-	if (!row)
-		return -ENOMEM;
 	if (step->step == CRITICAL_WAITED)
-		rc = sheet_format(sheet, CELL(row, critical_path, what), "waited in %s",
-				  step->function ? step->function : "a call");
+		sheet_format(sheet, CELL(row, critical_path, what), "waited in %s",
+			     step->function ? step->function : "a call");
 	else
-		rc = sheet_text(sheet, CELL(row, critical_path, what),
-				step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
-				: step->backtrace	     ? "ran, until"
-							     : "ran");
+		sheet_text(sheet, CELL(row, critical_path, what),
+			   step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
+			   : step->backtrace		? "ran, until"
+							: "ran");
 	sheet_number(CELL(row, critical_path, ns), step->ns);
 	sheet_number(CELL(row, critical_path, count), step->count);
 	sheet_number(CELL(row, critical_path, time), report_time(state->run, step->first_ns));
 	sheet_number(CELL(row, critical_path, pid), step->pid);
 	sheet_number(CELL(row, critical_path, thread), step->thread);
 	sheet_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
-	return rc;
 }
 
-static int put_steps(struct chains_state *state, struct sheets *sheets)
+static void put_steps(struct chains_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = state->steps.count ? sheets_begin(sheets, SHEET_critical_path) : NULL;
-	int rc = 0;
 
-	for (size_t i = 1; rc == 0 && i < state->steps.count; i++)
-		rc = put_step(state, sheet, &state->steps.items[i]);
+	for (size_t i = 1; i < state->steps.count; i++)
+		put_step(state, sheet, &state->steps.items[i]);
 	if (sheet && state->is_partial)
 		sheet->note = "There were too many waits to follow the path to the beginning.";
-	return rc;
 }
 
-static int put_wakers(const struct chains_state *state, struct sheet *sheet)
+static void put_wakers(const struct chains_state *state, struct sheet *sheet)
 {
 	for (size_t i = 1; i < state->wakers.count; i++) {
 		const struct wakers *wakers = &state->wakers.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_text(sheet, CELL(row, wakers, what), lane_word(wakers->kind)) ||
-		    sheet_text(sheet, CELL(row, wakers, call), wakers->function))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, wakers, what), lane_word(wakers->kind));
+		sheet_text(sheet, CELL(row, wakers, call), wakers->function);
 		sheet_number(CELL(row, wakers, waits), wakers->count);
 		sheet_number(CELL(row, wakers, waited), wakers->ns);
 		sheet_number(CELL(row, wakers, longest), wakers->longest_ns);
 		sheet_backtrace(CELL(row, wakers, waker_backtrace), wakers->waker);
 		sheet_backtrace(CELL(row, wakers, backtrace), wakers->waiter);
 	}
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct chains_state *state = user;
 
-	if (put_all_owed(state, sheets_begin(sheets, SHEET_owed)) || put_chains(state, sheets) ||
-	    put_steps(state, sheets) || put_wakers(state, sheets_begin(sheets, SHEET_wakers)))
-		return report_no_memory(err);
-	return 0;
+	put_all_owed(state, sheets_begin(sheets, SHEET_owed));
+	put_chains(state, sheets);
+	put_steps(state, sheets);
+	put_wakers(state, sheets_begin(sheets, SHEET_wakers));
 }
 
 /* ---- begin and end ---- */

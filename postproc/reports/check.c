@@ -13,15 +13,6 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return error_set(err, EINVAL, "check needs limits: --fail-on='leak>0,fd>0'");
 }
 
-static int end(void *state, struct sheets *sheets, struct error *err)
-{
-	(void)state;
-	(void)sheets;
-	(void)err;
-	return 0;
-}
-
 const struct report report_check = {
 	.begin = begin,
-	.end = end,
 };

@@ -1,34 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Who waits for which condition, who signals it, and what was in vain. */
-#include <errno.h>
 
 #include "postproc/reports/wakes_report.h"
 
-static int put(struct sheet *sheet, const struct wakes_place *place)
+static void put(struct sheet *sheet, const struct wakes_place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, signals, call), place->function))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, signals, call), place->function);
 	sheet_number(CELL(row, signals, count), place->wakes.count);
 	sheet_number(CELL(row, signals, woke), place->wakes.woke);
 	sheet_number(CELL(row, signals, vain), place->wakes.vain);
 	sheet_backtrace(CELL(row, signals, backtrace), place->backtrace);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	const struct wakes_report *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_cond_waits);
 
-	if (wakes_report_waits(state, sheet))
-		return report_no_memory(err);
+	wakes_report_waits(state, sheet);
 	sheet = sheets_begin(sheets, SHEET_signals);
 	for (size_t i = 1; i < state->places.count; i++)
-		if (state->places.items[i].wakes.count && put(sheet, &state->places.items[i]))
-			return report_no_memory(err);
-	return 0;
+		if (state->places.items[i].wakes.count)
+			put(sheet, &state->places.items[i]);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

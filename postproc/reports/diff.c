@@ -241,20 +241,18 @@ static void put_amount(struct sheet_cell *cell, uint64_t amount, const struct me
 	cell->has_ns = place->has_ns;
 }
 
-static int put(struct sheet *sheet, const struct measure_place *place)
+static void put(struct sheet *sheet, const struct measure_place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_group(sheet, &row[0], place->class, place->rank) ||
-	    sheet_text(sheet, CELL(row, diff, fate), fate_of(place)))
-		return -ENOMEM;
+	sheet_group(sheet, &row[0], place->class, place->rank);
+	sheet_text(sheet, CELL(row, diff, fate), fate_of(place));
 	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
 	put_amount(CELL(row, diff, old), place->amount[1], place);
 	put_amount(CELL(row, diff, new), place->amount[0], place);
 	sheet_number(CELL(row, diff, old_count), place->count[1]);
 	sheet_number(CELL(row, diff, new_count), place->count[0]);
 	sheet_backtrace(CELL(row, diff, backtrace), place->backtrace);
-	return 0;
 }
 
 /* Peaks and counts vary a little from run to run, times more. */
@@ -266,7 +264,7 @@ static bool differs(int what, const uint64_t *now_then)
 	return what == WAITED ? more / 2 > less && more >= WAITED_NS : more - less > more / 10;
 }
 
-static int put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
+static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
 {
 	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
 	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
@@ -277,26 +275,22 @@ static int put_total(struct diff_state *state, struct sheet *sheet, uint32_t cla
 	};
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, totals, class), facts->type) ||
-	    sheet_text(sheet, CELL(row, totals, what), words[what]))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, totals, class), facts->type);
+	sheet_text(sheet, CELL(row, totals, what), words[what]);
 	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
 	put_amount(CELL(row, totals, old), amounts[1], &as);
 	put_amount(CELL(row, totals, new), amounts[0], &as);
-	return 0;
 }
 
-static int put_totals(struct diff_state *state, struct sheet *sheet)
+static void put_totals(struct diff_state *state, struct sheet *sheet)
 {
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		for (int what = 0; what < TOTALS; what++)
-			if (differs(what, state->totals[i][what]) &&
-			    put_total(state, sheet, i, what))
-				return -ENOMEM;
-	return 0;
+			if (differs(what, state->totals[i][what]))
+				put_total(state, sheet, i, what);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	static const char *const notes[] = {
 		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
@@ -316,14 +310,13 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	sheet->note = notes[measure_kind(state->measure)];
 	while (measure_next(state->measure, &at, &place))
 		if (add(state, &place))
-			return report_no_memory(err);
+			report_no_memory(&sheets->failure);
 	if (join_renamed(state))
-		return report_no_memory(err);
+		report_no_memory(&sheets->failure);
 	for (size_t i = 0; i < state->spots.count; i++)
-		if (is_changed(&state->spots.items[i]->place) &&
-		    put(sheet, &state->spots.items[i]->place))
-			return report_no_memory(err);
-	return put_totals(state, sheets_begin(sheets, SHEET_totals)) ? report_no_memory(err) : 0;
+		if (is_changed(&state->spots.items[i]->place))
+			put(sheet, &state->spots.items[i]->place);
+	put_totals(state, sheets_begin(sheets, SHEET_totals));
 }
 
 static void destroy(void *user)

@@ -289,18 +289,16 @@ static int process(void *user, struct error *err)
 
 /* ---- sheets ---- */
 
-static int put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
+static void put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct entry *entry = tally_of_place(state->tally, index);
 	struct sheet_cell *row;
 
 	if (!entry || (!entry->now && entry->most < MANY))
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row ||
-	    sheet_text(sheet, CELL(row, openers, kind), entry->kind ? entry->kind : "other"))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, openers, kind), entry->kind ? entry->kind : "other");
 	sheet_number(CELL(row, openers, open), entry->now);
 	sheet_number(CELL(row, openers, opened), entry->opened);
 	sheet_number(CELL(row, openers, most), entry->most);
@@ -308,25 +306,23 @@ static int put_place(struct fds_state *state, struct sheet *sheet, uint32_t inde
 		sheet_number(CELL(row, openers, age), entry->age_ns);
 	sheet_number(CELL(row, openers, processes), entry->processes);
 	sheet_backtrace(CELL(row, openers, backtrace), place->backtrace);
-	return sheet_text(sheet, CELL(row, openers, example), entry->example);
+	sheet_text(sheet, CELL(row, openers, example), entry->example);
 }
 
-static int put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
-		    const struct misuse_step *step, struct sheet_cell **row)
+static void put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
+		     const struct misuse_step *step, struct sheet_cell **row)
 {
 	if (!step->backtrace)
-		return 0;
+		return;
 	*row = sheet_add(sheet);
-	if (!*row || sheet_group(sheet, CELL(*row, misuses, fault), fault, 0) ||
-	    sheet_text(sheet, CELL(*row, misuses, step), step->what))
-		return -ENOMEM;
+	sheet_group(sheet, CELL(*row, misuses, fault), fault, 0);
+	sheet_text(sheet, CELL(*row, misuses, step), step->what);
 	sheet_number(CELL(*row, misuses, time), report_time(state->run, step->time_ns));
 	sheet_number(CELL(*row, misuses, thread), step->thread);
 	sheet_backtrace(CELL(*row, misuses, backtrace), step->backtrace);
-	return 0;
 }
 
-static int put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
+static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
 {
 	static const char *const words[] = {
 		[DESCRIPTOR_CLOSED_TWICE] = "closed twice",
@@ -341,8 +337,7 @@ static int put_misuse(struct fds_state *state, struct sheet *sheet, size_t index
 		 words[misuse->kind], (unsigned long long)misuse->number, misuse->what ? " " : "",
 		 misuse->what ? misuse->what : "");
 	for (size_t i = 0; i < MISUSE_STEPS; i++) {
-		if (put_step(state, sheet, fault, &misuse->steps[i], &row))
-			return -ENOMEM;
+		put_step(state, sheet, fault, &misuse->steps[i], &row);
 		if (!row)
 			continue;
 		sheet_number(CELL(row, misuses, pid), misuse->pid);
@@ -350,18 +345,16 @@ static int put_misuse(struct fds_state *state, struct sheet *sheet, size_t index
 	}
 	if (row)
 		sheet_number(CELL(row, misuses, count), misuse->count);
-	return 0;
 }
 
-static int put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
+static void put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
 {
 	struct sheet_cell *row;
 
 	if (!total->most && !total->opened)
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row || sheet_text(sheet, CELL(row, fd_peaks, program), total->program))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, fd_peaks, program), total->program);
 	sheet_number(CELL(row, fd_peaks, most), total->most);
 	sheet_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
 	/* A fork's child does not say what it has of its parent. */
@@ -370,17 +363,15 @@ static int put_total(struct fds_state *state, struct sheet *sheet, const struct 
 	sheet_number(CELL(row, fd_peaks, opened), total->opened);
 	sheet_number(CELL(row, fd_peaks, open), total->left);
 	sheet_number(CELL(row, fd_peaks, pid), total->pid);
-	return 0;
 }
 
-static int put_rest(struct fds_state *state, struct sheet *sheet, const struct rest *rest)
+static void put_rest(struct fds_state *state, struct sheet *sheet, const struct rest *rest)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, descriptors, kind), rest->kind) ||
-	    sheet_text(sheet, CELL(row, descriptors, what), rest->what) ||
-	    sheet_text(sheet, CELL(row, descriptors, stream), rest->stream))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, descriptors, kind), rest->kind);
+	sheet_text(sheet, CELL(row, descriptors, what), rest->what);
+	sheet_text(sheet, CELL(row, descriptors, stream), rest->stream);
 	sheet_number(CELL(row, descriptors, number), rest->number);
 	sheet_number(CELL(row, descriptors, pid), rest->pid);
 	sheet_number(CELL(row, descriptors, opened), report_time(state->run, rest->opened_ns));
@@ -388,48 +379,39 @@ static int put_rest(struct fds_state *state, struct sheet *sheet, const struct r
 	if (rest->stream)
 		sheet_number(CELL(row, descriptors, stream_object), rest->stream_object);
 	sheet_backtrace(CELL(row, descriptors, backtrace), rest->backtrace);
-	return 0;
 }
 
-static int put_inherited(struct sheet *sheet, const struct inherited *inherited)
+static void put_inherited(struct sheet *sheet, const struct inherited *inherited)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, inherited, kind), inherited->kind) ||
-	    sheet_text(sheet, CELL(row, inherited, what), inherited->what))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, inherited, kind), inherited->kind);
+	sheet_text(sheet, CELL(row, inherited, what), inherited->what);
 	sheet_number(CELL(row, inherited, number), inherited->number);
 	sheet_number(CELL(row, inherited, processes), inherited->processes);
 	sheet_number(CELL(row, inherited, open), inherited->open);
-	return 0;
 }
 
-static int fill(struct fds_state *state, struct sheets *sheets)
+static void end(void *user, struct sheets *sheets)
 {
+	struct fds_state *state = user;
 	struct sheet *peaks = sheets_begin(sheets, SHEET_fd_peaks);
 	struct sheet *openers = sheets_begin(sheets, SHEET_openers);
 	struct sheet *misuses = sheets_begin(sheets, SHEET_misuses);
 	struct sheet *rests = sheets_begin(sheets, SHEET_descriptors);
 	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited);
-	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < tallies_count(&state->run->summary->tallies); i++)
-		rc = put_place(state, openers, i);
+	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
+		put_place(state, openers, i);
 	misuses_sort(&state->misuses);
-	for (size_t i = 0; rc == 0 && i < state->misuses.list.count; i++)
-		rc = put_misuse(state, misuses, i);
-	for (size_t i = 0; rc == 0 && i < state->totals.count; i++)
-		rc = put_total(state, peaks, &state->totals.items[i]);
-	for (size_t i = 0; rc == 0 && i < state->rests.count; i++)
-		rc = put_rest(state, rests, &state->rests.items[i]);
-	for (size_t i = 0; rc == 0 && i < state->inherited.count; i++)
-		rc = put_inherited(inherited, state->inherited.items[i]);
-	return rc;
-}
-
-static int end(void *user, struct sheets *sheets, struct error *err)
-{
-	return fill(user, sheets) ? report_no_memory(err) : 0;
+	for (size_t i = 0; i < state->misuses.list.count; i++)
+		put_misuse(state, misuses, i);
+	for (size_t i = 0; i < state->totals.count; i++)
+		put_total(state, peaks, &state->totals.items[i]);
+	for (size_t i = 0; i < state->rests.count; i++)
+		put_rest(state, rests, &state->rests.items[i]);
+	for (size_t i = 0; i < state->inherited.count; i++)
+		put_inherited(inherited, state->inherited.items[i]);
 }
 
 /* ---- begin and end ---- */

@@ -6,7 +6,6 @@
  * is looked at when the place changes for the first time after it, so that places which do not
  * change cost nothing.
  */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
@@ -120,7 +119,7 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct growth_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -129,24 +128,22 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	struct sheet_cell *row;
 
 	if (!entry || !entry->rises || place->is_part)
-		return 0;
+		return;
 	row = report_add(state->run, sheet, place->class);
-	if (!row)
-		return -ENOMEM;
 	sheet_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
 	sheet_number(CELL(row, growth, count), entry->count);
 	sheet_number(CELL(row, growth, rises), entry->rises);
 	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
 	sheet_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
 	sheet_backtrace(CELL(row, growth, backtrace), place->backtrace);
-	return report_curve(state->run, sheet, CELL(row, growth, curve), &entry->curve);
+	report_curve(state->run, sheet, CELL(row, growth, curve), &entry->curve);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct growth_state *state = user;
 
-	return report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state, err);
+	report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

@@ -126,12 +126,10 @@ static int process(void *user, struct error *err)
 
 /* ---- the sheet ---- */
 
-static int put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
+static void put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, history, time), report_time(state->run, call->time_ns));
 	sheet_number(CELL(row, history, pid), call->pid);
 	sheet_number(CELL(row, history, thread), call->thread);
@@ -139,29 +137,25 @@ static int put(struct history_state *state, struct sheet *sheet, const struct hi
 		sheet_number(CELL(row, history, size), call->size);
 	if (call->backtrace)
 		sheet_backtrace(CELL(row, history, backtrace), call->backtrace);
-	return sheet_text(sheet, CELL(row, history, what), call->what) ||
-			       sheet_text(sheet, CELL(row, history, class), call->class) ||
-			       sheet_text(sheet, CELL(row, history, call), call->function) ||
-			       (state->is_fd ? sheet_format(sheet, CELL(row, history, object),
-							    "fd:%" PRIu64, call->object)
-					     : sheet_format(sheet, CELL(row, history, object),
-							    "0x%" PRIx64, call->object))
-		       ? -ENOMEM
-		       : 0;
+	sheet_text(sheet, CELL(row, history, what), call->what);
+	sheet_text(sheet, CELL(row, history, class), call->class);
+	sheet_text(sheet, CELL(row, history, call), call->function);
+	if (state->is_fd)
+		sheet_format(sheet, CELL(row, history, object), "fd:%" PRIu64, call->object);
+	else
+		sheet_format(sheet, CELL(row, history, object), "0x%" PRIx64, call->object);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct history_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_history);
 	uint64_t first = state->count > CALLS_MAX ? state->count - CALLS_MAX : 0;
 
 	for (uint64_t i = first; i < state->count; i++)
-		if (put(state, sheet, &state->calls[i % CALLS_MAX]))
-			return report_no_memory(err);
+		put(state, sheet, &state->calls[i % CALLS_MAX]);
 	if (first)
 		sheet->note = "of more than 10,000 calls the last ones";
-	return 0;
 }
 
 /* ---- which object ---- */

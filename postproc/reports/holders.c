@@ -270,35 +270,31 @@ static int process(void *user, struct error *err)
 
 /* ---- the sheets ---- */
 
-static int put_holder(struct sheet *sheet, const struct holder *holder)
+static void put_holder(struct sheet *sheet, const struct holder *holder)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, holders, who), holder->text) ||
-	    sheet_text(sheet, CELL(row, holders, kind), holder->kind) ||
-	    sheet_text(sheet, CELL(row, holders, module), holder->module) ||
-	    sheet_text(sheet, CELL(row, holders, program), holder->program))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, holders, who), holder->text);
+	sheet_text(sheet, CELL(row, holders, kind), holder->kind);
+	sheet_text(sheet, CELL(row, holders, module), holder->module);
+	sheet_text(sheet, CELL(row, holders, program), holder->program);
 	sheet_number(CELL(row, holders, bytes), holder->bytes);
 	sheet_number(CELL(row, holders, count), holder->count);
 	sheet_number(CELL(row, holders, pid), holder->pid);
-	return 0;
 }
 
-static int put_below(struct holders_state *state, struct sheet *sheet, const struct below *below,
-		     const uint32_t *ranks)
+static void put_below(struct holders_state *state, struct sheet *sheet, const struct below *below,
+		      const uint32_t *ranks)
 {
 	const struct holder *holder = &state->holders.items[below->holder];
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_group(sheet, &row[0], holder->text, ranks[below->holder]) ||
-	    sheet_text(sheet, CELL(row, kept_by, way), below->way))
-		return -ENOMEM;
+	sheet_group(sheet, &row[0], holder->text, ranks[below->holder]);
+	sheet_text(sheet, CELL(row, kept_by, way), below->way);
 	sheet_number(CELL(row, kept_by, bytes), below->bytes);
 	sheet_number(CELL(row, kept_by, count), below->count);
 	if (below->backtrace)
 		sheet_backtrace(CELL(row, kept_by, backtrace), below->backtrace);
-	return 0;
 }
 
 struct ranked {
@@ -336,38 +332,37 @@ static uint32_t *rank_holders(const struct holders_state *state)
 	return ranks;
 }
 
-static int say_what(struct holders_state *state, struct sheet *sheet)
+static void say_what(struct holders_state *state, struct sheet *sheet)
 {
-	char text[TEXT_MAX];
-
 	if (state->scans)
-		snprintf(text, sizeof(text),
-			 "of %" PRIu64 " blocks scanned %" PRIu64 " are lost (%" PRIu64
-			 " B): report leaks tells of them",
-			 state->blocks, state->lost, state->lost_bytes);
+		sheet_note(sheet,
+			   "of %" PRIu64 " blocks scanned %" PRIu64 " are lost (%" PRIu64
+			   " B): report leaks tells of them",
+			   state->blocks, state->lost, state->lost_bytes);
 	else
-		snprintf(text, sizeof(text),
-			 "nothing was scanned: record with --scan=exit, or holdtrace leaks PID");
-	sheet->note = pool_text(sheet->pool, text, strlen(text));
-	return sheet->note ? 0 : -ENOMEM;
+		sheet_note(sheet,
+			   "nothing was scanned: record with --scan=exit, or holdtrace leaks PID");
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct holders_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_holders);
 	uint32_t *ranks = rank_holders(state);
-	int rc = ranks ? say_what(state, sheet) : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < state->holders.count; i++)
+	if (!ranks) {
+		report_no_memory(&sheets->failure);
+		return;
+	}
+	say_what(state, sheet);
+	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)
-			rc = put_holder(sheet, &state->holders.items[i]);
+			put_holder(sheet, &state->holders.items[i]);
 	sheet = sheets_begin(sheets, SHEET_kept_by);
-	for (size_t i = 0; rc == 0 && i < state->below.count; i++)
+	for (size_t i = 0; i < state->below.count; i++)
 		if (ranks[state->below.items[i].holder] < BELOW_MAX)
-			rc = put_below(state, sheet, &state->below.items[i], ranks);
+			put_below(state, sheet, &state->below.items[i], ranks);
 	free(ranks);
-	return rc ? report_no_memory(err) : 0;
 }
 
 const struct report report_holders = {

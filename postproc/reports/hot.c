@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gains most often, and most bytes, whether it is given back or not. */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
@@ -43,7 +42,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return 0;
 }
 
-static int put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct hot_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -51,10 +50,8 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	struct sheet_cell *row;
 
 	if (!entry || !entry->calls)
-		return 0;
+		return;
 	row = report_add(state->run, sheet, place->class);
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, hot, calls), entry->calls);
 	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
@@ -63,14 +60,13 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 		sheet_average(CELL(row, hot, average), entry->bytes, entry->calls);
 	}
 	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct hot_state *state = user;
 
-	return report_places(state->run, sheets_begin(sheets, SHEET_hot), put, state, err);
+	report_places(state->run, sheets_begin(sheets, SHEET_hot), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

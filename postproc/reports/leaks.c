@@ -327,24 +327,22 @@ static bool is_judged(const struct found *found)
 	return looked_at && !found->fates[UNSURE];
 }
 
-static int put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
-		     uint32_t index)
+static void put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
+		      uint32_t index)
 {
 	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
 
-	return report_curve(state->run, sheet, cell, curve ? &curve->rises : NULL);
+	report_curve(state->run, sheet, cell, curve ? &curve->rises : NULL);
 }
 
-static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
-	       const struct leak *leak)
+static void put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct sheet_cell *row = report_add(state->run, sheet, place->class);
 
-	if (!row)
-		return -ENOMEM;
 	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
 	sheet_error(CELL(row, leaks, error), leak->variance);
 	sheet_number(CELL(row, leaks, count), leak->count);
@@ -357,13 +355,11 @@ static int put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 		if (found->fates[SCANNED_WEAK])
 			sheet_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
-	if (sheet_text(sheet, CELL(row, leaks, keeper), found ? found->keeper : NULL) ||
-	    put_curve(state, sheet, CELL(row, leaks, curve), index))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, leaks, keeper), found ? found->keeper : NULL);
+	put_curve(state, sheet, CELL(row, leaks, curve), index);
 	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
-	if (sheet_text(sheet, CELL(row, leaks, call), place->function))
-		return -ENOMEM;
-	return sheet_text(sheet, CELL(row, leaks, example), leak->example);
+	sheet_text(sheet, CELL(row, leaks, call), place->function);
+	sheet_text(sheet, CELL(row, leaks, example), leak->example);
 }
 
 static const char *fate_word(unsigned fate)
@@ -372,8 +368,8 @@ static const char *fate_word(unsigned fate)
 }
 
 /* A row for each kind of loss that a place has. */
-static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
-		    const struct leak *leak)
+static void put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		     const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
@@ -384,9 +380,8 @@ static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t ind
 		if (!found->fates[fate])
 			continue;
 		row = sheet_add(sheet);
-		if (!row || sheet_group(sheet, &row[0], fate_word(fate), fate) ||
-		    sheet_text(sheet, CELL(row, lost, call), place->function))
-			return -ENOMEM;
+		sheet_group(sheet, &row[0], fate_word(fate), fate);
+		sheet_text(sheet, CELL(row, lost, call), place->function);
 		sheet_number(CELL(row, lost, bytes), found->fate_bytes[fate]);
 		sheet_number(CELL(row, lost, count), found->fates[fate]);
 		if (found->with[fate] > found->fate_bytes[fate])
@@ -398,29 +393,26 @@ static int put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t ind
 		sheet_number(CELL(row, lost, processes), leak->processes);
 		sheet_backtrace(CELL(row, lost, backtrace), place->backtrace);
 	}
-	return 0;
 }
 
-static int put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t index,
-		       const struct leak *leak)
+static void put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+			const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
 	struct sheet_cell *row;
 
 	if (!found || !found->handles)
-		return 0;
+		return;
 	row = report_add(state->run, sheet, place->class);
-	if (!row || sheet_text(sheet, CELL(row, handles, call), place->function))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, handles, call), place->function);
 	sheet_number(CELL(row, handles, count), found->handles);
 	sheet_number(CELL(row, handles, processes), leak->processes);
 	sheet_backtrace(CELL(row, handles, backtrace), place->backtrace);
-	return 0;
 }
 
 /* What the scan is worth, in words: what it cannot see, and what it did not. */
-static int say_scan(const struct leaks_state *state, struct sheet *sheet)
+static void say_scan(const struct leaks_state *state, struct sheet *sheet)
 {
 	char text[NOTE_MAX];
 	size_t used = 0;
@@ -443,13 +435,12 @@ static int say_scan(const struct leaks_state *state, struct sheet *sheet)
 		snprintf(text + used, sizeof(text) - used, "; %" PRIu64 " process%s not scanned",
 			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
 	if (!*text)
-		return 0;
+		return;
 	sheet->is_unknown = !state->scans || state->unscanned;
-	sheet->note = pool_text(sheet->pool, text, strlen(text));
-	return sheet->note ? 0 : -ENOMEM;
+	sheet_note(sheet, "%s", text);
 }
 
-static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
+static void put_suppressed(struct leaks_state *state, struct sheets *sheets)
 {
 	const struct suppress_pattern *pattern;
 	struct sheet *sheet = NULL;
@@ -461,14 +452,12 @@ static int put_suppressed(struct leaks_state *state, struct sheets *sheets)
 			continue;
 		sheet = sheets_begin(sheets, SHEET_suppressed);
 		row = sheet_add(sheet);
-		if (!row || sheet_text(sheet, CELL(row, suppressed, pattern), pattern->text) ||
-		    sheet_text(sheet, CELL(row, suppressed, reason), pattern->about))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, suppressed, pattern), pattern->text);
+		sheet_text(sheet, CELL(row, suppressed, reason), pattern->about);
 		sheet_number(CELL(row, suppressed, sites), pattern->sites);
 		sheet_number(CELL(row, suppressed, count), pattern->count);
 		sheet_number(CELL(row, suppressed, bytes), pattern->bytes);
 	}
-	return 0;
 }
 
 /* Where these alone are wanted. */
@@ -507,22 +496,17 @@ static void expect_names(struct leaks_state *state)
 }
 
 /* That a filter left nothing does not mean that nothing is held. */
-static int say_growing(const struct leaks_state *state, struct sheet *sheet)
+static void say_growing(const struct leaks_state *state, struct sheet *sheet)
 {
-	char text[80];
-
 	if (!state->curves || !state->run->options->rises)
-		return 0;
+		return;
 	sheet->facts.title = "Held at the end, and growing";
-	if (sheet->rows.count)
-		return 0;
-	snprintf(text, sizeof(text), "nothing rose in %u window%s of the run (--growing)",
-		 state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
-	sheet->note = pool_text(sheet->pool, text, strlen(text));
-	return sheet->note ? 0 : -ENOMEM;
+	if (!sheet->rows.count)
+		sheet_note(sheet, "nothing rose in %u window%s of the run (--growing)",
+			   state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct leaks_state *state = user;
 	struct sheet *lost =
@@ -530,20 +514,22 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 	struct sheet *handles = state->has_handles ? sheets_begin(sheets, SHEET_handles) : NULL;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
-	if (lost && say_scan(state, lost))
-		return report_no_memory(err);
+	if (lost)
+		say_scan(state, lost);
 	expect_names(state);
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 
 		if (is_left_out(state, i, leak))
 			continue;
-		if (put(state, sheet, i, leak) || (lost && put_lost(state, lost, i, leak)) ||
-		    (handles && put_handles(state, handles, i, leak)))
-			return report_no_memory(err);
+		put(state, sheet, i, leak);
+		if (lost)
+			put_lost(state, lost, i, leak);
+		if (handles)
+			put_handles(state, handles, i, leak);
 	}
-	return say_growing(state, sheet) || put_suppressed(state, sheets) ? report_no_memory(err)
-									  : 0;
+	say_growing(state, sheet);
+	put_suppressed(state, sheets);
 }
 
 const struct report report_leaks = {

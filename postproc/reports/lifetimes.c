@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How long things are held: a histogram by powers of ten, and what is held at the end apart. */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
@@ -68,15 +67,14 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put(struct lifetimes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
-	       uint64_t all)
+static void put(struct lifetimes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+		uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
 	struct sheet_cell *row = report_add(state->run, sheet, class);
 
-	if (!row || sheet_text(sheet, CELL(row, lifetimes, fate),
-			       index == HELD ? "held at the end" : "given back"))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, lifetimes, fate),
+		   index == HELD ? "held at the end" : "given back");
 	if (index != HELD)
 		sheet_number(CELL(row, lifetimes, from), index ? end_of(index - 1) : 0);
 	if (index + 1 < BUCKETS)
@@ -85,30 +83,26 @@ static int put(struct lifetimes_state *state, struct sheet *sheet, uint32_t clas
 	if (ledger_class(state->run->ledger, class)->has_bytes)
 		sheet_number(CELL(row, lifetimes, bytes), bucket->bytes);
 	sheet_percent(CELL(row, lifetimes, share), bucket->count, all);
-	return 0;
 }
 
-static int put_class(struct lifetimes_state *state, struct sheet *sheet, uint32_t class)
+static void put_class(struct lifetimes_state *state, struct sheet *sheet, uint32_t class)
 {
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i <= HELD; i++)
 		all += state->buckets[class][i].count;
 	for (unsigned i = 0; i <= HELD; i++)
-		if (state->buckets[class][i].count && put(state, sheet, class, i, all))
-			return -ENOMEM;
-	return 0;
+		if (state->buckets[class][i].count)
+			put(state, sheet, class, i, all);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct lifetimes_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_lifetimes);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		if (put_class(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+		put_class(state, sheet, i);
 }
 
 const struct report report_lifetimes = {

@@ -236,7 +236,7 @@ static int process(void *user, struct error *err)
 
 /* ---- sheets ---- */
 
-static int put_blocked(struct locks_state *state, struct sheets *sheets)
+static void put_blocked(struct locks_state *state, struct sheets *sheets)
 {
 	const struct summary *run = state->run->summary;
 	struct sheet *sheet = NULL;
@@ -249,9 +249,8 @@ static int put_blocked(struct locks_state *state, struct sheets *sheets)
 			continue;
 		sheet = sheets_begin(sheets, SHEET_blocked);
 		row = sheet_add(sheet);
-		if (!row || sheet_text(sheet, CELL(row, blocked, state),
-				       blocked->is_deadlock ? "deadlock" : "waits"))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, blocked, state),
+			   blocked->is_deadlock ? "deadlock" : "waits");
 		sheet_number(CELL(row, blocked, pid), blocked->pid);
 		sheet_number(CELL(row, blocked, thread), blocked->thread);
 		sheet_number(CELL(row, blocked, threads), blocked->threads);
@@ -266,10 +265,9 @@ static int put_blocked(struct locks_state *state, struct sheets *sheets)
 	}
 	if (sheet && run->deadlocked)
 		sheet->facts.title = "DEADLOCK: these threads wait for each other";
-	return 0;
 }
 
-static int put_circle(struct sheet *sheet, const struct circle *circle, uint32_t rank)
+static void put_circle(struct sheet *sheet, const struct circle *circle, uint32_t rank)
 {
 	const char *how = circle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
 	const char *who = circle->facts.is_one_thread ? "by one thread" : "by different threads";
@@ -280,8 +278,7 @@ static int put_circle(struct sheet *sheet, const struct circle *circle, uint32_t
 		const struct lock_order_step *step = &circle->facts.steps[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_group(sheet, CELL(row, circles, circle), name, rank))
-			return -ENOMEM;
+		sheet_group(sheet, CELL(row, circles, circle), name, rank);
 		sheet_number(CELL(row, circles, thread), step->thread);
 		sheet_number(CELL(row, circles, has), step->from_object);
 		sheet_number(CELL(row, circles, takes), step->to_object);
@@ -289,11 +286,10 @@ static int put_circle(struct sheet *sheet, const struct circle *circle, uint32_t
 		sheet_backtrace(CELL(row, circles, has_backtrace), circle->from[i]);
 		sheet_backtrace(CELL(row, circles, backtrace), circle->to[i]);
 	}
-	return 0;
 }
 
 /* What two threads did comes before what one did alone, and short circles before long ones. */
-static int put_circles(struct locks_state *state, struct sheets *sheets)
+static void put_circles(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_circles) : NULL;
 	uint32_t rank = 0;
@@ -304,16 +300,14 @@ static int put_circles(struct locks_state *state, struct sheets *sheets)
 				const struct circle *circle = &state->circles.items[i];
 
 				if (circle->facts.is_one_thread == alone &&
-				    circle->facts.count == length &&
-				    put_circle(sheet, circle, rank++))
-					return -ENOMEM;
+				    circle->facts.count == length)
+					put_circle(sheet, circle, rank++);
 			}
 	if (sheet && state->circles_left_out)
 		sheet->note = "There are more, of which these are the first.";
-	return 0;
 }
 
-static int put_unlocks(struct locks_state *state, struct sheets *sheets)
+static void put_unlocks(struct locks_state *state, struct sheets *sheets)
 {
 	const struct unlocks *unlocks = &state->unlocks;
 	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_unlocks) : NULL;
@@ -322,8 +316,6 @@ static int put_unlocks(struct locks_state *state, struct sheets *sheets)
 		const struct unlock *unlock = &unlocks->list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row)
-			return -ENOMEM;
 		sheet_number(CELL(row, unlocks, count), unlock->count);
 		sheet_number(CELL(row, unlocks, object), unlock->object);
 		sheet_number(CELL(row, unlocks, pid), unlock->pid);
@@ -334,17 +326,15 @@ static int put_unlocks(struct locks_state *state, struct sheets *sheets)
 		sheet_backtrace(CELL(row, unlocks, holder_backtrace), unlock->taken);
 		sheet_backtrace(CELL(row, unlocks, backtrace), unlock->given);
 	}
-	return 0;
 }
 
-static int put_pair(struct locks_state *state, struct sheet *sheet, const struct pair *pair)
+static void put_pair(struct locks_state *state, struct sheet *sheet, const struct pair *pair)
 {
 	const struct place *waiter = &state->places.items[pair->waiter];
 	const struct locks_pair *sum = &pair->sum;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, contention, way), locks_way_name(waiter->way)))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, contention, way), locks_way_name(waiter->way));
 	sheet_number(CELL(row, contention, waits), sum->count);
 	sheet_number(CELL(row, contention, waited), sum->ns);
 	sheet_number(CELL(row, contention, average), sum->ns / sum->count);
@@ -352,14 +342,16 @@ static int put_pair(struct locks_state *state, struct sheet *sheet, const struct
 	sheet_number(CELL(row, contention, time), report_time(state->run, sum->since_ns));
 	sheet_number(CELL(row, contention, object), sum->object);
 	sheet_backtrace(CELL(row, contention, backtrace), waiter->backtrace);
-	if (!pair->holder)
-		return sheet_format(sheet, CELL(row, contention, threads),
-				    "thread %u; who had it was not seen", sum->waiter_thread);
+	if (!pair->holder) {
+		sheet_format(sheet, CELL(row, contention, threads),
+			     "thread %u; who had it was not seen", sum->waiter_thread);
+		return;
+	}
 	sheet_backtrace(CELL(row, contention, holder_backtrace),
 			state->places.items[pair->holder].backtrace);
-	return sheet_format(sheet, CELL(row, contention, threads),
-			    "thread %u waited while thread %u had it", sum->waiter_thread,
-			    sum->holder_thread);
+	sheet_format(sheet, CELL(row, contention, threads),
+		     "thread %u waited while thread %u had it", sum->waiter_thread,
+		     sum->holder_thread);
 }
 
 /* The cells of locks and lock_sites that are the same, from the column taken on. */
@@ -394,14 +386,13 @@ static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *
 	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, locks, way), locks_way_name(way)))
-		return NULL;
+	sheet_text(sheet, CELL(row, locks, way), locks_way_name(way));
 	put_times(CELL(row, locks, taken), times);
 	sheet_backtrace(CELL(row, locks, backtrace), born->backtrace);
 	return row;
 }
 
-static int put_lock(struct locks_state *state, struct sheet *sheet, const struct lock *lock)
+static void put_lock(struct locks_state *state, struct sheet *sheet, const struct lock *lock)
 {
 	const struct place *born = &state->places.items[lock->born];
 
@@ -411,16 +402,14 @@ static int put_lock(struct locks_state *state, struct sheet *sheet, const struct
 		if (!was_used(&lock->times[shared]))
 			continue;
 		row = put_lock_row(sheet, born, lock->is_rwlock, shared, &lock->times[shared]);
-		if (!row || sheet_format(sheet, CELL(row, locks, lock), "0x%llx of process %u",
-					 (unsigned long long)lock->object, lock->pid))
-			return -ENOMEM;
+		sheet_format(sheet, CELL(row, locks, lock), "0x%llx of process %u",
+			     (unsigned long long)lock->object, lock->pid);
 		sheet_number(CELL(row, locks, pid), lock->pid);
 		sheet_number(CELL(row, locks, object), lock->object);
 	}
-	return 0;
 }
 
-static int put_gone(struct sheet *sheet, const struct place *born)
+static void put_gone(struct sheet *sheet, const struct place *born)
 {
 	for (unsigned shared = 0; born->gone && shared < 2; shared++) {
 		struct sheet_cell *row;
@@ -429,30 +418,25 @@ static int put_gone(struct sheet *sheet, const struct place *born)
 			continue;
 		row = put_lock_row(sheet, born, born->gone_are_rwlocks, shared,
 				   &born->gone_times[shared]);
-		if (!row || sheet_format(sheet, CELL(row, locks, lock), "%llu that are no more",
-					 (unsigned long long)born->gone))
-			return -ENOMEM;
+		sheet_format(sheet, CELL(row, locks, lock), "%llu that are no more",
+			     (unsigned long long)born->gone);
 	}
-	return 0;
 }
 
-static int put_site(struct sheet *sheet, const struct place *place)
+static void put_site(struct sheet *sheet, const struct place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, lock_sites, way), locks_way_name(place->way)))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, lock_sites, way), locks_way_name(place->way));
 	put_times(CELL(row, lock_sites, taken), &place->times);
 	sheet_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
-	return 0;
 }
 
-static int put_hold(struct locks_state *state, struct sheet *sheet, const struct place *place)
+static void put_hold(struct locks_state *state, struct sheet *sheet, const struct place *place)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, holds, way), locks_way_name(place->way)))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, holds, way), locks_way_name(place->way));
 	sheet_number(CELL(row, holds, held), place->times.longest_hold_ns);
 	sheet_number(CELL(row, holds, time), report_time(state->run, place->since_ns));
 	sheet_number(CELL(row, holds, pid), place->pid);
@@ -461,7 +445,6 @@ static int put_hold(struct locks_state *state, struct sheet *sheet, const struct
 	if (place->released)
 		sheet_backtrace(CELL(row, holds, release_backtrace), place->released);
 	sheet_backtrace(CELL(row, holds, backtrace), place->backtrace);
-	return 0;
 }
 
 /* Those where nobody waited are in the order of the time for which they were held. */
@@ -474,49 +457,46 @@ static int compare_places(const void *left, const void *right, void *state)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static int put_places(struct locks_state *state, struct sheets *sheets)
+static void put_places(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
 	struct sheet *holds = sheets_begin(sheets, SHEET_holds);
 	size_t count = state->places.count ? state->places.count - 1 : 0;
 	size_t *order cleanup_free = calloc(count + 1, sizeof(*order));
-	int rc = order ? 0 : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < count; i++)
+	if (!order) {
+		report_no_memory(&sheets->failure);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
 		order[i] = i + 1;
-	if (rc == 0 && count)
+	if (count)
 		qsort_r(order, count, sizeof(*order), compare_places, state);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct place *place = &state->places.items[order[i]];
 
-		rc = put_site(sites, place);
-		if (rc == 0 && place->times.holds)
-			rc = put_hold(state, holds, place);
+		put_site(sites, place);
+		if (place->times.holds)
+			put_hold(state, holds, place);
 	}
-	return rc;
 }
 
-static int put_locks(struct locks_state *state, struct sheets *sheets)
+static void put_locks(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = sheets_begin(sheets, SHEET_locks);
 
 	for (size_t i = 0; i < state->locks.count; i++)
-		if (put_lock(state, sheet, &state->locks.items[i]))
-			return -ENOMEM;
+		put_lock(state, sheet, &state->locks.items[i]);
 	for (size_t i = 1; i < state->places.count; i++)
-		if (put_gone(sheet, &state->places.items[i]))
-			return -ENOMEM;
-	return 0;
+		put_gone(sheet, &state->places.items[i]);
 }
 
-static int put_pairs(struct locks_state *state, struct sheets *sheets)
+static void put_pairs(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = sheets_begin(sheets, SHEET_contention);
 
 	for (size_t i = 1; i < state->pairs.count; i++)
-		if (put_pair(state, sheet, &state->pairs.items[i]))
-			return -ENOMEM;
-	return 0;
+		put_pair(state, sheet, &state->pairs.items[i]);
 }
 
 static int compare_locks(const void *left, const void *right)
@@ -528,18 +508,19 @@ static int compare_locks(const void *left, const void *right)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct locks_state *state = user;
 
 	if (state->locks.count)
 		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
 		      compare_locks);
-	if (put_blocked(state, sheets) || put_circles(state, sheets) ||
-	    put_unlocks(state, sheets) || put_pairs(state, sheets) || put_locks(state, sheets) ||
-	    put_places(state, sheets))
-		return report_no_memory(err);
-	return 0;
+	put_blocked(state, sheets);
+	put_circles(state, sheets);
+	put_unlocks(state, sheets);
+	put_pairs(state, sheets);
+	put_locks(state, sheets);
+	put_places(state, sheets);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,28 +23,26 @@ static void look_up(const struct report_run *run)
 			       SYMBOLS_MAX);
 }
 
-static int put(struct sheet *sheet, const char *what, const struct summary_process *process,
-	       uint64_t count, const char *reason)
+static void put(struct sheet *sheet, const char *what, const struct summary_process *process,
+		uint64_t count, const char *reason)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, missing, what), what) ||
-	    sheet_text(sheet, CELL(row, missing, program), process->name) ||
-	    sheet_text(sheet, CELL(row, missing, reason), reason))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, missing, what), what);
+	sheet_text(sheet, CELL(row, missing, program), process->name);
+	sheet_text(sheet, CELL(row, missing, reason), reason);
 	sheet_number(CELL(row, missing, pid), process->pid);
 	if (count)
 		sheet_number(CELL(row, missing, count), count);
-	return 0;
 }
 
-static int put_untraced(struct sheet *sheet, const struct summary_process *process)
+static void put_untraced(struct sheet *sheet, const struct summary_process *process)
 {
 	char reason[256];
 
 	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
 		 report_why_untraced(process));
-	return put(sheet, "untraced", process, 0, reason);
+	put(sheet, "untraced", process, 0, reason);
 }
 
 static const char *cause_of(const char *reason)
@@ -70,8 +67,8 @@ static const char *cause_of(const char *reason)
 }
 
 /* Only causes that there were in the run. */
-static int put_lost(struct sheet *sheet, const struct summary *summary,
-		    const struct summary_process *process)
+static void put_lost(struct sheet *sheet, const struct summary *summary,
+		     const struct summary_process *process)
 {
 	char reason[1024] = "what seems to be held may have been given back";
 	size_t length = strlen(reason);
@@ -80,60 +77,55 @@ static int put_lost(struct sheet *sheet, const struct summary *summary,
 		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
 					   i ? ", or " : ": ",
 					   cause_of(summary->losses.items[i].reason));
-	return put(sheet, "lost", process, process->lost, reason);
+	put(sheet, "lost", process, process->lost, reason);
 }
 
-static int put_process(struct sheet *sheet, const struct summary *summary,
-		       const struct summary_process *process)
+static void put_process(struct sheet *sheet, const struct summary *summary,
+			const struct summary_process *process)
 {
-	int rc = 0;
-
 	if (process->lost)
-		rc = put_lost(sheet, summary, process);
-	if (rc == 0 && process->is_damaged)
-		rc = put(sheet, "damaged", process, process->damages,
-			 process->damage ? process->damage : "what is good was used");
-	if (rc == 0 && report_is_incomplete(process))
-		rc = put(sheet, "incomplete", process, 0,
-			 "the trace has no end: the recording was cut off, or still goes on");
-	if (rc == 0 && report_is_untraced(process))
-		rc = put_untraced(sheet, process);
-	if (rc == 0 && process->cut_calls)
-		rc = put(sheet, "cut", process, process->cut_calls,
-			 "left out by --keep: what was gained and given back before");
-	if (rc == 0 && process->late)
-		rc = put(sheet, "late", process, process->late,
-			 "came after later events had been written: their times are not exact");
-	return rc;
+		put_lost(sheet, summary, process);
+	if (process->is_damaged)
+		put(sheet, "damaged", process, process->damages,
+		    process->damage ? process->damage : "what is good was used");
+	if (report_is_incomplete(process))
+		put(sheet, "incomplete", process, 0,
+		    "the trace has no end: the recording was cut off, or still goes on");
+	if (report_is_untraced(process))
+		put_untraced(sheet, process);
+	if (process->cut_calls)
+		put(sheet, "cut", process, process->cut_calls,
+		    "left out by --keep: what was gained and given back before");
+	if (process->late)
+		put(sheet, "late", process, process->late,
+		    "came after later events had been written: their times are not exact");
 }
 
 /* They are of no trace any more: nobody knows their names. */
-static int put_gone(struct sheet *sheet, const struct report_run *run)
+static void put_gone(struct sheet *sheet, const struct report_run *run)
 {
 	struct sheet_cell *row;
 	struct report_gaps gaps;
 
 	report_find_gaps(run, &gaps);
 	if (!gaps.gone)
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row || sheet_text(sheet, CELL(row, missing, what), "gone") ||
-	    sheet_text(sheet, CELL(row, missing, reason),
-		       "programs that had ended before the time that --keep keeps"))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, missing, what), "gone");
+	sheet_text(sheet, CELL(row, missing, reason),
+		   "programs that had ended before the time that --keep keeps");
 	sheet_number(CELL(row, missing, count), gaps.gone);
-	return 0;
 }
 
 /* In the first process that had it. */
-static int put_bypass(struct sheet *sheet, const struct summary *summary,
-		      const struct summary_bypass *bypass)
+static void put_bypass(struct sheet *sheet, const struct summary *summary,
+		       const struct summary_bypass *bypass)
 {
 	const struct summary_process *process = summary_process_at(summary, bypass->process);
 	cleanup_free char *reason = NULL;
 
 	if (!process)
-		return 0;
+		return;
 	if (asprintf(&reason,
 		     "%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
 		     "makes of it: what it gained is not counted, what it gave back seems to be "
@@ -141,54 +133,52 @@ static int put_bypass(struct sheet *sheet, const struct summary *summary,
 		     bypass->path, bypass->example ? bypass->example : "hooked functions",
 		     bypass->functions > 1 ? " and others" : "") < 0) {
 		reason = NULL;
-		return -ENOMEM;
+		report_no_memory(&sheet->sheets->failure);
 	}
-	return put(sheet, "unseen", process, bypass->functions, reason);
+	put(sheet, "unseen", process, bypass->functions, reason);
 }
 
-static int put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
+static void put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, unnamed, module), unnamed->module->path) ||
-	    sheet_text(sheet, CELL(row, unnamed, build_id), unnamed->build_id))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, unnamed, module), unnamed->module->path);
+	sheet_text(sheet, CELL(row, unnamed, build_id), unnamed->build_id);
 	sheet_number(CELL(row, unnamed, shown), unnamed->shown);
 	sheet_number(CELL(row, unnamed, unnamed), unnamed->unnamed);
-	return sheet_format(sheet, CELL(row, unnamed, reason), "%s%s%s",
-			    unnamed->text ? unnamed->text : "no name for these addresses",
-			    unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
+	sheet_format(sheet, CELL(row, unnamed, reason), "%s%s%s",
+		     unnamed->text ? unnamed->text : "no name for these addresses",
+		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
 }
 
-static int put_modules(struct sheet *sheet, const struct report_run *run)
+static void put_modules(struct sheet *sheet, const struct report_run *run)
 {
 	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
 	cleanup_free struct naming_missing *unnamed = calloc(count + 1, sizeof(*unnamed));
-	int rc = unnamed ? 0 : -ENOMEM;
 
-	if (unnamed && count)
+	if (!unnamed) {
+		report_no_memory(&sheet->sheets->failure);
+		return;
+	}
+	if (count)
 		naming_missing(run->naming, unnamed, count);
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = put_unnamed(sheet, &unnamed[i]);
-	return rc;
+	for (size_t i = 0; i < count; i++)
+		put_unnamed(sheet, &unnamed[i]);
 }
 
-static int end(void *state, struct sheets *sheets, struct error *err)
+static void end(void *state, struct sheets *sheets)
 {
 	const struct report_run *run = state;
 	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
 	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed);
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
-		if (put_process(missing, run->summary, &run->summary->processes.items[i]))
-			return report_no_memory(err);
+		put_process(missing, run->summary, &run->summary->processes.items[i]);
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
-		if (put_bypass(missing, run->summary, &run->summary->bypasses.items[i]))
-			return report_no_memory(err);
-	if (put_gone(missing, run))
-		return report_no_memory(err);
+		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
+	put_gone(missing, run);
 	look_up(run);
-	return put_modules(modules, run) ? report_no_memory(err) : 0;
+	put_modules(modules, run);
 }
 
 const struct report report_missing = {

@@ -4,7 +4,6 @@
  * to answer for any window what was held, gained, kept and waited for.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -407,7 +406,7 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 		       : -ENOMEM;
 }
 
-static int put_bins(const struct model_state *state, struct sheet *sheet)
+static void put_bins(const struct model_state *state, struct sheet *sheet)
 {
 	const struct spans *spans = &state->drawn;
 	uint64_t steps = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
@@ -416,15 +415,12 @@ static int put_bins(const struct model_state *state, struct sheet *sheet)
 		struct sheet_cell *row = sheet_add(sheet);
 		uint64_t ns = spans->first <= spans->last ? (spans->first + i) << spans->shift : i;
 
-		if (!row)
-			return -ENOMEM;
 		sheet_number(CELL(row, bins, time), report_time(state->run, ns));
 	}
-	return 0;
 }
 
-static int put_places(const struct model_state *state, const struct folding *folding,
-		      struct sheet *sheet)
+static void put_places(const struct model_state *state, const struct folding *folding,
+		       struct sheet *sheet)
 {
 	for (uint32_t i = 0; i < folding->count; i++) {
 		const struct ledger_class *class =
@@ -432,25 +428,21 @@ static int put_places(const struct model_state *state, const struct folding *fol
 		const struct tally_place *place = folding->rows[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_text(sheet, CELL(row, places, class), class->type) ||
-		    sheet_text(sheet, CELL(row, places, call),
-			       place ? place->function : "smaller places"))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, places, class), class->type);
+		sheet_text(sheet, CELL(row, places, call),
+			   place ? place->function : "smaller places");
 		sheet_number(CELL(row, places, has_bytes), class->has_bytes);
 		if (place)
 			sheet_backtrace(CELL(row, places, backtrace), place->backtrace);
 	}
-	return 0;
 }
 
-static int put_spans(const struct model_state *state, struct sheet *sheet)
+static void put_spans(const struct model_state *state, struct sheet *sheet)
 {
 	for (size_t i = 0; i < state->drawn.list.count; i++) {
 		const struct span *span = state->drawn.list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row)
-			return -ENOMEM;
 		sheet_number(CELL(row, spans, site), span->site / state->processes);
 		if (state->processes > 1)
 			sheet_number(CELL(row, spans, process), span->site % state->processes);
@@ -460,17 +452,14 @@ static int put_spans(const struct model_state *state, struct sheet *sheet)
 		sheet_number(CELL(row, spans, count), (uint64_t)span->count);
 		sheet_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
 	}
-	return 0;
 }
 
-static int put_waits(const struct model_state *state, struct sheet *sheet)
+static void put_waits(const struct model_state *state, struct sheet *sheet)
 {
 	for (size_t i = 0; i < state->drawn_waits.list.count; i++) {
 		const struct span *wait = state->drawn_waits.list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row)
-			return -ENOMEM;
 		sheet_number(CELL(row, waits_over_time, step),
 			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
 		sheet_number(CELL(row, waits_over_time, count), (uint64_t)wait->count);
@@ -480,25 +469,22 @@ static int put_waits(const struct model_state *state, struct sheet *sheet)
 		sheet_number(CELL(row, waits_over_time, process),
 			     state->waiters.items[wait->site].process);
 	}
-	return 0;
 }
 
-static int put_marks(const struct model_state *state, struct sheet *sheet)
+static void put_marks(const struct model_state *state, struct sheet *sheet)
 {
 	for (size_t i = 0; i < state->marks.count; i++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text);
 		sheet_number(CELL(row, marks, time),
 			     report_time(state->run, state->marks.items[i].time_ns));
 	}
-	return 0;
 }
 
 /* The columns of long_waits and long_holds that are the same. */
-static int put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
-		    const struct stay *stay)
+static void put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
+		     const struct stay *stay)
 {
 	_Static_assert(COLUMN_long_waits_backtrace - FIRST_long_waits ==
 			       COLUMN_long_holds_backtrace - FIRST_long_holds,
@@ -509,7 +495,7 @@ static int put_stay(const struct model_state *state, struct sheet *sheet, struct
 	sheet_number(CELL(row, long_waits, length), stay->length_ns);
 	sheet_number(CELL(row, long_waits, object), stay->object);
 	sheet_backtrace(CELL(row, long_waits, backtrace), stay->backtrace);
-	return sheet_text(sheet, CELL(row, long_waits, call), stay->function);
+	sheet_text(sheet, CELL(row, long_waits, call), stay->function);
 }
 
 /* How many of the longest have rows. */
@@ -521,20 +507,16 @@ static size_t drawn_stays(const struct model_state *state, struct stays *stays)
 	return stays->count < most ? stays->count : most;
 }
 
-static int put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
+static void put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
 {
 	uint64_t left_out = stays->left_out + stays->count - sheet->rows.count;
-	char note[160];
 
-	if (!left_out)
-		return 0;
-	snprintf(note, sizeof(note), "The %zu longest %s are drawn; %llu shorter ones are not.",
-		 sheet->rows.count, what, (unsigned long long)left_out);
-	sheet->note = pool_text(sheet->pool, note, strlen(note));
-	return sheet->note ? 0 : -ENOMEM;
+	if (left_out)
+		sheet_note(sheet, "The %zu longest %s are drawn; %llu shorter ones are not.",
+			   sheet->rows.count, what, (unsigned long long)left_out);
 }
 
-static int put_long_waits(struct model_state *state, struct sheet *sheet)
+static void put_long_waits(struct model_state *state, struct sheet *sheet)
 {
 	size_t count = drawn_stays(state, &state->long_waits);
 
@@ -542,29 +524,27 @@ static int put_long_waits(struct model_state *state, struct sheet *sheet)
 		const struct stay *stay = &state->long_waits.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || put_stay(state, sheet, row, stay) ||
-		    sheet_text(sheet, CELL(row, long_waits, what), lane_word(stay->kind)))
-			return -ENOMEM;
+		put_stay(state, sheet, row, stay);
+		sheet_text(sheet, CELL(row, long_waits, what), lane_word(stay->kind));
 		if (stay->waker)
 			sheet_number(CELL(row, long_waits, waker), stay->waker);
 		if (stay->waker_backtrace)
 			sheet_backtrace(CELL(row, long_waits, waker_backtrace),
 					stay->waker_backtrace);
 	}
-	return put_left_out(sheet, &state->long_waits, "waits");
+	put_left_out(sheet, &state->long_waits, "waits");
 }
 
-static int put_long_holds(struct model_state *state, struct sheet *sheet)
+static void put_long_holds(struct model_state *state, struct sheet *sheet)
 {
 	size_t count = drawn_stays(state, &state->long_holds);
 
 	for (size_t i = 0; i < count; i++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || put_stay(state, sheet, row, &state->long_holds.items[i]))
-			return -ENOMEM;
+		put_stay(state, sheet, row, &state->long_holds.items[i]);
 	}
-	return put_left_out(sheet, &state->long_holds, "holds of locks");
+	put_left_out(sheet, &state->long_holds, "holds of locks");
 }
 
 /* Steps of waits and of what is held are those of one time line. */
@@ -599,7 +579,7 @@ static void split_processes(struct model_state *state, struct folding *folding)
 				       state->numbers.items[i].process % state->processes;
 }
 
-static int put_owners(const struct model_state *state, struct sheet *sheet)
+static void put_owners(const struct model_state *state, struct sheet *sheet)
 {
 	const struct summary *summary = state->run->summary;
 
@@ -607,19 +587,18 @@ static int put_owners(const struct model_state *state, struct sheet *sheet)
 		const struct summary_process *process = &summary->processes.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_text(sheet, CELL(row, owners, program), process->name))
-			return -ENOMEM;
+		sheet_text(sheet, CELL(row, owners, program), process->name);
 		sheet_number(CELL(row, owners, pid), process->pid);
 	}
-	return 0;
 }
 
 /* Waits are told apart by who waited: only a page that is to be small has them by longer steps. */
-static int settle(struct model_state *state, const struct folding *folding)
+static int settle(struct model_state *state, struct folding *folding)
 {
 	size_t most = most_spans(state);
 	int ret;
 
+	split_processes(state, folding);
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
 	ret = spans_settle(&state->spans, folding->renumber, most, &state->drawn);
@@ -629,36 +608,29 @@ static int settle(struct model_state *state, const struct folding *folding)
 }
 
 /* May be called again, for other sheets and another detail. */
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void put_sheets(struct model_state *state, const struct folding *folding,
+		       struct sheets *sheets)
+{
+	put_bins(state, sheets_begin(sheets, SHEET_bins));
+	put_places(state, folding, sheets_begin(sheets, SHEET_places));
+	put_spans(state, sheets_begin(sheets, SHEET_spans));
+	put_owners(state, sheets_begin(sheets, SHEET_owners));
+	put_waits(state, sheets_begin(sheets, SHEET_waits_over_time));
+	put_marks(state, sheets_begin(sheets, SHEET_marks));
+	put_long_waits(state, sheets_begin(sheets, SHEET_long_waits));
+	put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
+}
+
+static void end(void *user, struct sheets *sheets)
 {
 	struct model_state *state = user;
 	struct folding folding = { .count = 0 };
-	int ret = align(state);
 
-	if (ret == 0)
-		ret = fold_places(state, &folding);
-	if (ret == 0)
-		split_processes(state, &folding);
-	if (ret == 0)
-		ret = settle(state, &folding);
-	if (ret == 0)
-		ret = put_bins(state, sheets_begin(sheets, SHEET_bins));
-	if (ret == 0)
-		ret = put_places(state, &folding, sheets_begin(sheets, SHEET_places));
-	if (ret == 0)
-		ret = put_spans(state, sheets_begin(sheets, SHEET_spans));
-	if (ret == 0)
-		ret = put_owners(state, sheets_begin(sheets, SHEET_owners));
-	if (ret == 0)
-		ret = put_waits(state, sheets_begin(sheets, SHEET_waits_over_time));
-	if (ret == 0)
-		ret = put_marks(state, sheets_begin(sheets, SHEET_marks));
-	if (ret == 0)
-		ret = put_long_waits(state, sheets_begin(sheets, SHEET_long_waits));
-	if (ret == 0)
-		ret = put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
+	if (align(state) || fold_places(state, &folding) || settle(state, &folding))
+		report_no_memory(&sheets->failure);
+	else
+		put_sheets(state, &folding, sheets);
 	folding_free(&folding);
-	return ret ? report_no_memory(err) : 0;
 }
 
 /* ---- begin and end ---- */

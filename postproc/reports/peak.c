@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What was held when most was held, and by whom; see postproc/views/peaks.h. */
-#include <errno.h>
 
 #include "postproc/views/peaks.h"
 #include "postproc/views/report.h"
@@ -20,27 +19,26 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put_class(struct peak_state *state, struct sheet *sheet, uint32_t index)
+static void put_class(struct peak_state *state, struct sheet *sheet, uint32_t index)
 {
 	const struct peaks_run *peak = &state->peaks.classes[index].run;
 	const struct ledger_class *facts = ledger_class(state->run->ledger, index);
 	struct sheet_cell *row;
 
 	if (!peak->generation)
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row || sheet_text(sheet, CELL(row, peaks, class), facts->type))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, peaks, class), facts->type);
 	sheet_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
 		     facts->has_bytes);
 	sheet_error(CELL(row, peaks, error), peak->most.variance);
 	sheet_number(CELL(row, peaks, count), peak->most.count);
 	sheet_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
 	sheet_number(CELL(row, peaks, pid), peak->pid);
-	return sheet_text(sheet, CELL(row, peaks, program), peak->program);
+	sheet_text(sheet, CELL(row, peaks, program), peak->program);
 }
 
-static int put_place(void *user, struct sheet *sheet, uint32_t index)
+static void put_place(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct peak_state *state = user;
 	const struct peaks *peaks = &state->peaks;
@@ -50,28 +48,24 @@ static int put_place(void *user, struct sheet *sheet, uint32_t index)
 	struct sheet_cell *row;
 
 	if (!peaks_at(peaks, place->class, index, &amount))
-		return 0;
+		return;
 	row = report_add(state->run, sheet, place->class);
-	if (!row)
-		return -ENOMEM;
 	sheet_amount(CELL(row, peak, amount), peaks_weight(peaks, place->class, amount), has_bytes);
 	sheet_error(CELL(row, peak, error), amount.variance);
 	sheet_percent(CELL(row, peak, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
 	sheet_number(CELL(row, peak, count), amount.count);
 	sheet_backtrace(CELL(row, peak, backtrace), place->backtrace);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct peak_state *state = user;
 	struct sheet *peaks = sheets_begin(sheets, SHEET_peaks);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		if (put_class(state, peaks, i))
-			return report_no_memory(err);
-	return report_places(state->run, sheets_begin(sheets, SHEET_peak), put_place, state, err);
+		put_class(state, peaks, i);
+	report_places(state->run, sheets_begin(sheets, SHEET_peak), put_place, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

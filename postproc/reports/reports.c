@@ -52,7 +52,8 @@ struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet,
 	const struct ledger_class *class = ledger_class(run->ledger, index);
 	struct sheet_cell *row = sheet_add(sheet);
 
-	return row && sheet_group(sheet, &row[0], class->type, class->rank) == 0 ? row : NULL;
+	sheet_group(sheet, &row[0], class->type, class->rank);
+	return row;
 }
 
 struct tally *report_listen(struct report_run *run, size_t size,
@@ -76,23 +77,20 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 	rises_add(rises, &run->life, time_ns, has_bytes ? bytes : move->count);
 }
 
-int report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
-		 const struct rises *rises)
+void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+		  const struct rises *rises)
 {
 	uint64_t amounts[RISES_WINDOWS];
 
-	return rises ? sheet_steps(sheet, cell, amounts, rises_curve(rises, &run->windows, amounts))
-		     : 0;
+	if (rises)
+		sheet_steps(sheet, cell, amounts, rises_curve(rises, &run->windows, amounts));
 }
 
-int report_places(const struct report_run *run, struct sheet *sheet,
-		  int (*put)(void *state, struct sheet *sheet, uint32_t place), void *state,
-		  struct error *err)
+void report_places(const struct report_run *run, struct sheet *sheet,
+		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state)
 {
 	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++)
-		if (put(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+		put(state, sheet, i);
 }
 
 int report_begin(const struct report *report, void **state, struct report_run *run,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How large the blocks are that were gained: a histogram of powers of two. */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
@@ -50,14 +49,12 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
-	       uint64_t all)
+static void put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+		uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
 	struct sheet_cell *row = report_add(state->run, sheet, class);
 
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, sizes, from), smallest_of(index));
 	sheet_number(CELL(row, sizes, to),
 		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
@@ -65,31 +62,27 @@ static int put(struct sizes_state *state, struct sheet *sheet, uint32_t class, u
 	sheet_number(CELL(row, sizes, bytes), bucket->bytes);
 	sheet_number(CELL(row, sizes, held), bucket->held);
 	sheet_percent(CELL(row, sizes, share), bucket->count, all);
-	return 0;
 }
 
-static int put_class(struct sizes_state *state, struct sheet *sheet, uint32_t class)
+static void put_class(struct sizes_state *state, struct sheet *sheet, uint32_t class)
 {
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < BUCKETS; i++)
 		all += state->buckets[class][i].count;
 	for (unsigned i = 0; i < BUCKETS; i++)
-		if ((state->buckets[class][i].count || state->buckets[class][i].held) &&
-		    put(state, sheet, class, i, all))
-			return -ENOMEM;
-	return 0;
+		if (state->buckets[class][i].count || state->buckets[class][i].held)
+			put(state, sheet, class, i, all);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct sizes_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_sizes);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		if (ledger_class(state->run->ledger, i)->has_bytes && put_class(state, sheet, i))
-			return report_no_memory(err);
-	return 0;
+		if (ledger_class(state->run->ledger, i)->has_bytes)
+			put_class(state, sheet, i);
 }
 
 const struct report report_sizes = {

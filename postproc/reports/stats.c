@@ -5,7 +5,6 @@
  * no duration (see --durations).
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,7 +204,7 @@ static const char *name_of_error(uint32_t number)
 	return number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
 }
 
-static int put_error(struct sheet *sheet, struct sheet_cell *cell, const struct stat *stat)
+static void put_error(struct sheet *sheet, struct sheet_cell *cell, const struct stat *stat)
 {
 	size_t most = 0;
 	const char *name;
@@ -214,22 +213,23 @@ static int put_error(struct sheet *sheet, struct sheet_cell *cell, const struct 
 		if (stat->errors[i].count > stat->errors[most].count)
 			most = i;
 	if (!stat->errors[most].count)
-		return 0;
+		return;
 	name = name_of_error(stat->errors[most].number);
-	return name ? sheet_text(sheet, cell, name)
-		    : sheet_format(sheet, cell, "%u", stat->errors[most].number);
+	if (name)
+		sheet_text(sheet, cell, name);
+	else
+		sheet_format(sheet, cell, "%u", stat->errors[most].number);
 }
 
-static int put(struct sheet *sheet, const struct stat *stat)
+static void put(struct sheet *sheet, const struct stat *stat)
 {
 	struct sheet_cell *row;
 
 	if (!stat->calls)
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row || sheet_group(sheet, CELL(row, functions, class), stat->class, 0) ||
-	    sheet_text(sheet, CELL(row, functions, function), stat->name))
-		return -ENOMEM;
+	sheet_group(sheet, CELL(row, functions, class), stat->class, 0);
+	sheet_text(sheet, CELL(row, functions, function), stat->name);
 	sheet_number(CELL(row, functions, calls), stat->calls);
 	if (stat->bytes)
 		sheet_number(CELL(row, functions, bytes), stat->bytes);
@@ -239,9 +239,9 @@ static int put(struct sheet *sheet, const struct stat *stat)
 		sheet_number(CELL(row, functions, longest), stat->longest_ns);
 	}
 	if (!stat->failed)
-		return 0;
+		return;
 	sheet_number(CELL(row, functions, failed), stat->failed);
-	return put_error(sheet, CELL(row, functions, error), stat);
+	put_error(sheet, CELL(row, functions, error), stat);
 }
 
 /* NULL: no memory. */
@@ -276,12 +276,11 @@ static int add_total(struct stats_state *state, const struct stat *stat)
 	return 0;
 }
 
-static int put_total(struct sheet *sheet, const struct total *total)
+static void put_total(struct sheet *sheet, const struct total *total)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, calls_by_class, class), total->class))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, calls_by_class, class), total->class);
 	sheet_number(CELL(row, calls_by_class, functions), total->functions);
 	sheet_number(CELL(row, calls_by_class, calls), total->calls);
 	sheet_number(CELL(row, calls_by_class, failed), total->failed);
@@ -289,24 +288,21 @@ static int put_total(struct sheet *sheet, const struct total *total)
 		sheet_number(CELL(row, calls_by_class, bytes), total->bytes);
 	if (total->timed)
 		sheet_number(CELL(row, calls_by_class, time), total->time_ns);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct stats_state *state = user;
 	struct sheet *totals = sheets_begin(sheets, SHEET_calls_by_class);
 	struct sheet *functions = sheets_begin(sheets, SHEET_functions);
-	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < state->stats.count; i++) {
-		rc = add_total(state, state->stats.items[i]);
-		if (rc == 0)
-			rc = put(functions, state->stats.items[i]);
+	for (size_t i = 0; i < state->stats.count; i++) {
+		if (add_total(state, state->stats.items[i]))
+			report_no_memory(&sheets->failure);
+		put(functions, state->stats.items[i]);
 	}
-	for (size_t i = 0; rc == 0 && i < state->totals.count; i++)
-		rc = put_total(totals, &state->totals.items[i]);
-	return rc ? report_no_memory(err) : 0;
+	for (size_t i = 0; i < state->totals.count; i++)
+		put_total(totals, &state->totals.items[i]);
 }
 
 static void destroy(void *user)

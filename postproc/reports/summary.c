@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of the screen that a run ends with. As text they are that screen. */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
-static int put(struct sheet *sheet, const struct summary_class *class)
+static void put(struct sheet *sheet, const struct summary_class *class)
 {
 	const struct summary_peak *peak = &class->peak;
 	uint64_t threshold_ns = waits_threshold(&class->waits);
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || sheet_text(sheet, CELL(row, classes, class), class->type))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, classes, class), class->type);
 	sheet_number(CELL(row, classes, gained), class->gained);
 	sheet_number(CELL(row, classes, lost), class->lost);
 	sheet_number(CELL(row, classes, failed), class->failed);
@@ -30,10 +28,9 @@ static int put(struct sheet *sheet, const struct summary_class *class)
 	}
 	sheet_number(CELL(row, classes, strays), class->strays);
 	sheet_number(CELL(row, classes, earlier), class->earlier);
-	return 0;
 }
 
-static int end(void *state, struct sheets *sheets, struct error *err)
+static void end(void *state, struct sheets *sheets)
 {
 	const struct report_run *run = state;
 	const struct summary *summary = run->summary;
@@ -42,13 +39,12 @@ static int end(void *state, struct sheets *sheets, struct error *err)
 	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
 		const struct summary_class *class = summary_class_of(summary, known);
 
-		if (class && known != RESOURCE_EVENT && put(sheet, class))
-			return report_no_memory(err);
+		if (class && known != RESOURCE_EVENT)
+			put(sheet, class);
 	}
 	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].known == RESOURCE_NONE && put(sheet, &summary->classes[i]))
-			return report_no_memory(err);
-	return 0;
+		if (summary->classes[i].known == RESOURCE_NONE)
+			put(sheet, &summary->classes[i]);
 }
 
 const struct report report_summary = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What is given back at once, by the thread that gained it: often it need not have been gained. */
-#include <errno.h>
 
 #include "postproc/views/report.h"
 
@@ -39,7 +38,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return 0;
 }
 
-static int put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct sheet *sheet, uint32_t index)
 {
 	struct temp_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -48,24 +47,21 @@ static int put(void *user, struct sheet *sheet, uint32_t index)
 	struct sheet_cell *row;
 
 	if (!entry || !entry->temporary)
-		return 0;
+		return;
 	row = report_add(state->run, sheet, place->class);
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, temp, temporary), entry->temporary);
 	sheet_percent(CELL(row, temp, share), entry->temporary, entry->gained);
 	sheet_number(CELL(row, temp, gained), entry->gained);
 	if (class->has_bytes)
 		sheet_number(CELL(row, temp, bytes), entry->bytes);
 	sheet_backtrace(CELL(row, temp, backtrace), place->backtrace);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct temp_state *state = user;
 
-	return report_places(state->run, sheets_begin(sheets, SHEET_temp), put, state, err);
+	report_places(state->run, sheets_begin(sheets, SHEET_temp), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

@@ -281,7 +281,7 @@ static int process(void *user, struct error *err)
 
 /* ---- the sheet ---- */
 
-static int put_waits(struct sheet *sheet, const struct line *line)
+static void put_waits(struct sheet *sheet, const struct line *line)
 {
 	struct sheet_cell *row;
 	uint64_t sum = 0;
@@ -289,28 +289,24 @@ static int put_waits(struct sheet *sheet, const struct line *line)
 	for (int i = 0; i < THREAD_WAITS; i++)
 		sum += line->waited_ns[i];
 	if (!sum)
-		return 0;
+		return;
 	row = sheet_add(sheet);
-	if (!row || sheet_text(sheet, CELL(row, thread_waits, thread), line->name))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, thread_waits, thread), line->name);
 	if (line->count == 1 && line->tid)
 		sheet_number(CELL(row, thread_waits, tid), line->tid);
 	sheet_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
 	for (int i = 0; i < THREAD_WAITS; i++)
 		if (line->waited_ns[i])
 			sheet_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
-	return 0;
 }
 
-static int put(struct threads_state *state, struct sheet *sheet, const struct line *line)
+static void put(struct threads_state *state, struct sheet *sheet, const struct line *line)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row ||
-	    sheet_format(sheet, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
-			 line->name) ||
-	    sheet_text(sheet, CELL(row, threads, fate), line->fate))
-		return -ENOMEM;
+	sheet_format(sheet, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
+		     line->name);
+	sheet_text(sheet, CELL(row, threads, fate), line->fate);
 	if (line->count > 1)
 		sheet_number(CELL(row, threads, count), line->count);
 	else if (line->tid)
@@ -320,26 +316,21 @@ static int put(struct threads_state *state, struct sheet *sheet, const struct li
 	sheet_number(CELL(row, threads, life), line->life_ns);
 	sheet_number(CELL(row, threads, events), line->events);
 	sheet_backtrace(CELL(row, threads, backtrace), line->backtrace);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct threads_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_threads);
 	struct sheet *waits = sheets_begin(sheets, SHEET_thread_waits);
-	char note[96];
 
-	for (size_t i = 0; i < state->lines.count; i++)
-		if (put(state, sheet, &state->lines.items[i]) ||
-		    put_waits(waits, &state->lines.items[i]))
-			return report_no_memory(err);
-	if (!state->forgotten)
-		return 0;
-	snprintf(note, sizeof(note), "%llu neither joined nor detached: what they had is not freed",
-		 (unsigned long long)state->forgotten);
-	sheet->note = pool_text(sheet->pool, note, strlen(note));
-	return sheet->note ? 0 : report_no_memory(err);
+	for (size_t i = 0; i < state->lines.count; i++) {
+		put(state, sheet, &state->lines.items[i]);
+		put_waits(waits, &state->lines.items[i]);
+	}
+	if (state->forgotten)
+		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",
+			   (unsigned long long)state->forgotten);
 }
 
 /* ---- begin and end ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What was held over time: bytes, descriptors, threads and locks. As text it is a chart. */
-#include <errno.h>
 #include <string.h>
 
 #include "postproc/views/report.h"
@@ -50,33 +49,28 @@ static int process(void *user, struct error *err)
 	return 0;
 }
 
-static int put(struct timeline_state *state, struct sheet *sheet, uint32_t step)
+static void put(struct timeline_state *state, struct sheet *sheet, uint32_t step)
 {
 	const struct timeline *all = &state->all;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row)
-		return -ENOMEM;
 	sheet_number(CELL(row, timeline, time),
 		     report_time(state->run, (all->first + step) * all->width_ns));
 	sheet_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
 	sheet_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
 	sheet_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
 	sheet_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
-	return 0;
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct timeline_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_timeline);
 
 	for (uint32_t i = 0; i < state->all.count; i++)
-		if (put(state, sheet, i))
-			return report_no_memory(err);
+		put(state, sheet, i);
 	if (state->run->summary->processes.count > 1)
 		sheet->note = "of all processes: of each the most that it had in a step of time";
-	return 0;
 }
 
 const struct report report_timeline = {

@@ -97,15 +97,16 @@ struct line {
 };
 
 /* id counts the lines of all classes. */
-static int put(struct tree_state *state, struct sheet *sheet, const struct plant *plant,
-	       struct branch *branch, struct branch *end, uint64_t id)
+static void put(struct tree_state *state, struct sheet *sheet, const struct plant *plant,
+		struct branch *branch, struct branch *end, uint64_t id)
 {
 	const struct line *parent = branch->parent->user;
-	struct line *line = pool_alloc(sheet->pool, sizeof(*line));
+	struct line *line = sheet_alloc(sheet, sizeof(*line));
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!row || !line || sheet_group(sheet, &row[0], plant->class, plant->rank))
-		return -ENOMEM;
+	if (!line)
+		return;
+	sheet_group(sheet, &row[0], plant->class, plant->rank);
 	*line = (struct line){ id, parent ? parent->depth + 1 : 0 };
 	end->user = line;
 	sheet_number(CELL(row, tree, id), id);
@@ -115,25 +116,23 @@ static int put(struct tree_state *state, struct sheet *sheet, const struct plant
 	sheet_amount(CELL(row, tree, self), end->self, plant->has_bytes);
 	CELL(row, tree, amount)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
 	sheet_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
-	return branches_cell(sheet, CELL(row, tree, branch), branch, end, line->depth,
-			     state->run->options->is_bottom_up);
+	branches_cell(sheet, CELL(row, tree, branch), branch, end, line->depth,
+		      state->run->options->is_bottom_up);
 }
 
-static int put_plant(struct tree_state *state, struct sheet *sheet, const struct plant *plant)
+static void put_plant(struct tree_state *state, struct sheet *sheet, const struct plant *plant)
 {
 	struct branch *branch = branches_next(&plant->branches, NULL);
 
 	while (branch) {
 		struct branch *end = branches_end(branch);
 
-		if (put(state, sheet, plant, branch, end, sheet->rows.count + 1))
-			return -ENOMEM;
+		put(state, sheet, plant, branch, end, sheet->rows.count + 1);
 		branch = branches_next(&plant->branches, end);
 	}
-	return 0;
 }
 
-static int put_note(struct tree_state *state, struct sheet *sheet)
+static void put_note(struct tree_state *state, struct sheet *sheet)
 {
 	static const char *const what[] = {
 		[MEASURE_BYTES] = "bytes that were gained, given back or not",
@@ -145,25 +144,19 @@ static int put_note(struct tree_state *state, struct sheet *sheet)
 		[MEASURE_HOLD] = "time for which locks were had",
 		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",
 	};
-	struct sheet_cell note = { 0 };
+	enum measure_kind kind = measure_kind(state->measure);
 	uint64_t left_out = 0;
 
 	for (size_t i = 0; i < state->plants.count; i++)
 		left_out += state->plants.items[i]->branches.left_out;
-	if (left_out
-		    ? sheet_format(sheet, &note,
-				   "by %s: %s; %llu smaller branches are not shown (--top=0)",
-				   measure_word(measure_kind(state->measure)),
-				   what[measure_kind(state->measure)], (unsigned long long)left_out)
-		    : sheet_format(sheet, &note, "by %s: %s",
-				   measure_word(measure_kind(state->measure)),
-				   what[measure_kind(state->measure)]))
-		return -ENOMEM;
-	sheet->note = note.text;
-	return 0;
+	if (left_out)
+		sheet_note(sheet, "by %s: %s; %llu smaller branches are not shown (--top=0)",
+			   measure_word(kind), what[kind], (unsigned long long)left_out);
+	else
+		sheet_note(sheet, "by %s: %s", measure_word(kind), what[kind]);
 }
 
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct tree_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_tree);
@@ -172,12 +165,14 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 
 	while (measure_next(state->measure, &at, &place))
 		if (place.amount[0] && add(state, &place))
-			return report_no_memory(err);
-	for (size_t i = 0; i < state->plants.count; i++)
-		if (branches_finish(&state->plants.items[i]->branches, state->run->options->top) ||
-		    put_plant(state, sheet, state->plants.items[i]))
-			return report_no_memory(err);
-	return put_note(state, sheet) ? report_no_memory(err) : 0;
+			report_no_memory(&sheets->failure);
+	for (size_t i = 0; i < state->plants.count; i++) {
+		if (branches_finish(&state->plants.items[i]->branches, state->run->options->top))
+			report_no_memory(&sheets->failure);
+		else
+			put_plant(state, sheet, state->plants.items[i]);
+	}
+	put_note(state, sheet);
 }
 
 static void destroy(void *user)

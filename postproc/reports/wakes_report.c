@@ -128,8 +128,8 @@ int wakes_report_process(void *user, struct error *err)
 
 /* ---- sheets ---- */
 
-static int put_ends(const struct wakes_report *state, struct sheet *sheet,
-		    const struct wakes_ends *ends)
+static void put_ends(const struct wakes_report *state, struct sheet *sheet,
+		     const struct wakes_ends *ends)
 {
 	const struct wakes_pair *sum = &ends->sum;
 	struct sheet_cell *row = sheet_add(sheet);
@@ -137,9 +137,8 @@ static int put_ends(const struct wakes_report *state, struct sheet *sheet,
 	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
 		       "both sheets have the same columns");
-	if (!row || sheet_text(sheet, CELL(row, cond_waits, ended),
-			       wakes_end_name(state->view.resource, ends->end)))
-		return -ENOMEM;
+	sheet_text(sheet, CELL(row, cond_waits, ended),
+		   wakes_end_name(state->view.resource, ends->end));
 	sheet_number(CELL(row, cond_waits, waits), sum->count);
 	sheet_number(CELL(row, cond_waits, waited), sum->ns);
 	sheet_number(CELL(row, cond_waits, average), sum->ns / sum->count);
@@ -150,13 +149,10 @@ static int put_ends(const struct wakes_report *state, struct sheet *sheet,
 				state->places.items[ends->waker].backtrace);
 	sheet_backtrace(CELL(row, cond_waits, backtrace),
 			state->places.items[ends->waiter].backtrace);
-	return 0;
 }
 
-int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet)
+void wakes_report_waits(const struct wakes_report *state, struct sheet *sheet)
 {
 	for (size_t i = 1; i < state->pairs.count; i++)
-		if (put_ends(state, sheet, &state->pairs.items[i]))
-			return -ENOMEM;
-	return 0;
+		put_ends(state, sheet, &state->pairs.items[i]);
 }

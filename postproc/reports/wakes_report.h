@@ -39,7 +39,7 @@ int wakes_report_event(void *state, const struct event *event, struct error *err
 int wakes_report_process(void *state, struct error *err);
 void wakes_report_destroy(void *state);
 
-/* Fills a sheet that has the columns of cond_waits. Returns 0 or -ENOMEM. */
-int wakes_report_waits(const struct wakes_report *state, struct sheet *sheet);
+/* Fills a sheet that has the columns of cond_waits. */
+void wakes_report_waits(const struct wakes_report *state, struct sheet *sheet);
 
 #endif

@@ -2,7 +2,6 @@
 /* Who keeps one block: each step of the way from the root to it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +146,7 @@ static int process(void *user, struct error *err)
 }
 
 /* From the root to the block. */
-static int end(void *user, struct sheets *sheets, struct error *err)
+static void end(void *user, struct sheets *sheets)
 {
 	struct way_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_way);
@@ -156,8 +155,7 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 		const struct step *step = &state->steps.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		if (!row || sheet_text(sheet, CELL(row, way, what), step->what))
-			return report_no_memory(err);
+		sheet_text(sheet, CELL(row, way, what), step->what);
 		sheet_number(CELL(row, way, object), step->object);
 		sheet_number(CELL(row, way, retained), step->retained);
 		sheet_number(CELL(row, way, pid), step->pid);
@@ -173,7 +171,6 @@ static int end(void *user, struct sheets *sheets, struct error *err)
 				      ? "which block is asked about, --object says"
 			      : state->has_scan ? "no block that was scanned has this address"
 						: "nothing was scanned: record with --scan=exit";
-	return 0;
 }
 
 const struct report report_way = {

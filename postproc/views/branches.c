@@ -162,15 +162,15 @@ struct branch *branches_end(struct branch *branch)
 	return branch;
 }
 
-int branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
-		  const struct branch *end, uint32_t depth, bool is_outwards)
+void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
+		   const struct branch *end, uint32_t depth, bool is_outwards)
 {
 	uint32_t count = end->depth - branch->depth + 1;
 	struct sheet_branch *shown =
-		pool_alloc(sheet->pool, sizeof(*shown) + count * sizeof(*shown->frames));
+		sheet_alloc(sheet, sizeof(*shown) + count * sizeof(*shown->frames));
 
 	if (!shown)
-		return -ENOMEM;
+		return;
 	shown->depth = depth;
 	shown->is_outwards = is_outwards;
 	shown->count = count;
@@ -178,5 +178,4 @@ int branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct bra
 		shown->frames[i - 1] = &end->function->symbol;
 	cell->branch = shown;
 	cell->is_set = true;
-	return 0;
 }

@@ -59,9 +59,9 @@ struct branch *branches_end(struct branch *branch);
 
 /*
  * The cell that shows a branch up to its end. depth: lines that lead to it. is_outwards: callers
- * come last. Returns 0 or -ENOMEM.
+ * come last.
  */
-int branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
-		  const struct branch *end, uint32_t depth, bool is_outwards);
+void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
+		   const struct branch *end, uint32_t depth, bool is_outwards);
 
 #endif

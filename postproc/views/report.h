@@ -78,10 +78,10 @@ struct report {
 	 */
 	int (*process)(void *state, struct error *err);
 	/*
-	 * All processes are known. Fills its sheets; one that heeds detail can do so several times.
-	 * Returns 0 or a negative errno.
+	 * All processes are known. Fills its sheets, and what it fails in is their failure; one
+	 * that heeds detail can do so several times. NULL: it has none.
 	 */
-	int (*end)(void *state, struct sheets *sheets, struct error *err);
+	void (*end)(void *state, struct sheets *sheets);
 	/* Of a viewer's format, instead: writes the file. Errors of out are kept by that. */
 	int (*print)(void *state, struct out *out, struct error *err);
 	/* What the state has is given back, also after a begin() that failed. NULL: it has nothing.
@@ -154,7 +154,7 @@ bool report_is_untraced(const struct summary_process *process);
 /* Why, as the end of a sentence. */
 const char *report_why_untraced(const struct summary_process *process);
 
-/* A row of a sheet whose first column is the group of a class. NULL: no memory. */
+/* A row of a sheet whose first column is the group of a class. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 
 /*
@@ -168,14 +168,13 @@ struct tally *report_listen(struct report_run *run, size_t size,
 /* For on_move: a place holds more, or less, in bytes where its class has some. */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
-/* The curve of a place as a cell. rises: NULL: not known. Returns 0 or -ENOMEM. */
-int report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
-		 const struct rises *rises);
+/* The curve of a place as a cell. rises: NULL: not known. */
+void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+		  const struct rises *rises);
 
-/* For end(): calls put for every place of the run, which returns 0 or -ENOMEM. */
-int report_places(const struct report_run *run, struct sheet *sheet,
-		  int (*put)(void *state, struct sheet *sheet, uint32_t place), void *state,
-		  struct error *err);
+/* For end(): calls put for every place of the run. */
+void report_places(const struct report_run *run, struct sheet *sheet,
+		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state);
 
 int report_no_memory(struct error *err);
 

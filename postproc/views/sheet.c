@@ -92,18 +92,41 @@ struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
 	sheet = &sheets->list[sheets->count++];
 	sheet->id = id;
 	sheet->facts = sheet_facts(id);
-	sheet->pool = &sheets->pool;
+	sheet->sheets = sheets;
 	return sheet;
+}
+
+static void fail(struct sheets *sheets)
+{
+	error_set(&sheets->failure, ENOMEM, "no memory for the report");
+}
+
+int sheets_failure(const struct sheets *sheets, struct error *err)
+{
+	if (err)
+		*err = sheets->failure;
+	return -sheets->failure.number;
+}
+
+void *sheet_alloc(struct sheet *sheet, size_t size)
+{
+	void *memory = pool_zalloc(&sheet->sheets->pool, size);
+
+	if (!memory)
+		fail(sheet->sheets);
+	return memory;
 }
 
 struct sheet_cell *sheet_add(struct sheet *sheet)
 {
-	struct sheet_cell *row = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*row));
+	struct sheets *sheets = sheet->sheets;
+	struct sheet_cell *row = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*row));
 	struct sheet_cell **place = row ? ARRAY_ADD(&sheet->rows) : NULL;
 
 	if (place)
-		*place = row;
-	return place ? row : NULL;
+		return *place = row;
+	fail(sheets);
+	return memset(sheets->spare, 0, sizeof(sheets->spare));
 }
 
 /* ---- cells ---- */
@@ -164,31 +187,37 @@ void sheet_backtrace(struct sheet_cell *cell, const struct trace_node *backtrace
 	cell->weight = 1;
 }
 
-int sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps, unsigned count)
+void sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,
+		 unsigned count)
 {
-	uint64_t *copy = count ? pool_alloc(sheet->pool, count * sizeof(*copy)) : NULL;
+	uint64_t *copy = count ? sheet_alloc(sheet, count * sizeof(*copy)) : NULL;
 
-	if (!count)
-		return 0;
 	if (!copy)
-		return -ENOMEM;
+		return;
 	memcpy(copy, steps, count * sizeof(*copy));
 	cell->is_set = true;
 	cell->weight = count;
 	cell->steps = copy;
-	return 0;
 }
 
-int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
+static const char *copy_text(struct sheet *sheet, const char *text)
+{
+	const char *copy = pool_text_again(&sheet->sheets->pool, &sheet->recent, text);
+
+	if (!copy)
+		fail(sheet->sheets);
+	return copy;
+}
+
+void sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text)
 {
 	if (!text || !*text)
-		return 0;
-	cell->text = pool_text_again(sheet->pool, &sheet->recent, text);
+		return;
+	cell->text = copy_text(sheet, text);
 	cell->is_set = cell->text != NULL;
-	return cell->text ? 0 : -ENOMEM;
 }
 
-int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
+void sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
 {
 	char text[4096];
 	va_list args;
@@ -196,13 +225,24 @@ int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *forma
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return sheet_text(sheet, cell, text);
+	sheet_text(sheet, cell, text);
 }
 
-int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank)
+void sheet_note(struct sheet *sheet, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	sheet->note = copy_text(sheet, text);
+}
+
+void sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank)
 {
 	cell->weight = rank;
-	return sheet_text(sheet, cell, name);
+	sheet_text(sheet, cell, name);
 }
 
 /* ---- order ---- */
@@ -308,8 +348,8 @@ static struct sheet_group *begin_group(struct sheet *sheet, const char *name, si
 	*group = (struct sheet_group){
 		.name = name,
 		.first = first,
-		.sums = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*group->sums)),
-		.rest = pool_zalloc(sheet->pool, sheet->facts.column_count * sizeof(*group->rest)),
+		.sums = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*group->sums)),
+		.rest = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*group->rest)),
 	};
 	return group->sums && group->rest ? group : NULL;
 }
@@ -390,7 +430,9 @@ int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct erro
 
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (finish(&sheets->list[i], by, top, &is_known))
-			return error_set(err, ENOMEM, "no memory for the report");
+			fail(sheets);
+	if (sheets->failure.number)
+		return sheets_failure(sheets, err);
 	if (is_known)
 		return 0;
 	return refuse_column(sheets, by, err);

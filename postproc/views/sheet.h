@@ -6,6 +6,9 @@
  * What a report finds out: sheets of rows and columns, for whatever writer. Which sheets there are
  * and what their columns mean are rows of reports.def. A cell is a bare value; units, widths and
  * names of functions are the writer's. Sorting, sums and what is left out are settled here.
+ *
+ * Whoever fills sheets need not ask whether there is memory: that there was none is kept as the
+ * failure of the sheets, and sheets_finish() says so.
  */
 
 #include <stdbool.h>
@@ -115,14 +118,14 @@ struct sheet_group {
 struct sheet {
 	enum sheet_id id;
 	struct sheet_facts facts;
-	struct pool *pool;
+	struct sheets *sheets; /* that it is one of */
 	ARRAY_OF(struct sheet_cell *) rows;
 	struct { /* after sheets_finish() */
 		struct sheet_group *items;
 		size_t count, capacity;
 	} groups;
 	struct pool_recent recent; /* texts of its cells */
-	const char *note;	   /* a line about all of it, or NULL */
+	const char *note;	   /* a line about all of it, or NULL: see sheet_note() */
 	bool is_unknown;	   /* nobody looked: that there are no rows means nothing */
 };
 
@@ -131,6 +134,8 @@ struct sheets {
 	struct pool pool; /* rows and texts */
 	struct sheet list[SHEET_ID_COUNT];
 	unsigned count;
+	struct error failure; /* why they are not complete; number 0: they are */
+	struct sheet_cell spare[SHEET_COLUMN_COUNT]; /* for a row that has no memory; wide enough */
 };
 
 struct sheet_facts sheet_facts(enum sheet_id id);
@@ -144,10 +149,13 @@ int sheet_column(const struct sheet_facts *facts, const char *name);
 void sheets_init(struct sheets *sheets);
 void sheets_free(struct sheets *sheets);
 
+/* Returns 0, or -errno with why the sheets are not complete. */
+int sheets_failure(const struct sheets *sheets, struct error *err);
+
 /* A sheet that is to be filled; the same one if it was begun before. Never NULL. */
 struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id);
 
-/* A new row whose cells are not set. NULL: no memory. */
+/* A new row whose cells are not set. */
 struct sheet_cell *sheet_add(struct sheet *sheet);
 
 void sheet_number(struct sheet_cell *cell, uint64_t number);
@@ -157,19 +165,25 @@ void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count);
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
 void sheet_backtrace(struct sheet_cell *cell, const struct trace_node *backtrace);
 
-/* steps are copied; none: the cell is not set. Returns 0 or -ENOMEM. */
-int sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,
-		unsigned count);
+/* steps are copied; none: the cell is not set. */
+void sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,
+		 unsigned count);
 
-/* text is copied; NULL or "": the cell is not set. Returns 0 or -ENOMEM. */
-int sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);
+/* text is copied; NULL or "": the cell is not set. */
+void sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);
 
 /* As sheet_text(), with printf's words. */
-int sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
+void sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A group's name, and its place among the groups. Returns 0 or -ENOMEM. */
-int sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank);
+/* Sets the line about all of the sheet, with printf's words. */
+void sheet_note(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Of its pool: lives as long as the sheets. NULL: no memory, which the sheets keep. */
+void *sheet_alloc(struct sheet *sheet, size_t size);
+
+/* A group's name, and its place among the groups. */
+void sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank);
 
 /*
  * Sorts all sheets, by the column named by where a sheet has it (NULL: by its own), puts the rows

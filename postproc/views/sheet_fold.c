@@ -83,10 +83,10 @@ static int fold_row(struct sheet *sheet, struct table *table, struct sheet_cell 
 		join_cell(sheet->facts.columns[i].kind, &same->row[i], &row[i]);
 	if (same)
 		return 1;
-	same = pool_zalloc(sheet->pool, sizeof(*same));
+	same = sheet_alloc(sheet, sizeof(*same));
 	if (!same)
 		return -ENOMEM;
-	*same = (struct reading){ row, pool_text(sheet->pool, text, strlen(text)) };
+	*same = (struct reading){ row, pool_text(&sheet->sheets->pool, text, strlen(text)) };
 	return same->text ? table_add(table, hash, same) : -ENOMEM;
 }
 
