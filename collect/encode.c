@@ -186,6 +186,7 @@ void encode_to(struct encoder *encoder, struct htr *htr)
 {
 	encoder->htr = htr;
 	memset(encoder->functions, 0, sizeof(encoder->functions));
+	memset(encoder->arguments, 0, sizeof(encoder->arguments));
 	memset(encoder->kinds, 0, sizeof(encoder->kinds));
 }
 
@@ -288,19 +289,29 @@ static void put_argument(struct values *values, const struct hook_argument *argu
 	values_put(values, argument->name, strlen(argument->name), at, (size_t)(end - at));
 }
 
-/* As packets at `at`, or, if it is there, to htr. */
-static uint8_t *put_call_values(const struct encoder *encoder, uint8_t *at,
-				const struct record_call *call, struct htr *htr)
+static struct raw_values values_at(const uint64_t *values, uint32_t numbers, uint32_t text)
 {
-	const struct hook *hook = &hook_table[call->record.more];
-	struct raw_values raw = { .numbers = (const uint64_t *)(call + 1),
-				  .number_count = call->numbers };
+	const char *texts = (const char *)(values + numbers);
+
+	return (struct raw_values){ values, numbers, texts, texts + text };
+}
+
+static struct raw_values values_of(const struct record_call *call)
+{
+	return values_at((const uint64_t *)(call + 1), call->numbers, call->text);
+}
+
+/* As packets at `at`, or, if it is there, to htr. */
+static uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
+				struct raw_values raw, struct htr *htr)
+{
+	const struct hook *hook = &hook_table[number];
 	struct values values = { .htr = htr, .at = at, .end = encoder->buffer + encoder->room };
 
-	raw.text = (const char *)(raw.numbers + call->numbers);
-	raw.text_end = raw.text + call->text;
-	for (int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++)
+	for (int i = 0; i < HOOK_ARGUMENTS_MAX && hook->arguments[i].name; i++) {
+		values.known = &encoder->arguments[number][i];
 		put_argument(&values, &hook->arguments[i], &raw);
+	}
 	values_end(&values);
 	return values.at;
 }
@@ -375,7 +386,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	if (!htr_event(encoder->htr, &one))
 		return false;
 	if (one.has_arguments)
-		put_call_values(encoder, NULL, call, encoder->htr);
+		put_call_values(encoder, NULL, call->record.more, values_of(call), encoder->htr);
 	return true;
 }
 
@@ -401,14 +412,15 @@ static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 static void make_kind(struct encoder *encoder, const struct brief *brief, struct htr_kind *kind)
 {
 	const struct record_short *record = brief->record;
-	uint32_t type = call_type(brief_operation(brief), brief->model->flags);
+	uint32_t type = call_type(brief_operation(brief), brief_flags(brief));
 	struct encode_packet_call packet = {
 		.resource = type && record->resource ? record->resource : RESOURCE_EVENT,
 		.context = brief->model->context,
 		.type = type,
 		.what = { .operation = brief_operation(brief),
 			  .moment = brief_moment(brief),
-			  .bits = brief->model->flags },
+			  .bits = brief_flags(brief) },
+		.error = brief_error(brief),
 	};
 
 	encoder->is_called[record->record.more] = true;
@@ -424,21 +436,59 @@ inline_ uint64_t kind_key(const struct brief *brief)
 	       (uint64_t)brief->model->context << 32 | KIND_KNOWN;
 }
 
-bool encode_brief(struct encoder *encoder, const struct brief *brief)
+/* What its calls have in common with this one. NULL: the block is full. */
+inline_ const struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief,
+				       uint64_t key)
 {
 	struct encode_kind *known = &encoder->kinds[brief->record->record.more];
-	uint64_t key = kind_key(brief);
+
+	if (__builtin_expect(known->key == key, 1))
+		return &known->kind;
+	if (htr_is_full(encoder->htr))
+		return NULL;
+	make_kind(encoder, brief, &known->kind);
+	known->key = key;
+	return &known->kind;
+}
+
+/* How long it took, as whole records have it: the difference of two times in ns. */
+inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct brief *brief, uint64_t time_ns)
+{
+	uint64_t time = brief->record->record.time;
+	uint32_t lasted = brief->more->lasted;
+
+	return brief->record->form & SHORT_LEAVES ? time_ns - ticks_ns(ticks, time - lasted)
+						  : ticks_ns(ticks, time + lasted) - time_ns;
+}
+
+/* One that lasted, has arguments or failed. */
+static bool encode_more(struct encoder *encoder, const struct brief *brief)
+{
+	const struct short_more *more = brief->more;
+	const struct htr_kind *kind =
+		kind_of(encoder, brief, kind_key(brief) | (uint64_t)more->error << 24);
+	uint64_t time_ns = ticks_ns(encoder->ticks, brief->record->record.time);
+
+	if (!kind || !htr_brief(encoder->htr, kind, brief, time_ns,
+				lasted_ns(encoder->ticks, brief, time_ns)))
+		return false;
+	if (brief_has_arguments(brief))
+		put_call_values(encoder, NULL, brief->record->record.more,
+				values_at(brief->values, more->numbers, more->text), encoder->htr);
+	return true;
+}
+
+bool encode_brief(struct encoder *encoder, const struct brief *brief)
+{
+	const struct htr_kind *kind;
 
 	if (__builtin_expect(!encoder->htr, 0))
 		return false;
-	if (__builtin_expect(known->key != key, 0)) {
-		if (htr_is_full(encoder->htr))
-			return false;
-		make_kind(encoder, brief, &known->kind);
-		known->key = key;
-	}
-	return htr_brief(encoder->htr, &known->kind, brief,
-			 ticks_ns(encoder->ticks, brief->record->record.time));
+	if (brief->more)
+		return encode_more(encoder, brief);
+	kind = kind_of(encoder, brief, kind_key(brief));
+	return kind && htr_brief(encoder->htr, kind, brief,
+				 ticks_ns(encoder->ticks, brief->record->record.time), 0);
 }
 
 static void encode_call(struct encoder *encoder, const struct merge_event *event)
@@ -492,7 +542,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	if (!encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);
 	if (call->numbers || call->text)
-		at = put_call_values(encoder, at, call, NULL);
+		at = put_call_values(encoder, at, call->record.more, values_of(call), NULL);
 	if (encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);
 	end_event(encoder, at, encoder->tails && packet.type == CALL_TYPE_NONE);

@@ -45,8 +45,9 @@ struct encoder {
 	uint64_t classes; /* that were registered: a bit for each */
 	struct encode_name names[HOOK_COUNT];
 	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
-	uint64_t addresses[HOOK_COUNT]; /* where they begin; 0: not known */
-	bool is_called[HOOK_COUNT];	/* the stream has a call of it */
+	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX]; /* likewise of their arguments' names */
+	uint64_t addresses[HOOK_COUNT];			    /* where they begin; 0: not known */
+	bool is_called[HOOK_COUNT];			    /* the stream has a call of it */
 	struct encode_kind kinds[HOOK_COUNT];
 };
 

@@ -14,10 +14,73 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* Bytes of the whole record with its frames. */
-static inline uint32_t expand_size(const struct record_short *record)
+/* What a short record has between its struct and its frames, as a copy of our own. */
+struct expand_more {
+	struct short_more more;
+	uint64_t related;
+	uint64_t values[SHORT_VALUES_MAX / 8]; /* as much as more says */
+	uint32_t size;			       /* bytes of all that in the ring */
+};
+
+static inline bool more_is_nothing(const struct short_more *more)
 {
-	return (uint32_t)sizeof(struct record_call) + record->fresh * 8u;
+	static const struct short_more nothing;
+
+	return !memcmp(more, &nothing, sizeof(nothing));
+}
+
+static inline uint32_t more_values_size(const struct short_more *more)
+{
+	return values_size(more->numbers, more->text);
+}
+
+/* The rest of expand_read(). */
+static inline bool expand_read_more(struct record_short *record, const char *from, uint32_t left,
+				    struct expand_more *more)
+{
+	uint32_t size;
+
+	if (left < more->size + sizeof(more->more))
+		return false;
+	memcpy(&more->more, from + more->size, sizeof(more->more));
+	more->size += (uint32_t)sizeof(more->more);
+	size = more_values_size(&more->more);
+	if (size > SHORT_VALUES_MAX || left < more->size + size)
+		return false;
+	for (uint32_t i = 0; i < size; i += 8)
+		memcpy(more->values + i / 8, from + more->size + i, 8);
+	more->size += size;
+	record->resource &= (uint8_t)~SHORT_MORE;
+	return true;
+}
+
+/*
+ * Copies what stands behind the struct, up to the frames. The record is our own copy, at least as
+ * long as its struct; its resource is nothing else after this. False: it is shorter than that.
+ */
+static inline bool expand_read(struct record_short *record, const char *from,
+			       struct expand_more *more)
+{
+	uint32_t left = record->record.length - (uint32_t)sizeof(*record);
+
+	more->more = (struct short_more){ 0 };
+	more->related = 0;
+	more->size = 0;
+	if (__builtin_expect(record->form & SHORT_RELATED, 0)) {
+		if (left < sizeof(more->related))
+			return false;
+		memcpy(&more->related, from, sizeof(more->related));
+		more->size = sizeof(more->related);
+	}
+	return !(record->resource & SHORT_MORE) || expand_read_more(record, from, left, more);
+}
+
+/* Bytes of the whole record with its arguments and frames. */
+static inline uint32_t expand_size(const struct record_short *record,
+				   const struct expand_more *more)
+{
+	return (uint32_t)sizeof(struct record_call) + more_values_size(&more->more) +
+	       record->fresh * 8u;
 }
 
 static inline bool expand_has_backtrace(const struct record_short *record)
@@ -27,11 +90,11 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 
 /* Whether it lies within its length and its tables, and there is what it leaves out. */
 static inline bool expand_is_sound(const struct record_short *record,
-				   const struct record_model *model)
+				   const struct expand_more *more, const struct record_model *model)
 {
 	uint32_t kept = expand_has_backtrace(record) ? record->kept : 0;
 
-	return record->record.length == short_size(record->form) + record->fresh * 8u &&
+	return record->record.length == sizeof(*record) + more->size + record->fresh * 8u &&
 	       model->is_known && record->record.more < HOOK_COUNT &&
 	       (record->form & SHORT_OPERATION) < OPERATION_COUNT &&
 	       record->resource <= RESOURCES_MAX && kept + record->fresh <= ARENA_MEMORY_MAX;
@@ -50,48 +113,53 @@ static inline void expand_note(struct record_model *model, const struct record_c
 }
 
 /*
- * A sound one. from: what stands behind it in the ring. The model becomes what it leaves behind;
- * the frames are behind the whole one then.
+ * A sound one. frames: its frames in the ring. The model becomes what it leaves behind; arguments
+ * and frames are behind the whole one then.
  */
-static inline void expand(const struct record_short *record, const char *from,
-			  struct record_model *model, struct record_call *call)
+static inline void expand(const struct record_short *record, const struct expand_more *more,
+			  const char *frames, struct record_model *model, struct record_call *call)
 {
 	/* every field by its name: to clear all of it first would cost more than the rest */
-	bool is_related = record->form & SHORT_RELATED;
+	const struct short_more *said = &more->more;
+	char *at = (char *)(call + 1);
+	uint32_t size = more_values_size(said);
 
 	model->call += record->call;
 	model->frame += (uint64_t)(int64_t)record->frame;
-	call->record.length = expand_size(record);
+	call->record.length = expand_size(record, more);
 	call->record.state = RECORD_DONE;
 	call->record.kind = RECORD_CALL;
 	call->record.more = record->record.more;
 	call->record.time = call->enter = call->leave = record->record.time;
+	if (record->form & SHORT_LEAVES)
+		call->enter -= said->lasted;
+	else
+		call->leave += said->lasted;
 	call->call = model->call;
 	call->object = record->object;
-	call->related = 0;
+	call->related = more->related;
 	call->size = record->size;
 	call->result = record->form & SHORT_MADE ? record->object : 0;
 	call->frame = model->frame;
-	call->error = 0;
+	call->error = said->error;
 	call->depth = record->depth;
 	call->kept = expand_has_backtrace(record) ? record->kept : 0;
 	call->fresh = record->fresh;
-	call->text = 0;
+	call->text = said->text;
 	call->operation = record->form & SHORT_OPERATION;
 	call->moment = record->form & SHORT_LEAVES ? MOMENT_LEAVE : MOMENT_ENTER;
 	call->part = 0;
-	call->flags = model->flags;
+	call->flags = model->flags | (said->error ? CALL_FAILED : 0);
 	if (!expand_has_backtrace(record))
 		call->flags |= CALL_NO_BACKTRACE;
 	call->resource = record->resource;
-	call->numbers = 0;
+	call->numbers = said->numbers;
 	call->cut = model->cut;
 	call->cpu = model->cpu;
 	call->context = model->context;
-	if (is_related)
-		memcpy(&call->related, from, sizeof(call->related));
+	memcpy(at, more->values, size);
 	for (uint32_t i = 0; i < record->fresh; i++)
-		memcpy((uint64_t *)(call + 1) + i, from + 8 * (i + is_related), 8);
+		memcpy(at + size + 8 * i, frames + 8 * i, 8);
 }
 
 #endif

@@ -468,7 +468,7 @@ inline_ uint32_t kept_frames(const struct model *model, const struct brief *brie
 }
 
 bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
-	       uint64_t time_ns)
+	       uint64_t time_ns, uint64_t lasted_ns)
 {
 	const struct record_short *record = brief->record;
 	/* of which the compiler leaves nothing but the values */
@@ -483,7 +483,7 @@ bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief 
 		.result = record->form & SHORT_MADE ? record->object : 0,
 		.frame = brief->model->frame,
 	};
-	struct draft draft = { 0 };
+	struct draft draft = { .rules = brief_has_arguments(brief) ? HTR_ARGUMENTS : 0 };
 	struct model *model = NULL;
 	struct htr_site *site;
 	uint32_t node;
@@ -498,29 +498,21 @@ bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief 
 	model->turn = brief->turn;
 	site = draft_node(htr, &draft, model, node);
 	draft_time(htr, &draft, time_ns);
+	if (brief->more)
+		PUT(htr, &draft, lasted, lasted_ns);
 	draft_call(htr, &draft, &model->model, site, &call);
 	put_shape(htr, shape_number(htr, &draft, *kind));
 	return true;
 }
 
-void htr_argument(struct htr *htr, const char *name, size_t name_length, const char *value,
-		  size_t length)
+void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t length)
 {
 	struct column *to = &htr->columns[HTR_COLUMN_others];
-	bool is_new;
-	const struct name *known;
 
 	/* hosts' arguments are far below; those of a strange stream need not be */
-	if (column_size(to) + name_length + length > OTHERS_FULL + EVENT_MOST)
+	if (column_size(to) + HTR_VARINT_MAX + length > OTHERS_FULL + EVENT_MOST)
 		return;
-	known = htr_find_name(&htr->argument_names, name, name_length, &is_new);
-	if (!known) {
-		htr->has_failed = true;
-		return;
-	}
-	if (is_new)
-		define_name(htr, &(struct htr_name){ .name = known->text });
-	put_number(to, known->id + 1ull);
+	put_number(to, name + 1ull);
 	put_text_bytes(to, value, length);
 }
 

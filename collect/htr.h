@@ -64,14 +64,16 @@ bool htr_event(struct htr *htr, const struct htr_event *event);
 struct htr_kind htr_kind(const struct encode_packet_call *call, uint32_t function);
 
 /*
- * An event the short way, while the block is not full. Makes of it what htr_event() would. False
- * where that would return false.
+ * An event the short way, while the block is not full. Makes of it what htr_event() would; its
+ * arguments, if it has any, come behind it as there. False where that would return false.
  */
 bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
-	       uint64_t time_ns);
+	       uint64_t time_ns, uint64_t lasted_ns);
 
-void htr_argument(struct htr *htr, const char *name, size_t name_length, const char *value,
-		  size_t length);
+/* The number of an argument's name, defined if need be. */
+uint32_t htr_argument_name(struct htr *htr, const char *name, size_t length);
+
+void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t length);
 void htr_arguments_end(struct htr *htr);
 
 /* What has no other form: a handshake, one packet, or a CALL with its ARGS and BTRC (is_call). */

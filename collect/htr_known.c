@@ -13,7 +13,9 @@ static bool name_equal(const void *item, const void *key)
 	return one->length == two->length && !memcmp(one->text, two->text, two->length);
 }
 
-const struct name *htr_find_name(struct names *names, const char *text, size_t length, bool *is_new)
+/* The name as it is known. *is_new: it has just become so. NULL: no memory. */
+static const struct name *find_name(struct names *names, const char *text, size_t length,
+				    bool *is_new)
 {
 	struct name key = { text, length, 0 };
 	uint64_t hash = hash_bytes(names->table.seed, text, length);
@@ -37,7 +39,7 @@ const struct name *htr_find_name(struct names *names, const char *text, size_t l
 uint32_t htr_function(struct htr *htr, const char *text, size_t length)
 {
 	bool is_new;
-	const struct name *name = htr_find_name(&htr->functions, text, length, &is_new);
+	const struct name *name = find_name(&htr->functions, text, length, &is_new);
 
 	if (!name) {
 		htr->has_failed = true;
@@ -45,6 +47,20 @@ uint32_t htr_function(struct htr *htr, const char *text, size_t length)
 	}
 	if (is_new)
 		define_function(htr, &(struct htr_function){ .name = name->text });
+	return name->id;
+}
+
+uint32_t htr_argument_name(struct htr *htr, const char *text, size_t length)
+{
+	bool is_new;
+	const struct name *name = find_name(&htr->argument_names, text, length, &is_new);
+
+	if (!name) {
+		htr->has_failed = true;
+		return 0;
+	}
+	if (is_new)
+		define_name(htr, &(struct htr_name){ .name = name->text });
 	return name->id;
 }
 

@@ -143,10 +143,6 @@ inline_ size_t column_size(const struct column *column)
 	return (size_t)(column->at - column->start);
 }
 
-/* The name as it is known. *is_new: it has just become so. NULL: no memory. */
-const struct name *htr_find_name(struct names *names, const char *text, size_t length,
-				 bool *is_new);
-
 void htr_free_names(struct names *names);
 
 /* The next event is of that thread. NULL: no memory. */

@@ -435,6 +435,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 			      const char *from)
 {
 	struct record_short record;
+	struct expand_more more;
 	struct record_call *call;
 
 	if (__builtin_expect(reader->is_closed, 0)) {
@@ -449,14 +450,15 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	memcpy(&record, &header, sizeof(header));
 	if (!has_thread(reader) || !has_room(reader))
 		return false;
-	if (!expand_is_sound(&record, &reader->model) || !follows_short(reader, &record)) {
+	if (!expand_read(&record, from + sizeof(record), &more) ||
+	    !expand_is_sound(&record, &more, &reader->model) || !follows_short(reader, &record)) {
 		merge_close(reader);
 		return true;
 	}
-	call = (struct record_call *)next_place(merge, reader, expand_size(&record));
+	call = (struct record_call *)next_place(merge, reader, expand_size(&record, &more));
 	if (!call)
 		return false;
-	expand(&record, from + sizeof(record), &reader->model, call);
+	expand(&record, &more, from + sizeof(record) + more.size, &reader->model, call);
 	enter(merge, reader, &call->record);
 	return true;
 }
@@ -613,7 +615,8 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
 
 /* Hands one out that is sound and in its place. False: nobody took it. */
 static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
-				  const struct record_short *record, const char *behind)
+				  const struct record_short *record, const struct expand_more *more,
+				  const char *frames)
 {
 	struct process *process = reader->process;
 	struct record_model *model = &reader->model;
@@ -622,13 +625,12 @@ static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
 			       .model = model,
 			       .thread = thread->id,
 			       .pthread = thread->pthread,
+			       .related = more->related,
+			       .more = more_is_nothing(&more->more) ? NULL : &more->more,
+			       .values = more->values,
 			       .kept = record->kept };
 
-	if (__builtin_expect(record->form & SHORT_RELATED, 0)) {
-		memcpy(&brief.related, behind, 8);
-		behind += 8;
-	}
-	walk_on(reader, record, behind);
+	walk_on(reader, record, frames);
 	brief.frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
 	brief.frame_count = reader->frame_count;
 	if (__builtin_expect(!model->cut || model->cut >= reader->frame_count, 1))
@@ -651,14 +653,15 @@ static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
 
 /* As a whole record, which need not wait. False: it does not make sense, or there is no memory. */
 static bool hand_out_whole(struct merge *merge, struct reader *reader,
-			   const struct record_short *record, const char *behind)
+			   const struct record_short *record, const struct expand_more *more,
+			   const char *frames)
 {
 	struct record_call *call =
-		(struct record_call *)next_place(merge, reader, expand_size(record));
+		(struct record_call *)next_place(merge, reader, expand_size(record, more));
 
 	if (!call || !follows_short(reader, record))
 		return false;
-	expand(record, behind, &reader->model, call);
+	expand(record, more, frames, &reader->model, call);
 	merge_hand_out(merge, reader,
 		       &(struct entry){ .time = record->record.time,
 					.record = &call->record,
@@ -688,6 +691,7 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 		uint64_t offset = reader->scanned & mask;
 		const char *from = reader->ring + offset;
 		struct record_short record;
+		struct expand_more more;
 		union header header;
 
 		if (!see_short(reader, from, offset, &header))
@@ -698,11 +702,13 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			return false;
 		if (record.record.time >= before)
 			return note_next(reader, &record);
-		from += sizeof(record);
-		if (!expand_is_sound(&record, &reader->model) ||
-		    ((!is_brief(merge, reader, &record) ||
-		      !hand_out_brief(merge, reader, &record, from)) &&
-		     !hand_out_whole(merge, reader, &record, from)))
+		if (!expand_read(&record, from + sizeof(record), &more) ||
+		    !expand_is_sound(&record, &more, &reader->model))
+			return false;
+		from += sizeof(record) + more.size;
+		if ((!is_brief(merge, reader, &record) ||
+		     !hand_out_brief(merge, reader, &record, &more, from)) &&
+		    !hand_out_whole(merge, reader, &record, &more, from))
 			return false;
 		reader->scanned += header.length;
 	}

@@ -16,7 +16,7 @@
 /* Bytes of the arguments behind a call. */
 static inline uint32_t call_values_size(const struct record_call *call)
 {
-	return call->numbers * 8u + ((call->text + 7u) & ~7u);
+	return values_size(call->numbers, call->text);
 }
 
 /* The fresh frames of a call. */

@@ -21,13 +21,28 @@ void values_end(struct values *values)
 	values->packet = NULL;
 }
 
+static void put_in_htr(struct values *values, const char *name, size_t name_length,
+		       const char *value, size_t length)
+{
+	uint32_t *known = values->known, number;
+
+	if (known && *known) {
+		number = *known - 1;
+	} else {
+		number = htr_argument_name(values->htr, name, name_length);
+		if (known)
+			*known = number + 1;
+	}
+	htr_argument(values->htr, number, value, length);
+}
+
 void values_put(struct values *values, const char *name, size_t name_length, const char *value,
 		size_t length)
 {
 	size_t size = name_length + length + 12;
 
 	if (values->htr) {
-		htr_argument(values->htr, name, name_length, value, length);
+		put_in_htr(values, name, name_length, value, length);
 		return;
 	}
 	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)
@@ -50,6 +65,7 @@ void values_put_text(struct values *values, const char *name, const char *value,
 	size_t name_length = strnlen(name, VALUE_NAME_MAX);
 
 	values_put(values, name, name_length, value, length < PART_MAX ? length : PART_MAX);
+	values->known = NULL;
 	for (unsigned number = 1; length > PART_MAX; number++) {
 		int size = snprintf(part, sizeof(part), "%.*s+%u", VALUE_NAME_MAX, name, number);
 

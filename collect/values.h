@@ -12,6 +12,9 @@
 /* ARGS packets as they grow: a new one begins where the next value would not fit. */
 struct values {
 	struct htr *htr; /* NULL: packets at `at` */
+	/* where the number in htr of the next value's name is kept, and 1; 0: not yet; NULL:
+	 * nowhere */
+	uint32_t *known;
 	uint8_t *at, *end;
 	uint8_t *packet; /* NULL: none begun */
 	uint32_t count;

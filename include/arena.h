@@ -424,10 +424,10 @@ struct record_call {
 #define RECORD_ASIDE 0x80u
 
 /*
- * A call as most are: it succeeded, has one part, one time and no arguments, and what is not said
- * here is as in the record of a call before it in the ring (struct record_model), or 0. If it is
- * SHORT_RELATED, what it is related to follows, as 8 bytes; then `fresh` frames. The backtrace is
- * as in record_call; kept is SHORT_NO_BACKTRACE where there is none.
+ * A call as most are: it has one part, and what is not said here is as in the record of a call
+ * before it in the ring (struct record_model), or 0. If it is SHORT_RELATED, what it is related to
+ * follows, as 8 bytes; if its resource has SHORT_MORE, struct short_more; then `fresh` frames. The
+ * backtrace is as in record_call; kept is SHORT_NO_BACKTRACE where there is none.
  */
 struct record_short {
 	struct record record; /* more: hook */
@@ -438,8 +438,8 @@ struct record_short {
 	uint16_t fresh;
 	uint8_t call; /* less the model's */
 	uint8_t depth;
-	uint8_t form; /* an operation, and enum short_form */
-	uint8_t resource;
+	uint8_t form;	  /* an operation, and enum short_form */
+	uint8_t resource; /* and SHORT_MORE */
 };
 
 enum short_form {
@@ -452,8 +452,29 @@ enum short_form {
 };
 
 #define SHORT_NO_BACKTRACE UINT16_MAX
+#define SHORT_MORE	   0x80u
+_Static_assert(RESOURCES_MAX < SHORT_MORE, "a bit of its own");
 
-/* Bytes of a short record before its frames. */
+/*
+ * Of a short record of a call that has a duration or arguments, or failed; all 0 where it is not
+ * there. The arguments follow as in record_call, padded to 8 bytes, at most SHORT_VALUES_MAX.
+ */
+struct short_more {
+	uint32_t lasted; /* ticks from entry to return; the record's time is one of them */
+	uint16_t text;
+	uint8_t numbers;
+	uint8_t error; /* not 0: it failed */
+};
+
+#define SHORT_VALUES_MAX 512u
+
+/* Bytes of the arguments of a call. */
+static inline uint32_t values_size(uint32_t numbers, uint32_t text)
+{
+	return (numbers * 8 + text + 7) & ~7u;
+}
+
+/* Bytes of a short record before struct short_more and its frames. */
 static inline uint32_t short_size(uint8_t form)
 {
 	return (uint32_t)sizeof(struct record_short) + (form & SHORT_RELATED ? 8u : 0u);
@@ -544,6 +565,7 @@ struct record_name {
 _Static_assert(sizeof(struct record) == 16, "records are laid out by hand");
 _Static_assert(sizeof(struct record_call) % 8 == 0, "frames follow aligned");
 _Static_assert(sizeof(struct record_short) == 40, "what follows it is aligned");
+_Static_assert(sizeof(struct short_more) == 8, "what follows it is aligned");
 _Static_assert(OPERATION_COUNT <= SHORT_OPERATION + 1, "an operation is a part of form");
 
 #endif

@@ -271,7 +271,7 @@ struct producer_call {
 	const uint64_t *number;
 	const char *text; /* texts, each with its NUL */
 	uint32_t text_size;
-	uint8_t flags, part;
+	uint8_t flags, part, error;
 };
 
 /* A whole record, unpublished. */
@@ -303,6 +303,7 @@ static struct record_call *producer_fill(struct producer *producer,
 	record->moment = (uint8_t)call->moment;
 	record->resource = (uint8_t)call->resource;
 	record->flags = call->flags;
+	record->error = call->error;
 	record->part = call->part;
 	record->cpu = -1;
 	if (call->numbers)
@@ -324,6 +325,30 @@ __attribute__((unused)) static void producer_say(struct producer *producer,
 	producer_publish(producer_fill(producer, call));
 }
 
+__attribute__((unused)) static bool producer_has_more(const struct producer_call *call)
+{
+	return call->enter != call->leave || call->numbers || call->text_size || call->error;
+}
+
+/* What is not there in most. Returns the bytes. */
+static uint32_t producer_put_more(char *at, const struct producer_call *call)
+{
+	uint32_t values = values_size(call->numbers, call->text_size);
+	struct short_more more = { .lasted = (uint32_t)(call->leave - call->enter),
+				   .text = (uint16_t)call->text_size,
+				   .numbers = (uint8_t)call->numbers,
+				   .error = call->error };
+
+	memcpy(at, &more, sizeof(more));
+	at += sizeof(more);
+	memset(at, 0, values);
+	if (call->numbers)
+		memcpy(at, call->number, call->numbers * 8);
+	if (call->text_size)
+		memcpy(at + call->numbers * 8, call->text, call->text_size);
+	return (uint32_t)sizeof(more) + values;
+}
+
 /* The same as a short record, unpublished; related: 0, none. */
 __attribute__((unused)) static struct record_short *
 producer_fill_short(struct producer *producer, const struct producer_call *call, uint64_t related,
@@ -334,11 +359,15 @@ producer_fill_short(struct producer *producer, const struct producer_call *call,
 			(call->result ? SHORT_MADE : 0u) | (related ? SHORT_RELATED : 0u) |
 			(closes ? SHORT_CLOSES : 0u);
 	uint32_t size = short_size((uint8_t)form);
+	uint32_t rest = producer_has_more(call)
+				? (uint32_t)sizeof(struct short_more) +
+					  values_size(call->numbers, call->text_size)
+				: 0;
 	struct record_short *record =
-		producer_reserve(producer, RECORD_SHORT, size + call->fresh * 8);
+		producer_reserve(producer, RECORD_SHORT, size + rest + call->fresh * 8);
 
 	record->record.more = (uint16_t)call->hook;
-	record->record.time = call->enter;
+	record->record.time = call->moment == MOMENT_LEAVE ? call->leave : call->enter;
 	record->object = call->object;
 	record->size = (uint32_t)call->size;
 	record->frame = 0;
@@ -350,6 +379,10 @@ producer_fill_short(struct producer *producer, const struct producer_call *call,
 	record->resource = (uint8_t)call->resource;
 	if (related)
 		memcpy(record + 1, &related, 8);
+	if (rest) {
+		record->resource |= SHORT_MORE;
+		size += producer_put_more((char *)record + size, call);
+	}
 	if (call->fresh)
 		memcpy((char *)record + size, call->frames, call->fresh * 8);
 	producer->model.call = producer->calls;

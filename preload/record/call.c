@@ -612,8 +612,9 @@ static inline void note_model(struct record_model *model, const struct call *cal
 }
 
 /*
- * Whether a short record says it all. One word of all that must be 0, since nearly always it is:
- * what would not fit its field, what has no field, what is not as in the record before.
+ * Whether a short record says it all, perhaps with more (struct short_more). One word of all that
+ * must be 0, since nearly always it is: what would not fit its field, what has no field, what is
+ * not as in the record before.
  */
 static inline bool is_brief(const struct call *call, const struct call_event *event,
 			    const struct change *change, int32_t cpu, uint32_t context)
@@ -622,19 +623,51 @@ static inline bool is_brief(const struct call *call, const struct call_event *ev
 	uint64_t step = call->number - model->call;
 	uint64_t frame = call->origin->cfa - model->frame + (1u << 31);
 	uint64_t wide = event->size >> 32 | step >> 8 | call->depth >> 8 | frame >> 32;
-	uint64_t special = (uint64_t)event->failed | event->part | event->time |
-			   (uintptr_t)event->arguments | (event->moment & ~3u) |
+	uint64_t special = (uint64_t)event->part | event->time | (event->moment & ~3u) |
 			   (change->flags & RECORD_ASIDE) | call->thread->vfork_return;
-	uint64_t other = (call->enter ^ call->leave) | (uint64_t)!model->is_known |
-			 (uint32_t)(model->cpu ^ cpu) | (model->context ^ context) |
-			 (uint64_t)(model->cut ^ change->cut) |
+	uint64_t other = (uint64_t)!model->is_known | (uint32_t)(model->cpu ^ cpu) |
+			 (model->context ^ context) | (uint64_t)(model->cut ^ change->cut) |
 			 ((model->flags ^ change->flags) & CALL_CUT);
 
 	return !(wide | special | other) && (!event->result || event->result == event->object);
 }
 
-static bool write_short(const struct call *call, const struct call_event *event,
-			const struct change *change)
+/* Whether it is no call of one time that succeeded and has no arguments. */
+static inline bool has_more(const struct call *call, const struct call_event *event)
+{
+	return (call->enter ^ call->leave) | (uint64_t)event->failed | (uintptr_t)event->arguments;
+}
+
+/* What a short record says of such a one. False: it cannot. */
+static bool note_more(struct short_more *more, const struct call *call,
+		      const struct call_event *event)
+{
+	uint64_t lasted = call->leave - call->enter;
+	uint32_t error = event->failed ? (uint32_t)call->error : 0;
+	struct arguments_size size = { 0, 0 };
+
+	if (lasted >> 32 || error > UINT8_MAX || (event->failed && !error))
+		return false;
+	if (event->arguments) {
+		/* What nobody has read yet is looked at with care, and not twice. */
+		if (!has_read_texts(call, event))
+			return false;
+		size = measure(call, true, event->arguments);
+		if (values_size(size.numbers, size.text) > SHORT_VALUES_MAX)
+			return false;
+	}
+	*more = (struct short_more){ .lasted = (uint32_t)lasted,
+				     .text = (uint16_t)size.text,
+				     .numbers = (uint8_t)size.numbers,
+				     .error = (uint8_t)error };
+	return true;
+}
+
+/* more: NULL, or what note_more() said. */
+static inline __attribute__((always_inline)) bool write_short(const struct call *call,
+							      const struct call_event *event,
+							      const struct change *change,
+							      const struct short_more *more)
 {
 	struct thread *thread = call->thread;
 	struct record_model *model = &thread->model;
@@ -643,8 +676,11 @@ static bool write_short(const struct call *call, const struct call_event *event,
 			(event->result ? SHORT_MADE : 0u) | (event->related ? SHORT_RELATED : 0u) |
 			(call->closes ? SHORT_CLOSES : 0u);
 	uint32_t size = short_size((uint8_t)form);
-	struct record_short *record =
-		(struct record_short *)ring_reserve(thread, RECORD_SHORT, size + change->fresh * 8);
+	uint32_t values = more ? values_size(more->numbers, more->text) : 0;
+	uint32_t rest = more ? (uint32_t)sizeof(*more) + values : 0;
+	struct record_short *record = (struct record_short *)ring_reserve(
+		thread, RECORD_SHORT, size + rest + change->fresh * 8);
+	char *at;
 
 	if (!record)
 		return false;
@@ -662,7 +698,17 @@ static bool write_short(const struct call *call, const struct call_event *event,
 	record->resource = (uint8_t)event->resource;
 	if (event->related)
 		*(uint64_t *)(record + 1) = event->related;
-	write_frames(&thread->memory, change, (uint64_t *)(void *)((char *)record + size));
+	at = (char *)record + size;
+	if (more) {
+		record->record.time = event->moment == MOMENT_LEAVE ? call->leave : call->enter;
+		record->resource |= SHORT_MORE;
+		*(struct short_more *)(void *)at = *more;
+		at += sizeof(*more);
+		write_arguments(call, true, event->arguments, (uint64_t *)(void *)at,
+				(struct arguments_size){ more->numbers, more->text });
+		at += values;
+	}
+	write_frames(&thread->memory, change, (uint64_t *)(void *)at);
 	ring_publish(&record->record);
 	model->call = call->number;
 	model->frame = call->origin->cfa;
@@ -706,15 +752,32 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	return true;
 }
 
+/* A short record with more, if it can say it all. */
+static __attribute__((noinline)) bool write_long(const struct call *call,
+						 const struct call_event *event,
+						 const struct change *change, int32_t cpu,
+						 uint32_t context)
+{
+	struct short_more more;
+
+	return note_more(&more, call, event) ? write_short(call, event, change, &more)
+					     : write_whole(call, event, change, cpu, context);
+}
+
 /* Reserves, fills and publishes the record. Returns whether there was room for it. */
 static bool write_record(const struct call *call, const struct call_event *event,
 			 const struct change *change)
 {
 	int32_t cpu = current_cpu();
 	uint32_t context = names_contexts();
-	bool is_written = likely(is_brief(call, event, change, cpu, context))
-				  ? write_short(call, event, change)
-				  : write_whole(call, event, change, cpu, context);
+	bool is_written;
+
+	if (unlikely(!is_brief(call, event, change, cpu, context)))
+		is_written = write_whole(call, event, change, cpu, context);
+	else if (has_more(call, event))
+		is_written = write_long(call, event, change, cpu, context);
+	else
+		is_written = write_short(call, event, change, NULL);
 
 	if (is_written && !(change->flags & RECORD_ASIDE))
 		call->thread->busy.is_written = true;

@@ -2,9 +2,9 @@
 /*
  * The short way from a ring to an .htr against the long ones: the same calls of some threads come
  * to the same bytes, whether they are handed out in brief, as whole records, some so and some so,
- * or all wait as entries first, because no record says that it closes. Among them are calls at the
- * same time, calls within calls, records that are finished late, abandoned or damaged, calls that
- * come too late, and slots that change hands.
+ * or all wait as entries first, because no record says that it closes. Among them are calls with
+ * arguments, that last or fail, calls at the same time, calls within calls, records that are
+ * finished late, abandoned or damaged, calls that come too late, and slots that change hands.
  */
 #include "tests/collect-producer.h"
 #include "tests/unit/tap.h"
@@ -75,13 +75,41 @@ static void move_stack(struct way *way, struct speaker *speaker, struct producer
 	call->frames = frames;
 }
 
+/* Of a descriptor: what its name is, or more, or less, perhaps without an end; how long it took. */
+static void give_more(struct way *way, struct producer_call *call)
+{
+	static const char names[] = "/etc/hostname\0/usr/lib/x86_64-linux-gnu/libc.so.6";
+	static char text[SHORT_VALUES_MAX];
+	static uint64_t numbers[4];
+	uint64_t dice = draw(way), lasted = dice & 3 ? dice >> 2 & 0xfff : dice >> 2 & UINT32_MAX;
+
+	call->error = dice >> 34 & 15 ? 0 : dice >> 38 & 255;
+	call->object = dice >> 46 & 15;
+	if (call->moment == MOMENT_LEAVE)
+		call->enter -= lasted;
+	else
+		call->leave += lasted;
+	if (call->hook == HOOK_close)
+		return;
+	for (int i = 0; i < 4; i++)
+		numbers[i] = draw(way) >> (draw(way) & 63);
+	call->number = numbers;
+	call->numbers = dice >> 50 & 15 ? 2 : dice >> 54 & 3;
+	memset(text, 'x', sizeof(text));
+	memcpy(text, names, sizeof(names));
+	call->text = text;
+	call->text_size = dice >> 56 & 7 ? 14 : (uint32_t)(dice >> 59) * 15;
+}
+
 static struct record *say_whole(struct speaker *speaker, struct producer_call *call, uint64_t dice)
 {
 	struct record_call *record;
 
-	call->leave += call->moment == MOMENT_ENTER && dice >> 8 & 1 ? 30 : 0;
+	if (call->enter == call->leave && call->moment == MOMENT_ENTER)
+		call->leave += dice >> 8 & 1 ? 30 : 0;
 	call->result = dice >> 9 & 1 ? call->object : dice & 7;
 	call->flags = dice >> 10 & 1 ? CALL_FAILED : dice >> 11 & 1 ? CALL_CUT : 0;
+	call->flags |= call->error ? CALL_FAILED : 0;
 	record = producer_fill(&speaker->producer, call);
 	record->context = (uint32_t)(dice >> 16 & 3);
 	record->cpu = (int32_t)(dice >> 18 & 3) - 1;
@@ -120,9 +148,12 @@ static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t
 		{ HOOK_pthread_mutex_lock, OPERATION_ACQUIRE, RESOURCE_LOCK, MOMENT_LEAVE },
 		{ HOOK_pthread_mutex_unlock, OPERATION_RELEASE, RESOURCE_LOCK, MOMENT_ENTER },
 		{ HOOK_sem_post, OPERATION_NOTIFY, RESOURCE_EVENT, MOMENT_ENTER },
+		{ HOOK_open, OPERATION_ALLOC, RESOURCE_FD, MOMENT_LEAVE },
+		{ HOOK_openat, OPERATION_ALLOC, RESOURCE_FD, MOMENT_LEAVE },
+		{ HOOK_close, OPERATION_FREE, RESOURCE_FD, MOMENT_ENTER },
 	};
 	uint64_t frames[DEPTH_MAX], dice = draw(way);
-	size_t kind = dice & 15 ? dice >> 4 & 1 : (dice >> 4) % (sizeof(kinds) / sizeof(*kinds));
+	size_t kind = dice & 3 ? dice >> 4 & 1 : (dice >> 4) % (sizeof(kinds) / sizeof(*kinds));
 	struct producer_call call = { .hook = kinds[kind].hook,
 				      .operation = kinds[kind].operation,
 				      .resource = kinds[kind].resource,
@@ -134,6 +165,8 @@ static struct record *call_at(struct way *way, struct speaker *speaker, uint64_t
 	call.size = dice >> 36 & 7 ? dice >> 40 & 255 : dice >> 40;
 	call.size &= UINT32_MAX;
 	move_stack(way, speaker, &call, frames);
+	if (call.resource == RESOURCE_FD)
+		give_more(way, &call);
 	way->said++;
 	if (time > speaker->last)
 		speaker->last = time;
@@ -160,7 +193,8 @@ static void say_damaged(struct way *way, struct speaker *speaker)
 	struct producer_call call = { .hook = HOOK_free,
 				      .operation = OPERATION_FREE,
 				      .moment = MOMENT_ENTER,
-				      .enter = way->time };
+				      .enter = way->time,
+				      .leave = way->time };
 	uint64_t dice = draw(way);
 
 	record = producer_fill_short(&speaker->producer, &call, 0, !way->closes_nothing);

@@ -145,11 +145,10 @@ static uint64_t enter_call(struct worker *worker, bool plain)
 	return enter;
 }
 
-/* Half of the calls that have one time are said in short, with half of the hash. */
-static bool is_short(struct worker *worker, const struct producer_call *call)
+/* Half of the calls are said in short, with half of the hash. */
+static bool is_short(struct worker *worker)
 {
-	return worker->producer.model.is_known && call->enter == call->leave &&
-	       draw(&worker->random) & 1;
+	return worker->producer.model.is_known && draw(&worker->random) & 1;
 }
 
 static void say_one(struct worker *worker, struct producer_call *call, bool closes)
@@ -158,7 +157,7 @@ static void say_one(struct worker *worker, struct producer_call *call, bool clos
 
 	call->frames = worker->fresh;
 	call->resource = RESOURCE_MEMORY;
-	if (is_short(worker, call)) {
+	if (is_short(worker)) {
 		call->size = (uint32_t)hash;
 		call->result = 0;
 		producer_publish(producer_fill_short(&worker->producer, call, hash & 1, closes));
@@ -285,7 +284,7 @@ static void check_event(void *context, void *owner, const struct merge_event *ev
 	checker->numbers += call->call;
 	for (uint32_t i = 0; i < event->frame_count; i++)
 		hash = hash_frames(hash, event->frames[i]);
-	if (call->enter == call->leave && !call->result)
+	if (!call->result)
 		checker->wrong_frames +=
 			(uint32_t)hash != call->size || (hash & 1) != call->related;
 	else
@@ -307,9 +306,11 @@ static void check_event(void *context, void *owner, const struct merge_event *ev
 static bool check_brief(void *context, void *owner, const struct brief *brief)
 {
 	const struct record_short *record = brief->record;
+	bool leaves = record->form & SHORT_LEAVES;
+	uint32_t lasted = brief->more ? brief->more->lasted : 0;
 	struct record_call call = { .record = record->record,
-				    .enter = record->record.time,
-				    .leave = record->record.time,
+				    .enter = record->record.time - (leaves ? lasted : 0),
+				    .leave = record->record.time + (leaves ? 0 : lasted),
 				    .call = brief->model->call,
 				    .object = record->object,
 				    .related = brief->related,
