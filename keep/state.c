@@ -20,6 +20,12 @@
 #define PART_SIZE (256u << 10)
 
 /*
+ * What was given back in a pause seems to be held for ever. How often is told up to so many notes,
+ * of which each second one ends a pause: there may be one each second for days.
+ */
+#define RECORDING_MOST 100
+
+/*
  * Of the map: the last note or call of that kind about something. Of descriptors the index of
  * events: of the last gain by number, of the gain of what another is a copy of by that of the copy,
  * of the loss of such a one by that of its gain (1: none yet), and of those that stay for this.
@@ -49,7 +55,7 @@ struct state {
 	uint64_t since_ns;
 	struct ledger *ledger;
 	struct map last;
-	uint32_t notes;			  /* so far */
+	uint32_t notes, recordings;	  /* so far; of those, that say whether it records */
 	uint64_t calls, all;		  /* so far; in the pieces */
 	uint64_t before;		  /* left out when these pieces were made */
 	uint64_t stay;			  /* of the calls */
@@ -390,7 +396,8 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_FD))
 		return map_get(&state->last, OF_FD, number_of(event, "fd")) == state->notes;
 	if (!strcmp(name, NOTE_RECORDING))
-		return map_get(&state->last, OF_RECORDING, 0) == state->notes;
+		return state->recordings <= RECORDING_MOST ||
+		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
 	/* what is lost, and what was not when it was scanned before; one may be under way */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;
@@ -405,6 +412,7 @@ static int keep_note(struct state *state, const struct event *event, struct erro
 	int rc;
 
 	state->notes++;
+	state->recordings += !strcmp(event->function->name, NOTE_RECORDING);
 	rc = is_lasting(state, event) ? put(state, event, err) : 0;
 	return rc || state->has_told ? rc : tell_left_out(state, event, err);
 }
