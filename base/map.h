@@ -9,7 +9,6 @@
  * so that no input can aim at one slot.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

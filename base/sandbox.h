@@ -8,7 +8,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define SANDBOX_WRITABLE_MAX 4
 #define SANDBOX_FILES_MAX    64 /* descriptors */

@@ -7,7 +7,6 @@
  * message that came with it, checked once; what stands in it may change at any time.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

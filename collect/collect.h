@@ -7,9 +7,6 @@
  * processes of the run, their streams, and what is still to be said when one has ended.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/error.h"
 
 struct collector;

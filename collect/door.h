@@ -11,7 +11,6 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "arena.h"

@@ -2,7 +2,6 @@
 #include "collect/collect_parts.h"
 #include "notes.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

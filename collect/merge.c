@@ -8,7 +8,6 @@
 
 #include <linux/membarrier.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

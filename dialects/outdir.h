@@ -8,7 +8,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/array.h"
 #include "base/error.h"

@@ -7,8 +7,6 @@
  * letter, perhaps with a text behind it. What the scanner found stands in a memfd.
  */
 
-#include <stdint.h>
-
 enum scan_message {
 	/* of the scanner */
 	SCAN_BEAT = 'b',    /* it lives */

@@ -7,7 +7,6 @@
 #include <asm/sigcontext.h>
 #include <elf.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 
 #define ARCH_INJECTS	 1

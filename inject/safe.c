@@ -6,7 +6,6 @@
 #include "inject/modules.h"
 
 #include <elfutils/libdwfl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  * loader calls it under its own lock, so that all modules are then as they are meant to be.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define TRIGGER_SIZE 8192u

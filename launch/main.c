@@ -5,7 +5,6 @@
 #include "launch/run.h"
 #include "postproc/views/report_names.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

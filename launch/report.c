@@ -6,7 +6,6 @@
 #include "base/terminal.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

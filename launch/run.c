@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>

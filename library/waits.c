@@ -2,7 +2,6 @@
 /* Who waited for whom, once a trace was read to its end. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "library/account.h"

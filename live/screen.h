@@ -5,7 +5,6 @@
 /* The whole terminal: keys as they are typed, and pictures of lines that replace each other. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <termios.h>
 
 #include "base/out.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/pass.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "postproc/views/heap_range.h"

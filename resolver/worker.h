@@ -9,7 +9,6 @@
  * sandbox (base/sandbox.h).
  */
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/sandbox.h"

@@ -8,7 +8,6 @@
  * neither processes nor traces.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

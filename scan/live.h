@@ -5,7 +5,6 @@
 /* What a process held when it was stopped, as its stream says it up to the cut. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

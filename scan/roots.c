@@ -2,7 +2,6 @@
 #include "scan/roots.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

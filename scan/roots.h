@@ -8,8 +8,6 @@
  * keeps for itself, stacks of threads that have ended, stacks below where they are in use.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

@@ -11,7 +11,6 @@
  *           use(at->address);
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/serve.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -15,7 +15,6 @@
  * Memory grows with objects, sites and threads; of each semaphore so many tokens are told apart.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

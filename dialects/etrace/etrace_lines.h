@@ -9,7 +9,6 @@
  * not grow with them.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

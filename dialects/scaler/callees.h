@@ -8,7 +8,6 @@
  * file by name. The numbers are only known at the end; until then there are symbols.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

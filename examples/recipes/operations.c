@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How often each operation was done. An example of a report: CONTRIBUTING.md adds it. */
-#include <errno.h>
 
 #include "hook_table.h"
 #include "postproc/views/report.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/viewers/profile.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int on_wait(void *user, const struct lane_wait *wait)

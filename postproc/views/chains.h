@@ -13,8 +13,6 @@
  * with places, threads and different chains, never with waits.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

@@ -7,7 +7,6 @@
  * one, and counted, so memory grows with places alone.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

@@ -8,7 +8,6 @@
  * several processes are put together exactly, and the changes of all windows add up to the whole.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u

@@ -5,7 +5,6 @@
 /* What filters left of the calls of a run (postproc/select.h), for whoever shows the rest. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* What became of the calls of one or several streams. */

@@ -9,7 +9,6 @@
  * goes on, two become one, so memory grows with sites and not with events.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
  * same at the same places is one, and counted, in all processes of a run.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "account/ledger.h"

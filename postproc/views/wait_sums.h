@@ -4,8 +4,6 @@
 
 /* Waits of a run, added up by what was waited for, who waited and who ended the wait. */
 
-#include <stddef.h>
-
 #include "base/array.h"
 #include "base/pool.h"
 #include "base/table.h"
