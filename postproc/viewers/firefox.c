@@ -349,6 +349,24 @@ static void put_constant(struct firefox *file, const char *key, size_t count, in
 
 #define NOTHING INT64_MIN
 
+/* A number, or null where none is known. */
+static void put_known(struct firefox *file, bool is_known, uint64_t number)
+{
+	if (is_known)
+		json_unsigned(&file->json, number);
+	else
+		json_null(&file->json);
+}
+
+/* A column of a table: what put writes for each i. */
+#define COLUMN(file, key, count, put)                \
+	do {                                         \
+		begin_list(file, key);               \
+		for (size_t i = 0; i < (count); i++) \
+			put;                         \
+		json_end(&(file)->json);             \
+	} while (0)
+
 /* ---- stacks of a thread ---- */
 
 static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
@@ -406,31 +424,14 @@ static void put_stack_table(struct firefox *file)
 	size_t count = file->node_list.count;
 
 	begin_object(file, "stackTable");
-	begin_list(file, "frame");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, (uint32_t)file->node_list.items[i] - 1);
-	json_end(&file->json);
-	begin_list(file, "prefix");
-	for (size_t i = 0; i < count; i++)
-		if (file->node_list.items[i] >> 32)
-			json_unsigned(&file->json, (file->node_list.items[i] >> 32) - 1);
-		else
-			json_null(&file->json);
-	json_end(&file->json);
+	COLUMN(file, "frame", count,
+	       json_unsigned(&file->json, (uint32_t)file->node_list.items[i] - 1));
+	COLUMN(file, "prefix", count,
+	       put_known(file, file->node_list.items[i] >> 32,
+			 (file->node_list.items[i] >> 32) - 1));
 	put_constant(file, "category", count, 0);
 	put_constant(file, "subcategory", count, 0);
 	put_number(file, "length", count);
-	json_end(&file->json);
-}
-
-static void put_lines(struct firefox *file)
-{
-	begin_list(file, "line");
-	for (size_t i = 0; i < file->frame_list.count; i++)
-		if (file->frame_list.items[i]->line)
-			json_unsigned(&file->json, file->frame_list.items[i]->line);
-		else
-			json_null(&file->json);
 	json_end(&file->json);
 }
 
@@ -444,13 +445,11 @@ static void put_frame_tables(struct firefox *file)
 	put_constant(file, "inlineDepth", count, 0);
 	put_constant(file, "category", count, 0);
 	put_constant(file, "subcategory", count, 0);
-	begin_list(file, "func");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, i);
-	json_end(&file->json);
+	COLUMN(file, "func", count, json_unsigned(&file->json, i));
 	put_constant(file, "nativeSymbol", count, NOTHING);
 	put_constant(file, "innerWindowID", count, 0);
-	put_lines(file);
+	COLUMN(file, "line", count,
+	       put_known(file, file->frame_list.items[i]->line, file->frame_list.items[i]->line));
 	put_constant(file, "column", count, NOTHING);
 	put_constant(file, "implementation", count, NOTHING);
 	put_number(file, "length", count);
@@ -462,26 +461,12 @@ static void put_function_table(struct firefox *file)
 	size_t count = file->frame_list.count;
 
 	begin_object(file, "funcTable");
-	begin_list(file, "name");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, 2 * i);
-	json_end(&file->json);
-	begin_list(file, "isJS");
-	for (size_t i = 0; i < count; i++)
-		json_bool(&file->json, false);
-	json_end(&file->json);
-	begin_list(file, "relevantForJS");
-	for (size_t i = 0; i < count; i++)
-		json_bool(&file->json, false);
-	json_end(&file->json);
+	COLUMN(file, "name", count, json_unsigned(&file->json, 2 * i));
+	COLUMN(file, "isJS", count, json_bool(&file->json, false));
+	COLUMN(file, "relevantForJS", count, json_bool(&file->json, false));
 	put_constant(file, "resource", count, -1);
-	begin_list(file, "fileName");
-	for (size_t i = 0; i < count; i++)
-		if (*file->frame_list.items[i]->function->file)
-			json_unsigned(&file->json, 2 * i + 1);
-		else
-			json_null(&file->json);
-	json_end(&file->json);
+	COLUMN(file, "fileName", count,
+	       put_known(file, *file->frame_list.items[i]->function->file, 2 * i + 1));
 	put_constant(file, "lineNumber", count, NOTHING);
 	put_constant(file, "columnNumber", count, NOTHING);
 	put_number(file, "length", count);
@@ -597,22 +582,12 @@ static void put_markers(struct firefox *file, const struct wait *waits, size_t c
 			const uint32_t *stacks)
 {
 	begin_object(file, "markers");
-	begin_list(file, "data");
-	for (size_t i = 0; i < count; i++)
-		put_marker(file, &waits[i], stacks[i]);
-	json_end(&file->json);
-	begin_list(file, "name");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, 2 * file->frame_list.count + waits[i].facts.kind);
-	json_end(&file->json);
-	begin_list(file, "startTime");
-	for (size_t i = 0; i < count; i++)
-		put_ms(file, waits[i].facts.since_ns);
-	json_end(&file->json);
-	begin_list(file, "endTime");
-	for (size_t i = 0; i < count; i++)
-		put_ms(file, waits[i].facts.since_ns + length_of(&waits[i].facts));
-	json_end(&file->json);
+	COLUMN(file, "data", count, put_marker(file, &waits[i], stacks[i]));
+	COLUMN(file, "name", count,
+	       json_unsigned(&file->json, 2 * file->frame_list.count + waits[i].facts.kind));
+	COLUMN(file, "startTime", count, put_ms(file, waits[i].facts.since_ns));
+	COLUMN(file, "endTime", count,
+	       put_ms(file, waits[i].facts.since_ns + length_of(&waits[i].facts)));
 	put_constant(file, "phase", count, 1);
 	put_constant(file, "category", count, 1);
 	put_number(file, "length", count);
@@ -624,18 +599,10 @@ static void put_samples(struct firefox *file, const struct wait *waits, size_t c
 			const uint32_t *stacks)
 {
 	begin_object(file, "samples");
-	begin_list(file, "stack");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, stacks[i]);
-	json_end(&file->json);
-	begin_list(file, "time");
-	for (size_t i = 0; i < count; i++)
-		put_ms(file, waits[i].facts.since_ns);
-	json_end(&file->json);
-	begin_list(file, "weight");
-	for (size_t i = 0; i < count; i++)
-		json_real(&file->json, (double)length_of(&waits[i].facts) / 1e6);
-	json_end(&file->json);
+	COLUMN(file, "stack", count, json_unsigned(&file->json, stacks[i]));
+	COLUMN(file, "time", count, put_ms(file, waits[i].facts.since_ns));
+	COLUMN(file, "weight", count,
+	       json_real(&file->json, (double)length_of(&waits[i].facts) / 1e6));
 	put_text(file, "weightType", "tracing-ms");
 	put_number(file, "length", count);
 	json_end(&file->json);
@@ -724,23 +691,12 @@ static void put_allocations(struct firefox *file, const struct step *steps, size
 			    uint32_t tid)
 {
 	begin_object(file, "nativeAllocations");
-	begin_list(file, "time");
-	for (size_t i = 0; i < count; i++)
-		put_ms(file, steps[i].time_ns);
-	json_end(&file->json);
-	begin_list(file, "weight");
-	for (size_t i = 0; i < count; i++)
-		json_signed(&file->json, steps[i].bytes);
-	json_end(&file->json);
+	COLUMN(file, "time", count, put_ms(file, steps[i].time_ns));
+	COLUMN(file, "weight", count, json_signed(&file->json, steps[i].bytes));
 	put_text(file, "weightType", "bytes");
-	begin_list(file, "stack");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, stack_of(file, file->places.items[steps[i].place], "?"));
-	json_end(&file->json);
-	begin_list(file, "memoryAddress");
-	for (size_t i = 0; i < count; i++)
-		json_unsigned(&file->json, steps[i].address);
-	json_end(&file->json);
+	COLUMN(file, "stack", count,
+	       json_unsigned(&file->json, stack_of(file, file->places.items[steps[i].place], "?")));
+	COLUMN(file, "memoryAddress", count, json_unsigned(&file->json, steps[i].address));
 	put_constant(file, "threadId", count, tid);
 	put_number(file, "length", count);
 	json_end(&file->json);
@@ -789,10 +745,8 @@ static void put_schema(struct firefox *file)
 	put_text(file, "tableLabel",
 		 "{marker.data.kind} {marker.data.object}, ended by thread {marker.data.waker}");
 	put_text(file, "chartLabel", "{marker.data.kind} {marker.data.object}");
-	begin_list(file, "display");
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		json_text(&file->json, places[i]);
-	json_end(&file->json);
+	COLUMN(file, "display", sizeof(places) / sizeof(*places),
+	       json_text(&file->json, places[i]));
 	begin_list(file, "data");
 	put_field(file, "kind", "Waits for", "string");
 	put_field(file, "call", "Call", "string");
@@ -859,10 +813,7 @@ static void put_counter(struct firefox *file, const struct counter *counter)
 	put_text(file, "pid", pid);
 	put_number(file, "mainThreadIndex", 0);
 	begin_object(file, "samples");
-	begin_list(file, "time");
-	for (size_t i = 0; i < counter->points.count; i++)
-		put_ms(file, counter->points.items[i].time_ns);
-	json_end(&file->json);
+	COLUMN(file, "time", counter->points.count, put_ms(file, counter->points.items[i].time_ns));
 	put_constant(file, "number", counter->points.count, 1);
 	begin_list(file, "count");
 	for (size_t i = 0; i < counter->points.count; i++) {
@@ -930,10 +881,7 @@ static int print(void *state, struct out *out, struct error *err)
 	put_memory(file);
 	put_threads(file);
 	json_end(&file->json);
-	begin_list(file, "counters");
-	for (size_t i = 0; i < file->counters.count; i++)
-		put_counter(file, &file->counters.items[i]);
-	json_end(&file->json);
+	COLUMN(file, "counters", file->counters.count, put_counter(file, &file->counters.items[i]));
 	json_end(&file->json);
 	json_finish(&file->json);
 	return file->error ? report_no_memory(err) : 0;
