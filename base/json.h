@@ -43,6 +43,13 @@ void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* Begins an object or a list that is the value of a key. */
+static inline void json_open(struct json *json, const char *key, char bracket)
+{
+	json_key(json, key);
+	json_begin(json, bracket);
+}
+
 /* A key and its value in one. */
 static inline void json_add_text(struct json *json, const char *key, const char *text)
 {

@@ -56,21 +56,18 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 	json_add_unsigned(&json, "left_out", picture->left_out);
 	json_add_unsigned(&json, "running", glance->running);
 	json_add_unsigned(&json, "ended", glance->ended);
-	json_key(&json, "classes");
-	json_begin(&json, '[');
+	json_open(&json, "classes", '[');
 	for (size_t i = 0; i < glance->class_count; i++)
 		add_class(&json, &glance->classes[i]);
 	json_end(&json);
-	json_key(&json, "places");
-	json_begin(&json, '[');
+	json_open(&json, "places", '[');
 	for (size_t i = 0; i < glance->row_count; i++)
 		add_row(&json, &glance->rows[i]);
 	json_end(&json);
 	if (picture->has_waits) {
 		json_add_unsigned(&json, "held_up", picture->held_up);
 		json_add_unsigned(&json, "deadlocks", picture->rings);
-		json_key(&json, "waits");
-		json_begin(&json, '[');
+		json_open(&json, "waits", '[');
 		for (size_t i = 0; i < picture->wait_count; i++)
 			add_wait(&json, &picture->waits[i]);
 		json_end(&json);

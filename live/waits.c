@@ -62,8 +62,7 @@ static void add_await(struct json *json, const struct look *look, const struct a
 {
 	const struct live_thread *owner = look_owner(look, await);
 
-	json_key(json, "waits_for");
-	json_begin(json, '{');
+	json_open(json, "waits_for", '{');
 	json_add_text(json, "kind", await_word(await->kind));
 	if (await->address) {
 		json_add_hex(json, "address", await->address);
@@ -102,8 +101,7 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 		json_null(json);
 	json_add_bool(json, "in_deadlock", look->is_in_ring[i]);
 	add_await(json, look, &look->awaits[i]);
-	json_key(json, "backtrace");
-	json_begin(json, '[');
+	json_open(json, "backtrace", '[');
 	for (size_t k = 0; k < count; k++)
 		json_text(json, lines[k].text);
 	json_end(json);
@@ -120,8 +118,7 @@ static void put_json(struct out *out, const struct look *look)
 	json_add_text(&json, "program", look->process.program);
 	json_add_unsigned(&json, "deadlocks", look->rings);
 	json_add_unsigned(&json, "threads_left_out", look->process.left_out);
-	json_key(&json, "threads");
-	json_begin(&json, '[');
+	json_open(&json, "threads", '[');
 	for (size_t i = 0; i < look->process.thread_count; i++)
 		add_thread(&json, look, i);
 	json_end(&json);

@@ -112,8 +112,7 @@ static void put_functions(const struct swap *swap, struct json *json,
 {
 	struct addressed functions = { json, process };
 
-	json_key(json, "functions");
-	json_begin(json, '{');
+	json_open(json, "functions", '{');
 	for_each_api(swap, put_function, &functions);
 	json_end(json);
 }
@@ -124,8 +123,7 @@ static void put_process(const struct swap *swap, struct json *json,
 	json_begin(json, '{');
 	json_add_unsigned(json, "pid", process->process->pid);
 	json_add_text(json, "executable", process->executable);
-	json_key(json, "arguments");
-	json_begin(json, '[');
+	json_open(json, "arguments", '[');
 	for (size_t i = 0; i < process->arguments.count; i++)
 		json_text(json, process->arguments.items[i]);
 	json_end(json);
@@ -145,13 +143,11 @@ static void put_facts(struct swap *swap, struct out *out, int *rc, struct error 
 	json_add_text(&json, "dialect", swap->dialect == SWAP_DIALECT_DOC ? "doc" : "tizen");
 	json_add_unsigned(&json, "messages", swap->messages);
 	json_add_unsigned(&json, "devices", 0);
-	json_key(&json, "processes");
-	json_begin(&json, '[');
+	json_open(&json, "processes", '[');
 	for (size_t i = 0; i < swap->processes.count; i++)
 		put_process(swap, &json, swap->processes.items[i]);
 	json_end(&json);
-	json_key(&json, "missing");
-	json_begin(&json, '[');
+	json_open(&json, "missing", '[');
 	for (size_t i = 0; i < swap->missing.count; i++)
 		json_text(&json, swap->missing.items[i]);
 	json_end(&json);

@@ -283,8 +283,7 @@ static bool is_mixed(const struct sheet *sheet, unsigned column)
 /* Of a column whose rows have units of their own: that of each, in the order of its values. */
 static void print_units(struct page *page, const struct sheet *sheet, unsigned column)
 {
-	json_key(&page->json, "units");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "units", '[');
 	for (size_t g = 0; g < sheet->groups.count; g++) {
 		const struct sheet_group *group = &sheet->groups.items[g];
 
@@ -341,8 +340,7 @@ static void print_key(struct page *page, const char *key, const char *text)
 
 static void print_facts(struct page *page, const struct sheet *sheet)
 {
-	json_key(&page->json, "columns");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "columns", '[');
 	for (unsigned i = 0; i < sheet->facts.column_count; i++) {
 		const struct sheet_column *column = &sheet->facts.columns[i];
 
@@ -381,8 +379,7 @@ static void print_sheet(struct page *page, const struct sheet *sheet)
 	json_key(&page->json, "note");
 	print_number(page, text_number(page, sheet->note));
 	print_facts(page, sheet);
-	json_key(&page->json, "values");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "values", '[');
 	for (unsigned i = 0; i < sheet->facts.column_count; i++)
 		print_column(page, sheet, i);
 	json_end(&page->json);
@@ -400,8 +397,7 @@ static void print_frames(struct page *page)
 	}                                                          \
 	json_end(&page->json)
 
-	json_key(&page->json, "frames");
-	json_begin(&page->json, '{');
+	json_open(&page->json, "frames", '{');
 	FRAME_COLUMN("function", print_number(page, frame->function));
 	FRAME_COLUMN("file", print_number(page, frame->file));
 	FRAME_COLUMN("module", print_number(page, frame->module));
@@ -413,21 +409,17 @@ static void print_frames(struct page *page)
 
 static void print_nodes(struct page *page)
 {
-	json_key(&page->json, "nodes");
-	json_begin(&page->json, '{');
-	json_key(&page->json, "parent");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "nodes", '{');
+	json_open(&page->json, "parent", '[');
 	for (size_t i = 0; i < page->nodes.count; i++)
 		json_signed(&page->json, (int32_t)page->nodes.items[i].parent);
 	json_end(&page->json);
-	json_key(&page->json, "frame");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "frame", '[');
 	for (size_t i = 0; i < page->nodes.count; i++)
 		json_unsigned(&page->json, page->nodes.items[i].frame);
 	json_end(&page->json);
 	json_end(&page->json);
-	json_key(&page->json, "words");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "words", '[');
 	for (size_t i = 0; i < page->nodes.count; i++)
 		print_number(page, page->nodes.items[i].words);
 	json_end(&page->json);
@@ -464,15 +456,13 @@ static void print_model(struct page *page, struct out *out)
 	json_start(&page->json, out, false);
 	json_begin(&page->json, '{');
 	print_about(page);
-	json_key(&page->json, "sheets");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "sheets", '[');
 	for (unsigned i = 0; i < page->job->sheets->count; i++)
 		print_sheet(page, &page->job->sheets->list[i]);
 	json_end(&page->json);
 	print_frames(page);
 	print_nodes(page);
-	json_key(&page->json, "strings");
-	json_begin(&page->json, '[');
+	json_open(&page->json, "strings", '[');
 	for (size_t i = 0; i < page->texts.count; i++)
 		json_text(&page->json, page->texts.items[i]);
 	json_end(&page->json);

@@ -107,8 +107,7 @@ static void print_windows(const struct sheets_job *job, struct json *json)
 
 	if (!axis->shift)
 		return;
-	json_key(json, "windows");
-	json_begin(json, '[');
+	json_open(json, "windows", '[');
 	for (unsigned i = 0; i <= axis->last - axis->first; i++)
 		json_unsigned(json, report_time(job->run, rises_end(axis, i)));
 	json_end(json);
@@ -122,8 +121,7 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	if (!run->processes.count)
 		return;
 	report_find_gaps(job->run, &gaps);
-	json_key(json, "run");
-	json_begin(json, '{');
+	json_open(json, "run", '{');
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
 	json_key(json, "lost");
@@ -157,8 +155,7 @@ void sheets_print_json(const struct sheets_job *job)
 	for (unsigned i = 0; i < job->sheets->count; i++) {
 		const struct sheet *sheet = &job->sheets->list[i];
 
-		json_key(&json, sheet->facts.name);
-		json_begin(&json, '[');
+		json_open(&json, sheet->facts.name, '[');
 		for (size_t g = 0; g < sheet->groups.count; g++)
 			for (size_t r = 0; r < sheet->groups.items[g].shown; r++)
 				print_row(job, &json, sheet,

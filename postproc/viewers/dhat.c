@@ -42,8 +42,7 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	json_add_unsigned(json, "gbk", place->peak.count);
 	json_add_unsigned(json, "eb", place->held.bytes);
 	json_add_unsigned(json, "ebk", place->held.count);
-	json_key(json, "fs");
-	json_begin(json, '[');
+	json_open(json, "fs", '[');
 	for (size_t i = 0; i < count; i++)
 		json_unsigned(json, stacks->stack[i]->number);
 	json_end(json);
@@ -55,8 +54,7 @@ static void put_frames(struct dhat *file)
 {
 	const struct stacks *stacks = &file->profile->stacks;
 
-	json_key(&file->json, "ftbl");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "ftbl", '[');
 	json_text(&file->json, "[root]");
 	for (size_t i = 0; i < stacks->frame_list.count; i++) {
 		char *text = stacks_describe(stacks->frame_list.items[i]);
@@ -105,8 +103,7 @@ static int print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	json_begin(&file.json, '{');
 	put_head(&file);
-	json_key(&file.json, "pps");
-	json_begin(&file.json, '[');
+	json_open(&file.json, "pps", '[');
 	while (costs_next(&file.profile->costs, &at, &place))
 		if (is_shown(&place))
 			put_place(&file, &place);

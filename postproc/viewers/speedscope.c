@@ -80,8 +80,7 @@ static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view v
 	uint64_t sum = 0;
 	uint32_t at = 0;
 
-	json_key(&file->json, "weights");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "weights", '[');
 	while (costs_next(&file->profile->costs, &at, &place)) {
 		uint64_t weight = place.place->class == class ? weight_of(&place, view) : 0;
 
@@ -122,8 +121,7 @@ static void put_class(struct speedscope *file, uint32_t class, enum view view)
 		file->shown = file->count;
 	begin_profile(file, facts->type, what[view],
 		      facts->has_bytes && view != VIEW_GAINS ? "bytes" : "none");
-	json_key(&file->json, "samples");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "samples", '[');
 	while (costs_next(&file->profile->costs, &at, &place))
 		if (place.place->class == class && weight_of(&place, view))
 			put_stack(file, place.place->backtrace, place.place->function);
@@ -142,15 +140,13 @@ static void put_waits(struct speedscope *file, enum lane_kind kind)
 	if (!has_some)
 		return;
 	begin_profile(file, "waited:", lane_word(kind), "nanoseconds");
-	json_key(&file->json, "samples");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "samples", '[');
 	for (size_t i = 0; i < waits->list.count; i++)
 		if (waits->list.items[i]->kind == kind)
 			put_stack(file, waits->list.items[i]->waiter,
 				  waits->list.items[i]->function);
 	json_end(&file->json);
-	json_key(&file->json, "weights");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "weights", '[');
 	for (size_t i = 0; i < waits->list.count; i++) {
 		if (waits->list.items[i]->kind != kind)
 			continue;
@@ -165,8 +161,7 @@ static void put_profiles(struct speedscope *file)
 {
 	const struct ledger *ledger = file->profile->run->ledger;
 
-	json_key(&file->json, "profiles");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "profiles", '[');
 	for (uint32_t class = 0; class < ledger_class_count(ledger); class ++)
 		for (unsigned view = 0; view < VIEW_COUNT; view++)
 			put_class(file, class, (enum view)view);
@@ -192,10 +187,8 @@ static void put_frames(struct speedscope *file)
 {
 	const struct stacks *stacks = &file->profile->stacks;
 
-	json_key(&file->json, "shared");
-	json_begin(&file->json, '{');
-	json_key(&file->json, "frames");
-	json_begin(&file->json, '[');
+	json_open(&file->json, "shared", '{');
+	json_open(&file->json, "frames", '[');
 	for (size_t i = 0; i < stacks->frame_list.count; i++)
 		put_frame(&file->json, stacks->frame_list.items[i]);
 	json_end(&file->json);
