@@ -375,6 +375,9 @@ void collect_finish(struct collector *collector, struct member *member)
 	say_functions(collector, member);
 	say_end(collector, member, lost);
 	give_back(collector, member);
+	/* while others live we come by soon enough */
+	if (__atomic_load_n(&collector->shared.board->alive, __ATOMIC_RELAXED))
+		member->stream->wake = NULL;
 	stream_close(member->stream);
 	watch_stop(&member->watch);
 	member->phase = PHASE_CLOSING;

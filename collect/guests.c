@@ -165,7 +165,10 @@ static void begin_stream(struct collector *collector, struct member *member)
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
 	/* from here on a file has a head, and tools know what it is */
-	stream_flush(member->stream);
+	if (!collector->any || !collector->bundle)
+		stream_flush(member->stream);
+	else
+		stream_postpone(member->stream, ticks_clock_ns());
 }
 
 /* ---- who it is ---- */
@@ -289,8 +292,11 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 		return false;
 	known.pidfd = take_starter(collector, start);
 	watch_begin(&member->watch, &collector->shared, &known);
-	if (member->watch.pidfd >= 0)
+	/* who lived shortly is dead by now */
+	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
 		door_watch(collector->door, member->watch.pidfd);
+	else
+		collector->polled_ns = 0;
 	member->number = collector->next_stream++;
 	open_sink(collector, member);
 	begin_stream(collector, member);

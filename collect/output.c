@@ -33,7 +33,8 @@ struct job {
 struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
-	struct pack *pack; /* NULL until the first block */
+	struct pack *pack;  /* NULL until the first block */
+	struct pack **kept; /* of the thread, from the stream before; NULL: there is no thread */
 	uint32_t *wake;
 	bool has_thread;
 	pthread_mutex_t lock;
@@ -152,11 +153,29 @@ static int write_piece(struct output *output, struct pack_piece piece, struct er
 	return ret;
 }
 
+static struct pack *take_pack(struct output *output)
+{
+	struct pack *pack = output->kept ? *output->kept : NULL;
+
+	if (!pack)
+		return pack_create(LEVEL);
+	*output->kept = NULL;
+	return pack;
+}
+
+static void keep_pack(struct output *output)
+{
+	if (!output->kept || *output->kept)
+		return;
+	*output->kept = output->pack;
+	output->pack = NULL;
+}
+
 static int start_pack(struct output *output, struct error *err)
 {
 	if (output->pack)
 		return 0;
-	output->pack = pack_create(LEVEL);
+	output->pack = take_pack(output);
 	if (!output->pack)
 		return error_system(err, ENOMEM, "cannot compress %s", output->sink->name);
 	return write_piece(output, pack_start(output->pack), err);
@@ -192,6 +211,7 @@ static void close_sink(struct output *output)
 		fail(output, &err, 0);
 	if (sink_close(output->sink, &err) < 0)
 		fail(output, &err, 0);
+	keep_pack(output);
 }
 
 static void do_job(struct output *output, const struct job *job)
@@ -247,10 +267,11 @@ static bool end_job(struct output *output, struct job *job)
 	return !is_last;
 }
 
-static void serve(struct output *output)
+static void serve(struct output *output, struct pack **kept)
 {
 	struct job *job;
 
+	output->kept = kept;
 	do {
 		job = take_job(output);
 		do_job(output, job);
@@ -296,10 +317,12 @@ static void *run(void *context)
 {
 	struct idle self = { .given = PTHREAD_COND_INITIALIZER };
 	struct output *output = context;
+	struct pack *kept = NULL;
 
 	do
-		serve(output);
+		serve(output, &kept);
 	while ((output = wait_for_output(&self)) != NULL);
+	pack_destroy(kept);
 	pthread_cond_destroy(&self.given);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 
 #define FLUSH_PACKED_NS 500000000u  /* zstd needs something to work with */
 #define FLUSH_HTR_NS	1000000000u /* what a collector that is killed may lose */
+#define FLUSH_FIRST_NS	100000000u  /* who lives shorter has a single block */
 #define SYNC_NS		1000000000u
 
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks)
@@ -217,6 +218,11 @@ void stream_idle(struct stream *stream, uint64_t now_ns)
 		return;
 	stream_flush(stream);
 	stream->flushed_ns = now_ns;
+}
+
+void stream_postpone(struct stream *stream, uint64_t now_ns)
+{
+	stream->flushed_ns = now_ns - FLUSH_HTR_NS + FLUSH_FIRST_NS;
 }
 
 void stream_close(struct stream *stream)

@@ -59,6 +59,9 @@ void stream_section(struct stream *stream);
 /* Whether the sections that were begun are in the file. */
 bool stream_has_sections(const struct stream *stream);
 
+/* One of .htr that has just begun need not be in the file at once, but soon. */
+void stream_postpone(struct stream *stream, uint64_t now_ns);
+
 /* Empties it if that is due while nothing else is to be done. */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 

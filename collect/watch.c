@@ -197,16 +197,26 @@ void watch_left_out(struct watch *watch)
 	watch->status = WATCH_EXEC_LEFT_OUT;
 }
 
+bool watch_has_died(const struct watch *watch)
+{
+	struct pollfd poller = { .fd = watch->pidfd, .events = POLLIN };
+
+	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
+}
+
 /* Dead, whether or not somebody has waited for it. */
 static bool is_dead(struct watch *watch)
 {
-	struct pollfd poller = { .fd = watch->pidfd, .events = POLLIN };
 	int code = 0;
 	char state;
 	bool known;
 
-	if (watch->pidfd >= 0 && poll(&poller, 1, 0) == 0)
+	if (watch->pidfd >= 0 && !watch_has_died(watch))
 		return false;
+	if (reaped_code(watch->pidfd, &code)) {
+		set_end(watch, true, code);
+		return true;
+	}
 	known = read_stat(watch->our_pid, &state, &code);
 	if (known && state != 'Z' && state != 'X') {
 		/* without a pidfd it is alive; with one, its number belongs to another by now */
@@ -214,6 +224,7 @@ static bool is_dead(struct watch *watch)
 			return false;
 		known = false;
 	}
+	/* it may have been reaped meanwhile */
 	if (!known)
 		known = reaped_code(watch->pidfd, &code);
 	set_end(watch, known, code);
