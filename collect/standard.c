@@ -31,4 +31,5 @@ void standard_find(struct board *board)
 {
 	for (int fd = 0; fd < BOARD_STANDARDS; fd++)
 		find_one(fd, board->standard[fd]);
+	board->maker = getpid();
 }

@@ -126,6 +126,7 @@ struct board {
 	char starter_name[64]; /* as arena_hello.name */
 	struct libc_places libc;
 	char standard[BOARD_STANDARDS][BOARD_STANDARD_MAX]; /* empty: not known */
+	int32_t maker; /* its pid, to ask it for other names of them; 0: it has none */
 	/* launcher: how its child ended, before anybody could forget it (as wait(2) says it) */
 	int32_t told_status;
 	int32_t told_pid; /* set last; 0: it has not ended */

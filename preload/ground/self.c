@@ -1,31 +1,179 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "self.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sys.h"
 #include "plain.h"
 
+#define SHORT	   256 /* bytes of a path that has room in a page with other variables */
+#define LINKS_MOST 8
+
+/* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL, auxv. */
+extern void *__libc_stack_end;
+
+uintptr_t self_auxiliary(unsigned long type)
+{
+	const uintptr_t *word = __libc_stack_end;
+
+	word += 1 + *word + 1;
+	while (*word++)
+		;
+	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++)
+		if (entry->a_type == type)
+			return entry->a_un.a_val;
+	return 0;
+}
+
+/* ---- by the name that exec was told ---- */
+
+/* Before the program has run: nothing but itself was loaded before us. */
+static bool is_at_exec(void)
+{
+	struct dl_find_object own;
+	const struct link_map *map;
+
+	if (_dl_find_object((void *)(uintptr_t)self_path, &own))
+		return false;
+	for (map = own.dlfo_link_map->l_prev; map; map = map->l_prev)
+		if (*map->l_name && !plain_equal(map->l_name, "linux-vdso.so.1"))
+			return false;
+	return true;
+}
+
+/*
+ * Whether the file of that name is what runs. An interpreter has the name of its script among its
+ * arguments, and a loader that was called by hand has no other loader.
+ */
+static bool is_own_name(const char *name)
+{
+	char **argument = (char **)__libc_stack_end + 1;
+
+	if (!name || !self_auxiliary(AT_BASE))
+		return false;
+	if (!*argument)
+		return false;
+	while (*++argument)
+		if (plain_equal(*argument, name))
+			return false;
+	return true;
+}
+
+/* A path that is still to be followed, behind what has been. */
+struct way {
+	char *path; /* SHORT bytes, as far as it has no link */
+	size_t length;
+	const char *left;
+	char room[SHORT];
+	int links;
+};
+
+/* What a link says comes before what is left. */
+static bool enter_link(struct way *way, const char *target, const char *rest)
+{
+	char joined[SHORT];
+	size_t size = plain_copy(joined, target, SHORT);
+
+	if (size + plain_length(rest) >= SHORT || ++way->links > LINKS_MOST)
+		return false;
+	plain_copy(joined + size - 1, rest, SHORT - size + 1);
+	plain_copy(way->room, joined, SHORT);
+	way->left = way->room;
+	if (*target == '/')
+		way->length = 0;
+	return true;
+}
+
+static bool is_dots(const char *from, const char *end)
+{
+	return *from == '.' && (end == from + 1 || (from[1] == '.' && end == from + 2));
+}
+
+/* One name further. What /proc and /dev have may lead anywhere. */
+static bool step(struct way *way)
+{
+	const char *from = way->left, *end = from;
+	char target[SHORT];
+	char *at = way->path + way->length;
+	long got;
+
+	while (*end && *end != '/')
+		end++;
+	if (way->length + 1 + (size_t)(end - from) >= SHORT || is_dots(from, end))
+		return false;
+	*at = '/';
+	plain_copy(at + 1, from, (size_t)(end - from) + 1);
+	if (plain_equal(way->path, "/proc") || plain_equal(way->path, "/dev"))
+		return false;
+	got = sys_readlinkat(AT_FDCWD, way->path, target, sizeof(target) - 1);
+	if (got == -EINVAL) {
+		way->length += 1 + (size_t)(end - from);
+		way->left = end;
+		return true;
+	}
+	if (got <= 0 || got == sizeof(target) - 1)
+		return false;
+	target[got] = 0;
+	return enter_link(way, target, end);
+}
+
+/* Without links. A name that asks for more than a look at some of its parts is the kernel's. */
+static long follow(char *path, const char *name)
+{
+	struct way way = { .path = path, .left = name };
+
+	if (*name != '/')
+		return 0;
+	for (;;) {
+		while (*way.left == '/')
+			way.left++;
+		if (!*way.left)
+			return (long)way.length;
+		if (!step(&way))
+			return 0;
+	}
+}
+
+/*
+ * The first touch of /proc/self makes inodes for the process, which also have to go when it ends:
+ * four times the price of this.
+ */
+static long find_by_name(char *path)
+{
+	const char *name = (const char *)self_auxiliary(AT_EXECFN);
+
+	return is_at_exec() && is_own_name(name) ? follow(path, name) : 0;
+}
+
+/* ---- by any way ---- */
+
 enum { UNKNOWN, BEING_ASKED, KNOWN };
 
 const char *self_path(void)
 {
-	static char short_path[256];
+	static char short_path[SHORT];
 	static SPARSE char long_path[PATH_MAX];
 	static char *path = short_path;
 	static uint32_t state;
 	uint32_t expected = UNKNOWN;
 	long length;
 
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == KNOWN)
-		return path;
+	/* at once: who reads a page before it is written has two faults */
 	if (!__atomic_compare_exchange_n(&state, &expected, BEING_ASKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_ACQUIRE))
 		return expected == KNOWN ? path : "";
-	length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", short_path, sizeof(short_path) - 1);
+	length = find_by_name(short_path);
+	if (!length)
+		length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", short_path,
+					sizeof(short_path) - 1);
 	if (length == sizeof(short_path) - 1) {
 		path = long_path;
 		length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof(long_path) - 1);

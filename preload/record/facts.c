@@ -88,23 +88,6 @@ static void note_end(const struct note *note)
 	ring_publish(&record->record);
 }
 
-/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
-extern void *__libc_stack_end;
-
-/* The file as exec was told, from the auxiliary vector behind arguments and environment. */
-static const char *name_at_exec(void)
-{
-	const uintptr_t *word = __libc_stack_end;
-
-	word += 1 + *word + 1; /* argc, the arguments, NULL */
-	while (*word++)
-		;
-	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++)
-		if (entry->a_type == AT_EXECFN)
-			return (const char *)entry->a_un.a_val;
-	return NULL;
-}
-
 static bool find_file(const char *path, struct statx *file)
 {
 	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
@@ -119,7 +102,7 @@ static bool find_own_file(struct statx *file)
 /* A script is not the file that runs, and both names are worth knowing. */
 static void note_add_program(struct note *note)
 {
-	const char *program = name_at_exec();
+	const char *program = (const char *)self_auxiliary(AT_EXECFN);
 	struct statx asked, runs;
 
 	if (program && plain_equal(program, self_path())) {

@@ -7,15 +7,18 @@
 #include <linux/magic.h>
 #include <linux/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "injected.h"
 #include "life.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
+#include "reach.h"
 
 #define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often one */
 #define KNOWN_PATH 128 /* longer ones are asked for again */
 #define GAP_MAX	   16  /* numbers tried behind an open one; what is further away is listed */
+#define FEW	   64  /* numbers that a small table of descriptors has */
 #define PATH_SHORT 256 /* longer ones get a buffer of their own */
 
 /*
@@ -119,6 +122,28 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 	       plain_copy(path, life.board->standard[fd], BOARD_STANDARD_MAX);
 }
 
+/*
+ * As the run's maker is told, who has had it since then: its directory in /proc is there, ours
+ * would be made for the question. A look through a link of /proc asks no file system.
+ */
+static bool is_makers(char *path, uint32_t fd, const struct statx *file)
+{
+	struct statx named;
+	char link[40];
+	long length;
+
+	if (fd >= BOARD_STANDARDS || life.board->maker <= 0)
+		return false;
+	reach_path(link, (uint64_t)life.board->maker, fd);
+	if (!look(AT_FDCWD, link, 0, &named) || !is_same(&named, file))
+		return false;
+	length = sys_readlinkat(AT_FDCWD, link, path, PATH_SHORT - 1);
+	if (length <= 0 || length == PATH_SHORT - 1)
+		return false;
+	path[length] = 0;
+	return true;
+}
+
 static void remember(struct search *search, const struct statx *file)
 {
 	struct known *known = &search->known[search->known_count];
@@ -152,7 +177,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 	if (known) {
 		inherited.path = known;
 	} else if (!name_nameless(search->path, fd, &file)) {
-		if (!is_standard(search->path, fd, &file) &&
+		if (!is_standard(search->path, fd, &file) && !is_makers(search->path, fd, &file) &&
 		    !ask(search->path, sizeof(search->path), fd)) {
 			tell_long(search, &inherited);
 			return true;
@@ -224,6 +249,20 @@ static __attribute__((noinline)) void tell_listed(struct search *search, uint32_
 	sys_close(directory);
 }
 
+/*
+ * Whether there is none from FEW on. select() takes no notice of what is behind the end of the
+ * table (select(2), BUGS), and asks no file anything where one of its numbers is not open.
+ */
+static bool has_few(void)
+{
+	static const struct timespec at_once;
+	unsigned long set[FEW / (8 * sizeof(long)) + 1] = { 0 };
+
+	set[FEW / (8 * sizeof(long))] = 1;
+	return sys_fcntl(FEW, F_GETFD, 0) == -EBADF &&
+	       !sys_call6(__NR_pselect6, FEW + 1, (long)set, 0, 0, (long)&at_once, 0);
+}
+
 /* Since Linux 6.2 the size of the directory is how many they are. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context)
 {
@@ -236,6 +275,11 @@ void inherited_tell(void (*tell)(void *context, const struct inherited *inherite
 	search.tell = tell;
 	search.context = context;
 	search.known_count = 0;
+	if (has_few()) {
+		while (fd < FEW)
+			tell_if_open(&search, fd++);
+		return;
+	}
 	if (!look(AT_FDCWD, "/proc/self/fd", 0, &directory))
 		return;
 	for (left = directory.stx_size; left && gap < GAP_MAX; fd++) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/auxv.h>
 
 #include "contract.h"
 #include "life.h"
 #include "preload/ground/plain.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 
 #define RETRY_NS 1000000
@@ -40,7 +41,7 @@ void reach_owner(uint32_t user)
 bool reach_is_trusted(void)
 {
 	return collector.owner_is_known && collector.owner != NOBODY &&
-	       (!collector.owner || collector.owner == getauxval(AT_EUID));
+	       (!collector.owner || collector.owner == self_auxiliary(AT_EUID));
 }
 
 char *reach_path(char *path, uint64_t pid, uint64_t fd)

@@ -2,7 +2,7 @@
 #include "gate.h"
 
 #include <stddef.h>
-#include <sys/auxv.h>
+#include <elf.h>
 
 #include "preload/ground/plain.h"
 #include "preload/ground/self.h"
@@ -29,7 +29,7 @@ bool gate_is_closed(void)
 	const char *path;
 
 	/* the environment is that of whoever has fewer rights */
-	if (getauxval(AT_SECURE))
+	if (self_auxiliary(AT_SECURE))
 		return true;
 	path = self_path();
 	return *path && is_our_own(path, plain_length(path));
