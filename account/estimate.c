@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define WIDTH_95 1.959964 /* of a normal distribution */
+#define WIDTH_95  1.959964 /* of a normal distribution */
+#define UNSEEN_95 2.995732 /* of a Poisson process: exp(-3) of such are empty */
 
 /* Even among neighbours (splitmix64's finish). */
 static double fraction_of(uint64_t number)
@@ -17,16 +18,27 @@ struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index)
 {
 	double asked = size ? (double)size : 1; /* the library takes an empty one so */
 	double weight = -1 / expm1(-asked / (double)sample);
-	double whole = floor(weight), bytes = (double)size;
+	double whole = floor(weight), part = weight - whole, bytes = (double)size;
 
 	return (struct estimate){
-		.count = (uint64_t)whole + (fraction_of(index + 1) < weight - whole),
+		.count = (uint64_t)whole + (fraction_of(index + 1) < part),
 		.bytes = size < 1ull << 62 ? (uint64_t)(weight * bytes + 0.5) : size,
 		.variance = weight * (weight - 1) * bytes * bytes,
+		.count_variance = weight * (weight - 1) + part * (1 - part),
 	};
 }
 
 uint64_t estimate_error(double variance)
 {
 	return variance > 0 ? (uint64_t)ceil(WIDTH_95 * sqrt(variance)) : 0;
+}
+
+uint64_t estimate_error_most(uint64_t sample, uint64_t amount)
+{
+	return estimate_error((double)sample * (double)amount);
+}
+
+uint64_t estimate_unseen(uint64_t sample)
+{
+	return (uint64_t)ceil(UNSEEN_95 * (double)sample);
 }

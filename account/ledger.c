@@ -443,6 +443,7 @@ static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, uint3
 	move.count = is_gain ? (int)of->count : -(int)of->count;
 	move.bytes = of->bytes;
 	move.variance = of->variance;
+	move.count_variance = of->count_variance;
 	return tell(ledger, &move, err);
 }
 
@@ -468,6 +469,8 @@ inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct err
 	struct estimate of = weigh_for(ledger, call, &ledger->items.items[call->item]);
 
 	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
+	if (!call->is_plain)
+		ledger->sums[call->class].gained_variance += of.count_variance;
 	sum_up(ledger, call, of.count, of.bytes, of.variance);
 	if (!ledger->listener_count)
 		return 0;
@@ -996,6 +999,7 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 	result->count = of.count;
 	result->bytes = of.bytes;
 	result->variance = of.variance;
+	result->count_variance = of.count_variance;
 	return true;
 }
 
@@ -1027,6 +1031,11 @@ bool ledger_loses(struct ledger *ledger, const struct event *event)
 	if (ledger->classes[class].known == RESOURCE_MAPPING)
 		return mapped_meets(&ledger->mapped, event->object, end_of_loss(ledger, event));
 	return map_get(&ledger->map, class, event->object) != 0;
+}
+
+uint64_t ledger_sample(const struct ledger *ledger)
+{
+	return ledger->sample;
 }
 
 uint64_t ledger_inherited(const struct ledger *ledger)

@@ -65,7 +65,7 @@ struct ledger_sum {
 	uint64_t replaced;     /* gains of what was held already */
 	uint64_t count, bytes; /* held now */
 	double variance;       /* of bytes; 0: they are exact */
-	double peak_variance;
+	double peak_variance, gained_variance;
 	uint64_t peak, peak_ns; /* the most that was held: bytes or else objects, and when */
 };
 
@@ -80,6 +80,7 @@ struct ledger_move {
 	int count;
 	uint64_t bytes;	 /* more or less, as is_gain says */
 	double variance; /* of these bytes */
+	double count_variance;
 	const struct ledger_item *item;
 	uint32_t turn;	 /* of the thread of the event, now */
 	uint32_t thread; /* of the event */
@@ -136,7 +137,8 @@ struct ledger_held {
 	uint64_t count;	 /* 1; a sampled block stands for several */
 	uint64_t bytes;	 /* that they take; 0: they take none */
 	double variance; /* of these */
-	uint64_t size;	 /* as its call said; of a piece of a mapping, what is left */
+	double count_variance;
+	uint64_t size; /* as its call said; of a piece of a mapping, what is left */
 	const struct ledger_item *item;
 };
 
@@ -157,6 +159,9 @@ const char *ledger_path(const struct ledger_item *item);
 
 /* The kernel's id of a thread of the process. */
 uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread);
+
+/* Bytes from one sample of the process's memory to the next; 0: all of it was recorded. */
+uint64_t ledger_sample(const struct ledger *ledger);
 
 /* The sites of the process, from 1. */
 const struct sites *ledger_sites(const struct ledger *ledger);

@@ -10,7 +10,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define HEAD "# holdtrace baseline 1"
+#define HEAD   "# holdtrace baseline 1"
+#define SAMPLE "# memory was recorded by samples, one in bytes: "
 
 void baseline_init(struct baseline *baseline)
 {
@@ -106,6 +107,15 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 	return 0;
 }
 
+/* Of several files put together the coarsest. */
+static void take_sample(struct baseline *baseline, const char *number)
+{
+	uint64_t sample = strtoull(number, NULL, 10);
+
+	if (sample > baseline->sample)
+		baseline->sample = sample;
+}
+
 int baseline_read(struct baseline *baseline, const char *path, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
@@ -118,7 +128,9 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 	while (rc == 0 && getline(&line, &room, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		number++;
-		if (*line && *line != '#')
+		if (!strncmp(line, SAMPLE, strlen(SAMPLE)))
+			take_sample(baseline, line + strlen(SAMPLE));
+		else if (*line && *line != '#')
 			rc = take_line(baseline, line, number, path, err);
 	}
 	if (rc == 0 && ferror(file))
@@ -143,6 +155,8 @@ int baseline_write(const struct baseline *baseline, const char *path, struct err
 	if (!file)
 		return error_system(err, errno, "%s: cannot write the baseline", path);
 	fprintf(file, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
+	if (baseline->sample)
+		fprintf(file, SAMPLE "%" PRIu64 "\n", baseline->sample);
 	if (baseline->entries.count)
 		qsort(baseline->entries.items, baseline->entries.count,
 		      sizeof(*baseline->entries.items), by_key);

@@ -5,7 +5,8 @@
 /*
  * What an older run had of each limited thing, place by place: --baseline lets that pass. A text
  * of a line for each place, which is kept beside a program's sources: name of the limit and of its
- * column, number, and the functions of the place, parted by tabs.
+ * column, number, and the functions of the place, parted by tabs. Where numbers of memory are
+ * estimates, a line for people says so, and is heeded.
  */
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct baseline {
 	struct table table;
 	struct pool pool;
 	ARRAY_OF(struct baseline_entry *) entries;
+	uint64_t sample; /* its memory was recorded by samples, one in so many bytes; 0: all */
 };
 
 void baseline_init(struct baseline *baseline);

@@ -133,7 +133,14 @@ struct value {
 	uint64_t counts; /* and may break the limit */
 	uint64_t known;	 /* what the baseline lets pass */
 	double square;	 /* of what an estimate may be wrong by */
+	double slack;	 /* of what is more than in a baseline: of noise, what is more adds up */
+	bool is_seen;	 /* some of it is no estimate, or a sample: there is something */
 };
+
+static uint64_t error_of(const struct value *value)
+{
+	return (uint64_t)ceil(value->slack + sqrt(value->square));
+}
 
 /* What of a place's number is new: all of it, or what it is more. */
 static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
@@ -151,19 +158,45 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 	return number - passes;
 }
 
-static int weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
-		 const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number)
+/*
+ * What is more than in a baseline is as uncertain as that, too; what is not in it may have been
+ * there. error: of the run's own number. key: NULL: there is no baseline.
+ */
+static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
+		  uint64_t error, struct value *value)
 {
+	const struct baseline_entry *entry = key ? baseline_find(judge->baseline, key) : NULL;
+	uint64_t sample = key && is_memory ? judge->baseline->sample : 0, then = 0;
+
+	if (sample)
+		then = entry ? estimate_error_most(sample, entry->number) : estimate_unseen(sample);
+	if (is_memory && (entry || sample)) {
+		value->slack += hypot((double)error, (double)then);
+		return;
+	}
+	value->is_seen |= counts != 0;
+	value->square += (double)error * (double)error;
+}
+
+/* error: 0: the number is exact. */
+static int weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		 const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number,
+		 uint64_t error, struct value *value)
+{
+	bool is_memory = has_text(sheet) && cells[0].is_set && !strcmp(cells[0].text, "memory");
 	cleanup_free struct key *key = NULL;
 	uint64_t all = *number;
 
-	if (!judge->baseline && !judge->learned)
+	if (!judge->baseline && !judge->learned) {
+		doubt(judge, is_memory, NULL, all, error, value);
 		return 0;
+	}
 	key = malloc(sizeof(*key));
 	if (!key || key_of(key, paths, row, sheet, cells))
 		return -ENOMEM;
 	if (judge->baseline)
 		*number = newer(judge, row, key->text, all);
+	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
 	return judge->learned
 		       ? baseline_add(judge->learned, key->text, all, row->how == LIMIT_LARGEST)
 		       : 0;
@@ -195,6 +228,7 @@ static uint64_t number_of(const struct limit_row *row, const struct sheet *sheet
 static int measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		   const struct sheet *sheet, struct value *value)
 {
+	const char *doubtful = row->unit == LIMIT_BYTES ? "error" : "count_error";
 	bool group_counts = false;
 
 	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
@@ -202,14 +236,13 @@ static int measure(const struct judge *judge, struct paths *paths, const struct 
 	for (size_t i = 0; sheet && i < sheet->rows.count; i++) {
 		const struct sheet_cell *cells = sheet->rows.items[i];
 		uint64_t all = number_of(row, sheet, i), counts = all;
-		int error = sheet_column(&sheet->facts, "error");
+		int error = sheet_column(&sheet->facts, doubtful);
 
 		if (!is_of_class(row, cells) || !all)
 			continue;
-		if (weigh(judge, paths, row, sheet, cells, &counts))
+		if (weigh(judge, paths, row, sheet, cells, &counts,
+			  error > 0 && cells[error].is_set ? cells[error].number : 0, value))
 			return -ENOMEM;
-		if (error > 0 && cells[error].is_set)
-			value->square += (double)cells[error].number * (double)cells[error].number;
 		if (row->how != LIMIT_GROUPS) {
 			add(value, row->how, counts, all);
 			continue;
@@ -374,6 +407,8 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 		return;
 	sheet_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
 	CELL(row, limits, value)->has_ns = limit->row->unit == LIMIT_NS;
+	if (error_of(&sentence->value))
+		sheet_amount(CELL(row, limits, error), error_of(&sentence->value), has_bytes);
 	if (!sentence->value.known)
 		return;
 	sheet_amount(CELL(row, limits, known), sentence->value.known, has_bytes);
@@ -390,6 +425,15 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 	return breaks ? BROKEN : KEPT;
 }
 
+/* Of the run, or of what it is compared with. */
+static uint64_t sample_of(const struct judge *judge)
+{
+	uint64_t run = judge->run->summary->sample;
+	uint64_t baseline = judge->baseline ? judge->baseline->sample : 0;
+
+	return run > baseline ? run : baseline;
+}
+
 /*
  * Whether samples leave it open how a value stands to its limit. Of what was sampled at least one
  * was there; where none was, up to three times the distance of samples may be (95 of 100 times).
@@ -397,15 +441,13 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 static bool is_within_error(const struct judge *judge, const struct limit *limit,
 			    const struct value *value)
 {
-	double sample = (double)judge->run->summary->sample;
-	double error = fmax(sqrt(value->square), 3 * sample);
+	uint64_t sample = sample_of(judge);
+	double error = fmax((double)error_of(value), (double)estimate_unseen(sample));
 
-	if (!judge->run->summary->sample || !is_of_memory(limit->row))
+	if (!sample || !is_of_memory(limit->row))
 		return false;
-	if (limit->row->unit != LIMIT_BYTES)
-		return limit->value || !value->counts;
 	return fabs((double)value->counts - (double)limit->value) <= error &&
-	       !(value->counts && !limit->value);
+	       !(value->is_seen && !limit->value);
 }
 
 static int judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
@@ -419,7 +461,7 @@ static int judge_one(struct judge *judge, struct paths *paths, const struct limi
 	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
 		effect = EITHER;
 		snprintf(sentence->why, sizeof(sentence->why),
-			 "memory was sampled, and the limit is within the error of the estimate");
+			 "within the error: memory was recorded by samples");
 	}
 	sentence->is_empty = judge->is_empty;
 	sentence->verdict = decide(limit, sentence->value.counts, effect);
@@ -439,6 +481,8 @@ int judge_limits(struct judge *judge, const struct sheets *one, const struct she
 	int rc = paths_init(&paths, judge->run->naming);
 
 	judge->broken = judge->unknown = 0;
+	if (judge->learned)
+		judge->learned->sample = judge->run->summary->sample;
 	if (!sentences)
 		rc = -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < limits->count; i++) {

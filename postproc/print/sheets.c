@@ -39,6 +39,7 @@ enum sheets_shape sheets_shape(enum sheet_kind kind)
 	case SHEET_BYTES:
 	case SHEET_SIZE:
 	case SHEET_ERROR:
+	case SHEET_PART_ERROR:
 	case SHEET_AMOUNT:
 	case SHEET_PART:
 	case SHEET_KEY:

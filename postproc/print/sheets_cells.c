@@ -102,8 +102,12 @@ void sheets_format_cell(char *text, enum sheet_kind kind, const struct sheet_cel
 		break;
 	case SHEET_BYTES:
 	case SHEET_SIZE:
-	case SHEET_ERROR:
 		human_bytes(&human, cell->number);
+		break;
+	case SHEET_ERROR:
+	case SHEET_PART_ERROR:
+		words = cell->has_bytes ? human_bytes(&human, cell->number)
+					: amount(&human, cell, cell->number);
 		break;
 	case SHEET_NS:
 	case SHEET_LONGEST:

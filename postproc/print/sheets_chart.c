@@ -66,14 +66,25 @@ static const char *number(struct human *human, const struct curve *curve, uint64
 		       : human_count(human, value);
 }
 
+/* It says how good the column before it is, and is no curve. */
+static bool is_error(const struct sheet *sheet, unsigned column)
+{
+	return column < sheet->facts.column_count &&
+	       sheet->facts.columns[column].kind == SHEET_PART_ERROR;
+}
+
 static void print_title(const struct curve *curve)
 {
 	const struct sheet *sheet = curve->sheet;
-	struct human most, at;
+	const struct sheet_cell *row = sheet->rows.items[curve->most_row];
+	const struct sheet_cell *error = &row[curve->column + 1];
+	struct human most, at, wrong;
 
-	out_format(curve->job->out, "%s: most %s at %s\n",
-		   sheet->facts.columns[curve->column].heading, number(&most, curve, curve->most),
-		   human_moment(&at, sheet->rows.items[curve->most_row][0].number));
+	out_format(curve->job->out, "%s: most %s", sheet->facts.columns[curve->column].heading,
+		   number(&most, curve, curve->most));
+	if (is_error(sheet, curve->column + 1) && error->is_set)
+		out_format(curve->job->out, " +- %s", number(&wrong, curve, error->number));
+	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
 }
 
 /* Above the highest point. */
@@ -164,7 +175,8 @@ void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet)
 		curve.width = POINTS_MAX;
 	for (unsigned i = 1; i < sheet->facts.column_count; i++) {
 		curve.column = i;
-		print_curve(&curve);
+		if (!is_error(sheet, i))
+			print_curve(&curve);
 	}
 	print_axis(&curve);
 }

@@ -241,8 +241,7 @@ static const char *kind_word(enum sheet_kind kind, const struct sheet_cell *cell
 	case SHAPE_UNSIGNED:
 		break;
 	}
-	if (kind == SHEET_BYTES || kind == SHEET_SIZE || kind == SHEET_ERROR ||
-	    (cell && cell->has_bytes))
+	if (kind == SHEET_BYTES || kind == SHEET_SIZE || (cell && cell->has_bytes))
 		return "bytes";
 	if (kind == SHEET_NS || kind == SHEET_LONGEST || kind == SHEET_TIME ||
 	    (cell && cell->has_ns))

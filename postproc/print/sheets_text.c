@@ -2,6 +2,7 @@
 /* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
 #include "postproc/print/sheets_text.h"
 
+#include "account/estimate.h"
 #include "base/human.h"
 #include "postproc/print/screen.h"
 
@@ -257,6 +258,16 @@ static int sorted_by(const struct sheet_facts *facts)
 	return *facts->by ? sheet_column(facts, facts->by) : -1;
 }
 
+/* Where nobody looked, or where samples are all that was seen, it is no "nothing". */
+static const char *word_of_nothing(const struct sheets_job *job, const struct sheet *sheet)
+{
+	if (sheet->is_unknown)
+		return "unknown";
+	return job->run->summary->sample && sheet_column(&sheet->facts, "error") >= 0
+		       ? "nothing, but for memory that is in no sample"
+		       : "nothing";
+}
+
 static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 {
 	struct layout layout = { .job = job, .sheet = sheet, .by = sorted_by(&sheet->facts) };
@@ -265,8 +276,7 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 		struct line text;
 
 		line_begin(&text);
-		line_add(&text, "%s: %s", sheet->facts.title,
-			 sheet->is_unknown ? "unknown" : "nothing");
+		line_add(&text, "%s: %s", sheet->facts.title, word_of_nothing(job, sheet));
 		print_words(job, "", 0, text.text);
 		if (sheet->note)
 			print_words(job, COLOUR_NOTE, 0, sheet->note);
@@ -330,13 +340,23 @@ static void add_unnamed(const struct sheets_job *job, struct line *line)
 }
 
 /* Of memory there are estimates, and none of what was in no sample. */
-static void add_sample(struct line *line, uint64_t sample)
+static void print_sample(const struct sheets_job *job)
 {
-	struct human every;
+	uint64_t sample = job->run->summary->sample;
+	struct human every, unseen;
+	struct line text;
 
-	if (sample)
-		line_add(line, "%smemory but for samples, one in %s", line->length ? "; " : "",
-			 human_bytes(&every, sample));
+	if (!sample)
+		return;
+	line_begin(&text);
+	line_add(&text,
+		 "memory was recorded by samples, one in %s: its numbers are about so, bytes by +- "
+		 "in 95 of 100 cases; a place without a sample may have up to %s",
+		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "estimates:");
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen("estimates:"), text.text);
 }
 
 /* What every number above is to be doubted for, in one line. */
@@ -355,7 +375,6 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
 	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
-	add_sample(&text, job->run->summary->sample);
 	add_unnamed(job, &text);
 	if (!text.length)
 		return;
@@ -460,5 +479,6 @@ void sheets_print_text(const struct sheets_job *job)
 		return;
 	print_selection(job);
 	print_gaps(job);
+	print_sample(job);
 	print_next(job);
 }

@@ -133,7 +133,7 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 	calls->threads += calls->last_thread != thread;
 	calls->last_thread = thread;
 	state->timed += tally->timed;
-	branches_add(&state->branches, branch, tally->count);
+	branches_add(&state->branches, branch, tally->count, 0);
 	return branch;
 }
 
@@ -441,6 +441,7 @@ static void put_note(const struct calls_state *state, struct sheet *sheet)
 			   all - state->timed, all, more);
 	else
 		sheet_note(sheet, "all calls have a duration%s", more);
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
 }
 
 static void end(void *user, struct sheets *sheets)

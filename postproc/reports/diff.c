@@ -5,6 +5,7 @@
  * the same build of their module.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +27,15 @@ struct spot {
 /* What a class amounts to in a run. */
 enum { PEAK, GAINED, HELD, WAITED, TOTALS };
 
+/* Of the runs: [0]: now, [1]: then. */
+struct total {
+	uint64_t amount[2];
+	double variance[2]; /* of estimates */
+};
+
 struct diff_state {
 	struct report_run *run;
-	uint64_t totals[LEDGER_CLASSES][TOTALS][2]; /* [0]: now, [1]: then */
+	struct total totals[LEDGER_CLASSES][TOTALS];
 	struct measure *measure;
 	struct paths paths;
 	struct pool pool;
@@ -58,14 +65,19 @@ static void add_totals(struct diff_state *state, uint32_t class)
 	const struct ledger_sum *sum = ledger_sum(state->run->ledger, class);
 	bool is_replaced = summary_current(state->run->summary)->end == SUMMARY_EXEC;
 	bool has_bytes = ledger_class(state->run->ledger, class)->has_bytes;
-	uint64_t(*totals)[2] = state->totals[class];
+	struct total *totals = state->totals[class];
 	int run = state->run->is_base;
 
-	if (sum->peak > totals[PEAK][run])
-		totals[PEAK][run] = sum->peak;
-	totals[GAINED][run] += sum->gained;
-	if (!is_replaced)
-		totals[HELD][run] += has_bytes ? sum->bytes : sum->count;
+	if (sum->peak > totals[PEAK].amount[run]) {
+		totals[PEAK].amount[run] = sum->peak;
+		totals[PEAK].variance[run] = sum->peak_variance;
+	}
+	totals[GAINED].amount[run] += sum->gained;
+	totals[GAINED].variance[run] += sum->gained_variance;
+	if (is_replaced)
+		return;
+	totals[HELD].amount[run] += has_bytes ? sum->bytes : sum->count;
+	totals[HELD].variance[run] += sum->variance;
 }
 
 static int process(void *user, struct error *err)
@@ -77,7 +89,7 @@ static int process(void *user, struct error *err)
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		add_totals(state, i);
 	locks_sum(&state->run->summary->locks, &times);
-	state->totals[lock][WAITED][state->run->is_base] += times.waited_ns;
+	state->totals[lock][WAITED].amount[state->run->is_base] += times.waited_ns;
 	return measure_process(state->measure, err);
 }
 
@@ -110,6 +122,7 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 	spot->place = *key->place;
 	memset(spot->place.amount, 0, sizeof(spot->place.amount));
 	memset(spot->place.count, 0, sizeof(spot->place.count));
+	memset(spot->place.variance, 0, sizeof(spot->place.variance));
 	spot->length = (uint32_t)key->length;
 	memcpy(spot->path, key->path, size);
 	return spot;
@@ -137,6 +150,7 @@ static int add(struct diff_state *state, const struct measure_place *place)
 	for (int i = 0; i < 2; i++) {
 		spot->place.amount[i] += place->amount[i];
 		spot->place.count[i] += place->count[i];
+		spot->place.variance[i] += place->variance[i];
 	}
 	return 0;
 }
@@ -205,7 +219,9 @@ static int join_renamed(struct diff_state *state)
 		for (int run = 0; run < 2; run++) {
 			other->place.amount[run] += spot->place.amount[run];
 			other->place.count[run] += spot->place.count[run];
+			other->place.variance[run] += spot->place.variance[run];
 			spot->place.amount[run] = spot->place.count[run] = 0;
+			spot->place.variance[run] = 0;
 		}
 	}
 	return 0;
@@ -213,12 +229,12 @@ static int join_renamed(struct diff_state *state)
 
 /* ---- the sheet ---- */
 
-/* Of [0], now, and [1], then. */
+/* Of [0], now, and [1], then. What was in no sample may have been there. */
 static const char *fate_of(const struct measure_place *place)
 {
-	if (!place->count[1])
+	if (!place->count[1] && !place->sample[1])
 		return "came";
-	if (!place->count[0])
+	if (!place->count[0] && !place->sample[0])
 		return "went";
 	if (place->amount[0] != place->amount[1])
 		return place->amount[0] > place->amount[1] ? "grew" : "fell";
@@ -235,6 +251,34 @@ static bool is_changed(const struct measure_place *place)
 	return new != old || place->count[0] != place->count[1];
 }
 
+/* By how much the change of an estimate may be wrong; 0: it is exact. */
+static uint64_t error_of(const struct measure_place *place)
+{
+	struct sheet_cell sum = { .number = measure_error(place, 0) };
+	const struct sheet_cell other = { .number = measure_error(place, 1) };
+
+	sheet_add_to(SHEET_ERROR, &sum, &other);
+	return sum.number;
+}
+
+/*
+ * Whether estimates leave it open that anything has changed. Twice the error, or of hundreds of
+ * places that are as they were some would be said to have changed.
+ */
+static bool is_within(uint64_t one, uint64_t other, uint64_t error)
+{
+	uint64_t change = one > other ? one - other : other - one;
+
+	return error && change <= 2 * error;
+}
+
+static bool is_open(const struct measure_place *place, enum measure_kind kind)
+{
+	if (kind == MEASURE_TEMP)
+		return place->sample[0] || place->sample[1];
+	return is_within(place->amount[0], place->amount[1], error_of(place));
+}
+
 static void put_amount(struct sheet_cell *cell, uint64_t amount, const struct measure_place *place)
 {
 	sheet_amount(cell, amount, place->has_bytes);
@@ -248,6 +292,8 @@ static void put(struct sheet *sheet, const struct measure_place *place)
 	sheet_group(sheet, &row[0], place->class, place->rank);
 	sheet_text(sheet, CELL(row, diff, fate), fate_of(place));
 	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
+	if (error_of(place))
+		put_amount(CELL(row, diff, error), error_of(place), place);
 	put_amount(CELL(row, diff, old), place->amount[1], place);
 	put_amount(CELL(row, diff, new), place->amount[0], place);
 	sheet_number(CELL(row, diff, old_count), place->count[1]);
@@ -256,19 +302,23 @@ static void put(struct sheet *sheet, const struct measure_place *place)
 }
 
 /* Peaks and counts vary a little from run to run, times more. */
-static bool differs(int what, const uint64_t *now_then)
+static bool differs(int what, const struct total *total)
 {
-	uint64_t old = now_then[1], new = now_then[0];
+	uint64_t old = total->amount[1], new = total->amount[0];
 	uint64_t less = old < new ? old : new, more = old < new ? new : old;
 
-	return what == WAITED ? more / 2 > less && more >= WAITED_NS : more - less > more / 10;
+	if (what == WAITED)
+		return more / 2 > less && more >= WAITED_NS;
+	return more - less > more / 10 &&
+	       !is_within(more, less, estimate_error(total->variance[0] + total->variance[1]));
 }
 
 static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
 {
 	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
 	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
-	const uint64_t *amounts = state->totals[class][what];
+	const struct total *total = &state->totals[class][what];
+	const uint64_t *amounts = total->amount;
 	struct measure_place as = {
 		.has_bytes = facts->has_bytes && (what == PEAK || what == HELD),
 		.has_ns = what == WAITED,
@@ -278,6 +328,8 @@ static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t cl
 	sheet_text(sheet, CELL(row, totals, class), facts->type);
 	sheet_text(sheet, CELL(row, totals, what), words[what]);
 	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
+	sheet_error(CELL(row, totals, error), total->variance[0] + total->variance[1],
+		    as.has_bytes);
 	put_amount(CELL(row, totals, old), amounts[1], &as);
 	put_amount(CELL(row, totals, new), amounts[0], &as);
 }
@@ -286,11 +338,12 @@ static void put_totals(struct diff_state *state, struct sheet *sheet)
 {
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		for (int what = 0; what < TOTALS; what++)
-			if (differs(what, state->totals[i][what]))
+			if (differs(what, &state->totals[i][what]))
 				put_total(state, sheet, i, what);
 }
 
-static void end(void *user, struct sheets *sheets)
+/* left_out: changed places of which nobody knows whether they have. */
+static void put_note(const struct diff_state *state, struct sheet *sheet, size_t left_out)
 {
 	static const char *const notes[] = {
 		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
@@ -302,20 +355,40 @@ static void end(void *user, struct sheets *sheets)
 			"by hold: time for which locks were had, where it doubled or halved",
 		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
 	};
+	enum measure_kind kind = measure_kind(state->measure);
+	char words[96];
+
+	sheet->note = notes[kind];
+	snprintf(words, sizeof(words),
+		 "whether %zu more place%s changed is unknown, by no more than twice the error",
+		 left_out, left_out == 1 ? "" : "s");
+	if (kind == MEASURE_TEMP)
+		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+	else if (left_out)
+		report_note_samples(state->run, sheet, words);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
 	struct diff_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_diff);
 	struct measure_place place;
-	size_t at = 0;
+	size_t at = 0, left_out = 0;
 
-	sheet->note = notes[measure_kind(state->measure)];
 	while (measure_next(state->measure, &at, &place))
 		if (add(state, &place))
 			report_no_memory(&sheets->failure);
 	if (join_renamed(state))
 		report_no_memory(&sheets->failure);
-	for (size_t i = 0; i < state->spots.count; i++)
-		if (is_changed(&state->spots.items[i]->place))
-			put(sheet, &state->spots.items[i]->place);
+	for (size_t i = 0; i < state->spots.count; i++) {
+		const struct measure_place *of = &state->spots.items[i]->place;
+		bool is_left_out = is_changed(of) && is_open(of, measure_kind(state->measure));
+
+		left_out += is_left_out;
+		if (is_changed(of) && !is_left_out)
+			put(sheet, of);
+	}
+	put_note(state, sheet, left_out);
 	put_totals(state, sheets_begin(sheets, SHEET_totals));
 }
 

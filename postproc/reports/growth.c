@@ -15,12 +15,14 @@
 
 struct entry {
 	uint64_t count, bytes; /* now; of the run: of the processes where it grew, when most */
+	double variance;       /* of these bytes */
 	uint64_t at_step;      /* amount at the end of the step before the last one */
 	uint64_t step;	       /* of the last change + 1; 0: none yet */
 	uint64_t rises, falls;
 	uint64_t first_ns, last_ns, gained_ns; /* rise; last_ns: before the peak */
 	struct {
 		uint64_t amount, count, bytes, rises, falls;
+		double variance;
 	} peak; /* of the ends of steps */
 	struct rises curve;
 };
@@ -60,6 +62,7 @@ static void look(struct entry *entry)
 	entry->peak.amount = amount;
 	entry->peak.count = entry->count;
 	entry->peak.bytes = entry->bytes;
+	entry->peak.variance = entry->variance;
 	entry->peak.rises = entry->rises;
 	entry->peak.falls = entry->falls;
 }
@@ -79,6 +82,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	report_hold(state->run, &entry->curve, move);
 	entry->count += (uint64_t)(int64_t)move->count;
 	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
+	entry->variance += move->is_gain ? move->variance : -move->variance;
 	if (!move->is_gain)
 		return 0;
 	if (!entry->first_ns)
@@ -99,6 +103,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 		return;
 	run->count += process.peak.count;
 	run->bytes += process.peak.bytes;
+	run->variance += process.peak.variance;
 	run->rises += process.peak.rises;
 	if (!run->first_ns || process.first_ns < run->first_ns)
 		run->first_ns = process.first_ns;
@@ -131,6 +136,7 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 		return;
 	row = report_add(state->run, sheet, place->class);
 	sheet_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
+	sheet_error(CELL(row, growth, error), entry->variance, true);
 	sheet_number(CELL(row, growth, count), entry->count);
 	sheet_number(CELL(row, growth, rises), entry->rises);
 	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));

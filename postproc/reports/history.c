@@ -156,6 +156,8 @@ static void end(void *user, struct sheets *sheets)
 		put(state, sheet, &state->calls[i % CALLS_MAX]);
 	if (first)
 		sheet->note = "of more than 10,000 calls the last ones";
+	if (!state->is_fd)
+		report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
 }
 
 /* ---- which object ---- */

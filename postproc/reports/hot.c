@@ -5,7 +5,7 @@
 
 struct entry {
 	uint64_t calls, bytes;
-	double variance;
+	double variance, calls_variance;
 };
 
 struct hot_state {
@@ -23,6 +23,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->calls += process->calls;
 	run->bytes += process->bytes;
 	run->variance += process->variance;
+	run->calls_variance += process->calls_variance;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -38,6 +39,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	entry->calls += (uint64_t)move->count;
 	entry->bytes += move->bytes;
 	entry->variance += move->variance;
+	entry->calls_variance += move->count_variance;
 	state->calls[move->class] += (uint64_t)move->count;
 	return 0;
 }
@@ -53,10 +55,11 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 		return;
 	row = report_add(state->run, sheet, place->class);
 	sheet_number(CELL(row, hot, calls), entry->calls);
+	sheet_error(CELL(row, hot, calls_error), entry->calls_variance, false);
 	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
 		sheet_number(CELL(row, hot, bytes), entry->bytes);
-		sheet_error(CELL(row, hot, error), entry->variance);
+		sheet_error(CELL(row, hot, error), entry->variance, true);
 		sheet_average(CELL(row, hot, average), entry->bytes, entry->calls);
 	}
 	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);

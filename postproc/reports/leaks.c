@@ -18,7 +18,7 @@ enum { UNSURE = SCANNED_FATES, FATES }; /* what became of blocks: enum scanned_f
 /* Of one place. */
 struct leak {
 	uint64_t count, bytes;
-	double variance;
+	double variance, count_variance;
 	uint64_t oldest_ns;	  /* age; 0: not known */
 	uint32_t processes, last; /* the number of the last of them */
 	const char *example;	  /* of the oldest; NULL: none */
@@ -64,6 +64,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->count += process->count;
 	run->bytes += process->bytes;
 	run->variance += process->variance;
+	run->count_variance += process->count_variance;
 	run->processes += process->count && run->last != report_process(state->run);
 	run->last = process->count ? report_process(state->run) : run->last;
 	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
@@ -263,6 +264,7 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
+	leak->count_variance += held->count_variance;
 	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index) &&
 	    add_handle(state, held->site))
 		return -ENOMEM;
@@ -343,7 +345,8 @@ static void put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 	struct sheet_cell *row = report_add(state->run, sheet, place->class);
 
 	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
-	sheet_error(CELL(row, leaks, error), leak->variance);
+	sheet_error(CELL(row, leaks, error), leak->variance, true);
+	sheet_error(CELL(row, leaks, count_error), leak->count_variance, false);
 	sheet_number(CELL(row, leaks, count), leak->count);
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);

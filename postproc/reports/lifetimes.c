@@ -9,6 +9,7 @@
 
 struct bucket {
 	uint64_t count, bytes;
+	double variance; /* of bytes */
 };
 
 struct lifetimes_state {
@@ -50,6 +51,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	bucket = &state->buckets[move->class][bucket_of(ns)];
 	bucket->count += (uint64_t)-move->count;
 	bucket->bytes += move->bytes;
+	bucket->variance += move->variance;
 	return 0;
 }
 
@@ -63,6 +65,7 @@ static int process(void *user, struct error *err)
 	while (ledger_held(state->run->ledger, &at, &held)) {
 		state->buckets[held.class][HELD].count += held.count;
 		state->buckets[held.class][HELD].bytes += held.bytes;
+		state->buckets[held.class][HELD].variance += held.variance;
 	}
 	return 0;
 }
@@ -82,6 +85,7 @@ static void put(struct lifetimes_state *state, struct sheet *sheet, uint32_t cla
 	sheet_number(CELL(row, lifetimes, count), bucket->count);
 	if (ledger_class(state->run->ledger, class)->has_bytes)
 		sheet_number(CELL(row, lifetimes, bytes), bucket->bytes);
+	sheet_error(CELL(row, lifetimes, error), bucket->variance, true);
 	sheet_percent(CELL(row, lifetimes, share), bucket->count, all);
 }
 

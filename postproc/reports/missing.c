@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,24 @@ static void put_gone(struct sheet *sheet, const struct report_run *run)
 	sheet_number(CELL(row, missing, count), gaps.gone);
 }
 
+/* Of all processes: what every number of memory is to be read with. */
+static void put_samples(struct sheet *sheet, const struct report_run *run)
+{
+	struct sheet_cell *row;
+
+	if (!run->summary->sample)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, missing, what), "sampled");
+	sheet_format(
+		sheet, CELL(row, missing, reason),
+		"memory was recorded by samples, one in %" PRIu64
+		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
+		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
+		"frees of what was not allocated are unknown",
+		run->summary->sample, estimate_unseen(run->summary->sample));
+}
+
 /* In the first process that had it. */
 static void put_bypass(struct sheet *sheet, const struct summary *summary,
 		       const struct summary_bypass *bypass)
@@ -177,6 +196,7 @@ static void end(void *state, struct sheets *sheets)
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
 	put_gone(missing, run);
+	put_samples(missing, run);
 	look_up(run);
 	put_modules(modules, run);
 }

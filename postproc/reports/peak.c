@@ -31,7 +31,7 @@ static void put_class(struct peak_state *state, struct sheet *sheet, uint32_t in
 	sheet_text(sheet, CELL(row, peaks, class), facts->type);
 	sheet_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
 		     facts->has_bytes);
-	sheet_error(CELL(row, peaks, error), peak->most.variance);
+	sheet_error(CELL(row, peaks, error), peak->most.variance, true);
 	sheet_number(CELL(row, peaks, count), peak->most.count);
 	sheet_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
 	sheet_number(CELL(row, peaks, pid), peak->pid);
@@ -51,7 +51,7 @@ static void put_place(void *user, struct sheet *sheet, uint32_t index)
 		return;
 	row = report_add(state->run, sheet, place->class);
 	sheet_amount(CELL(row, peak, amount), peaks_weight(peaks, place->class, amount), has_bytes);
-	sheet_error(CELL(row, peak, error), amount.variance);
+	sheet_error(CELL(row, peak, error), amount.variance, true);
 	sheet_percent(CELL(row, peak, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
 	sheet_number(CELL(row, peak, count), amount.count);

@@ -116,6 +116,15 @@ void report_destroy(const struct report *report, void *state)
 		free(state);
 }
 
+void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words)
+{
+	if (!run->summary->sample)
+		return;
+	sheet->is_unknown = true;
+	sheet_note(sheet, "%s%smemory was recorded by samples: %s", sheet->note ? sheet->note : "",
+		   sheet->note ? "; " : "", words);
+}
+
 int report_no_memory(struct error *err)
 {
 	return error_set(err, ENOMEM, "no memory for the report");

@@ -7,6 +7,7 @@
 
 struct bucket {
 	uint64_t count, bytes, held;
+	double variance; /* of bytes */
 };
 
 struct sizes_state {
@@ -34,6 +35,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		return 0;
 	bucket->count += (uint64_t)move->count;
 	bucket->bytes += move->bytes;
+	bucket->variance += move->variance;
 	return 0;
 }
 
@@ -60,6 +62,7 @@ static void put(struct sizes_state *state, struct sheet *sheet, uint32_t class, 
 		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
 	sheet_number(CELL(row, sizes, count), bucket->count);
 	sheet_number(CELL(row, sizes, bytes), bucket->bytes);
+	sheet_error(CELL(row, sizes, error), bucket->variance, true);
 	sheet_number(CELL(row, sizes, held), bucket->held);
 	sheet_percent(CELL(row, sizes, share), bucket->count, all);
 }

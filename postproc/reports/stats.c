@@ -303,6 +303,8 @@ static void end(void *user, struct sheets *sheets)
 	}
 	for (size_t i = 0; i < state->totals.count; i++)
 		put_total(totals, &state->totals.items[i]);
+	report_note_samples(state->run, totals, REPORT_SAMPLED_CALLS);
+	report_note_samples(state->run, functions, REPORT_SAMPLED_CALLS);
 }
 
 static void destroy(void *user)

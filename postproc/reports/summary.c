@@ -19,7 +19,7 @@ static void put(struct sheet *sheet, const struct summary_class *class)
 	sheet_number(CELL(row, classes, held), class->held);
 	if (summary_has_bytes(class))
 		sheet_number(CELL(row, classes, held_bytes), class->held_bytes);
-	sheet_error(CELL(row, classes, error), class->held_variance);
+	sheet_error(CELL(row, classes, error), class->held_variance, true);
 	if (class->waits.calls) {
 		sheet_number(CELL(row, classes, waits),
 			     waits_count(&class->waits.times, threshold_ns));

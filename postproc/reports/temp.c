@@ -60,8 +60,10 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 static void end(void *user, struct sheets *sheets)
 {
 	struct temp_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_temp);
 
-	report_places(state->run, sheets_begin(sheets, SHEET_temp), put, state);
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+	report_places(state->run, sheet, put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

@@ -331,6 +331,7 @@ static void end(void *user, struct sheets *sheets)
 	if (state->forgotten)
 		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",
 			   (unsigned long long)state->forgotten);
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
 }
 
 /* ---- begin and end ---- */

@@ -31,8 +31,12 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
 		change = move->is_gain ? change : -change;
 	}
-	timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1), change,
-			move->event->time_ns);
+	if (move->variance > 0)
+		timeline_change_estimate(&state->process, change, move->variance,
+					 move->event->time_ns);
+	else
+		timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1),
+				change, move->event->time_ns);
 	return 0;
 }
 
@@ -57,6 +61,7 @@ static void put(struct timeline_state *state, struct sheet *sheet, uint32_t step
 	sheet_number(CELL(row, timeline, time),
 		     report_time(state->run, (all->first + step) * all->width_ns));
 	sheet_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
+	sheet_error(CELL(row, timeline, error), all->variance[step], true);
 	sheet_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
 	sheet_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
 	sheet_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);

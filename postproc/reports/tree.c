@@ -85,7 +85,7 @@ static int add(struct tree_state *state, const struct measure_place *place)
 		if (!branch)
 			return -ENOMEM;
 	}
-	branches_add(&plant->branches, branch, place->amount[0]);
+	branches_add(&plant->branches, branch, place->amount[0], place->variance[0]);
 	return 0;
 }
 
@@ -113,7 +113,9 @@ static void put(struct tree_state *state, struct sheet *sheet, const struct plan
 	if (parent)
 		sheet_number(CELL(row, tree, parent), parent->id);
 	sheet_amount(CELL(row, tree, amount), end->total, plant->has_bytes);
+	sheet_error(CELL(row, tree, error), end->total_variance, plant->has_bytes);
 	sheet_amount(CELL(row, tree, self), end->self, plant->has_bytes);
+	sheet_error(CELL(row, tree, self_error), end->self_variance, plant->has_bytes);
 	CELL(row, tree, amount)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
 	sheet_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
 	branches_cell(sheet, CELL(row, tree, branch), branch, end, line->depth,
@@ -154,6 +156,8 @@ static void put_note(struct tree_state *state, struct sheet *sheet)
 			   measure_word(kind), what[kind], (unsigned long long)left_out);
 	else
 		sheet_note(sheet, "by %s: %s", measure_word(kind), what[kind]);
+	if (kind == MEASURE_TEMP)
+		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
 }
 
 static void end(void *user, struct sheets *sheets)

@@ -55,12 +55,15 @@ struct branch *branches_child(struct branches *branches, struct branch *parent,
 	return branch ? branch : grow(branches, parent ? parent : &branches->root, function, hash);
 }
 
-void branches_add(struct branches *branches, struct branch *end, uint64_t amount)
+void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance)
 {
 	(void)branches;
 	end->self += amount;
-	for (struct branch *branch = end; branch; branch = branch->parent)
+	end->self_variance += variance;
+	for (struct branch *branch = end; branch; branch = branch->parent) {
 		branch->total += amount;
+		branch->total_variance += variance;
+	}
 }
 
 /* ---- order ---- */

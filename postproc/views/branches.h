@@ -16,11 +16,12 @@
 struct branch {
 	struct branch *parent, *children, *next; /* NULL: none */
 	const struct path_function *function;
-	uint64_t total; /* of all paths through it */
-	uint64_t self;	/* of those that end here */
-	void *user;	/* the report's, NULL at first */
-	uint64_t order; /* in which it was met */
-	uint32_t depth; /* of the root: 0, which is no function */
+	uint64_t total;			      /* of all paths through it */
+	uint64_t self;			      /* of those that end here */
+	double total_variance, self_variance; /* of estimates */
+	void *user;			      /* the report's, NULL at first */
+	uint64_t order;			      /* in which it was met */
+	uint32_t depth;			      /* of the root: 0, which is no function */
 	bool is_left_out;
 };
 
@@ -39,8 +40,9 @@ void branches_free(struct branches *branches);
 struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
-/* Counts a path that ends in the branch. */
-void branches_add(struct branches *branches, struct branch *end, uint64_t amount);
+/* Counts a path that ends in the branch. variance: of an estimate, which the others do not share.
+ */
+void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance);
 
 /*
  * All paths are there: children by what they amount to, the largest first, and all but the top

@@ -20,6 +20,7 @@ static const char *const words[] = {
 /* Of a place of the ledger; [1]: of what the run is compared with. */
 struct entry {
 	uint64_t amount[2], count[2];
+	double variance[2];
 };
 
 /* A place where somebody waited: the ledger has none where nothing is gained. */
@@ -35,6 +36,7 @@ struct measure {
 	enum measure_kind kind;
 	struct tally *tally;
 	struct peaks peaks; /* of MEASURE_PEAK */
+	uint64_t sample[2]; /* of the processes, the largest */
 	/* waits */
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* by site of the process */
@@ -60,6 +62,7 @@ static void add(struct entry *to, const struct entry *from)
 	for (int i = 0; i < 2; i++) {
 		to->amount[i] += from->amount[i];
 		to->count[i] += from->count[i];
+		to->variance[i] += from->variance[i];
 	}
 }
 
@@ -69,14 +72,17 @@ static void merge(void *user, void *of_run, const void *of_process)
 	add(of_run, of_process);
 }
 
-static int count(struct measure *measure, uint32_t site, uint64_t amount, struct error *err)
+/* objects: more than one for what stands for several (samples). */
+static int count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
+		 double variance, struct error *err)
 {
 	struct entry *entry = tally_entry(measure->tally, site);
 
 	if (!entry)
 		return report_no_memory(err);
 	entry->amount[measure->run->is_base] += amount;
-	entry->count[measure->run->is_base]++;
+	entry->variance[measure->run->is_base] += variance;
+	entry->count[measure->run->is_base] += objects;
 	return 0;
 }
 
@@ -89,22 +95,26 @@ static int on_loss(void *user, const struct ledger_move *move, struct error *err
 	if (measure->kind == MEASURE_TEMP)
 		return ledger_move_is_temporary(measure->run->ledger, move,
 						measure->run->options->within)
-			       ? count(measure, move->site,
-				       class->has_bytes ? move->bytes : (uint64_t)-move->count, err)
+			       ? count(measure, move->site, 1,
+				       class->has_bytes ? move->bytes : (uint64_t)-move->count, 0,
+				       err)
 			       : 0;
 	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
 		return 0;
-	return count(measure, move->site, now > since ? now - since : 0, err);
+	return count(measure, move->site, 1, now > since ? now - since : 0, 0, err);
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
 	struct measure *measure = user;
+	uint64_t objects = move->count > 1 ? (uint64_t)move->count : 1;
 
 	if (!move->is_gain || move->is_part)
 		return 0;
-	return count(measure, move->site,
-		     measure->kind == MEASURE_COUNT ? (uint64_t)move->count : move->bytes, err);
+	return measure->kind == MEASURE_COUNT
+		       ? count(measure, move->site, objects, (uint64_t)move->count,
+			       move->count_variance, err)
+		       : count(measure, move->site, objects, move->bytes, move->variance, err);
 }
 
 /* Who ran another program has given everything back. */
@@ -117,10 +127,10 @@ static int count_held(struct measure *measure, struct error *err)
 
 	while (rc == 0 && ledger_held(ledger, &at, &held))
 		if (!held.is_part)
-			rc = count(measure, held.site,
+			rc = count(measure, held.site, held.count,
 				   ledger_class(ledger, held.class)->has_bytes ? held.bytes
 									       : held.count,
-				   err);
+				   held.variance, err);
 	return rc;
 }
 
@@ -136,7 +146,7 @@ static int count_had(struct measure *measure, struct error *err)
 	while (rc == 0 && ledger_held(ledger, &at, &held))
 		if (!held.is_part && ledger_class(ledger, held.class)->known == RESOURCE_LOCK &&
 		    end_ns > held.item->gained_ns)
-			rc = count(measure, held.site, end_ns - held.item->gained_ns, err);
+			rc = count(measure, held.site, 1, end_ns - held.item->gained_ns, 0, err);
 	return rc;
 }
 
@@ -238,6 +248,10 @@ static int merge_waits(struct measure *measure)
 
 int measure_process(struct measure *measure, struct error *err)
 {
+	uint64_t sample = ledger_sample(measure->run->ledger);
+	uint64_t *most = &measure->sample[measure->run->is_base];
+
+	*most = sample > *most ? sample : *most;
 	if (measure->kind == MEASURE_HELD)
 		return count_held(measure, err);
 	if (measure->kind == MEASURE_HOLD)
@@ -268,6 +282,19 @@ static bool next_wait(const struct measure *measure, size_t *at, struct measure_
 	return true;
 }
 
+static void tell_sample(const struct measure *measure, const struct ledger_class *class,
+			struct measure_place *place)
+{
+	if (class->known == RESOURCE_MEMORY)
+		memcpy(place->sample, measure->sample, sizeof(place->sample));
+}
+
+uint64_t measure_error(const struct measure_place *place, int run)
+{
+	return place->sample[run] && !place->count[run] ? estimate_unseen(place->sample[run])
+							: estimate_error(place->variance[run]);
+}
+
 static bool next_peak(const struct measure *measure, size_t *at, struct measure_place *result)
 {
 	const struct tallies *tallies = &measure->run->summary->tallies;
@@ -288,7 +315,9 @@ static bool next_peak(const struct measure *measure, size_t *at, struct measure_
 			.function = place->function,
 			.amount[0] = peaks_weight(&measure->peaks, place->class, amount),
 			.count[0] = amount.count,
+			.variance[0] = amount.variance,
 		};
+		tell_sample(measure, class, result);
 		return true;
 	}
 	return false;
@@ -322,6 +351,8 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 		};
 		memcpy(result->amount, entry->amount, sizeof(result->amount));
 		memcpy(result->count, entry->count, sizeof(result->count));
+		memcpy(result->variance, entry->variance, sizeof(result->variance));
+		tell_sample(measure, class, result);
 		++*at;
 		return true;
 	}

@@ -28,6 +28,8 @@ struct measure_place {
 	const struct trace_node *backtrace;
 	const char *function;	      /* of its first call */
 	uint64_t amount[2], count[2]; /* [1]: of what the run is compared with */
+	double variance[2];	      /* of the amounts; 0: they are exact */
+	uint64_t sample[2];	      /* of its class: ledger_sample(); 0: all was recorded */
 };
 
 struct measure;
@@ -43,6 +45,9 @@ int measure_process(struct measure *measure, struct error *err);
 
 /* After the last process: the next place behind *at (0 at first); false after the last. */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
+
+/* By how much the amount in the run may be wrong, which is also known where there is none. */
+uint64_t measure_error(const struct measure_place *place, int run);
 
 enum measure_kind measure_kind(const struct measure *measure);
 const char *measure_word(enum measure_kind kind);

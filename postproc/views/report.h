@@ -176,6 +176,15 @@ void report_curve(const struct report_run *run, struct sheet *sheet, struct shee
 void report_places(const struct report_run *run, struct sheet *sheet,
 		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state);
 
+/*
+ * Where memory was recorded by samples the sheet says behind its note what that means for it, and
+ * that it has no row means nothing.
+ */
+void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
+
+#define REPORT_SAMPLED_CALLS "of the calls for it those for samples alone are here"
+#define REPORT_SAMPLED_TEMP  "which of its blocks were given back at once is unknown"
+
 int report_no_memory(struct error *err);
 
 #define REPORT(name, question, next) extern const struct report report_##name;

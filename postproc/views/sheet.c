@@ -164,12 +164,12 @@ void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct she
 		sum->number += cell->number;
 }
 
-void sheet_error(struct sheet_cell *cell, double variance)
+void sheet_error(struct sheet_cell *cell, double variance, bool has_bytes)
 {
 	uint64_t error = estimate_error(variance);
 
 	if (error)
-		sheet_number(cell, error);
+		sheet_amount(cell, error, has_bytes);
 }
 
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count)

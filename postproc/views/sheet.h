@@ -21,25 +21,26 @@
 #include "naming/naming.h"
 
 enum sheet_kind {
-	SHEET_GROUP,	 /* text: rows with the same one stand together; the first column alone */
-	SHEET_TEXT,	 /* of foreign origin: whoever prints it escapes it */
-	SHEET_NOTE,	 /* a text that is no column on a screen, but a line below the row */
-	SHEET_COUNT,	 /* a number that can be summed up */
-	SHEET_PROCESSES, /* a number of processes: of no interest in a run of one */
-	SHEET_NUMBER,	 /* one that cannot: pid */
-	SHEET_BYTES,	 /* a count of bytes */
-	SHEET_SIZE,	 /* bytes that it makes no sense to sum up: a limit, an average */
-	SHEET_ERROR,	 /* bytes by which an estimate may be wrong, either way: in squares */
-	SHEET_AMOUNT,	 /* bytes or objects, as the row's class has it: sheet_amount() */
-	SHEET_PART,	 /* an amount that has those of other rows in it, or is in theirs */
-	SHEET_CHANGE,	 /* an amount more (or less, a negative int64_t) */
-	SHEET_NS,	 /* a length of time in ns */
-	SHEET_LONGEST,	 /* the longest of several */
-	SHEET_TIME,	 /* a point of time in ns since the start of the run */
-	SHEET_PERCENT,	 /* in hundredths of a percent */
-	SHEET_SHARE,	 /* the same, of all of the group: rows add up to it */
-	SHEET_BAR,	 /* the same, drawn where there is room */
-	SHEET_CURVE,	 /* a number over the first column: a sheet that has some is a chart */
+	SHEET_GROUP,	  /* text: rows with the same one stand together; the first column alone */
+	SHEET_TEXT,	  /* of foreign origin: whoever prints it escapes it */
+	SHEET_NOTE,	  /* a text that is no column on a screen, but a line below the row */
+	SHEET_COUNT,	  /* a number that can be summed up */
+	SHEET_PROCESSES,  /* a number of processes: of no interest in a run of one */
+	SHEET_NUMBER,	  /* one that cannot: pid */
+	SHEET_BYTES,	  /* a count of bytes */
+	SHEET_SIZE,	  /* bytes that it makes no sense to sum up: a limit, an average */
+	SHEET_ERROR,	  /* by how much an estimate may be wrong, either way: in squares */
+	SHEET_PART_ERROR, /* the same of a SHEET_PART or a curve: of no sum */
+	SHEET_AMOUNT,	  /* bytes or objects, as the row's class has it: sheet_amount() */
+	SHEET_PART,	  /* an amount that has those of other rows in it, or is in theirs */
+	SHEET_CHANGE,	  /* an amount more (or less, a negative int64_t) */
+	SHEET_NS,	  /* a length of time in ns */
+	SHEET_LONGEST,	  /* the longest of several */
+	SHEET_TIME,	  /* a point of time in ns since the start of the run */
+	SHEET_PERCENT,	  /* in hundredths of a percent */
+	SHEET_SHARE,	  /* the same, of all of the group: rows add up to it */
+	SHEET_BAR,	  /* the same, drawn where there is room */
+	SHEET_CURVE,	  /* a number over the first column: a sheet that has some is a chart */
 	SHEET_CURVE_BYTES,
 	SHEET_STEPS,	 /* amounts, one after another: drawn in a line, numbers for programs */
 	SHEET_KEY,	 /* a number by which programs find a row; not on a screen */
@@ -195,8 +196,8 @@ int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct erro
 /* Adds a cell of a column of that kind to a sum. Errors of different blocks add up in squares. */
 void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct sheet_cell *cell);
 
-/* What is known of an estimate's error; not set where what was counted is exact. */
-void sheet_error(struct sheet_cell *cell, double variance);
+/* How good an estimate is, by its variance; not set where what was counted is exact. */
+void sheet_error(struct sheet_cell *cell, double variance, bool has_bytes);
 
 /*
  * What a row will read as where its numbers are left away, or NULL if it is no row to be folded.

@@ -17,8 +17,11 @@ static void widen(struct timeline *timeline)
 		for (int level = 0; level < TIMELINE_LEVELS; level++) {
 			uint64_t most = timeline->most[level][i];
 
-			if (step >= timeline->count || most > timeline->most[level][step])
-				timeline->most[level][step] = most;
+			if (step < timeline->count && most <= timeline->most[level][step])
+				continue;
+			timeline->most[level][step] = most;
+			if (level == TIMELINE_MEMORY)
+				timeline->variance[step] = timeline->variance[i];
 		}
 		if (step >= timeline->count)
 			timeline->count = step + 1;
@@ -33,6 +36,7 @@ static void begin(struct timeline *timeline, uint64_t time_ns, uint64_t width_ns
 	timeline->count = 1;
 	for (int level = 0; level < TIMELINE_LEVELS; level++)
 		timeline->most[level][0] = timeline->now[level];
+	timeline->variance[0] = timeline->variance_now;
 }
 
 void timeline_advance(struct timeline *timeline, uint64_t time_ns)
@@ -44,7 +48,7 @@ void timeline_advance(struct timeline *timeline, uint64_t time_ns)
 	while (timeline->first + timeline->count <= time_ns / timeline->width_ns) {
 		for (int level = 0; level < TIMELINE_LEVELS; level++)
 			timeline->most[level][timeline->count] = timeline->now[level];
-		timeline->count++;
+		timeline->variance[timeline->count++] = timeline->variance_now;
 	}
 }
 
@@ -59,8 +63,19 @@ void timeline_change(struct timeline *timeline, enum timeline_level level, int64
 	else
 		*now += (uint64_t)change;
 	most = &timeline->most[level][timeline->count - 1];
-	if (*now > *most)
-		*most = *now;
+	if (*now <= *most)
+		return;
+	*most = *now;
+	if (level == TIMELINE_MEMORY)
+		timeline->variance[timeline->count - 1] = timeline->variance_now;
+}
+
+void timeline_change_estimate(struct timeline *timeline, int64_t change, double variance,
+			      uint64_t time_ns)
+{
+	timeline_advance(timeline, time_ns);
+	timeline->variance_now += change < 0 ? -variance : variance;
+	timeline_change(timeline, TIMELINE_MEMORY, change, time_ns);
 }
 
 /* Steps before the first and behind the last are there, and empty. False: there is no room. */
@@ -81,6 +96,11 @@ static bool make_room(struct timeline *timeline, uint64_t first, uint64_t end)
 		memset(most + before + timeline->count, 0,
 		       (count - timeline->count) * sizeof(*most));
 	}
+	memmove(timeline->variance + before, timeline->variance,
+		timeline->count * sizeof(*timeline->variance));
+	for (uint64_t i = 0; i < end - timeline->first + before; i++)
+		if (i < before || i >= before + timeline->count)
+			timeline->variance[i] = 0;
 	timeline->count = (uint32_t)(end - timeline->first + before);
 	timeline->first -= before;
 	return true;
@@ -107,4 +127,6 @@ void timeline_add(struct timeline *timeline, struct timeline *other)
 		for (uint32_t i = 0; i < other->count; i++)
 			timeline->most[level][other->first - timeline->first + i] +=
 				other->most[level][i];
+	for (uint32_t i = 0; i < other->count; i++)
+		timeline->variance[other->first - timeline->first + i] += other->variance[i];
 }

@@ -28,6 +28,8 @@ struct timeline {
 	uint32_t count;
 	uint64_t most[TIMELINE_LEVELS][TIMELINE_STEPS];
 	uint64_t now[TIMELINE_LEVELS];
+	/* of memory that was sampled */
+	double variance[TIMELINE_STEPS], variance_now;
 };
 
 /* Time goes on to time_ns, with the levels that there are. Earlier times are taken for the last. */
@@ -36,6 +38,10 @@ void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 /* A level rises, or falls (never below 0), at time_ns. */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     uint64_t time_ns);
+
+/* As timeline_change(): memory that was sampled, with the variance of the change. */
+void timeline_change_estimate(struct timeline *timeline, int64_t change, double variance,
+			      uint64_t time_ns);
 
 /* Adds the steps of another one to these. */
 void timeline_add(struct timeline *timeline, struct timeline *other);
