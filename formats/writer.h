@@ -58,6 +58,7 @@ enum format_flag {
 	FORMAT_PEOPLE = 1 << 4,
 	FORMAT_PAGE = 1 << 5,
 	FORMAT_BINARY = 1 << 6,
+	FORMAT_ONE = 1 << 7,
 };
 
 struct writer {

@@ -153,7 +153,7 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	pass->is_reordered = pass->writer == writer_at(0) &&
 			     (options->order.word ? options->order.value == ORDER_SP_RTRACE
 						  : invocation_is_sp_rtrace());
-	pass->reading.is_merged = options->merge;
+	pass->reading.is_merged = options->merge || pass->writer->flags & FORMAT_ONE;
 	pass->force = options->force;
 	plan_own(pass, options);
 	pass->output = output;

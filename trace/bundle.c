@@ -22,7 +22,7 @@ static void bundle_free(struct bundle *bundle)
 	*bundle = (struct bundle){ 0 };
 }
 
-static bool is_bundle(const unsigned char *bytes, size_t size)
+bool bundle_recognises(const unsigned char *bytes, size_t size)
 {
 	return size >= HTR_SIZE_bundle && htr_get_qword(&bytes) == HTR_MAGIC_BUNDLE;
 }
@@ -301,7 +301,7 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 	*bundle = NULL;
 	if (fstat(fd, &facts) || !S_ISREG(facts.st_mode) ||
 	    pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
-	    !is_bundle(start, sizeof(start)))
+	    !bundle_recognises(start, sizeof(start)))
 		return 0;
 	bundles->last = remembered(bundles, &facts);
 	if (!bundles->last)

@@ -37,6 +37,9 @@ struct bundle {
  */
 int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
 
+/* Whether a file that begins so has the streams of many processes. */
+bool bundle_recognises(const unsigned char *bytes, size_t size);
+
 /* What was found out of files, so that it need not be again for each of their streams. */
 struct bundles;
 

@@ -86,6 +86,10 @@ static int recognise(struct trace *trace, struct error *err)
 	rc = source_need(&trace->source, TRACE_RECOGNISE, err);
 	if (rc)
 		return rc;
+	if (bundle_recognises(source_at(&trace->source), source_left(&trace->source)))
+		return error_set(err, ESPIPE,
+				 "is a trace of a run, which cannot be read through a pipe: name "
+				 "its file, or write what comes to one first");
 	if (!read_text_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(
 			err, EBADMSG,

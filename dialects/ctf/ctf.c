@@ -388,14 +388,9 @@ int write_ctf_end(void *state, struct error *err)
 int write_ctf_begin(void **state, const struct trace *trace, const struct writer_options *options,
 		    struct error *err)
 {
-	const struct trace_process *process = trace_process(trace);
-	struct ctf *ctf;
+	struct ctf *ctf = calloc(1, sizeof(*ctf));
 	int rc;
 
-	if (!options->is_merged && process && process->section > 1)
-		return error_set(err, EINVAL,
-				 "has several processes, which one CTF trace has with --merge");
-	ctf = calloc(1, sizeof(*ctf));
 	if (!ctf)
 		return no_memory(err);
 	ctf->trace = trace;
