@@ -52,6 +52,85 @@ static inline size_t plain_copy(char *to, const char *from, size_t room)
 	return n + 1;
 }
 
+#define PLAIN_WORD 8u
+
+/*
+ * How many of the next eight bytes of a text come before its end, and those bytes: all of them may
+ * be read, since they lie in one page with the first. PLAIN_WORD + 1: they are to be looked at one
+ * by one. Most names are longer.
+ */
+static inline size_t plain_word(const char *text, uint64_t *word)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t ends;
+
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
+	    ((uintptr_t)text & 0xfff) > 0x1000 - PLAIN_WORD)
+		return PLAIN_WORD + 1;
+	__builtin_memcpy(word, text, PLAIN_WORD);
+	ends = (*word - ones) & ~*word & ones << 7;
+	return ends ? (size_t)__builtin_ctzll(ends) / 8 : PLAIN_WORD;
+}
+
+/* The length of a text, of which no more than so many bytes are asked for. */
+static inline size_t plain_length_most(const char *text, size_t most)
+{
+	size_t n = 0;
+	uint64_t word;
+
+	while (n + PLAIN_WORD <= most) {
+		size_t size = plain_word(text + n, &word);
+
+		if (size < PLAIN_WORD)
+			return n + size;
+		if (size > PLAIN_WORD)
+			break;
+		n += PLAIN_WORD;
+	}
+	while (n < most && text[n])
+		n++;
+	return n;
+}
+
+/* The first bytes of a word, fewer than all. */
+static inline void plain_put(char *to, uint64_t word, size_t size)
+{
+	if (size & 4) {
+		__builtin_memcpy(to, &word, 4);
+		word >>= 32;
+		to += 4;
+	}
+	if (size & 2) {
+		__builtin_memcpy(to, &word, 2);
+		word >>= 16;
+		to += 2;
+	}
+	if (size & 1)
+		*to = (char)word;
+}
+
+/* As plain_copy(). */
+static inline size_t plain_copy_words(char *to, const char *from, size_t room)
+{
+	size_t n = 0;
+	uint64_t word;
+
+	for (;; n += PLAIN_WORD) {
+		size_t most = room - 1 - n, size = plain_word(from + n, &word);
+
+		if (size > PLAIN_WORD)
+			return n + plain_copy(to + n, from + n, room - n);
+		if (size > most)
+			size = most;
+		if (size < PLAIN_WORD) {
+			plain_put(to + n, word, size);
+			to[n + size] = 0;
+			return n + size + 1;
+		}
+		__builtin_memcpy(to + n, &word, PLAIN_WORD);
+	}
+}
+
 /* Writes number in base 10 or 16 and a NUL; returns the end. to has room for 21 bytes. */
 static inline char *plain_number(char *to, uint64_t number, unsigned int base)
 {

@@ -485,11 +485,7 @@ static const char *text_of(const struct call *call, bool is_proven,
 /* No more than fits a record is looked at. */
 static uint32_t text_size(const char *text)
 {
-	uint32_t size = 0;
-
-	while (size < ARENA_TEXT_MAX - 1 && text[size])
-		size++;
-	return size + 1;
+	return (uint32_t)plain_length_most(text, ARENA_TEXT_MAX - 1) + 1;
 }
 
 static struct arguments_size measure(const struct call *call, bool is_proven,
@@ -518,8 +514,9 @@ static void write_arguments(const struct call *call, bool is_proven,
 			size_t room = (size_t)(end - text);
 
 			if (room)
-				text += plain_copy(text, text_of(call, is_proven, argument),
-						   room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
+				text += plain_copy_words(text, text_of(call, is_proven, argument),
+							 room < ARENA_TEXT_MAX ? room
+									       : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
 			/* Who need not wait does not look at it. */
 			bool known = argument->time &&
