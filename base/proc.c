@@ -2,6 +2,7 @@
 #include "base/proc.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,20 @@ int32_t proc_own_number(int32_t pid, int32_t thread)
 			return (int32_t)strtol(last + 1, NULL, 10);
 	}
 	return 0;
+}
+
+void proc_call(int32_t pid, int32_t thread, struct proc_call *call)
+{
+	cleanup_file FILE *file = open_file(pid, thread, "syscall");
+	uint64_t *argument = call->argument;
+
+	*call = (struct proc_call){ .number = -1 };
+	if (!file || fscanf(file,
+			    "%" SCNi64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+			    " %" SCNx64 " %" SCNx64 " %" SCNx64,
+			    &call->number, argument, argument + 1, argument + 2, argument + 3,
+			    argument + 4, argument + 5, &call->sp, &call->pc) != 9)
+		call->number = -1;
 }
 
 int proc_has_mapped(int32_t pid, dev_t device, ino_t inode)

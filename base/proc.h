@@ -16,6 +16,18 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 /* What it calls itself in its own namespace of pids; 0: unknown. */
 int32_t proc_own_number(int32_t pid, int32_t thread);
 
+/* A system call that a thread sleeps in. number: -1: it is in none. */
+struct proc_call {
+	int64_t number;
+	uint64_t argument[6], sp, pc;
+};
+
+/*
+ * To be asked before the thread is stopped: some kernels (aarch64) forget by then that it was in a
+ * call, and what its first argument was. For those alone that may trace it.
+ */
+void proc_call(int32_t pid, int32_t thread, struct proc_call *call);
+
 /* 1: it has the file mapped, 0: it has not, or is no more; -EACCES: we may not look. */
 int proc_has_mapped(int32_t pid, dev_t device, ino_t inode);
 

@@ -2,19 +2,34 @@
 #ifndef INJECT_ARCH_AARCH64_H
 #define INJECT_ARCH_AARCH64_H
 
-/* Compiled, and never yet run on such a processor: qemu-user has no ptrace. */
+/*
+ * When a thread is stopped in a system call the kernel has already made up its mind: the pc is back
+ * at the instruction with the first argument in x0 again, or behind it with -EINTR; and it no
+ * longer tells that there was a call (do_signal() in arch/arm64/kernel/signal.c).
+ */
 
+#include <asm/ptrace.h>
 #include <asm/sigcontext.h>
 #include <elf.h>
+#include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define ARCH_INJECTS	 1
 #define ARCH_MACHINE	 EM_AARCH64
 #define ARCH_VECTOR_NOTE NT_PRFPREG
 #define ARCH_RED_ZONE	 0u
+#define ARCH_CODE_STEP	 4u
 
-static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4 }; /* svc #0 */
+#define ARCH_FORGETS_CALLS 1
+
+static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0 */
+					     0xc0, 0x03, 0x5f, 0xd6 }; /* ret */
 #define ARCH_SYSCALL_LENGTH 4u
 /* the vDSO's: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
@@ -63,22 +78,57 @@ static inline uint64_t arch_sp(const struct arch_state *state)
 	return state->regs.sp;
 }
 
-/* The thread pointer is a register set of its own, which nothing here needs. */
 static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 {
-	(void)state;
-	return 0;
+	return state->thread_pointer;
 }
 
-/*
- * The kernel tells the number by a register set of its own, and x0 has been overwritten: what was
- * interrupted goes on by the kernel's own rule, when the thread is let go where it was stopped.
- */
+/* The one that it stands at or behind: it is in it, comes from it or is about to make it. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
-	int64_t result = (int64_t)state->regs.regs[0];
+	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
+}
 
-	return result <= -512 && result >= -516 ? (int64_t)state->regs.regs[8] : -1;
+/* Whether it still is where it slept before, with the pc at an instruction behind that of the call.
+ */
+static inline bool arch_is_behind(const struct arch_state *state, uint64_t instruction)
+{
+	return state->before.number >= 0 && state->before.number == (int64_t)state->regs.regs[8] &&
+	       state->before.sp == state->regs.sp &&
+	       state->regs.pc + instruction == state->before.pc;
+}
+
+static inline bool arch_ended_early(const struct arch_state *state)
+{
+	return arch_is_behind(state, 0) && (int64_t)state->regs.regs[0] == -EINTR;
+}
+
+/* What a function that calls no other one returns to need not be on the stack. */
+static inline uint64_t arch_link(const struct arch_state *state)
+{
+	return state->regs.regs[30];
+}
+
+/* Without the code that signs it (pointer authentication). Code is mapped below 2^48. */
+static inline uint64_t arch_plain(uint64_t word)
+{
+	return word & 0xffffffffffffu;
+}
+
+/* SVE's registers, or the modes of SME. A system call of the thread's own ends what they hold. */
+static inline bool arch_has_more(pid_t thread)
+{
+	static const int sets[] = { 0x405 /* NT_ARM_SVE */, 0x40b /* NT_ARM_SSVE */ };
+	struct user_sve_header header;
+	struct iovec part;
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		part = (struct iovec){ &header, sizeof(header) };
+		if (!ptrace(PTRACE_GETREGSET, thread, (void *)(uintptr_t)sets[i], &part) &&
+		    part.iov_len == sizeof(header) && (header.flags & SVE_PT_REGS_SVE))
+			return true;
+	}
+	return false;
 }
 
 static inline int64_t arch_syscall_result(const struct arch_state *state)
@@ -93,7 +143,8 @@ static inline uint64_t arch_argument(const struct arch_state *state, int which)
 
 static inline void arch_reissue(struct arch_state *state)
 {
-	(void)state;
+	state->regs.regs[0] = state->before.argument[0];
+	state->regs.pc -= 4;
 }
 
 static inline bool arch_is_behind_call(const uint8_t *at)
@@ -106,10 +157,14 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 4u
 
+/* PSTATE.BTYPE: it has just jumped, and may land at few places. */
+#define ARCH_LANDING 0xc00u
+
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
 				   uint64_t word, const struct arch_call *call)
 {
 	state->regs.pc = code;
+	state->regs.pstate &= ~ARCH_LANDING;
 	state->regs.sp = sp;
 	state->regs.regs[16] = call->function;
 	for (int i = 0; i < 6; i++)
@@ -119,26 +174,45 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
 }
 
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
-				      const struct arch_call *call)
+				      uint64_t restorer, const struct arch_call *call)
 {
 	state->regs.pc = instruction;
+	state->regs.pstate &= ~ARCH_LANDING;
 	state->regs.sp = sp;
+	state->regs.regs[30] = restorer;
 	state->regs.regs[8] = call->function;
 	for (int i = 0; i < 6; i++)
 		state->regs.regs[i] = call->argument[i];
 }
 #define ARCH_RETURN_ON_STACK 0u
 
+/* The kernel has done so. */
 static inline void arch_settle_syscall(struct arch_state *state)
 {
-	if (arch_number(state) >= 0)
-		state->regs.regs[0] = (uint64_t)-4; /* EINTR */
+	(void)state;
 }
 
-static inline void arch_settle_sleep(struct arch_state *state)
+/* Calls that would sleep anew as long as from the start; clock_nanosleep until a time does not. */
+static inline bool arch_sleeps(uint64_t number, const uint64_t *argument)
 {
-	if ((int64_t)state->regs.regs[0] == -516)
-		state->regs.regs[0] = (uint64_t)-4;
+	return number == SYS_nanosleep ||
+	       (number == SYS_clock_nanosleep && !(argument[1] & TIMER_ABSTIME)) ||
+	       (number == SYS_futex && (argument[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && argument[3]);
+}
+
+static inline bool arch_disturbs(const struct arch_state *state)
+{
+	return state->is_at_call &&
+	       arch_sleeps(state->regs.regs[8], (const uint64_t *)state->regs.regs);
+}
+
+/* The kernel knows how such a call goes on, and was about to do so when the thread was stopped. */
+static inline void arch_settle_sleep(struct arch_state *state, bool was_disturbed)
+{
+	if (!was_disturbed && arch_is_behind(state, 4) &&
+	    state->regs.regs[0] == state->before.argument[0] &&
+	    arch_sleeps(state->regs.regs[8], state->before.argument))
+		state->regs.regs[8] = SYS_restart_syscall;
 }
 
 static inline size_t arch_write_frame(const struct arch_state *state, uint64_t at, uint8_t *buffer)
@@ -162,7 +236,5 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	memcpy(context->uc_mcontext.__reserved, &floating, sizeof(floating));
 	return 128 + sizeof(*context);
 }
-
-static const int arch_interrupted[] = { -1 };
 
 #endif

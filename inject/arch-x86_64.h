@@ -3,6 +3,7 @@
 #define INJECT_ARCH_X86_64_H
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -11,6 +12,9 @@
 #define ARCH_MACHINE	 EM_X86_64
 #define ARCH_VECTOR_NOTE NT_X86_XSTATE
 #define ARCH_RED_ZONE	 128u
+#define ARCH_CODE_STEP	 1u /* instructions begin at multiples of it */
+
+#define ARCH_FORGETS_CALLS 0
 
 static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
 #define ARCH_SYSCALL_LENGTH 2u
@@ -77,6 +81,32 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
+/* It ended by EINTR, and nothing has run behind it. */
+static inline bool arch_ended_early(const struct arch_state *state)
+{
+	return arch_number(state) >= 0 && arch_syscall_result(state) == -EINTR;
+}
+
+/* A return address that no word of the stack need have; 0: they all are there. */
+static inline uint64_t arch_link(const struct arch_state *state)
+{
+	(void)state;
+	return 0;
+}
+
+/* A word of the stack as the address that it may be. */
+static inline uint64_t arch_plain(uint64_t word)
+{
+	return word;
+}
+
+/* Whether it has registers that neither the vectors' set nor a signal's frame can hold. */
+static inline bool arch_has_more(pid_t thread)
+{
+	(void)thread;
+	return false;
+}
+
 /* Of it: the first three are 0, 1, 2. */
 static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
@@ -127,10 +157,11 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
  * nobody watches; its address lies below the frame.
  */
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
-				      const struct arch_call *call)
+				      uint64_t restorer, const struct arch_call *call)
 {
 	struct user_regs_struct *regs = &state->regs;
 
+	(void)restorer;
 	regs->rip = instruction;
 	regs->rsp = sp - 8;
 	regs->rax = call->function;
@@ -157,10 +188,19 @@ static inline void arch_settle_syscall(struct arch_state *state)
 		arch_reissue(state);
 }
 
-/* The same for those alone that sleep for a time. */
-static inline void arch_settle_sleep(struct arch_state *state)
+/* Whether what it was stopped in makes the kernel forget how another sleep would have gone on. */
+static inline bool arch_disturbs(const struct arch_state *state)
 {
-	if ((int64_t)state->regs.orig_rax >= 0 && (int64_t)state->regs.rax == -516)
+	return (int64_t)state->regs.rax == -516;
+}
+
+/*
+ * The same for those alone that sleep for a time: the kernel goes on with one by itself, unless it
+ * was disturbed.
+ */
+static inline void arch_settle_sleep(struct arch_state *state, bool was_disturbed)
+{
+	if (was_disturbed && (int64_t)state->regs.orig_rax >= 0 && arch_disturbs(state))
 		arch_reissue(state);
 }
 
@@ -214,15 +254,5 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	memcpy(vector + size, &last, sizeof(last));
 	return (size_t)(floating - at) + size + sizeof(last);
 }
-
-/* System calls that a stop ends with EINTR although no signal came, and that may simply be made
- * again: what they wait for is still to come (signal(7)). */
-static const int arch_interrupted[] = {
-	SYS_epoll_wait,	  SYS_epoll_pwait,     SYS_epoll_pwait2,    SYS_semop,	 SYS_semtimedop,
-	SYS_io_getevents, SYS_io_pgetevents,   SYS_rt_sigtimedwait, SYS_read,	 SYS_write,
-	SYS_recvfrom,	  SYS_recvmsg,	       SYS_sendto,	    SYS_sendmsg, SYS_recvmmsg,
-	SYS_connect,	  SYS_accept,	       SYS_accept4,	    SYS_msgrcv,	 SYS_msgsnd,
-	SYS_mq_timedsend, SYS_mq_timedreceive, SYS_io_uring_enter,
-};
 
 #endif

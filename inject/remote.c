@@ -4,6 +4,7 @@
 #if ARCH_INJECTS
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -26,21 +27,20 @@
 #error "memfd_create(2) is needed"
 #endif
 
-#define STOP_MS		      5000 /* whoever has not stopped by then sleeps in the kernel for good */
-#define SYSCALL_MS	      5000
-#define LOCK_MS		      20     /* for the loader's lock, … */
-#define SELF_MS		      1000   /* for a lock that it has itself, … */
-#define CALL_MS		      30000  /* … and for what a call may take beside them */
-#define LOCK_CONTENDED	      2	     /* a futex of libc's mutexes: others wait for it */
-#define MUTEX_KINDS	      512    /* more than any kind of them has */
-#define ERESTART_RESTARTBLOCK (-516) /* linux/errno.h: the kernel knows how to go on */
-#define HEAL_SECONDS	      2	     /* so long a thread waits for us before it goes on by itself */
-#define SPIN		      50
-#define STEP_NS		      20000
-#define TCB_WORDS	      1024 /* around the thread pointer, where words may lead to our stack */
-#define TCB_BELOW	      512
-#define PAGE		      4096u
-#define STACK_GAP	      (1u << 20) /* what the kernel leaves below a stack that grows */
+#define STOP_MS	       5000 /* whoever has not stopped by then sleeps in the kernel for good */
+#define SYSCALL_MS     5000
+#define LOCK_MS	       20    /* for the loader's lock, … */
+#define SELF_MS	       1000  /* for a lock that it has itself, … */
+#define CALL_MS	       30000 /* … and for what a call may take beside them */
+#define LOCK_CONTENDED 2     /* a futex of libc's mutexes: others wait for it */
+#define MUTEX_KINDS    512   /* more than any kind of them has */
+#define HEAL_SECONDS   2     /* so long a thread waits for us before it goes on by itself */
+#define SPIN	       50
+#define STEP_NS	       20000
+#define TCB_WORDS      1024 /* around the thread pointer, where words may lead to our stack */
+#define TCB_BELOW      512
+#define PAGE	       4096u
+#define STACK_GAP      (1u << 20) /* what the kernel leaves below a stack that grows */
 
 /* What no thread may be without: these come from what it does itself. */
 #define SYNCHRONOUS                                                             \
@@ -80,11 +80,27 @@ static int wait_stop(pid_t thread, uint64_t ms)
 	}
 }
 
+/* What the registers do not tell. */
+static void look_around(const struct remote *remote, struct arch_state *state)
+{
+	struct iovec part = { &state->thread_pointer, sizeof(state->thread_pointer) };
+	uint8_t code[2][4];
+
+	state->is_at_call =
+		!target_read(remote->target, arch_pc(state) - 4, code, sizeof(code)) &&
+		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
+	ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_ARM_TLS, &part);
+}
+
 static int get_regs(struct remote *remote, struct arch_state *state)
 {
 	struct iovec part = { &state->regs, sizeof(state->regs) };
 
-	return ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_PRSTATUS, &part) ? -errno : 0;
+	if (ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_PRSTATUS, &part))
+		return -errno;
+	if (ARCH_FORGETS_CALLS)
+		look_around(remote, state);
+	return 0;
 }
 
 static int set_regs(struct remote *remote, const struct arch_state *state)
@@ -144,6 +160,8 @@ int remote_stop(struct remote *remote, const struct target *target, pid_t thread
 				 "start it by `holdtrace record --start=off`",
 				 strerror(errno));
 	}
+	if (ARCH_FORGETS_CALLS)
+		proc_call(target->pid, thread, &remote->state.before);
 	remote->begun_ns = remote_clock_ns();
 	status = ptrace(PTRACE_INTERRUPT, thread, 0, 0) ? -errno : wait_interrupted(remote, err);
 	if (status == -EBUSY)
@@ -176,7 +194,7 @@ static bool has_signal(const struct remote *remote)
 /* A few system calls end by EINTR if their thread was only stopped; nobody may see that. */
 static void mend_interruption(const struct remote *remote, struct arch_state *state)
 {
-	if (arch_number(state) < 0 || arch_syscall_result(state) != -EINTR)
+	if (!arch_ended_early(state))
 		return;
 	for (size_t i = 0; i < sizeof(arch_interrupted) / sizeof(arch_interrupted[0]); i++)
 		if (arch_interrupted[i] == arch_number(state)) {
@@ -222,11 +240,10 @@ void remote_release(struct remote *remote)
 		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
 	}
 	mend_interruption(remote, &state);
-	/* the kernel has forgotten how it would have gone on */
-	if (remote->was_disturbed)
-		arch_settle_sleep(&state);
-	if (remote->is_masked)
+	if (remote->is_masked) {
+		arch_settle_sleep(&state, remote->was_disturbed);
 		set_mask(remote, state.mask);
+	}
 	set_regs(remote, &state);
 	ptrace(PTRACE_DETACH, remote->thread, 0, 0);
 }
@@ -336,7 +353,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 				      &remote->target->restorer, ARCH_RETURN_ON_STACK);
 	if (status)
 		return status;
-	arch_begin_syscall(&state, remote->target->syscall, at, call);
+	arch_begin_syscall(&state, remote->target->syscall, at, remote->target->restorer, call);
 	status = begin(remote, &state);
 	if (!status)
 		status = run_to_syscall(remote, SYSCALL_MS);
@@ -467,7 +484,7 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 		status = get_regs(remote, &state);
 	if (status)
 		return status;
-	remote->was_disturbed |= arch_syscall_result(&state) == ERESTART_RESTARTBLOCK;
+	remote->was_disturbed |= arch_disturbs(&state);
 	if (waits_for_loader(remote, &state))
 		status = -EDEADLK;
 	else if (is_late && waits_for_itself(remote, &state))
@@ -514,6 +531,7 @@ static int fetch(struct remote *remote)
 	if (arch_pc(&state) >= code && arch_pc(&state) <= code + sizeof(arch_call_code))
 		return 0;
 	remote->is_masked = false;
+	remote->state.before.number = -1;
 	return get_state(remote) ? -ESRCH : -ECANCELED;
 }
 

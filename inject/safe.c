@@ -111,26 +111,31 @@ static bool may_return(const struct target *target, uint64_t word)
 	return arch_is_behind_call(target->code + (word - target->code_low));
 }
 
+static const char *judge_word(const struct target *target, uint64_t word)
+{
+	uint64_t address = arch_plain(word);
+	const char *found;
+
+	if (target->restorer && address == target->restorer)
+		return HANDLER;
+	found = modules_forbid(target, address);
+	return found && may_return(target, address) ? found : NULL;
+}
+
 static const char *judge_words(struct safe *safe, const struct remote *remote)
 {
 	uint64_t sp = arch_sp(&remote->state) & ~7ull, size;
 	const struct map *map = target_map_of(safe->target, sp);
+	const char *found = judge_word(safe->target, arch_link(&remote->state));
 	ssize_t got;
 
-	if (!map)
-		return "an unknown stack";
+	if (found || !map)
+		return found ? found : "an unknown stack";
 	size = map->high - sp < sizeof(safe->words) ? map->high - sp : sizeof(safe->words);
 	got = pread(safe->target->memory, safe->words, size, (off_t)sp);
-	for (ssize_t i = 0; i < got / 8; i++) {
-		const char *found;
-
-		if (safe->target->restorer && safe->words[i] == safe->target->restorer)
-			return HANDLER;
-		found = modules_forbid(safe->target, safe->words[i]);
-		if (found && may_return(safe->target, safe->words[i]))
-			return found;
-	}
-	return NULL;
+	for (ssize_t i = 0; i < got / 8 && !found; i++)
+		found = judge_word(safe->target, safe->words[i]);
+	return found;
 }
 
 /* ---- the thread ---- */
@@ -163,11 +168,14 @@ static bool dispatches_syscalls(pid_t thread)
 }
 
 /* It sleeps in a system call, or comes from one: what its function did before is done. */
-static bool is_behind_syscall(const struct target *target, uint64_t pc)
+static bool is_behind_syscall(const struct remote *remote)
 {
 	uint8_t code[ARCH_SYSCALL_LENGTH];
 
-	return target_read(target, pc - sizeof(code), code, sizeof(code)) == 0 &&
+	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
+		return true;
+	return target_read(remote->target, arch_pc(&remote->state) - sizeof(code), code,
+			   sizeof(code)) == 0 &&
 	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
 }
 
@@ -200,7 +208,7 @@ static const char *judge_jumps(const struct remote *remote)
 		return "the library, perhaps on behalf of an allocator";
 	if (is_about_memory(arch_number(&remote->state)))
 		return "a system call, perhaps of an allocator";
-	if (is_behind_syscall(target, pc))
+	if (is_behind_syscall(remote))
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
 		return "libc, perhaps on behalf of an allocator";
@@ -219,6 +227,8 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		return "a restartable sequence";
 	if (dispatches_syscalls(remote->thread))
 		return "a program that takes its own system calls";
+	if (arch_has_more(remote->thread))
+		return "a computation with vectors that no signal's frame may have";
 	found = modules_forbid(safe->target, arch_pc(&remote->state));
 	if (!found)
 		found = judge_jumps(remote);

@@ -167,9 +167,39 @@ int target_open_file(const struct target *target, const struct map *map)
 #if ARCH_INJECTS
 static uint64_t find_code(const struct target *target, const uint8_t *code, size_t size)
 {
-	const uint8_t *at = memmem(target->code, target->code_high - target->code_low, code, size);
+	uint64_t room = target->code_high - target->code_low;
 
-	return at ? target->code_low + (uint64_t)(at - target->code) : 0;
+	for (uint64_t from = 0; from < room; from++) {
+		const uint8_t *at = memmem(target->code + from, room - from, code, size);
+
+		if (!at)
+			return 0;
+		from = (uint64_t)(at - target->code);
+		/* elsewhere they are parts of other instructions, or data */
+		if (from % ARCH_CODE_STEP == 0)
+			return target->code_low + from;
+	}
+	return 0;
+}
+
+/* Where libc has none the kernel's own page does. */
+static uint64_t find_restorer(const struct target *target)
+{
+	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
+	uint8_t code[sizeof(arch_restorer_code)];
+
+	for (size_t i = 0; i < target->map_count && !found; i++) {
+		const struct map *map = &target->maps[i];
+
+		if (strcmp(map->path, "[vdso]") != 0)
+			continue;
+		for (uint64_t at = map->low; at < map->high - sizeof(code) && !found;
+		     at += ARCH_CODE_STEP)
+			if (!target_read(target, at, code, sizeof(code)) &&
+			    !memcmp(code, arch_restorer_code, sizeof(code)))
+				found = at;
+	}
+	return found;
 }
 
 /* A copy of libc's code, and the instructions in it that we use. */
@@ -190,7 +220,7 @@ static int read_code(struct target *target, struct error *err)
 	if (!target->code)
 		return error_set(err, ENOEXEC, "its libc has no code");
 	target->syscall = find_code(target, arch_syscall_code, sizeof(arch_syscall_code));
-	target->restorer = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
+	target->restorer = find_restorer(target);
 	return target->syscall ? 0
 			       : error_set(err, ENOEXEC, "its libc has no system call to borrow");
 }

@@ -284,7 +284,7 @@ static void run_alarm(void)
 static void run_alone(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN }, after;
-	sigset_t before, mask;
+	sigset_t before = { 0 }, mask = { 0 }; /* the kernel fills in a part */
 
 	sigaction(SIGTRAP, &action, NULL);
 	sigprocmask(SIG_SETMASK, NULL, &before);
@@ -404,10 +404,14 @@ static void run_exact(void)
 
 /* ---- stacks with next to nothing left, and words of the program's own below them ---- */
 
-#define SLEEPERS   4
+#define SLEEPERS 4
+#ifdef __x86_64__
 #define STACK_SIZE 65536
-#define RED_ZONE   128
-#define PATTERN	   0x5ca1ab1e0ddba11ull
+#else
+#define STACK_SIZE 262144 /* the least stack is one of 128 KiB on aarch64 */
+#endif
+#define RED_ZONE 128
+#define PATTERN	 0x5ca1ab1e0ddba11ull
 
 /* The sleeper's frame is the last one, so what is below its red zone is nobody's but ours. */
 static __attribute__((noinline)) void sleep_above(uint64_t *low, int ms)
