@@ -396,6 +396,8 @@ static bool may_stop(long call)
 	case SYS_restart_syscall:
 	case SYS_ppoll:
 	case SYS_pselect6:
+	case SYS_flock:
+	case SYS_fcntl:
 #ifdef SYS_poll
 	case SYS_poll:
 	case SYS_select:

@@ -105,9 +105,11 @@ static void walk_thread(Dwfl *dwfl, struct walk *walk, struct live_thread *threa
 {
 	thread->frame_count = 0;
 	walk->thread = thread;
+	/* a caller whose address lies in a register that nobody has read looks like none */
 	if (thread->stack)
 		thread->is_whole =
-			dwfl_getthread_frames(dwfl, thread->tid, take_frame, thread) == 0;
+			dwfl_getthread_frames(dwfl, thread->tid, take_frame, thread) == 0 &&
+			(thread->has_registers || thread->frame_count > 1);
 }
 
 /* A file as the process has it mapped, where the path still leads to it. */

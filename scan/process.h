@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/proc.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
@@ -24,8 +25,9 @@ struct process_thread {
 	int tid;
 	char name[16];
 	uint64_t sp, pc, tls;
-	bool is_in_call; /* it was in a system call, so its vector registers hold nothing */
-	bool is_exiting; /* it waits for us in the library, at the end of its process */
+	struct proc_call before; /* what it slept in (processors that do not tell it afterwards) */
+	bool is_in_call;	 /* it was in a system call, so its vector registers hold nothing */
+	bool is_exiting;	 /* it waits for us in the library, at the end of its process */
 	uint64_t registers[PROCESS_REGISTERS_MAX];
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];

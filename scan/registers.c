@@ -15,8 +15,6 @@
 #define NT_ARM_TLS 0x401
 #endif
 
-#define RESTART (-514) /* ERESTARTNOHAND: the kernel's own word for it */
-
 static int get_set(int tid, int type, void *to, size_t *size)
 {
 	struct iovec part = { to, *size };
@@ -60,9 +58,17 @@ static bool is_restartable(long call)
 
 #if defined(__x86_64__)
 
+#define RESTART (-514) /* ERESTARTNOHAND: the kernel's own word for it */
+
 const int registers_kept[] = { 3, 6, 12, 13, 14, 15 }; /* rbx, rbp, r12 to r15 */
 const unsigned registers_kept_count = 6;
 const int registers_stack_pointer = 7;
+
+void registers_ask_before(int pid, int tid, struct proc_call *call)
+{
+	(void)pid, (void)tid;
+	*call = (struct proc_call){ .number = -1 };
+}
 
 int registers_read(struct process_thread *thread)
 {
@@ -100,12 +106,15 @@ const int registers_kept[] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 };
 const unsigned registers_kept_count = 11;
 const int registers_stack_pointer = 31;
 
+void registers_ask_before(int pid, int tid, struct proc_call *call)
+{
+	proc_call(pid, tid, call);
+}
+
 int registers_read(struct process_thread *thread)
 {
 	struct user_regs_struct registers;
 	size_t size = sizeof(registers), tls = sizeof(thread->tls);
-	int call = -1;
-	struct iovec part = { &call, sizeof(call) };
 	int rc = get_set(thread->tid, NT_PRSTATUS, &registers, &size);
 
 	if (rc)
@@ -114,8 +123,10 @@ int registers_read(struct process_thread *thread)
 	thread->pc = registers.pc;
 	if (get_set(thread->tid, NT_ARM_TLS, &thread->tls, &tls))
 		thread->tls = 0;
-	ptrace(PTRACE_GETREGSET, thread->tid, (void *)0x404 /* NT_ARM_SYSTEM_CALL */, &part);
-	thread->is_in_call = call >= 0;
+	/* the kernel no longer tells it: behind the call, or at it to begin it again */
+	thread->is_in_call = thread->before.number == (long)registers.regs[8] &&
+			     thread->before.sp == registers.sp &&
+			     thread->before.pc - registers.pc <= 4;
 	memcpy(thread->registers, &registers, sizeof(registers));
 	thread->register_count = sizeof(registers) / 8;
 	read_vectors(thread, NT_PRFPREG);
@@ -129,9 +140,10 @@ void registers_restart(const struct process_thread *thread)
 
 	memcpy(&registers, thread->registers, sizeof(registers));
 	if (!thread->is_in_call || !is_restartable((long)registers.regs[8]) ||
-	    (long)registers.regs[0] != -EINTR)
+	    (long)registers.regs[0] != -EINTR || registers.pc != thread->before.pc)
 		return;
-	registers.regs[0] = (unsigned long)RESTART;
+	registers.regs[0] = thread->before.argument[0];
+	registers.pc -= 4;
 	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
@@ -140,6 +152,12 @@ void registers_restart(const struct process_thread *thread)
 const int registers_kept[] = { -1 };
 const unsigned registers_kept_count = 0;
 const int registers_stack_pointer = -1;
+
+void registers_ask_before(int pid, int tid, struct proc_call *call)
+{
+	(void)pid, (void)tid;
+	*call = (struct proc_call){ .number = -1 };
+}
 
 int registers_read(struct process_thread *thread)
 {

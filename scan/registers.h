@@ -6,6 +6,9 @@
 
 #include "scan/process.h"
 
+/* What a thread sleeps in, where that must be asked before it is stopped. */
+void registers_ask_before(int pid, int tid, struct proc_call *call);
+
 /* Reads them into the thread. Returns 0 or a negative errno. */
 int registers_read(struct process_thread *thread);
 

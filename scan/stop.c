@@ -69,7 +69,9 @@ static bool has_ended(const struct process *process, int tid)
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
 	struct process_thread *thread;
+	struct proc_call before;
 
+	registers_ask_before(process->pid, tid, &before);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL)) {
 		int number = errno;
 
@@ -80,7 +82,7 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 	thread = process->threads.count < THREADS_MAX ? ARRAY_ADD(&process->threads) : NULL;
 	if (!thread)
 		return error_system(err, ENOMEM, "threads");
-	*thread = (struct process_thread){ .tid = tid };
+	*thread = (struct process_thread){ .tid = tid, .before = before };
 	return 1;
 }
 
