@@ -488,8 +488,8 @@ static uint32_t text_size(const char *text)
 	return (uint32_t)plain_length_most(text, ARENA_TEXT_MAX - 1) + 1;
 }
 
-static struct arguments_size measure(const struct call *call, bool is_proven,
-				     const struct call_argument *argument)
+static inline __attribute__((always_inline)) struct arguments_size
+measure(const struct call *call, bool is_proven, const struct call_argument *argument)
 {
 	struct arguments_size size = { 0, 0 };
 
@@ -503,9 +503,9 @@ static struct arguments_size measure(const struct call *call, bool is_proven,
 }
 
 /* Writes the numbers, then the texts. Texts may have changed since they were measured. */
-static void write_arguments(const struct call *call, bool is_proven,
-			    const struct call_argument *argument, uint64_t *number,
-			    struct arguments_size size)
+static inline __attribute__((always_inline)) void
+write_arguments(const struct call *call, bool is_proven, const struct call_argument *argument,
+		uint64_t *number, struct arguments_size size)
 {
 	char *text = (char *)(number + size.numbers), *end = text + size.text;
 
@@ -701,8 +701,9 @@ static inline __attribute__((always_inline)) bool write_short(const struct call 
 		record->resource |= SHORT_MORE;
 		*(struct short_more *)(void *)at = *more;
 		at += sizeof(*more);
-		write_arguments(call, true, event->arguments, (uint64_t *)(void *)at,
-				(struct arguments_size){ more->numbers, more->text });
+		if (event->arguments)
+			write_arguments(call, true, event->arguments, (uint64_t *)(void *)at,
+					(struct arguments_size){ more->numbers, more->text });
 		at += values;
 	}
 	write_frames(&thread->memory, change, (uint64_t *)(void *)at);
