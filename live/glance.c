@@ -86,6 +86,7 @@ static void add_classes(struct glance *glance, struct watched *watched)
 		class->gained += sum->gained;
 		class->count += sum->count;
 		class->bytes += sum->bytes;
+		class->variance += sum->variance;
 		class->peak += sum->peak;
 	}
 }
@@ -112,6 +113,7 @@ static bool describe(struct watched *watched, uint32_t index, const struct glanc
 		.gained = site->gained,
 		.count = (int64_t)(site->count - (wish->since_base ? site->base_count : 0)),
 		.bytes = (int64_t)(site->bytes - (wish->since_base ? site->base_bytes : 0)),
+		.variance = site->variance,
 		.gained_rate = (double)site->gained_rate,
 		.growth_rate = (double)site->growth_rate,
 		.watched = watched,
@@ -218,6 +220,7 @@ static void add_up(struct glance_row *sum, const struct glance_row *row)
 	sum->gained += row->gained;
 	sum->count += row->count;
 	sum->bytes += row->bytes;
+	sum->variance += row->variance;
 	sum->gained_rate += row->gained_rate;
 	sum->growth_rate += row->growth_rate;
 }
@@ -274,6 +277,8 @@ static int add_process(struct glance *glance, struct list *list, struct watched 
 	glance->damages += watched->damages;
 	glance->ended += watched->has_ended || watched->is_finished;
 	glance->running += !watched->has_ended && !watched->is_finished;
+	if (ledger_sample(watched->ledger) > glance->sample)
+		glance->sample = ledger_sample(watched->ledger);
 	add_age(glance, watched);
 	add_classes(glance, watched);
 	status = add_rows(list, watched, wish);

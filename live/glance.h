@@ -27,6 +27,7 @@ struct glance_class {
 	const char *type;
 	bool has_bytes;
 	uint64_t gained, count, bytes; /* so far; held now */
+	double variance;	       /* of these bytes, where they are estimates */
 	uint64_t peak;		       /* the sum of the processes' peaks, each of its own moment */
 	double gained_rate, growth_rate; /* each second: calls; bytes, or else objects */
 };
@@ -36,6 +37,7 @@ struct glance_row {
 	bool has_bytes;
 	uint64_t gained;
 	int64_t count, bytes; /* held, or since the baseline: then also less than nothing */
+	double variance;      /* of what is held, where it is an estimate */
 	double gained_rate, growth_rate;
 	char place[GLANCE_PLACE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; names are the host's
 				       */
@@ -51,6 +53,8 @@ struct glance {
 	uint64_t events, lost, damages;
 	double event_rate;
 	size_t running, ended;
+	uint64_t sample; /* bytes from one sample of memory to the next, the most; 0: all is
+			    recorded */
 	uint64_t start_ns, end_ns; /* of what is known of the run by now; 0: not known */
 };
 

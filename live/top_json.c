@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/top.h"
 
+#include "account/estimate.h"
 #include "base/json.h"
 
 static void add_class(struct json *json, const struct glance_class *class)
@@ -10,6 +11,8 @@ static void add_class(struct json *json, const struct glance_class *class)
 	json_add_unsigned(json, "objects", class->count);
 	if (class->has_bytes)
 		json_add_unsigned(json, "bytes", class->bytes);
+	if (estimate_error(class->variance))
+		json_add_unsigned(json, "error", estimate_error(class->variance));
 	json_add_unsigned(json, "gained", class->gained);
 	json_add_unsigned(json, "peak", class->peak);
 	json_add_real(json, "gained_per_s", class->gained_rate);
@@ -24,6 +27,8 @@ static void add_row(struct json *json, const struct glance_row *row)
 	json_add_signed(json, "objects", row->count);
 	if (row->has_bytes)
 		json_add_signed(json, "bytes", row->bytes);
+	if (estimate_error(row->variance))
+		json_add_unsigned(json, "error", estimate_error(row->variance));
 	json_add_unsigned(json, "gained", row->gained);
 	json_add_real(json, "gained_per_s", row->gained_rate);
 	json_add_real(json, "growth_per_s", row->growth_rate);
@@ -52,6 +57,8 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 	json_add_unsigned(&json, "events", glance->events);
 	json_add_real(&json, "events_per_s", glance->event_rate);
 	json_add_unsigned(&json, "lost", glance->lost);
+	if (glance->sample)
+		json_add_unsigned(&json, "sample", glance->sample);
 	json_add_unsigned(&json, "damages", glance->damages);
 	json_add_unsigned(&json, "left_out", picture->left_out);
 	json_add_unsigned(&json, "running", glance->running);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/top.h"
 
+#include "account/estimate.h"
+
 #include <string.h>
 
 /* The value of a label: OpenMetrics 1.0, escaping. Names are UTF-8 or have been made so. */
@@ -39,6 +41,21 @@ static void put_class(struct out *out, const char *name, const struct glance_cla
 	out_format(out, "} %llu\n", (unsigned long long)value);
 }
 
+/* A family that is there where memory is recorded by samples alone. */
+static void put_errors(struct out *out, const struct glance *glance)
+{
+	if (!glance->sample)
+		return;
+	put_single(out, "holdtrace_sample_bytes", "gauge",
+		   "Memory is estimated: bytes from one sample to the next.", glance->sample);
+	put_family(out, "holdtrace_held_bytes_error", "gauge",
+		   "By how much held bytes may be wrong, in 95 of 100 cases.");
+	for (size_t i = 0; i < glance->class_count; i++)
+		if (estimate_error(glance->classes[i].variance))
+			put_class(out, "holdtrace_held_bytes_error", &glance->classes[i],
+				  estimate_error(glance->classes[i].variance));
+}
+
 static void put_classes(struct out *out, const struct glance *glance)
 {
 	put_family(out, "holdtrace_held_objects", "gauge", "Objects that are held.");
@@ -50,6 +67,7 @@ static void put_classes(struct out *out, const struct glance *glance)
 		if (glance->classes[i].has_bytes)
 			put_class(out, "holdtrace_held_bytes", &glance->classes[i],
 				  glance->classes[i].bytes);
+	put_errors(out, glance);
 	put_family(out, "holdtrace_gained", "counter", "Calls that gained an object.");
 	for (size_t i = 0; i < glance->class_count; i++)
 		put_class(out, "holdtrace_gained_total", &glance->classes[i],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/top.h"
 
+#include "account/estimate.h"
 #include "base/human.h"
 
 #include <math.h>
@@ -80,6 +81,23 @@ static void put_class(struct out *out, const struct glance_class *class)
 				    : human_count(&peak, class->peak));
 }
 
+/* The columns have no room for the error of each number. */
+static void put_samples(struct out *out, const struct glance *glance)
+{
+	struct human every, error;
+
+	if (!glance->sample)
+		return;
+	out_format(out, "memory is about so: recorded by samples, one in %s",
+		   human_bytes(&every, glance->sample));
+	for (size_t i = 0; i < glance->class_count; i++)
+		if (estimate_error(glance->classes[i].variance))
+			out_format(
+				out, "; held +- %s",
+				human_bytes(&error, estimate_error(glance->classes[i].variance)));
+	out_char(out, '\n');
+}
+
 static void put_classes(struct out *out, const struct top_picture *picture)
 {
 	out_format(out, "%-9s %10s %9s %10s %9s %12s %10s\n", "class", "held", "objects",
@@ -137,6 +155,7 @@ void top_put_text(struct out *out, const struct top_picture *picture, size_t *ma
 
 	put_head(out, picture);
 	put_classes(out, picture);
+	put_samples(out, &picture->glance);
 	put_waits(out, picture);
 	out_format(out, "\n%-9s %10s %9s %10s %9s  where (%s, by %s%s)\n", "class",
 		   wish->since_base ? "since base" : "held", "objects", "growth/s", "gained/s",

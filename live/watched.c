@@ -43,6 +43,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		return error_system(err, ENOMEM, "sites");
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
+	site->variance += move->is_gain ? move->variance : -move->variance;
 	if (move->is_gain && !move->is_wait) {
 		site->gained += (uint64_t)move->count;
 		site->gained_bytes += move->bytes;

@@ -21,6 +21,7 @@
 struct watched_site {
 	uint64_t gained, gained_bytes; /* calls, so far */
 	uint64_t count, bytes;	       /* held now */
+	double variance;	       /* of these bytes, where they are estimates */
 	uint64_t seen_gained;	       /* at the last tick (glance.h), and what came of it */
 	uint64_t seen_count, seen_bytes;
 	float gained_rate, growth_rate;	 /* each second: calls; bytes, or else objects */

@@ -56,6 +56,17 @@ static void print_name(struct out *out, const char *name)
 	}
 }
 
+/* The first of the functions is all that a reader of these lines shows for certain. */
+static void print_class(const struct walk *walk, const char *class)
+{
+	uint64_t sample = walk->job->run->summary->sample;
+
+	print_name(walk->job->out, class);
+	if (sample && !strcmp(class, "memory"))
+		out_format(walk->job->out, " (estimated by samples: one in %" PRIu64 " bytes)",
+			   sample);
+}
+
 static void print_frame(const struct walk *walk, const struct naming_symbol *frame, bool is_first)
 {
 	char text[NAMING_TEXT_MAX];
@@ -75,7 +86,7 @@ static void print_path(const struct walk *walk, const struct sheet_group *group,
 	bool is_first = !group->name;
 
 	if (group->name)
-		print_name(walk->job->out, group->name);
+		print_class(walk, group->name);
 	for (uint32_t i = 0; i <= depth; i++)
 		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
 			print_frame(walk, walk->above.items[i]->frames[j], is_first);
@@ -138,7 +149,7 @@ static void print_places(struct walk *walk, const struct sheet *sheet)
 							frames, FRAMES_MAX)
 				       : 0;
 
-		print_name(out, row[0].text);
+		print_class(walk, row[0].text);
 		while (count > 1 && frames[count - 1].is_start)
 			count--;
 		while (count)

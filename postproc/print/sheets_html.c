@@ -437,15 +437,16 @@ static void print_about(struct page *page)
 {
 	const struct summary *run = page->job->run->summary;
 	struct human length, events, processes;
-	char about[256];
+	char about[256 + SUMMARY_SAMPLES_MAX], samples[SUMMARY_SAMPLES_MAX];
 
 	human_time(&length, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	human_count(&events, run->events);
 	human_count(&processes, run->processes.count);
+	summary_say_samples(run, samples);
 	snprintf(about, sizeof(about),
-		 "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s", processes.text,
+		 "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s%s%s", processes.text,
 		 run->processes.count == 1 ? "" : "es", length.text, events.text, run->lost,
-		 PACKAGE_VERSION);
+		 PACKAGE_VERSION, *samples ? "; " : "", samples);
 	print_key(page, "title", title_of(run));
 	print_key(page, "about", about);
 }

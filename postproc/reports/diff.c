@@ -356,16 +356,17 @@ static void put_note(const struct diff_state *state, struct sheet *sheet, size_t
 		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
-	char words[96];
+	char words[128];
 
 	sheet->note = notes[kind];
 	snprintf(words, sizeof(words),
-		 "whether %zu more place%s changed is unknown, by no more than twice the error",
+		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
+		 "more than twice the error",
 		 left_out, left_out == 1 ? "" : "s");
 	if (kind == MEASURE_TEMP)
 		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
-	else if (left_out)
-		report_note_samples(state->run, sheet, words);
+	else
+		report_note_samples(state->run, sheet, left_out ? words : REPORT_SAMPLED_AMOUNTS);
 }
 
 static void end(void *user, struct sheets *sheets)

@@ -156,8 +156,8 @@ static void put_note(struct tree_state *state, struct sheet *sheet)
 			   measure_word(kind), what[kind], (unsigned long long)left_out);
 	else
 		sheet_note(sheet, "by %s: %s", measure_word(kind), what[kind]);
-	if (kind == MEASURE_TEMP)
-		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+	report_note_samples(state->run, sheet,
+			    kind == MEASURE_TEMP ? REPORT_SAMPLED_TEMP : REPORT_SAMPLED_AMOUNTS);
 }
 
 static void end(void *user, struct sheets *sheets)

@@ -223,10 +223,13 @@ static void put_cell(struct callgrind *file, const struct cell *cell)
 static void put_head(struct callgrind *file)
 {
 	const char *command = profile_command(file->profile);
+	char samples[SUMMARY_SAMPLES_MAX];
 
 	out_text(file->out, "# callgrind format\nversion: 1\ncreator: holdtrace " PACKAGE_VERSION
 			    "\npart: 1\ncmd: ");
 	out_name(file->out, command, strlen(command), ESCAPE_ALL);
+	if (*summary_say_samples(file->profile->run->summary, samples))
+		out_format(file->out, "\ndesc: Samples: %s", samples);
 	out_text(file->out, "\n\npositions: line\nevents:");
 	for (size_t i = 0; i < COST_COUNT; i++)
 		out_format(file->out, " %s", names[order[i]]);

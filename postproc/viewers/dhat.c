@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -67,6 +68,17 @@ static void put_frames(struct dhat *file)
 	json_end(&file->json);
 }
 
+/* There is no other text that its viewer shows. */
+static void put_command(struct dhat *file)
+{
+	char samples[SUMMARY_SAMPLES_MAX], command[2 * SUMMARY_SAMPLES_MAX];
+
+	summary_say_samples(file->profile->run->summary, samples);
+	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
+		 *samples ? " [" : "", samples, *samples ? "]" : "");
+	json_add_text(&file->json, "cmd", command);
+}
+
 static void put_head(struct dhat *file)
 {
 	const struct summary *run = file->profile->run->summary;
@@ -86,7 +98,7 @@ static void put_head(struct dhat *file)
 	json_add_text(json, "tu", "µs");
 	json_add_text(json, "Mtu", "s");
 	json_add_unsigned(json, "tuth", 10);
-	json_add_text(json, "cmd", profile_command(file->profile));
+	put_command(file);
 	json_add_unsigned(json, "pid", first ? first->pid : 0);
 	json_add_unsigned(json, "tg", peak_ns / 1000);
 	json_add_unsigned(json, "te",

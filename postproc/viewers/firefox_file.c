@@ -495,6 +495,7 @@ static void put_meta(struct firefox *file)
 {
 	static const char *const extensions[] = { "id", "name", "baseURL", NULL };
 	const struct summary *run = file->run->summary;
+	char samples[SUMMARY_SAMPLES_MAX];
 
 	begin_object(file, "meta");
 	put_number(file, "interval", 1);
@@ -502,6 +503,8 @@ static void put_meta(struct firefox *file)
 	put_number(file, "processType", 0);
 	put_text(file, "product", "holdtrace");
 	put_text(file, "importedFrom", "holdtrace " PACKAGE_VERSION);
+	if (*summary_say_samples(run, samples))
+		put_text(file, "sampling", samples);
 	put_number(file, "stackwalk", 1);
 	put_number(file, "version", GECKO_VERSION);
 	put_number(file, "preprocessedProfileVersion", PROFILE_VERSION);
@@ -529,7 +532,10 @@ static void put_counter(struct firefox *file, const struct firefox_counter *coun
 	json_begin(&file->json, '{');
 	put_text(file, "name", "malloc");
 	put_text(file, "category", "Memory");
-	put_text(file, "description", "Bytes of memory that are held");
+	put_text(file, "description",
+		 file->run->summary->sample
+			 ? "Bytes of memory that are held, estimated by samples: see meta.sampling"
+			 : "Bytes of memory that are held");
 	put_text(file, "pid", pid);
 	put_number(file, "mainThreadIndex", 0);
 	begin_object(file, "samples");

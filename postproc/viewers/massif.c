@@ -358,9 +358,12 @@ static int print(void *state, struct out *out, struct error *err)
 	const char *command = shown && shown->command ? shown->command
 			      : shown && shown->name  ? shown->name
 						      : "";
+	char samples[SUMMARY_SAMPLES_MAX];
 
-	out_format(out, "desc: holdtrace " PACKAGE_VERSION ", process %" PRIu32 " of %zu\ncmd: ",
-		   shown ? shown->pid : 0, run->processes.count);
+	summary_say_samples(run, samples);
+	out_format(out,
+		   "desc: holdtrace " PACKAGE_VERSION ", process %" PRIu32 " of %zu%s%s\ncmd: ",
+		   shown ? shown->pid : 0, run->processes.count, *samples ? "; " : "", samples);
 	out_name(out, command, strlen(command), ESCAPE_ALL);
 	out_text(out, "\ntime_unit: ms\n");
 	return put_snapshots(massif, shown, out) ? report_no_memory(err) : 0;

@@ -316,12 +316,16 @@ static int put_curve(struct perfetto *file, const struct ledger_class *class,
 {
 	uint64_t track = ++file->packets.tracks, time_ns, amount = 0;
 	struct proto *inner = &file->packets.inner;
-	char name[256];
+	char name[256], samples[SUMMARY_SAMPLES_MAX];
 	size_t at = 0;
 	int rc;
 
-	snprintf(name, sizeof(name), "%.200s held", class->type);
+	snprintf(name, sizeof(name), "%.200s held%s", class->type,
+		 class->known == RESOURCE_MEMORY && file->run->summary->sample ? " (estimate)"
+									       : "");
 	perfetto_track(&file->packets, track, process_track(file), name);
+	if (class->known == RESOURCE_MEMORY && *summary_say_samples(file->run->summary, samples))
+		proto_text(&file->packets.body, TRACK_DESCRIPTION, samples);
 	proto_clear(inner);
 	proto_unsigned(inner, COUNTER_UNIT, class->has_bytes ? UNIT_BYTES : UNIT_COUNT);
 	proto_message(&file->packets.body, TRACK_COUNTER, inner);

@@ -268,6 +268,7 @@ static void put_rest(struct pprof *pprof)
 {
 	const struct stacks *stacks = &pprof->profile->stacks;
 	const struct summary *run = pprof->profile->run->summary;
+	char samples[SUMMARY_SAMPLES_MAX];
 
 	for (size_t i = 0; i < stacks->frame_list.count; i++)
 		put_location(pprof, stacks->frame_list.items[i]);
@@ -276,6 +277,8 @@ static void put_rest(struct pprof *pprof)
 	put_number(pprof, PROFILE_DURATION,
 		   run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	put_number(pprof, PROFILE_COMMENT, text_of(pprof, profile_command(pprof->profile)));
+	if (*summary_say_samples(run, samples))
+		put_number(pprof, PROFILE_COMMENT, text_of(pprof, samples));
 	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));
 }
 

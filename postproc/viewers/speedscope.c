@@ -113,13 +113,18 @@ static void put_class(struct speedscope *file, uint32_t class, enum view view)
 	};
 	const struct ledger_class *facts = ledger_class(file->profile->run->ledger, class);
 	struct costs_place place;
+	char title[64];
 	uint32_t at = 0;
 
 	if (!has_any(file, class, view))
 		return;
 	if (facts->known == RESOURCE_MEMORY && view == VIEW_HELD)
 		file->shown = file->count;
-	begin_profile(file, facts->type, what[view],
+	snprintf(title, sizeof(title), "%s%s", what[view],
+		 facts->known == RESOURCE_MEMORY && file->profile->run->summary->sample
+			 ? " (estimate)"
+			 : "");
+	begin_profile(file, facts->type, title,
 		      facts->has_bytes && view != VIEW_GAINS ? "bytes" : "none");
 	json_open(&file->json, "samples", '[');
 	while (costs_next(&file->profile->costs, &at, &place))
@@ -195,6 +200,17 @@ static void put_frames(struct speedscope *file)
 	json_end(&file->json);
 }
 
+/* The profile's name is all that its viewer shows of it. */
+static void put_name(struct speedscope *file)
+{
+	char samples[SUMMARY_SAMPLES_MAX], name[2 * SUMMARY_SAMPLES_MAX];
+
+	summary_say_samples(file->profile->run->summary, samples);
+	snprintf(name, sizeof(name), "%.250s%s%s", profile_command(file->profile),
+		 *samples ? ": " : "", samples);
+	json_add_text(&file->json, "name", name);
+}
+
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct speedscope file = { .profile = state };
@@ -204,7 +220,7 @@ static int print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	json_begin(json, '{');
 	json_add_text(json, "$schema", SCHEMA);
-	json_add_text(json, "name", profile_command(state));
+	put_name(&file);
 	json_add_text(json, "exporter", "holdtrace " PACKAGE_VERSION);
 	put_profiles(&file);
 	json_add_unsigned(json, "activeProfileIndex", file.shown);

@@ -182,8 +182,9 @@ void report_places(const struct report_run *run, struct sheet *sheet,
  */
 void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
 
-#define REPORT_SAMPLED_CALLS "of the calls for it those for samples alone are here"
-#define REPORT_SAMPLED_TEMP  "which of its blocks were given back at once is unknown"
+#define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
+#define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"
+#define REPORT_SAMPLED_TEMP    "which of its blocks were given back at once is unknown"
 
 int report_no_memory(struct error *err);
 

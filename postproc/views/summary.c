@@ -2,6 +2,7 @@
 #include "postproc/views/summary.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -729,4 +730,35 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
 		if (summary->classes[i].known == known)
 			return &summary->classes[i];
 	return NULL;
+}
+
+static size_t say_error(char *text, size_t size, const char *what, uint64_t bytes, double variance)
+{
+	return (size_t)snprintf(text, size, "; %s %" PRIu64 " +- %" PRIu64 " bytes", what, bytes,
+				estimate_error(variance));
+}
+
+const char *summary_say_samples(const struct summary *summary, char *text)
+{
+	const struct summary_class *memory = NULL;
+	size_t used;
+
+	*text = '\0';
+	if (!summary->sample)
+		return text;
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].is_estimate && summary->classes[i].gained)
+			memory = &summary->classes[i];
+	used = (size_t)snprintf(text, SUMMARY_SAMPLES_MAX,
+				"numbers of memory are estimates: it was recorded by samples, one "
+				"in %" PRIu64 " bytes",
+				summary->sample);
+	if (!memory)
+		return text;
+	used += say_error(text + used, SUMMARY_SAMPLES_MAX - used,
+			  "in 95 of 100 cases held at the end", memory->held_bytes,
+			  memory->held_variance);
+	say_error(text + used, SUMMARY_SAMPLES_MAX - used, "the most of a process",
+		  memory->peak.amount, memory->peak.variance);
+	return text;
 }

@@ -268,6 +268,13 @@ int summary_end(struct summary *summary, struct error *err);
 void summary_free(struct summary *summary);
 
 /* The process with that number, or NULL. */
+/*
+ * "" or, where memory was recorded by samples, a sentence that says so and how good its numbers
+ * are, for formats whose numbers have no room for it. Returns text (SUMMARY_SAMPLES_MAX bytes).
+ */
+#define SUMMARY_SAMPLES_MAX 320
+const char *summary_say_samples(const struct summary *summary, char *text);
+
 const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number);
 
 /* The class of that resource, or NULL if it was not used. */
