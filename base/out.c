@@ -204,6 +204,19 @@ void out_name(struct out *out, const char *text, size_t length, enum escape esca
 	out_bytes(out, text + start, at - start);
 }
 
+size_t name_columns(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t at = 0; at < length;) {
+		unsigned plain = plain_length(text + at, length - at, ESCAPE_ALL);
+
+		columns += plain ? 1 : strlen("\\x00");
+		at += plain ? plain : 1;
+	}
+	return columns;
+}
+
 void out_cell(struct out *out, const char *text, size_t length, bool begins)
 {
 	if (begins && length && strchr("=+-@\t\r", *text))

@@ -72,6 +72,9 @@ void out_padded(struct out *out, uint64_t number, unsigned digits);
 /* A text of foreign origin. */
 void out_name(struct out *out, const char *text, size_t length, enum escape escape);
 
+/* Columns of a terminal that out_name() fills with it, all escaped. */
+size_t name_columns(const char *text, size_t length);
+
 /*
  * A text of foreign origin in a cell of CSV, quotes doubled. begins: nothing of the cell was
  * written before; a spreadsheet then takes what begins with = + - @ for a formula, and runs it, so

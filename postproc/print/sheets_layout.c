@@ -53,7 +53,9 @@ static void measure_row(struct layout *layout, const struct sheet_cell *row)
 		if (!row[i].is_set || !is_column(layout, i))
 			continue;
 		sheets_format_cell(text, kind, &row[i]);
-		length = kind == SHEET_BACKTRACE || kind == SHEET_BRANCH ? 1 : strlen(text);
+		length = kind == SHEET_BACKTRACE || kind == SHEET_BRANCH
+				 ? 1
+				 : name_columns(text, strlen(text));
 		if (length > layout->widths[i])
 			layout->widths[i] = length;
 		if (kind == SHEET_TEXT && longest_word(text) > layout->words[i])

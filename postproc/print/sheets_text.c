@@ -7,17 +7,30 @@
 #include "postproc/print/screen.h"
 
 /* To no more than width: of a path the end remains, of all else the beginning. */
+static bool is_inside(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* text has room for CELL_MAX. */
 static void cut(char *text, size_t width)
 {
 	static const char dots[] = "...";
-	size_t length = strlen(text), kept = width - strlen(dots);
+	size_t length = strlen(text), from = strlen(dots), kept;
 
-	if (length <= width || width < strlen(dots))
+	if (width < from || name_columns(text, length) <= width)
 		return;
+	kept = length < CELL_MAX - sizeof(dots) ? length : CELL_MAX - sizeof(dots);
+	width -= strlen(dots);
 	if (*text == '/') {
-		memmove(text + strlen(dots), text + length - kept, kept + 1);
+		while (from < length &&
+		       (is_inside(text[from]) || name_columns(text + from, length - from) > width))
+			from++;
+		memmove(text + strlen(dots), text + from, length - from + 1);
 		memcpy(text, dots, strlen(dots));
 	} else {
+		while (kept && (is_inside(text[kept]) || name_columns(text, kept) > width))
+			kept--;
 		memcpy(text + kept, dots, sizeof(dots));
 	}
 }
@@ -44,13 +57,14 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 {
 	const struct sheets_job *job = layout->job;
 	enum sheet_kind kind = layout->sheet->facts.columns[column].kind;
-	size_t width = layout->widths[column], length;
+	size_t width = layout->widths[column], length, columns;
 	bool is_key = (int)column == layout->by && text[0];
 
 	cut(text, width);
 	length = strlen(text);
+	columns = name_columns(text, length);
 	if (!sheets_is_left(kind))
-		*gap += width - length;
+		*gap += width - columns;
 	if (length) {
 		text_blanks(job->out, *gap);
 		*gap = 0;
@@ -64,7 +78,7 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	if (is_key)
 		text_colour(job, COLOUR_END);
 	if (sheets_is_left(kind))
-		*gap += width - length;
+		*gap += width - columns;
 	*at += width;
 }
 
@@ -74,8 +88,11 @@ static void print_words_at(const struct sheets_job *job, const char *colour, siz
 {
 	text_colour(job, colour);
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		size_t columns;
+
 		length = strcspn(text, " ");
-		if (at > indent && at + 1 + length > sheets_width(job)) {
+		columns = name_columns(text, length);
+		if (at > indent && at + 1 + columns > sheets_width(job)) {
 			out_char(job->out, '\n');
 			text_blanks(job->out, indent);
 			at = indent;
@@ -84,7 +101,7 @@ static void print_words_at(const struct sheets_job *job, const char *colour, siz
 			at++;
 		}
 		out_name(job->out, text, length, ESCAPE_ALL);
-		at += length;
+		at += columns;
 	}
 	text_colour(job, COLOUR_END);
 	out_char(job->out, '\n');

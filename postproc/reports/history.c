@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook_table.h"
 #include "postproc/views/report.h"
 
 #define CALLS_MAX 10000u /* the newest ones are kept */
@@ -15,7 +16,7 @@
 struct history_call {
 	uint64_t time_ns, object, size, index;
 	uint32_t pid, thread;
-	const char *function, *what, *class; /* as long as the summary */
+	const char *function, *what, *class; /* of the summary, or of all programs: no trace's */
 	const struct trace_node *backtrace;
 };
 
@@ -63,7 +64,9 @@ static bool is_of_address(struct history_state *state, const struct event *event
 		state->has_base = false;
 		return true;
 	}
-	return event->object == state->wanted || event->related == state->wanted;
+	/* what a gain of bytes is related to is no object: how many calloc() is to make, for one */
+	return event->object == state->wanted ||
+	       (!has_bytes(event) && event->related == state->wanted);
 }
 
 /* What became of it, in a word. A call that was to gain or to lose and did neither has failed. */
@@ -84,11 +87,23 @@ static const char *word_of(const struct event *event)
 		       : "used";
 }
 
+/* A class of the program's own is named in its trace, which ends before the report. */
+static const char *class_of(const struct history_state *state, const struct event *event)
+{
+	const struct resource_class *class = event->resource;
+
+	if (class->known)
+		return resource_table[class->known].type;
+	return pool_text(&state->run->summary->pool, class->type, strlen(class->type));
+}
+
 static int keep(struct history_state *state, const struct event *event)
 {
 	struct history_call *call = &state->calls[state->count++ % CALLS_MAX];
 	const char *function = pool_text(&state->run->summary->pool, event->function->name,
 					 event->function->length);
+
+	const char *class = class_of(state, event);
 
 	*call = (struct history_call){
 		.time_ns = event->time_ns,
@@ -98,12 +113,12 @@ static int keep(struct history_state *state, const struct event *event)
 		.thread = event->thread,
 		.function = function,
 		.what = word_of(event),
-		.class = event->resource->known ? event->resource->type : "",
+		.class = class,
 	};
 	if (event->backtrace)
 		call->backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
 						  event->index);
-	return function ? 0 : -ENOMEM;
+	return function && class ? 0 : -ENOMEM;
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)

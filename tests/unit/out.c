@@ -90,6 +90,8 @@ static void name_tests(void)
 	name_is("\xe2\x80\xae"
 		"x\xe2\x81\xa6",
 		ESCAPE_ALL, "\\xe2\\x80\\xaex\\xe2\\x81\\xa6", "and marks of writing direction");
+	ok(name_columns("\xc3\xa4\xe2\x82\xac\n\xff", 7) == 10,
+	   "a letter takes one column, what is escaped four");
 	name_is("\xff\xc3", ESCAPE_ALL, "\\xff\\xc3", "bytes that are no UTF-8 are escaped");
 	name_is("\xc0\xaf\xed\xa0\x80\xf5\x80\x80\x80", ESCAPE_ALL,
 		"\\xc0\\xaf\\xed\\xa0\\x80\\xf5\\x80\\x80\\x80",
