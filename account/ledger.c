@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/before.h"
 #include "account/keep.h"
 #include "base/array.h"
 #include "hook_table.h"
@@ -73,6 +74,7 @@ struct ledger {
 	ARRAY_OF(struct ledger_item) items; /* from 1 */
 	uint32_t spare;			    /* first of the free items; 0: none */
 	struct mapped mapped;
+	struct before before; /* what it had mapped when it was attached to */
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
 	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
@@ -736,6 +738,8 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	}
 	/* What was there and was not seen to go. */
 	rc = unmap(ledger, call, err);
+	if (rc == 0 && ledger->before.mapped.count)
+		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
 	if (rc)
 		return rc;
 	call->item = add_item(ledger, call);
@@ -748,13 +752,26 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	return rc == -ENOMEM ? no_memory(err) : 0;
 }
 
+/* What the process had mapped before it was attached to. */
+static int unmap_earlier(struct ledger *ledger, const struct call *call, struct error *err)
+{
+	struct before *before = &ledger->before;
+	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
+	uint64_t calls = before->calls;
+
+	if (before->mapped.count && before_cut(before, start, end, true))
+		return no_memory(err);
+	ledger->sums[call->class].earlier += before->calls - calls;
+	return 0;
+}
+
 static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct call call,
 						  struct error *err)
 {
 	if (call.event->type != CALL_TYPE_FREE)
 		return map(ledger, &call, err);
 	ledger->sums[call.class].lost++;
-	return unmap(ledger, &call, err);
+	return unmap_earlier(ledger, &call, err) ? -ENOMEM : unmap(ledger, &call, err);
 }
 
 /* ---- events ---- */
@@ -922,6 +939,8 @@ static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct
 	ledger->is_attached |= !strcmp(event->function->name, NOTE_ATTACHED);
 	if (!strcmp(event->function->name, NOTE_SETTINGS))
 		on_settings(ledger, event);
+	if (!strcmp(event->function->name, NOTE_MAPPED))
+		return before_add(&ledger->before, event) ? no_memory(err) : 0;
 	if (strcmp(event->function->name, NOTE_FD) != 0)
 		return 0;
 	fd = event_argument(event, "fd");
@@ -1038,6 +1057,11 @@ uint64_t ledger_sample(const struct ledger *ledger)
 	return ledger->sample;
 }
 
+const struct before *ledger_before(const struct ledger *ledger)
+{
+	return &ledger->before;
+}
+
 uint64_t ledger_inherited(const struct ledger *ledger)
 {
 	return ledger->inherited;
@@ -1051,6 +1075,7 @@ void ledger_clear(struct ledger *ledger)
 		free(ledger->items.items[i].arguments);
 	map_clear(&ledger->map);
 	mapped_free(&ledger->mapped);
+	before_free(&ledger->before);
 	sites_clear(&ledger->sites);
 	memset(ledger->sums, 0, sizeof(ledger->sums));
 	memset(ledger->remembered, 0, sizeof(ledger->remembered));

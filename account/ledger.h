@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "account/before.h"
 #include "account/estimate.h"
 #include "account/mapped.h"
 #include "account/sites.h"
@@ -116,6 +117,9 @@ int ledger_event(struct ledger *ledger, const struct event *event, struct error 
 /* The descriptor was open when the process began: losing it is no stray. Returns 0 or -ENOMEM. */
 int ledger_inherit(struct ledger *ledger, uint64_t fd, struct error *err);
 uint64_t ledger_inherited(const struct ledger *ledger); /* that are still open */
+
+/* What it had mapped when it was attached to, and what of that was given back since. */
+const struct before *ledger_before(const struct ledger *ledger);
 
 /* What was put off is done, so that it cannot fail later. Returns 0 or -ENOMEM. */
 int ledger_settle(struct ledger *ledger, struct error *err);

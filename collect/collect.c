@@ -72,10 +72,12 @@ void collect_end_member(struct collector *collector, struct member *member)
 
 static void on_event(void *context, void *owner, const struct merge_event *event)
 {
-	const struct member *member = owner;
+	struct member *member = owner;
+	struct collector *collector = context;
 
-	(void)context;
 	stream_event(member->stream, event);
+	if (__builtin_expect(collector->before && event->record->kind == RECORD_NOTE, 0))
+		collect_heed_note(collector, member, event);
 }
 
 static bool on_brief(void *context, void *owner, const struct brief *brief)
@@ -506,6 +508,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	}
 	keep_own(collector);
 	door_start(collector->door, &ignored);
+	collect_look_before(collector);
 	shared_state(&collector->shared, BOARD_RUNNING);
 	return collector;
 }

@@ -29,6 +29,7 @@ enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
 struct scan;
 struct keeper;
+struct collect_before;
 
 /* A process of the run, from its attaching until its stream is complete. */
 struct member {
@@ -92,7 +93,8 @@ struct collector {
 	bool has_failed;		   /* something is to be said of a stream's end */
 	uint64_t unwritten;    /* events that the streams of those who have gone could not take */
 	struct keeper *keeper; /* NULL: all is kept */
-	struct sample *sample; /* NULL: nobody asked for samples */
+	struct collect_before *before; /* of whom we attach to, until it is told; NULL: nothing */
+	struct sample *sample;	       /* NULL: nobody asked for samples */
 	uint64_t sampled_ns;
 	uint32_t next_stream;
 	struct ancestor ancestors[ANCESTORS];
@@ -107,6 +109,14 @@ struct collector {
  * short processes can take longer than producers are patient.
  */
 void collect_beat(struct collector *collector);
+
+/* What the process that is attached to has mapped, before anything is brought into it. */
+void collect_look_before(struct collector *collector);
+
+/* Behind the note that says where its recording begins: tells of that, as far as it is still there.
+ */
+void collect_heed_note(struct collector *collector, struct member *member,
+		       const struct merge_event *event);
 
 /* The first sample of a process, as its stream begins. */
 void collect_sample_begin(struct collector *collector, struct member *member, uint64_t time);

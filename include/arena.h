@@ -217,6 +217,12 @@ enum slot_state {
 	SLOT_CLEANING, /* collector: gives back the pages of its ring; nobody takes it meanwhile */
 };
 
+struct arena_own {
+	uint64_t from, to;
+};
+
+#define ARENA_OWN 20u /* ranges; most have some ten */
+
 /* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 struct arena {
 	uint32_t used;	  /* one more than the highest slot ever taken */
@@ -243,6 +249,8 @@ struct arena {
 	 * stood on stacks; it keeps nothing alive.
 	 */
 	uint64_t own_from, own_to;
+	/* Other private memory of it that an attach before left, a range each; 0: none. */
+	struct arena_own own[ARENA_OWN];
 };
 
 /* A process with one thread and no calls touches one page of head and slots: no more than needed.

@@ -388,7 +388,7 @@ static bool is_lasting(const struct state *state, const struct event *event)
 {
 	static const char *const lasting[] = { NOTE_PROCESS, NOTE_ATTACHED, NOTE_SETTINGS,
 					       NOTE_BYPASS,  NOTE_UNWIND,   NOTE_LEFT_OUT,
-					       NOTE_UNMAP,   NOTE_LOST };
+					       NOTE_UNMAP,   NOTE_LOST,	    NOTE_MAPPED };
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_THREAD))

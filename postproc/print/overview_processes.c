@@ -162,7 +162,42 @@ const char *overview_held(const struct overview *overview)
 								       : "still held at exit";
 }
 
-/* What was there before anybody looked, and how much of it was given back since. */
+/* What was there before anybody looked. */
+static void add_had(struct line *line, const struct summary_process *process)
+{
+	struct before_sum mappings = before_mappings(process->had);
+	struct before_sum heap = before_heap(process->had);
+
+	line_add(line, "%s thread%s%s", COUNT(process->had_threads), PLURAL(process->had_threads),
+		 mappings.ranges || heap.bytes ? ", " : " and ");
+	line_add(line, "%s in memory", BYTES(process->had_bytes));
+	if (mappings.ranges)
+		line_add(line, "%s%s mapping%s of %s", heap.bytes ? ", " : " and ",
+			 COUNT(mappings.ranges), PLURAL(mappings.ranges), BYTES(mappings.bytes));
+	if (heap.bytes)
+		line_add(line, " and a heap of %s", BYTES(heap.bytes));
+}
+
+/* And how much of it was given back since: of all processes, but for mappings. */
+static void add_given_back(struct line *line, const struct summary_process *process,
+			   uint64_t memory, uint64_t others)
+{
+	struct before_sum mappings = before_mappings(process->had);
+	const char *between = "; of that it gave back ";
+
+	if (memory) {
+		line_add(line, "%s%s block%s of memory", between, COUNT(memory), PLURAL(memory));
+		between = process->unmapped && others ? ", " : " and ";
+	}
+	if (process->unmapped) {
+		line_add(line, "%s%s mapping%s (%s)", between, COUNT(process->unmapped),
+			 PLURAL(process->unmapped), BYTES(mappings.lost));
+		between = " and ";
+	}
+	if (others)
+		line_add(line, "%s%s other%s", between, COUNT(others), PLURAL(others));
+}
+
 void overview_attached(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -177,16 +212,11 @@ void overview_attached(struct overview *overview)
 		line_begin(&line);
 		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
 			 overview_name(process), process->pid, DURATION(process->had_ns));
-		line_add(&line, "%s thread%s and %s in memory: what it held then is in no list",
-			 COUNT(process->had_threads), PLURAL(process->had_threads),
-			 BYTES(process->had_bytes));
-		if (memory || others)
-			line_add(&line, "; of that it gave back %s block%s of memory",
-				 COUNT(memory), PLURAL(memory));
-		if (others)
-			line_add(&line, " and %s other%s", COUNT(others), PLURAL(others));
+		add_had(&line, process);
+		line_add(&line, ": what it held then is in no list");
+		add_given_back(&line, process, memory, others);
 		memory = others = 0;
-		screen_wrap(&overview->screen, &line, 10, 2);
+		screen_wrap(&overview->screen, &line, 10, 4);
 	}
 }
 

@@ -30,6 +30,23 @@ static void put(struct sheet *sheet, const struct summary_class *class)
 	sheet_number(CELL(row, classes, earlier), class->earlier);
 }
 
+/* Of all processes. */
+static void put_before(struct sheet *sheet, const struct summary *summary, enum before_kind kind)
+{
+	struct before_sum sum = { 0 };
+	struct sheet_cell *row;
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		before_add_up(&sum, &summary->processes.items[i].had[kind]);
+	if (!sum.ranges)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, before, kind), before_word(kind));
+	sheet_number(CELL(row, before, ranges), sum.ranges);
+	sheet_number(CELL(row, before, bytes), sum.bytes);
+	sheet_number(CELL(row, before, gone), sum.lost);
+}
+
 static void end(void *state, struct sheets *sheets)
 {
 	const struct report_run *run = state;
@@ -45,6 +62,9 @@ static void end(void *state, struct sheets *sheets)
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_NONE)
 			put(sheet, &summary->classes[i]);
+	sheet = sheets_begin(sheets, SHEET_before);
+	for (enum before_kind kind = 0; kind < BEFORE_KINDS; kind++)
+		put_before(sheet, summary, kind);
 }
 
 const struct report report_summary = {

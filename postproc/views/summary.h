@@ -144,6 +144,8 @@ struct summary_process {
 	bool is_attached;   /* it had run before, with so many threads, bytes in memory, for so long
 			     */
 	uint64_t had_threads, had_bytes, had_ns;
+	struct before_sum had[BEFORE_KINDS]; /* that it had mapped then */
+	uint64_t unmapped;		     /* calls that have given some of that back */
 	uint64_t inherited;	       /* descriptors open at the start and not closed since */
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
@@ -216,7 +218,7 @@ struct summary {
 	uint64_t allocators;	 /* processes with a malloc of their own */
 	uint64_t damaged;	 /* traces */
 	uint64_t earlier_blocks; /* of memory: freed, allocated before the attach */
-	uint64_t earlier_others; /* the same of all other classes */
+	uint64_t earlier_others; /* the same of all other classes but mappings */
 	uint64_t pauses;	 /* most that one process had */
 	uint64_t pause_ns;	 /* longest time for which one was not recorded */
 	bool has_times;		 /* in ns: waits and peaks have their times */

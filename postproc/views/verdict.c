@@ -422,6 +422,8 @@ static int keep_process(struct summary *summary)
 	process->path = fold->path;
 	process->threads = (uint32_t)(fold->thread_count + fold->silent);
 	process->inherited = ledger_inherited(summary->ledger);
+	memcpy(process->had, ledger_before(summary->ledger)->sums, sizeof(process->had));
+	process->unmapped = ledger_before(summary->ledger)->calls;
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
 	summary->events += process->events;
 	summary->lost += process->lost;
@@ -555,7 +557,7 @@ static void sum_earlier(struct summary *summary)
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_MEMORY)
 			summary->earlier_blocks += summary->classes[i].earlier;
-		else
+		else if (summary->classes[i].known != RESOURCE_MAPPING)
 			summary->earlier_others += summary->classes[i].earlier;
 }
 

@@ -10,6 +10,7 @@
 #include "life.h"
 #include "preload/ground/clock.h"
 #include "preload/ground/limit.h"
+#include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 #include "reach.h"
@@ -124,6 +125,8 @@ static int map_shared(struct chunk *chunk, int fd, char *at)
 		return sys_error(map);
 	/* a core file has no use for it, and reading its holes would fill them */
 	sys_madvise(map, chunk->layout.size, MADV_DONTDUMP);
+	if (!at)
+		own_add(map, chunk->layout.size);
 	chunk->map = chunk->slot_base = map;
 	chunk->head = map;
 	chunk->slot_base += ARENA_HEAD_SIZE;
@@ -151,6 +154,7 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 
 	if (sys_error(map))
 		return sys_error(map);
+	own_add(map, private_size(count));
 	*(volatile char *)map = 0; /* it would be read first, and each page be a fault twice */
 	blocks->owners = map;
 	blocks->first = (char *)map + blocks_offset(count);
@@ -616,6 +620,8 @@ bool memory_begin(const struct memory_image *image)
 	while (chunk_count < resumable && grow(chunk_at(chunk_count)->slots))
 		;
 	resumable = 0;
+	if (image->is_attached)
+		own_tell(head->own);
 	return true;
 }
 

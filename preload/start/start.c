@@ -15,6 +15,7 @@
 #include "injected.h"
 #include "late.h"
 #include "preload/ground/clock.h"
+#include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
@@ -48,6 +49,7 @@ static bool mark_process(void)
 		return false;
 	if (sys_madvise((void *)page, 4096, MADV_WIPEONFORK))
 		return false;
+	own_add((const void *)page, 4096);
 	*page = 1;
 	life.fork_mark = page;
 	return true;

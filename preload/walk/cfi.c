@@ -5,6 +5,7 @@
 
 #include "dwarf.h"
 #include "maps.h"
+#include "preload/ground/own.h"
 #include "preload/ground/sys.h"
 
 #include "preload/ground/plain.h"
@@ -265,6 +266,8 @@ static void grow(struct cfi_table *table)
 	if (!__atomic_compare_exchange_n(&cfi_table_now, &expected, larger, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		sys_munmap(larger, bytes);
+	else
+		own_add(larger, bytes);
 }
 
 static struct cfi_rule *keep(struct cfi_table *table, uint32_t place, struct cfi_rule *rule)

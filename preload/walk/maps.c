@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "cfi.h"
+#include "preload/ground/own.h"
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/ground/plain.h"
@@ -60,6 +61,7 @@ static struct region *region_new(struct region *full)
 		sys_munmap(region, REGION_SIZE);
 		return full;
 	}
+	own_add(region, REGION_SIZE);
 	return region;
 }
 
