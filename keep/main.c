@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/modest.h"
+#include "base/order.h"
 #include "base/sandbox.h"
 #include "keep/state.h"
 #include "keep/writer.h"
@@ -81,7 +82,7 @@ static int later_first(const void *one, const void *two)
 {
 	const struct section *a = one, *b = two;
 
-	return (a->last_ns < b->last_ns) - (a->last_ns > b->last_ns);
+	return ORDER(b->last_ns, a->last_ns);
 }
 
 /* The time from which on sections of so many bytes are. */

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/order.h"
 #include "htr_table.h"
 
 /* What is needed of the start of a piece. */
@@ -78,9 +79,7 @@ static int compare(const void *one, const void *two)
 {
 	const struct piece *a = one, *b = two;
 
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	return (a->offset > b->offset) - (a->offset < b->offset);
+	return ORDER(a->stream, b->stream) ?: ORDER(a->offset, b->offset);
 }
 
 void pieces_sort(struct pieces *pieces)

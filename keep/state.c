@@ -12,6 +12,7 @@
 #include "account/ledger.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "formats/writers.h"
 #include "hook_table.h"
 #include "notes.h"
@@ -329,7 +330,7 @@ static int by_index(const void *one, const void *two)
 {
 	const struct gain *a = one, *b = two;
 
-	return (a->index > b->index) - (a->index < b->index);
+	return ORDER(a->index, b->index);
 }
 
 static int list_gains(struct state *state, struct error *err)

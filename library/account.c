@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "hook_table.h"
 #include "library/library.h"
 #include "notes.h"
@@ -187,11 +188,9 @@ static int compare_held(const void *left, const void *right)
 {
 	const struct holdtrace_held *a = left, *b = right;
 
-	if (a->index != b->index)
-		return a->index < b->index ? -1 : 1;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return (a->object > b->object) - (a->object < b->object);
+	return ORDER(a->index, b->index)
+		?: ORDER(a->process, b->process)
+		?: ORDER(a->object, b->object);
 }
 
 static int gather(struct library_account *account, struct error *err)
@@ -300,11 +299,9 @@ static int compare_places(const void *left, const void *right)
 {
 	const struct holdtrace_place *a = left, *b = right;
 
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return (a->backtrace > b->backtrace) - (a->backtrace < b->backtrace);
+	return ORDER(b->bytes, a->bytes)
+		?: ORDER(b->count, a->count)
+		?: ORDER(a->backtrace, b->backtrace);
 }
 
 /* One process after the other, since the atlas is told each one's mappings. */
@@ -312,8 +309,7 @@ static int compare_processes(const void *left, const void *right)
 {
 	const struct holdtrace_held *a = left, *b = right;
 
-	return a->process != b->process ? (a->process < b->process ? -1 : 1)
-					: compare_held(left, right);
+	return ORDER(a->process, b->process) ?: compare_held(left, right);
 }
 
 static int put_together(struct holdtrace_trace *trace, struct error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "library/account.h"
 #include "library/library.h"
 
@@ -105,11 +106,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct holdtrace_wait *a = left, *b = right;
 
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return (a->since_ns > b->since_ns) - (a->since_ns < b->since_ns);
+	return ORDER(b->ns, a->ns) ?: ORDER(b->count, a->count) ?: ORDER(a->since_ns, b->since_ns);
 }
 
 static int finish(struct library_account *account)

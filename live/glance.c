@@ -2,6 +2,7 @@
 #include "live/glance.h"
 
 #include "base/array.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -144,9 +145,7 @@ static int compare(const void *left, const void *right, void *context)
 	const enum glance_order *order = context;
 	double one = weight(a, *order), other = weight(b, *order);
 
-	if (one != other)
-		return one < other ? 1 : -1;
-	return a->site < b->site ? -1 : a->site > b->site;
+	return ORDER(other, one) ?: ORDER(a->site, b->site);
 }
 
 struct list {

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "postproc/select_parts.h"
@@ -56,7 +57,7 @@ static int by_value(const void *one, const void *two)
 {
 	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)two;
 
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int read_indices(struct indices *indices, const char *path, struct error *err)

@@ -2,6 +2,7 @@
 #include "resolver/crew.h"
 
 #include "base/array.h"
+#include "base/order.h"
 #include "resolver/cache.h"
 #include "resolver/debuginfod.h"
 #include "resolver/lookup.h"
@@ -194,7 +195,7 @@ static int compare(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 static void make_batch(struct entry *entry)

@@ -2,6 +2,7 @@
 #include "resolver/ranges.h"
 
 #include "base/array.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,14 +24,9 @@ static int compare(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
 
-	if (a->from != b->from)
-		return a->from < b->from ? -1 : 1;
-	/* The wider one first: the last one that fits is the answer. */
-	if (a->to != b->to)
-		return a->to > b->to ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->item > b->item ? -1 : a->item < b->item;
+	/* Of two that begin together the wider one first: the last one that fits is the answer. */
+	return ORDER(a->from, b->from) ?: ORDER(b->to, a->to)
+		?: ORDER(a->rank, b->rank) ?: ORDER(b->item, a->item);
 }
 
 void ranges_sort(struct ranges *ranges)

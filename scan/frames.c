@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "base/pool.h"
 #include "resolver/demangle.h"
 #include "scan/registers.h"
@@ -147,9 +148,7 @@ static int by_start(const void *one, const void *two)
 {
 	const struct variable *a = one, *b = two;
 
-	if (a->from != b->from)
-		return a->from > b->from ? 1 : -1;
-	return (a->to > b->to) - (a->to < b->to);
+	return ORDER(a->from, b->from) ?: ORDER(a->to, b->to);
 }
 
 static void add_variable(struct module *module, int index)

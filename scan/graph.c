@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 
 #define PAGE_SHIFT 12
 #define SLACK_MOST 64u /* bytes behind what was asked for */
@@ -24,9 +25,7 @@ static int by_address(const void *one, const void *two)
 {
 	const struct graph_block *a = one, *b = two;
 
-	if (a->address != b->address)
-		return a->address > b->address ? 1 : -1;
-	return (a->order > b->order) - (a->order < b->order);
+	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
 }
 
 static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
@@ -352,11 +351,7 @@ static int by_kind(const void *one, const void *two)
 {
 	const struct graph_hit *a = one, *b = two;
 
-	if (a->kind != b->kind)
-		return a->kind > b->kind ? 1 : -1;
-	if (a->root != b->root)
-		return a->root > b->root ? 1 : -1;
-	return (a->at > b->at) - (a->at < b->at);
+	return ORDER(a->kind, b->kind) ?: ORDER(a->root, b->root) ?: ORDER(a->at, b->at);
 }
 
 static int make_results(struct graph *graph, uint32_t root_count)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "scan/dead.h"
 
 #define DESCRIPTOR_SIZE 4096u /* of a thread's own description that libc has: no more than this */
@@ -196,9 +197,7 @@ static int by_class(const void *one, const void *two)
 {
 	const struct live_handle *a = one, *b = two;
 
-	if (a->class != b->class)
-		return a->class > b->class ? 1 : -1;
-	return (a->object > b->object) - (a->object < b->object);
+	return ORDER(a->class, b->class) ?: ORDER(a->object, b->object);
 }
 
 int handles_judge(struct live *live, const struct graph *graph, const struct process *process,

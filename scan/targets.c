@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to)
 {
@@ -23,7 +24,7 @@ static int by_start(const void *one, const void *two)
 {
 	const struct range *a = one, *b = two;
 
-	return (a->from > b->from) - (a->from < b->from);
+	return ORDER(a->from, b->from);
 }
 
 void ranges_settle(struct ranges *ranges)

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/order.h"
 #include "htr_table.h"
 
 #define WINDOW	    (64u << 10) /* in which the next piece is looked for behind damage */
@@ -159,9 +160,7 @@ static int compare(const void *one, const void *two)
 {
 	const struct found *a = one, *b = two;
 
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	return (a->extent.offset > b->extent.offset) - (a->extent.offset < b->extent.offset);
+	return ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset);
 }
 
 /* Streams of which no piece is there have no place: their numbers are left out. */

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "trace/inputs.h"
 #include "trace/merge_ids.h"
 
@@ -256,9 +257,7 @@ static int by_start(const void *one, const void *two)
 {
 	const struct part *a = *(struct part *const *)one, *b = *(struct part *const *)two;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+	return ORDER(a->start, b->start) ?: ORDER(a->number, b->number);
 }
 
 static void sort_parts(struct merge *merge)

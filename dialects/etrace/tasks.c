@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 /* The threads that have a handle one after the other. */
 struct task_handle {
@@ -485,9 +486,7 @@ static int compare_exits(const void *one, const void *two)
 {
 	const struct task_exit *a = one, *b = two;
 
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	return a->task < b->task ? -1 : a->task > b->task;
+	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task);
 }
 
 /* Nothing that a task does comes behind its end. */
@@ -519,9 +518,7 @@ static int compare_births(const void *one, const void *two)
 {
 	const struct task_birth *a = one, *b = two;
 
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	return a->child < b->child ? -1 : a->child > b->child;
+	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->child, b->child);
 }
 
 int tasks_finish(struct tasks *tasks, struct error *err)

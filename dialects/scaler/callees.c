@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 void callees_init(struct callees *callees)
 {
@@ -134,9 +135,7 @@ static int compare_callees(const void *a, const void *b)
 {
 	const struct callee *one = *(struct callee *const *)a, *two = *(struct callee *const *)b;
 
-	if (one->file != two->file)
-		return one->file->number < two->file->number ? -1 : 1;
-	return strcmp(one->name, two->name);
+	return ORDER(one->file->number, two->file->number) ?: strcmp(one->name, two->name);
 }
 
 /* The file that gets number 0. NULL: no memory. */

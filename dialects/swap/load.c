@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 #define THREADS_MAX 65536u
 
@@ -68,7 +69,7 @@ static int compare_ids(const void *one, const void *two)
 	uint32_t a = ((const struct load_thread *)one)->id,
 		 b = ((const struct load_thread *)two)->id;
 
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 static int take_thread(struct load *load, const char *value)

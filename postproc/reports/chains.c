@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/human.h"
+#include "base/order.h"
 #include "postproc/views/chains.h"
 #include "postproc/views/critical.h"
 #include "postproc/views/report.h"
@@ -266,7 +267,7 @@ static int by_time(const void *left, const void *right)
 	const struct chains_link *a = *(const struct chains_link *const *)left;
 	const struct chains_link *b = *(const struct chains_link *const *)right;
 
-	return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
+	return ORDER(b->ns, a->ns);
 }
 
 /* The steps of a chain, and at last who did not wait. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "postproc/views/report.h"
 #include "postproc/views/scanned.h"
 
@@ -306,9 +307,7 @@ static int by_bytes(const void *one, const void *two)
 {
 	const struct ranked *a = one, *b = two;
 
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return (a->holder > b->holder) - (a->holder < b->holder);
+	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
 /* By holder: how many keep more. NULL: no memory. */

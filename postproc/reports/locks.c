@@ -9,9 +9,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "waits/locks.h"
+#include "base/order.h"
 #include "postproc/views/report.h"
 #include "postproc/views/unlocks.h"
+#include "waits/locks.h"
 
 /* Whoever takes a lock there, in any process. */
 struct place {
@@ -454,7 +455,7 @@ static int compare_places(const void *left, const void *right, void *state)
 	uint64_t x = places[*(const size_t *)left].times.held_ns;
 	uint64_t y = places[*(const size_t *)right].times.held_ns;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return ORDER(y, x);
 }
 
 static void put_places(struct locks_state *state, struct sheets *sheets)
@@ -505,7 +506,7 @@ static int compare_locks(const void *left, const void *right)
 	uint64_t x = a->times[0].held_ns + a->times[1].held_ns;
 	uint64_t y = b->times[0].held_ns + b->times[1].held_ns;
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return ORDER(y, x);
 }
 
 static void end(void *user, struct sheets *sheets)

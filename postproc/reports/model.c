@@ -9,10 +9,11 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "base/order.h"
+#include "notes.h"
 #include "postproc/views/lanes.h"
 #include "postproc/views/report.h"
 #include "postproc/views/spans.h"
-#include "notes.h"
 
 #define SPANS_MOST 200000u /* where the run does not say how many */
 #define WAIT_LEAST 10000u  /* ns: what is shorter is no wait that anybody would see */
@@ -207,11 +208,9 @@ static int by_length(const void *left, const void *right)
 {
 	const struct stay *a = left, *b = right;
 
-	if (a->length_ns != b->length_ns)
-		return a->length_ns < b->length_ns ? 1 : -1;
-	if (a->since_ns != b->since_ns)
-		return a->since_ns > b->since_ns ? 1 : -1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return ORDER(b->length_ns, a->length_ns)
+		?: ORDER(a->since_ns, b->since_ns)
+		?: ORDER(a->thread, b->thread);
 }
 
 static void keep_longest(struct stays *stays)
@@ -305,7 +304,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct weight *x = a, *y = b;
 
-	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+	return ORDER(y->bytes, x->bytes);
 }
 
 /* Where places go that are too small for a row of their own: one a class. */

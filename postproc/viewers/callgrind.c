@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "postproc/viewers/profile.h"
 #include "postproc/viewers/viewers.h"
 
@@ -133,13 +134,10 @@ static int by_place(const void *a, const void *b)
 {
 	const struct cell *x = *(struct cell *const *)a, *y = *(struct cell *const *)b;
 
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	if (!x->callee != !y->callee)
-		return x->callee ? 1 : -1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return x->callee < y->callee ? -1 : x->callee > y->callee;
+	return ORDER(x->function, y->function)
+		?: ORDER(!y->callee, !x->callee)
+		?: ORDER(x->line, y->line)
+		?: ORDER(x->callee, y->callee);
 }
 
 static void put_name(struct callgrind *file, const char *name)

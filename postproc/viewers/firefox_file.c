@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "postproc/viewers/firefox.h"
 
 #define PROFILE_VERSION 48
@@ -257,13 +258,10 @@ static int by_thread_and_time(const void *a, const void *b)
 {
 	const struct firefox_wait *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->facts.thread != y->facts.thread)
-		return x->facts.thread < y->facts.thread ? -1 : 1;
-	if (x->facts.since_ns != y->facts.since_ns)
-		return x->facts.since_ns < y->facts.since_ns ? -1 : 1;
-	return x->facts.until_ns < y->facts.until_ns ? -1 : x->facts.until_ns > y->facts.until_ns;
+	return ORDER(x->pid, y->pid)
+		?: ORDER(x->facts.thread, y->facts.thread)
+		?: ORDER(x->facts.since_ns, y->facts.since_ns)
+		?: ORDER(x->facts.until_ns, y->facts.until_ns);
 }
 
 static void put_marker(struct firefox *file, const struct firefox_wait *wait, uint32_t stack)
@@ -372,11 +370,9 @@ static int by_time(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+	return ORDER(x->time_ns, y->time_ns)
+		?: ORDER(x->address, y->address)
+		?: ORDER(y->bytes, x->bytes);
 }
 
 /* Each span as one gain, and one loss where it was lost; addresses only say which belong together.

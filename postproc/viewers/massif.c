@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "postproc/viewers/stacks.h"
 #include "postproc/viewers/viewers.h"
 #include "postproc/views/costs.h"
@@ -186,9 +187,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->frame->number < y->frame->number ? -1 : x->frame->number > y->frame->number;
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->frame->number, y->frame->number);
 }
 
 /* ---- the file ---- */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 void branches_init(struct branches *branches)
 {
 	*branches = (struct branches){ 0 };
@@ -73,11 +75,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct branch *one = *(struct branch *const *)a, *two = *(struct branch *const *)b;
 
-	if (one->total != two->total)
-		return one->total > two->total ? -1 : 1;
-	if (one->depth != two->depth)
-		return one->depth < two->depth ? -1 : 1;
-	return (one->order > two->order) - (one->order < two->order);
+	return ORDER(two->total, one->total)
+		?: ORDER(one->depth, two->depth)
+		?: ORDER(one->order, two->order);
 }
 
 /* Children are put in front of each other, so the last one comes first. */

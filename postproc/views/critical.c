@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 #define CALL_LEAST 10000u /* ns: what is shorter is no wait that anybody would see */
 
@@ -53,9 +54,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct lane_wait *a = left, *b = right;
 
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	return a->until_ns < b->until_ns ? -1 : a->until_ns > b->until_ns;
+	return ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns);
 }
 
 /* The last wait of the thread that had ended by then and had begun before, or NULL. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/order.h"
 
 const struct summary_process *images_last(const struct summary *summary)
 {
@@ -53,17 +54,15 @@ static uint64_t held_by(const struct summary_process *process)
 static int compare_held(const void *left, const void *right)
 {
 	const struct rank *a = left, *b = right;
-	int order = (b->held > a->held) - (b->held < a->held);
 
-	return order ? order : (a->process > b->process) - (a->process < b->process);
+	return ORDER(b->held, a->held) ?: ORDER(a->process, b->process);
 }
 
 static int compare_trouble(const void *left, const void *right)
 {
 	const struct rank *a = left, *b = right;
-	int order = (b->trouble > a->trouble) - (b->trouble < a->trouble);
 
-	return order ? order : compare_held(left, right);
+	return ORDER(b->trouble, a->trouble) ?: compare_held(left, right);
 }
 
 /* Of count that are ranked, left more. Returns how many are still left. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 static const struct trace_node *backtrace_of(const struct misuse *misuse, int step)
 {
@@ -88,7 +89,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct misuse *one = *(struct misuse *const *)a, *two = *(struct misuse *const *)b;
 
-	return (one->count < two->count) - (one->count > two->count);
+	return ORDER(two->count, one->count);
 }
 
 void misuses_sort(struct misuses *misuses)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 /* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
 static bool may_be_trace(const char *name)
@@ -73,11 +74,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct newest_trace *one = a, *two = b;
 
-	if (one->modified.tv_sec != two->modified.tv_sec)
-		return one->modified.tv_sec > two->modified.tv_sec ? -1 : 1;
-	if (one->modified.tv_nsec != two->modified.tv_nsec)
-		return one->modified.tv_nsec > two->modified.tv_nsec ? -1 : 1;
-	return strcmp(one->path, two->path);
+	return ORDER(two->modified.tv_sec, one->modified.tv_sec)
+		?: ORDER(two->modified.tv_nsec, one->modified.tv_nsec)
+		?: strcmp(one->path, two->path);
 }
 
 int newest_scan(struct newest *newest, const char *path, const struct trace_options *reading,

@@ -14,6 +14,7 @@
 
 static const struct sheet_column columns[] = {
 #define COLUMN(sheet, name, kind, heading, meaning) { #name, SHEET_##kind, heading, meaning },
+#include "base/order.h"
 #include "postproc/reports.def"
 };
 
@@ -22,6 +23,7 @@ static const struct {
 	int first;
 } table[] = {
 #define SHEET(name, by, title) { #name, by, title, FIRST_##name },
+#include "base/order.h"
 #include "postproc/reports.def"
 	{ NULL, NULL, NULL, SHEET_COLUMN_COUNT },
 };
@@ -46,6 +48,7 @@ const char *sheet_report(enum sheet_id id)
 	} rows[] = {
 #define REPORT(name, question, next) { #name, -1 },
 #define SHEET(name, by, title)	     { NULL, SHEET_##name },
+#include "base/order.h"
 #include "postproc/reports.def"
 	};
 	const char *report = NULL;
@@ -271,14 +274,12 @@ static int compare_cells(const struct sheet_cell *one, const struct sheet_cell *
 		return 0;
 	if (is_text)
 		return strcmp(one->text, two->text);
-	return (a < b) - (a > b);
+	return ORDER(b, a);
 }
 
 static int compare_groups(const struct sheet_cell *one, const struct sheet_cell *two)
 {
-	if (one->weight != two->weight)
-		return one->weight < two->weight ? -1 : 1;
-	return compare_cells(one, two, true, false);
+	return ORDER(one->weight, two->weight) ?: compare_cells(one, two, true, false);
 }
 
 /* qsort_r() need not keep the order of equal rows, so their number decides. */
@@ -296,9 +297,7 @@ static int compare_rows(const void *a, const void *b, void *user)
 	if (!result && order->by >= 0)
 		result = compare_cells(&one->row[order->by], &two->row[order->by], order->is_text,
 				       order->is_change);
-	if (!result)
-		result = (one->number > two->number) - (one->number < two->number);
-	return result;
+	return result ?: ORDER(one->number, two->number);
 }
 
 static int sort(struct sheet *sheet, struct order *order)
