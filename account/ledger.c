@@ -150,18 +150,14 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 /* LEDGER_CLASSES: no memory. */
 static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
 {
+	uint8_t *place = ARRAY_AT(&ledger->class_of, resource->id);
 	uint32_t class;
 
-	while (ledger->class_of.count <= resource->id) {
-		uint8_t *item = ARRAY_ADD(&ledger->class_of);
-
-		if (!item)
-			return LEDGER_CLASSES;
-		*item = 0;
-	}
+	if (!place)
+		return LEDGER_CLASSES;
 	class = find_class(ledger, resource->known, *resource->type ? resource->type : "object",
 			   resource->description, resource->flags & 1);
-	ledger->class_of.items[resource->id] = (uint8_t)(class + 1);
+	*place = (uint8_t)(class + 1);
 	if (ledger->classes[class].known == RESOURCE_MEMORY && !ledger->classes[class].is_counted &&
 	    !ledger->sample) {
 		ledger->memory = resource;

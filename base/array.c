@@ -22,18 +22,26 @@ int array_grow(void *items, size_t *capacity, size_t size)
 	return 0;
 }
 
+int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_t index)
+{
+	char *bytes;
+
+	while (*capacity <= index)
+		if (array_grow(items, capacity, size))
+			return -ENOMEM;
+	memcpy(&bytes, items, sizeof(bytes));
+	if (*count <= index) {
+		memset(bytes + *count * size, 0, (index + 1 - *count) * size);
+		*count = index + 1;
+	}
+	return 0;
+}
+
 uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 {
 	size_t number = *count ? *count : 1;
-	char *item;
 
-	while (*capacity <= number)
-		if (array_grow(items, capacity, size))
-			return 0;
-	if (number > UINT32_MAX)
+	if (number > UINT32_MAX || array_reach(items, count, capacity, size, number))
 		return 0;
-	memcpy(&item, items, sizeof(item));
-	memset(item + number * size, 0, size);
-	*count = number + 1;
 	return (uint32_t)number;
 }

@@ -32,6 +32,18 @@ int array_grow(void *items, size_t *capacity, size_t size);
 		 ? &(array)->items[(array)->count++]                                           \
 		 : NULL)
 
+/* Makes the array longer than index, by items that are all 0. Returns 0 or -ENOMEM. */
+int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_t index);
+
+/* Whether the array is, or could be made, longer than index. */
+#define ARRAY_REACH(array, index)                                          \
+	((index) < (array)->count ||                                       \
+	 array_reach(&(array)->items, &(array)->count, &(array)->capacity, \
+		     sizeof(*(array)->items), index) == 0)
+
+/* The address of the item with that index, which is all 0 if there was none. NULL: no memory. */
+#define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
+
 /*
  * For arrays whose items stand from 1 on, so that 0 is none: adds one that is all 0 and sets its
  * number. Returns the number, or 0: no memory.

@@ -204,15 +204,9 @@ static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_d
 static int take_less(struct bundle *bundle, const struct keep_done *done,
 		     const struct keep_stream *streams)
 {
-	for (uint64_t i = 0; i < done->streams; i++) {
-		while (bundle->less.count <= streams[i].stream) {
-			uint64_t *less = ARRAY_ADD(&bundle->less);
-
-			if (!less)
-				return -ENOMEM;
-			*less = 0;
-		}
-	}
+	for (uint64_t i = 0; i < done->streams; i++)
+		if (!ARRAY_REACH(&bundle->less, streams[i].stream))
+			return -ENOMEM;
 	return 0;
 }
 

@@ -45,16 +45,12 @@ int places_set_directory(struct places *places, const char *path)
 
 int places_set_fd(struct places *places, uint64_t fd, const char *path)
 {
+	char **place;
+
 	if (fd >= FD_MAX || (!path && fd >= places->paths.count))
 		return 0;
-	while (places->paths.count <= fd) {
-		char **place = ARRAY_ADD(&places->paths);
-
-		if (!place)
-			return -ENOMEM;
-		*place = NULL;
-	}
-	return set_text(&places->paths.items[fd], path);
+	place = ARRAY_AT(&places->paths, fd);
+	return place ? set_text(place, path) : -ENOMEM;
 }
 
 const char *places_fd(const struct places *places, uint64_t fd)

@@ -50,13 +50,8 @@ uint64_t writer_place(const struct writer *writer, uint32_t stream)
 
 static int make_room(struct writer *writer, uint32_t stream, size_t size, struct error *err)
 {
-	while (writer->places.count <= stream) {
-		uint64_t *place = ARRAY_ADD(&writer->places);
-
-		if (!place)
-			return error_system(err, ENOMEM, "list of streams");
-		*place = 0;
-	}
+	if (!ARRAY_REACH(&writer->places, stream))
+		return error_system(err, ENOMEM, "list of streams");
 	if (size > writer->room) {
 		free(writer->bytes);
 		writer->bytes = malloc(size);

@@ -32,17 +32,10 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 {
 	uint8_t bytes[4] = { 0 };
 	const unsigned char *read = bytes;
-	struct place *place;
+	struct place *place = ARRAY_AT(places, piece->stream);
 
-	while (places->count <= piece->stream) {
-		place = ARRAY_ADD(places);
-		if (!place)
-			return false;
-		*place = (struct place){ 0 };
-	}
-	if (pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
+	if (!place || pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
 		return false;
-	place = &places->items[piece->stream];
 	place->next = piece->place + piece->size;
 	place->is_begun = true;
 	place->is_ended = htr_get_dword(&read) == HTR_MAGIC_INDEX;

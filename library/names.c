@@ -61,14 +61,7 @@ void library_names_destroy(struct library_names *names)
 
 static struct section *section_of(struct library_names *names, uint32_t number)
 {
-	while (names->sections.count <= number) {
-		struct section *section = ARRAY_ADD(&names->sections);
-
-		if (!section)
-			return NULL;
-		*section = (struct section){ 0 };
-	}
-	return &names->sections.items[number];
+	return ARRAY_AT(&names->sections, number);
 }
 
 int library_names_map(struct library_names *names, const struct event *event)

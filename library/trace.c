@@ -144,14 +144,11 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 static int keep_resource(struct holdtrace_trace *trace, const struct resource_class *class,
 			 struct error *err)
 {
-	while (trace->resources.count <= class->id) {
-		const char **resource = ARRAY_ADD(&trace->resources);
+	const char **resource = ARRAY_AT(&trace->resources, class->id);
 
-		if (!resource)
-			return error_system(err, ENOMEM, "cannot keep a class of resource");
-		*resource = NULL;
-	}
-	trace->resources.items[class->id] = class->type;
+	if (!resource)
+		return error_system(err, ENOMEM, "cannot keep a class of resource");
+	*resource = class->type;
 	return 0;
 }
 
@@ -320,14 +317,7 @@ PUBLIC const char *holdtrace_operation_name(uint32_t operation)
 /* The place of a backtrace's frames. NULL: no memory. */
 static const uint64_t **row_of(struct library_frames *frames, uint32_t id)
 {
-	while (frames->rows.count <= id) {
-		const uint64_t **row = ARRAY_ADD(&frames->rows);
-
-		if (!row)
-			return NULL;
-		*row = NULL;
-	}
-	return &frames->rows.items[id];
+	return ARRAY_AT(&frames->rows, id);
 }
 
 static const uint64_t *copy_frames(struct library_frames *frames, const struct trace_node *node)

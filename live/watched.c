@@ -25,14 +25,7 @@ void watched_unlock(struct watched *watched)
 
 static struct watched_site *site_at(struct watched *watched, uint32_t site)
 {
-	while (watched->sites.count <= site) {
-		struct watched_site *added = ARRAY_ADD(&watched->sites);
-
-		if (!added)
-			return NULL;
-		*added = (struct watched_site){ 0 };
-	}
-	return &watched->sites.items[site];
+	return ARRAY_AT(&watched->sites, site);
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)

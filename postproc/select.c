@@ -207,16 +207,11 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 
 static const struct backtrace *cut_known(struct select *select, const struct backtrace *whole)
 {
-	while (select->by_id.count <= whole->id) {
-		const struct backtrace **place = ARRAY_ADD(&select->by_id);
+	const struct backtrace **place = ARRAY_AT(&select->by_id, whole->id);
 
-		if (!place)
-			return NULL;
-		*place = NULL;
-	}
-	if (!select->by_id.items[whole->id])
-		select->by_id.items[whole->id] = cut(select, whole);
-	return select->by_id.items[whole->id];
+	if (place && !*place)
+		*place = cut(select, whole);
+	return place ? *place : NULL;
 }
 
 /* code range */

@@ -10,14 +10,7 @@
 /* The place for the answer about id, or NULL: no memory. */
 static uint8_t *answers_at(struct answers *answers, uint32_t id)
 {
-	while (answers->count <= id) {
-		uint8_t *place = ARRAY_ADD(answers);
-
-		if (!place)
-			return NULL;
-		*place = ANSWER_UNKNOWN;
-	}
-	return &answers->items[id];
+	return ARRAY_AT(answers, id);
 }
 
 int select_function_asks(struct select_function *part, const struct function *function)

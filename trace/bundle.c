@@ -66,25 +66,13 @@ static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)
 	       piece->stream < STREAMS_MAX;
 }
 
-static bool grow_places(struct search *search, uint32_t stream)
-{
-	while (search->places.count <= stream) {
-		uint64_t *place = ARRAY_ADD(&search->places);
-
-		if (!place)
-			return false;
-		*place = 0;
-	}
-	return true;
-}
-
 /* What is said to stand before what is there already is no piece of ours. */
 static int take_piece(struct search *search, const struct htr_piece *piece, uint64_t size)
 {
 	struct found *found;
 	uint64_t *place;
 
-	if (!grow_places(search, piece->stream))
+	if (!ARRAY_REACH(&search->places, piece->stream))
 		return -ENOMEM;
 	place = &search->places.items[piece->stream];
 	if (piece->place < *place || piece->place > UINT64_MAX / 2)

@@ -8,14 +8,7 @@
 
 static const void **place_of(struct merge_list *list, uint32_t id)
 {
-	while (list->count <= id) {
-		const void **place = ARRAY_ADD(list);
-
-		if (!place)
-			return NULL;
-		*place = NULL;
-	}
-	return &list->items[id];
+	return ARRAY_AT(list, id);
 }
 
 const struct function *merge_function(struct merge_ids *ids, struct registry *registry,

@@ -239,14 +239,7 @@ static struct backtrace *add_backtrace(struct registry *registry, const struct b
 /* Its place in the list of ids; NULL: no memory. */
 static uint32_t *plain_place(struct registry *registry, const struct trace_node *node)
 {
-	while (registry->by_node.count <= node->number) {
-		uint32_t *place = ARRAY_ADD(&registry->by_node);
-
-		if (!place)
-			return NULL;
-		*place = 0;
-	}
-	return &registry->by_node.items[node->number];
+	return ARRAY_AT(&registry->by_node, node->number);
 }
 
 static const struct backtrace *plain_backtrace(struct registry *registry,

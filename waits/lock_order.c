@@ -48,14 +48,7 @@ static uint32_t find_edge(const struct lock_order *order, uint32_t from, uint32_
 
 static struct lock_order_node *node_of(struct lock_order *order, uint32_t lock)
 {
-	while (order->nodes.count <= lock) {
-		struct lock_order_node *node = ARRAY_ADD(&order->nodes);
-
-		if (!node)
-			return NULL;
-		*node = (struct lock_order_node){ 0 };
-	}
-	return &order->nodes.items[lock];
+	return ARRAY_AT(&order->nodes, lock);
 }
 
 static uint32_t new_edge(struct lock_order *order)

@@ -102,14 +102,7 @@ const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
 /* The numbers of a site, made if need be. NULL: no memory. */
 static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 {
-	while (locks->stats.count <= site) {
-		struct locks_site *stats = ARRAY_ADD(&locks->stats);
-
-		if (!stats)
-			return NULL;
-		*stats = (struct locks_site){ 0 };
-	}
-	return &locks->stats.items[site];
+	return ARRAY_AT(&locks->stats, site);
 }
 
 /* ---- locks ---- */

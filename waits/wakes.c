@@ -107,14 +107,7 @@ const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
 /* Made if need be. NULL: no memory. */
 static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 {
-	while (wakes->stats.count <= site) {
-		struct wakes_site *stats = ARRAY_ADD(&wakes->stats);
-
-		if (!stats)
-			return NULL;
-		*stats = (struct wakes_site){ 0 };
-	}
-	return &wakes->stats.items[site];
+	return ARRAY_AT(&wakes->stats, site);
 }
 
 /* ---- tokens ---- */

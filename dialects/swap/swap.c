@@ -203,17 +203,13 @@ static int take_context(struct swap_process *process, const struct trace_context
 			struct error *err)
 {
 	size_t number = context->bit ? (size_t)__builtin_ctz(context->bit) : 0;
-	char **place;
+	char **place = ARRAY_AT(&process->contexts, number);
 
-	while (process->contexts.count <= number) {
-		place = ARRAY_ADD(&process->contexts);
-		if (!place)
-			return no_memory(err);
-		*place = NULL;
-	}
-	free(process->contexts.items[number]);
-	process->contexts.items[number] = strdup(context->name);
-	return process->contexts.items[number] ? 0 : no_memory(err);
+	if (!place)
+		return no_memory(err);
+	free(*place);
+	*place = strdup(context->name);
+	return *place ? 0 : no_memory(err);
 }
 
 static int take_identity(struct swap_process *process, const struct event *event, struct error *err)

@@ -371,15 +371,10 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 /* By name: a hook's row in one file of the program is not that in another. */
 static const struct swap_api *api_of(struct swap *swap, const struct function *function)
 {
-	const struct swap_api **place;
+	const struct swap_api **place = ARRAY_AT(&swap->functions, function->id);
 
-	while (swap->functions.count <= function->id) {
-		place = ARRAY_ADD(&swap->functions);
-		if (!place)
-			return NULL;
-		*place = NULL;
-	}
-	place = &swap->functions.items[function->id];
+	if (!place)
+		return NULL;
 	for (size_t i = 0; !*place && i < HOOK_COUNT; i++)
 		if (!strcmp(swap->apis.hooks[i].name, function->name))
 			*place = &swap->apis.hooks[i];

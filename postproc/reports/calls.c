@@ -169,19 +169,13 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 /* The number + 1 of the function; 0: no memory. */
 static uint32_t number_of(struct calls_state *state, const struct function *function)
 {
+	uint32_t *number = ARRAY_AT(&state->functions, function->id);
 	const struct path_function *known;
 
-	while (state->functions.count <= function->id) {
-		uint32_t *number = ARRAY_ADD(&state->functions);
-
-		if (!number)
-			return 0;
-		*number = 0;
-	}
-	if (state->functions.items[function->id])
-		return state->functions.items[function->id];
+	if (!number || *number)
+		return number ? *number : 0;
 	known = paths_function(&state->paths, function->name);
-	return state->functions.items[function->id] = known ? known->number + 1 : 0;
+	return *number = known ? known->number + 1 : 0;
 }
 
 static int count_alone(struct calls_state *state, struct thread *thread, const struct event *event)

@@ -90,18 +90,11 @@ static struct stat *have_stat(struct stats_state *state, const struct event *eve
 
 static struct stat *stat_of(struct stats_state *state, const struct event *event)
 {
-	uint32_t id = event->function->id;
+	struct stat **place = ARRAY_AT(&state->by_id, event->function->id);
 
-	while (state->by_id.count <= id) {
-		struct stat **item = ARRAY_ADD(&state->by_id);
-
-		if (!item)
-			return NULL;
-		*item = NULL;
-	}
-	if (!state->by_id.items[id])
-		state->by_id.items[id] = have_stat(state, event);
-	return state->by_id.items[id];
+	if (place && !*place)
+		*place = have_stat(state, event);
+	return place ? *place : NULL;
 }
 
 /* ---- events ---- */

@@ -68,15 +68,10 @@ static int flush(struct htr_writer *writer, struct error *err)
 /* The function's number; -1: no memory. */
 static int64_t number_of(struct htr_writer *writer, const struct function *function)
 {
-	uint32_t *number;
+	uint32_t *number = ARRAY_AT(&writer->functions, function->id);
 
-	while (writer->functions.count <= function->id) {
-		number = ARRAY_ADD(&writer->functions);
-		if (!number)
-			return -1;
-		*number = 0;
-	}
-	number = &writer->functions.items[function->id];
+	if (!number)
+		return -1;
 	if (!*number)
 		*number = htr_function(writer->htr, function->name, function->length) + 1;
 	return *number - 1;

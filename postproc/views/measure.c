@@ -169,6 +169,7 @@ static bool is_wait(const struct event *event)
 
 int measure_event(struct measure *measure, const struct event *event, struct error *err)
 {
+	struct entry *entry;
 	uint32_t site;
 
 	if (measure->kind != MEASURE_WAIT || !is_wait(event))
@@ -176,16 +177,11 @@ int measure_event(struct measure *measure, const struct event *event, struct err
 	site = sites_of(&measure->sites, (uint8_t)event->resource->known, event);
 	if (!site)
 		return report_no_memory(err);
-	while (measure->of_process.count <= site) {
-		struct entry *entry = ARRAY_ADD(&measure->of_process);
-
-		if (!entry)
-			return report_no_memory(err);
-		*entry = (struct entry){ 0 };
-	}
-	measure->of_process.items[site].amount[measure->run->is_base] +=
-		event->leave_ns - event->enter_ns;
-	measure->of_process.items[site].count[measure->run->is_base]++;
+	entry = ARRAY_AT(&measure->of_process, site);
+	if (!entry)
+		return report_no_memory(err);
+	entry->amount[measure->run->is_base] += event->leave_ns - event->enter_ns;
+	entry->count[measure->run->is_base]++;
 	return 0;
 }
 

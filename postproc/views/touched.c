@@ -35,13 +35,9 @@ int touched_event(struct touched *touched, const struct event *event)
 
 	if (!backtrace)
 		return 0;
-	while (touched->backtraces.count <= backtrace->id) {
-		item = ARRAY_ADD(&touched->backtraces);
-		if (!item)
-			return -ENOMEM;
-		*item = (struct touched_backtrace){ 0 };
-	}
-	item = &touched->backtraces.items[backtrace->id];
+	item = ARRAY_AT(&touched->backtraces, backtrace->id);
+	if (!item)
+		return -ENOMEM;
 	return item->events++ == 0 ? meet(touched, item, event) : 0;
 }
 
