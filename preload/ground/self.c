@@ -35,6 +35,8 @@ uintptr_t self_auxiliary(unsigned long type)
 
 /* ---- by the name that exec was told ---- */
 
+static bool is_as_told;
+
 /* Before the program has run: nothing but itself was loaded before us. */
 static bool is_at_exec(void)
 {
@@ -149,8 +151,15 @@ static long follow(char *path, const char *name)
 static long find_by_name(char *path)
 {
 	const char *name = (const char *)self_auxiliary(AT_EXECFN);
+	long length = is_at_exec() && is_own_name(name) ? follow(path, name) : 0;
 
-	return is_at_exec() && is_own_name(name) ? follow(path, name) : 0;
+	is_as_told = length != 0;
+	return length;
+}
+
+bool self_is_as_told(void)
+{
+	return is_as_told;
 }
 
 /* ---- by any way ---- */

@@ -105,7 +105,7 @@ static void note_add_program(struct note *note)
 	const char *program = (const char *)self_auxiliary(AT_EXECFN);
 	struct statx asked, runs;
 
-	if (program && plain_equal(program, self_path())) {
+	if (program && (self_is_as_told() || plain_equal(program, self_path()))) {
 		note_add(note, "program", program);
 		return;
 	}

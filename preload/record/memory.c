@@ -165,8 +165,10 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 /* Those of the first slots lie among the variables, which are mapped anyhow. */
 static bool take_first(struct blocks *blocks, uint32_t count)
 {
-	static SPARSE char memory[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64]
-		__attribute__((aligned(4096)));
+	static SPARSE char
+		room[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64 + 4095];
+	/* not by an attribute, for which all variables would begin in a page of their own */
+	char *memory = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
 	static bool is_taken;
 
 	if (is_taken || count > ARENA_SLOTS_FIRST)
