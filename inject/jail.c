@@ -64,6 +64,8 @@ static const struct {
 	NEED(readlinkat, (uint64_t)AT_FDCWD, 4096, 4096, 4096),
 	NEED(getdents64, 5, 4096, 4096),
 	NEED(getcwd, 4096, 4096),
+	NEED(fcntl, 5, F_GET_SEALS, 0),
+	NEED(fcntl, 5, F_GETFD, 0),
 	NEED(flock, 5, 1),
 	NEED(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
 	NEED(connect, 5, 4096, 64),

@@ -318,6 +318,11 @@ static void run_jailed(void)
 	run_without(SYS_memfd_create);
 }
 
+static void run_locked(void)
+{
+	run_without(SYS_fcntl);
+}
+
 static void run_fenced(void)
 {
 	run_without(SYS_ptrace);
@@ -528,11 +533,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} kinds[] = {
-		{ "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
-		{ "jailed", run_jailed },   { "fenced", run_fenced }, { "exact", run_exact },
-		{ "wait", run_wait },	    { "opens", run_opens },   { "small", run_small }
-	};
+	} kinds[] = { { "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
+		      { "jailed", run_jailed },	  { "fenced", run_fenced }, { "exact", run_exact },
+		      { "wait", run_wait },	  { "opens", run_opens },   { "small", run_small },
+		      { "locked", run_locked } };
 	struct sigaction action = { .sa_handler = end };
 	sigset_t set;
 
