@@ -3,6 +3,8 @@
  * For tests/sampling. `sampled places`: a hundred functions each hold blocks of sizes of their own,
  * and say how many bytes: "place_12 123456". `sampled frees`: blocks of every size and function of
  * the malloc family, moved, given back by other threads and by a fork's child; none is held.
+ * `sampled large`: a block of 100 MB and one that grows to 1 MB, which no sample misses, and 20,000
+ * small ones; a fork's child gives all of them back, and its parent holds them still.
  * `sampled results`: what calls return and errno, whoever looks on.
  */
 #include <errno.h>
@@ -126,6 +128,44 @@ static int frees(void)
 	return 0;
 }
 
+__attribute__((noinline)) static void *huge(void)
+{
+	return malloc(100000000);
+}
+
+__attribute__((noinline)) static void *grow(void)
+{
+	char *block = NULL;
+
+	for (size_t i = 1; i <= 1000; i++)
+		block = realloc(block, i * 1000);
+	return block;
+}
+
+__attribute__((noinline)) static void many(void)
+{
+	for (unsigned int i = 0; i < 20000; i++)
+		kept[i / BLOCKS][i % BLOCKS] = malloc(100);
+}
+
+static int large(void)
+{
+	void *volatile one = huge(), *volatile other = grow();
+	pid_t child;
+
+	many();
+	child = fork();
+	if (!child) {
+		free(one);
+		free(other);
+		for (unsigned int i = 0; i < 20000; i += BLOCKS)
+			give_back(kept[i / BLOCKS]);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return 0;
+}
+
 static int results(void)
 {
 	void *block = (void *)1;
@@ -159,5 +199,7 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "places"))
 		return hold();
+	if (!strcmp(what, "large"))
+		return large();
 	return !strcmp(what, "frees") ? frees() : results();
 }
