@@ -11,7 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ADDRESS_MAX 0x7fffffffffffull /* of a program; what stands above are tags */
+/* Of a program, in bits; what stands above are tags. */
+#if defined(__x86_64__)
+#define ADDRESS_BITS 47
+#else
+#define ADDRESS_BITS 48
+#endif
+#define ADDRESS_MAX ((1ull << ADDRESS_BITS) - 1)
 
 struct range {
 	uint64_t from, to;
@@ -47,7 +53,7 @@ static inline uint64_t untagged(uint64_t word)
 {
 	if (word <= ADDRESS_MAX)
 		return word;
-	return word >> 47 == 0x1ffff ? 0 : word & ADDRESS_MAX;
+	return word >> ADDRESS_BITS == UINT64_MAX >> ADDRESS_BITS ? 0 : word & ADDRESS_MAX;
 }
 
 #endif
