@@ -66,6 +66,11 @@ int place_find(enum part part, char **path, struct error *err)
 		return 0;
 	free(*path);
 	*path = NULL;
+	if (!*own)
+		return error_set(err, ENOENT,
+				 "%s is not in %s, and what lies beside holdtrace is not known: "
+				 "/proc is not mounted",
+				 parts[part].name, parts[part].directory);
 	return error_set(err, ENOENT, "%s is neither in %s nor in %s: install holdtrace again",
 			 parts[part].name, own, parts[part].directory);
 }

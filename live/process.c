@@ -122,6 +122,10 @@ static int read_mappings(struct live_process *process, struct error *err)
 	process->maps = read_maps(process);
 	if (!process->maps)
 		return refuse(errno, process->pid, err);
+	if (!*process->maps)
+		return error_set(err, ESRCH,
+				 "process %d has no memory: it has ended, or is the kernel's own",
+				 process->pid);
 	for (char *at = process->maps; *at;) {
 		at = take_mapping(process, at);
 		if (!at)
