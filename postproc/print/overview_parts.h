@@ -40,7 +40,6 @@ struct overview {
 #define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
 #define EXACT(number)  human_exact_bytes(&(struct human){ { 0 } }, number)
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
-#define MOMENT(ns)     human_moment(&(struct human){ { 0 } }, ns)
 #define PLURAL(number) ((number) == 1 ? "" : "s")
 
 /* How many of a list there is room for. */

@@ -20,7 +20,6 @@ struct entry { /* of a place */
 	uint64_t opened, now, most;
 	uint64_t age_ns;	  /* of the oldest that is open */
 	uint32_t processes, last; /* the number of the last of them */
-	bool has_open;		  /* the example is of one that is open */
 };
 
 /* What a process had. */

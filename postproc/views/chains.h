@@ -73,10 +73,4 @@ int chains_process(struct chains *chains, uint32_t pid);
 /* The last step of a chain. */
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);
 
-/* Where the last step's time was spent: by whom it waits for, or, if nobody is known, by itself. */
-static inline const struct trace_node *chains_spent(const struct chains_link *end)
-{
-	return end->waker ? end->waker : end->waiter;
-}
-
 #endif

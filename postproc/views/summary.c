@@ -11,8 +11,6 @@
 #include "notes.h"
 #include "postproc/views/summary_fold.h"
 
-#define NO_CLASS UINT32_MAX
-
 int summary_no_memory(struct error *err)
 {
 	return error_set(err, ENOMEM, "no memory for the summary");
