@@ -593,7 +593,6 @@ int summary_begin(struct summary **result, struct error *err)
 	*result = summary;
 	atlas_init(&summary->atlas);
 	tallies_init(&summary->tallies, &summary->atlas);
-	verdict_begin(summary);
 	locks_init(&summary->locks);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	summary->fold = calloc(1, sizeof(*summary->fold));
@@ -608,6 +607,7 @@ int summary_begin(struct summary **result, struct error *err)
 
 int summary_watch(struct summary *summary, struct error *err)
 {
+	verdict_list_sites(summary);
 	return causes_create(&summary->causes, summary->ledger, &summary->tallies)
 		       ? summary_no_memory(err)
 		       : 0;

@@ -191,7 +191,7 @@ struct summary {
 		struct summary_site *items; /* after summary_end(): the weightiest first */
 		size_t count, capacity;
 		uint64_t whole; /* those that are no parts */
-	} sites;
+	} sites;		/* none without summary_watch(), nor numbers of them in classes */
 	struct {
 		struct summary_blocked
 			*items; /* after summary_end(): deadlocks, then the longest */
@@ -226,10 +226,10 @@ struct summary {
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct ledger *ledger;		      /* of the process that is being read */
 	struct tallies tallies;		      /* what its places amount to, for reports, too */
-	struct tally *held;		      /* of them: what is held at the end */
-	struct locks locks;		      /* of the process that is being read */
-	struct wakes signals;		      /* likewise, of conditions */
-	struct causes *causes;		      /* NULL: nobody asked for them */
+	struct tally *held;    /* of them: what is held at the end; NULL without summary_watch() */
+	struct locks locks;    /* of the process that is being read */
+	struct wakes signals;  /* likewise, of conditions */
+	struct causes *causes; /* NULL: nobody asked for them */
 	struct touched touched;
 	struct summary_fold *fold;
 };
@@ -244,7 +244,7 @@ static inline bool summary_has_bytes(const struct summary_class *class)
 /* All return 0 or a negative errno (-ENOMEM). */
 int summary_begin(struct summary **summary, struct error *err);
 
-/* For the screen: causes are looked for, too. Before the first event. */
+/* For the screen: sites are listed, and causes are looked for, too. Before the first event. */
 int summary_watch(struct summary *summary, struct error *err);
 
 /* Events of this trace follow. path: for the report, copied; may be NULL. */

@@ -50,8 +50,8 @@ struct summary_fold {
 	size_t command_length;
 };
 
-/* Before the first event. */
-void verdict_begin(struct summary *summary);
+/* Sites are to be listed. Before the first event. */
+void verdict_list_sites(struct summary *summary);
 
 /* The process has no more events: adds it to the summary and clears the fold. */
 int verdict_process(struct summary *summary, struct error *err);

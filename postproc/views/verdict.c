@@ -61,7 +61,7 @@ static void merge_held(void *user, void *of_run, const void *of_process)
 		run->example = process->example;
 }
 
-void verdict_begin(struct summary *summary)
+void verdict_list_sites(struct summary *summary)
 {
 	summary->held = tallies_add(&summary->tallies, sizeof(struct held), merge_held, summary);
 }
@@ -107,7 +107,7 @@ static int close_held(struct summary *summary)
 	size_t at = 0;
 	int rc = 0;
 
-	while (rc == 0 && ledger_held(summary->ledger, &at, &object))
+	while (rc == 0 && summary->held && ledger_held(summary->ledger, &at, &object))
 		rc = add_held(summary, &object);
 	return rc;
 }
@@ -564,7 +564,7 @@ static void sum_earlier(struct summary *summary)
 /* Places that hold something. */
 static int make_sites(struct summary *summary)
 {
-	for (uint32_t i = 0; i < summary->tallies.places.count; i++) {
+	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
 		const struct tally_place *place = &summary->tallies.places.items[i];
 		const struct held *held = tally_of_place(summary->held, i);
 		struct summary_site *site = held && held->count ? ARRAY_ADD(&summary->sites) : NULL;

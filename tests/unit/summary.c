@@ -93,6 +93,8 @@ static void begin(void)
 	make_names();
 	if (summary_begin(&fake.summary, NULL))
 		abort();
+	if (summary_watch(fake.summary, NULL))
+		abort();
 	begin_stream(100);
 }
 
