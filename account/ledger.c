@@ -1065,20 +1065,27 @@ uint64_t ledger_inherited(const struct ledger *ledger)
 
 /* ---- begin and end ---- */
 
-void ledger_clear(struct ledger *ledger)
+void ledger_forget(struct ledger *ledger)
 {
 	for (size_t i = 1; i < ledger->items.count; i++)
 		free(ledger->items.items[i].arguments);
+	ARRAY_CLEAR(&ledger->items);
 	map_clear(&ledger->map);
 	mapped_free(&ledger->mapped);
+	ledger->spare = 0;
+}
+
+void ledger_clear(struct ledger *ledger)
+{
+	ledger_forget(ledger);
 	before_free(&ledger->before);
 	sites_clear(&ledger->sites);
 	memset(ledger->sums, 0, sizeof(ledger->sums));
 	memset(ledger->remembered, 0, sizeof(ledger->remembered));
-	ledger->items.count = ledger->threads.count = ledger->class_of.count = 0;
+	ledger->threads.count = ledger->class_of.count = 0;
 	ledger->memory = NULL;
 	ledger->last_thread = NULL;
-	ledger->spare = ledger->queued = ledger->oldest = 0;
+	ledger->queued = ledger->oldest = 0;
 	ledger->inherited = ledger->sample = 0;
 	ledger->is_attached = false;
 	ledger->is_replaced = ledger->is_contended = false;

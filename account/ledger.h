@@ -124,6 +124,9 @@ const struct before *ledger_before(const struct ledger *ledger);
 /* What was put off is done, so that it cannot fail later. Returns 0 or -ENOMEM. */
 int ledger_settle(struct ledger *ledger, struct error *err);
 
+/* What it holds is forgotten, for who needs the memory: sites and sums stay until it is cleared. */
+void ledger_forget(struct ledger *ledger);
+
 /* The process has ended, and what it held is forgotten; classes stay. */
 void ledger_clear(struct ledger *ledger);
 

@@ -16,7 +16,7 @@ void sites_free(struct sites *sites)
 
 void sites_clear(struct sites *sites)
 {
-	sites->list.count = 0;
+	ARRAY_CLEAR(&sites->list);
 	if (sites->first)
 		memset(sites->first, 0, sites->first_count * sizeof(*sites->first));
 }

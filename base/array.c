@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_SIZE (1u << 20) /* bytes of an array that is to be filled again */
+
 int array_grow(void *items, size_t *capacity, size_t size)
 {
 	size_t wanted = *capacity ? *capacity * 2 : 16;
@@ -35,6 +37,19 @@ int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_
 		*count = index + 1;
 	}
 	return 0;
+}
+
+void array_clear(void *items, size_t *count, size_t *capacity, size_t size)
+{
+	void *old, *none = NULL;
+
+	*count = 0;
+	if (*capacity * size <= KEPT_SIZE)
+		return;
+	memcpy(&old, items, sizeof(old));
+	free(old);
+	memcpy(items, &none, sizeof(none));
+	*capacity = 0;
 }
 
 uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)

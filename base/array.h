@@ -44,6 +44,12 @@ int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_
 /* The address of the item with that index, which is all 0 if there was none. NULL: no memory. */
 #define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
 
+/* Empty, to be filled again: the memory of a large one is given back. */
+void array_clear(void *items, size_t *count, size_t *capacity, size_t size);
+
+#define ARRAY_CLEAR(array) \
+	array_clear(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
+
 /*
  * For arrays whose items stand from 1 on, so that 0 is none: adds one that is all 0 and sets its
  * number. Returns the number, or 0: no memory.

@@ -73,6 +73,8 @@ int touched_process(struct touched *touched, const struct atlas *atlas)
 		look_at(touched, atlas, &touched->backtraces.items[number]);
 		touched->backtraces.items[number].events = 0;
 	}
+	ARRAY_CLEAR(&touched->backtraces);
+	ARRAY_CLEAR(&touched->met);
 	return 0;
 }
 

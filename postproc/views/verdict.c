@@ -444,8 +444,6 @@ int verdict_process(struct summary *summary, struct error *err)
 		causes_process(summary->causes, summary->fold->process.pid,
 			       summary->fold->process.name);
 	if (rc == 0)
-		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
-	if (rc == 0)
 		rc = close_locks(summary);
 	if (rc == 0)
 		rc = close_signals(summary);
@@ -457,6 +455,10 @@ int verdict_process(struct summary *summary, struct error *err)
 		rc = close_all_open(summary);
 	if (rc == 0)
 		rc = touched_process(&summary->touched, &summary->atlas);
+	/* What nobody asks for any more makes room for the places of the run. */
+	ledger_forget(summary->ledger);
+	if (rc == 0)
+		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	if (rc == 0)
 		rc = keep_process(summary);
 	if (rc)
