@@ -8,94 +8,80 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-enum { OF_PROCESS, OF_RUN };
-
-#define KEPT_SIZE (1u << 20) /* bytes of entries that are kept for the next process */
+#define KEPT_CHUNKS 16u /* of a process, for the next one */
 
 /* ---- entries ---- */
 
-static void *entry_of(struct tally *tally, int whose, size_t index)
+void *tally_make(struct tally *tally, int whose, uint32_t index)
 {
-	size_t capacity = tally->capacities[whose] ? tally->capacities[whose] : 256;
+	uint32_t chunk = index / TALLY_ENTRIES;
+	char **place;
 
-	if (index >= tally->capacities[whose]) {
-		char *entries;
-
-		while (capacity <= index)
-			capacity *= 2;
-		entries = realloc(tally->entries[whose], capacity * tally->size);
-		if (!entries)
+	while (tally->chunks[whose].count <= chunk) {
+		place = ARRAY_ADD(&tally->chunks[whose]);
+		if (!place)
 			return NULL;
-		tally->entries[whose] = entries;
-		tally->capacities[whose] = capacity;
+		*place = NULL;
 	}
-	if (index >= tally->counts[whose]) {
-		memset(tally->entries[whose] + tally->counts[whose] * tally->size, 0,
-		       (index + 1 - tally->counts[whose]) * tally->size);
-		tally->counts[whose] = index + 1;
-	}
-	return tally->entries[whose] + index * tally->size;
-}
-
-void *tally_entry(struct tally *tally, uint32_t site)
-{
-	if (site < tally->counts[OF_PROCESS])
-		return tally->entries[OF_PROCESS] + site * tally->size;
-	return entry_of(tally, OF_PROCESS, site);
-}
-
-void *tally_of_place(const struct tally *tally, uint32_t place)
-{
-	return place < tally->counts[OF_RUN] ? tally->entries[OF_RUN] + place * tally->size : NULL;
+	place = &tally->chunks[whose].items[chunk];
+	if (!*place)
+		*place = calloc(TALLY_ENTRIES, tally->size);
+	return *place ? *place + index % TALLY_ENTRIES * tally->size : NULL;
 }
 
 /* ---- places of the run ---- */
 
-struct place_key {
-	const struct tallies *tallies;
-	struct tally_place place;
-};
-
-/* Places stand in the table by their index + 1, since their array moves. */
-static bool is_place(const void *item, const void *key)
+static bool make_room(struct tallies *tallies, size_t number)
 {
-	const struct place_key *wanted = key;
-	const struct tally_place *place = &wanted->tallies->places.items[(uintptr_t)item - 1];
+	size_t count = tallies->first_count + tallies->first_count / 2 + 1024;
+	uint32_t *first;
 
-	return place->class == wanted->place.class && place->is_part == wanted->place.is_part &&
-	       place->backtrace == wanted->place.backtrace &&
-	       (place->backtrace->count || !strcmp(place->function, wanted->place.function));
+	if (count <= number)
+		count = number + 1;
+	first = realloc(tallies->first, count * sizeof(*first));
+	if (!first)
+		return false;
+	memset(first + tallies->first_count, 0, (count - tallies->first_count) * sizeof(*first));
+	tallies->first = first;
+	tallies->first_count = count;
+	return true;
+}
+
+static bool is_place(const struct tally_place *place, const struct site *site)
+{
+	return place->class == site->class && place->is_part == site->is_part &&
+	       (place->backtrace->count || !strcmp(place->function, site->function->name));
 }
 
 /* Index + 1 of the place of a site; 0: no memory. */
 static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
-	struct place_key key = {
-		.tallies = tallies,
-		.place = { .class = site->class,
-			   .is_part = site->is_part,
-			   .backtrace =
-				   atlas_backtrace(tallies->atlas, site->backtrace, site->index),
-			   .function = site->function->name },
-	};
-	uint64_t hash =
-		hash_two(tallies->places_by_key.seed, (uintptr_t)key.place.backtrace, site->class);
+	const struct trace_node *backtrace =
+		atlas_backtrace(tallies->atlas, site->backtrace, site->index);
 	struct tally_place *place;
-	void *found;
+	uint32_t found;
 
-	if (!key.place.backtrace)
+	if (!backtrace ||
+	    (backtrace->number >= tallies->first_count && !make_room(tallies, backtrace->number)))
 		return 0;
-	found = table_find(&tallies->places_by_key, hash, is_place, &key);
+	found = tallies->first[backtrace->number];
+	while (found && !is_place(&tallies->places.items[found - 1], site))
+		found = tallies->places.items[found - 1].next;
 	if (found)
-		return (uint32_t)(uintptr_t)found;
-	place = ARRAY_ADD(&tallies->places);
+		return found;
+	place = tallies->places.count < UINT32_MAX ? ARRAY_ADD(&tallies->places) : NULL;
 	if (!place)
 		return 0;
-	*place = key.place;
-	place->function = pool_text_again(&tallies->pool, &tallies->recent, key.place.function);
-	if (!place->function ||
-	    table_add(&tallies->places_by_key, hash, (void *)(uintptr_t)tallies->places.count))
+	*place = (struct tally_place){
+		.backtrace = backtrace,
+		.function = pool_text_again(&tallies->pool, &tallies->recent, site->function->name),
+		.next = tallies->first[backtrace->number],
+		.class = site->class,
+		.is_part = site->is_part,
+	};
+	if (!place->function)
 		return 0;
+	tallies->first[backtrace->number] = (uint32_t)tallies->places.count;
 	return (uint32_t)tallies->places.count;
 }
 
@@ -114,29 +100,43 @@ static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 	return places;
 }
 
-/* Of many sites the entries are given back, before the next tally grows. */
-static void forget_process(struct tally *tally)
+/*
+ * The entries of a process that were merged are given back chunk by chunk, and those of the run
+ * take their room; a few are kept for the next process, as they begin.
+ */
+static void forget_chunk(struct tally *tally, size_t chunk)
 {
-	tally->counts[OF_PROCESS] = 0;
-	if (tally->capacities[OF_PROCESS] * tally->size < KEPT_SIZE)
+	char **entries = &tally->chunks[TALLY_OF_PROCESS].items[chunk];
+
+	if (*entries && chunk < KEPT_CHUNKS) {
+		memset(*entries, 0, TALLY_ENTRIES * tally->size);
 		return;
-	free(tally->entries[OF_PROCESS]);
-	tally->entries[OF_PROCESS] = NULL;
-	tally->capacities[OF_PROCESS] = 0;
+	}
+	free(*entries);
+	*entries = NULL;
 }
 
+/* count: of the sites; 0: what the process has is forgotten alone. */
 static int merge_tally(struct tally *tally, const uint32_t *places, size_t count)
 {
-	if (count > tally->counts[OF_PROCESS])
-		count = tally->counts[OF_PROCESS];
-	for (size_t i = 1; i < count; i++) {
-		void *run = entry_of(tally, OF_RUN, places[i] - 1);
+	int rc = 0;
 
-		if (!run)
-			return -ENOMEM;
-		tally->merge(tally->user, run, tally->entries[OF_PROCESS] + i * tally->size);
+	for (size_t i = 0; i < tally->chunks[TALLY_OF_PROCESS].count; i++) {
+		uint32_t from = (uint32_t)i * TALLY_ENTRIES;
+		const char *entries = tally->chunks[TALLY_OF_PROCESS].items[i];
+
+		for (uint32_t at = from ? from : 1;
+		     rc == 0 && entries && at < from + TALLY_ENTRIES && at < count; at++) {
+			void *run = tally_make(tally, TALLY_OF_RUN, places[at] - 1);
+
+			if (run)
+				tally->merge(tally->user, run, entries + (at - from) * tally->size);
+			else
+				rc = -ENOMEM;
+		}
+		forget_chunk(tally, i);
 	}
-	return 0;
+	return rc;
 }
 
 int tallies_close(struct tallies *tallies, const struct sites *sites)
@@ -145,9 +145,9 @@ int tallies_close(struct tallies *tallies, const struct sites *sites)
 	int rc = sites->list.count && !places ? -ENOMEM : 0;
 
 	for (unsigned i = 0; i < tallies->count; i++) {
-		if (rc == 0)
-			rc = merge_tally(&tallies->list[i], places, sites->list.count);
-		forget_process(&tallies->list[i]);
+		int merged = merge_tally(&tallies->list[i], places, rc ? 0 : sites->list.count);
+
+		rc = rc ? rc : merged;
 	}
 	return rc;
 }
@@ -155,16 +155,22 @@ int tallies_close(struct tallies *tallies, const struct sites *sites)
 void tallies_init(struct tallies *tallies, struct atlas *atlas)
 {
 	*tallies = (struct tallies){ .atlas = atlas };
-	table_init(&tallies->places_by_key);
+}
+
+static void free_chunks(struct tally *tally, int whose)
+{
+	for (size_t i = 0; i < tally->chunks[whose].count; i++)
+		free(tally->chunks[whose].items[i]);
+	free(tally->chunks[whose].items);
 }
 
 void tallies_free(struct tallies *tallies)
 {
 	for (unsigned i = 0; i < tallies->count; i++) {
-		free(tallies->list[i].entries[OF_PROCESS]);
-		free(tallies->list[i].entries[OF_RUN]);
+		free_chunks(&tallies->list[i], TALLY_OF_PROCESS);
+		free_chunks(&tallies->list[i], TALLY_OF_RUN);
 	}
-	table_free(&tallies->places_by_key);
+	free(tallies->first);
 	pool_free(&tallies->pool);
 	free(tallies->places.items);
 }
