@@ -254,7 +254,7 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max)
 {
-	cleanup_free struct naming_frame *frames = calloc(max + 1, sizeof(*frames));
+	cleanup_free struct naming_frame *frames = malloc((max + 1) * sizeof(*frames));
 	size_t end, main, count;
 
 	if (!frames)

@@ -487,13 +487,20 @@ static bool is_left_out(struct leaks_state *state, uint32_t index, const struct 
 	return true;
 }
 
+static bool is_held(const struct leaks_state *state, uint32_t index)
+{
+	const struct leak *leak = tally_of_place(state->tally, index);
+
+	return leak && leak->count;
+}
+
 /* All places are matched, so their names are looked up together. */
 static void expect_names(struct leaks_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
 
 	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++)
-		if (tally_of_place(state->tally, i))
+		if (is_held(state, i))
 			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
 }
 

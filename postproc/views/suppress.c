@@ -141,17 +141,28 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 	return grown + id * words;
 }
 
+/* A symbol that is known from its backtrace alone: main, where its name was stripped. */
+static bool is_told_again(const struct suppress *suppress, const struct naming_symbol *symbol)
+{
+	const struct naming_symbol *told = &suppress->told;
+
+	return told->function == symbol->function && told->file == symbol->file &&
+	       told->module == symbol->module;
+}
+
 /*
- * Each pattern is asked about each symbol once, however many backtraces it stands in. id 0, of a
- * symbol that is known from its backtrace alone, is judged each time.
+ * Each pattern is asked about each symbol once, however many backtraces it stands in; those without
+ * id share a place, where the last one stays.
  */
 static const uint64_t *judge(struct suppress *suppress, const struct naming_symbol *symbol)
 {
 	size_t count = suppress->patterns.count;
 	uint64_t *verdict = place_of(suppress, symbol->id);
 
-	if (!verdict || (symbol->id && has_bit(verdict, count)))
+	if (!verdict ||
+	    (has_bit(verdict, count) && (symbol->id || is_told_again(suppress, symbol))))
 		return verdict;
+	suppress->told = symbol->id ? suppress->told : *symbol;
 	memset(verdict, 0, suppress->words * sizeof(*verdict));
 	for (size_t i = 0; i < count; i++)
 		if (says(&suppress->patterns.items[i], symbol))

@@ -37,7 +37,8 @@ struct suppress {
 	/* Which patterns say something of a symbol, by its id: a bit for each, and one: it is
 	 * known. */
 	uint64_t *verdicts;
-	size_t symbols, words; /* that there is room for; of each */
+	struct naming_symbol told; /* without id, the one that was judged last */
+	size_t symbols, words;	   /* that there is room for; of each */
 };
 
 /*
