@@ -67,13 +67,15 @@ int touched_process(struct touched *touched, const struct atlas *atlas)
 			return -ENOMEM;
 		*module = (struct touched_module){ 0 };
 	}
-	while (touched->met.count) {
-		uint32_t number = touched->met.items[--touched->met.count];
+	for (size_t i = touched->met.count; i; i--) {
+		uint32_t number = touched->met.items[i - 1];
 
 		look_at(touched, atlas, &touched->backtraces.items[number]);
 		touched->backtraces.items[number].events = 0;
 	}
-	ARRAY_CLEAR(&touched->backtraces);
+	/* Numbers go on in the next process, so it is paid for by those that were met. */
+	if (touched->met.count > touched->backtraces.count / 2)
+		ARRAY_CLEAR(&touched->backtraces);
 	ARRAY_CLEAR(&touched->met);
 	return 0;
 }
