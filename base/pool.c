@@ -7,6 +7,7 @@
 #include "base/table.h"
 
 #define POOL_CHUNK (64u << 10)
+#define ALIKE	   4u /* recent texts whose hashes may be the same, the newest first */
 
 struct pool_chunk {
 	struct pool_chunk *next;
@@ -70,11 +71,15 @@ char *pool_text(struct pool *pool, const char *text, size_t length)
 const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text)
 {
 	size_t length = strlen(text);
-	const char **place = &recent->texts[hash_bytes(0, text, length) % POOL_RECENT];
+	const char **texts =
+		&recent->texts[hash_bytes(0, text, length) % (POOL_RECENT / ALIKE) * ALIKE];
 
-	if (!*place || strcmp(*place, text) != 0)
-		*place = pool_text(pool, text, length);
-	return *place;
+	for (unsigned i = 0; i < ALIKE && texts[i]; i++)
+		if (!strcmp(texts[i], text))
+			return texts[i];
+	memmove(texts + 1, texts, (ALIKE - 1) * sizeof(*texts));
+	texts[0] = pool_text(pool, text, length);
+	return texts[0];
 }
 
 void pool_reset(struct pool *pool)

@@ -227,11 +227,16 @@ static int print_screens(struct fold *fold, struct out *out, struct error *err)
 	return rc;
 }
 
+static const char *by_of(const struct fold *fold)
+{
+	return fold->choice->takes_by ? NULL : fold->options->report.by;
+}
+
 /* Sorted and summed up, as far as it can be printed so. */
 static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	const char *by = fold->choice->takes_by ? NULL : options->report.by;
+	const char *by = by_of(fold);
 	struct sheets_job job = { .run = &fold->run,
 				  .naming = fold->run.naming,
 				  .style = &options->style };
@@ -348,6 +353,9 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 
 	sheets_init(&sheets);
 	sheets_init(&others);
+	/* Limits look at all rows. */
+	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
+		sheets_bound(&sheets, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
 		sheets_begin(&sheets, SHEET_limits);
 	rc = end_reports(fold, &sheets, &others, err);

@@ -80,9 +80,21 @@ void sheets_free(struct sheets *sheets)
 	for (unsigned i = 0; i < sheets->count; i++) {
 		free(sheets->list[i].rows.items);
 		free(sheets->list[i].groups.items);
+		free(sheets->list[i].left_out.items);
 	}
 	pool_free(&sheets->pool);
 	memset(sheets, 0, sizeof(*sheets));
+}
+
+/* So many more than are kept that sorting them costs each row little. */
+static size_t limit_of(const struct sheet_bound *bound, size_t kept)
+{
+	return bound->most ? kept + 8 * bound->most : SIZE_MAX;
+}
+
+void sheets_bound(struct sheets *sheets, const char *by, size_t top)
+{
+	sheets->bound = (struct sheet_bound){ .by = by, .most = top + SHEET_ROWS_READ };
 }
 
 struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
@@ -96,6 +108,7 @@ struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
 	sheet->id = id;
 	sheet->facts = sheet_facts(id);
 	sheet->sheets = sheets;
+	sheet->limit = limit_of(&sheets->bound, 0);
 	return sheet;
 }
 
@@ -118,18 +131,6 @@ void *sheet_alloc(struct sheet *sheet, size_t size)
 	if (!memory)
 		fail(sheet->sheets);
 	return memory;
-}
-
-struct sheet_cell *sheet_add(struct sheet *sheet)
-{
-	struct sheets *sheets = sheet->sheets;
-	struct sheet_cell *row = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*row));
-	struct sheet_cell **place = row ? ARRAY_ADD(&sheet->rows) : NULL;
-
-	if (place)
-		return *place = row;
-	fail(sheets);
-	return memset(sheets->spare, 0, sizeof(sheets->spare));
 }
 
 /* ---- cells ---- */
@@ -338,19 +339,44 @@ static void add_to_sums(const struct sheet *sheet, struct sheet_cell *sums,
 	}
 }
 
-static struct sheet_group *begin_group(struct sheet *sheet, const char *name, size_t first)
+/* Returns whether there is memory for its sums. */
+static bool begin_group(struct sheet *sheet, struct sheet_group *group, const char *name,
+			size_t first)
 {
-	struct sheet_group *group = ARRAY_ADD(&sheet->groups);
-
-	if (!group)
-		return NULL;
 	*group = (struct sheet_group){
 		.name = name,
 		.first = first,
 		.sums = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*group->sums)),
 		.rest = sheet_alloc(sheet, sheet->facts.column_count * sizeof(*group->rest)),
 	};
-	return group->sums && group->rest ? group : NULL;
+	return group->sums && group->rest;
+}
+
+static struct sheet_group *find_left_out(const struct sheet *sheet, const char *name)
+{
+	for (size_t i = 0; i < sheet->left_out.count; i++) {
+		struct sheet_group *group = &sheet->left_out.items[i];
+
+		if (!name || !strcmp(group->name, name))
+			return group;
+	}
+	return NULL;
+}
+
+/* The group of a row, with what was left out of it. NULL: no memory. */
+static struct sheet_group *add_group(struct sheet *sheet, const char *name, size_t first)
+{
+	const struct sheet_group *left_out = find_left_out(sheet, name);
+	struct sheet_group *group = ARRAY_ADD(&sheet->groups);
+
+	if (!group || !begin_group(sheet, group, name, first))
+		return NULL;
+	if (!left_out)
+		return group;
+	group->count = left_out->count;
+	add_to_sums(sheet, group->sums, left_out->sums);
+	add_to_sums(sheet, group->rest, left_out->sums);
+	return group;
 }
 
 /* The rows are sorted. most: of a group that are shown; 0: all. */
@@ -363,9 +389,10 @@ static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
 		const struct sheet_cell *row = sheet->rows.items[i];
 
 		if (!group || (has_groups && strcmp(group->name, row[0].text) != 0))
-			group = begin_group(sheet, has_groups ? row[0].text : NULL, i);
+			group = add_group(sheet, has_groups ? row[0].text : NULL, i);
 		if (!group)
 			return -ENOMEM;
+		group->kept++;
 		group->count++;
 		add_to_sums(sheet, group->sums, row);
 		if (most && group->shown == most)
@@ -391,12 +418,11 @@ static bool is_tree(const struct sheet_facts *facts)
 }
 
 /* is_known: set if the sheet has the column by. */
-static int finish(struct sheet *sheet, const char *by, size_t top, bool *is_known)
+static struct order order_of(const struct sheet *sheet, const char *by, bool *is_known)
 {
 	const struct sheet_facts *facts = &sheet->facts;
 	struct order order = { .has_groups = facts->columns[0].kind == SHEET_GROUP };
 	int asked = by && !is_tree(facts) ? sheet_column(facts, by) : SHEET_COLUMN_NONE;
-	int rc;
 
 	/* A histogram stays in its order. */
 	order.by = *facts->by ? sheet_column(facts, facts->by) : SHEET_COLUMN_NONE;
@@ -406,9 +432,92 @@ static int finish(struct sheet *sheet, const char *by, size_t top, bool *is_know
 	}
 	order.is_change = order.by >= 0 && facts->columns[order.by].kind == SHEET_CHANGE;
 	order.is_text = order.by >= 0 && is_text(facts->columns[order.by].kind);
-	rc = sort(sheet, &order);
+	return order;
+}
+
+static int finish(struct sheet *sheet, const char *by, size_t top, bool *is_known)
+{
+	struct order order = order_of(sheet, by, is_known);
+	int rc = sort(sheet, &order);
+
 	return rc ? rc : make_groups(sheet, order.has_groups, order.by < 0 ? 0 : top);
 }
+
+/* ---- rows ---- */
+
+/* The sums of what is left out of a row's group. NULL: no memory. */
+static struct sheet_group *left_out_of(struct sheet *sheet, const struct order *order,
+				       const struct sheet_cell *row)
+{
+	const char *name = order->has_groups ? row[0].text : NULL;
+	struct sheet_group *group = find_left_out(sheet, name);
+
+	if (group)
+		return group;
+	group = ARRAY_ADD(&sheet->left_out);
+	return group && begin_group(sheet, group, name, 0) ? group : NULL;
+}
+
+/* Rows that will not be read make room for others. */
+static int leave_out(struct sheet *sheet)
+{
+	bool is_known = false;
+	struct order order = order_of(sheet, sheet->sheets->bound.by, &is_known);
+	struct sheet_cell **rows = sheet->rows.items;
+	size_t count = sheet->rows.count, kept = 0, in_group = 0;
+	int rc = order.by < 0 ? 0 : sort(sheet, &order);
+
+	for (size_t i = 0; rc == 0 && order.by >= 0 && i < count; i++) {
+		struct sheet_cell *row = rows[i];
+		struct sheet_group *group;
+
+		if (order.has_groups && kept && strcmp(rows[kept - 1][0].text, row[0].text) != 0)
+			in_group = 0;
+		if (in_group++ < sheet->sheets->bound.most) {
+			rows[i] = rows[kept];
+			rows[kept++] = row;
+			continue;
+		}
+		group = left_out_of(sheet, &order, row);
+		if (!group)
+			return -ENOMEM;
+		group->count++;
+		add_to_sums(sheet, group->sums, row);
+	}
+	sheet->rows.count = order.by < 0 ? count : kept;
+	sheet->limit = order.by < 0 ? SIZE_MAX : limit_of(&sheet->sheets->bound, kept);
+	return rc;
+}
+
+/* NULL: no memory. */
+static struct sheet_cell *new_row(struct sheet *sheet, size_t size)
+{
+	struct sheet_cell *row, **place;
+
+	if (sheet->rows.count >= sheet->limit && leave_out(sheet))
+		return NULL;
+	if (sheet->rows.count < sheet->made)
+		return memset(sheet->rows.items[sheet->rows.count++], 0, size);
+	row = sheet_alloc(sheet, size);
+	place = row ? ARRAY_ADD(&sheet->rows) : NULL;
+	if (!place)
+		return NULL;
+	sheet->made = sheet->rows.count;
+	return *place = row;
+}
+
+struct sheet_cell *sheet_add(struct sheet *sheet)
+{
+	struct sheets *sheets = sheet->sheets;
+	struct sheet_cell *row = new_row(sheet, sheet->facts.column_count * sizeof(*row));
+
+	if (row)
+		return row;
+	fail(sheets);
+	return memset(sheets->spare, 0, sizeof(sheets->spare));
+}
+
+/* ---- all of them ---- */
 
 static int refuse_column(const struct sheets *sheets, const char *by, struct error *err)
 {

@@ -57,6 +57,8 @@ struct sheet_branch {
 	const struct naming_symbol *frames[];
 };
 
+#define SHEET_ROWS_READ 4096 /* of a group, the weightiest: what sheets_fold() looks at */
+
 enum sheet_id {
 #define SHEET(name, by, title) SHEET_##name,
 #include "postproc/reports.def"
@@ -111,9 +113,16 @@ struct sheet_group {
 	const char *name; /* NULL: the sheet has no groups */
 	size_t first;	  /* row */
 	size_t shown;	  /* rows from there on that are to be printed */
-	size_t count;	  /* rows that there are */
+	size_t kept;	  /* rows from there on that the sheet has */
+	size_t count;	  /* rows that there are, see sheets_bound() */
 	/* By column, of those that can be summed up: all its rows, and those not shown. */
 	struct sheet_cell *sums, *rest;
+};
+
+/* Which rows of a group will be read: see sheets_bound(). */
+struct sheet_bound {
+	const char *by;
+	size_t most; /* 0: all */
 };
 
 struct sheet {
@@ -121,7 +130,10 @@ struct sheet {
 	struct sheet_facts facts;
 	struct sheets *sheets; /* that it is one of */
 	ARRAY_OF(struct sheet_cell *) rows;
-	struct { /* after sheets_finish() */
+	size_t made;  /* rows, those that were left out and are used again behind the others */
+	size_t limit; /* rows that there may be before some are left out */
+	ARRAY_OF(struct sheet_group) left_out; /* sums of such rows */
+	struct {			       /* after sheets_finish() */
 		struct sheet_group *items;
 		size_t count, capacity;
 	} groups;
@@ -133,6 +145,7 @@ struct sheet {
 /* The sheets of some reports, in order. */
 struct sheets {
 	struct pool pool; /* rows and texts */
+	struct sheet_bound bound;
 	struct sheet list[SHEET_ID_COUNT];
 	unsigned count;
 	struct error failure; /* why they are not complete; number 0: they are */
@@ -153,10 +166,17 @@ void sheets_free(struct sheets *sheets);
 /* Returns 0, or -errno with why the sheets are not complete. */
 int sheets_failure(const struct sheets *sheets, struct error *err);
 
+/*
+ * Before the first sheet: of each group top rows will be printed (not 0), in the order of by, as
+ * sheets_finish() and sheets_fold() will be told. A sheet that is sorted then keeps no more than
+ * they look at, and sums up the others.
+ */
+void sheets_bound(struct sheets *sheets, const char *by, size_t top);
+
 /* A sheet that is to be filled; the same one if it was begun before. Never NULL. */
 struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id);
 
-/* A new row whose cells are not set. */
+/* A new row whose cells are not set; those before it are complete, and may be gone. */
 struct sheet_cell *sheet_add(struct sheet *sheet);
 
 void sheet_number(struct sheet_cell *cell, uint64_t number);

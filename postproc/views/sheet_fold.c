@@ -6,8 +6,6 @@
 #include "base/table.h"
 #include "postproc/views/sheet.h"
 
-#define ROWS_READ 4096 /* of a group, the weightiest: the same whatever is shown */
-
 /* A row that others may read the same as. */
 struct reading {
 	struct sheet_cell *row;
@@ -98,9 +96,9 @@ static int fold_group(struct sheet *sheet, const struct sheet_group *group, size
 	int rc = 0;
 
 	table_init(&table);
-	for (size_t i = 0; i < group->count && rc >= 0; i++) {
+	for (size_t i = 0; i < group->kept && rc >= 0; i++) {
 		struct sheet_cell *row = sheet->rows.items[group->first + i];
-		const char *text = i < ROWS_READ ? reading(user, sheet, row) : NULL;
+		const char *text = i < SHEET_ROWS_READ ? reading(user, sheet, row) : NULL;
 
 		rc = text ? fold_row(sheet, &table, row, text) : 0;
 		if (rc == 0)

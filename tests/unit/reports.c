@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/sanitized.h"
 #include "hook_table.h"
 #include "postproc/views/suppress.h"
 #include "tests/unit/tap.h"
@@ -105,8 +109,8 @@ static void forget(void)
 	summary_free(fake.run.summary);
 }
 
-static void send(enum hook_number hook, int class, enum call_type type, uint64_t object,
-		 uint64_t size, int place)
+static void send_from(enum hook_number hook, int class, enum call_type type, uint64_t object,
+		      uint64_t size, const struct backtrace *backtrace)
 {
 	struct event event = {
 		.kind = EVENT_CALL,
@@ -117,7 +121,7 @@ static void send(enum hook_number hook, int class, enum call_type type, uint64_t
 		.type = type,
 		.object = object,
 		.size = size,
-		.backtrace = &fake.backtraces[place],
+		.backtrace = backtrace,
 		.has_tail = true,
 		.moment = MOMENT_LEAVE,
 		.thread = 100,
@@ -126,6 +130,12 @@ static void send(enum hook_number hook, int class, enum call_type type, uint64_t
 
 	must(summary_count(fake.run.summary, &event, NULL));
 	must(ledger_event(fake.run.ledger, &event, NULL));
+}
+
+static void send(enum hook_number hook, int class, enum call_type type, uint64_t object,
+		 uint64_t size, int place)
+{
+	send_from(hook, class, type, object, size, &fake.backtraces[place]);
 }
 
 static void gain(uint64_t object, uint64_t size, int place)
@@ -409,6 +419,128 @@ static void test_table(void)
 			ok(false, report_at(i)->name);
 }
 
+/* ---- many rows ---- */
+
+static void add_many(struct sheets *sheets)
+{
+	enum { ROWS = 200000 };
+	struct sheet *sheet = sheets_begin(sheets, SHEET_hot);
+
+	/* Of each number of calls there are several, in groups that come by turns. */
+	for (uint64_t i = 0; i < ROWS; i++)
+		add_hot(sheet, i % 3 ? "memory" : "fd", i * 7919 % 50021, i);
+}
+
+static bool are_same(const struct sheet_cell *one, const struct sheet_cell *two)
+{
+	return one->is_set == two->is_set && one->number == two->number;
+}
+
+static bool are_same_groups(const struct sheet *all, const struct sheet *few, size_t top)
+{
+	for (size_t g = 0; g < all->groups.count; g++) {
+		const struct sheet_group *one = &all->groups.items[g], *two = &few->groups.items[g];
+
+		if (strcmp(one->name, two->name) || one->count != two->count ||
+		    one->shown != two->shown || one->shown != top ||
+		    !are_same(CELL(one->sums, hot, bytes), CELL(two->sums, hot, bytes)) ||
+		    !are_same(CELL(one->rest, hot, bytes), CELL(two->rest, hot, bytes)) ||
+		    !are_same(CELL(one->rest, hot, calls), CELL(two->rest, hot, calls)))
+			return false;
+		for (size_t i = 0; i < top; i++)
+			if (!are_same(CELL(all->rows.items[one->first + i], hot, bytes),
+				      CELL(few->rows.items[two->first + i], hot, bytes)))
+				return false;
+	}
+	return all->groups.count == few->groups.count;
+}
+
+static void test_bound(void)
+{
+	enum { TOP = 20 };
+	static const char *const orders[] = { NULL, "bytes" };
+
+	for (int i = 0; i < 2; i++) {
+		struct sheets all, few;
+		struct error err;
+
+		sheets_init(&all);
+		sheets_init(&few);
+		sheets_bound(&few, orders[i], TOP);
+		add_many(&all);
+		add_many(&few);
+		ok(few.list[0].rows.count < all.list[0].rows.count / 4 &&
+			   few.pool.total < all.pool.total / 4,
+		   "rows that will not be read are not kept");
+		must(sheets_finish(&all, orders[i], TOP, &err));
+		must(sheets_finish(&few, orders[i], TOP, &err));
+		ok(are_same_groups(&all.list[0], &few.list[0], TOP),
+		   "what is printed, its sums and those of the others are as if they were");
+		sheets_free(&all);
+		sheets_free(&few);
+	}
+}
+
+/* ---- what a place needs ---- */
+
+static long peak_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/*
+ * Places that leak, from their calls to a sheet's first rows. Kept for each is a site, a block that
+ * is held, a place, a tally and a node; the rows of a whole sheet would be 208 bytes more.
+ */
+static void leak_much(void)
+{
+	enum { MANY = 200000, BYTES_A_PLACE = 320, TOP = 20 };
+	struct trace_node *nodes = calloc(MANY, sizeof(*nodes));
+	struct backtrace *backtraces = calloc(MANY, sizeof(*backtraces));
+	long before;
+
+	fake.options.no_suppressions = true;
+	begin(&report_leaks);
+	sheets_bound(&fake.sheets, NULL, TOP);
+	for (uint32_t i = 0; i < MANY; i++) {
+		nodes[i] = (struct trace_node){ &trace_no_node, 0x1000 + i, 1, i + 1 };
+		backtraces[i] = (struct backtrace){ .id = i, .count = 1, .node = &nodes[i] };
+	}
+	before = peak_kib();
+	begin_process(100);
+	for (uint32_t i = 0; i < MANY; i++)
+		send_from(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, 0x100000 + i * 16, 16,
+			  &backtraces[i]);
+	end_process();
+	end();
+	printf("# %ld bytes a place\n", (peak_kib() - before) * 1024 / MANY);
+	fflush(stdout);
+	if (sheets_begin(&fake.sheets, SHEET_leaks)->groups.items[0].count != MANY ||
+	    peak_kib() - before > (long)MANY * BYTES_A_PLACE / 1024)
+		_exit(1);
+	forget();
+	free(nodes);
+	free(backtraces);
+	_exit(0);
+}
+
+/* In a process that has needed no more before. */
+static void test_need(void)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		leak_much();
+	ok(child > 0 && waitpid(child, &status, 0) == child && (IS_SANITIZED || status == 0),
+	   "two hundred thousand places that leak need less than 320 bytes each");
+}
+
 /* ---- suppressions ---- */
 
 static void test_patterns(void)
@@ -476,12 +608,14 @@ static void test_touched(void)
 
 int main(void)
 {
+	test_need();
 	test_touched();
 	test_peak();
 	test_leaks();
 	test_temp();
 	test_sheets();
 	test_fold();
+	test_bound();
 	test_table();
 	test_patterns();
 	return tap_end();
