@@ -241,6 +241,17 @@ static void hand_over(int connection, int fd)
 	sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/*
+ * The lock by which a process says that it is there belongs to the description: in ours it would
+ * outlive the process.
+ */
+static void give_board(const struct door *door, int connection)
+{
+	cleanup_fd int own = shared_description(door->shared);
+
+	hand_over(connection, own >= 0 ? own : door->shared->fd);
+}
+
 /* The descriptors that came with a message: the first one, or -1. More than one nobody sends. */
 static int take_descriptors(struct msghdr *message)
 {
@@ -316,7 +327,7 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 	    !knows_secret(door, guest->request.contract, guest->request.secret))
 		return false;
 	if (guest->request.command == CONTROL_BOARD) {
-		hand_over(visitor->connection, door->shared->fd);
+		give_board(door, visitor->connection);
 		return false;
 	}
 	guest->connection = visitor->connection;

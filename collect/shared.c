@@ -92,13 +92,21 @@ void shared_fail(struct shared *shared, const char *sentence)
 	snprintf(shared->board->failure, sizeof(shared->board->failure), "%s", sentence);
 }
 
-bool shared_deserted(struct shared *shared, bool keep)
+int shared_description(const struct shared *shared)
 {
 	char path[32];
-	bool is_deserted;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", shared->fd);
-	shared->lock = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool shared_deserted(struct shared *shared, bool keep)
+{
+	bool is_deserted;
+
+	shared->lock = shared_description(shared);
+	if (shared->lock < 0 && errno == ENOENT)
+		return true;
 	is_deserted = shared->lock >= 0 && flock(shared->lock, LOCK_EX | LOCK_NB) == 0;
 	if (shared->lock >= 0 && (!is_deserted || !keep))
 		close(shared->lock);
@@ -107,7 +115,8 @@ bool shared_deserted(struct shared *shared, bool keep)
 
 void shared_release(struct shared *shared)
 {
-	close(shared->lock);
+	if (shared->lock >= 0)
+		close(shared->lock);
 	shared->lock = -1;
 }
 

@@ -35,8 +35,12 @@ void shared_state(struct shared *shared, enum board_state state);
 /* Puts a sentence into the board's failure. A failure said before is replaced. */
 void shared_fail(struct shared *shared, const char *sentence);
 
+/* The board by a description of its own, only to be read; -1 and errno, ENOENT without a /proc. */
+int shared_description(const struct shared *shared);
+
 /*
- * Whether no process has the board mapped any more. keep: hold the lock then, so that nobody
+ * Whether no process has the board mapped any more; without a /proc nobody can tell, and it is said
+ * of those that are known to have ended. keep: hold the lock then, so that nobody
  * can attach from now on; otherwise it is released again at once.
  */
 bool shared_deserted(struct shared *shared, bool keep);

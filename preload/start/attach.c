@@ -133,23 +133,6 @@ static int open_board(const struct run *run)
 	return sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-/*
- * The same memory through a description of its own, since a flock belongs to the description: it
- * stays as long as the mapping does.
- */
-static int reopen(int fd)
-{
-	char path[32];
-	int own;
-
-	plain_number(path + plain_copy(path, "/proc/self/fd/", 16) - 1, (uint64_t)fd, 10);
-	own = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (own < 0)
-		return fd;
-	sys_close(fd);
-	return own;
-}
-
 static bool is_of_run(const struct board *board, const struct run *run)
 {
 	return board->magic == BOARD_MAGIC && board->contract == CONTRACT_HASH &&
@@ -229,7 +212,7 @@ static int join(const struct run *run, const struct board **board)
 		return 0;
 	fd = ask_board(run);
 	if (fd >= 0)
-		*board = join_by(reopen(fd), run);
+		*board = join_by(fd, run);
 	return fd < 0 ? fd : 0;
 }
 
