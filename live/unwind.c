@@ -101,15 +101,40 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
+/* Rules say so of functions that nobody called: _start, clone(). */
+static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
+{
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+	Dwarf_Addr bias;
+	Dwarf_CFI *rules = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+	Dwarf_Frame *frame = NULL;
+	Dwarf_Op memory[3], *operations = NULL;
+	size_t count = 0;
+	bool is_told;
+
+	if (!rules || dwarf_cfi_addrframe(rules, pc - bias, &frame) < 0)
+		return false;
+	is_told = dwarf_frame_register(frame, dwarf_frame_info(frame, NULL, NULL, NULL), memory,
+				       &operations, &count) == 0 &&
+		  !operations && !count;
+	free(frame);
+	return is_told;
+}
+
+/*
+ * To libdw a caller that is found by way of a register that nobody has read looks like none: so
+ * does that of a function with a frame pointer, unless the thread was stopped.
+ */
 static void walk_thread(Dwfl *dwfl, struct walk *walk, struct live_thread *thread)
 {
 	thread->frame_count = 0;
 	walk->thread = thread;
-	/* a caller whose address lies in a register that nobody has read looks like none */
 	if (thread->stack)
 		thread->is_whole =
 			dwfl_getthread_frames(dwfl, thread->tid, take_frame, thread) == 0 &&
-			(thread->has_registers || thread->frame_count > 1);
+			(thread->has_registers ||
+			 (thread->frame_count > 1 &&
+			  has_no_caller(dwfl, thread->frames[thread->frame_count - 1] - 1)));
 }
 
 /* A file as the process has it mapped, where the path still leads to it. */

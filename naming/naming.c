@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "injected.h"
 #include "naming/runtime.h"
 
 const char *naming_base_name(const char *path)
@@ -51,11 +52,16 @@ bool naming_is_c_library(const struct naming_frame *frame)
 	       is_module(frame, "libpthread") || is_module(frame, "ld-");
 }
 
+bool naming_is_own(const struct naming_frame *frame)
+{
+	return is_module(frame, "libholdtrace.so") || is_module(frame, "memfd:" LATE_LIBRARY);
+}
+
 static bool is_start(const struct naming_frame *frame)
 {
 	const char *function = frame->symbol.function;
 
-	if (is_module(frame, "libholdtrace.so"))
+	if (naming_is_own(frame))
 		return true;
 	if (!function)
 		return false;

@@ -140,7 +140,7 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 {
 	struct naming_frame frames[LOOK_MAX];
 	struct shown shown = { .lines = lines, .max = max };
-	size_t first, end, main;
+	size_t first, end, main, called;
 
 	naming_look_up(naming, backtrace, frames, LOOK_MAX, &end, &main);
 	first = skip_runtime(frames, end);
@@ -148,8 +148,12 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		show_runtime(naming, &shown, &frames[end - 1]);
 		return shown.count;
 	}
-	if (first)
-		show_called(naming, &shown, &frames[first - 1]);
+	called = first;
+	while (called > 1 && !frames[called - 1].symbol.function &&
+	       naming_is_own(&frames[called - 1]))
+		called--;
+	if (called)
+		show_called(naming, &shown, &frames[called - 1]);
 	for (size_t i = first; i < end && shown.count < max; i++)
 		if (i == first || !frames[i].symbol.is_runtime)
 			show(naming, &shown, &frames[i], i == main ? "main" : NULL);

@@ -44,6 +44,9 @@ void naming_count(struct naming *naming, const struct naming_frame *frame);
 /* Is the frame in the C library, whose names without a leading underscore are public? */
 bool naming_is_c_library(const struct naming_frame *frame);
 
+/* Of the library that records; without a name where it was brought into a running program. */
+bool naming_is_own(const struct naming_frame *frame);
+
 /*
  * Looks up a backtrace from within. Fills at most max frames and returns how many; *end: how many
  * of them do not only lead from the start of the program or thread to its own code. *main: the one

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "injected.h"
+
 static const struct {
 	enum runtime_kind kind;
 	const char *pattern;
