@@ -585,6 +585,9 @@ static int write_screen(const struct run *run)
 {
 	int to = open_screen(run), status = show_screen(run, to == -ENOENT ? -1 : to);
 
+	if (status == -ENODATA)
+		say("no screen: the trace went to %s, which cannot be read again",
+		    run->session.board->settings.out);
 	if (!run->fail_on)
 		status = 0;
 	if (!run->screen)
