@@ -55,18 +55,21 @@ static inline size_t plain_copy(char *to, const char *from, size_t room)
 #define PLAIN_WORD 8u
 
 /*
- * How many of the next eight bytes of a text come before its end, and those bytes: all of them may
- * be read, since they lie in one page with the first. PLAIN_WORD + 1: they are to be looked at one
- * by one. Most names are longer.
+ * Whether the text may be read by words from here on: an aligned word lies in one page, and in one
+ * granule of tagged memory, with its first byte; memcheck, too, lets it pass. The order of its
+ * bytes must be that of the text.
  */
+static inline bool plain_is_word(const char *text)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && (uintptr_t)text % PLAIN_WORD == 0;
+}
+
+/* How many bytes of a word of text come before its end, and the word. Most names are longer. */
 static inline size_t plain_word(const char *text, uint64_t *word)
 {
 	const uint64_t ones = 0x0101010101010101u;
 	uint64_t ends;
 
-	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ ||
-	    ((uintptr_t)text & 0xfff) > 0x1000 - PLAIN_WORD)
-		return PLAIN_WORD + 1;
 	__builtin_memcpy(word, text, PLAIN_WORD);
 	ends = (*word - ones) & ~*word & ones << 7;
 	return ends ? (size_t)__builtin_ctzll(ends) / 8 : PLAIN_WORD;
@@ -78,14 +81,14 @@ static inline size_t plain_length_most(const char *text, size_t most)
 	size_t n = 0;
 	uint64_t word;
 
-	while (n + PLAIN_WORD <= most) {
+	for (; n < most && !plain_is_word(text + n); n++)
+		if (!text[n])
+			return n;
+	for (; n + PLAIN_WORD <= most; n += PLAIN_WORD) {
 		size_t size = plain_word(text + n, &word);
 
 		if (size < PLAIN_WORD)
 			return n + size;
-		if (size > PLAIN_WORD)
-			break;
-		n += PLAIN_WORD;
 	}
 	while (n < most && text[n])
 		n++;
@@ -115,13 +118,14 @@ static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 	size_t n = 0;
 	uint64_t word;
 
-	for (;; n += PLAIN_WORD) {
-		size_t most = room - 1 - n, size = plain_word(from + n, &word);
+	for (; n + 1 < room && !plain_is_word(from + n); n++) {
+		to[n] = from[n];
+		if (!to[n])
+			return n + 1;
+	}
+	for (; n + PLAIN_WORD < room; n += PLAIN_WORD) {
+		size_t size = plain_word(from + n, &word);
 
-		if (size > PLAIN_WORD)
-			return n + plain_copy(to + n, from + n, room - n);
-		if (size > most)
-			size = most;
 		if (size < PLAIN_WORD) {
 			plain_put(to + n, word, size);
 			to[n + size] = 0;
@@ -129,6 +133,7 @@ static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 		}
 		__builtin_memcpy(to + n, &word, PLAIN_WORD);
 	}
+	return n + plain_copy(to + n, from + n, room - n);
 }
 
 /* Writes number in base 10 or 16 and a NUL; returns the end. to has room for 21 bytes. */

@@ -140,7 +140,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control;
+	} control = { .room = { 0 } };
 	struct iovec part = { (void *)(uintptr_t)data, size };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
