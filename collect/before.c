@@ -277,8 +277,8 @@ static bool is_same(const struct range *a, const struct range *b)
 /* What is to be told: pieces of it that lie side by side are one. */
 struct telling {
 	const struct member *member;
-	const struct arena *head;
-	const struct range *range; /* that the next piece is of; NULL: there is none */
+	struct arena_own own[ARENA_OWN]; /* as pages; a copy of what the process says */
+	const struct range *range;	 /* that the next piece is of; NULL: there is none */
 	uint64_t from, to;
 	uint64_t time; /* of the notes */
 };
@@ -327,15 +327,12 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 
 		is_cut = false;
 		for (unsigned i = 0; i < ARENA_OWN; i++) {
-			const struct arena_own *own = &telling->head->own[i];
-			uint64_t own_from = __atomic_load_n(&own->from, __ATOMIC_RELAXED) & PAGES;
-			uint64_t own_to =
-				(__atomic_load_n(&own->to, __ATOMIC_RELAXED) + ~PAGES) & PAGES;
+			const struct arena_own *own = &telling->own[i];
 
-			if (own_from >= own_to || own_to <= from || own_from >= next)
+			if (own->from >= own->to || own->to <= from || own->from >= next)
 				continue;
-			next = own_from > from ? own_from : from;
-			behind = own_to;
+			next = own->from > from ? own->from : from;
+			behind = own->to;
 			is_cut = true;
 		}
 		add_piece(telling, range, from, next);
@@ -374,6 +371,14 @@ static void say_all(struct collector *collector, struct telling *telling,
 	say_piece(telling);
 }
 
+static void copy_own(struct arena_own to[ARENA_OWN], const struct arena_own *own)
+{
+	for (unsigned i = 0; i < ARENA_OWN; i++) {
+		to[i].from = __atomic_load_n(&own[i].from, __ATOMIC_RELAXED) & PAGES;
+		to[i].to = (__atomic_load_n(&own[i].to, __ATOMIC_RELAXED) + ~PAGES) & PAGES;
+	}
+}
+
 static bool is_beginning(const struct merge_event *event)
 {
 	const struct record_note *record = (const struct record_note *)event->record;
@@ -385,13 +390,12 @@ static bool is_beginning(const struct merge_event *event)
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event)
 {
-	struct telling telling = { .member = member,
-				   .head = member->chunks[0]->head,
-				   .time = event->time };
+	struct telling telling = { .member = member, .time = event->time };
 	struct collect_before *now;
 
 	if (!is_beginning(event) || member->watch.our_pid != collector->shared.board->guest)
 		return;
+	copy_own(telling.own, member->chunks[0]->head->own);
 	now = read_ranges(member->watch.our_pid);
 	if (now)
 		say_all(collector, &telling, now);
