@@ -138,12 +138,24 @@ static int run_live_with(int argc, char **argv, char *paths, int list, struct er
 	return run_live(words, err);
 }
 
+/* Options may stand behind the process, too; what belongs to which of them is not known here. */
+static void put_process_last(int argc, char **argv)
+{
+	char *process = argv[1];
+
+	if (argc < 3 || !live_is_process(process))
+		return;
+	memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof(*argv));
+	argv[argc - 1] = process;
+}
+
 int live_of_run(int argc, char **argv, struct error *err)
 {
 	cleanup_free struct ctl_run *run = NULL;
 	cleanup_free char *paths = NULL;
 	int pid, list, status;
 
+	put_process_last(argc, argv);
 	if (argc < 2 || !live_is_process(argv[argc - 1]))
 		return run_live(argv, err);
 	pid = atoi(argv[argc - 1]);
