@@ -65,12 +65,23 @@ static void quote_code(struct out *out, uint32_t code)
 		out_format(out, "\\u%04x", code);
 }
 
+/* How many bytes stand for themselves: nearly always all. */
+static size_t count_plain(const char *text, size_t length)
+{
+	size_t n = 0;
+
+	while (n < length && text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\')
+		n++;
+	return n;
+}
+
 static void json_quote(struct json *json, const char *text, size_t length)
 {
 	struct out *out = json->out;
-	size_t at = 0;
+	size_t at = count_plain(text, length);
 
 	out_char(out, '"');
+	out_bytes(out, text, at);
 	while (at < length) {
 		unsigned char first = (unsigned char)text[at];
 		uint32_t code = 0xfffd;
