@@ -16,13 +16,15 @@
 #include <unistd.h>
 
 /*
- * A round that took so much is followed by another at once, one that took little by one after twice
- * the time: whoever has more in his ring wakes us. Less than ARENA_WAKE_STEP: a collector that
- * keeps up too closely costs the host more than one that lags, by a membarrier for each round,
- * which interrupts it, and by reading lines that are still being written.
+ * A round that took so much is followed by another at once. Else time passes, so much that the next
+ * one finds enough and not much: whoever has more in his ring wakes us. Less than ARENA_WAKE_STEP,
+ * which spares the host those wakes. A collector that keeps up too closely costs the host more than
+ * one that lags, by a membarrier for each round, which interrupts it, by coming in where the host
+ * would run, and by reading lines that are still being written.
  */
 #define BUSY_BYTES   (192u << 10)
-#define LITTLE_BYTES (16u << 10)
+#define MUCH_BYTES   (160u << 10)
+#define ENOUGH_BYTES (64u << 10)
 #define SLEEP_LEAST  (1 * MS)
 #define SLEEP_MOST   (32 * MS)
 #define POLL_NS	     (50 * MS)	  /* between two looks at all processes, if nobody told us */
@@ -306,6 +308,16 @@ static void tidy(struct collector *collector, uint64_t now_ns)
 	merge_tidy(collector->merge);
 }
 
+/* How long to sleep, at most, after a round that took so much and came after such a sleep. */
+static uint64_t next_sleep(uint64_t sleep, uint64_t taken)
+{
+	if (taken > MUCH_BYTES)
+		return sleep / 2 > SLEEP_LEAST ? sleep / 2 : SLEEP_LEAST;
+	if (taken < ENOUGH_BYTES)
+		return sleep * 2 < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
+	return sleep;
+}
+
 void collect_run(struct collector *collector)
 {
 	uint64_t sleep = SLEEP_LEAST;
@@ -342,10 +354,8 @@ void collect_run(struct collector *collector)
 		flush_all(collector, now);
 		if (is_complete(collector, now))
 			break;
-		if (!is_full && (taken > LITTLE_BYTES || merge_is_holding(collector->merge)))
-			sleep = SLEEP_LEAST;
+		sleep = next_sleep(sleep, taken);
 		doze(collector, sleep, is_full);
-		sleep = sleep < SLEEP_MOST ? sleep * 2 : SLEEP_MOST;
 	}
 	collect_keep_end(collector);
 	sink_discard(&collector->first);
