@@ -301,9 +301,9 @@ static struct raw_values values_of(const struct record_call *call)
 	return values_at((const uint64_t *)(call + 1), call->numbers, call->text);
 }
 
-/* As packets at `at`, or, if it is there, to htr. */
-static uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
-				struct raw_values raw, struct htr *htr)
+static __attribute__((noinline)) uint8_t *put_new_values(struct encoder *encoder, uint8_t *at,
+							 uint16_t number, struct raw_values raw,
+							 struct htr *htr)
 {
 	const struct hook *hook = &hook_table[number];
 	struct values values = { .htr = htr, .at = at, .end = encoder->buffer + encoder->room };
@@ -314,6 +314,16 @@ static uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t n
 	}
 	values_end(&values);
 	return values.at;
+}
+
+/* As packets at `at`, or, if it is there, to htr. */
+inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
+				 struct raw_values raw, struct htr *htr)
+{
+	if (htr && htr_arguments_again(htr, number | raw.number_count << 16, raw.numbers,
+				       (size_t)(raw.text_end - (const char *)raw.numbers)))
+		return at;
+	return put_new_values(encoder, at, number, raw, htr);
 }
 
 /* ---- events ---- */

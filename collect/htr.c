@@ -3,15 +3,13 @@
 
 #include <stdlib.h>
 
-#define OTHERS_FULL (192u << 10) /* bytes of others or of definitions that end a block early */
-#define EVENTS_MAX  24576u	 /* in a block: about 256 KiB */
-#define EVENT_MOST  (320u << 10) /* what one event, or one piece of packets, adds at most */
+#define EVENTS_MAX 24576u /* in a block: about 256 KiB */
 
 inline_ bool is_full(const struct htr *htr)
 {
 	return htr->header.events >= EVENTS_MAX || htr->model_count >= HTR_MODELS ||
-	       column_size(&htr->definitions) >= OTHERS_FULL ||
-	       column_size(&htr->columns[HTR_COLUMN_others]) >= OTHERS_FULL;
+	       column_size(&htr->definitions) >= HTR_OTHERS_FULL ||
+	       column_size(&htr->columns[HTR_COLUMN_others]) >= HTR_OTHERS_FULL;
 }
 
 /* ---- making ---- */
@@ -26,11 +24,12 @@ static bool make_column(struct column *column, size_t room)
 static bool make_columns(struct htr *htr)
 {
 	size_t each = (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX;
-	bool good = make_column(&htr->definitions, OTHERS_FULL + 2 * EVENT_MOST);
+	bool good = make_column(&htr->definitions, HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST);
 
 	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
-		good &= make_column(&htr->columns[i],
-				    i == HTR_COLUMN_others ? OTHERS_FULL + 2 * EVENT_MOST : each);
+		good &= make_column(&htr->columns[i], i == HTR_COLUMN_others
+							      ? HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST
+							      : each);
 	return good;
 }
 
@@ -111,6 +110,7 @@ void htr_destroy(struct htr *htr)
 	free(htr->node_table);
 	free(htr->shapes);
 	free(htr->thread_table);
+	free(htr->lists);
 	free(htr);
 }
 
@@ -503,22 +503,6 @@ bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief 
 	draft_call(htr, &draft, &model->model, site, &call);
 	put_shape(htr, shape_number(htr, &draft, *kind));
 	return true;
-}
-
-void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t length)
-{
-	struct column *to = &htr->columns[HTR_COLUMN_others];
-
-	/* hosts' arguments are far below; those of a strange stream need not be */
-	if (column_size(to) + HTR_VARINT_MAX + length > OTHERS_FULL + EVENT_MOST)
-		return;
-	put_number(to, name + 1ull);
-	put_text_bytes(to, value, length);
-}
-
-void htr_arguments_end(struct htr *htr)
-{
-	put_number(&htr->columns[HTR_COLUMN_others], 0);
 }
 
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call)

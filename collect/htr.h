@@ -76,6 +76,13 @@ uint32_t htr_argument_name(struct htr *htr, const char *name, size_t length);
 void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t length);
 void htr_arguments_end(struct htr *htr);
 
+/*
+ * Puts all arguments of a call, and their end, as they were put for the last one whose record had
+ * these bytes; tag says what the bytes are. False: that is not known, they are to come one by one
+ * and are kept in mind.
+ */
+bool htr_arguments_again(struct htr *htr, uint32_t tag, const void *given, size_t size);
+
 /* What has no other form: a handshake, one packet, or a CALL with its ARGS and BTRC (is_call). */
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
 

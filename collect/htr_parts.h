@@ -3,14 +3,19 @@
 #define HTR_PARTS_H
 
 /*
- * Between the parts of htr.h: htr.c puts events into the columns of a block, htr_known.c gives
- * numbers to what they have in common and defines it. Nobody else includes this.
+ * Between the parts of htr.h: htr.c puts events into the columns of a block, htr_arguments.c their
+ * arguments, htr_known.c gives numbers to what they have in common and defines it. Nobody else
+ * includes this.
  */
 
 #include "base/table.h"
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
+#define HTR_OTHERS_FULL                                                                         \
+	(192u << 10)		    /* bytes of others or of definitions that end a block early \
+				     */
+#define HTR_EVENT_MOST (320u << 10) /* what one event, or one piece of packets, adds at most */
 
 /*
  * A frame under a backtrace, by the number of both. Two of those that were found under it last are
@@ -88,6 +93,10 @@ struct htr {
 	struct thread *thread; /* of the last event; NULL: the block has none */
 	struct model *models[HTR_MODELS];
 	uint32_t model_count; /* that are in use in this block */
+
+	struct htr_list *lists; /* of arguments, by their bytes; NULL: none yet */
+	struct htr_list *list;	/* to be remembered when it has ended */
+	size_t list_begin;	/* in the column */
 };
 
 inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)

@@ -121,14 +121,17 @@ static const struct record *make_call(struct maker *maker, uint32_t thread)
 	call->cpu = dice(20) ? 1 : (int32_t)dice(3) - 1;
 	call->context = (uint32_t)(dice(30) ? 0 : dice(8));
 	if (hook == HOOK_open && dice(5)) {
-		size_t length = dice(5) ? dice(30) : dice(ARENA_TEXT_MAX - 1);
+		bool is_usual = dice(2); /* few files are opened most of the time */
+		size_t length = is_usual  ? 10 + dice(2)
+				: dice(5) ? dice(30)
+					  : dice(ARENA_TEXT_MAX - 1);
 
 		call->numbers = 2;
 		call->text = (uint16_t)(length + 1);
-		memset((char *)(call + 1) + 16, 'a' + (int)dice(20), length);
+		memset((char *)(call + 1) + 16, 'a' + (int)dice(is_usual ? 2 : 20), length);
 		((char *)(call + 1))[16 + length] = 0;
-		((uint64_t *)(call + 1))[0] = dice(1000);
-		((uint64_t *)(call + 1))[1] = dice(512);
+		((uint64_t *)(call + 1))[0] = dice(is_usual ? 2 : 1000);
+		((uint64_t *)(call + 1))[1] = is_usual ? 0 : dice(512);
 	}
 	return &call->record;
 }
