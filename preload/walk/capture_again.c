@@ -19,11 +19,9 @@ struct recall {
 	struct capture_step *solid;	 /* frames from here on may be used again */
 	struct position at;
 	uintptr_t key;
-	struct window window;
 	uint32_t generation;
 	unsigned int depth;
-	uint32_t candidates;	     /* remembered frames that the walk has not passed yet */
-	uint32_t held_from, held_to; /* slots that are known to hold their values */
+	uint32_t candidates; /* remembered frames that the walk has not passed yet */
 };
 
 enum { RECALL_MET = WALK_DONE + 1 };
@@ -39,33 +37,40 @@ static inline uintptr_t changed(const struct capture_slot *slot)
 	return *(const uintptr_t *)slot->address ^ slot->value;
 }
 
-/* The first slot of from … to that holds another value by now; to if there is none. */
-static inline uint32_t first_changed(const struct capture_slot *slots, uint32_t from, uint32_t to)
+/* Four loads that do not wait for each other, and one branch. */
+static inline bool four_hold(const struct capture_slot *slot)
 {
-	while (from + 4 <= to) {
-		const struct capture_slot *slot = &slots[from];
+	return (changed(slot) | changed(slot + 1) | changed(slot + 2) | changed(slot + 3)) == 0;
+}
 
-		/* Four loads that do not wait for each other, and one branch. */
-		if (__builtin_expect((changed(slot) | changed(slot + 1) | changed(slot + 2) |
-				      changed(slot + 3)) != 0,
-				     0))
-			break;
-		from += 4;
+/* The first of the slots up to end that holds another value by now; end if there is none. */
+static inline __attribute__((always_inline)) const struct capture_slot *
+first_changed(const struct capture_slot *slot, const struct capture_slot *end)
+{
+	const struct capture_slot *const last = end - 4;
+
+	if (__builtin_expect(slot <= last, 1)) {
+		while (slot < last && four_hold(slot))
+			slot += 4;
+		/* The last four, some of them perhaps once more. */
+		if (slot >= last && four_hold(last))
+			return end;
 	}
-	while (from < to && changed(&slots[from]) == 0)
-		from++;
-	return from;
+	while (slot < end && changed(slot) == 0)
+		slot++;
+	return slot;
 }
 
 /*
- * Whether what lies outwards of remembered frame number i is as it was, as far as it will be told:
- * of a backtrace that is cut off, up to the first frame that shows that there is more.
+ * How many remembered frames a walk that has come to number i, with so many of its own, can meet by
+ * now: i + 1 if what lies outwards of that one is as it was, as far as it will be told: of a
+ * backtrace that is cut off, up to the first frame that shows that there is more.
  */
-static inline __attribute__((always_inline)) bool holds(struct recall *recall, uint32_t i)
+static inline __attribute__((always_inline)) uint32_t meetable(const struct recall *recall,
+							       uint32_t i, uint32_t own)
 {
 	const struct capture_memory *memory = recall->memory;
-	uint32_t total = (uint32_t)(recall->next - memory->steps) + i + 1;
-	uint32_t to = memory->frames[i].slots, from = 0;
+	uint32_t total = own + i + 1, to = memory->frames[i].slots, from = 0;
 
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
@@ -73,64 +78,39 @@ static inline __attribute__((always_inline)) bool holds(struct recall *recall, u
 		/* Behind the slots of frame cut - 1 come those of the step that led to it. */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
-		return false;
+		return i;
 	}
-	if (from >= recall->held_from && to <= recall->held_to)
-		return true;
-	recall->held_from = from;
-	recall->held_to = first_changed(memory->slots, from, to);
-	if (__builtin_expect(recall->held_to == to, 1))
-		return true;
+	from = (uint32_t)(first_changed(memory->slots + from, memory->slots + to) - memory->slots);
+	if (__builtin_expect(from == to, 1))
+		return i +
+		       (__atomic_load_n(&maps_generation, __ATOMIC_RELAXED) == recall->generation);
 	/* No frame that needs the changed one can be met any more. */
-	while (recall->candidates > 0 &&
-	       memory->frames[recall->candidates - 1].slots > recall->held_to)
-		recall->candidates--;
-	return false;
-}
-
-/* Whether the walk has come to a remembered frame from which it would go on as remembered. */
-static inline __attribute__((always_inline)) bool meets(struct recall *recall,
-							const struct position *at)
-{
-	const struct capture_frame *frames = recall->memory->frames;
-	const struct capture_frame *frame;
-
-	while (recall->candidates > 0 && frames[recall->candidates - 1].sp < at->sp)
-		recall->candidates--;
-	if (recall->candidates == 0)
-		return false;
-	frame = &frames[recall->candidates - 1];
-	return frame->sp == at->sp && frame->ip == at->ip &&
-	       (!frame->needs_fp || frame->fp == at->fp) && holds(recall, recall->candidates - 1) &&
-	       __atomic_load_n(&maps_generation, __ATOMIC_RELAXED) == recall->generation;
+	while (i > 0 && memory->frames[i - 1].slots > from)
+		i--;
+	return i;
 }
 
 /* Like walk_quick(), until it meets a remembered frame. */
-static int recall_quick(struct recall *recall, enum capture_end *end)
+static inline __attribute__((always_inline)) int
+recall_quick(struct recall *recall, struct window *window, enum capture_end *end)
 {
-	struct cfi_table *table;
+	static const struct capture_frame none; /* no walk comes to sp 0 */
+	const struct capture_frame *const frames = recall->memory->frames, *candidate = &none;
+	struct cfi_table *table = cfi_table();
 	struct position at = recall->at;
 	struct capture_step *next = recall->next;
 	struct cfi_rule scratch;
-	struct cfi_rule *rule = NULL;
+	struct cfi_rule *rule = cfi_guess(table, recall->key);
+	uintptr_t outermost = 0; /* sp, of the candidates */
 	int state;
 
-	table = cfi_table();
+	if (window_is_known(window) && recall->candidates > 0) {
+		candidate = &frames[recall->candidates - 1];
+		outermost = frames->sp;
+	}
+	if (__builtin_expect(!is_for(rule, recall->key), 0))
+		rule = cfi_find(table, recall->key, &scratch);
 	for (;;) {
-		recall->next = next;
-		if (window_is_known(&recall->window) && recall->key == at.ip &&
-		    meets(recall, &at)) {
-			state = RECALL_MET;
-			break;
-		}
-		if (__builtin_expect(next == recall->end, 0)) {
-			state = stop(CAPTURE_DEPTH, end);
-			break;
-		}
-		if (rule != NULL)
-			rule = find_next(table, at.ip, at.sp, rule, &scratch);
-		else if (!is_for(rule = cfi_guess(table, recall->key), recall->key))
-			rule = cfi_find(table, recall->key, &scratch);
 		next->ip = at.ip;
 		next->sp = at.sp;
 		next->fp = at.fp;
@@ -138,15 +118,39 @@ static int recall_quick(struct recall *recall, enum capture_end *end)
 		next++;
 		if (__builtin_expect(rule == &scratch, 0) && recall->solid < next)
 			recall->solid = next;
-		state = (int)step(&recall->window, rule, &at, end);
-		if (state == WALK_ON && at.ip == 0)
-			state = stop(CAPTURE_COMPLETE, end);
-		recall->key = at.ip;
-		if (state != WALK_ON)
+		state = (int)step(window, rule, &at, end);
+		if (__builtin_expect(state != WALK_ON, 0))
 			break;
+		if (__builtin_expect(at.ip == 0, 0)) {
+			state = stop(CAPTURE_COMPLETE, end);
+			break;
+		}
+		if (at.sp <= outermost)
+			while (candidate->sp < at.sp) /* none is further out than that */
+				candidate--;
+		if (candidate->sp == at.sp && candidate->ip == at.ip &&
+		    (!candidate->needs_fp || candidate->fp == at.fp)) {
+			uint32_t count = (uint32_t)(candidate - frames) + 1;
+			uint32_t left = meetable(recall, count - 1,
+						 (uint32_t)(next - recall->memory->steps));
+
+			if (__builtin_expect(left == count, 1)) {
+				state = RECALL_MET;
+				break;
+			}
+			candidate = left > 0 ? &frames[left - 1] : &none;
+			outermost = left > 0 ? outermost : 0;
+		}
+		if (__builtin_expect(next == recall->end, 0)) {
+			state = stop(CAPTURE_DEPTH, end);
+			break;
+		}
+		rule = find_next(table, at.ip, at.sp, rule, &scratch);
 	}
 	recall->next = next;
 	recall->at = at;
+	recall->key = at.ip;
+	recall->candidates = outermost > 0 ? (uint32_t)(candidate - frames) + 1 : 0;
 	return state;
 }
 
@@ -157,39 +161,41 @@ static inline bool uses_fp(const struct cfi_rule *rule)
 	return rule->form >= CFI_FP || rule->fp_form == CFI_FP_AT_FP;
 }
 
+/* Notes another word that a walk has read. Returns whether it lies above sp. */
+static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t address,
+			    uintptr_t value)
+{
+	(*slots)->address = address;
+	(*slots)->value = value;
+	(*slots)++;
+	return address >= sp;
+}
+
 /*
  * Notes what a walk read in order to step outwards from step's frame to outer. needs_fp: whether
- * outer's fp matters; if not, neither does its slot. Returns whether all of it lies above step's
- * sp.
+ * outer's fp matters; if not, neither does its slot. Then whether step's does. Returns whether all
+ * of it lies above step's sp.
  */
 static inline __attribute__((always_inline)) bool put_slots(struct capture_slot **slots,
 							    const struct capture_step *step,
 							    const struct position *outer,
-							    bool needs_fp)
+							    bool *needs_fp)
 {
 	const struct cfi_rule *rule = step->rule;
-	uintptr_t cfa = outer->sp, address = cfa + (uintptr_t)rule->ra;
-	struct capture_slot *slot = *slots;
-	bool is_above = address >= step->sp;
+	uintptr_t cfa = outer->sp, sp = step->sp, address = cfa + (uintptr_t)rule->ra;
+	bool is_above = put_slot(slots, sp, address,
+				 ARCH_SIGNS_ADDRESSES ? *(const uintptr_t *)address : outer->ip);
 
-	slot->address = address;
-	slot->value = ARCH_SIGNS_ADDRESSES ? *(const uintptr_t *)address : outer->ip;
-	slot++;
-	if (needs_fp && rule->fp_form != CFI_FP_SAME) {
+	if (__builtin_expect(!*needs_fp && !uses_fp(rule), 1))
+		return is_above;
+	if (*needs_fp && rule->fp_form != CFI_FP_SAME) {
 		address = (rule->fp_form == CFI_FP_AT_CFA ? cfa : step->fp) + (uintptr_t)rule->fp;
-		is_above &= address >= step->sp;
-		slot->address = address;
-		slot->value = outer->fp;
-		slot++;
+		is_above &= put_slot(slots, sp, address, outer->fp);
+		*needs_fp = false;
 	}
-	if (__builtin_expect(rule->form == CFI_FP_DEREF, 0)) {
-		address = step->fp + (uintptr_t)rule->cfa;
-		is_above &= address >= step->sp;
-		slot->address = address;
-		slot->value = cfa;
-		slot++;
-	}
-	*slots = slot;
+	if (rule->form == CFI_FP_DEREF)
+		is_above &= put_slot(slots, sp, step->fp + (uintptr_t)rule->cfa, cfa);
+	*needs_fp |= uses_fp(rule);
 	return is_above;
 }
 
@@ -239,11 +245,12 @@ static void put_end(struct recall *recall, struct capture_slot **slots, bool *is
 	*is_solid = step >= recall->solid;
 	if (!*is_solid || end == CAPTURE_DEPTH)
 		return;
-	*needs_fp = uses_fp(step->rule);
 	if (end == CAPTURE_COMPLETE && step->rule->form != CFI_END)
-		*is_solid = put_slots(slots, step, &recall->at, false); /* a return address of 0 */
+		/* a return address of 0 */
+		*is_solid = put_slots(slots, step, &recall->at, needs_fp);
 	else
 		*is_solid = ends_so(step, end);
+	*needs_fp = uses_fp(step->rule);
 }
 
 static inline __attribute__((always_inline)) void put_frame(struct capture_frame *frame,
@@ -254,6 +261,22 @@ static inline __attribute__((always_inline)) void put_frame(struct capture_frame
 	frame->fp = step->fp;
 }
 
+/* How many addresses of the walk's frames, from the outermost on, are those that stand there. */
+static inline __attribute__((always_inline)) uint32_t
+count_same(const struct recall *recall, const struct capture_frame *frame, uint32_t before)
+{
+	const struct capture_step *step = recall->next;
+	uint32_t most = (uint32_t)(step - recall->memory->steps), same = 0;
+
+	if (most > before)
+		most = before;
+	while (same < most && (--step)->ip == frame->ip) {
+		frame++;
+		same++;
+	}
+	return same;
+}
+
 /*
  * Puts the frames of the walk before the outermost kept ones that are remembered. Returns how many
  * addresses are the same as before.
@@ -262,11 +285,11 @@ static inline __attribute__((always_inline)) uint32_t put(struct recall *recall,
 {
 	struct capture_memory *memory = recall->memory;
 	uint32_t fresh = (uint32_t)(recall->next - memory->steps);
-	uint32_t before = memory->count, same = kept, solid = kept;
+	uint32_t before = memory->count, same = kept;
 	struct capture_slot *slots = memory->slots, *const slots_end =
 							    slots + CAPTURE_SLOTS_MAX - 3;
 	struct capture_frame *frame;
-	struct capture_step *step = recall->next;
+	const struct capture_step *step = recall->next;
 	struct position outer = recall->at;
 	bool needs_fp, is_solid = true;
 
@@ -276,45 +299,42 @@ static inline __attribute__((always_inline)) uint32_t put(struct recall *recall,
 		if (rest > 0)
 			forget_outer(memory, kept - rest, rest);
 		memory->end = CAPTURE_DEPTH;
-		kept = solid = rest;
+		kept = rest;
 		same = before = 0;
 	}
 	frame = memory->frames + kept;
+	same += before > kept ? count_same(recall, frame, before - kept) : 0;
 	if (__builtin_expect(kept > 0, 1)) {
 		slots += frame[-1].slots;
 		needs_fp = frame[-1].needs_fp;
 	} else {
 		put_end(recall, &slots, &is_solid, &needs_fp);
 		step--;
-		if (before > 0 && frame->ip == step->ip)
-			same = 1;
 		put_frame(frame, step);
 		frame->slots = (uint32_t)(slots - memory->slots);
 		frame->needs_fp = needs_fp;
 		outer = (struct position){ .ip = step->ip, .sp = step->sp, .fp = step->fp };
-		solid += is_solid;
-		frame++;
+		frame += is_solid;
 	}
-	while (step-- > memory->steps) {
-		is_solid &= step >= recall->solid && slots <= slots_end;
-		if (__builtin_expect(is_solid, 1)) {
-			is_solid = put_slots(&slots, step, &outer, needs_fp);
-			needs_fp = uses_fp(step->rule) ||
-				   (needs_fp && step->rule->fp_form == CFI_FP_SAME);
-			solid += is_solid;
-		}
-		if (memory->frames + same == frame && same < before && frame->ip == step->ip)
-			same++;
+	while (is_solid && step > recall->solid && slots <= slots_end) {
+		step--;
+		is_solid = put_slots(&slots, step, &outer, &needs_fp);
 		put_frame(frame, step);
 		frame->slots = (uint32_t)(slots - memory->slots);
 		frame->needs_fp = needs_fp;
 		outer = (struct position){ .ip = step->ip, .sp = step->sp, .fp = step->fp };
+		if (__builtin_expect(!is_solid, 0))
+			break;
 		frame++;
 	}
 	memory->count = kept + fresh;
-	memory->solid = solid;
+	memory->solid = (uint32_t)(frame - memory->frames);
 	memory->generation = recall->generation;
 	memory->walked = fresh;
+	/* Of the frames further in only the addresses count. */
+	if (__builtin_expect(memory->solid < memory->count, 0))
+		for (step = memory->steps + (memory->count - memory->solid); step > memory->steps;)
+			put_frame(frame++, --step);
 	return same;
 }
 
@@ -347,27 +367,31 @@ put_plain(struct recall *recall, const struct origin *origin, const struct stack
 }
 
 /* Through signals: the frames up to there are no state that a walk could come to again. */
-static int recall_on(struct recall *recall, const struct stack_bounds *stack, enum capture_end *end)
+static inline __attribute__((always_inline)) int recall_on(struct recall *recall,
+							   struct window *window,
+							   const struct stack_bounds *stack,
+							   enum capture_end *end)
 {
 	for (;;) {
-		int state = recall_quick(recall, end);
+		int state = recall_quick(recall, window, end);
 		struct walk walk;
 
 		if (__builtin_expect(state != WALK_SIGNAL, 1))
 			return state;
 		walk.at = recall->at;
-		walk.window = recall->window;
+		walk.window = *window;
 		if (!capture_read_signal(&walk, stack)) {
 			recall->solid = recall->next;
 			return (int)stop(CAPTURE_LEFT_STACK, end);
 		}
 		recall->at = walk.at;
 		recall->key = walk.key;
-		recall->window = walk.window;
-		recall->solid =
-			window_is_known(&recall->window) ? recall->next + 1 : no_step(recall);
+		*window = walk.window;
+		recall->solid = window_is_known(window) ? recall->next + 1 : no_step(recall);
 		if (walk.at.ip == 0)
 			return (int)stop(CAPTURE_COMPLETE, end);
+		if (recall->next == recall->end)
+			return (int)stop(CAPTURE_DEPTH, end);
 	}
 }
 
@@ -377,6 +401,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      unsigned int depth, enum capture_end *end)
 {
 	struct recall recall; /* an initialiser would clear it first: 5 ns */
+	struct window window; /* not in there: only its address is handed on */
 	uint32_t same, kept = 0;
 	int state;
 
@@ -385,22 +410,21 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 	recall.memory = memory;
 	recall.next = memory->steps;
 	recall.depth = depth;
-	recall.held_from = recall.held_to = 0;
 	recall.generation = __atomic_load_n(&maps_generation, __ATOMIC_ACQUIRE);
 	recall.candidates =
 		memory->count > 0 && memory->generation == recall.generation ? memory->solid : 0;
 	recall.at.ip = recall.key = origin->ip;
 	recall.at.sp = origin->cfa;
 	recall.at.fp = origin->fp;
-	window_open(&recall.window, origin->cfa, origin->cfa, stack);
+	window_open(&window, origin->cfa, origin->cfa, stack);
 	recall.solid = memory->steps;
 	recall.end = memory->steps + depth + BEYOND;
-	if (__builtin_expect(!window_is_known(&recall.window), 0)) {
-		window_open_first(&recall.window, origin->cfa);
+	if (__builtin_expect(!window_is_known(&window), 0)) {
+		window_open_first(&window, origin->cfa);
 		recall.solid = no_step(&recall);
 		recall.end = memory->steps + depth;
 	}
-	state = recall_on(&recall, stack, end);
+	state = recall_on(&recall, &window, stack, end);
 	if (__builtin_expect(state == RECALL_MET, 1)) {
 		kept = recall.candidates;
 	} else if (state != WALK_FULL) {
@@ -423,12 +447,13 @@ static inline __attribute__((always_inline)) bool is_ready(const struct capture_
 							   const struct origin *origin,
 							   const struct stack_bounds *stack)
 {
-	uint32_t slots = memory->frames[memory->count - 1].slots;
+	const struct capture_slot *slots_end =
+		memory->slots + memory->frames[memory->count - 1].slots;
 
 	return memory->end != CAPTURE_DEPTH &&
 	       origin->cfa - stack->low < stack->high - stack->low &&
 	       memory->generation == __atomic_load_n(&maps_generation, __ATOMIC_RELAXED) &&
-	       !maps_is_loader(origin->ip) && first_changed(memory->slots, 0, slots) == slots;
+	       !maps_is_loader(origin->ip) && first_changed(memory->slots, slots_end) == slots_end;
 }
 
 /*
