@@ -19,6 +19,7 @@ struct brief {
 	uint64_t pthread;
 	int32_t thread;
 	uint64_t related;
+	uint8_t part;
 	const struct short_more *more; /* NULL: all of it is 0 */
 	const uint64_t *values;	       /* then its arguments, a copy of our own */
 	const uint64_t *frames;	       /* innermost first */

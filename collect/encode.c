@@ -429,6 +429,7 @@ static void make_kind(struct encoder *encoder, const struct brief *brief, struct
 		.type = type,
 		.what = { .operation = brief_operation(brief),
 			  .moment = brief_moment(brief),
+			  .part = brief->part,
 			  .bits = brief_flags(brief) },
 		.error = brief_error(brief),
 	};
@@ -450,7 +451,7 @@ inline_ uint64_t kind_key(const struct brief *brief)
 inline_ const struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief,
 				       uint64_t key)
 {
-	struct encode_kind *known = &encoder->kinds[brief->record->record.more];
+	struct encode_kind *known = &encoder->kinds[brief->record->record.more][brief->part];
 
 	if (__builtin_expect(known->key == key, 1))
 		return &known->kind;

@@ -48,7 +48,7 @@ struct encoder {
 	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX]; /* likewise of their arguments' names */
 	uint64_t addresses[HOOK_COUNT];			    /* where they begin; 0: not known */
 	bool is_called[HOOK_COUNT];			    /* the stream has a call of it */
-	struct encode_kind kinds[HOOK_COUNT];
+	struct encode_kind kinds[HOOK_COUNT][RECORD_MOVED_PART + 1]; /* and part */
 };
 
 /* What PINF says. */

@@ -20,6 +20,8 @@ struct expand_more {
 	uint64_t related;
 	uint64_t values[SHORT_VALUES_MAX / 8]; /* as much as more says */
 	uint32_t size;			       /* bytes of all that in the ring */
+	bool is_split;			       /* two events */
+	uint8_t part;			       /* 0 in a ring: what one of the two is */
 };
 
 static inline bool more_is_nothing(const struct short_more *more)
@@ -35,8 +37,7 @@ static inline uint32_t more_values_size(const struct short_more *more)
 }
 
 /* The rest of expand_read(). */
-static inline bool expand_read_more(struct record_short *record, const char *from, uint32_t left,
-				    struct expand_more *more)
+static inline bool expand_read_more(const char *from, uint32_t left, struct expand_more *more)
 {
 	uint32_t size;
 
@@ -50,7 +51,6 @@ static inline bool expand_read_more(struct record_short *record, const char *fro
 	for (uint32_t i = 0; i < size; i += 8)
 		memcpy(more->values + i / 8, from + more->size + i, 8);
 	more->size += size;
-	record->resource &= (uint8_t)~SHORT_MORE;
 	return true;
 }
 
@@ -62,17 +62,21 @@ static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
 {
 	uint32_t left = record->record.length - (uint32_t)sizeof(*record);
+	bool has_more = record->resource & SHORT_MORE;
 
 	more->more = (struct short_more){ 0 };
 	more->related = 0;
 	more->size = 0;
+	more->part = 0;
+	more->is_split = record->resource & SHORT_SPLIT;
+	record->resource &= (uint8_t) ~(SHORT_MORE | SHORT_SPLIT);
 	if (__builtin_expect(record->form & SHORT_RELATED, 0)) {
 		if (left < sizeof(more->related))
 			return false;
 		memcpy(&more->related, from, sizeof(more->related));
 		more->size = sizeof(more->related);
 	}
-	return !(record->resource & SHORT_MORE) || expand_read_more(record, from, left, more);
+	return !has_more || expand_read_more(from, left, more);
 }
 
 /* Bytes of the whole record with its arguments and frames. */
@@ -88,6 +92,15 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 	return record->kept != SHORT_NO_BACKTRACE;
 }
 
+/* One of two events has given something back, at its entry, and gained something. */
+static inline bool expand_is_split_soundly(const struct record_short *record,
+					   const struct expand_more *more)
+{
+	return (record->form & (SHORT_OPERATION | SHORT_LEAVES | SHORT_RELATED)) ==
+		       (OPERATION_ALLOC | SHORT_RELATED) &&
+	       !more->more.error;
+}
+
 /* Whether it lies within its length and its tables, and there is what it leaves out. */
 static inline bool expand_is_sound(const struct record_short *record,
 				   const struct expand_more *more, const struct record_model *model)
@@ -97,7 +110,8 @@ static inline bool expand_is_sound(const struct record_short *record,
 	return record->record.length == sizeof(*record) + more->size + record->fresh * 8u &&
 	       model->is_known && record->record.more < HOOK_COUNT &&
 	       (record->form & SHORT_OPERATION) < OPERATION_COUNT &&
-	       record->resource <= RESOURCES_MAX && kept + record->fresh <= ARENA_MEMORY_MAX;
+	       record->resource <= RESOURCES_MAX && kept + record->fresh <= ARENA_MEMORY_MAX &&
+	       (!more->is_split || expand_is_split_soundly(record, more));
 }
 
 /* What a record of a call that is not ASIDE leaves for short ones behind it. */
@@ -135,6 +149,8 @@ static inline void expand(const struct record_short *record, const struct expand
 		call->enter -= said->lasted;
 	else
 		call->leave += said->lasted;
+	if (more->is_split)
+		call->record.time = call->leave;
 	call->call = model->call;
 	call->object = record->object;
 	call->related = more->related;
@@ -147,8 +163,10 @@ static inline void expand(const struct record_short *record, const struct expand
 	call->fresh = record->fresh;
 	call->text = said->text;
 	call->operation = record->form & SHORT_OPERATION;
-	call->moment = record->form & SHORT_LEAVES ? MOMENT_LEAVE : MOMENT_ENTER;
-	call->part = 0;
+	call->moment = more->is_split		     ? MOMENT_SPLIT
+		       : record->form & SHORT_LEAVES ? MOMENT_LEAVE
+						     : MOMENT_ENTER;
+	call->part = more->part;
 	call->flags = model->flags | (said->error ? CALL_FAILED : 0);
 	if (!expand_has_backtrace(record))
 		call->flags |= CALL_NO_BACKTRACE;

@@ -299,11 +299,6 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 	return ready;
 }
 
-static bool has_entries(const struct reader *reader)
-{
-	return reader->begin != reader->end;
-}
-
 /*
  * Several have something at the time of the first one. Who then goes first is known of entries:
  * what of it lies in a ring becomes one. False: all are.
@@ -375,7 +370,7 @@ static void pass_on(struct merge *merge, struct process *process)
 static void make_way(struct merge *merge, struct reader *reader)
 {
 	merge_release(reader);
-	if (reader->begin != reader->end)
+	if (has_entries(reader))
 		return;
 	reader->begin = reader->end = 0;
 	merge_give_back(merge, reader->batch);
@@ -660,7 +655,7 @@ static void tidy(const struct piece *piece, uint32_t i)
 {
 	struct reader *reader = piece->readers[i];
 
-	if (!reader || !reader->room || reader->begin != reader->end)
+	if (!reader || !reader->room || has_entries(reader))
 		return;
 	if (reader->tidied == reader->scanned)
 		clean(piece, i);

@@ -151,6 +151,11 @@ void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
  */
 void merge_find_next(struct merge *merge, struct reader *reader);
 
+static inline bool has_entries(const struct reader *reader)
+{
+	return reader->begin != reader->end;
+}
+
 /* What the reader has next is its first entry. */
 static inline void merge_look_at_entry(struct reader *reader)
 {

@@ -589,8 +589,7 @@ static bool finds_place(struct merge *merge, struct reader *reader)
 		return false;
 	memcpy(&record, from, sizeof(record));
 	if (!is_in_place(reader, &record) ||
-	    (reader->begin != reader->end &&
-	     record.record.time <= reader->entries[reader->end - 1].time))
+	    (has_entries(reader) && record.record.time <= reader->entries[reader->end - 1].time))
 		return false;
 	if (__builtin_expect(note_next(reader, &record), 1))
 		return true;
@@ -626,6 +625,7 @@ static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
 			       .thread = thread->id,
 			       .pthread = thread->pthread,
 			       .related = more->related,
+			       .part = more->part,
 			       .more = more_is_nothing(&more->more) ? NULL : &more->more,
 			       .values = more->values,
 			       .kept = record->kept };
@@ -678,16 +678,85 @@ static inline bool is_brief(const struct merge *merge, const struct reader *read
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
+/* Hands out one event. False: as hand_out_whole(). */
+static inline bool hand_out_one(struct merge *merge, struct reader *reader,
+				const struct record_short *record, const struct expand_more *more,
+				const char *frames)
+{
+	return (is_brief(merge, reader, record) &&
+		hand_out_brief(merge, reader, record, more, frames)) ||
+	       hand_out_whole(merge, reader, record, more, frames);
+}
+
+/* The first event of two: what the second is related to was given back at entry. */
+static bool hand_out_loss(struct merge *merge, struct reader *reader,
+			  const struct record_short *record, struct expand_more *more,
+			  const char *frames)
+{
+	struct record_short loss = *record;
+	bool is_done;
+
+	loss.object = more->related;
+	loss.size = 0;
+	loss.form = OPERATION_FREE;
+	more->related = 0;
+	more->is_split = false;
+	more->part = RECORD_MOVED_PART;
+	is_done = hand_out_one(merge, reader, &loss, more, frames);
+	more->related = loss.object;
+	more->part = 0;
+	return is_done;
+}
+
+/* What is left of a record when the first of its two events is handed out. */
+static void leave_gain(struct record_short *record, const struct expand_more *more)
+{
+	record->record.time += more->more.lasted;
+	record->form |= SHORT_LEAVES;
+	record->call = 0;
+	record->frame = 0;
+	if (expand_has_backtrace(record)) {
+		record->kept += record->fresh;
+		record->fresh = 0;
+	}
+}
+
+/*
+ * Both events of a record, if nobody comes between them; else the second waits as an entry. False:
+ * it is later than now, which insert() mends, or as hand_out_whole(), and none was handed out.
+ */
+static __attribute__((noinline)) bool hand_out_split(struct merge *merge, struct reader *reader,
+						     struct record_short *record,
+						     struct expand_more *more, const char *frames,
+						     uint64_t before)
+{
+	uint32_t size = expand_size(record, more);
+	struct record_call *call;
+
+	/* after the first there has to be memory for the second */
+	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
+	    !next_place(merge, reader, size) || !hand_out_loss(merge, reader, record, more, frames))
+		return false;
+	leave_gain(record, more);
+	if (__builtin_expect(record->record.time < before, 1))
+		return hand_out_one(merge, reader, record, more, frames);
+	call = (struct record_call *)next_place(merge, reader, size);
+	expand(record, more, frames, &reader->model, call);
+	enter(merge, reader, &call->record);
+	return true;
+}
+
 /*
  * Hands out what the ring goes on with, up to a position, while that is in its place and before a
- * time. True: what comes then is in its place, too, and known to be what the reader has next.
+ * time, and none waits as an entry. True: what comes then is in its place, too, and known to be
+ * what the reader has next.
  */
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)
 {
 	uint64_t mask = reader->ring_size - 1;
 
-	while (reader->scanned < stop) {
+	while (reader->scanned < stop && !has_entries(reader)) {
 		uint64_t offset = reader->scanned & mask;
 		const char *from = reader->ring + offset;
 		struct record_short record;
@@ -706,9 +775,9 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 		    !expand_is_sound(&record, &more, &reader->model))
 			return false;
 		from += sizeof(record) + more.size;
-		if ((!is_brief(merge, reader, &record) ||
-		     !hand_out_brief(merge, reader, &record, &more, from)) &&
-		    !hand_out_whole(merge, reader, &record, &more, from))
+		if (__builtin_expect(more.is_split, 0)
+			    ? !hand_out_split(merge, reader, &record, &more, from, before)
+			    : !hand_out_one(merge, reader, &record, &more, from))
 			return false;
 		reader->scanned += header.length;
 	}
@@ -744,7 +813,7 @@ void merge_find_next(struct merge *merge, struct reader *reader)
 	reader->time = NOTHING;
 	while (reader->scanned != reader->until && !finds_place(merge, reader))
 		merge_take(merge, reader);
-	if (reader->begin != reader->end)
+	if (has_entries(reader))
 		merge_look_at_entry(reader);
 }
 

@@ -436,7 +436,9 @@ struct record_call {
  * A call as most are: it has one part, and what is not said here is as in the record of a call
  * before it in the ring (struct record_model), or 0. If it is SHORT_RELATED, what it is related to
  * follows, as 8 bytes; if its resource has SHORT_MORE, struct short_more; then `fresh` frames. The
- * backtrace is as in record_call; kept is SHORT_NO_BACKTRACE where there is none.
+ * backtrace is as in record_call; kept is SHORT_NO_BACKTRACE where there is none. One whose
+ * resource has SHORT_SPLIT is what a record with MOMENT_SPLIT is: it is SHORT_RELATED, succeeded,
+ * and its time is that of its first event, its entry, as if it were not to leave.
  */
 struct record_short {
 	struct record record; /* more: hook */
@@ -448,7 +450,7 @@ struct record_short {
 	uint8_t call; /* less the model's */
 	uint8_t depth;
 	uint8_t form;	  /* an operation, and enum short_form */
-	uint8_t resource; /* and SHORT_MORE */
+	uint8_t resource; /* and SHORT_MORE, SHORT_SPLIT */
 };
 
 enum short_form {
@@ -462,7 +464,8 @@ enum short_form {
 
 #define SHORT_NO_BACKTRACE UINT16_MAX
 #define SHORT_MORE	   0x80u
-_Static_assert(RESOURCES_MAX < SHORT_MORE, "a bit of its own");
+#define SHORT_SPLIT	   0x40u
+_Static_assert(RESOURCES_MAX < SHORT_SPLIT, "bits of their own");
 
 /*
  * Of a short record of a call that has a duration or arguments, or failed; all 0 where it is not

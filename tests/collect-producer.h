@@ -264,7 +264,7 @@ struct producer_call {
 	enum moment moment;
 	uint64_t time; /* 0: enter or leave, by moment */
 	uint64_t enter, leave;
-	uint64_t object, size, result;
+	uint64_t object, related, size, result;
 	uint32_t kept, fresh;
 	const uint64_t *frames; /* innermost first */
 	uint32_t numbers;
@@ -286,13 +286,15 @@ static struct record_call *producer_fill(struct producer *producer,
 	memset(&record->record.time, 0, sizeof(*record) - 8);
 	record->record.length = length;
 	record->record.more = (uint16_t)call->hook;
-	record->record.time = call->time		     ? call->time
-			      : call->moment == MOMENT_LEAVE ? call->leave
-							     : call->enter;
+	record->record.time = call->time ? call->time
+			      : call->moment == MOMENT_LEAVE || call->moment == MOMENT_SPLIT
+				      ? call->leave
+				      : call->enter;
 	record->enter = call->enter;
 	record->leave = call->leave;
 	record->call = ++producer->calls;
 	record->object = call->object;
+	record->related = call->related;
 	record->size = call->size;
 	record->result = call->result;
 	record->kept = (uint16_t)call->kept;
@@ -376,7 +378,8 @@ producer_fill_short(struct producer *producer, const struct producer_call *call,
 	record->call = (uint8_t)(++producer->calls - producer->model.call);
 	record->depth = 0;
 	record->form = (uint8_t)form;
-	record->resource = (uint8_t)call->resource;
+	record->resource =
+		(uint8_t)call->resource | (call->moment == MOMENT_SPLIT ? (uint8_t)SHORT_SPLIT : 0);
 	if (related)
 		memcpy(record + 1, &related, 8);
 	if (rest) {

@@ -620,7 +620,7 @@ static inline bool is_brief(const struct call *call, const struct call_event *ev
 	uint64_t step = call->number - model->call;
 	uint64_t frame = call->origin->cfa - model->frame + (1u << 31);
 	uint64_t wide = event->size >> 32 | step >> 8 | call->depth >> 8 | frame >> 32;
-	uint64_t special = (uint64_t)event->part | event->time | (event->moment & ~3u) |
+	uint64_t special = (uint64_t)event->part | event->time | (event->moment == MOMENT_HALF) |
 			   (change->flags & RECORD_ASIDE) | call->thread->vfork_return;
 	uint64_t other = (uint64_t)!model->is_known | (uint32_t)(model->cpu ^ cpu) |
 			 (model->context ^ context) | (uint64_t)(model->cut ^ change->cut) |
@@ -660,6 +660,15 @@ static bool note_more(struct short_more *more, const struct call *call,
 	return true;
 }
 
+/* The ring had no room, and has counted one event. Returns false. */
+static __attribute__((noinline)) bool lose_full(struct thread *thread,
+						const struct call_event *event)
+{
+	if (event->moment == MOMENT_SPLIT) /* two */
+		ring_lose(thread, LOSS_FULL);
+	return false;
+}
+
 /* more: NULL, or what note_more() said. */
 static inline __attribute__((always_inline)) bool write_short(const struct call *call,
 							      const struct call_event *event,
@@ -680,7 +689,7 @@ static inline __attribute__((always_inline)) bool write_short(const struct call 
 	char *at;
 
 	if (!record)
-		return false;
+		return lose_full(thread, event);
 	record->record.more = (uint16_t)call->hook;
 	record->record.time = call->leave;
 	record->object = event->object;
@@ -692,7 +701,8 @@ static inline __attribute__((always_inline)) bool write_short(const struct call 
 	record->call = (uint8_t)(call->number - model->call);
 	record->depth = (uint8_t)call->depth;
 	record->form = (uint8_t)form;
-	record->resource = (uint8_t)event->resource;
+	record->resource = (uint8_t)event->resource |
+			   (event->moment == MOMENT_SPLIT ? (uint8_t)SHORT_SPLIT : 0);
 	if (event->related)
 		*(uint64_t *)(record + 1) = event->related;
 	at = (char *)record + size;
@@ -726,11 +736,8 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 		thread, RECORD_CALL, (uint32_t)sizeof(*record) + arguments + change->fresh * 8);
 	uint64_t *at;
 
-	if (!record) {
-		if (event->moment == MOMENT_SPLIT) /* two events */
-			ring_lose(thread, LOSS_FULL);
-		return false;
-	}
+	if (!record)
+		return lose_full(thread, event);
 	fill(record, call, event);
 	record->cpu = cpu;
 	record->context = context;

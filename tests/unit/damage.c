@@ -244,22 +244,23 @@ static void test_damage(const struct damage *damage)
 
 /* ---- damage to a short record ---- */
 
-#define SHORTS(X)                                                                            \
-	X(no_length_in_short, record->record.length = 0)                                     \
-	X(less_than_a_short_record, record->record.length = 32)                              \
-	X(unknown_hook_in_short, record->record.more = 0xffff)                               \
-	X(unknown_operation_in_short, record->form |= SHORT_OPERATION)                       \
-	X(unknown_class_in_short, record->resource = RESOURCES_MAX + 1)                      \
-	X(related_to_what_is_not_there, record->form |= SHORT_RELATED)                       \
-	X(more_frames_in_short, record->fresh = 0xffff)                                      \
-	X(fewer_frames_in_short, record->fresh = 0)                                          \
-	X(more_kept_in_short, record->kept = 5)                                              \
-	X(frames_beyond_all, record->kept = 640; record->fresh = 1)                          \
-	X(more_that_is_not_there, record->resource |= SHORT_MORE;                            \
-	  record->record.length = sizeof(*record))                                           \
-	X(more_than_there_is, record->resource |= SHORT_MORE; memset(record + 1, 0xff, 8))   \
-	X(frames_that_are_no_more, record->resource |= SHORT_MORE; memset(record + 1, 0, 8)) \
-	X(a_whole_one_in_name, record->record.kind = RECORD_CALL)                            \
+#define SHORTS(X)                                                                                 \
+	X(no_length_in_short, record->record.length = 0)                                          \
+	X(less_than_a_short_record, record->record.length = 32)                                   \
+	X(unknown_hook_in_short, record->record.more = 0xffff)                                    \
+	X(unknown_operation_in_short, record->form |= SHORT_OPERATION)                            \
+	X(unknown_class_in_short, record->resource = RESOURCES_MAX + 1)                           \
+	X(related_to_what_is_not_there, record->form |= SHORT_RELATED)                            \
+	X(more_frames_in_short, record->fresh = 0xffff)                                           \
+	X(fewer_frames_in_short, record->fresh = 0)                                               \
+	X(more_kept_in_short, record->kept = 5)                                                   \
+	X(frames_beyond_all, record->kept = 640; record->fresh = 1)                               \
+	X(more_that_is_not_there, record->resource |= SHORT_MORE;                                 \
+	  record->record.length = sizeof(*record))                                                \
+	X(more_than_there_is, record->resource |= SHORT_MORE; memset(record + 1, 0xff, 8))        \
+	X(frames_that_are_no_more, record->resource |= SHORT_MORE; memset(record + 1, 0, 8))      \
+	X(two_events_of_nothing, record->form = OPERATION_ALLOC; record->resource |= SHORT_SPLIT) \
+	X(a_whole_one_in_name, record->record.kind = RECORD_CALL)                                 \
 	X(short_of_what_is_not_known, record->record.kind = RECORD_THREAD)
 
 struct short_damage {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The proof of the order: threads pass blocks to each other whose addresses are reused at once,
- * and write into real rings as include/arena.h says. In the merged sequence every block must be
+ * and write into real rings as include/arena.h says. Some are moved: one is lost and another gained
+ * by the same call, and so by one record. In the merged sequence every block must be
  * gained, lost, gained …, times must never run backwards, nothing may be missing, and every
  * backtrace must be the one that its thread had.
  *
@@ -53,7 +54,7 @@ struct worker {
 	struct host *host;
 	struct producer producer;
 	pthread_t thread;
-	uint64_t random, last;
+	uint64_t random, last, moves;
 	uint32_t depth;
 	uint64_t stack[DEPTH_MAX]; /* outermost first */
 	uint64_t fresh[DEPTH_MAX];
@@ -160,7 +161,8 @@ static void say_one(struct worker *worker, struct producer_call *call, bool clos
 	if (is_short(worker)) {
 		call->size = (uint32_t)hash;
 		call->result = 0;
-		producer_publish(producer_fill_short(&worker->producer, call, hash & 1, closes));
+		producer_publish(producer_fill_short(
+			&worker->producer, call, call->related ? call->related : hash & 1, closes));
 		return;
 	}
 	call->size = 0;
@@ -190,6 +192,27 @@ static uint32_t gain(struct worker *worker)
 					     .leave = worker->last,
 					     .object = block });
 	return block;
+}
+
+/* Another block in place of one that others may have from then on. */
+static uint32_t move(struct worker *worker, uint32_t block)
+{
+	uint64_t enter = enter_call(worker, worker->host->plain_enter);
+	uint32_t moved;
+
+	give_block(worker->host, block);
+	while (!(moved = take_block(worker->host)))
+		sched_yield();
+	worker->last = read_clock(worker, worker->host->plain_leave);
+	say(worker, &(struct producer_call){ .hook = HOOK_realloc,
+					     .operation = OPERATION_ALLOC,
+					     .moment = MOMENT_SPLIT,
+					     .enter = enter,
+					     .leave = worker->last,
+					     .object = moved,
+					     .related = block });
+	worker->moves++;
+	return moved;
 }
 
 static void lose(struct worker *worker, uint32_t block)
@@ -238,6 +261,8 @@ static void *work(void *argument)
 		uint32_t block = gain(worker);
 		uint64_t dice = draw(&worker->random);
 
+		if (!(dice >> 48 & 3))
+			block = move(worker, block);
 		block = __atomic_exchange_n(&host->boxes[dice % BOXES], block, __ATOMIC_ACQ_REL);
 		if (block && dice >> 32 & 63)
 			lose(worker, block);
@@ -251,14 +276,15 @@ static void *work(void *argument)
 /* ---- the collector's side ---- */
 
 struct checker {
-	uint64_t events, violations, backwards, late, wrong_frames, numbers, briefs;
+	uint64_t events, moves, violations, backwards, late, wrong_frames, numbers, briefs;
 	uint64_t last;
 	bool held[BLOCKS + 1];
 	uint64_t times[BLOCKS + 1]; /* of the event before */
 };
 
 /* A few are shown in full. */
-static void show_violation(const struct checker *checker, const struct merge_event *event)
+static void show_violation(const struct checker *checker, const struct merge_event *event,
+			   uint64_t block, bool is_gained)
 {
 	const struct record_call *call = (const struct record_call *)event->record;
 
@@ -266,8 +292,38 @@ static void show_violation(const struct checker *checker, const struct merge_eve
 		return;
 	printf("# block %" PRIu64 " %s twice: %" PRIu64 " ticks after the first, it took %" PRIu64
 	       "\n",
-	       call->object, call->operation == OPERATION_ALLOC ? "gained" : "lost",
-	       event->time - checker->times[call->object], call->leave - call->enter);
+	       block, is_gained ? "gained" : "lost", event->time - checker->times[block],
+	       call->leave - call->enter);
+}
+
+static void check_block(struct checker *checker, const struct merge_event *event, uint64_t block,
+			bool is_gained)
+{
+	if (!block || block > BLOCKS)
+		return;
+	if (checker->held[block] == is_gained) {
+		checker->violations++;
+		show_violation(checker, event, block, is_gained);
+	}
+	checker->times[block] = event->time;
+	checker->held[block] = is_gained;
+}
+
+/* A loss that has its record, and its backtrace, with a gain: as that, or as one of its own. */
+static bool check_moved_part(struct checker *checker, const struct merge_event *event)
+{
+	const struct record_call *call = (const struct record_call *)event->record;
+
+	if (!event->is_moved_part && call->part != RECORD_MOVED_PART)
+		return false;
+	checker->moves++;
+	check_block(checker, event, event->is_moved_part ? call->related : call->object, false);
+	return true;
+}
+
+static bool is_move(const struct record_call *call)
+{
+	return call->record.more == HOOK_realloc;
 }
 
 static void check_event(void *context, void *owner, const struct merge_event *event)
@@ -280,23 +336,18 @@ static void check_event(void *context, void *owner, const struct merge_event *ev
 	checker->backwards += event->time < checker->last;
 	checker->last = event->time;
 	checker->late += event->late;
+	if (check_moved_part(checker, event))
+		return;
 	checker->events++;
 	checker->numbers += call->call;
 	for (uint32_t i = 0; i < event->frame_count; i++)
 		hash = hash_frames(hash, event->frames[i]);
 	if (!call->result)
-		checker->wrong_frames +=
-			(uint32_t)hash != call->size || (hash & 1) != call->related;
+		checker->wrong_frames += (uint32_t)hash != call->size ||
+					 (!is_move(call) && (hash & 1) != call->related);
 	else
 		checker->wrong_frames += hash != call->result;
-	if (!call->object || call->object > BLOCKS)
-		return;
-	if (checker->held[call->object] == (call->operation == OPERATION_ALLOC)) {
-		checker->violations++;
-		show_violation(checker, event);
-	}
-	checker->times[call->object] = event->time;
-	checker->held[call->object] = call->operation == OPERATION_ALLOC;
+	check_block(checker, event, call->object, call->operation == OPERATION_ALLOC);
 }
 
 /*
@@ -315,6 +366,7 @@ static bool check_brief(void *context, void *owner, const struct brief *brief)
 				    .object = record->object,
 				    .related = brief->related,
 				    .size = record->size,
+				    .part = brief->part,
 				    .operation = brief_operation(brief) };
 	struct merge_event event = { .record = &call.record,
 				     .time = record->record.time,
@@ -359,7 +411,7 @@ static void run(struct host *host, struct checker *checker)
 					 .brief = check_brief,
 					 .context = checker };
 	struct merge *merge = merge_create(host->board, &handler);
-	uint64_t begin = 0, numbers = 0, said = 0;
+	uint64_t begin = 0, numbers = 0, said = 0, moves = 0;
 	struct timespec now;
 
 	host->process = merge_add(merge, NULL);
@@ -377,6 +429,7 @@ static void run(struct host *host, struct checker *checker)
 
 		pthread_join(workers[i].thread, NULL);
 		said += calls;
+		moves += workers[i].moves;
 		numbers += calls * (calls + 1) / 2;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -385,7 +438,8 @@ static void run(struct host *host, struct checker *checker)
 	       checker->events, checker->briefs, checker->violations, checker->late,
 	       (double)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - begin) /
 		       (double)checker->events);
-	ok(checker->events == said && checker->numbers == numbers, "every event comes once");
+	ok(checker->events == said && checker->numbers == numbers && checker->moves == moves,
+	   "every event comes once");
 	merge_destroy(merge);
 }
 
