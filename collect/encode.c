@@ -436,7 +436,7 @@ static void make_kind(struct encoder *encoder, const struct brief *brief, struct
 
 	encoder->is_called[record->record.more] = true;
 	use_class(encoder, packet.resource);
-	*kind = htr_kind(&packet, function_of(encoder, record->record.more));
+	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
 }
 
 /* What make_kind() goes by, in one number. */
@@ -448,8 +448,7 @@ inline_ uint64_t kind_key(const struct brief *brief)
 }
 
 /* What its calls have in common with this one. NULL: the block is full. */
-inline_ const struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief,
-				       uint64_t key)
+static struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief, uint64_t key)
 {
 	struct encode_kind *known = &encoder->kinds[brief->record->record.more][brief->part];
 
@@ -472,16 +471,17 @@ inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct brief *brief,
 						  : ticks_ns(ticks, time + lasted) - time_ns;
 }
 
-/* One that lasted, has arguments or failed. */
-static bool encode_more(struct encoder *encoder, const struct brief *brief)
+/* One that lasted, has arguments or failed, or the first of its kind. */
+static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
+						  const struct brief *brief)
 {
 	const struct short_more *more = brief->more;
-	const struct htr_kind *kind =
-		kind_of(encoder, brief, kind_key(brief) | (uint64_t)more->error << 24);
+	struct htr_kind *kind =
+		kind_of(encoder, brief, kind_key(brief) | (uint64_t)brief_error(brief) << 24);
 	uint64_t time_ns = ticks_ns(encoder->ticks, brief->record->record.time);
 
 	if (!kind || !htr_brief(encoder->htr, kind, brief, time_ns,
-				lasted_ns(encoder->ticks, brief, time_ns)))
+				more ? lasted_ns(encoder->ticks, brief, time_ns) : 0))
 		return false;
 	if (brief_has_arguments(brief))
 		put_call_values(encoder, NULL, brief->record->record.more,
@@ -491,15 +491,14 @@ static bool encode_more(struct encoder *encoder, const struct brief *brief)
 
 bool encode_brief(struct encoder *encoder, const struct brief *brief)
 {
-	const struct htr_kind *kind;
+	struct encode_kind *kind = &encoder->kinds[brief->record->record.more];
 
 	if (__builtin_expect(!encoder->htr, 0))
 		return false;
-	if (brief->more)
+	if (__builtin_expect(brief->more || kind->key != kind_key(brief), 0))
 		return encode_more(encoder, brief);
-	kind = kind_of(encoder, brief, kind_key(brief));
-	return kind && htr_brief(encoder->htr, kind, brief,
-				 ticks_ns(encoder->ticks, brief->record->record.time), 0);
+	return htr_brief(encoder->htr, &kind->kind, brief,
+			 ticks_ns(encoder->ticks, brief->record->record.time), 0);
 }
 
 static void encode_call(struct encoder *encoder, const struct merge_event *event)

@@ -198,9 +198,9 @@ struct draft {
 };
 
 /* All of a shape but what depends on the values. */
-inline_ struct htr_kind key_of(const struct encode_packet_call *call, uint32_t function)
+inline_ struct htr_key key_of(const struct encode_packet_call *call, uint32_t function)
 {
-	return (struct htr_kind){ {
+	return (struct htr_key){ {
 		function | (uint64_t)call->resource << 56,
 		call->error | (uint64_t)call->context << 32,
 		call->what.operation | (uint64_t)call->what.moment << 8 |
@@ -209,7 +209,7 @@ inline_ struct htr_kind key_of(const struct encode_packet_call *call, uint32_t f
 	} };
 }
 
-static void define(struct htr *htr, const struct htr_kind *key)
+static void define(struct htr *htr, const struct htr_key *key)
 {
 	const uint64_t *words = key->words;
 
@@ -229,7 +229,7 @@ static void define(struct htr *htr, const struct htr_kind *key)
 			  });
 }
 
-inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft, struct htr_kind key)
+static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct htr_key key)
 {
 	struct shape **recent;
 	bool is_new;
@@ -246,7 +246,23 @@ inline_ uint32_t shape_number(struct htr *htr, const struct draft *draft, struct
 	return (*recent)->id;
 }
 
-_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_kind has room");
+_Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_key has room");
+
+/* As shape_number(), of a call that came the short way: mostly its kind knows. */
+inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struct htr_kind *kind)
+{
+	uint32_t own = draft->has | draft->rules << HTR_VALUE_COUNT |
+		       draft->depth << (HTR_VALUE_COUNT + HTR_RULE_COUNT);
+	uint64_t *known = &kind->shapes[(own * 0x9e3779b1u) >> 28];
+
+	if (__builtin_expect(*known >> 32 != own || !*known, 0))
+		*known = (uint64_t)own << 32 | shape_number(htr, draft, kind->key);
+	return (uint32_t)*known;
+}
+
+_Static_assert(HTR_VALUE_COUNT + HTR_RULE_COUNT + 4 <= 32 && HTR_DEPTH_MAX < 1u << 4,
+	       "they have room in half a word");
+_Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so far");
 
 /* ---- events ---- */
 
@@ -270,9 +286,20 @@ _Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_kind h
 			put_value_##name((htr), (draft), number); \
 	} while (0)
 
+/*
+ * What nobody can guess goes without a branch: a wrong guess costs more than the rest of a value.
+ * Compilers make branches of conditions, and none of masks.
+ */
+inline_ uint64_t mask_of(bool condition)
+{
+	return 0 - (uint64_t)condition;
+}
+
 inline_ uint64_t magnitude(uint64_t difference)
 {
-	return difference >> 63 ? 0 - difference : difference;
+	uint64_t sign = (uint64_t)((int64_t)difference >> 63);
+
+	return (difference ^ sign) - sign;
 }
 
 inline_ void draft_time(struct htr *htr, struct draft *draft, uint64_t time)
@@ -283,7 +310,8 @@ inline_ void draft_time(struct htr *htr, struct draft *draft, uint64_t time)
 		draft->rules |= HTR_BACK;
 		step = 0 - step;
 	}
-	PUT(htr, draft, time, step);
+	draft->has |= step ? HTR_HAS_time : 0;
+	put_little(&htr->columns[HTR_COLUMN_times], step);
 	htr->last_ns = time;
 	if (time < htr->header.first_ns)
 		htr->header.first_ns = time;
@@ -309,71 +337,88 @@ inline_ void draft_stamp(struct htr *htr, struct draft *draft,
 	PUT(htr, draft, stamp, (uint64_t)call->timestamp - follows);
 }
 
-inline_ void draft_object(struct htr *htr, struct draft *draft, struct htr_model *model,
-			  struct htr_site *site, const struct encode_packet_call *call)
+inline_ void draft_object(struct htr *htr, struct draft *draft, uint64_t *last,
+			  struct htr_site *site, uint64_t object)
 {
-	uint64_t *last = htr_model_object(model, call->resource);
-	uint64_t step = call->object - *last, at_site = call->object - site->object;
+	uint64_t step = object - *last, at_site = object - site->object;
+	bool is_nearer = magnitude(at_site) < magnitude(step), is_by_16;
 
-	if (magnitude(at_site) < magnitude(step)) {
-		step = at_site;
-		draft->rules |= HTR_OBJECT_AT_SITE;
-	}
-	if (step && !(step & 15)) {
-		step = (uint64_t)((int64_t)step >> 4);
-		draft->rules |= HTR_OBJECT_BY_16;
-	}
-	PUT(htr, draft, object, step);
-	*last = site->object = call->object;
+	step ^= (step ^ at_site) & mask_of(is_nearer);
+	is_by_16 = !(step & 15) & (step != 0);
+	step = (uint64_t)((int64_t)step >> 4 * is_by_16);
+	draft->rules |= is_nearer * HTR_OBJECT_AT_SITE | is_by_16 * HTR_OBJECT_BY_16;
+	draft->has |= (step != 0) * HTR_HAS_object;
+	put_any(&htr->columns[HTR_COLUMN_objects], htr_zigzag(step));
+	*last = site->object = object;
 }
 
-inline_ void draft_site(struct htr *htr, struct draft *draft, struct htr_model *model,
-			struct htr_site *site, const struct encode_packet_call *call)
+inline_ void draft_frame(struct htr *htr, struct draft *draft, struct htr_model *model,
+			 struct htr_site *site, uint64_t frame)
 {
-	uint64_t step = call->frame - site->frame;
+	uint64_t step = frame - site->frame;
 
 	if (step && !(step & 7)) {
 		step = (uint64_t)((int64_t)step >> 3);
 		draft->rules |= HTR_FRAME_BY_8;
 	}
 	PUT(htr, draft, frame, step);
-	model->frame = site->frame = call->frame;
-	if (call->bytes && call->bytes == site->size)
-		draft->rules |= HTR_SIZE_AT_SITE;
-	else
-		PUT(htr, draft, size, call->bytes);
-	site->size = call->bytes;
+	model->frame = site->frame = frame;
 }
 
-inline_ void draft_others(struct htr *htr, struct draft *draft, struct htr_model *model,
-			  const struct encode_packet_call *call)
+inline_ void draft_size(struct htr *htr, struct draft *draft, struct htr_site *site, uint64_t size)
 {
-	uint32_t depth = call->depth < HTR_DEPTH_MAX ? call->depth : HTR_DEPTH_MAX;
+	bool is_as_before = (size == site->size) & (size != 0);
+	uint64_t said = size & ~mask_of(is_as_before);
 
-	if (call->call == model->call)
+	draft->rules |= is_as_before * HTR_SIZE_AT_SITE;
+	draft->has |= (said != 0) * HTR_HAS_size;
+	put_little(&htr->columns[HTR_COLUMN_sizes], said);
+	site->size = size;
+}
+
+inline_ void draft_number(struct htr *htr, struct draft *draft, struct htr_model *model,
+			  uint64_t call)
+{
+	if (call == model->call)
 		draft->rules |= HTR_CALL_SAME;
 	else
-		PUT(htr, draft, call, call->call - (model->call + 1));
-	model->call = call->call;
-	if (call->related) {
-		uint64_t step = call->related - call->object;
+		PUT(htr, draft, call, call - (model->call + 1));
+	model->call = call;
+}
 
-		/* A second object lies near the first; a number does not. */
-		if (magnitude(step) <= magnitude(call->related))
-			draft->rules |= HTR_RELATED_NEAR;
-		else
-			step = call->related;
-		PUT(htr, draft, related, step);
-	}
-	if (call->result && call->result == call->object)
-		draft->rules |= HTR_RESULT_NEAR;
+inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t related, uint64_t object)
+{
+	uint64_t step = related - object;
+
+	if (!related)
+		return;
+	/* A second object lies near the first; a number does not. */
+	if (magnitude(step) <= magnitude(related))
+		draft->rules |= HTR_RELATED_NEAR;
 	else
-		PUT(htr, draft, result, call->result);
-	if (call->cpu != model->cpu)
-		put_value_cpu(htr, draft, call->cpu + 1ull);
-	model->cpu = call->cpu;
-	draft->depth = depth;
-	PUT(htr, draft, depth, call->depth - depth);
+		step = related;
+	PUT(htr, draft, related, step);
+}
+
+inline_ void draft_result(struct htr *htr, struct draft *draft, uint64_t result, uint64_t object)
+{
+	bool is_near = (result == object) & (result != 0);
+
+	draft->rules |= is_near * HTR_RESULT_NEAR;
+	PUT(htr, draft, result, result & ~mask_of(is_near));
+}
+
+inline_ void draft_cpu(struct htr *htr, struct draft *draft, struct htr_model *model, uint32_t cpu)
+{
+	if (cpu != model->cpu)
+		put_value_cpu(htr, draft, cpu + 1ull);
+	model->cpu = cpu;
+}
+
+inline_ void draft_depth(struct htr *htr, struct draft *draft, uint32_t depth)
+{
+	draft->depth = depth < HTR_DEPTH_MAX ? depth : HTR_DEPTH_MAX;
+	PUT(htr, draft, depth, depth - draft->depth);
 }
 
 inline_ void put_shape(struct htr *htr, uint32_t shape)
@@ -420,9 +465,33 @@ inline_ struct htr_site *draft_node(struct htr *htr, struct draft *draft, struct
 inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *model,
 			struct htr_site *site, const struct encode_packet_call *call)
 {
-	draft_object(htr, draft, model, site, call);
-	draft_site(htr, draft, model, site, call);
-	draft_others(htr, draft, model, call);
+	draft_object(htr, draft, htr_model_object(model, call->resource), site, call->object);
+	draft_frame(htr, draft, model, site, call->frame);
+	draft_size(htr, draft, site, call->bytes);
+	draft_number(htr, draft, model, call->call);
+	draft_related(htr, draft, call->related, call->object);
+	draft_result(htr, draft, call->result, call->object);
+	draft_cpu(htr, draft, model, call->cpu);
+	draft_depth(htr, draft, call->depth);
+}
+
+/* As draft_call(). Every value is read where it is needed: a copy of all would be read again. */
+inline_ void draft_brief(struct htr *htr, struct draft *draft, struct htr_model *model,
+			 struct htr_site *site, const struct htr_kind *kind,
+			 const struct brief *brief)
+{
+	const struct record_short *record = brief->record;
+	bool made = record->form & SHORT_MADE;
+
+	draft_object(htr, draft, htr_model_object(model, kind->key.words[0] >> 56), site,
+		     record->object);
+	draft_frame(htr, draft, model, site, brief->model->frame);
+	draft_size(htr, draft, site, record->size);
+	draft_number(htr, draft, model, brief->model->call);
+	draft_related(htr, draft, brief->related, record->object);
+	draft_result(htr, draft, record->object & mask_of(made), record->object);
+	draft_cpu(htr, draft, model, (uint32_t)brief->model->cpu);
+	draft_depth(htr, draft, record->depth);
 }
 
 bool htr_event(struct htr *htr, const struct htr_event *event)
@@ -452,9 +521,9 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	return true;
 }
 
-struct htr_kind htr_kind(const struct encode_packet_call *call, uint32_t function)
+void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call, uint32_t function)
 {
-	return key_of(call, function);
+	*kind = (struct htr_kind){ .key = key_of(call, function) };
 }
 
 /* Outer frames that are as in the thread's last event: without a look, where it says so itself. */
@@ -467,22 +536,9 @@ inline_ uint32_t kept_frames(const struct model *model, const struct brief *brie
 	return common_frames(model, brief->frames, brief->frame_count);
 }
 
-bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
-	       uint64_t time_ns, uint64_t lasted_ns)
+bool htr_brief(struct htr *htr, struct htr_kind *kind, const struct brief *brief, uint64_t time_ns,
+	       uint64_t lasted_ns)
 {
-	const struct record_short *record = brief->record;
-	/* of which the compiler leaves nothing but the values */
-	struct encode_packet_call call = {
-		.resource = kind->words[0] >> 56,
-		.object = record->object,
-		.cpu = (uint32_t)brief->model->cpu,
-		.depth = record->depth,
-		.call = brief->model->call,
-		.bytes = record->size,
-		.related = brief->related,
-		.result = record->form & SHORT_MADE ? record->object : 0,
-		.frame = brief->model->frame,
-	};
 	struct draft draft = { .rules = brief_has_arguments(brief) ? HTR_ARGUMENTS : 0 };
 	struct model *model = NULL;
 	struct htr_site *site;
@@ -500,8 +556,8 @@ bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief 
 	draft_time(htr, &draft, time_ns);
 	if (brief->more)
 		PUT(htr, &draft, lasted, lasted_ns);
-	draft_call(htr, &draft, &model->model, site, &call);
-	put_shape(htr, shape_number(htr, &draft, *kind));
+	draft_brief(htr, &draft, &model->model, site, kind, brief);
+	put_shape(htr, shape_of_kind(htr, &draft, kind));
 	return true;
 }
 

@@ -28,12 +28,20 @@ struct htr_event {
 	uint32_t frame_count;
 };
 
+/* All fields of struct htr_shape, packed to be compared at once. */
+struct htr_key {
+	uint64_t words[3];
+};
+
+#define HTR_KIND_SHAPES 16u
+
 /*
- * All fields of struct htr_shape, packed to be compared at once; what calls that come the short way
- * have in common is one in which values, rules and depth are still 0.
+ * What calls that come the short way have in common: a key in which values, rules and depth are
+ * still 0, and the shapes that those made of it last.
  */
 struct htr_kind {
-	uint64_t words[3];
+	struct htr_key key;
+	uint64_t shapes[HTR_KIND_SHAPES]; /* values, rules and depth << 32 | number; 0: none */
 };
 
 /* The insides of a block, freed as a whole by free(). */
@@ -61,14 +69,14 @@ uint32_t htr_function(struct htr *htr, const char *name, size_t length);
  */
 bool htr_event(struct htr *htr, const struct htr_event *event);
 
-struct htr_kind htr_kind(const struct encode_packet_call *call, uint32_t function);
+void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call, uint32_t function);
 
 /*
  * An event the short way, while the block is not full. Makes of it what htr_event() would; its
  * arguments, if it has any, come behind it as there. False where that would return false.
  */
-bool htr_brief(struct htr *htr, const struct htr_kind *kind, const struct brief *brief,
-	       uint64_t time_ns, uint64_t lasted_ns);
+bool htr_brief(struct htr *htr, struct htr_kind *kind, const struct brief *brief, uint64_t time_ns,
+	       uint64_t lasted_ns);
 
 /* The number of an argument's name, defined if need be. */
 uint32_t htr_argument_name(struct htr *htr, const char *name, size_t length);

@@ -241,7 +241,7 @@ uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address)
 
 /* ---- shapes ---- */
 
-static struct shape *shape_place(struct shape *table, uint64_t mask, const struct htr_kind *key)
+static struct shape *shape_place(struct shape *table, uint64_t mask, const struct htr_key *key)
 {
 	uint64_t i = hash_shape(key) & mask;
 
@@ -267,7 +267,7 @@ static bool grow_shapes(struct htr *htr)
 	return true;
 }
 
-struct shape *htr_find_shape(struct htr *htr, const struct htr_kind *key, bool *is_new)
+struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new)
 {
 	struct shape *shape = shape_place(htr->shapes, htr->shape_mask, key);
 

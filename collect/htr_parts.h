@@ -8,6 +8,8 @@
  * includes this.
  */
 
+#include <endian.h>
+
 #include "base/table.h"
 #include "collect/htr.h"
 
@@ -47,7 +49,7 @@ struct thread {
 };
 
 struct shape {
-	struct htr_kind key;
+	struct htr_key key;
 	uint32_t id; /* 0: free */
 };
 
@@ -119,6 +121,44 @@ inline_ void put_difference(struct column *to, uint64_t value)
 	to->at = put_varint(to->at, htr_zigzag(value));
 }
 
+/* Moves what stands from a bit on by one: a varint has seven bits in eight. */
+inline_ uint32_t spread(uint32_t value, int bit)
+{
+	return value + (value & ~0u << bit);
+}
+
+/*
+ * These two put a value whose size nobody can guess, nothing for 0, without a branch: a wrong guess
+ * costs more than all of it. They write four bytes, or two, of which the rest is room.
+ */
+inline_ void put_any(struct column *to, uint64_t value)
+{
+	uint32_t bytes = spread(spread(spread((uint32_t)value, 7), 15), 23), bits;
+
+	if (__builtin_expect(value >> 28 != 0, 0)) {
+		put_number(to, value);
+		return;
+	}
+	/* of its bytes, from the highest bit of 2 * bytes + 1, which is the first where it is 0 */
+	bits = (70u - (uint32_t)__builtin_clzll((uint64_t)bytes << 1 | 1)) & 56;
+	bytes = htole32(bytes | 0x808080u >> ((32 - bits) & 31));
+	memcpy(to->at, &bytes, sizeof(bytes));
+	to->at += bits / 8;
+}
+
+inline_ void put_little(struct column *to, uint64_t value)
+{
+	uint32_t low = (uint32_t)value, is_two = low > 0x7f;
+	uint16_t bytes = htole16((uint16_t)(spread(low, 7) | is_two << 7));
+
+	if (__builtin_expect(value >> 14 != 0, 0)) {
+		put_number(to, value);
+		return;
+	}
+	memcpy(to->at, &bytes, sizeof(bytes));
+	to->at += (low != 0) + is_two;
+}
+
 inline_ void put_text_bytes(struct column *to, const char *text, size_t length)
 {
 	memcpy(to->at, text, length);
@@ -161,7 +201,7 @@ struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthre
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
 /* A shape that the table of the recent ones does not have. */
-struct shape *htr_find_shape(struct htr *htr, const struct htr_kind *key, bool *is_new);
+struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
 /* Where a node remembers a child with this address. Calls are never next to each other. */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
@@ -174,13 +214,13 @@ inline_ uint64_t hash_node(uint32_t parent, uint64_t address)
 	return hash_mix(address ^ 0xa0761d6478bd642full, parent ^ 0xe7037ed1a0b428dbull);
 }
 
-inline_ uint64_t hash_shape(const struct htr_kind *key)
+inline_ uint64_t hash_shape(const struct htr_key *key)
 {
 	return hash_mix(key->words[0] ^ 0xa0761d6478bd642full,
 			key->words[1] ^ key->words[2] ^ 0xe7037ed1a0b428dbull);
 }
 
-inline_ bool same_shape(const struct htr_kind *one, const struct htr_kind *two)
+inline_ bool same_shape(const struct htr_key *one, const struct htr_key *two)
 {
 	return one->words[0] == two->words[0] && one->words[1] == two->words[1] &&
 	       one->words[2] == two->words[2];

@@ -83,11 +83,13 @@ static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t whe
 static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
 {
 	const struct ticks_line *line = &ticks->lines[ticks->count - 1];
+	uint64_t delta = when - line->start;
 
 	if (__builtin_expect(ticks->identity, 0))
 		return when;
-	if (__builtin_expect(when >= line->start, 1))
-		return ticks_on_line(line, when);
+	/* most are on the last line: one multiplication without signs */
+	if (__builtin_expect(when >= line->start && !(delta >> 63), 1))
+		return line->ns + (uint64_t)((unsigned __int128)delta * line->factor >> 32);
 	return ticks_ns_old(ticks, when);
 }
 
