@@ -491,7 +491,7 @@ static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
 
 bool encode_brief(struct encoder *encoder, const struct brief *brief)
 {
-	struct encode_kind *kind = &encoder->kinds[brief->record->record.more];
+	struct encode_kind *kind = &encoder->kinds[brief->record->record.more][brief->part];
 
 	if (__builtin_expect(!encoder->htr, 0))
 		return false;
