@@ -582,8 +582,8 @@ struct change {
 	uint8_t flags;
 };
 
-static void write_frames(const struct capture_memory *memory, const struct change *change,
-			 uint64_t *at)
+static inline void write_frames(const struct capture_memory *memory, const struct change *change,
+				uint64_t *at)
 {
 	const struct capture_frame *frame = &memory->frames[change->kept + change->fresh];
 
@@ -770,8 +770,8 @@ static __attribute__((noinline)) bool write_long(const struct call *call,
 }
 
 /* Reserves, fills and publishes the record. Returns whether there was room for it. */
-static bool write_record(const struct call *call, const struct call_event *event,
-			 const struct change *change)
+static inline __attribute__((always_inline)) bool
+write_record(const struct call *call, const struct call_event *event, const struct change *change)
 {
 	int32_t cpu = current_cpu();
 	uint32_t context = names_contexts();
@@ -787,6 +787,13 @@ static bool write_record(const struct call *call, const struct call_event *event
 	if (is_written && !(change->flags & RECORD_ASIDE))
 		call->thread->busy.is_written = true;
 	return is_written;
+}
+
+/* A call of its own, where the record is not one of most. */
+static __attribute__((noinline)) bool
+write_rarely(const struct call *call, const struct call_event *event, const struct change *change)
+{
+	return write_record(call, event, change);
 }
 
 /* The checking mode. What a signal handler calls meanwhile is not recorded. */
@@ -850,7 +857,7 @@ static __attribute__((noinline)) uint32_t walk_remotely(const struct call *call,
 }
 
 /* Makes the thread's remembered backtrace that of the call, if it is not already. */
-static void walk_and_remember(struct call *call)
+static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;
 	struct capture_memory *memory = &thread->memory;
@@ -878,7 +885,7 @@ static void walk_and_remember(struct call *call)
 }
 
 /* An event of a signal handler that came in the middle of another event's record. */
-static void event_aside(struct call *call, const struct call_event *event)
+static __attribute__((noinline)) void event_aside(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
 	struct change change = { .flags = CALL_NO_BACKTRACE };
@@ -894,7 +901,7 @@ static void event_aside(struct call *call, const struct call_event *event)
 	}
 	change.flags |= RECORD_ASIDE;
 	call_tell_modules(thread, call->enter - 1);
-	write_record(call, event, &change);
+	write_rarely(call, event, &change);
 }
 
 static void event_with_backtrace(struct call *call, const struct call_event *event)
@@ -960,7 +967,7 @@ void call_event(struct call *call, const struct call_event *event)
 	} else {
 		static const struct change none = { .flags = CALL_NO_BACKTRACE };
 
-		write_record(call, event, &none);
+		write_rarely(call, event, &none);
 	}
 	busy_end(thread, before);
 }

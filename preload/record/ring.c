@@ -296,7 +296,7 @@ static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uin
 		uint64_t at = position(reserved), bytes = ring_bytes(reserved);
 
 		*pad = padding(bytes, at, length);
-		if (unlikely(*pad || at + length - thread->tail_seen > bytes)) {
+		if (*pad || at + length - thread->tail_seen > bytes) {
 			if (grow(thread, reserved))
 				continue;
 			if (!has_room(thread, at + *pad + length, bytes))
@@ -378,28 +378,59 @@ uint32_t ring_settle(struct thread *thread)
 	return count;
 }
 
-struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
+/* Wakes the collector, for a record that its writer goes on with. */
+static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
-	uint64_t at, bytes, head;
-	struct record *record;
-	uint32_t pad;
+	ring_wake();
+	return record;
+}
 
-	thread->unheaded++;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	at = reserve_bytes(thread, length, &pad);
-	if (unlikely(at == UINT64_MAX)) {
-		show_head(thread);
-		ring_lose(thread,
-			  kind == RECORD_CALL || kind == RECORD_SHORT ? LOSS_FULL : LOSS_NOTE);
-		return NULL;
-	}
-	bytes = ring_bytes(at);
-	at = position(at);
-	if (unlikely(pad))
+/* The headers of what was reserved, behind pad bytes that are skipped. */
+static inline __attribute__((always_inline)) struct record *
+put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint64_t reserved,
+	    uint32_t pad)
+{
+	uint64_t at = position(reserved), bytes = ring_bytes(reserved), head;
+	struct record *record;
+
+	if (pad)
 		write_header(record_at(thread, at, bytes), pad, RECORD_PAD, RECORD_DONE);
 	record = write_header(record_at(thread, at + pad, bytes), length, kind, RECORD_FILLING);
 	head = show_head(thread);
 	if (unlikely(head && (at ^ head) & ~(ring_step(bytes) - 1)))
-		ring_wake();
+		return wake_for(record);
 	return record;
+}
+
+/* The reservation has begun: unheaded counts it. */
+static __attribute__((noinline)) struct record *
+reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
+{
+	uint32_t pad;
+	uint64_t reserved = reserve_bytes(thread, length, &pad);
+
+	if (likely(reserved != UINT64_MAX))
+		return put_headers(thread, kind, length, reserved, pad);
+	show_head(thread);
+	ring_lose(thread, kind == RECORD_CALL || kind == RECORD_SHORT ? LOSS_FULL : LOSS_NOTE);
+	return NULL;
+}
+
+/*
+ * What is rare stands behind calls at the very end: so nothing has to be saved for it where there
+ * is room, which is nearly always.
+ */
+struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
+{
+	uint64_t reserved, at, bytes;
+
+	thread->unheaded++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	reserved = __atomic_load_n(&thread->reserved, __ATOMIC_RELAXED);
+	at = position(reserved);
+	bytes = ring_bytes(reserved);
+	if (unlikely(padding(bytes, at, length) || at + length - thread->tail_seen > bytes ||
+		     !swap_local(&thread->reserved, reserved, reserved + length)))
+		return reserve_slowly(thread, kind, length);
+	return put_headers(thread, kind, length, reserved, 0);
 }
