@@ -112,7 +112,7 @@ static inline void plain_put(char *to, uint64_t word, size_t size)
 		*to = (char)word;
 }
 
-/* As plain_copy(). */
+/* As plain_copy(). The word that has the last byte is read as a whole, too. */
 static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 {
 	size_t n = 0;
@@ -123,17 +123,21 @@ static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 		if (!to[n])
 			return n + 1;
 	}
-	for (; n + PLAIN_WORD < room; n += PLAIN_WORD) {
-		size_t size = plain_word(from + n, &word);
+	while (n + 1 < room) {
+		size_t left = room - 1 - n, size = plain_word(from + n, &word);
 
+		if (size > left)
+			size = left;
 		if (size < PLAIN_WORD) {
 			plain_put(to + n, word, size);
-			to[n + size] = 0;
-			return n + size + 1;
+			n += size;
+			break;
 		}
 		__builtin_memcpy(to + n, &word, PLAIN_WORD);
+		n += PLAIN_WORD;
 	}
-	return n + plain_copy(to + n, from + n, room - n);
+	to[n] = 0;
+	return n + 1;
 }
 
 /* Writes number in base 10 or 16 and a NUL; returns the end. to has room for 21 bytes. */
