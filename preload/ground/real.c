@@ -29,7 +29,7 @@ struct pool_head {
 
 bool pool_owns(const void *address)
 {
-	return (const char *)address >= pool && (const char *)address < pool + POOL_SIZE;
+	return (uintptr_t)address - (uintptr_t)pool < POOL_SIZE;
 }
 
 static void *pool_aligned(size_t alignment, size_t size)

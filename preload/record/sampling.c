@@ -168,23 +168,33 @@ static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint6
 	return BUCKET;
 }
 
-bool sampling_take(uintptr_t block)
+static __attribute__((noinline)) bool take(uint64_t key)
 {
-	uint64_t key = key_of(block);
-
 	for (unsigned int level = 0; level < LEVELS; level++) {
 		uint64_t *bucket = bucket_of(level, key);
 		uint64_t mark = __atomic_load_n(bucket, __ATOMIC_RELAXED);
 		unsigned int place = place_in(bucket, mark, key);
 
-		if (unlikely(place < BUCKET)) {
+		if (place < BUCKET) {
 			__atomic_fetch_and(&bucket[place], SPILLED, __ATOMIC_RELAXED);
 			return true;
 		}
-		if (likely(!(mark & SPILLED)))
+		if (!(mark & SPILLED))
 			break;
 	}
 	return false;
+}
+
+/* Nearly always it is not there, and its bucket of the first level says so. */
+bool sampling_take(uintptr_t block)
+{
+	uint64_t key = key_of(block);
+	const uint64_t *bucket = bucket_of(0, key);
+	uint64_t mark = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+
+	if (likely(!(mark & SPILLED) && place_in(bucket, mark, key) == BUCKET))
+		return false;
+	return take(key);
 }
 
 /* ---- what is said of it ---- */
