@@ -79,6 +79,12 @@ static inline bool expand_read(struct record_short *record, const char *from,
 	return !has_more || expand_read_more(from, left, more);
 }
 
+/* Whether something stands behind the struct but frames, or it is two events. */
+static inline bool expand_has_more(const struct record_short *record)
+{
+	return (record->form & SHORT_RELATED) | (record->resource & (SHORT_MORE | SHORT_SPLIT));
+}
+
 /* Bytes of the whole record with its arguments and frames. */
 static inline uint32_t expand_size(const struct record_short *record,
 				   const struct expand_more *more)

@@ -12,6 +12,12 @@
 #define RELEASE_PART 8u		 /* … or in such a part of it, whichever is less */
 #define STAY_PARTS   4u		 /* of these one is kept free of what cannot be handed out yet */
 
+/*
+ * What is copied by words of a vector and read by its fields at once: a store across two lines of
+ * the cache has to get there before anybody can read it, which costs as much as all else.
+ */
+#define ONE_LINE __attribute__((aligned(64)))
+
 /* ---- memory of our own ---- */
 
 #define SPARE_MOST 16u /* batches that are kept for the next record */
@@ -612,35 +618,43 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
 	reader->turn++;
 }
 
+/* What a reader's calls have in common in brief, as long as nobody else has its slot. */
+static inline struct brief begin_brief(const struct reader *reader)
+{
+	const struct merge_thread *thread = &reader->process->threads[reader->thread];
+
+	return (struct brief){ .model = &reader->model,
+			       .thread = thread->id,
+			       .pthread = thread->pthread };
+}
+
 /* Hands one out that is sound and in its place. False: nobody took it. */
-static inline bool hand_out_brief(struct merge *merge, struct reader *reader,
-				  const struct record_short *record, const struct expand_more *more,
-				  const char *frames)
+static inline __attribute__((always_inline)) bool
+hand_out_brief(struct merge *merge, struct reader *reader, struct brief *brief,
+	       const struct record_short *record, const struct expand_more *more,
+	       const char *frames)
 {
 	struct process *process = reader->process;
 	struct record_model *model = &reader->model;
-	const struct merge_thread *thread = &process->threads[reader->thread];
-	struct brief brief = { .record = record,
-			       .model = model,
-			       .thread = thread->id,
-			       .pthread = thread->pthread,
-			       .related = more->related,
-			       .part = more->part,
-			       .more = more_is_nothing(&more->more) ? NULL : &more->more,
-			       .values = more->values,
-			       .kept = record->kept };
 
 	walk_on(reader, record, frames);
-	brief.frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
-	brief.frame_count = reader->frame_count;
-	if (__builtin_expect(!model->cut || model->cut >= reader->frame_count, 1))
-		brief.memory = reader;
-	else
-		brief.frame_count = model->cut;
-	brief.turn = reader->turn;
+	brief->record = record;
+	brief->related = more->related;
+	brief->part = more->part;
+	brief->more = more_is_nothing(&more->more) ? NULL : &more->more;
+	brief->values = more->values;
+	brief->kept = record->kept;
+	brief->frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+	brief->frame_count = reader->frame_count;
+	brief->memory = reader;
+	if (__builtin_expect(model->cut && model->cut < reader->frame_count, 0)) {
+		brief->memory = NULL;
+		brief->frame_count = model->cut;
+	}
+	brief->turn = reader->turn;
 	model->call += record->call;
 	model->frame += (uint64_t)(int64_t)record->frame;
-	if (__builtin_expect(!merge->handler.brief(merge->handler.context, process->owner, &brief),
+	if (__builtin_expect(!merge->handler.brief(merge->handler.context, process->owner, brief),
 			     0)) {
 		model->call -= record->call;
 		model->frame -= (uint64_t)(int64_t)record->frame;
@@ -679,17 +693,17 @@ static inline bool is_brief(const struct merge *merge, const struct reader *read
 }
 
 /* Hands out one event. False: as hand_out_whole(). */
-static inline bool hand_out_one(struct merge *merge, struct reader *reader,
-				const struct record_short *record, const struct expand_more *more,
-				const char *frames)
+static inline __attribute__((always_inline)) bool
+hand_out_one(struct merge *merge, struct reader *reader, struct brief *brief,
+	     const struct record_short *record, const struct expand_more *more, const char *frames)
 {
 	return (is_brief(merge, reader, record) &&
-		hand_out_brief(merge, reader, record, more, frames)) ||
+		hand_out_brief(merge, reader, brief, record, more, frames)) ||
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
 /* The first event of two: what the second is related to was given back at entry. */
-static bool hand_out_loss(struct merge *merge, struct reader *reader,
+static bool hand_out_loss(struct merge *merge, struct reader *reader, struct brief *brief,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)
 {
@@ -702,7 +716,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader,
 	more->related = 0;
 	more->is_split = false;
 	more->part = RECORD_MOVED_PART;
-	is_done = hand_out_one(merge, reader, &loss, more, frames);
+	is_done = hand_out_one(merge, reader, brief, &loss, more, frames);
 	more->related = loss.object;
 	more->part = 0;
 	return is_done;
@@ -725,25 +739,51 @@ static void leave_gain(struct record_short *record, const struct expand_more *mo
  * Both events of a record, if nobody comes between them; else the second waits as an entry. False:
  * it is later than now, which insert() mends, or as hand_out_whole(), and none was handed out.
  */
-static __attribute__((noinline)) bool hand_out_split(struct merge *merge, struct reader *reader,
-						     struct record_short *record,
-						     struct expand_more *more, const char *frames,
-						     uint64_t before)
+static bool hand_out_split(struct merge *merge, struct reader *reader, struct brief *brief,
+			   struct record_short *record, struct expand_more *more,
+			   const char *frames, uint64_t before)
 {
 	uint32_t size = expand_size(record, more);
 	struct record_call *call;
 
 	/* after the first there has to be memory for the second */
 	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
-	    !next_place(merge, reader, size) || !hand_out_loss(merge, reader, record, more, frames))
+	    !next_place(merge, reader, size) ||
+	    !hand_out_loss(merge, reader, brief, record, more, frames))
 		return false;
 	leave_gain(record, more);
 	if (__builtin_expect(record->record.time < before, 1))
-		return hand_out_one(merge, reader, record, more, frames);
+		return hand_out_one(merge, reader, brief, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);
 	expand(record, more, frames, &reader->model, call);
 	enter(merge, reader, &call->record);
 	return true;
+}
+
+/* Hands out one that says more than most. False: it does not make sense, or as the others. */
+static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
+						    struct brief *brief,
+						    struct record_short *record, const char *from,
+						    uint64_t before)
+{
+	struct expand_more more;
+
+	if (!expand_read(record, from, &more) || !expand_is_sound(record, &more, &reader->model))
+		return false;
+	from += more.size;
+	return more.is_split ? hand_out_split(merge, reader, brief, record, &more, from, before)
+			     : hand_out_one(merge, reader, brief, record, &more, from);
+}
+
+/* Hands out one that says nothing more. */
+static inline __attribute__((always_inline)) bool
+hand_out_plain(struct merge *merge, struct reader *reader, struct brief *brief,
+	       const struct record_short *record, const char *from)
+{
+	static const struct expand_more nothing;
+
+	return expand_is_sound(record, &nothing, &reader->model) &&
+	       hand_out_one(merge, reader, brief, record, &nothing, from);
 }
 
 /*
@@ -755,12 +795,12 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			  uint64_t stop)
 {
 	uint64_t mask = reader->ring_size - 1;
+	struct brief ONE_LINE brief = begin_brief(reader);
 
 	while (reader->scanned < stop && !has_entries(reader)) {
 		uint64_t offset = reader->scanned & mask;
 		const char *from = reader->ring + offset;
-		struct record_short record;
-		struct expand_more more;
+		struct record_short ONE_LINE record;
 		union header header;
 
 		if (!see_short(reader, from, offset, &header))
@@ -771,13 +811,10 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			return false;
 		if (record.record.time >= before)
 			return note_next(reader, &record);
-		if (!expand_read(&record, from + sizeof(record), &more) ||
-		    !expand_is_sound(&record, &more, &reader->model))
-			return false;
-		from += sizeof(record) + more.size;
-		if (__builtin_expect(more.is_split, 0)
-			    ? !hand_out_split(merge, reader, &record, &more, from, before)
-			    : !hand_out_one(merge, reader, &record, &more, from))
+		from += sizeof(record);
+		if (__builtin_expect(expand_has_more(&record), 0)
+			    ? !hand_out_more(merge, reader, &brief, &record, from, before)
+			    : !hand_out_plain(merge, reader, &brief, &record, from))
 			return false;
 		reader->scanned += header.length;
 	}
