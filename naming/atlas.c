@@ -10,8 +10,6 @@
 #define ATLAS_BASE	  (1ull << 62)
 #define ATLAS_MODULES_MAX (1u << 20)
 
-#define MEMO_SIZE 16384u
-
 void atlas_init(struct atlas *atlas)
 {
 	*atlas = (struct atlas){ 0 };
@@ -23,7 +21,7 @@ void atlas_init(struct atlas *atlas)
 void atlas_free(struct atlas *atlas)
 {
 	free(atlas->way.items);
-	free(atlas->memo);
+	free(atlas->memo.items);
 	free(atlas->mappings.items);
 	free(atlas->module_list.items);
 	table_free(&atlas->modules);
@@ -36,6 +34,11 @@ void atlas_begin_process(struct atlas *atlas)
 {
 	atlas->mappings.count = 0;
 	atlas->age++;
+}
+
+void atlas_rest(struct atlas *atlas)
+{
+	ARRAY_CLEAR(&atlas->memo);
 }
 
 static bool is_text(const void *item, const void *key)
@@ -175,14 +178,18 @@ static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t inde
 	return found ? address + found->move : address;
 }
 
-static struct atlas_memo *memo_of(struct atlas *atlas, const struct trace_node *node)
+/* Where the frame's number in the atlas is kept. NULL: no memory. */
+static uint32_t *memo_of(struct atlas *atlas, const struct trace_node *node)
 {
-	if (!atlas->memo) {
-		atlas->memo = calloc(MEMO_SIZE, sizeof(*atlas->memo));
-		atlas->age++;
-	}
-	/* A number is enough: other traces' nodes with it are not the same pointer. */
-	return atlas->memo ? &atlas->memo[node->number % MEMO_SIZE] : NULL;
+	uint32_t index = node->number - 1, at = index % ATLAS_MEMO;
+	uintptr_t from = (uintptr_t)node - at * sizeof(*node);
+	struct atlas_memo *memo = ARRAY_AT(&atlas->memo, index / ATLAS_MEMO);
+
+	if (!memo)
+		return NULL;
+	if (memo->from != from || memo->age != atlas->age)
+		*memo = (struct atlas_memo){ .from = from, .age = atlas->age };
+	return &memo->to[at];
 }
 
 /*
@@ -193,13 +200,13 @@ static const struct trace_node *look_for(struct atlas *atlas, const struct trace
 {
 	atlas->way.count = 0;
 	for (; node->count; node = node->caller) {
-		const struct atlas_memo *memo = memo_of(atlas, node);
+		const uint32_t *known = memo_of(atlas, node);
 		const struct trace_node **place;
 
-		if (!memo)
+		if (!known)
 			return NULL;
-		if (memo->from == node && memo->age == atlas->age)
-			return memo->to;
+		if (*known)
+			return trace_nodes_at(&atlas->nodes, *known);
 		place = ARRAY_ADD(&atlas->way);
 		if (!place)
 			return NULL;
@@ -219,8 +226,8 @@ const struct trace_node *atlas_backtrace(struct atlas *atlas, const struct backt
 
 		to = trace_nodes_add(&atlas->nodes, to,
 				     moved(atlas, from->address, index, &is_certain));
-		if (is_certain)
-			*memo_of(atlas, from) = (struct atlas_memo){ from, to, atlas->age };
+		if (to && is_certain)
+			*memo_of(atlas, from) = to->number;
 	}
 	return to;
 }

@@ -37,10 +37,13 @@ struct atlas_mapping {
 	uint64_t move;	/* from here to the atlas: add it */
 };
 
-/* Where a frame of a trace is in the atlas, at whatever call: kept as far as there is room. */
+#define ATLAS_MEMO 64u
+
+/* Where frames of a trace are in the atlas, at whatever call, by their number in their tree. */
 struct atlas_memo {
-	const struct trace_node *from, *to;
+	uintptr_t from; /* where the first of them would be: those of other trees are elsewhere */
 	uint32_t age;
+	uint32_t to[ATLAS_MEMO]; /* numbers of the atlas's nodes; 0: not known */
 };
 
 struct atlas {
@@ -51,9 +54,9 @@ struct atlas {
 	ARRAY_OF(struct atlas_module *) module_list;
 	ARRAY_OF(struct atlas_mapping) mappings; /* in order of their coming */
 	ARRAY_OF(const struct trace_node *)
-	way;			 /* frames of a trace whose place here is looked for */
-	struct atlas_memo *memo; /* of the process, where frames went; or NULL */
-	uint32_t age;		 /* entries of the memo that are older are void */
+	way;				  /* frames of a trace whose place here is looked for */
+	ARRAY_OF(struct atlas_memo) memo; /* of the process: where frames went */
+	uint32_t age;			  /* entries of the memo that are older are void */
 };
 
 void atlas_init(struct atlas *atlas);
@@ -61,6 +64,9 @@ void atlas_free(struct atlas *atlas);
 
 /* Another process: its mappings are not known yet. */
 void atlas_begin_process(struct atlas *atlas);
+
+/* All is read: what sped it up is given back, and would be made again. */
+void atlas_rest(struct atlas *atlas);
 
 /* The process runs this program, whose functions need no mention of it. Returns 0 or -ENOMEM. */
 int atlas_add_program(struct atlas *atlas, const char *path);

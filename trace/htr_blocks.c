@@ -269,6 +269,9 @@ int container_next_block(struct trace *trace, struct error *err)
 		at = source_at(source);
 		if (source_left(source) == 0) {
 			end_section(trace);
+			/* No more numbers come, and there may be many nodes. */
+			ARRAY_CLEAR(&container->nodes);
+			ARRAY_CLEAR(&container->made);
 			return -ENODATA;
 		}
 		if (source_left(source) >= 8)

@@ -13,6 +13,9 @@
 #define CHUNK	  (FIRST << DOUBLINGS)
 #define SMALL	  (CHUNK - FIRST) /* nodes in the chunks before */
 
+/* Of a slot: 0 is free; else what hashes say beyond the place, so that few others are looked at. */
+#define MARKED 0x80u
+
 const struct trace_node trace_no_node;
 
 void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool)
@@ -47,34 +50,54 @@ static inline struct trace_node *node_at(const struct trace_nodes *nodes, uint32
 	return &nodes->chunks.items[chunk][(index - SMALL) % CHUNK];
 }
 
-static inline size_t home_of(const struct trace_nodes *nodes, const struct trace_node *caller,
-			     uint64_t address)
+/* By where the caller is, which needs no look at it: it is seldom in a cache. */
+static inline uint64_t hash_of(const struct trace_nodes *nodes, const struct trace_node *caller,
+			       uint64_t address)
 {
-	return (size_t)hash_two(nodes->seed, address, caller->number) & nodes->mask;
+	return hash_two(nodes->seed, address, (uintptr_t)caller);
+}
+
+static inline uint8_t mark_of(uint64_t hash)
+{
+	return (uint8_t)(hash >> 57 | MARKED);
+}
+
+static void take_slot(struct trace_nodes *nodes, size_t slot, uint64_t hash, uint32_t number)
+{
+	nodes->marks[slot] = mark_of(hash);
+	nodes->slots[slot] = number;
+}
+
+static void fill_slots(struct trace_nodes *nodes)
+{
+	for (uint32_t index = 0; index < nodes->count; index++) {
+		const struct trace_node *node = node_at(nodes, index);
+		uint64_t hash = hash_of(nodes, node->caller, node->address);
+		size_t i = (size_t)hash & nodes->mask;
+
+		while (nodes->marks[i])
+			i = (i + 1) & nodes->mask;
+		take_slot(nodes, i, hash, index + 1);
+	}
 }
 
 static bool grow(struct trace_nodes *nodes)
 {
 	size_t old = nodes->slots ? nodes->mask + 1 : 0, size = old ? old * 2 : SLOTS_MIN;
+	size_t bytes = sizeof(*nodes->slots) + sizeof(*nodes->marks);
 	uint32_t *slots;
 
-	if (!pool_charge(nodes->pool, (size - old) * sizeof(*slots)))
+	if (!pool_charge(nodes->pool, (size - old) * bytes))
 		return false;
-	slots = calloc(size, sizeof(*slots));
+	slots = calloc(size, bytes);
 	if (!slots)
 		return false;
 	free(nodes->slots);
 	nodes->slots = slots;
+	nodes->marks = (uint8_t *)(slots + size);
 	nodes->mask = size - 1;
-	nodes->most = (uint32_t)(size / 3 * 2);
-	for (uint32_t index = 0; index < nodes->count; index++) {
-		const struct trace_node *node = node_at(nodes, index);
-		size_t i = home_of(nodes, node->caller, node->address);
-
-		while (slots[i])
-			i = (i + 1) & nodes->mask;
-		slots[i] = index + 1;
-	}
+	nodes->most = (uint32_t)(size / 4 * 3);
+	fill_slots(nodes);
 	return true;
 }
 
@@ -98,31 +121,41 @@ static struct trace_node *new_node(struct trace_nodes *nodes)
 }
 
 static const struct trace_node *add(struct trace_nodes *nodes, const struct trace_node *caller,
-				    uint64_t address, size_t slot)
+				    uint64_t address)
 {
 	struct trace_node *node = new_node(nodes);
 
 	if (!node)
 		return NULL;
 	*node = (struct trace_node){ caller, address, caller->count + 1, ++nodes->count };
-	nodes->slots[slot] = node->number;
 	return node;
 }
 
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address)
 {
+	const struct trace_node *node;
+	uint64_t hash = hash_of(nodes, caller, address);
 	size_t i;
 
 	if (nodes->count >= nodes->most && !grow(nodes))
 		return NULL;
-	for (i = home_of(nodes, caller, address); nodes->slots[i]; i = (i + 1) & nodes->mask) {
-		const struct trace_node *node = node_at(nodes, nodes->slots[i] - 1);
-
+	for (i = (size_t)hash & nodes->mask; nodes->marks[i]; i = (i + 1) & nodes->mask) {
+		if (nodes->marks[i] != mark_of(hash))
+			continue;
+		node = node_at(nodes, nodes->slots[i] - 1);
 		if (node->address == address && node->caller == caller)
 			return node;
 	}
-	return add(nodes, caller, address, i);
+	node = add(nodes, caller, address);
+	if (node)
+		take_slot(nodes, i, hash, node->number);
+	return node;
+}
+
+const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number)
+{
+	return node_at(nodes, number - 1);
 }
 
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,

@@ -31,7 +31,8 @@ struct trace_nodes {
 	struct pool *pool; /* what nodes are taken from, and what limits them */
 	ARRAY_OF(struct trace_node *) chunks;
 	uint32_t count;
-	uint32_t *slots; /* numbers by hash; 0: free */
+	uint32_t *slots; /* numbers by hash */
+	uint8_t *marks;	 /* by slot: a bit and part of the hash; 0: free */
 	size_t mask;
 	uint32_t most; /* nodes for so many slots */
 	uint64_t seed;
@@ -45,6 +46,9 @@ void trace_nodes_free(struct trace_nodes *nodes);
 /* The frame that was called from caller, of the same tree. NULL: no memory, or over the limit. */
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address);
+
+/* The one with that number, from 1 to count. */
+const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
 /* The same of count frames, innermost first. */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,

@@ -596,6 +596,7 @@ static int make_sites(struct summary *summary)
 
 int verdict_run(struct summary *summary, struct error *err)
 {
+	atlas_rest(&summary->atlas);
 	if (make_sites(summary))
 		return summary_no_memory(err);
 	if (summary->processes.count)

@@ -36,6 +36,8 @@ static void tree_tests(void)
 	ok(one->caller == other->caller && nodes.count == 4, "what is common is kept once");
 	ok(trace_nodes_of(&nodes, abc, 3) == one && nodes.count == 4, "and found again");
 	ok(trace_nodes_of(&nodes, abc + 1, 1) != one->caller, "a frame by itself is another one");
+	ok(trace_nodes_at(&nodes, one->number) == one && trace_nodes_at(&nodes, 1)->count == 1,
+	   "or by its number");
 	ok(trace_nodes_of(&nodes, NULL, 0) == &trace_no_node, "no frames are a backtrace, too");
 	ok(trace_node_frames(one, frames, 2) == 2 && frames[1] == 2 && !frames[2],
 	   "frames are taken out as far as there is room");
@@ -64,6 +66,32 @@ static void registry_tests(void)
 	ok(registry_backtrace(&registry, frames, texts, 2) == text && text->texts[0] == texts[0],
 	   "and each is found again");
 	registry_free(&registry);
+}
+
+/* However large the table has become, and whatever hashes have in common. */
+static void find_tests(void)
+{
+	uint64_t frames[DEPTH];
+	struct pool pool = { 0 };
+	struct trace_nodes nodes;
+	uint32_t made;
+	bool is_right = true;
+
+	trace_nodes_init(&nodes, &pool);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		fill(frames, i);
+		trace_nodes_of(&nodes, frames, DEPTH);
+	}
+	made = nodes.count;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		fill(frames, i);
+		is_right &= trace_nodes_of(&nodes, frames, DEPTH)->address == frames[0];
+	}
+	for (uint32_t number = 1; number <= made; number++)
+		is_right &= trace_nodes_at(&nodes, number)->number == number;
+	ok(is_right && nodes.count == made, "all of many nodes are found again, none is made anew");
+	trace_nodes_free(&nodes);
+	pool_free(&pool);
 }
 
 static void memory_tests(void)
@@ -117,10 +145,10 @@ static void atlas_tests(void)
 		.from = 0x8000, .to = 0x9000, .path = "/c", .since = 10
 	};
 	static const uint64_t frames[] = { 0x8010, 0x1010 };
-	struct registry registry;
+	struct registry registry, other;
 	struct atlas atlas;
 	const struct backtrace *backtrace;
-	const struct trace_node *first, *second;
+	const struct trace_node *first, *second, *third;
 
 	registry_init(&registry, 0);
 	atlas_init(&atlas);
@@ -142,6 +170,16 @@ static void atlas_tests(void)
 	ok(atlas_backtrace(&atlas, backtrace, 5) == first,
 	   "calls from before stay where they were");
 	ok(atlas_frames(&atlas, frames, 2, 15) == second, "frames of no trace have the same place");
+	atlas_rest(&atlas);
+	ok(atlas_backtrace(&atlas, backtrace, 15) == second, "what was given back is made again");
+	registry_init(&other, 0);
+	third = atlas_backtrace(&atlas, registry_backtrace(&other, frames + 1, NULL, 1), 5);
+	ok(third == first->caller && atlas_backtrace(&atlas, backtrace, 5) == first,
+	   "frames of another trace are others, whatever their numbers");
+	third = atlas_backtrace(&atlas, registry_backtrace(&other, frames, NULL, 1), 5);
+	ok(third->address == first->address && third != first && third->caller == &trace_no_node,
+	   "and need not lie where they do");
+	registry_free(&other);
 	atlas_free(&atlas);
 	registry_free(&registry);
 }
@@ -149,6 +187,7 @@ static void atlas_tests(void)
 int main(void)
 {
 	tree_tests();
+	find_tests();
 	registry_tests();
 	memory_tests();
 	limit_tests();
