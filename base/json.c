@@ -181,6 +181,13 @@ void json_null(struct json *json)
 	json_word(json, "null");
 }
 
+void json_again(struct json *json, const char *text, size_t length)
+{
+	json_word(json, "");
+	if (json->depth <= JSON_DEPTH_MAX)
+		out_bytes(json->out, text, length);
+}
+
 void json_finish(struct json *json)
 {
 	out_char(json->out, '\n');

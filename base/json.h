@@ -43,6 +43,9 @@ void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* A value as it was written before at the same depth. */
+void json_again(struct json *json, const char *text, size_t length);
+
 /* Begins an object or a list that is the value of a key. */
 static inline void json_open(struct json *json, const char *key, char bracket)
 {

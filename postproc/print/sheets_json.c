@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/print/sheets.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
 
 #define FRAMES_MAX 256
-#define SCHEMA	   1 /* of what stands here; holdtrace-report(1) */
+#define KEPT	   1024u /* frames that are kept as they are printed */
+#define KEPT_MAX   504u	 /* bytes of one */
+#define SCHEMA	   1	 /* of what stands here; holdtrace-report(1) */
+
+/* A frame of backtraces as it is printed: most stand in many, and all at one depth. */
+struct kept_frame {
+	uint32_t id, length;
+	char text[KEPT_MAX];
+};
+
+struct printer {
+	const struct sheets_job *job;
+	struct json json;
+	struct kept_frame *kept; /* by id; NULL: no memory for them */
+	struct out aside;	 /* goes nowhere */
+};
 
 static void print_optional(struct json *json, const char *key, const char *text)
 {
@@ -27,16 +44,45 @@ static void print_frame(struct json *json, const struct naming_symbol *frame)
 	json_end(json);
 }
 
-static void print_backtrace(const struct sheets_job *job, struct json *json,
-			    const struct trace_node *backtrace)
+/* What is too long is not kept. */
+static bool keep_frame(struct printer *printer, struct kept_frame *kept,
+		       const struct naming_symbol *frame)
+{
+	struct json json = printer->json;
+	struct out *aside = &printer->aside;
+
+	aside->used = 0;
+	aside->error = 0;
+	json.out = aside;
+	json.has_key = true; /* nothing stands before it */
+	print_frame(&json, frame);
+	if (out_error(aside) || aside->used > sizeof(kept->text))
+		return false;
+	kept->id = frame->id;
+	kept->length = (uint32_t)aside->used;
+	memcpy(kept->text, aside->buffer, aside->used);
+	return true;
+}
+
+static void print_known(struct printer *printer, const struct naming_symbol *frame)
+{
+	struct kept_frame *kept = printer->kept ? &printer->kept[frame->id % KEPT] : NULL;
+
+	if (kept && frame->id && (kept->id == frame->id || keep_frame(printer, kept, frame)))
+		json_again(&printer->json, kept->text, kept->length);
+	else
+		print_frame(&printer->json, frame);
+}
+
+static void print_backtrace(struct printer *printer, const struct trace_node *backtrace)
 {
 	struct naming_symbol frames[FRAMES_MAX];
-	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);
+	size_t count = naming_symbols(printer->job->naming, backtrace, frames, FRAMES_MAX);
 
-	json_begin(json, '[');
+	json_begin(&printer->json, '[');
 	for (size_t i = 0; i < count; i++)
-		print_frame(json, &frames[i]);
-	json_end(json);
+		print_known(printer, &frames[i]);
+	json_end(&printer->json);
 }
 
 static void print_branch(struct json *json, const struct sheet_branch *branch)
@@ -55,15 +101,16 @@ static void print_steps(struct json *json, const struct sheet_cell *cell)
 	json_end(json);
 }
 
-static void print_cell(const struct sheets_job *job, struct json *json, enum sheet_kind kind,
-		       const struct sheet_cell *cell)
+static void print_cell(struct printer *printer, enum sheet_kind kind, const struct sheet_cell *cell)
 {
+	struct json *json = &printer->json;
+
 	switch (sheets_shape(kind)) {
 	case SHAPE_TEXT:
 		json_text(json, cell->text);
 		break;
 	case SHAPE_BACKTRACE:
-		print_backtrace(job, json, cell->backtrace);
+		print_backtrace(printer, cell->backtrace);
 		break;
 	case SHAPE_BRANCH:
 		print_branch(json, cell->branch);
@@ -86,14 +133,16 @@ static void print_cell(const struct sheets_job *job, struct json *json, enum she
 	}
 }
 
-static void print_row(const struct sheets_job *job, struct json *json, const struct sheet *sheet,
+static void print_row(struct printer *printer, const struct sheet *sheet,
 		      const struct sheet_cell *row)
 {
+	struct json *json = &printer->json;
+
 	json_begin(json, '{');
 	for (unsigned i = 0; i < sheet->facts.column_count; i++) {
 		json_key(json, sheet->facts.columns[i].name);
 		if (row[i].is_set)
-			print_cell(job, json, sheet->facts.columns[i].kind, &row[i]);
+			print_cell(printer, sheet->facts.columns[i].kind, &row[i]);
 		else
 			json_null(json);
 	}
@@ -144,24 +193,32 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	json_end(json);
 }
 
+static void print_sheet(struct printer *printer, const struct sheet *sheet)
+{
+	json_open(&printer->json, sheet->facts.name, '[');
+	for (size_t g = 0; g < sheet->groups.count; g++)
+		for (size_t r = 0; r < sheet->groups.items[g].shown; r++)
+			print_row(printer, sheet,
+				  sheet->rows.items[sheet->groups.items[g].first + r]);
+	json_end(&printer->json);
+}
+
 void sheets_print_json(const struct sheets_job *job)
 {
-	struct json json;
+	struct printer printer = { .job = job };
+	struct json *json = &printer.json;
+	struct error none;
 
-	json_start(&json, job->out, true);
-	json_begin(&json, '{');
-	json_add_unsigned(&json, "schema", SCHEMA);
-	print_run(job, &json);
-	for (unsigned i = 0; i < job->sheets->count; i++) {
-		const struct sheet *sheet = &job->sheets->list[i];
-
-		json_open(&json, sheet->facts.name, '[');
-		for (size_t g = 0; g < sheet->groups.count; g++)
-			for (size_t r = 0; r < sheet->groups.items[g].shown; r++)
-				print_row(job, &json, sheet,
-					  sheet->rows.items[sheet->groups.items[g].first + r]);
-		json_end(&json);
-	}
-	json_end(&json);
-	json_finish(&json);
+	if (out_open(&printer.aside, -1, &none) == 0)
+		printer.kept = calloc(KEPT, sizeof(*printer.kept));
+	json_start(json, job->out, true);
+	json_begin(json, '{');
+	json_add_unsigned(json, "schema", SCHEMA);
+	print_run(job, json);
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		print_sheet(&printer, &job->sheets->list[i]);
+	json_end(json);
+	json_finish(json);
+	free(printer.kept);
+	free(printer.aside.buffer);
 }

@@ -211,6 +211,17 @@ static void json_tests(void)
 	json_end(&json);
 	json_finish(&json);
 	ok_text(end(), "{\n  \"a\": [\n    1,\n    2\n  ]\n}\n", "JSON for people");
+	begin();
+	json_start(&json, &out, true);
+	json_begin(&json, '[');
+	json_unsigned(&json, 1);
+	json_again(&json, "{}", 2);
+	json_begin(&json, '{');
+	json_key(&json, "a");
+	json_again(&json, "2", 1);
+	json_end(&json);
+	json_end(&json);
+	ok_text(end(), "[\n  1,\n  {},\n  {\n    \"a\": 2\n  }\n]", "and what was written before");
 }
 
 int main(void)
