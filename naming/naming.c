@@ -46,13 +46,13 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 	       !strncmp(naming_base_name(frame->module->path), start, strlen(start));
 }
 
-bool naming_is_c_library(const struct naming_frame *frame)
+static bool is_c_library(const struct naming_frame *frame)
 {
 	return is_module(frame, "libc.so.") || is_module(frame, "libc-2.") ||
 	       is_module(frame, "libpthread") || is_module(frame, "ld-");
 }
 
-bool naming_is_own(const struct naming_frame *frame)
+static bool is_own(const struct naming_frame *frame)
 {
 	return is_module(frame, "libholdtrace.so") || is_module(frame, "memfd:" LATE_LIBRARY);
 }
@@ -61,12 +61,11 @@ static bool is_start(const struct naming_frame *frame)
 {
 	const char *function = frame->symbol.function;
 
-	if (naming_is_own(frame))
+	if (frame->is_own)
 		return true;
 	if (!function)
 		return false;
-	return !strcmp(function, "_start") ||
-	       (naming_is_c_library(frame) && is_start_function(function));
+	return !strcmp(function, "_start") || (frame->is_c_library && is_start_function(function));
 }
 
 /*
@@ -75,19 +74,19 @@ static bool is_start(const struct naming_frame *frame)
  * of the library around it tell. main: is set to the frame that must be main, or to count.
  * glibc calls main through two functions of its own, and constructors from the outer of the two.
  */
-static size_t fold_start(const struct naming_frame *frames, size_t count, size_t *main)
+static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
 	size_t end = count, around = 0;
-	bool is_program = end >= 2 && naming_is_c_library(&frames[end - 2]) &&
-			  !naming_is_c_library(&frames[end - 1]) &&
-			  (!frames[end - 1].symbol.function || is_start(&frames[end - 1]));
+	bool is_program = end >= 2 && frames[end - 2]->is_c_library &&
+			  !frames[end - 1]->is_c_library &&
+			  (!frames[end - 1]->symbol.function || frames[end - 1]->is_start);
 
 	*main = count;
 	if (is_program)
 		end--;
-	while (end && (is_start(&frames[end - 1]) || naming_is_c_library(&frames[end - 1])))
-		around += !frames[--end].symbol.is_inlined;
-	if (is_program && end && around == 2 && !frames[end - 1].symbol.function)
+	while (end && (frames[end - 1]->is_start || frames[end - 1]->is_c_library))
+		around += !frames[--end]->symbol.is_inlined;
+	if (is_program && end && around == 2 && !frames[end - 1]->symbol.function)
 		*main = end - 1;
 	return end ? end : count;
 }
@@ -149,6 +148,9 @@ void naming_classify(struct naming_frame *frame)
 {
 	struct naming_symbol *symbol = &frame->symbol;
 
+	frame->is_own = is_own(frame);
+	frame->is_c_library = is_c_library(frame);
+	frame->is_start = is_start(frame);
 	symbol->is_runtime =
 		(frame->module &&
 		 runtime_has(RUNTIME_MODULE, naming_base_name(frame->module->path))) ||
@@ -219,9 +221,24 @@ static void expect(struct naming *naming, uint64_t address)
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
+/* False: it was said before. */
+static bool is_new(struct naming *naming, const struct trace_node *node)
+{
+	uint64_t *word = ARRAY_AT(&naming->expected, node->number / 64);
+	uint64_t bit = UINT64_C(1) << node->number % 64;
+
+	if (!word)
+		return true;
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	return true;
+}
+
 void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 {
-	for (; backtrace && backtrace->count; backtrace = backtrace->caller)
+	for (; backtrace && backtrace->count && is_new(naming, backtrace);
+	     backtrace = backtrace->caller)
 		expect(naming, backtrace->address);
 }
 
@@ -232,7 +249,7 @@ static void expect_some(struct naming *naming, const struct trace_node *backtrac
 }
 
 size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
-		      struct naming_frame *frames, size_t max, size_t *end, size_t *main)
+		      const struct naming_frame **frames, size_t max, size_t *end, size_t *main)
 {
 	const struct trace_node *at = backtrace ? backtrace : &trace_no_node;
 	size_t count = 0;
@@ -246,7 +263,7 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 		if (!found)
 			found = find(naming, at->address);
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
-			frames[count++] = found->frames[i];
+			frames[count++] = &found->frames[i];
 	}
 	/* Of one that is cut the outermost frames are not there. */
 	*end = *main = count;
@@ -260,15 +277,15 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max)
 {
-	cleanup_free struct naming_frame *frames = malloc((max + 1) * sizeof(*frames));
+	cleanup_free const struct naming_frame **frames = malloc((max + 1) * sizeof(*frames));
 	size_t end, main, count;
 
 	if (!frames)
 		return 0;
 	count = naming_look_up(naming, backtrace, frames, max, &end, &main);
 	for (size_t i = 0; i < count; i++) {
-		naming_count(naming, &frames[i]);
-		symbols[i] = frames[i].symbol;
+		naming_count(naming, frames[i]);
+		symbols[i] = frames[i]->symbol;
 		symbols[i].is_start = i >= end;
 	}
 	if (main < count) {
@@ -399,5 +416,6 @@ void naming_destroy(struct naming *naming)
 	table_free(&naming->found);
 	pool_free(&naming->pool);
 	free(naming->modules.items);
+	free(naming->expected.items);
 	free(naming);
 }

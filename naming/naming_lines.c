@@ -57,7 +57,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 	naming_classify(&frame);
 	naming_count(naming, &frame);
 	write_frame(naming, text, &frame);
-	if (!symbol->function || !naming_is_c_library(&frame))
+	if (!symbol->function || !frame.is_c_library)
 		return;
 	snprintf(name, sizeof(name), "%s", symbol->function);
 	shorten_public(name);
@@ -97,16 +97,15 @@ static void show(struct naming *naming, struct shown *shown, const struct naming
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)
 {
-	bool is_library = naming_is_c_library(frame);
 	char name[SHORTEN_MAX];
 
 	if (!frame->symbol.function)
 		return;
 	snprintf(name, sizeof(name), "%s", frame->symbol.function);
-	if (is_library)
+	if (frame->is_c_library)
 		shorten_public(name);
 	if (name[0] != '_')
-		show(naming, shown, frame, is_library ? name : NULL);
+		show(naming, shown, frame, frame->is_c_library ? name : NULL);
 }
 
 /* Nothing of the program's own: what the runtime takes for itself, mostly at its start. */
@@ -126,11 +125,11 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 }
 
 /* Where the program's own code begins: what is further in is its language's runtime. */
-static size_t skip_runtime(const struct naming_frame *frames, size_t end)
+static size_t skip_runtime(const struct naming_frame *const *frames, size_t end)
 {
 	size_t first = 0;
 
-	while (first < end && frames[first].symbol.is_runtime)
+	while (first < end && frames[first]->symbol.is_runtime)
 		first++;
 	return first;
 }
@@ -138,24 +137,23 @@ static size_t skip_runtime(const struct naming_frame *frames, size_t end)
 size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max)
 {
-	struct naming_frame frames[LOOK_MAX];
+	const struct naming_frame *frames[LOOK_MAX];
 	struct shown shown = { .lines = lines, .max = max };
 	size_t first, end, main, called;
 
 	naming_look_up(naming, backtrace, frames, LOOK_MAX, &end, &main);
 	first = skip_runtime(frames, end);
 	if (end && first == end) {
-		show_runtime(naming, &shown, &frames[end - 1]);
+		show_runtime(naming, &shown, frames[end - 1]);
 		return shown.count;
 	}
 	called = first;
-	while (called > 1 && !frames[called - 1].symbol.function &&
-	       naming_is_own(&frames[called - 1]))
+	while (called > 1 && !frames[called - 1]->symbol.function && frames[called - 1]->is_own)
 		called--;
 	if (called)
-		show_called(naming, &shown, &frames[called - 1]);
+		show_called(naming, &shown, frames[called - 1]);
 	for (size_t i = first; i < end && shown.count < max; i++)
-		if (i == first || !frames[i].symbol.is_runtime)
-			show(naming, &shown, &frames[i], i == main ? "main" : NULL);
+		if (i == first || !frames[i]->symbol.is_runtime)
+			show(naming, &shown, frames[i], i == main ? "main" : NULL);
 	return shown.count;
 }

@@ -13,6 +13,10 @@
 struct naming_frame {
 	struct naming_symbol symbol;
 	const struct atlas_module *module; /* NULL: in none */
+	/* by naming_classify(), as is whether the symbol is of the language's runtime: */
+	bool is_c_library; /* whose names without a leading underscore are public */
+	bool is_own;   /* of the library that records: no name if it came into a running program */
+	bool is_start; /* by itself leads from the start of the program or thread */
 };
 
 /* What was found at an address: a function, and the calls that were inlined there. */
@@ -34,18 +38,14 @@ struct naming {
 	struct pool pool;
 	struct table found; /* struct naming_found, by address */
 	uint32_t ids;	    /* that were given */
+	/* by number of a node of the atlas, a bit: it and what called it were said to be needed */
+	ARRAY_OF(uint64_t) expected;
 };
 
-/* Sees whether it is of the language's runtime: file, function and module of the symbol are set. */
+/* Sees what it is: file, function and module are set. */
 void naming_classify(struct naming_frame *frame);
 
 void naming_count(struct naming *naming, const struct naming_frame *frame);
-
-/* Is the frame in the C library, whose names without a leading underscore are public? */
-bool naming_is_c_library(const struct naming_frame *frame);
-
-/* Of the library that records; without a name where it was brought into a running program. */
-bool naming_is_own(const struct naming_frame *frame);
 
 /*
  * Looks up a backtrace from within. Fills at most max frames and returns how many; *end: how many
@@ -53,7 +53,7 @@ bool naming_is_own(const struct naming_frame *frame);
  * that must be main, or what is returned.
  */
 size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
-		      struct naming_frame *frames, size_t max, size_t *end, size_t *main);
+		      const struct naming_frame **frames, size_t max, size_t *end, size_t *main);
 
 /* What stands behind the last slash. */
 const char *naming_base_name(const char *path);
