@@ -38,14 +38,12 @@ serve_redis()
 	wait $server
 }
 
-serve_nginx()
+# under_ab CONFIGURATION TRACER...: nginx with these lines in its configuration, and how ab finds it
+under_ab()
 {
 	mkdir -p "$tmp/web" && head -c 4096 /dev/zero >"$tmp/web/page"
-	cat >"$tmp/nginx.conf" <<END
-daemon off; worker_processes 1; pid $tmp/nginx.pid; error_log $tmp/nginx.log;
-events { worker_connections 256; }
-http { access_log off; server { listen 127.0.0.1:$server_port; root $tmp/web; } }
-END
+	echo "daemon off; pid $tmp/nginx.pid; error_log $tmp/nginx.log; $1" >"$tmp/nginx.conf"
+	shift
 	chmod -R a+rX "$tmp"
 	"$@" nginx -c "$tmp/nginx.conf" >"$tmp/server" 2>&1 &
 	server=$!
@@ -54,6 +52,27 @@ END
 		awk '/^Requests per second/ { print $4 }'
 	kill "$(cat "$tmp/nginx.pid")"
 	wait $server
+}
+
+# One worker beside one ab, and nothing else to do: who of the two is the faster one sleeps, and is
+# woken by an interrupt to the other processor for each answer.
+serve_nginx()
+{
+	under_ab "worker_processes 1; events { worker_connections 256; }
+		http { access_log off; server { listen 127.0.0.1:$server_port; root $tmp/web; } }" "$@"
+}
+
+# With what Debian's nginx.conf says: a worker for each processor, a log, sendfile. With ab beside
+# them all processors are busy all the time, so that what is asked of them comes off the answers, no
+# more.
+serve_nginx_as_shipped()
+{
+	: >"$tmp/access.log"
+	under_ab "worker_processes auto; events { worker_connections 768; }
+		http { sendfile on; tcp_nopush on; types_hash_max_size 2048; gzip on;
+		include /etc/nginx/mime.types; default_type application/octet-stream;
+		access_log $tmp/access.log;
+		server { listen 127.0.0.1:$server_port; root $tmp/web; } }" "$@"
 }
 
 as_postgres()
@@ -92,7 +111,7 @@ row_production()
 	echo '| server | untraced | --production | ratio, median (least to most) |'
 	echo '|---|--:|--:|--:|'
 	mkdir -p "$tmp/traces" && chmod a+rwx "$tmp/traces"
-	for pair in redis:redis-benchmark nginx:ab postgres:pgbench; do
+	for pair in redis:redis-benchmark nginx:ab nginx_as_shipped:ab postgres:pgbench; do
 		server_name=${pair%%:*}
 		command -v "${pair#*:}" >/dev/null || {
 			echo "no ${pair#*:}: $server_name is left out" >&2
@@ -112,6 +131,7 @@ row_production()
 			$1 > 0 && $2 > 0 { n++; u[n] = $1; p[n] = $2; r[n] = $1 / $2 }
 			END { if (!n) { print "| " name " | - | - | - |"; exit }
 				m = median(r, n)
+				gsub(/_/, " ", name)
 				printf "| %s | %.0f | %.0f | %.3f (%.3f to %.3f) |\n", name, median(u, n),
 					median(p, n), m, r[1], r[n] }' "$tmp/rates"
 	done
