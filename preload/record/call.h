@@ -38,6 +38,7 @@ struct call {
 	bool owns_floor;
 	bool closes;	    /* no other call was under way when it began */
 	bool has_one_time;  /* the clock is read once, where its operation happens */
+	bool is_undated;    /* until it is back it has the time of the thread's last event */
 	bool walked;	    /* the thread's remembered backtrace is this call's while … */
 	uint8_t walk_flags; /* (CALL_CUT or 0) */
 	uint32_t serial;    /* … the slot's stack_serial is this */
@@ -159,17 +160,22 @@ static inline uint64_t call_not_before_last(const struct call *call, uint64_t no
 	return likely(now > call->thread->last) ? now : call->thread->last;
 }
 
+/* Whether its object is the process's own, and nobody else is there now who could have it. */
+static inline bool call_is_alone(const struct call *call)
+{
+	return call_is_private[call->hook] && clock_is_alone();
+}
+
 /* The time at which something happens; see clock_now_ordered(). Never before the thread's last. */
 static inline uint64_t call_time(const struct call *call)
 {
-	bool is_alone = call_is_private[call->hook] && clock_is_alone();
-
-	return call_not_before_last(call, is_alone ? clock_now() : clock_now_ordered());
+	return call_not_before_last(call, call_is_alone(call) ? clock_now() : clock_now_ordered());
 }
 
 /*
  * When the call began. Of one that has one time and happens at its return that is not asked: until
- * it is back it has the time of the thread's last event.
+ * it is back it has the time of the thread's last event. Nor of one that happens at both, where
+ * the process has one thread.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -177,10 +183,23 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 
 	call->has_one_time =
 		life.one_time && (call_is_short[call->hook] || blocks == BLOCKS_IF_BUSY);
-	call->enter = call->at != WHEN_RETURN ? call_time(call)
-		      : call->has_one_time    ? thread->last
-					      : call_not_before_last(call, clock_now());
+	call->is_undated = call->has_one_time && (call->at == WHEN_RETURN ||
+						  (call->at == WHEN_BOTH && call_is_alone(call)));
+	call->enter = call->is_undated		? thread->last
+		      : call->at != WHEN_RETURN ? call_time(call)
+						: call_not_before_last(call, clock_now());
 	thread->last = call->enter;
+}
+
+/*
+ * Whether one that was not asked when it began may have begun when it returned. What it gave back
+ * must be gone before anybody has it again: another thread that is there by now, or a signal
+ * handler.
+ */
+static inline bool call_happens_at_once(const struct call *call)
+{
+	return call->is_undated && (call->at == WHEN_RETURN ||
+				    (call_is_alone(call) && call->thread->calls == call->number));
 }
 
 /*
@@ -253,7 +272,7 @@ static inline void call_returned(struct call *call)
 	call->leave = call_time(call);
 	if (!call->has_one_time)
 		call->leave = clock_after(call->enter, call->leave);
-	else if (call->at == WHEN_RETURN)
+	else if (call_happens_at_once(call))
 		call->enter = call->leave;
 	call->thread->last = call->leave;
 }
