@@ -40,11 +40,14 @@
 #define ARENA_RING_MOST	 (1u << 20)  /* … and grows, four times each time, up to this, … */
 /*
  * … within this, for all rings of a process, divided by its threads. A lone thread that fills its
- * ring for ever waits less in 256 KiB than in 64 and hardly less in 1 MiB; the more threads there
- * are the less is gained: of 16 such threads smaller rings even cost less, as they stay in the
- * caches. Whoever finds no room waits, so nothing is lost by it.
+ * ring for ever waits less in 256 KiB than in 64 and hardly less in 1 MiB. Four that hand a lock
+ * round, and the one that began them, have 1 MiB each: whoever waits for room with the lock lets
+ * all of them wait, and they wait a quarter as often as in 256 KiB, and wake the collector a third
+ * as often. The more threads there are the less is gained: of eight or more that fill their rings
+ * for ever smaller ones cost less, as they stay in the caches. Whoever finds no room waits, so
+ * nothing is lost by it.
  */
-#define ARENA_RINGS_BUDGET (4u << 20)
+#define ARENA_RINGS_BUDGET (6u << 20)
 #define ARENA_SLOTS_FIRST  2u	/* slots of a first chunk; each further one has twice as many */
 #define ARENA_SLOTS_MOST   512u /* of one chunk */
 #define ARENA_CHUNKS	   64u	/* of one process */
