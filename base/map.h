@@ -60,13 +60,6 @@ static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t ke
 	return entry ? entry->value : 0;
 }
 
-/* Asks for the place of an entry; map_find() is faster some 100 ns later. */
-static inline void map_fetch(const struct map *map, uint32_t kind, uint64_t key)
-{
-	if (map->entries)
-		__builtin_prefetch(&map->entries[map_home(map, kind, key)]);
-}
-
 /* The entry, or a new one, whose number is 0 and must be set at once. NULL: no memory. */
 struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key);
 

@@ -55,20 +55,6 @@ table_find(const struct table *table, uint64_t hash, table_equal *equal, const v
 	}
 }
 
-/* Asks for the slot of a hash; table_find() is faster some 100 ns later. */
-static inline void table_fetch(const struct table *table, uint64_t hash)
-{
-	if (table->slots)
-		__builtin_prefetch(&table->slots[hash & table->mask]);
-}
-
-/* The same for what is in the slot, when that is there. */
-static inline void table_fetch_item(const struct table *table, uint64_t hash)
-{
-	if (table->slots)
-		__builtin_prefetch(table->slots[hash & table->mask].item);
-}
-
 /* 64 by 64 to 128 bits, folded: the mixing step of wyhash. */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {

@@ -18,7 +18,6 @@
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
 #define WAITS_SPEEDS	  512u
-#define WAITS_UNSEEN_NS	  100000000u
 #define WAITS_OBJECTS_MAX 65536u /* of one process; the rest counts in the totals alone */
 
 struct waits_times {

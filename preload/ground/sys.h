@@ -172,11 +172,6 @@ static inline int sys_nanosleep(const struct timespec *time, struct timespec *le
 	return (int)sys_call2(__NR_nanosleep, (long)time, (long)left);
 }
 
-static inline int sys_clock_gettime(int clock, struct timespec *time)
-{
-	return (int)sys_call2(__NR_clock_gettime, clock, (long)time);
-}
-
 static inline int sys_sched_yield(void)
 {
 	return (int)sys_call0(__NR_sched_yield);
@@ -254,11 +249,6 @@ static inline long sys_read(int fd, void *data, size_t size)
 	return sys_call3(__NR_read, fd, (long)data, (long)size);
 }
 
-static inline long sys_pread(int fd, void *data, size_t size, int64_t offset)
-{
-	return sys_call4(__NR_pread64, fd, (long)data, (long)size, (long)offset);
-}
-
 static inline long sys_write(int fd, const void *data, size_t size)
 {
 	return sys_call3(__NR_write, fd, (long)data, (long)size);
@@ -288,11 +278,6 @@ static inline long sys_fcntl(int fd, int command, long argument)
 static inline long sys_readlinkat(int directory, const char *path, char *text, size_t size)
 {
 	return sys_call4(__NR_readlinkat, directory, (long)path, (long)text, (long)size);
-}
-
-static inline int sys_unlinkat(int directory, const char *path, int flags)
-{
-	return (int)sys_call3(__NR_unlinkat, directory, (long)path, flags);
 }
 
 /* Returns the length with the final NUL. */
