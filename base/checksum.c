@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/checksum.h"
 
+#include <endian.h>
 #include <pthread.h>
+#include <string.h>
 
 #define POLYNOMIAL 0xedb88320u /* with its bits turned round */
+#define STEP	   16	       /* bytes that are taken at once */
 
-/* [n][b]: the checksum of byte b with n NULs behind it: eight bytes are taken in one step. */
-static uint32_t tables[8][256];
+/* [n][b]: the checksum of byte b with n NULs behind it. */
+static uint32_t tables[STEP][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_tables(void)
@@ -18,21 +21,29 @@ static void make_tables(void)
 			sum = sum >> 1 ^ (sum & 1 ? POLYNOMIAL : 0);
 		tables[0][i] = sum;
 	}
-	for (int n = 1; n < 8; n++)
+	for (int n = 1; n < STEP; n++)
 		for (uint32_t i = 0; i < 256; i++)
 			tables[n][i] = tables[n - 1][i] >> 8 ^ tables[0][tables[n - 1][i] & 255];
+}
+
+/* Four bytes with so many behind them in the step. */
+static inline uint32_t sum_word(uint32_t word, int behind)
+{
+	return tables[behind + 3][word & 255] ^ tables[behind + 2][word >> 8 & 255] ^
+	       tables[behind + 1][word >> 16 & 255] ^ tables[behind][word >> 24];
 }
 
 uint32_t checksum(uint32_t before, const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
-	uint32_t sum = ~before;
+	uint32_t sum = ~before, words[STEP / 4];
 
 	pthread_once(&once, make_tables);
-	for (; size >= 8; size -= 8, at += 8)
-		sum = tables[7][(sum ^ at[0]) & 255] ^ tables[6][(sum >> 8 ^ at[1]) & 255] ^
-		      tables[5][(sum >> 16 ^ at[2]) & 255] ^ tables[4][sum >> 24 ^ at[3]] ^
-		      tables[3][at[4]] ^ tables[2][at[5]] ^ tables[1][at[6]] ^ tables[0][at[7]];
+	for (; size >= STEP; size -= STEP, at += STEP) {
+		memcpy(words, at, STEP);
+		sum = sum_word(sum ^ le32toh(words[0]), 12) ^ sum_word(le32toh(words[1]), 8) ^
+		      sum_word(le32toh(words[2]), 4) ^ sum_word(le32toh(words[3]), 0);
+	}
 	for (; size; size--)
 		sum = sum >> 8 ^ tables[0][(sum ^ *at++) & 255];
 	return ~sum;
