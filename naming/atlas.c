@@ -39,6 +39,7 @@ void atlas_begin_process(struct atlas *atlas)
 void atlas_rest(struct atlas *atlas)
 {
 	ARRAY_CLEAR(&atlas->memo);
+	trace_nodes_rest(&atlas->nodes);
 }
 
 static bool is_text(const void *item, const void *key)

@@ -26,6 +26,14 @@ void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool)
 	*nodes = (struct trace_nodes){ .pool = pool, .seed = seeded.seed };
 }
 
+void trace_nodes_rest(struct trace_nodes *nodes)
+{
+	free(nodes->slots);
+	nodes->slots = NULL;
+	nodes->marks = NULL;
+	nodes->most = 0;
+}
+
 void trace_nodes_free(struct trace_nodes *nodes)
 {
 	free(nodes->chunks.items);
@@ -83,7 +91,8 @@ static void fill_slots(struct trace_nodes *nodes)
 
 static bool grow(struct trace_nodes *nodes)
 {
-	size_t old = nodes->slots ? nodes->mask + 1 : 0, size = old ? old * 2 : SLOTS_MIN;
+	size_t old = nodes->mask ? nodes->mask + 1 : 0;
+	size_t size = !old ? SLOTS_MIN : nodes->slots ? old * 2 : old;
 	size_t bytes = sizeof(*nodes->slots) + sizeof(*nodes->marks);
 	uint32_t *slots;
 

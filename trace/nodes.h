@@ -43,6 +43,9 @@ void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool);
 /* The nodes themselves go with the pool. */
 void trace_nodes_free(struct trace_nodes *nodes);
 
+/* Gives back what finds nodes; the next one that is added makes it again. */
+void trace_nodes_rest(struct trace_nodes *nodes);
+
 /* The frame that was called from caller, of the same tree. NULL: no memory, or over the limit. */
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address);

@@ -84,12 +84,18 @@ static void find_tests(void)
 	}
 	made = nodes.count;
 	for (uint32_t i = 0; i < COUNT; i++) {
+		if (i % 50000 == 1)
+			trace_nodes_rest(&nodes);
 		fill(frames, i);
 		is_right &= trace_nodes_of(&nodes, frames, DEPTH)->address == frames[0];
 	}
 	for (uint32_t number = 1; number <= made; number++)
 		is_right &= trace_nodes_at(&nodes, number)->number == number;
 	ok(is_right && nodes.count == made, "all of many nodes are found again, none is made anew");
+	made = (uint32_t)pool.total;
+	trace_nodes_rest(&nodes);
+	trace_nodes_of(&nodes, frames, DEPTH);
+	ok(pool.total == made, "and a rest is paid for once");
 	trace_nodes_free(&nodes);
 	pool_free(&pool);
 }
