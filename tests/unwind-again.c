@@ -152,6 +152,60 @@ static NOINLINE void shifts(void)
 			shifter(which, (i & 1) * 3);
 }
 
+static NOINLINE void one_way(void)
+{
+	leaf();
+	__asm__ volatile("");
+}
+
+static NOINLINE void other_way(void)
+{
+	other_leaf();
+	__asm__ volatile("");
+}
+
+static NOINLINE void turn(int times)
+{
+	for (volatile int left = times; left > 0; left--) {
+		one_way();
+		other_way();
+	}
+}
+
+static NOINLINE void middle(int times)
+{
+	turn(times);
+	__asm__ volatile("");
+}
+
+static NOINLINE void one_side(int times)
+{
+	volatile long room[4] = { times };
+
+	middle((int)room[0]);
+	__asm__ volatile("");
+}
+
+static NOINLINE void other_side(int times)
+{
+	volatile long room[4] = { times };
+
+	middle((int)room[0]);
+	__asm__ volatile("");
+}
+
+/*
+ * Two ways in turn, which lead to a frame that is always the same, and what that was called by is
+ * not.
+ */
+static NOINLINE void turns(int times)
+{
+	one_side(times);
+	other_side(times);
+	one_side(2);
+	__asm__ volatile("");
+}
+
 /* Uses the frame pointer for something else while a caller's frame hangs on it. */
 static NOINLINE void clobber(int depth)
 {
@@ -371,6 +425,10 @@ int main(int argc, char *argv[])
 	static char signal_stack[65536];
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER };
 
+	if (argc > 1 && strcmp(argv[1], "turns") == 0) {
+		turns(5000);
+		return 0;
+	}
 	seed = argc > 1 ? (uint32_t)atoi(argv[1]) : 1;
 	sigaction(SIGUSR1, &action, NULL);
 	action.sa_flags = SA_NODEFER;
@@ -380,6 +438,7 @@ int main(int argc, char *argv[])
 		play(6);
 	for (int i = 0; i < 10; i++) {
 		shifts();
+		turns(5);
 		recurse(1, 80 + i * 60);
 		run_coroutines();
 	}

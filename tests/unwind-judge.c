@@ -135,6 +135,9 @@ static unsigned int capture(const struct origin *origin, uintptr_t *ours, enum c
 
 	if (memory_of_thread() == NULL)
 		return capture_walk(origin, &bounds, ours, depth, end);
+	/* As after a jump out of a walk. */
+	if (count.calls % 61 == 0)
+		memory->count = 0;
 	for (number = 0; number < memory->count; number++)
 		before[number] = memory->frames[number].ip;
 	same = capture_again(memory, origin, &bounds, depth, end);

@@ -80,9 +80,33 @@ struct capture_step {
 	const struct cfi_rule *rule;
 };
 
+#define CAPTURE_PLACES_BITS 5
+#define CAPTURE_PATH_FRAMES 8
+#define CAPTURE_PATH_SLOTS  10
+
+/*
+ * The frames that a walk found until it met a remembered one, and that one: for whoever comes the
+ * same way again after another one.
+ */
+struct capture_path {
+	uintptr_t ip, sp; /* where the walk began. sp 0: there is no path here */
+	uint32_t kept;	  /* so many remembered frames it did not come by; the last of them: */
+	uint32_t generation;
+	uint16_t frame_count, slot_count;
+	struct capture_frame outer;
+	struct capture_frame frames[CAPTURE_PATH_FRAMES];
+	struct capture_slot slots[CAPTURE_PATH_SLOTS];
+};
+
+/* Two paths, by a hash of where they begin. */
+struct capture_place {
+	uint16_t way;  /* which path was used last */
+	uint16_t idle; /* walks since one was of use */
+};
+
 /*
  * A thread's last backtrace with all that decided it. One that has count 0 remembers nothing; its
- * other bytes do not matter then.
+ * other bytes do not matter then, but places and paths, which are zero at first.
  */
 struct capture_memory {
 	uint32_t count;
@@ -93,6 +117,8 @@ struct capture_memory {
 	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
 	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of the frames */
 	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* a walk under way, innermost first */
+	struct capture_place places[1 << CAPTURE_PLACES_BITS];
+	struct capture_path paths[1 << CAPTURE_PLACES_BITS][2];
 };
 
 /*

@@ -5,6 +5,11 @@
  * the same words, it goes on as it did. Equal words alone prove nothing, because dead frames keep
  * theirs; so the walk must come by that place by itself. Every such word lies above the sp of the
  * frame that it was read for, hence within the known stack of any walk that comes there.
+ *
+ * Stacks often change to and fro, a malloc here and a free there. So the frames of a few earlier
+ * walks, up to where each met the remembered ones, are kept as paths. The same is true of a path: a
+ * walk that begins where it began (ip, sp, fp) and finds the words that it found ends at the same
+ * frame; if that is remembered now, with all outwards of it as it was, the rest is known, too.
  */
 #include "capture_parts.h"
 
@@ -12,6 +17,9 @@
 
 /* Frames beyond what was asked for, so that a few returns later they need not be looked for. */
 #define BEYOND 64u
+
+/* Where paths are of so little use, fewer are kept. */
+#define PATHS_IDLE 6u
 
 struct recall {
 	struct capture_memory *memory;
@@ -395,6 +403,69 @@ static inline __attribute__((always_inline)) int recall_on(struct recall *recall
 	}
 }
 
+/* The place of paths that begin so. */
+static inline uint32_t place_of(uintptr_t ip, uintptr_t sp)
+{
+	return (uint32_t)((uint64_t)((ip ^ sp >> 4) * 0x9e3779b97f4a7c15u) >>
+			  (64 - CAPTURE_PLACES_BITS));
+}
+
+/* Whether to keep a path there: where none was of use for some time, one of eight. */
+static inline bool is_worth(struct capture_place *place)
+{
+	uint32_t idle = place->idle++;
+
+	return idle < PATHS_IDLE || (idle & 7) == 0;
+}
+
+/* Whether to look there: where none was of use for some time only soon after one was kept. */
+static inline bool is_promising(const struct capture_place *place)
+{
+	return place->idle < PATHS_IDLE || (place->idle & 4) == 0;
+}
+
+/*
+ * Keeps the frames that a walk has put before the kept ones as a path. All words that they hang on
+ * lie above the sp of the innermost and, which is asked for here, below that of the frame that it
+ * met: wherever both can be read, so can they.
+ */
+static __attribute__((noinline)) void keep_path(struct capture_memory *memory, uint32_t kept,
+						uint32_t fresh)
+{
+	const struct capture_frame *frame = &memory->frames[kept], *outer = frame - 1;
+	const struct capture_frame *innermost = outer + fresh;
+	const struct capture_slot *slot = &memory->slots[outer->slots];
+	uint32_t slot_count = innermost->slots - outer->slots;
+	uint32_t number = place_of(innermost->ip, innermost->sp);
+	struct capture_place *place = &memory->places[number];
+	struct capture_path *path;
+	bool is_below = true;
+
+	if (!is_worth(place) || fresh > CAPTURE_PATH_FRAMES || slot_count > CAPTURE_PATH_SLOTS ||
+	    maps_is_loader(innermost->ip))
+		return;
+	place->way ^= 1;
+	path = &memory->paths[number][place->way];
+	/* Whoever jumps out of here leaves no half of one. */
+	path->sp = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	path->ip = innermost->ip;
+	path->kept = kept;
+	path->generation = memory->generation;
+	path->frame_count = (uint16_t)fresh;
+	path->slot_count = (uint16_t)slot_count;
+	path->outer = *outer;
+	for (uint32_t i = 0; i < fresh; i++)
+		path->frames[i] = frame[i];
+	for (uint32_t i = 0; i < slot_count; i++) {
+		path->slots[i] = slot[i];
+		is_below &= slot[i].address < outer->sp;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (is_below)
+		path->sp = innermost->sp;
+}
+
 static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *memory,
 						      const struct origin *origin,
 						      const struct stack_bounds *stack,
@@ -438,8 +509,90 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		memory->end = CAPTURE_DEPTH;
 	}
 	same = put(&recall, kept);
+	if (__builtin_expect(kept > 0, 1) && memory->solid == memory->count &&
+	    memory->count == kept + (uint32_t)(recall.next - memory->steps))
+		keep_path(memory, kept, memory->count - kept);
 	*end = memory->count > depth ? CAPTURE_DEPTH : (enum capture_end)memory->end;
 	return same;
+}
+
+/*
+ * Whether a walk from the origin would go by that path to the last of the kept frames, and from
+ * there on as remembered.
+ */
+static inline __attribute__((always_inline)) bool leads(const struct capture_memory *memory,
+							const struct capture_path *path,
+							const struct origin *origin,
+							unsigned int depth)
+{
+	const struct capture_frame *outer, *innermost;
+	const struct capture_slot *slots_end, *path_end;
+
+	if (path->sp != origin->cfa || path->ip != origin->ip || path->kept > memory->count ||
+	    path->kept > memory->solid)
+		return false;
+	outer = &memory->frames[path->kept - 1];
+	if (outer->sp != path->outer.sp || outer->ip != path->outer.ip ||
+	    outer->slots != path->outer.slots || outer->needs_fp != path->outer.needs_fp ||
+	    (outer->needs_fp && outer->fp != path->outer.fp))
+		return false;
+	innermost = &path->frames[path->frame_count - 1];
+	if ((innermost->needs_fp && innermost->fp != origin->fp) ||
+	    path->kept + path->frame_count > depth || path->generation != memory->generation)
+		return false;
+	path_end = &path->slots[path->slot_count];
+	slots_end = &memory->slots[outer->slots];
+	return first_changed(path->slots, path_end) == path_end &&
+	       first_changed(memory->slots, slots_end) == slots_end;
+}
+
+/* Puts a path before the frames that it leads to. Returns how many addresses are the same. */
+static inline __attribute__((always_inline)) uint32_t put_path(struct capture_memory *memory,
+							       const struct capture_path *path)
+{
+	uint32_t before = memory->count, same = path->kept, count = same + path->frame_count;
+	const struct capture_frame *from = path->frames, *from_end = from + path->frame_count;
+	const struct capture_slot *path_slot = path->slots;
+	struct capture_frame *frame = &memory->frames[same];
+	struct capture_slot *slot = &memory->slots[path->outer.slots];
+	struct capture_slot *slot_end = slot + path->slot_count;
+
+	while (same < before && same < count &&
+	       memory->frames[same].ip == path->frames[same - path->kept].ip)
+		same++;
+	do
+		*frame++ = *from++;
+	while (from < from_end);
+	while (slot < slot_end)
+		*slot++ = *path_slot++;
+	memory->count = memory->solid = count;
+	memory->walked = 0;
+	return same;
+}
+
+/* Goes by a path that was kept where one leads on, else walks. */
+static __attribute__((noinline)) uint32_t recall(struct capture_memory *memory,
+						 const struct origin *origin,
+						 const struct stack_bounds *stack,
+						 unsigned int depth, enum capture_end *end)
+{
+	uint32_t number = place_of(origin->ip, origin->cfa);
+	struct capture_place *place = &memory->places[number];
+	uint16_t way = place->way;
+
+	if (!is_promising(place) || memory->end == CAPTURE_DEPTH ||
+	    origin->cfa - stack->low >= stack->high - stack->low ||
+	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))
+		return recall_walk(memory, origin, stack, depth, end);
+	if (!leads(memory, &memory->paths[number][way], origin, depth)) {
+		way ^= 1;
+		if (!leads(memory, &memory->paths[number][way], origin, depth))
+			return recall_walk(memory, origin, stack, depth, end);
+	}
+	place->way = way;
+	place->idle /= 2;
+	*end = (enum capture_end)memory->end;
+	return put_path(memory, &memory->paths[number][way]);
 }
 
 /* Whether everything outwards of the innermost remembered frame is as it was, and can be used. */
@@ -498,14 +651,14 @@ uint32_t capture_again(struct capture_memory *memory, const struct origin *origi
 
 	if (count - 2 >= depth - 1 || memory->solid != count || frame->sp != origin->cfa ||
 	    !is_ready(memory, origin, stack))
-		return recall_walk(memory, origin, stack, depth, end);
+		return recall(memory, origin, stack, depth, end);
 	if (frame->ip == origin->ip && (!frame->needs_fp || frame->fp == origin->fp)) {
 		memory->walked = 0;
 		*end = (enum capture_end)memory->end;
 		return count;
 	}
 	if (!is_sibling(memory, origin, &needs_fp))
-		return recall_walk(memory, origin, stack, depth, end);
+		return recall(memory, origin, stack, depth, end);
 	count -= frame->ip != origin->ip;
 	frame->ip = origin->ip;
 	frame->fp = origin->fp;
