@@ -3,7 +3,8 @@
 # shellcheck disable=SC2154 # the variables of bench/run
 #
 # The row production of bench/run: servers under load, each untraced and under `holdtrace record
-# --production` in turn, SERVER_SECONDS (30) at a time. Sourced by bench/run.
+# --production` in turn, who comes first, too, SERVER_SECONDS (30) at a time; SERVERS="nginx postgres"
+# are not all of them. Sourced by bench/run.
 
 server_seconds=${SERVER_SECONDS:-30}
 server_rounds=${SERVER_ROUNDS:-5}
@@ -113,15 +114,20 @@ row_production()
 	mkdir -p "$tmp/traces" && chmod a+rwx "$tmp/traces"
 	for pair in redis:redis-benchmark nginx:ab nginx_as_shipped:ab postgres:pgbench; do
 		server_name=${pair%%:*}
+		case " ${SERVERS:-$server_name} " in
+		*" $server_name "*) ;;
+		*) continue ;;
+		esac
 		command -v "${pair#*:}" >/dev/null || {
 			echo "no ${pair#*:}: $server_name is left out" >&2
 			continue
 		}
 		: >"$tmp/rates"
-		for _ in $(seq "$server_rounds"); do
-			plain=$("serve_$server_name" env)
+		for round in $(seq "$server_rounds"); do
+			[ $((round % 2)) = 0 ] || plain=$("serve_$server_name" env)
 			traced=$("serve_$server_name" "$PWD/holdtrace" record -q --production -f \
 				-o "$tmp/traces/$server_name.htr")
+			[ $((round % 2)) = 1 ] || plain=$("serve_$server_name" env)
 			echo "$plain $traced" >>"$tmp/rates"
 		done
 		awk -v name="$server_name" 'function median(a, n,   i, j, t) {
