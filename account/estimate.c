@@ -33,6 +33,26 @@ uint64_t estimate_error(double variance)
 	return variance > 0 ? (uint64_t)ceil(WIDTH_95 * sqrt(variance)) : 0;
 }
 
+/*
+ * Small blocks weigh much and are few, so a normal distribution says too little. The sum is taken
+ * for so many events of the average weight (by weight), and the interval is that of a Poisson
+ * distribution: half of the quantile of chi squared with 2 (events + 1) degrees, after Wilson and
+ * Hilferty.
+ */
+uint64_t estimate_count_error(uint64_t count, double variance)
+{
+	double weight, events, degrees, spread, root;
+
+	if (variance <= 0 || !count)
+		return 0;
+	weight = variance / (double)count;
+	events = (double)count / weight;
+	degrees = 2 * (events + 1);
+	spread = 2 / (9 * degrees);
+	root = 1 - spread + WIDTH_95 * sqrt(spread);
+	return (uint64_t)ceil(weight * (degrees / 2 * root * root * root - events));
+}
+
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount)
 {
 	return estimate_error((double)sample * (double)amount);

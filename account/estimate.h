@@ -27,6 +27,9 @@ struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index);
 /* Half of the interval in which the truth lies in 95 of 100 cases; 0: what was counted is exact. */
 uint64_t estimate_error(double variance);
 
+/* The same of a count of blocks: right for a few samples, too. */
+uint64_t estimate_count_error(uint64_t count, double variance);
+
 /*
  * The most that estimate_error() may be of a sum of which the amount alone is known, of bytes or
  * of blocks: w (w - 1) bytes^2 is less than w bytes * sample.

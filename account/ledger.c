@@ -15,9 +15,16 @@
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
+#define TURN_NEVER	   (1u << 31) /* of no call: nothing is freed within a few calls of it */
 
 /* What numbers in the map are of, from behind the classes. */
-enum { OF_THREAD = LEDGER_CLASSES, OF_JOIN, OF_INHERITED };
+enum {
+	OF_THREAD = LEDGER_CLASSES,
+	OF_JOIN,
+	OF_INHERITED,
+	OF_LAST_READER, /* of a lock: item of the one that took it last */
+	OF_READER,	/* plus the index of the thread: a lock that it has together with others */
+};
 
 struct listener {
 	ledger_listener *function;
@@ -46,7 +53,8 @@ struct call {
 	size_t home; /* in the map, when it was put off */
 	uint32_t class, item, thread, turn;
 	bool is_plain; /* see is_plain(); a constant where it is asked */
-	bool is_wait, is_join, is_again;
+	bool is_no_call, is_join, is_again;
+	bool is_shared;		   /* a lock that is taken by a reader */
 	const struct event *event; /* NULL: it was put off, and nobody listens */
 };
 
@@ -85,6 +93,7 @@ struct ledger {
 	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all was recorded */
 	bool is_contended; /* of locks only what had to wait was recorded */
 	bool is_replaced;  /* by another program */
+	uint32_t sites_of_parent; /* the first sites, which ledger_fork() left; 0: none */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
 	size_t queue_from; /* QUEUE_FROM; SIZE_MAX: somebody listens */
@@ -392,7 +401,7 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 		.site = of->site,
 		.class = call->class,
 		.is_part = sites_at(&ledger->sites, of->site)->is_part,
-		.is_wait = call->is_wait,
+		.is_no_call = call->is_no_call,
 		.item = of,
 		.turn = call->turn,
 		.thread = call->thread,
@@ -466,7 +475,7 @@ inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct err
 {
 	struct estimate of = weigh_for(ledger, call, &ledger->items.items[call->item]);
 
-	ledger->sums[call->class].gained += call->is_wait ? 0 : of.count;
+	ledger->sums[call->class].gained += call->is_no_call ? 0 : of.count;
 	if (!call->is_plain)
 		ledger->sums[call->class].gained_variance += of.count_variance;
 	sum_up(ledger, call, of.count, of.bytes, of.variance);
@@ -479,7 +488,8 @@ inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct err
 
 inline_ int gain(struct ledger *ledger, const struct call *call, struct error *err)
 {
-	struct map_entry *held = map_put(&ledger->map, call->class, call->object);
+	uint32_t kind = call->is_shared ? OF_READER + call->thread : call->class;
+	struct map_entry *held = map_put(&ledger->map, kind, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	uint32_t before = held ? held->value : 0;
 	int rc = 0;
@@ -489,7 +499,7 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 		return held ? 0 : no_memory(err);
 	}
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted) {
-		sum->gained += !call->is_wait;
+		sum->gained += !call->is_no_call;
 		struct ledger_item *item = &ledger->items.items[before];
 
 		item->count += item->count < COUNT_MAX;
@@ -497,6 +507,8 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 		return 0;
 	}
 	held->value = call->item;
+	if (call->is_shared && map_set(&ledger->map, OF_LAST_READER, call->object, call->item))
+		return no_memory(err);
 	if (before) {
 		sum->replaced++;
 		rc = tell_loss(ledger, call, before,
@@ -577,22 +589,43 @@ static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t
 	return map_set(&ledger->map, OF_JOIN, thread, item) ? no_memory(err) : 0;
 }
 
+/*
+ * The entry of a lock that a thread releases, and that no thread has alone: the thread's own, or,
+ * if it is no reader, that of the reader which took it last.
+ */
+static __attribute__((noinline)) struct map_entry *find_reader(const struct ledger *ledger,
+							       uint32_t thread, uint64_t object)
+{
+	struct map_entry *own = map_find(&ledger->map, OF_READER + thread, object);
+	uint32_t last = map_get(&ledger->map, OF_LAST_READER, object);
+	const struct ledger_item *item = &ledger->items.items[last];
+
+	if ((own && own->value) || !last || item->object != object)
+		return own;
+	own = map_find(&ledger->map, OF_READER + item->thread, object);
+	return own && own->value == last ? own : NULL;
+}
+
 inline_ int lose(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	/* every loss is, and every call */
 	bool is_known = call->is_plain || !is_sampled(ledger, call->class);
-	uint32_t item = held ? held->value : 0;
-	struct ledger_item *lost = &ledger->items.items[item];
 	struct estimate of = { .count = is_known };
+	struct ledger_item *lost;
+	uint32_t item;
 	int rc;
 
+	if (!call->is_plain && !held && ledger->classes[call->class].known == RESOURCE_LOCK)
+		held = find_reader(ledger, call->thread, call->object);
+	item = held ? held->value : 0;
+	lost = &ledger->items.items[item];
 	if (item)
 		of = weigh_for(ledger, call, lost);
 	if (item || !call->is_again) {
-		sum->joined += call->is_join && !call->is_wait;
-		sum->lost += call->is_join || call->is_wait ? 0 : of.count;
+		sum->joined += call->is_join && !call->is_no_call;
+		sum->lost += call->is_join || call->is_no_call ? 0 : of.count;
 	}
 	if (!item) {
 		stray(ledger, call->class, call->object, call->is_again);
@@ -605,7 +638,7 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 	sum->temporary += is_temporary(ledger, lost, call->thread, call->turn, 1);
 	map_remove(&ledger->map, held);
 	rc = tell_loss(ledger, call, item, of, err);
-	if (rc == 0 && call->is_join && call->is_wait)
+	if (rc == 0 && call->is_join && call->is_no_call)
 		return join_begins(ledger, call->thread, item, err);
 	remove_item(ledger, item);
 	return rc;
@@ -801,12 +834,15 @@ inline_ int gain_or_lose(struct ledger *ledger, struct call *call, struct thread
 	if (known == RESOURCE_MAPPING)
 		return map_or_unmap(ledger, *call, err);
 	if (event->type == CALL_TYPE_FREE) {
-		call->is_wait = is_of_wait(known, event);
+		call->is_no_call = is_of_wait(known, event);
 		call->is_join = is_join(known, event);
 		call->is_again = !call->is_plain && is_lost_again(thread, event, call->class);
 		return puts_off ? put_off(ledger, call) : lose(ledger, call, err);
 	}
-	call->is_wait = is_of_wait(known, event);
+	call->is_no_call = is_of_wait(known, event);
+	call->is_shared = known == RESOURCE_LOCK && event->function->hook &&
+			  event->function->hook->how == HOW_READS;
+	ledger->sums[call->class].retaken += call->is_no_call;
 	call->is_again = is_gained_again(thread, event, call->class);
 	call->item = add_item(ledger, call);
 	if (!call->item)
@@ -885,7 +921,7 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 			     .time_ns = event->time_ns,
 			     .thread = thread,
 			     .item = item,
-			     .is_wait = true,
+			     .is_no_call = true,
 			     .event = event };
 
 	if (!item || ledger->items.items[item].object != event->object)
@@ -914,6 +950,26 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 		ledger->memory = NULL;
 	for (uint32_t i = 0; ledger->sample && i < ledger->class_count; i++)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
+}
+
+int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
+		 struct error *err)
+{
+	const struct thread *thread = thread_of(ledger, note->thread);
+	struct call call = { .object = opened->object,
+			     .time_ns = note->time_ns,
+			     .class = ledger_class_of(ledger, RESOURCE_FD),
+			     .thread = thread ? thread->index : 0,
+			     .turn = TURN_NEVER,
+			     .is_no_call = true,
+			     .event = opened };
+	int rc = ledger_settle(ledger, err);
+
+	call.item = rc || !thread ? 0 : add_item(ledger, &call);
+	if (!call.item)
+		return no_memory(err);
+	call.event = note;
+	return gain(ledger, &call, err);
 }
 
 static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct event *event,
@@ -974,6 +1030,7 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 	held->count = 1;
 	held->site = held->item->site;
 	held->class = sites_at(&ledger->sites, held->site)->class;
+	held->is_of_parent = held->site < ledger->sites_of_parent;
 	return true;
 }
 
@@ -985,8 +1042,8 @@ static bool is_object(const struct ledger *ledger, const struct ledger_item *ite
 	return item->count && ledger->classes[class].known != RESOURCE_MAPPING;
 }
 
-/* In the order of the items: that of the map's entries is random. */
-bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
+/* The next object behind *at, in the order of the items: that of the map's entries is random. */
+static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
 	const struct ledger_item *item;
 	struct estimate of;
@@ -994,19 +1051,18 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 
 	if (*at == 0)
 		ledger_settle(ledger, NULL);
-	if (ledger->is_replaced)
-		return false;
 	*at += *at == 0;
 	while (*at < count && !is_object(ledger, &ledger->items.items[*at]))
 		++*at;
 	if (*at >= count)
-		return mapping_held(ledger, (*at)++ - (count ? count : 1), result);
+		return false;
 	item = &ledger->items.items[(*at)++];
 	*result = (struct ledger_held){
 		.item = item,
 		.site = item->site,
 		.class = sites_at(&ledger->sites, item->site)->class,
 		.is_part = sites_at(&ledger->sites, item->site)->is_part,
+		.is_of_parent = item->site < ledger->sites_of_parent,
 		.object = item->object,
 		.size = item->size,
 	};
@@ -1016,6 +1072,29 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
 	result->variance = of.variance;
 	result->count_variance = of.count_variance;
 	return true;
+}
+
+bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *result)
+{
+	size_t count = ledger->items.count;
+
+	if (ledger->is_replaced)
+		return false;
+	return next_object(ledger, at, result) ||
+	       mapping_held(ledger, (*at)++ - (count ? count : 1), result);
+}
+
+bool ledger_is_replaced(const struct ledger *ledger)
+{
+	return ledger->is_replaced;
+}
+
+bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *result)
+{
+	while (ledger->is_replaced && next_object(ledger, at, result))
+		if (ledger->classes[result->class].known == RESOURCE_FD)
+			return true;
+	return false;
 }
 
 static uint32_t find_known(const struct ledger *ledger, enum resource known)
@@ -1039,13 +1118,18 @@ const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known
 bool ledger_loses(struct ledger *ledger, const struct event *event)
 {
 	uint32_t class = class_of(ledger, event->resource);
+	const struct thread *thread;
 
 	ledger_settle(ledger, NULL);
 	if (class == LEDGER_CLASSES)
 		return false;
 	if (ledger->classes[class].known == RESOURCE_MAPPING)
 		return mapped_meets(&ledger->mapped, event->object, end_of_loss(ledger, event));
-	return map_get(&ledger->map, class, event->object) != 0;
+	if (map_get(&ledger->map, class, event->object))
+		return true;
+	thread = thread_of(ledger, event->thread);
+	return ledger->classes[class].known == RESOURCE_LOCK && thread &&
+	       find_reader(ledger, thread->index, event->object);
 }
 
 uint64_t ledger_sample(const struct ledger *ledger)
@@ -1056,6 +1140,11 @@ uint64_t ledger_sample(const struct ledger *ledger)
 const struct before *ledger_before(const struct ledger *ledger)
 {
 	return &ledger->before;
+}
+
+bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd)
+{
+	return map_get(&ledger->map, OF_INHERITED, fd) != 0;
 }
 
 uint64_t ledger_inherited(const struct ledger *ledger)
@@ -1089,6 +1178,23 @@ void ledger_clear(struct ledger *ledger)
 	ledger->inherited = ledger->sample = 0;
 	ledger->is_attached = false;
 	ledger->is_replaced = ledger->is_contended = false;
+	ledger->sites_of_parent = 0;
+}
+
+/* Numbers of classes and backtraces are those of a trace, so the child's make sites of their own.
+ */
+int ledger_fork(struct ledger *ledger, struct error *err)
+{
+	int rc = ledger_settle(ledger, err);
+
+	if (rc)
+		return rc;
+	sites_seal(&ledger->sites);
+	ledger->sites_of_parent = (uint32_t)ledger->sites.list.count;
+	ledger->class_of.count = 0;
+	ledger->memory = NULL;
+	ledger->is_replaced = ledger->is_contended = false;
+	return 0;
 }
 
 int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err)

@@ -8,6 +8,7 @@
  * and tells its listeners of each move. It knows no names and prints nothing.
  *
  * An object is held from its gain to its loss; one of a counted class until it was lost as often.
+ * A lock that several readers have is held by each of them.
  * Another gain of one of an uncounted class replaces the first. A mapping may be lost in parts.
  * What a hooked function gains through another hooked one (reallocarray through realloc) counts
  * once. Where memory was sampled (--sample), each block that was recorded stands for those that
@@ -60,6 +61,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 struct ledger_sum {
 	uint64_t gained;       /* calls that gained, but for waits that take a lock again */
 	uint64_t lost, joined; /* calls that lost, likewise; joined: threads that were waited for */
+	uint64_t retaken;      /* locks that waits for conditions took again */
 	uint64_t temporary;    /* losses by the next call of the thread that gained it */
 	uint64_t strays;       /* losses of what was not gained in the trace */
 	uint64_t earlier;      /* losses of what was gained before the process was attached to */
@@ -71,11 +73,12 @@ struct ledger_sum {
 };
 
 struct ledger_move {
-	uint32_t site;	/* of the process: place of a tally */
-	uint32_t class; /* ledger_class() */
-	bool is_gain;	/* else a loss */
-	bool is_part;	/* of another object: the descriptor of a stream */
-	bool is_wait;	/* a wait gives the lock back, or takes it again: nobody asked for that */
+	uint32_t site;	 /* of the process: place of a tally */
+	uint32_t class;	 /* ledger_class() */
+	bool is_gain;	 /* else a loss */
+	bool is_part;	 /* of another object: the descriptor of a stream */
+	bool is_no_call; /* no call is to be counted: a wait gives the lock back or takes it again,
+			  * or the descriptor was carried over an exec */
 	/* objects more, or less: 1 and -1 (a sampled block: several); part of a mapping: 0, or 1
 	 * where one was cut in two */
 	int count;
@@ -118,6 +121,16 @@ int ledger_event(struct ledger *ledger, const struct event *event, struct error 
 int ledger_inherit(struct ledger *ledger, uint64_t fd, struct error *err);
 uint64_t ledger_inherited(const struct ledger *ledger); /* that are still open */
 
+bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
+
+/*
+ * An earlier program of the process opened the inherited descriptor that this note (~fd) lists, by
+ * the call opened, whose backtrace is of an atlas. From now on this ledger accounts for it. All
+ * that opened points to must live until the ledger is cleared. Returns as ledger_event().
+ */
+int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
+		 struct error *err);
+
 /* What it had mapped when it was attached to, and what of that was given back since. */
 const struct before *ledger_before(const struct ledger *ledger);
 
@@ -130,7 +143,13 @@ void ledger_forget(struct ledger *ledger);
 /* The process has ended, and what it held is forgotten; classes stay. */
 void ledger_clear(struct ledger *ledger);
 
-/* What is held now; NULL: it is not. Lives until the next event. */
+/*
+ * Turns the ledger of a process at the moment of a fork into that of the child, whose stream is
+ * read from another trace. The trace of the parent must stay open. Returns 0 or -ENOMEM.
+ */
+int ledger_fork(struct ledger *ledger, struct error *err);
+
+/* What is held now, of locks what one thread has alone; NULL: it is not. Until the next event. */
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object);
 
 /* A loss of something that is held, or of a part of a mapping. */
@@ -140,6 +159,7 @@ bool ledger_loses(struct ledger *ledger, const struct event *event);
 struct ledger_held {
 	uint32_t site, class;
 	bool is_part;
+	bool is_of_parent; /* acquired before the fork that made the process: ledger_fork() */
 	uint64_t object;
 	uint64_t count;	 /* 1; a sampled block stands for several */
 	uint64_t bytes;	 /* that they take; 0: they take none */
@@ -154,6 +174,15 @@ struct ledger_held {
  * the last. A process that has run another program (~end says so) holds nothing.
  */
 bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
+
+/* The process has executed another program. */
+bool ledger_is_replaced(const struct ledger *ledger);
+
+/*
+ * The next descriptor behind *at that the process had open when it executed another program: the
+ * kernel has closed those with FD_CLOEXEC, the ~fd notes of the next program list the others.
+ */
+bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
  * "/etc/passwd", or "port=80 address=1.2.3.4": what tells an object from another, by the arguments

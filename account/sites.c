@@ -14,11 +14,16 @@ void sites_free(struct sites *sites)
 	*sites = (struct sites){ 0 };
 }
 
+void sites_seal(struct sites *sites)
+{
+	if (sites->first)
+		memset(sites->first, 0, sites->first_count * sizeof(*sites->first));
+}
+
 void sites_clear(struct sites *sites)
 {
 	ARRAY_CLEAR(&sites->list);
-	if (sites->first)
-		memset(sites->first, 0, sites->first_count * sizeof(*sites->first));
+	sites_seal(sites);
 }
 
 static bool make_room(struct sites *sites, size_t id)
@@ -71,7 +76,8 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 {
-	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
+	bool is_known = event->backtrace && event->backtrace->id != BACKTRACE_OF_ATLAS;
+	size_t id = is_known ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index;
 
 	if (id >= sites->first_count && !make_room(sites, id))
@@ -79,8 +85,8 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
 		const struct site *site = sites_at(sites, index);
 
-		if (site->function == event->function && site->resource == event->resource &&
-		    site->class == class)
+		if (site->backtrace == event->backtrace && site->function == event->function &&
+		    site->resource == event->resource && site->class == class)
 			break;
 	}
 	if (!index)

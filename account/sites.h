@@ -35,6 +35,9 @@ void sites_free(struct sites *sites);
 /* Forgets all sites: another process. */
 void sites_clear(struct sites *sites);
 
+/* Keeps all sites, of which none is found again: what follows is of another trace. */
+void sites_seal(struct sites *sites);
+
 /*
  * Index of the site of an event, made if need be; 0: no memory. Pointers to sites from before are
  * void.
@@ -46,9 +49,13 @@ static inline uint32_t sites_of_again(struct sites *sites, uint8_t class, const 
 {
 	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index = id < sites->first_count ? sites->first[id] : 0;
-	struct site *site = &sites->list.items[index];
+	struct site *site;
 
-	if (!index || site->function != event->function || site->resource != event->resource ||
+	/* before the first one there is no list */
+	if (!index)
+		return sites_of(sites, class, event);
+	site = &sites->list.items[index];
+	if (site->function != event->function || site->resource != event->resource ||
 	    site->class != class)
 		return sites_of(sites, class, event);
 	site->index = event->index;

@@ -3,8 +3,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -178,7 +176,7 @@ static unsigned plain_length(const char *text, size_t length, enum escape escape
 
 	if (first < 0x20 || first == 0x7f)
 		return first == '\t' && escape == ESCAPE_LINES;
-	if (first < 0x80 || escape == ESCAPE_LINES)
+	if (first < 0x80)
 		return 1;
 	size = utf8_decode(text, length, &code);
 	return size && code_is_plain(code) ? size : 0;
@@ -202,6 +200,44 @@ void out_name(struct out *out, const char *text, size_t length, enum escape esca
 		start = ++at;
 	}
 	out_bytes(out, text + start, at - start);
+}
+
+static void print_name(FILE *to, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left) {
+		unsigned plain = plain_length(text, left, ESCAPE_ALL);
+
+		if (plain)
+			fwrite(text, 1, plain, to);
+		else
+			fprintf(to, "\\x%02x", (unsigned char)*text);
+		text += plain ? plain : 1;
+		left -= plain ? plain : 1;
+	}
+}
+
+void print_message_list(FILE *to, const char *before, const char *format, va_list list)
+{
+	char text[8192];
+
+	if (vsnprintf(text, sizeof(text), format, list) < 0)
+		return;
+	flockfile(to);
+	print_name(to, before);
+	print_name(to, text);
+	fputc('\n', to);
+	funlockfile(to);
+}
+
+void print_message(FILE *to, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	print_message_list(to, "", format, list);
+	va_end(list);
 }
 
 size_t name_columns(const char *text, size_t length)

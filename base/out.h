@@ -4,13 +4,15 @@
 
 /*
  * Buffered output to a descriptor. The first error is kept and everything after it is dropped, so
- * that callers print without asking and look once: at out_error() or out_close(). Text from
- * traces goes through out_name() alone.
+ * that callers print without asking and look once: at out_error() or out_close(). Foreign text
+ * goes through out_name(), in messages through print_message().
  */
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -24,10 +26,13 @@ struct out {
 	char *buffer;
 };
 
-/* How names are made safe to print. What is escaped becomes \xNN, byte by byte. */
+/*
+ * How names are made safe to print: controls, U+0080 to U+009F, invalid UTF-8 and marks of writing
+ * direction become \xNN, byte by byte.
+ */
 enum escape {
-	ESCAPE_LINES, /* bytes below 0x20 but tab, and 0x7f: what breaks lines and terminals */
-	ESCAPE_ALL,   /* also tab, U+0080 to U+009F, invalid UTF-8, marks of writing direction */
+	ESCAPE_LINES, /* all but tab, which separates words of a text trace */
+	ESCAPE_ALL,
 };
 
 /* Starts output to fd, which is not closed by anything here. Returns 0 or -ENOMEM. */
@@ -71,6 +76,14 @@ void out_padded(struct out *out, uint64_t number, unsigned digits);
 
 /* A text of foreign origin. */
 void out_name(struct out *out, const char *text, size_t length, enum escape escape);
+
+/*
+ * A message for people: formats it, escapes it as out_name() does, newlines included, and ends the
+ * line. before: what the line begins with, escaped too; may be empty. A message has at most 8 KiB.
+ */
+void print_message(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void print_message_list(FILE *to, const char *before, const char *format, va_list list)
+	__attribute__((format(printf, 3, 0)));
 
 /* Columns of a terminal that out_name() fills with it, all escaped. */
 size_t name_columns(const char *text, size_t length);

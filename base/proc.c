@@ -51,6 +51,24 @@ int32_t proc_own_number(int32_t pid, int32_t thread)
 	return 0;
 }
 
+bool proc_has_no_rights(int32_t pid, uid_t uid)
+{
+	cleanup_file FILE *file = open_file(pid, 0, "status");
+	unsigned long long rights = 1;
+	unsigned users[4] = { 0 };
+	bool is_one = false;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Uid: %u %u %u %u", &users[0], &users[1], &users[2], &users[3]) ==
+		    4)
+			is_one = users[0] == uid && users[1] == uid && users[2] == uid &&
+				 users[3] == uid;
+		sscanf(line, "CapPrm: %llx", &rights);
+	}
+	return is_one && !rights;
+}
+
 void proc_call(int32_t pid, int32_t thread, struct proc_call *call)
 {
 	cleanup_file FILE *file = open_file(pid, thread, "syscall");

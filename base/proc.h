@@ -16,6 +16,9 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 /* What it calls itself in its own namespace of pids; 0: unknown. */
 int32_t proc_own_number(int32_t pid, int32_t thread);
 
+/* All its users are this one, and it has no capabilities: it cannot become another one. */
+bool proc_has_no_rights(int32_t pid, uid_t uid);
+
 /* A system call that a thread sleeps in. number: -1: it is in none. */
 struct proc_call {
 	int64_t number;

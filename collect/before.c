@@ -393,7 +393,8 @@ void collect_heed_note(struct collector *collector, struct member *member,
 	struct telling telling = { .member = member, .time = event->time };
 	struct collect_before *now;
 
-	if (!is_beginning(event) || member->watch.our_pid != collector->shared.board->guest)
+	if (!is_beginning(event) || member->doubt ||
+	    member->watch.our_pid != collector->shared.board->guest)
 		return;
 	copy_own(telling.own, member->chunks[0]->head->own);
 	now = read_ranges(member->watch.our_pid);

@@ -4,39 +4,109 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "contract.h"
 
 #define KEPT_BYTES 8192u /* of a ring that is cleaned */
 
-/* Sealed it stays as large as it is: nobody can make us read behind its end. */
-static int seal(int fd, uint64_t size, struct error *err)
+/*
+ * Pages of memory that are there whenever they are read: a memfd without huge pages of its own
+ * (MFD_HUGETLB), which run out, and nothing of another file system. A descriptor that has no seals
+ * is asked nothing more: its file system may answer when it likes.
+ */
+static int check_kind(int fd, struct error *err)
 {
+	struct statfs system;
+
+	if (fcntl(fd, F_GET_SEALS) < 0)
+		return error_set(err, EBADMSG, "a program's memory is not a memfd");
+	if (fstatfs(fd, &system) < 0)
+		return error_system(err, errno, "a program's memory has no file system");
+	if (system.f_type != TMPFS_MAGIC || system.f_bsize != sysconf(_SC_PAGESIZE))
+		return error_set(err, EBADMSG, "a program's memory has pages of %ld bytes",
+				 (long)system.f_bsize);
+	return 0;
+}
+
+/* Sealed it stays as large as it is: nobody can make us read behind its end. */
+static int seal(int fd, uint64_t *size, struct error *err)
+{
+	int ret = check_kind(fd, err);
 	struct stat st;
 
+	if (ret < 0)
+		return ret;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return error_system(err, errno, "a program's memory cannot be sealed");
 	if (fstat(fd, &st) < 0)
 		return error_system(err, errno, "a program's memory has no size");
-	if ((uint64_t)st.st_size != size)
-		return error_set(err, EBADMSG,
-				 "a program's memory has %" PRId64 " bytes and not %" PRIu64,
-				 (int64_t)st.st_size, size);
+	*size = (uint64_t)st.st_size;
 	return 0;
 }
 
-struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err)
+/* ---- memory that is lost ---- */
+
+/*
+ * The system may still fail to bring a page (no memory left for it, a broken page of a swap file).
+ * What was mapped there becomes empty memory, in which nothing makes sense: the readers of that
+ * chunk find damage, and all others go on. One thread alone reads chunks, and changes this list.
+ */
+static struct chunk *mapped;
+
+static void replace_lost(int number, siginfo_t *info, void *context)
+{
+	const char *at = info->si_addr;
+
+	(void)context;
+	for (struct chunk *chunk = mapped; chunk; chunk = chunk->next)
+		if (at >= chunk->map && at < chunk->map + chunk->size &&
+		    mmap(chunk->map, chunk->size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			 0) != MAP_FAILED)
+			return;
+	/* none of ours: it comes again, and ends us */
+	signal(number, SIG_DFL);
+}
+
+void chunk_survive_losses(void)
+{
+	struct sigaction action = { .sa_sigaction = replace_lost, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGBUS, &action, NULL);
+}
+
+static void add_mapped(struct chunk *chunk)
+{
+	chunk->next = mapped;
+	mapped = chunk;
+}
+
+static void remove_mapped(const struct chunk *chunk)
+{
+	struct chunk **at = &mapped;
+
+	while (*at != chunk)
+		at = &(*at)->next;
+	*at = chunk->next;
+}
+
+/* With what is known before it is mapped. NULL: it does not fit into what is left of the file. */
+static struct chunk *shape(uint32_t slots, uint32_t ring_size, uint32_t spares, uint64_t left,
+			   struct error *err)
 {
 	struct chunk *chunk;
-	void *map;
 
-	if (!chunk_is_sound(hello->slots, hello->ring_size, hello->spares)) {
+	if (!chunk_is_sound(slots, ring_size, spares)) {
 		error_set(err, EBADMSG, "a program's memory has %u slots with rings of %u bytes",
-			  hello->slots, hello->ring_size);
+			  slots, ring_size);
 		return NULL;
 	}
 	chunk = calloc(1, sizeof(*chunk));
@@ -44,13 +114,23 @@ struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *
 		error_system(err, ENOMEM, "no memory for a program's memory");
 		return NULL;
 	}
-	chunk->layout = chunk_lay_out(hello->slots, hello->ring_size, hello->spares);
-	chunk->size = chunk->layout.size;
-	if (seal(fd, chunk->size, err) < 0) {
-		free(chunk);
-		return NULL;
-	}
-	map = mmap(NULL, chunk->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	chunk->layout = chunk_lay_out(slots, ring_size, spares);
+	chunk->slots = slots;
+	chunk->ring_size = ring_size;
+	chunk->spares = spares;
+	chunk->left = left;
+	chunk->size =
+		chunk->layout.size + ARENA_LINK < left ? chunk->layout.size + ARENA_LINK : left;
+	if (left >= chunk->layout.size)
+		return chunk;
+	error_set(err, EBADMSG, "a program's memory has %" PRIu64 " bytes and not %" PRIu64, left,
+		  chunk->layout.size);
+	free(chunk);
+	return NULL;
+}
+
+static struct chunk *set_places(struct chunk *chunk, void *map, struct error *err)
+{
 	if (map == MAP_FAILED) {
 		error_system(err, errno, "cannot map a program's memory");
 		free(chunk);
@@ -61,10 +141,41 @@ struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *
 	chunk->head = map;
 	chunk->slot_base = chunk->map + ARENA_HEAD_SIZE;
 	chunk->rings = chunk->map + chunk->layout.rings;
-	chunk->slots = hello->slots;
-	chunk->ring_size = hello->ring_size;
-	chunk->spares = hello->spares;
+	add_mapped(chunk);
 	return chunk;
+}
+
+struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err)
+{
+	struct chunk *chunk;
+	uint64_t size = 0;
+
+	if (seal(fd, &size, err) < 0)
+		return NULL;
+	chunk = shape(hello->slots, hello->ring_size, hello->spares, size, err);
+	return chunk ? set_places(chunk,
+				  mmap(NULL, chunk->size, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_NORESERVE, fd, 0),
+				  err)
+		     : NULL;
+}
+
+struct chunk *chunk_next(const struct chunk *last, struct error *err)
+{
+	char *link = last->map + last->layout.size;
+	const struct arena *head = (const struct arena *)(void *)link;
+	struct chunk *chunk;
+	uint32_t slots;
+
+	err->text[0] = 0;
+	if (last->size < last->layout.size + ARENA_LINK)
+		return NULL;
+	slots = __atomic_load_n(&head->slots, __ATOMIC_RELAXED);
+	if (!slots)
+		return NULL;
+	chunk = shape(slots, __atomic_load_n(&head->ring_size, __ATOMIC_RELAXED), 0,
+		      last->left - last->layout.size, err);
+	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 
 /* In the place before the first stands how many there are: all of them are counted from 1. */
@@ -110,6 +221,7 @@ static struct chunk *map_spare(const struct chunk *family, uint32_t i)
 	chunk->head = &chunk->spare->head;
 	chunk->slot_base = chunk->map + chunk->layout.spare_slots + (size_t)i * ARENA_SLOT_SIZE;
 	chunk->rings = chunk->map + chunk->layout.spare_rings + (size_t)i * ARENA_RING_LEAST;
+	add_mapped(chunk);
 	return chunk;
 }
 
@@ -139,6 +251,7 @@ void chunk_close(struct chunk *chunk)
 		madvise(chunk->rings, ARENA_RING_LEAST, MADV_REMOVE);
 		__atomic_store_n(&chunk->spare->state, SPARE_FREE, __ATOMIC_RELEASE);
 	}
+	remove_mapped(chunk);
 	munmap(chunk->map, chunk->size);
 	free(chunk);
 }

@@ -14,8 +14,10 @@
 #include "base/error.h"
 
 struct chunk {
+	struct chunk *next; /* of all that are mapped */
 	char *map;
-	size_t size;
+	size_t size;   /* mapped bytes: the chunk, and the link to the next one if there is one */
+	uint64_t left; /* bytes of the file from the chunk on */
 	struct arena *head;
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
@@ -25,11 +27,20 @@ struct chunk {
 	struct arena_spare *spare; /* it is one: to be given back; NULL: it is none */
 };
 
+/* From here on a chunk whose memory cannot be read any more (SIGBUS) is damaged, and no more. */
+void chunk_survive_losses(void);
+
 /*
  * Seals the memory, so that it stays as large as it is, and maps it. The descriptor stays the
  * caller's. Refuses what is not as the message says. NULL then.
  */
 struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err);
+
+/*
+ * The next chunk in the process's file. NULL without a text in err: there is none yet, and the
+ * further memory of the process is a spare.
+ */
+struct chunk *chunk_next(const struct chunk *last, struct error *err);
 
 /*
  * The spare that somebody has taken of this chunk, with what he says of himself copied to hello.

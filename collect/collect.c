@@ -100,8 +100,8 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	(void)owner;
-	collect_receive(context);
+	collect_receive(context); /* it may be a spare */
+	collect_extend(context, owner);
 }
 
 /* ---- the end of a process ---- */
@@ -132,6 +132,7 @@ static void leave(struct collector *collector, uint32_t place)
 		bundle_rest(collector->bundle);
 	collector->gone_ns = ticks_clock_ns();
 	collector->unwritten += member->stream->unwritten;
+	collect_give_back(collector, member);
 	stream_free(member->stream);
 	free(member);
 }
@@ -217,6 +218,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		    (!has_detached(member) && !watch_has_ended(&member->watch, &collector->shared,
 							       now_ns, is_silent(member))))
 			continue;
+		collect_schedule_last(collector, member);
 		collect_end_member(collector, member);
 		has_ended = true;
 	}
@@ -289,6 +291,7 @@ static void flush_all(struct collector *collector, uint64_t now_ns)
 		struct stream *stream = collector->active[i]->stream;
 
 		stream_idle(stream, now_ns);
+		collect_say_stalled(collector, collector->active[i]);
 		if (stream->broken)
 			collect_tell_failure(collector, stream);
 	}
@@ -306,6 +309,7 @@ static void tidy(struct collector *collector, uint64_t now_ns)
 		return;
 	collector->tidied_ns = now_ns;
 	merge_tidy(collector->merge);
+	collect_say_refused(collector);
 }
 
 /* How long to sleep, at most, after a round that took so much and came after such a sleep. */
@@ -345,6 +349,7 @@ void collect_run(struct collector *collector)
 		collect_scan(collector, now);
 		tidy(collector, now);
 		collect_sample(collector, now);
+		collect_schedule(collector, now);
 		collect_keep(collector);
 		finish_ended(collector, is_full);
 		if (taken >= BUSY_BYTES) {
@@ -506,6 +511,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	collector->first.fd = -1;
 	collector->place.directory = -1;
 	detach_begin();
+	chunk_survive_losses();
 	if (shared_open(&collector->shared, fds->board, err) < 0 ||
 	    start_parts(collector, err) < 0) {
 		if (collector->shared.board) {

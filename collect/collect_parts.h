@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "collect/bounds.h"
 #include "collect/bundle.h"
 #include "collect/chunk.h"
 #include "collect/door.h"
@@ -30,25 +31,39 @@ enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 struct scan;
 struct keeper;
 struct collect_before;
+struct schedule;
 
 /* A process of the run, from its attaching until its stream is complete. */
 struct member {
 	struct arena_hello hello; /* what it said of itself: our copy */
 	uint32_t number;	  /* of its stream */
+	struct user *user;
+	/*
+	 * Why it is not certain which process it is; NULL: it is, by the kernel. Such a member has
+	 * a stream of its own and no more: it ends no other one, and nothing is done to its
+	 * process.
+	 */
+	const char *doubt;
+	uint32_t family; /* number of the stream whose memory has its place; its own: it has its own
+			  */
+	uint32_t parent_stream; /* of a fork's child; else WIRE_NO_STREAM */
 	enum phase phase;
 	struct watch watch;
 	struct stream *stream;
 	struct process *process; /* in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
-	uint32_t chunk_count;
+	uint32_t chunk_count, slots;
+	bool is_cut_off;	/* a further chunk was refused: no more are taken */
 	uint32_t toggles, told; /* of its head that we have seen */
 	uint64_t seen;		/* events when we last looked for its mapping */
 	bool has_successor;	/* an image that came later has its number */
 	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
-	struct scan *scan;	/* that is under way; NULL: none is */
-	uint32_t scans;		/* so far */
-	bool is_scanned_at_end; /* begun or done: the head may say what it likes */
+	struct scan *scan; /* that is under way; NULL: none is */
+	uint32_t scans;	   /* so far */
+	enum { SPARES_UNASKED, SPARES_OF_ONE_USER, SPARES_OF_ANY } spares;
+	bool is_scanned_at_end;			 /* begun or done: the head may say what it likes */
+	struct schedule *schedule[ARENA_CHUNKS]; /* of each slot of a chunk; NULL: of none yet */
 };
 
 /* One that has gone: its children may be known later. */
@@ -66,6 +81,14 @@ struct left_out {
 };
 
 #define LEFT_OUT_NAMES 64
+
+/* What members of a user have of us. */
+struct user {
+	struct user *next;
+	uid_t uid;
+	uint32_t used[BOUND_COUNT];
+	uint32_t batches; /* of the merge */
+};
 
 struct collector {
 	struct shared shared;
@@ -100,6 +123,13 @@ struct collector {
 	struct ancestor ancestors[ANCESTORS];
 	struct left_out left_out[LEFT_OUT_NAMES]; /* that stand in no stream yet */
 	struct guest *requests;			  /* of holdtrace ctl, to be answered */
+	struct user *users;
+	uint32_t used[BOUND_COUNT];	 /* by all users */
+	uint64_t refused[REFUSAL_COUNT]; /* that stand in no stream yet */
+	uint64_t schedule_ns;		 /* readings of threads so far are worth so much time */
+	struct schedule_place {
+		uint32_t member, chunk, slot;
+	} schedule_at; /* the slot that was looked at last */
 	struct member **active;
 	uint32_t count, room;
 };
@@ -141,6 +171,15 @@ void collect_keep_end(struct collector *collector);
 /* Does what holdtrace ctl asks for, if anything, and answers. */
 void collect_obey(struct collector *collector);
 
+/* Reads how long threads ran and were blocked, where that is due. */
+void collect_schedule(struct collector *collector, uint64_t now_ns);
+/* Of a process that has exited and is still a zombie: the kernel's last word on its first thread.
+ */
+void collect_schedule_last(struct collector *collector, struct member *member);
+/* Writes what is known so far of a process's threads; the latter when it has ended. */
+void collect_schedule_say(struct collector *collector, struct member *member);
+void collect_schedule_end(struct collector *collector, struct member *member);
+
 /* Begins the scans that are due, and brings those that are under way on. */
 void collect_scan(struct collector *collector, uint64_t now_ns);
 
@@ -150,8 +189,20 @@ void collect_scan_asked(struct collector *collector, struct guest *guest);
 /* Whether a process may stand still for us: waits for its scanner instead of sleeping. */
 bool collect_scan_waits(const struct collector *collector, uint64_t ns);
 
+/* In the stream of a process that has ended, before its end: no scan has been made, and why. */
+void collect_say_unscanned(struct collector *collector, struct member *member);
+
 /* Takes in all who have come with memory, and those who found a spare. */
 void collect_receive(struct collector *collector);
+
+/* The process has made more memory. */
+void collect_extend(struct collector *collector, struct member *member);
+
+/* Says what was refused in a stream that is open, if there is one. */
+void collect_say_refused(struct collector *collector);
+
+/* What a member has of us is free for others. */
+void collect_give_back(struct collector *collector, const struct member *member);
 
 /* The latter alone. */
 void collect_receive_spares(struct collector *collector);
@@ -176,6 +227,9 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 
 /* How a sink is to be opened; first: no other has been. */
 struct sink_wish collect_wish(const struct collector *collector);
+
+/* Says for how long its stream could not be written, if there was such a time. */
+void collect_say_stalled(struct collector *collector, struct member *member);
 
 /* What its threads wait in now, for a snapshot. */
 void collect_say_waiting(struct collector *collector, struct member *member);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 #include "contract.h"
 
 #ifndef SO_PEERPIDFD
@@ -32,11 +33,16 @@ struct visitor {
 	struct visitor *next;
 	int connection, pidfd;
 	pid_t pid;
+	uid_t uid;
+	const char *doubt; /* as in struct guest */
 };
 
-#define VISITORS_MOST 256
+#define VISITORS_MOST 256 /* of the owner, and of all others together; … */
+#define VISITORS_USER 64  /* … of each of these */
+#define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* that epoll tells at once */
 #define PAUSE_NS      2000000 /* between two times that somebody is let in or seen to end */
+#define NOBODY	      65534   /* kernel/sys.c, overflowuid */
 #define LIMIT_COMFORT 64      /* with fewer descriptors we do with what is needed */
 
 struct door {
@@ -45,7 +51,9 @@ struct door {
 	int by_name, by_path, by_guest; /* sockets that listen */
 	int path;			/* leads to the second one */
 	int reserve[2];			/* given up for a moment when no other descriptor is left */
-	bool is_tight; /* there are too few for more than what is needed: nobody listens */
+	bool is_tight;	     /* there are too few for more than what is needed: nobody listens */
+	bool sees_all_users; /* each user has a number of his own here */
+	uid_t owner;
 	uint32_t noticed, guest_count;
 	pthread_mutex_t lock; /* of all below, and of who serves */
 	struct visitor *visitors;
@@ -56,10 +64,11 @@ struct door {
 
 static int listen_on(const struct sockaddr_un *address, socklen_t size)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
 
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)address, size) < 0 || listen(fd, INT_MAX) < 0) {
 		int number = errno;
 
@@ -178,6 +187,16 @@ static void open_comfort(struct door *door)
 	watch_socket(door, door->by_guest);
 }
 
+/* Outside of user namespaces: there a user without a number has that of nobody. */
+static bool sees_all_users(void)
+{
+	cleanup_file FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned first, outside, count;
+
+	return map && fscanf(map, "%u %u %u", &first, &outside, &count) == 3 && !first &&
+	       !outside && count == UINT32_MAX;
+}
+
 struct door *door_open(struct shared *shared, struct error *err)
 {
 	struct door *door = calloc(1, sizeof(*door));
@@ -188,6 +207,8 @@ struct door *door_open(struct shared *shared, struct error *err)
 	}
 	door->shared = shared;
 	door->last = &door->first;
+	door->owner = geteuid();
+	door->sees_all_users = sees_all_users();
 	door->by_path = door->by_guest = door->path = door->epoll = -1;
 	door->reserve[0] = door->reserve[1] = -1;
 	pthread_mutex_init(&door->lock, NULL);
@@ -223,11 +244,10 @@ static void wake(struct door *door)
 	shared_wake(&door->shared->board->sleeping);
 }
 
-/* One byte, and with it the board. */
-static void hand_over(int connection, int fd)
+static void hand_over(int connection, const char *bytes, size_t size, int fd)
 {
-	char byte = 'h', control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { .iov_base = (char *)(uintptr_t)bytes, .iov_len = size };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,
 				  .msg_control = control,
@@ -249,49 +269,12 @@ static void give_board(const struct door *door, int connection)
 {
 	cleanup_fd int own = shared_description(door->shared);
 
-	hand_over(connection, own >= 0 ? own : door->shared->fd);
+	hand_over(connection, "h", 1, own >= 0 ? own : door->shared->fd);
 }
 
-/* The descriptors that came with a message: the first one, or -1. More than one nobody sends. */
-static int take_descriptors(struct msghdr *message)
+bool door_is_owner(const struct door *door, uid_t uid)
 {
-	int memory = -1;
-
-	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
-	     header = CMSG_NXTHDR(message, header)) {
-		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-			if (memory < 0)
-				memory = fd;
-			else
-				close(fd);
-		}
-	}
-	return memory;
-}
-
-/* What a visitor says. Returns its length, 0 or less if there is nothing (yet: -EAGAIN). */
-static ssize_t listen_to(const struct visitor *visitor, struct guest *guest)
-{
-	char control[CMSG_SPACE(4 * sizeof(int))];
-	size_t room = sizeof(*guest) - offsetof(struct guest, hello);
-	struct iovec part = { .iov_base = &guest->hello, .iov_len = room };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	ssize_t got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-
-	if (got < 0)
-		return -errno;
-	guest->memory = take_descriptors(&message);
-	return got;
+	return uid == 0 || uid == door->owner;
 }
 
 static bool knows_secret(const struct door *door, uint64_t contract, const uint64_t secret[2])
@@ -300,6 +283,111 @@ static bool knows_secret(const struct door *door, uint64_t contract, const uint6
 
 	return contract == CONTRACT_HASH && secret[0] == board->secret[0] &&
 	       secret[1] == board->secret[1];
+}
+
+/*
+ * Whether a message that has not been taken yet is one of ours: what strangers send is never
+ * received, so that their descriptors do not become ours, and leaves with the connection.
+ */
+static bool is_message(const struct door *door, const struct guest *guest, size_t size)
+{
+	if (size == sizeof(guest->hello))
+		return knows_secret(door, guest->hello.contract, guest->hello.secret);
+	return size == sizeof(guest->request) &&
+	       knows_secret(door, guest->request.contract, guest->request.secret);
+}
+
+_Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
+	       "messages are told apart by their size");
+
+static uint32_t closings; /* that are under way */
+
+static void *close_one(void *argument)
+{
+	close((int)(intptr_t)argument);
+	__atomic_sub_fetch(&closings, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * To close a file waits for its file system, which may be a program of whoever sent it (FUSE) that
+ * never answers: only memory is closed here, all else by a thread of its own.
+ */
+static void close_foreign(int fd)
+{
+	pthread_t thread;
+
+	if (fd < 0)
+		return;
+	if (fcntl(fd, F_GET_SEALS) >= 0) {
+		close(fd);
+		return;
+	}
+	__atomic_add_fetch(&closings, 1, __ATOMIC_RELAXED);
+	if (pthread_create(&thread, NULL, close_one, (void *)(intptr_t)fd) == 0)
+		pthread_detach(thread);
+}
+
+/* What came with a message: the first descriptor, or -1, and the process that sent it, or 0. */
+static int take_control(struct msghdr *message, pid_t *sender)
+{
+	int memory = -1;
+
+	*sender = 0;
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		struct ucred credentials;
+
+		if (header->cmsg_level != SOL_SOCKET)
+			continue;
+		if (header->cmsg_type == SCM_CREDENTIALS &&
+		    header->cmsg_len >= CMSG_LEN(sizeof(credentials))) {
+			memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
+			*sender = credentials.pid;
+		}
+		if (header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+			if (memory < 0)
+				memory = fd;
+			else
+				close_foreign(fd);
+		}
+	}
+	return memory;
+}
+
+/* What a visitor says. Returns its length, 0 or less if there is nothing (yet: -EAGAIN). */
+static ssize_t listen_to(const struct door *door, struct visitor *visitor, struct guest *guest)
+{
+	char control[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	size_t room = sizeof(*guest) - offsetof(struct guest, hello);
+	struct iovec part = { .iov_base = &guest->hello, .iov_len = room };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t got =
+		recv(visitor->connection, &guest->hello, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	pid_t sender;
+
+	if (got < 0)
+		return -errno;
+	if (!is_message(door, guest, (size_t)got) ||
+	    (__atomic_load_n(&closings, __ATOMIC_ACQUIRE) >= CLOSINGS_MOST &&
+	     !door_is_owner(door, visitor->uid)))
+		return 0;
+	got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (got < 0)
+		return -errno;
+	guest->memory = take_control(&message, &sender);
+	if (sender && sender != visitor->pid)
+		visitor->doubt = "another process sent its message than had connected";
+	return got;
 }
 
 static void add_guest(struct door *door, struct guest *guest)
@@ -313,18 +401,18 @@ static void add_guest(struct door *door, struct guest *guest)
 static bool let_in(struct door *door, struct visitor *visitor, struct guest *guest, size_t size)
 {
 	guest->pid = visitor->pid;
+	guest->uid = visitor->uid;
+	guest->doubt = visitor->doubt;
 	guest->pidfd = guest->connection = -1;
 	if (guest->memory >= 0) {
-		if (size != sizeof(guest->hello) ||
-		    !knows_secret(door, guest->hello.contract, guest->hello.secret))
+		if (size != sizeof(guest->hello))
 			return false;
 		guest->pidfd = visitor->pidfd;
 		visitor->pidfd = -1;
 		add_guest(door, guest);
 		return true;
 	}
-	if (size != sizeof(guest->request) ||
-	    !knows_secret(door, guest->request.contract, guest->request.secret))
+	if (size != sizeof(guest->request))
 		return false;
 	if (guest->request.command == CONTROL_BOARD) {
 		give_board(door, visitor->connection);
@@ -345,11 +433,10 @@ static bool receive(struct door *door, struct visitor *visitor)
 	if (!guest)
 		return true;
 	guest->memory = -1;
-	got = listen_to(visitor, guest);
+	got = listen_to(door, visitor, guest);
 	if (got > 0 && let_in(door, visitor, guest, (size_t)got))
 		return true;
-	if (guest->memory >= 0)
-		close(guest->memory);
+	close_foreign(guest->memory);
 	free(guest);
 	return got != -EAGAIN && got != -EINTR;
 }
@@ -383,14 +470,38 @@ static void hear_all(struct door *door)
 	}
 }
 
-static int open_pidfd(int connection, pid_t pid)
+/* The same of those alone that may have to do with one of this user: a crowd of others costs it
+ * nothing. */
+static void hear_user(struct door *door, uid_t uid)
 {
-	int pidfd = -1;
-	socklen_t size = sizeof(pidfd);
+	struct visitor **at = &door->visitors;
 
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
-		return pidfd;
-	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	while (*at) {
+		bool concerns = (*at)->uid == uid || door_is_owner(door, (*at)->uid);
+
+		if (concerns && receive(door, *at))
+			forget(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+/*
+ * Before Linux 6.5 the process has to be asked for by its number, which may be another one's by
+ * now: whoever has the board is of the run.
+ */
+static void open_pidfd(const struct door *door, struct visitor *visitor)
+{
+	socklen_t size = sizeof(visitor->pidfd);
+
+	if (getsockopt(visitor->connection, SOL_SOCKET, SO_PEERPIDFD, &visitor->pidfd, &size) ==
+		    0 ||
+	    visitor->pid <= 0)
+		return;
+	visitor->pidfd = (int)syscall(SYS_pidfd_open, visitor->pid, 0);
+	if (visitor->pidfd >= 0 &&
+	    !proc_has_mapped(visitor->pid, door->shared->device, door->shared->inode))
+		visitor->doubt = "the process that has its number by now is not of the run";
 }
 
 /* There must be a place for whoever comes when all descriptors are in use, too. */
@@ -412,33 +523,71 @@ static void watch_visitor(struct door *door, int connection)
 			watch_socket(door, connection);
 }
 
+/*
+ * Anybody may come in and say nothing: the first of too many has had his time. Each user has a
+ * share, so that none keeps others out.
+ */
+static void make_place(struct door *door, uid_t uid)
+{
+	bool is_owner = door_is_owner(door, uid);
+	struct visitor **first = NULL, **first_of_user = NULL;
+	unsigned count = 0, count_of_user = 0;
+
+	for (struct visitor **at = &door->visitors; *at; at = &(*at)->next) {
+		if (door_is_owner(door, (*at)->uid) != is_owner)
+			continue;
+		first = first ? first : at;
+		count++;
+		if ((*at)->uid != uid)
+			continue;
+		first_of_user = first_of_user ? first_of_user : at;
+		count_of_user++;
+	}
+	if (!is_owner && count_of_user >= VISITORS_USER)
+		forget(first_of_user);
+	else if (count >= VISITORS_MOST)
+		forget(first);
+}
+
+static void add_visitor(struct door *door, struct visitor *visitor)
+{
+	struct visitor **at = &door->visitors;
+
+	hear_user(door, visitor->uid);
+	make_place(door, visitor->uid);
+	while (*at)
+		at = &(*at)->next;
+	*at = visitor;
+}
+
 static bool welcome(struct door *door, int socket)
 {
-	int connection = socket < 0 ? -1 : accept_one(door, socket);
-	struct visitor **at = &door->visitors;
+	int connection = socket < 0 ? -1 : accept_one(door, socket), on = 1;
 	struct visitor *visitor;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	unsigned count;
 
 	if (connection < 0)
 		return false;
+	setsockopt(connection, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	visitor = calloc(1, sizeof(*visitor));
 	if (!visitor || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) {
 		free(visitor);
 		close(connection);
 		return true;
 	}
-	for (count = 0; *at; count++)
-		at = &(*at)->next;
-	visitor->connection = connection;
-	visitor->pid = peer.pid;
-	visitor->pidfd = door->reserve[0] < 0 ? -1 : open_pidfd(connection, peer.pid);
-	*at = visitor;
-	hear_all(door);
-	/* anybody may come in and say nothing: the first of too many has had his time */
-	if (count >= VISITORS_MOST && door->visitors)
-		forget(&door->visitors);
+	*visitor = (struct visitor){
+		.connection = connection, .pidfd = -1, .pid = peer.pid, .uid = peer.uid
+	};
+	if (peer.pid <= 0)
+		visitor->doubt =
+			"it is in a namespace of processes that the collector does not see";
+	else if (!door->sees_all_users && peer.uid == NOBODY)
+		visitor->doubt = "its user has no number where the collector is";
+	if (door->reserve[0] >= 0)
+		open_pidfd(door, visitor);
+	add_visitor(door, visitor);
+	hear_user(door, peer.uid);
 	watch_visitor(door, connection);
 	return true;
 }
@@ -486,10 +635,15 @@ void door_answer(struct guest *guest, const char *text)
 	send(guest->connection, text, strlen(text) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void door_answer_with(struct guest *guest, const char *text, int fd)
+{
+	if (guest->connection >= 0)
+		hand_over(guest->connection, text, strlen(text) + 1, fd);
+}
+
 void door_dismiss(struct guest *guest)
 {
-	if (guest->memory >= 0)
-		close(guest->memory);
+	close_foreign(guest->memory);
 	if (guest->pidfd >= 0)
 		close(guest->pidfd);
 	if (guest->connection >= 0)

@@ -5,7 +5,8 @@
 /*
  * Where programs of the run hand over their memory and `holdtrace ctl` asks: a socket named by the
  * session's id, and the same by a path for whoever is in another network namespace. Who comes must
- * know the run's secret; who he is the kernel says. A thread of its own listens, so that nobody
+ * know the run's secret; who he is the kernel says, and nothing in a message does. A thread of its
+ * own listens, so that nobody
  * waits for what the collector is busy with, and wakes the collector, also when a process that it
  * watches has ended.
  */
@@ -21,10 +22,12 @@ struct door;
 /* Somebody who came, in the order in which they did. Freed by door_dismiss(). */
 struct guest {
 	struct guest *next;
-	pid_t pid;	/* as we see it */
-	int pidfd;	/* of it; -1: none */
-	int memory;	/* -1: it is a request */
-	int connection; /* where a request is to be answered; -1 */
+	pid_t pid;	   /* as we see it; 0: it is in a namespace that we do not see */
+	uid_t uid;	   /* its effective one when it connected */
+	const char *doubt; /* why that is not certain; NULL: it is */
+	int pidfd;	   /* of it; -1: none */
+	int memory;	   /* -1: it is a request */
+	int connection;	   /* where a request is to be answered; -1 */
 	union {
 		struct arena_hello hello;
 		struct control_request request;
@@ -50,8 +53,15 @@ bool door_has_guests(const struct door *door);
 /* Whether nobody but door_take() ever looks. */
 bool door_is_unwatched(const struct door *door);
 
+/* Whether the run belongs to this user, who may do with it what he likes: who started it, or root.
+ */
+bool door_is_owner(const struct door *door, uid_t uid);
+
 /* Answers a request. */
 void door_answer(struct guest *guest, const char *text);
+
+/* The same, with a descriptor that becomes the guest's, too. */
+void door_answer_with(struct guest *guest, const char *text, int fd);
 
 /* Closes what the guest brought and was not taken (set to -1). */
 void door_dismiss(struct guest *guest);

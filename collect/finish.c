@@ -303,6 +303,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	}
 	if (end == WATCH_EXEC && member->watch.status == WATCH_EXEC_UNTRACED && had_no_way(member))
 		member->watch.status = WATCH_EXEC_UNREACHED;
+	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED)
+		collect_say_unscanned(collector, member);
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)
 		add_text(&facts, "how", "exited");
 	else
@@ -353,6 +355,21 @@ void collect_say_waiting(struct collector *collector, struct member *member)
 	visit_open(collector, member, say_waiting);
 }
 
+void collect_say_stalled(struct collector *collector, struct member *member)
+{
+	struct encode_note note = { .name = NOTE_STALLED };
+	struct facts facts = { .count = 0 };
+	uint64_t ns = stream_stalled_ns(member->stream);
+
+	if (!ns || member->phase == PHASE_CLOSING)
+		return;
+	add_time(&facts, "seconds", ns);
+	note.values = facts.values;
+	note.count = facts.count;
+	note.time = merge_limit(collector->merge, member->process);
+	stream_note(member->stream, &note);
+}
+
 static void say_detached(struct collector *collector, struct member *member)
 {
 	struct encode_note note = { .name = NOTE_DETACHED };
@@ -370,9 +387,12 @@ void collect_finish(struct collector *collector, struct member *member)
 	ask_parent(collector, member);
 	if (member->watch.end == WATCH_DETACHED)
 		say_detached(collector, member);
+	collect_schedule_end(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);
+	collect_say_refused(collector);
+	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);
 	give_back(collector, member);
 	/* while others live we come by soon enough */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "base/proc.h"
 #include "notes.h"
 
 #include <inttypes.h>
@@ -21,6 +22,7 @@ struct sink_wish collect_wish(const struct collector *collector)
 	return (struct sink_wish){
 		.place = &collector->place,
 		.force = collector->settings.force,
+		.waits_for_room = *collector->settings.keep,
 		.prefers_htr = prefers_htr(&collector->settings),
 		.first = !collector->any,
 		.inherited = collector->inherited,
@@ -135,6 +137,18 @@ static void say_settings(const struct collector *collector, struct member *membe
 		stream_note(member->stream, &note);
 }
 
+static void say_doubt(struct member *member)
+{
+	const struct wire_value values[] = { { "why", member->doubt }, { "part", "threads" } };
+
+	if (member->doubt)
+		stream_note(member->stream,
+			    &(struct encode_note){ .name = NOTE_UNPROVEN,
+						   .values = values,
+						   .count = member->hello.chunk ? 2 : 1,
+						   .time = member->hello.start });
+}
+
 static void begin_stream(struct collector *collector, struct member *member)
 {
 	const struct board *board = collector->shared.board;
@@ -147,7 +161,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.depth = (uint32_t)collector->settings.depth,
 		.session = { board->session[0], board->session[1] },
 		.stream = member->number,
-		.parent_stream = parent_stream(collector, hello),
+		.parent_stream = member->parent_stream,
 		.start = hello->start,
 		.realtime_ns = collector->realtime_ns,
 		.version = our_version(),
@@ -173,6 +187,13 @@ static void begin_stream(struct collector *collector, struct member *member)
 
 /* ---- who it is ---- */
 
+/* Only whose process is certain ends another member, or one that took a place of the same memory.
+ */
+static bool is_forged_end(const struct member *later, const struct member *member)
+{
+	return later->doubt && (!member->doubt || member->family != later->family);
+}
+
 /*
  * A new image in a process that we know, or another process with its number: the old one is gone.
  * Where they came by two ways the old one may come later.
@@ -185,7 +206,7 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_CLOSING || member == later || !watch->our_pid ||
-		    member->watch.our_pid != watch->our_pid)
+		    member->watch.our_pid != watch->our_pid || is_forged_end(later, member))
 			continue;
 		if (member->hello.start > later->hello.start)
 			member = later;
@@ -243,16 +264,113 @@ static bool has_room(struct collector *collector)
 	return true;
 }
 
-static bool add_chunk(struct member *member, struct chunk *chunk)
+/* ---- bounds ---- */
+
+static const struct {
+	uint32_t of_user, in_all;
+} bounds[] = {
+#define BOUND(name, of_user, in_all, what) { of_user, in_all },
+#include "collect/bounds.def"
+#undef BOUND
+};
+
+static const char *const refusals[] = {
+#define BOUND(name, of_user, in_all, what) what ": more than " #of_user " of one user, or " #in_all,
+#define REFUSAL(name, why)		   why,
+#include "collect/bounds.def"
+#undef BOUND
+#undef REFUSAL
+};
+
+static struct user *find_user(struct collector *collector, uid_t uid)
 {
+	struct user *user = collector->users;
+
+	while (user && user->uid != uid)
+		user = user->next;
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	*user = (struct user){ .next = collector->users, .uid = uid };
+	collector->users = user;
+	return user;
+}
+
+static bool may_use(const struct collector *collector, const struct user *user, enum bound bound,
+		    uint32_t count)
+{
+	return collector->used[bound] + count <= bounds[bound].in_all &&
+	       (door_is_owner(collector->door, user->uid) ||
+		user->used[bound] + count <= bounds[bound].of_user);
+}
+
+static void use(struct collector *collector, struct user *user, enum bound bound, uint32_t count)
+{
+	collector->used[bound] += count;
+	user->used[bound] += count;
+}
+
+void collect_give_back(struct collector *collector, const struct member *member)
+{
+	use(collector, member->user, BOUND_THREADS, -member->slots);
+	use(collector, member->user, BOUND_MEMBERS, -1u);
+}
+
+static uint32_t count_images(const struct collector *collector, int our_pid)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; our_pid && i < collector->count; i++)
+		count += collector->active[i]->watch.our_pid == our_pid;
+	return count;
+}
+
+void collect_say_refused(struct collector *collector)
+{
+	struct member *member = NULL;
+
+	for (uint32_t i = 0; !member && i < collector->count; i++)
+		if (collector->active[i]->phase != PHASE_CLOSING)
+			member = collector->active[i];
+	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
+		char count[24];
+		const struct wire_value values[] = { { "what", refusals[i] }, { "count", count } };
+
+		if (!collector->refused[i])
+			continue;
+		snprintf(count, sizeof(count), "%" PRIu64, collector->refused[i]);
+		collector->refused[i] = 0;
+		stream_note(member->stream,
+			    &(struct encode_note){
+				    .name = NOTE_REFUSED,
+				    .values = values,
+				    .count = 2,
+				    .time = merge_limit(collector->merge, member->process) });
+	}
+}
+
+/* ---- members ---- */
+
+static bool add_chunk(struct collector *collector, struct member *member, struct chunk *chunk,
+		      enum refusal *why)
+{
+	*why = REFUSED_THREADS;
+	if (!may_use(collector, member->user, BOUND_THREADS, chunk->slots))
+		return false;
+	*why = REFUSED_NO_MEMORY;
 	if (member->chunk_count == ARENA_CHUNKS || !merge_add_chunk(member->process, chunk))
 		return false;
+	use(collector, member->user, BOUND_THREADS, chunk->slots);
+	member->slots += chunk->slots;
 	member->chunks[member->chunk_count++] = chunk;
 	return true;
 }
 
 static void free_member(struct collector *collector, struct member *member)
 {
+	collect_give_back(collector, member);
 	if (member->process)
 		merge_remove(collector->merge, member->process);
 	if (member->stream)
@@ -260,37 +378,58 @@ static void free_member(struct collector *collector, struct member *member)
 	free(member);
 }
 
-/* A member with all that needs memory; the chunk is its own then. NULL if there is none. */
-static struct member *make_member(struct collector *collector, const struct arena_hello *hello,
-				  struct chunk *chunk)
-{
-	struct member *member = has_room(collector) ? calloc(1, sizeof(*member)) : NULL;
+/* Who comes, as far as the kernel says it. */
+struct newcomer {
+	const struct arena_hello *hello;
+	struct chunk *chunk;
+	struct watch_start start;
+	uid_t uid;
+	const char *doubt;
+	const struct member *family; /* in whose memory it has a place; NULL: it brings its own */
+};
 
+/* A member with all that needs memory; the chunk is its own then. NULL if there may be none. */
+static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
+				  enum refusal *why)
+{
+	struct user *user = find_user(collector, newcomer->uid);
+	struct member *member;
+
+	*why = REFUSED_IMAGES;
+	if (count_images(collector, newcomer->start.our_pid) >= bounds[BOUND_IMAGES].of_user)
+		return NULL;
+	*why = REFUSED_MEMBERS;
+	if (user && !may_use(collector, user, BOUND_MEMBERS, 1))
+		return NULL;
+	*why = REFUSED_NO_MEMORY;
+	member = user && has_room(collector) ? calloc(1, sizeof(*member)) : NULL;
 	if (!member)
 		return NULL;
-	member->hello = *hello;
+	member->user = user;
+	use(collector, user, BOUND_MEMBERS, 1);
+	member->hello = *newcomer->hello;
+	member->doubt = newcomer->doubt;
 	clean_hello(collector, &member->hello);
-	member->process = merge_add(collector->merge, member);
+	member->process = merge_add(collector->merge, member, &user->batches);
 	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
 				       &collector->ticks);
-	if (member->process && member->stream && add_chunk(member, chunk))
+	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))
 		return member;
 	free_member(collector, member);
 	return NULL;
 }
 
-/* False: there is no memory for it; chunk and pidfd are then still the caller's. */
-static bool adopt(struct collector *collector, const struct arena_hello *hello, struct chunk *chunk,
-		  const struct watch_start *start)
+/* False: there may be no such member; chunk and pidfd are then still the caller's. */
+static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
-	struct member *member = make_member(collector, hello, chunk);
+	struct member *member = make_member(collector, newcomer, why);
 	struct board *board = collector->shared.board;
-	struct watch_start known = *start;
+	struct watch_start known = newcomer->start;
 
 	collect_beat(collector);
 	if (!member)
 		return false;
-	known.pidfd = take_starter(collector, start);
+	known.pidfd = take_starter(collector, &newcomer->start);
 	watch_begin(&member->watch, &collector->shared, &known);
 	/* who lived shortly is dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
@@ -298,13 +437,16 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 	else
 		collector->polled_ns = 0;
 	member->number = collector->next_stream++;
+	member->family = newcomer->family ? newcomer->family->family : member->number;
+	member->parent_stream = parent_stream(collector, &member->hello);
 	open_sink(collector, member);
 	begin_stream(collector, member);
+	say_doubt(member);
 	collect_say_left_out(collector, member);
 	report(collector, member);
 	collector->any = true;
 	collector->active[collector->count++] = member;
-	__atomic_store_n(&chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
 	end_predecessor(collector, member);
@@ -313,86 +455,166 @@ static bool adopt(struct collector *collector, const struct arena_hello *hello, 
 
 /* ---- who comes ---- */
 
-static struct member *find_member(const struct collector *collector,
-				  const struct arena_hello *hello)
-{
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (same_key(collector->active[i]->hello.key, hello->key))
-			return collector->active[i];
-	return NULL;
-}
-
+/* Refused, and why: counted for the trace, and as a sentence for the launcher. */
 static void refuse(struct collector *collector, const struct arena_hello *hello, int pid,
-		   const char *why)
+		   enum refusal refusal, const char *why)
 {
 	char sentence[ERROR_TEXT_MAX + 128];
 
-	snprintf(sentence, sizeof(sentence), "process %d%s: %.400s: %s", pid,
-		 hello->chunk ? ", some of its threads" : "", why, "not traced");
+	collector->refused[refusal]++;
+	snprintf(sentence, sizeof(sentence), "process %d%s: %.400s: not traced", pid,
+		 hello->chunk ? ", some of its threads" : "", why);
 	shared_fail(&collector->shared, sentence);
 	collector->has_failed = true;
 }
 
-/* More memory of a process that is known: only the process itself brings that. */
-static bool extend(struct collector *collector, const struct arena_hello *hello,
-		   struct chunk *chunk, int our_pid)
+void collect_extend(struct collector *collector, struct member *member)
 {
-	struct member *member = find_member(collector, hello);
+	const struct arena *head = member->chunks[0]->head;
+	const struct chunk *last = member->chunks[0];
 
-	return member && (!our_pid || member->watch.our_pid == our_pid) && add_chunk(member, chunk);
+	for (uint32_t i = 1; i < member->chunk_count; i++)
+		if (!member->chunks[i]->spare)
+			last = member->chunks[i];
+	while (!last->spare && !member->is_cut_off && member->chunk_count < ARENA_CHUNKS &&
+	       __atomic_load_n(&head->chunks, __ATOMIC_ACQUIRE) > member->chunk_count) {
+		enum refusal why = REFUSED_MEMORY;
+		struct error err;
+		struct chunk *chunk = chunk_next(last, &err);
+
+		last = chunk;
+		if (!chunk && !err.text[0])
+			return;
+		if (chunk && add_chunk(collector, member, chunk, &why))
+			continue;
+		member->is_cut_off = true;
+		refuse(collector, &(struct arena_hello){ .chunk = 1 }, member->hello.pid, why,
+		       chunk ? refusals[why] : err.text);
+		chunk_close(chunk);
+	}
+}
+
+/*
+ * A process says which number it has in its own namespace, which need not be ours. What it says is
+ * believed where the kernel says the same of it, or does not know it any more. NULL: it is right.
+ */
+static const char *check_number(struct guest *guest)
+{
+	int32_t own;
+
+	if (guest->doubt || guest->hello.pid == guest->pid)
+		return guest->doubt;
+	own = proc_own_number(guest->pid, 0);
+	if (own == guest->hello.pid)
+		return NULL;
+	if (!own)
+		return "it had ended before it could be asked for its number";
+	guest->hello.pid = own;
+	return "it said that it has the number of another process";
 }
 
 static void admit(struct collector *collector, struct guest *guest)
 {
-	const struct watch_start start = { .pid = guest->hello.pid,
-					   .our_pid = guest->pid,
-					   .pidfd = guest->pidfd };
-	struct error err = { .text = "no memory for it" };
-	struct chunk *chunk = chunk_open(guest->memory, &guest->hello, &err);
+	struct error err = { .text = "" };
+	struct chunk *chunk =
+		collector->leaving ? NULL : chunk_open(guest->memory, &guest->hello, &err);
+	const char *doubt = chunk ? check_number(guest) : NULL;
+	const struct newcomer newcomer = {
+		.hello = &guest->hello,
+		.chunk = chunk,
+		.start = { .pid = guest->hello.pid, .our_pid = guest->pid, .pidfd = guest->pidfd },
+		.uid = guest->uid,
+		.doubt = doubt
+	};
+	enum refusal why = REFUSED_MEMORY;
 	bool taken = false;
 
-	if (collector->leaving) {
-		chunk_close(chunk);
+	if (collector->leaving)
 		return;
-	}
 	if (chunk && guest->hello.chunk)
-		taken = extend(collector, &guest->hello, chunk, guest->pid);
+		why = REFUSED_PIECE; /* further chunks are in the memory of the first one */
 	else if (chunk)
-		taken = adopt(collector, &guest->hello, chunk, &start);
-	if (taken && !guest->hello.chunk)
+		taken = adopt(collector, &newcomer, &why);
+	if (taken) {
 		guest->pidfd = -1;
-	if (!taken) {
+	} else {
 		chunk_close(chunk);
-		refuse(collector, &guest->hello, guest->pid, err.text);
+		refuse(collector, &guest->hello, guest->pid, why, chunk ? refusals[why] : err.text);
 	}
 }
 
-/* A child in a jail, or a thread there, that found a place in the memory of its family. */
-static void take_spare(struct collector *collector, const struct member *family, uint32_t i)
+/*
+ * Whether all processes that can write to the spares of this one are of its user, and so may do
+ * with each other what they like: it has no rights that could have made a child another user's.
+ */
+static bool has_spares_of_one_user(struct member *family)
+{
+	if (family->spares == SPARES_UNASKED)
+		family->spares =
+			!family->doubt && family->user->uid != 0 &&
+					proc_has_no_rights(family->watch.our_pid, family->user->uid)
+				? SPARES_OF_ONE_USER
+				: SPARES_OF_ANY;
+	return family->spares == SPARES_OF_ONE_USER;
+}
+
+/* The member that a spare is to be one more piece of: of the same family, by what it says. */
+static struct member *find_relative(const struct collector *collector, const struct member *family,
+				    const struct arena_hello *hello)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (collector->active[i]->family == family->family &&
+		    collector->active[i]->phase != PHASE_CLOSING &&
+		    same_key(collector->active[i]->hello.key, hello->key))
+			return collector->active[i];
+	return NULL;
+}
+
+/*
+ * A child in a jail, or a thread there, that found a place in the memory of its family. All that is
+ * known of it is what stands there, which any process may have written that has this memory. So it
+ * becomes a part of another member only where all of these are of one user.
+ */
+static void take_spare(struct collector *collector, struct member *family, uint32_t i)
 {
 	struct arena_hello hello;
 	struct chunk *chunk = chunk_take_spare(family->chunks[0], i, &hello);
-	const struct watch_start start = { .pid = hello.pid,
-					   .foreign = family->watch.foreign,
-					   .pidfd = -1 };
+	bool is_of_one_user = chunk && has_spares_of_one_user(family);
+	struct member *relative = chunk && hello.chunk && is_of_one_user
+					  ? find_relative(collector, family, &hello)
+					  : NULL;
+	const struct newcomer newcomer = {
+		.hello = &hello,
+		.chunk = chunk,
+		.start = { .pid = hello.pid, .foreign = family->watch.foreign, .pidfd = -1 },
+		.uid = family->user->uid,
+		.doubt =
+			is_of_one_user
+				? "it could not reach the collector, and left its events in memory "
+				  "that it shares with others of its user"
+				: "it could not reach the collector, and left its events in memory "
+				  "that processes of other users may have written, too",
+		.family = family,
+	};
+	enum refusal why;
 	bool taken;
 
 	if (!chunk || collector->leaving) {
 		chunk_close(chunk);
 		return;
 	}
-	taken = hello.chunk ? extend(collector, &hello, chunk, 0)
-			    : adopt(collector, &hello, chunk, &start);
+	taken = relative ? add_chunk(collector, relative, chunk, &why)
+			 : adopt(collector, &newcomer, &why);
 	if (!taken) {
 		chunk_close(chunk);
-		refuse(collector, &hello, hello.pid, "no memory for it");
+		refuse(collector, &hello, hello.pid, why, refusals[why]);
 	}
 }
 
 void collect_receive_spares(struct collector *collector)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
-		const struct member *family = collector->active[i];
+		struct member *family = collector->active[i];
 		uint32_t used;
 
 		if (family->phase == PHASE_CLOSING || family->chunks[0]->spare)
@@ -427,6 +649,9 @@ void collect_receive(struct collector *collector)
 			admit(collector, guest);
 		} else if (guest->request.command == CONTROL_LEFT_OUT) {
 			collect_leave_out(collector, guest);
+		} else if (guest->doubt || !door_is_owner(collector->door, guest->uid)) {
+			collector->refused[REFUSED_ORDER]++;
+			door_answer(guest, "!the run is another user's");
 		} else {
 			keep_request(collector, guest);
 			continue;
@@ -446,7 +671,9 @@ static void hear_end(struct collector *collector, const struct member *parent, u
 
 		/* another one may have the same number, in a pid namespace of its own */
 		if (member->phase == PHASE_CLOSING || member->hello.pid != pid ||
-		    member->hello.parent_pid != parent->hello.pid)
+		    member->hello.parent_pid != parent->hello.pid ||
+		    (parent->user != member->user &&
+		     !door_is_owner(collector->door, parent->user->uid)))
 			continue;
 		member->told_status = (int32_t)told;
 		member->is_told = true;
@@ -460,7 +687,7 @@ void collect_hear_ends(struct collector *collector)
 		const struct arena *head;
 		uint32_t count;
 
-		if (member->phase == PHASE_CLOSING)
+		if (member->phase == PHASE_CLOSING || member->doubt)
 			continue;
 		head = member->chunks[0]->head;
 		count = __atomic_load_n(&head->told_count, __ATOMIC_ACQUIRE);

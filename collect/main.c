@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect.h"
 
+#include "base/out.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,7 +42,8 @@ static bool parse_descriptor(const char *text, int *fd)
 
 static int refuse(const char *why, const char *what)
 {
-	fprintf(stderr, "holdtrace-collect: %s%s\nTry 'holdtrace-collect --help'.\n", why, what);
+	print_message(stderr, "holdtrace-collect: %s%s", why, what);
+	fputs("Try 'holdtrace-collect --help'.\n", stderr);
 	return 2;
 }
 
@@ -61,7 +64,7 @@ static void say_failure(const char *failure, const char *terminal)
 	if (fd >= 0)
 		dup2(fd, STDERR_FILENO);
 	if (*failure)
-		fprintf(stderr, "holdtrace-collect: %s\n", failure);
+		print_message(stderr, "holdtrace-collect: %s", failure);
 }
 
 int main(int argc, char **argv)
@@ -87,7 +90,7 @@ int main(int argc, char **argv)
 	if (!collector) {
 		/* Under the launcher it stands on the board, and the launcher says it. */
 		if (fds.reports < 0)
-			fprintf(stderr, "holdtrace-collect: %s\n", err.text);
+			print_message(stderr, "holdtrace-collect: %s", err.text);
 		return 1;
 	}
 	collect_run(collector);

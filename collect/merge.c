@@ -17,7 +17,7 @@
 #define RAN_NS	   2000000u	/* in so much time it would have published, had it been in a call */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
-#define BATCHES_MAX	 4096u	    /* of a process, 256 MiB: then its floors are overruled */
+#define BATCHES_MAX	 4096u	    /* of a user, 256 MiB: then its floors are overruled */
 #define BATCHES_PART	 8u	    /* or this part of the memory that we are allowed */
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
 #define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
@@ -100,13 +100,14 @@ void merge_destroy(struct merge *merge)
 	free(merge);
 }
 
-struct process *merge_add(struct merge *merge, void *owner)
+struct process *merge_add(struct merge *merge, void *owner, uint32_t *batches)
 {
 	struct process *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
 	process->owner = owner;
+	process->of_user = batches;
 	process->thread_free = NO_THREAD;
 	process->next = merge->processes;
 	merge->processes = process;
@@ -435,6 +436,14 @@ static bool is_stuck(struct merge *merge, struct reader *reader, const struct pr
 	return age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process));
 }
 
+/* A process of a user who holds too much in all has its part in it. */
+static bool holds_too_much(const struct merge *merge, const struct process *process)
+{
+	return process->batches > merge->batches_most ||
+	       (*process->of_user > merge->batches_most &&
+		process->batches > merge->batches_most / 16);
+}
+
 static void note_floor(struct merge *merge, struct reader *reader, struct process *process,
 		       uint64_t floor)
 {
@@ -442,8 +451,8 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor = floor;
 		reader->floor_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || process->is_stopped ||
-	    process->batches > merge->batches_most || is_stuck(merge, reader, process))
+	if (!floor || process->ended || process->is_stopped || holds_too_much(merge, process) ||
+	    is_stuck(merge, reader, process))
 		return;
 	if (floor < process->limit)
 		process->limit = floor;
@@ -490,6 +499,7 @@ static void look(struct merge *merge, struct process *process, struct reader *re
 
 	note_floor(merge, reader, process, floor);
 	reader->head = reader->scanned;
+	reader->seen = head & ~RING_LEVEL;
 	if ((head & ~RING_LEVEL) != reader->scanned && note_ring(reader, head))
 		reader->head = head & ~RING_LEVEL;
 	reader->next = process->first;
@@ -606,7 +616,7 @@ void merge_cut(struct merge *merge, struct process *process)
 static bool is_much(const struct slot *slot, const struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->head : 0);
+	uint64_t waiting = (head & ~RING_LEVEL) - (reader ? reader->seen : 0);
 
 	return waiting <= ring_bytes(head) && waiting >= ring_step(ring_bytes(head)) / 2;
 }

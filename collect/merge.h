@@ -44,7 +44,7 @@ struct merge_handler {
 	 * if it had not been tried. NULL: all calls do.
 	 */
 	bool (*brief)(void *context, void *owner, const struct brief *brief);
-	/* a process has handed over memory that merge_add_chunk() has not yet been told of */
+	/* a process has made memory that merge_add_chunk() has not yet been told of */
 	void (*grown)(void *context, void *owner);
 	/*
 	 * Whether a thread waits for a processor, or for a page: it cannot publish what it is about
@@ -67,8 +67,11 @@ struct process;
 struct merge *merge_create(struct board *board, const struct merge_handler *handler);
 void merge_destroy(struct merge *merge);
 
-/* A process of the run; owner is the handler's. NULL if there is no memory. */
-struct process *merge_add(struct merge *merge, void *owner);
+/*
+ * A process of the run; owner is the handler's. batches: how many blocks of memory records of this
+ * user's processes take here, which together have a bound. NULL if there is no memory.
+ */
+struct process *merge_add(struct merge *merge, void *owner, uint32_t *batches);
 
 /* One more piece of its memory, which must stay until merge_remove(). False: no memory. */
 bool merge_add_chunk(struct process *process, const struct chunk *chunk);

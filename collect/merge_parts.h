@@ -69,6 +69,7 @@ struct reader {
 	uint32_t thread;   /* NO_THREAD: it has not said */
 	bool is_closed;	   /* what its thread says makes no sense: it is only counted */
 	uint64_t head;	   /* as it was in this round, without the ring's level */
+	uint64_t seen;	   /* the same, whether or not it makes sense */
 	uint64_t until;	   /* position where this round stops: the head, or what has to wait */
 	uint64_t time;	   /* ticks of what it has next; NOTHING */
 	uint8_t rank;	   /* of that: enum rank */
@@ -113,6 +114,7 @@ struct process {
 	uint32_t *thread_next; /* chains of those that are retired or free */
 	uint32_t thread_count, thread_room, thread_free;
 	uint32_t batches;     /* in use */
+	uint32_t *of_user;    /* by all processes of its user */
 	struct reader *first; /* in this round */
 	bool ended;
 	bool is_stopped;   /* this round waits for no floor */
@@ -131,7 +133,7 @@ struct merge {
 	bool leaves;	     /* in this round: what cannot be handed out yet stays in its ring */
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
-	uint32_t batches_most; /* of a process: then its floors are overruled */
+	uint32_t batches_most; /* of a user: then its floors are overruled */
 	struct process *processes;
 	struct reader **heap;
 	uint32_t heap_room;

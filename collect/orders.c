@@ -108,7 +108,9 @@ void collect_toggle(struct collector *collector)
 		struct member *member = collector->active[i];
 		uint32_t toggles;
 
-		if (member->phase == PHASE_CLOSING)
+		/* it pauses all: a program that gave up its rights may not */
+		if (member->phase == PHASE_CLOSING || member->doubt ||
+		    !door_is_owner(collector->door, member->user->uid))
 			continue;
 		toggles = __atomic_load_n(&member->chunks[0]->head->toggles, __ATOMIC_ACQUIRE);
 		count += toggles - member->toggles;
@@ -191,9 +193,10 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			struct member *member = collector->active[i];
 
 			if (member->phase == PHASE_CLOSING ||
-			    named != (member->watch.our_pid == pid))
+			    named != (member->watch.our_pid == pid && !member->doubt))
 				continue;
 			collect_say_waiting(collector, member);
+			collect_schedule_say(collector, member);
 			stream_sync(member->stream);
 			if (!collector->bundle)
 				add_path(answer, &member->stream->sink);
@@ -212,6 +215,27 @@ static void tell_files(struct collector *collector, struct guest *guest)
 	door_answer(guest, answer->text);
 }
 
+/* A process that the kernel has named to us; nothing is said of one that has ended. */
+static void tell_process(const struct collector *collector, struct guest *guest)
+{
+	uint32_t number = (uint32_t)strtoul(guest->request.text, NULL, 10);
+	const struct member *member = NULL;
+	char text[128] = "";
+
+	for (uint32_t i = 0; !member && i < collector->count; i++)
+		if (collector->active[i]->number == number &&
+		    collector->active[i]->phase == PHASE_ALIVE)
+			member = collector->active[i];
+	if (member && member->doubt) {
+		snprintf(text, sizeof(text), "!%.120s", member->doubt);
+	} else if (member && member->watch.pidfd >= 0 && !watch_has_died(&member->watch)) {
+		snprintf(text, sizeof(text), "%d", (int)member->watch.our_pid);
+		door_answer_with(guest, text, member->watch.pidfd);
+		return;
+	}
+	door_answer(guest, text);
+}
+
 static void obey(struct collector *collector, struct guest *guest)
 {
 	struct control_request *request = &guest->request;
@@ -227,6 +251,9 @@ static void obey(struct collector *collector, struct guest *guest)
 		break;
 	case CONTROL_SNAPSHOT:
 		tell_files(collector, guest);
+		return;
+	case CONTROL_PROCESS:
+		tell_process(collector, guest);
 		return;
 	case CONTROL_SCAN:
 	case CONTROL_NONE:

@@ -5,6 +5,7 @@
 #include "collect/encode.h"
 #include "collect/pack.h"
 #include "collect/shared.h"
+#include "collect/ticks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -48,7 +49,14 @@ struct output {
 	bool has_failed;
 	uint64_t lost; /* events */
 	struct error failure;
+	bool is_closing;
+	uint64_t stalled_ns; /* for so long there was no room for what was to be written */
 };
+
+/* How long a flight recorder waits for room, and at its end; and between two tries. */
+#define ROOM_NS	       60000000000u
+#define ROOM_AT_END_NS 3000000000u
+#define ROOM_STEP_NS   50000000
 
 /* Bytes in all queues, and how many may be. */
 static uint64_t queued, queued_most;
@@ -140,7 +148,7 @@ static void write_packets(struct output *output, const struct job *job)
 	fail(output, &err, calls);
 }
 
-static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
+static int try_piece(struct output *output, struct pack_piece piece, struct error *err)
 {
 	size_t written = 0;
 	int ret;
@@ -150,6 +158,40 @@ static int write_piece(struct output *output, struct pack_piece piece, struct er
 	ret = sink_write(output->sink, piece.bytes, piece.size, &written, err);
 	if (ret < 0)
 		sink_cut(output->sink, written);
+	return ret;
+}
+
+static bool is_closing(struct output *output)
+{
+	bool is_closing;
+
+	pthread_mutex_lock(&output->lock);
+	is_closing = output->is_closing;
+	pthread_mutex_unlock(&output->lock);
+	return is_closing;
+}
+
+/*
+ * A flight recorder outlives a disk that is full for a while: it tries again, so that the file has
+ * no hole, and what the programs cannot hand over meanwhile they count.
+ */
+static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
+{
+	static const struct timespec step = { .tv_nsec = ROOM_STEP_NS };
+	uint64_t begun = ticks_clock_ns(), waited = 0;
+	int ret = try_piece(output, piece, err);
+
+	while ((ret == -ENOSPC || ret == -EDQUOT) && output->sink->waits_for_room &&
+	       waited < (is_closing(output) ? ROOM_AT_END_NS : ROOM_NS)) {
+		nanosleep(&step, NULL);
+		ret = try_piece(output, piece, err);
+		waited = ticks_clock_ns() - begun;
+	}
+	if (waited) {
+		pthread_mutex_lock(&output->lock);
+		output->stalled_ns += waited;
+		pthread_mutex_unlock(&output->lock);
+	}
 	return ret;
 }
 
@@ -462,6 +504,9 @@ uint32_t output_sections(struct output *output)
 void output_close(struct output *output, uint32_t *wake)
 {
 	output->wake = wake;
+	pthread_mutex_lock(&output->lock);
+	output->is_closing = true;
+	pthread_mutex_unlock(&output->lock);
 	add(output, &(struct job){ .kind = JOB_CLOSE });
 }
 
@@ -501,6 +546,17 @@ void output_wait(struct output *output, uint64_t timeout_ns)
 		if (pthread_cond_timedwait(&output->done, &output->lock, &until))
 			break;
 	pthread_mutex_unlock(&output->lock);
+}
+
+uint64_t output_stalled_ns(struct output *output)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&output->lock);
+	ns = output->stalled_ns;
+	output->stalled_ns = 0;
+	pthread_mutex_unlock(&output->lock);
+	return ns;
 }
 
 bool output_failed(struct output *output, struct error *failure, uint64_t *events)

@@ -59,6 +59,10 @@ bool output_is_idle(struct output *output);
 /* Waits for that, at most so long. */
 void output_wait(struct output *output, uint64_t timeout_ns);
 
+/* For how long nothing could be written since it was asked last, for there was no room on the disk.
+ */
+uint64_t output_stalled_ns(struct output *output);
+
 /* Whether it has failed; then *failure, and how many events that has cost since it was asked last.
  */
 bool output_failed(struct output *output, struct error *failure, uint64_t *events);

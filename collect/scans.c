@@ -79,6 +79,20 @@ static void say_failed(struct collector *collector, struct member *member, uint3
 	say(collector, member, NOTE_SCAN, values, 3);
 }
 
+void collect_say_unscanned(struct collector *collector, struct member *member)
+{
+	char reason[64];
+
+	if (collector->settings.scan != SCAN_EXIT || member->is_scanned_at_end)
+		return;
+	if (member->watch.end == WATCH_KILLED)
+		snprintf(reason, sizeof(reason), "the process was ended by signal %d",
+			 member->watch.status);
+	else
+		snprintf(reason, sizeof(reason), "the process ended without a call of exit");
+	say_failed(collector, member, ++member->scans, reason);
+}
+
 static uint64_t lost_so_far(struct member *member)
 {
 	uint32_t count;
@@ -189,6 +203,8 @@ static const char *obstacle(const struct collector *collector, const struct memb
 
 	if (!member->watch.our_pid)
 		return "its process number is not known here";
+	if (member->doubt)
+		return member->doubt;
 	if (board->machine != EM_NONE && board->machine != MACHINE_OWN)
 		return "it is made for another processor";
 	if (!sink->regular)
@@ -283,7 +299,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 
-		if (member->phase != PHASE_ALIVE || member->watch.our_pid != guest->request.pid)
+		if (member->phase != PHASE_ALIVE || member->doubt ||
+		    member->watch.our_pid != guest->request.pid)
 			continue;
 		guest->next = NULL;
 		if (!member->scan) {
@@ -429,6 +446,36 @@ static void tell_path(const struct collector *collector, const struct member *me
 	tell(member->scan, SCAN_READY, text);
 }
 
+static struct member *member_of_stream(const struct collector *collector, uint32_t number)
+{
+	for (uint32_t i = 0; i < collector->count; i++)
+		if (collector->active[i]->number == number)
+			return collector->active[i];
+	return NULL;
+}
+
+/*
+ * What a fork's child has from before the fork is in the streams of its ancestors: they have to be
+ * in the file as far as that, with the call of fork. False: not yet.
+ */
+static bool has_written_ancestors(const struct collector *collector, const struct member *member)
+{
+	const struct member *child = member;
+
+	while (child && child->hello.flags & PROCESS_FORKED) {
+		struct member *parent = member_of_stream(collector, child->parent_stream);
+
+		if (parent &&
+		    (parent->phase == PHASE_CLOSING ||
+		     merge_limit(collector->merge, parent->process) <= child->hello.start))
+			return false;
+		if (parent)
+			stream_sync(parent->stream);
+		child = parent;
+	}
+	return true;
+}
+
 /* ---- the loop ---- */
 
 static void bring_on(struct collector *collector, struct member *member, uint64_t now_ns)
@@ -455,7 +502,8 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 		scan->state = SCAN_CUT_MADE;
 		tell_cut(scan, member);
 	}
-	if (scan->state == SCAN_READING && !scan->is_told) {
+	if (scan->state == SCAN_READING && !scan->is_told &&
+	    (has_written_ancestors(collector, member) || now_ns > scan->heard_ns + SILENT_NS / 2)) {
 		scan->is_told = true;
 		stream_sync(member->stream);
 		tell_path(collector, member);

@@ -521,6 +521,7 @@ int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err
 
 	memset(sink, 0, sizeof(*sink));
 	sink->fd = sink->directory = -1;
+	sink->waits_for_room = wish->waits_for_room;
 	ret = open_form(sink, wish, err);
 	if (ret == 0 && wish->place->form == SINK_FILE && is_compressed(wish->place->out))
 		ret = start_zstd(sink, err);

@@ -31,20 +31,22 @@ struct sink_place {
 /* What the user asked for, and which stream of the run this is. */
 struct sink_wish {
 	const struct sink_place *place;
-	bool force;	  /* write over a file that exists */
-	bool prefers_htr; /* files whose name does not say what they are become .htr */
-	bool first;	  /* the run's first stream has the name itself, others add to it */
-	int inherited;	  /* descriptor for stdout and fd:N; -1: as they say */
-	time_t begun;	  /* of another stream: a file that is not older is never written over */
+	bool force;	     /* write over a file that exists */
+	bool prefers_htr;    /* files whose name does not say what they are become .htr */
+	bool waits_for_room; /* where the disk is full; else that ends the stream */
+	bool first;	     /* the run's first stream has the name itself, others add to it */
+	int inherited;	     /* descriptor for stdout and fd:N; -1: as they say */
+	time_t begun;	     /* of another stream: a file that is not older is never written over */
 	const char *program;
 	int32_t pid;
 };
 
 struct sink {
-	int fd;	       /* -1: closed */
-	bool regular;  /* a file of our own: may be cut, is locked until complete */
-	bool locked;   /* by us, until complete: readers wait */
-	bool is_htr;   /* an .htr is wanted, no packets */
+	int fd;	      /* -1: closed */
+	bool regular; /* a file of our own: may be cut, is locked until complete */
+	bool locked;  /* by us, until complete: readers wait */
+	bool is_htr;  /* an .htr is wanted, no packets */
+	bool waits_for_room;
 	pid_t command; /* 0: none */
 	void *zstd;    /* ZSTD_CCtx; NULL: plain */
 	void *packed;  /* room for what zstd makes */

@@ -220,6 +220,11 @@ void stream_idle(struct stream *stream, uint64_t now_ns)
 	stream->flushed_ns = now_ns;
 }
 
+uint64_t stream_stalled_ns(struct stream *stream)
+{
+	return stream->output ? output_stalled_ns(stream->output) : 0;
+}
+
 void stream_postpone(struct stream *stream, uint64_t now_ns)
 {
 	stream->flushed_ns = now_ns - FLUSH_HTR_NS + FLUSH_FIRST_NS;

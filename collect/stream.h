@@ -62,6 +62,9 @@ bool stream_has_sections(const struct stream *stream);
 /* One of .htr that has just begun need not be in the file at once, but soon. */
 void stream_postpone(struct stream *stream, uint64_t now_ns);
 
+/* For how long it could not be written, since it was asked last. */
+uint64_t stream_stalled_ns(struct stream *stream);
+
 /* Empties it if that is due while nothing else is to be done. */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 

@@ -44,8 +44,10 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* State and exit code of a process. False if there is no such process. */
-static bool read_stat(int32_t pid, char *state, int *code)
+#define EXITING 4u /* PF_EXITING of the kernel, in flags of proc(5) */
+
+/* A process, as its first thread is. False if there is no such process. */
+static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 {
 	char text[PROC_STAT_SIZE];
 	const char *fields = proc_stat(pid, 0, text), *last;
@@ -53,6 +55,8 @@ static bool read_stat(int32_t pid, char *state, int *code)
 	if (!fields)
 		return false;
 	*state = fields[0];
+	if (sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", flags) != 1)
+		*flags = 0;
 	/* exit_code is the last field, the 52nd */
 	last = strrchr(fields, ' ');
 	*code = last ? (int)strtol(last + 1, NULL, 10) : 0;
@@ -76,10 +80,11 @@ static uint64_t read_start(int32_t pid)
 /* A zombie has no mappings any more, and its parent has still to ask how it ended. */
 static bool is_zombie(int32_t pid)
 {
+	unsigned flags;
 	char state;
 	int code;
 
-	return read_stat(pid, &state, &code) && (state == 'Z' || state == 'X');
+	return read_stat(pid, &state, &code, &flags) && (state == 'Z' || state == 'X');
 }
 
 /* All processes of a run but the first are younger than its collector. */
@@ -207,6 +212,7 @@ bool watch_has_died(const struct watch *watch)
 /* Dead, whether or not somebody has waited for it. */
 static bool is_dead(struct watch *watch)
 {
+	unsigned flags;
 	int code = 0;
 	char state;
 	bool known;
@@ -217,7 +223,7 @@ static bool is_dead(struct watch *watch)
 		set_end(watch, true, code);
 		return true;
 	}
-	known = read_stat(watch->our_pid, &state, &code);
+	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
 		/* without a pidfd it is alive; with one, its number belongs to another by now */
 		if (watch->pidfd < 0)
@@ -231,6 +237,11 @@ static bool is_dead(struct watch *watch)
 	return true;
 }
 
+bool watch_is_zombie(const struct watch *watch)
+{
+	return watch->our_pid && is_zombie(watch->our_pid);
+}
+
 bool watch_is_dead(struct watch *watch)
 {
 	return watch->our_pid && is_dead(watch);
@@ -239,16 +250,19 @@ bool watch_is_dead(struct watch *watch)
 /* Alive, but does it still run what attached? */
 static bool has_left(struct watch *watch, const struct shared *shared, uint64_t now_ns)
 {
+	unsigned flags = 0;
 	char state = 'Z';
 	int code;
 
 	/*
 	 * A first thread that called pthread_exit is a zombie while the others live: no mappings.
+	 * One that ends has none, either, for as long as the kernel needs to give its memory back.
 	 * One that a debugger holds, or that was stopped, may be at the first instruction of an
 	 * image that has still to attach.
 	 */
 	if (proc_has_mapped(watch->our_pid, shared->device, shared->inode) ||
-	    !read_stat(watch->our_pid, &state, &code) || strchr("ZTt", state)) {
+	    !read_stat(watch->our_pid, &state, &code, &flags) || strchr("ZTt", state) ||
+	    flags & EXITING) {
 		watch->missed_ns = 0;
 		return false;
 	}

@@ -61,6 +61,9 @@ void watch_begin(struct watch *watch, const struct shared *shared, const struct 
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
 
+/* It has ended, and its parent has still to wait for it. */
+bool watch_is_zombie(const struct watch *watch);
+
 /* Whether its descriptor says that it is dead. */
 bool watch_has_died(const struct watch *watch);
 

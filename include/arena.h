@@ -229,7 +229,7 @@ struct arena_own {
 /* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 struct arena {
 	uint32_t used;	  /* one more than the highest slot ever taken */
-	uint32_t chunks;  /* that were handed over; before the last of them is used */
+	uint32_t chunks;  /* that are made; before the last of them is used */
 	uint32_t flags;	  /* enum process_flag that come later; atomic or */
 	uint32_t toggles; /* times that the signal asked for a pause or its end; atomic */
 	uint32_t stream;  /* collector: 1 and the number of its stream */
@@ -252,6 +252,9 @@ struct arena {
 	 * stood on stacks; it keeps nothing alive.
 	 */
 	uint64_t own_from, own_to;
+	/* Of a further chunk, written before chunks counts it: its number of slots, bytes of a
+	 * ring. */
+	uint32_t slots, ring_size;
 	/* Other private memory of it that an attach before left, a range each; 0: none. */
 	struct arena_own own[ARENA_OWN];
 };
@@ -282,6 +285,14 @@ struct arena_spare {
 
 #define ARENA_SPARE_SIZE 1024u
 _Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE, "spares are counted by it");
+
+/*
+ * All chunks of a process lie in one file, which is made so large at once and has holes. Each side
+ * maps a chunk and the beginning of the next one. From there mremap() makes the mapping of the next
+ * one, without a descriptor.
+ */
+#define ARENA_FILE_MOST (64ull << 30)
+#define ARENA_LINK	ARENA_RING_LEAST
 
 /* Where everything of a chunk lies, in bytes from its start. */
 struct chunk_layout {
@@ -351,6 +362,7 @@ enum control_command {
 	CONTROL_SNAPSHOT, /* what was recorded up to now can be read from the files */
 	CONTROL_SCAN,	  /* of the process that was named: what is lost, and who keeps the rest */
 	CONTROL_LEFT_OUT, /* a program that --follow did not choose says its name and goes on */
+	CONTROL_PROCESS,  /* whose stream has the number in text: its number here, and its pidfd */
 	CONTROL_BOARD,	  /* a program that cannot open it wants the board's descriptor */
 };
 

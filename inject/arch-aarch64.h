@@ -89,20 +89,6 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* Whether it still is where it slept before, with the pc at an instruction behind that of the call.
- */
-static inline bool arch_is_behind(const struct arch_state *state, uint64_t instruction)
-{
-	return state->before.number >= 0 && state->before.number == (int64_t)state->regs.regs[8] &&
-	       state->before.sp == state->regs.sp &&
-	       state->regs.pc + instruction == state->before.pc;
-}
-
-static inline bool arch_ended_early(const struct arch_state *state)
-{
-	return arch_is_behind(state, 0) && (int64_t)state->regs.regs[0] == -EINTR;
-}
-
 /* What a function that calls no other one returns to need not be on the stack. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
@@ -139,12 +125,6 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
 	return state->regs.regs[which];
-}
-
-static inline void arch_reissue(struct arch_state *state)
-{
-	state->regs.regs[0] = state->before.argument[0];
-	state->regs.pc -= 4;
 }
 
 static inline bool arch_is_behind_call(const uint8_t *at)
@@ -187,32 +167,21 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 #define ARCH_RETURN_ON_STACK 0u
 
 /* The kernel has done so. */
-static inline void arch_settle_syscall(struct arch_state *state)
+static inline void arch_make_again(struct arch_state *state)
 {
 	(void)state;
 }
 
-/* Calls that would sleep anew as long as from the start; clock_nanosleep until a time does not. */
-static inline bool arch_sleeps(uint64_t number, const uint64_t *argument)
-{
-	return number == SYS_nanosleep ||
-	       (number == SYS_clock_nanosleep && !(argument[1] & TIMER_ABSTIME)) ||
-	       (number == SYS_futex && (argument[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && argument[3]);
-}
-
+/* Whether it is in a call that the kernel would go on with by what it keeps. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
-	return state->is_at_call &&
-	       arch_sleeps(state->regs.regs[8], (const uint64_t *)state->regs.regs);
-}
+	const uint64_t number = state->regs.regs[8], *argument = (const uint64_t *)state->regs.regs;
 
-/* The kernel knows how such a call goes on, and was about to do so when the thread was stopped. */
-static inline void arch_settle_sleep(struct arch_state *state, bool was_disturbed)
-{
-	if (!was_disturbed && arch_is_behind(state, 4) &&
-	    state->regs.regs[0] == state->before.argument[0] &&
-	    arch_sleeps(state->regs.regs[8], state->before.argument))
-		state->regs.regs[8] = SYS_restart_syscall;
+	return state->is_at_call &&
+	       (number == SYS_nanosleep ||
+		(number == SYS_clock_nanosleep && !(argument[1] & TIMER_ABSTIME)) ||
+		(number == SYS_futex && (argument[1] & FUTEX_CMD_MASK) == FUTEX_WAIT &&
+		 argument[3]));
 }
 
 static inline size_t arch_write_frame(const struct arch_state *state, uint64_t at, uint8_t *buffer)

@@ -81,12 +81,6 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
-/* It ended by EINTR, and nothing has run behind it. */
-static inline bool arch_ended_early(const struct arch_state *state)
-{
-	return arch_number(state) >= 0 && arch_syscall_result(state) == -EINTR;
-}
-
 /* A return address that no word of the stack need have; 0: they all are there. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
@@ -111,14 +105,6 @@ static inline bool arch_has_more(pid_t thread)
 static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
 	return which == 0 ? state->regs.rdi : which == 1 ? state->regs.rsi : state->regs.rdx;
-}
-
-/* Makes the system call that the thread was in begin again. */
-static inline void arch_reissue(struct arch_state *state)
-{
-	state->regs.rax = state->regs.orig_rax;
-	state->regs.rip -= 2;
-	state->regs.orig_rax = ~0ull;
 }
 
 /* Whether the instruction that ends before at is a call. at: at least 7 bytes into known code. */
@@ -176,32 +162,25 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 #define ARCH_RETURN_ON_STACK 8u /* bytes below the frame for the restorer's address */
 
 /*
- * As the kernel would have handled a system call that the stop has interrupted (its own codes for
- * "again"), had a signal with SA_RESTART come. One that sleeps for a time begins anew.
+ * As the kernel handles a system call that is to be made again (its own codes for that), where it
+ * does not come by: rt_sigreturn.
  */
-static inline void arch_settle_syscall(struct arch_state *state)
+static inline void arch_make_again(struct arch_state *state)
 {
 	int64_t result = (int64_t)state->regs.rax;
 
-	if ((int64_t)state->regs.orig_rax >= 0 &&
-	    (result == -512 || result == -513 || result == -514 || result == -516))
-		arch_reissue(state);
+	if ((int64_t)state->regs.orig_rax < 0 ||
+	    (result != -512 && result != -513 && result != -514 && result != -516))
+		return;
+	state->regs.rax = state->regs.orig_rax;
+	state->regs.rip -= 2;
+	state->regs.orig_rax = ~0ull;
 }
 
 /* Whether what it was stopped in makes the kernel forget how another sleep would have gone on. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	return (int64_t)state->regs.rax == -516;
-}
-
-/*
- * The same for those alone that sleep for a time: the kernel goes on with one by itself, unless it
- * was disturbed.
- */
-static inline void arch_settle_sleep(struct arch_state *state, bool was_disturbed)
-{
-	if (was_disturbed && (int64_t)state->regs.orig_rax >= 0 && arch_disturbs(state))
-		arch_reissue(state);
 }
 
 /*

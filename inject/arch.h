@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
-#include "base/proc.h"
+#include "base/stopping.h"
 
 #define ARCH_VECTOR_MAX 16384u
 #define ARCH_FRAME_MAX	(ARCH_VECTOR_MAX + 8192u)
@@ -26,8 +26,7 @@ struct arch_state {
 	size_t vector_size;
 	uint64_t mask; /* blocked signals */
 	/* where the registers do not tell it (ARCH_FORGETS_CALLS) */
-	struct proc_call before; /* what it slept in before it was stopped */
-	bool is_at_call;	 /* it stands at the instruction of a system call, or behind it */
+	bool is_at_call; /* it stands at the instruction of a system call, or behind it */
 	uint64_t thread_pointer;
 };
 
@@ -43,21 +42,6 @@ struct arch_call {
 #include "inject/arch-aarch64.h"
 #else
 #define ARCH_INJECTS 0
-#endif
-
-#if ARCH_INJECTS
-/* System calls that a stop ends with EINTR although no signal came, and that may simply be made
- * again: what they wait for is still to come (signal(7)). */
-static const int arch_interrupted[] = {
-#ifdef SYS_epoll_wait
-	SYS_epoll_wait,
-#endif
-	SYS_epoll_pwait,     SYS_epoll_pwait2,	  SYS_semop,   SYS_semtimedop, SYS_io_getevents,
-	SYS_io_pgetevents,   SYS_rt_sigtimedwait, SYS_read,    SYS_write,      SYS_recvfrom,
-	SYS_recvmsg,	     SYS_sendto,	  SYS_sendmsg, SYS_recvmmsg,   SYS_connect,
-	SYS_accept,	     SYS_accept4,	  SYS_msgrcv,  SYS_msgsnd,     SYS_mq_timedsend,
-	SYS_mq_timedreceive, SYS_io_uring_enter,
-};
 #endif
 
 #endif

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS   10000000000ull /* to find a thread at a safe place */
+#define LEADER_NS     5000000000ull  /* to find the first one there, where others cost more */
 #define RETRY_NS      20000000
 #define THREADS_MOST  4096
 #define LIBRARY_MOST  (64u << 20)
@@ -170,15 +171,6 @@ static int list_threads(pid_t pid, pid_t *threads)
 	return count;
 }
 
-/* Whether it sleeps: then nobody misses it. */
-static bool is_asleep(pid_t pid, pid_t thread)
-{
-	char text[PROC_STAT_SIZE];
-	const char *state = proc_stat((int32_t)pid, (int32_t)thread, text);
-
-	return state && *state == 'S';
-}
-
 static void pause_ns(long ns)
 {
 	const struct timespec time = { .tv_nsec = ns };
@@ -186,39 +178,91 @@ static void pause_ns(long ns)
 	nanosleep(&time, NULL);
 }
 
-/* One look at all threads, those that sleep first. Returns 0 with one stopped at a safe place. */
-static int choose_once(struct work *work, struct remote *remote, const char **where,
-		       struct error *err)
+/*
+ * In which turn a thread is borrowed: first those that sleep and go on by being made to call again,
+ * then those of whose sleep the kernel knows the rest, then those that run. -1: never.
+ */
+static int turn_of(const struct stopping *stopping, const char **where)
+{
+	const char *objection = stopping_objection(stopping);
+
+	if (objection)
+		*where = objection;
+	if (objection || strchr("DZX", stopping->state))
+		return -1;
+	if (stopping->state != 'S')
+		return 2;
+	return stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_AGAIN ? 0 : 1;
+}
+
+/*
+ * jemalloc gives each thread that allocates an arena, and arenas threads of their own, which stay.
+ * The first thread has allocated, others may not have.
+ */
+static bool has_arena_threads(pid_t pid)
+{
+	pid_t threads[THREADS_MOST];
+	int count = list_threads(pid, threads);
+	bool found = false;
+
+	for (int i = 0; i < count && !found; i++) {
+		char path[64], name[32] = "";
+		cleanup_file FILE *file = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)threads[i]);
+		file = fopen(path, "re");
+		found = file && fgets(name, sizeof(name), file) &&
+			strcmp(name, "jemalloc_bg_thd\n") == 0;
+	}
+	return found;
+}
+
+/* Stops the thread. Returns 0 if it may be borrowed, -EAGAIN if it may not, and goes on. */
+static int try_thread(struct work *work, struct remote *remote, const struct stopping *stopping,
+		      const char **where, struct error *err)
+{
+	int status = jail_look(work->target.pid, stopping->tid, err);
+
+	if (!status)
+		status = remote_stop(remote, &work->target, stopping, err);
+	if (status)
+		return status;
+	work->result->stops++;
+	status = jail_check(remote, err);
+	if (!status) {
+		*where = safe_judge(work->safe, remote);
+		if (!*where && !remote_has_room(remote))
+			*where = "a stack without room";
+		status = *where ? -EAGAIN : 0;
+	}
+	if (status)
+		remote_release(remote);
+	return status;
+}
+
+/* One look at all threads. Returns 0 with one stopped at a safe place. */
+static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
+		       const char **where, struct error *err)
 {
 	pid_t threads[THREADS_MOST];
 	int count = list_threads(work->target.pid, threads);
 
 	if (count <= 0 || target_read_maps(&work->target, err))
 		return error_set(err, ESRCH, "process %d has ended", (int)work->target.pid);
-	for (int turn = 0; turn < 2; turn++)
+	for (int turn = 0; turn < 3; turn++)
 		for (int i = 0; i < count; i++) {
 			pid_t thread = threads[(work->round + (unsigned)i) % (unsigned)count];
+			struct stopping stopping;
 			int status;
 
-			if (is_asleep(work->target.pid, thread) != !turn)
+			if (wants_leader && thread != work->target.pid)
 				continue;
-			status = remote_stop(remote, &work->target, thread, err);
-			if (status == -EAGAIN)
+			stopping_look(&stopping, work->target.pid, thread);
+			if (turn_of(&stopping, where) != turn)
 				continue;
-			if (status)
+			status = try_thread(work, remote, &stopping, where, err);
+			if (status != -EAGAIN)
 				return status;
-			work->result->stops++;
-			status = jail_check(remote, err);
-			if (status) {
-				remote_release(remote);
-				return status;
-			}
-			*where = safe_judge(work->safe, remote);
-			if (!*where && !remote_has_room(remote))
-				*where = "a stack without room";
-			if (!*where)
-				return 0;
-			remote_release(remote);
 		}
 	return -EAGAIN;
 }
@@ -227,17 +271,21 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 {
 	uint64_t begun = remote_clock_ns();
 	const char *where = "a system call that cannot be interrupted";
+	bool wants_leader = has_arena_threads(work->target.pid);
 	int status;
 
 	work->round++;
-	while ((status = choose_once(work, remote, &where, err)) == -EAGAIN) {
+	while ((status = choose_once(work, remote, wants_leader, &where, err)) == -EAGAIN) {
+		wants_leader &= remote_clock_ns() - begun < LEADER_NS;
 		if (remote_clock_ns() - begun > PATIENCE_NS)
 			return error_set(err, EAGAIN,
 					 "no thread of process %d came to a safe place in 10 "
 					 "seconds (the last one was in %s): try again",
 					 (int)work->target.pid, where);
-		/* not always at the same place of a loop */
-		pause_ns(50000 + (long)(work->round++ % 7) * 130000);
+		/* not always at the same place of a loop; and if nothing may be stopped, less often
+		 */
+		pause_ns((work->result->stops ? 50000 : 1000000) +
+			 (long)(work->round++ % 7) * 130000);
 	}
 	return status;
 }
@@ -454,20 +502,34 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	return status;
 }
 
-/* Filters of system calls are read from a thread that is stopped for that moment. */
+/*
+ * Filters of system calls are read from a thread that is stopped for that moment, if there is one
+ * that it does not harm.
+ */
 static int check_jail(const struct target *target, struct error *err)
 {
-	struct remote remote;
-	int status;
+	pid_t threads[THREADS_MOST];
+	int count = list_threads(target->pid, threads), status = -EAGAIN;
+	const char *where = "a sleep that nothing interrupts";
 
 	if (target_status(target->pid, 0, "Seccomp", 10) <= 0)
 		return 0;
-	status = remote_stop(&remote, target, target->pid, err);
-	if (status)
-		return status == -EAGAIN ? 0 : status;
-	status = jail_check(&remote, err);
-	remote_release(&remote);
-	return status;
+	if (jail_look(target->pid, 0, err))
+		return -EPERM;
+	for (int i = 0; i < count && status == -EAGAIN; i++) {
+		struct stopping stopping;
+		struct remote remote;
+
+		stopping_look(&stopping, target->pid, threads[i]);
+		if (turn_of(&stopping, &where) < 0)
+			continue;
+		status = remote_stop(&remote, target, &stopping, err);
+		if (status)
+			continue;
+		status = jail_check(&remote, err);
+		remote_release(&remote);
+	}
+	return status == -EAGAIN ? jail_is_unknown(where, err) : status;
 }
 
 int inject_check(int pid, struct error *err)

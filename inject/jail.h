@@ -11,9 +11,18 @@
 #include "inject/remote.h"
 
 /*
+ * Filters of system calls (seccomp), asked before anything is stopped: 0, or -EPERM with a sentence
+ * if they allow too little or cannot be read.
+ */
+int jail_look(pid_t pid, pid_t thread, struct error *err);
+
+/*
  * Whether a stopped thread may make all system calls that the library will, and all others have its
  * filters. Returns 0, or a negative errno with the reason.
  */
 int jail_check(const struct remote *remote, struct error *err);
+
+/* The refusal of a process whose filters cannot be read, for its threads are in what where says. */
+int jail_is_unknown(const char *where, struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
  * A program of its own, so that it alone needs the right to trace others.
  */
 #include "base/error.h"
+#include "base/out.h"
 #include "base/proc.h"
 #include "inject/inject.h"
 
@@ -26,7 +27,7 @@ static int usage(FILE *to, int status)
 
 static int complain(const char *text)
 {
-	fprintf(stderr, "holdtrace: %s\n", text);
+	print_message(stderr, "holdtrace: %s", text);
 	return STATUS_OWN_FAILURE;
 }
 

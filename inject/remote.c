@@ -143,33 +143,58 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 	}
 }
 
-int remote_stop(struct remote *remote, const struct target *target, pid_t thread, struct error *err)
+/*
+ * How the thread goes on. Set in a stop of the kernel's own for us, where it makes calls again by
+ * their codes.
+ */
+static void settle(const struct remote *remote, struct arch_state *state)
 {
+	enum stopping_use use = remote->was_disturbed ? STOPPING_DISTURBED
+				: remote->is_masked   ? STOPPING_BORROWED
+						      : STOPPING_READ;
+
+	stopping_settle(&remote->stopping, &state->regs, use);
+}
+
+int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
+		struct error *err)
+{
+	pid_t thread = stopping->tid;
 	int status;
 
 	memset(remote, 0, offsetof(struct remote, state));
 	remote->target = target;
 	remote->thread = thread;
+	remote->stopping = *stopping;
 	remote->scratch = 0;
 	remote->is_masked = remote->was_disturbed = remote->is_left = false;
 	if (ptrace(PTRACE_SEIZE, thread, 0, (long)PTRACE_O_TRACESYSGOOD)) {
-		if (errno == ESRCH)
+		int number = errno;
+		char text[PROC_STAT_SIZE];
+		const char *state = proc_stat(target->pid, thread, text);
+
+		/* what ends may be traced no more */
+		if (number == ESRCH || !state || strchr("ZX", *state))
 			return -EAGAIN;
-		return error_set(err, errno,
+		return error_set(err, number,
 				 "the kernel does not let us trace it (%s): do it as root, or "
 				 "start it by `holdtrace record --start=off`",
-				 strerror(errno));
+				 strerror(number));
 	}
-	if (ARCH_FORGETS_CALLS)
-		proc_call(target->pid, thread, &remote->state.before);
 	remote->begun_ns = remote_clock_ns();
 	status = ptrace(PTRACE_INTERRUPT, thread, 0, 0) ? -errno : wait_interrupted(remote, err);
 	if (status == -EBUSY)
 		return status;
 	if (!status)
 		status = get_state(remote);
-	if (!status)
-		return 0;
+	if (!status) {
+		struct arch_state settled = remote->state;
+
+		stopping_stopped(&remote->stopping, &remote->state.regs);
+		/* at once: whoever kills us leaves it well */
+		settle(remote, &settled);
+		return set_regs(remote, &settled) ? -EAGAIN : 0;
+	}
 	if (status == -EAGAIN)
 		/* not stopped, so it cannot be let go either: our own end does that */
 		return error_set(
@@ -179,29 +204,6 @@ int remote_stop(struct remote *remote, const struct target *target, pid_t thread
 			(int)thread);
 	ptrace(PTRACE_DETACH, thread, 0, 0);
 	return -EAGAIN;
-}
-
-/* Whether a signal that it does not block waits for the thread. */
-static bool has_signal(const struct remote *remote)
-{
-	pid_t pid = remote->target->pid;
-	uint64_t own = (uint64_t)target_status(pid, remote->thread, "SigPnd", 16);
-	uint64_t shared = (uint64_t)target_status(pid, remote->thread, "ShdPnd", 16);
-
-	return (own | shared) & ~remote->state.mask;
-}
-
-/* A few system calls end by EINTR if their thread was only stopped; nobody may see that. */
-static void mend_interruption(const struct remote *remote, struct arch_state *state)
-{
-	if (!arch_ended_early(state))
-		return;
-	for (size_t i = 0; i < sizeof(arch_interrupted) / sizeof(arch_interrupted[0]); i++)
-		if (arch_interrupted[i] == arch_number(state)) {
-			if (!has_signal(remote))
-				arch_reissue(state);
-			return;
-		}
 }
 
 static void set_mask(struct remote *remote, uint64_t mask)
@@ -239,12 +241,11 @@ void remote_release(struct remote *remote)
 		stop_as_before(remote);
 		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
 	}
-	mend_interruption(remote, &state);
-	if (remote->is_masked) {
-		arch_settle_sleep(&state, remote->was_disturbed);
+	settle(remote, &state);
+	if (remote->is_masked)
 		set_mask(remote, state.mask);
-	}
 	set_regs(remote, &state);
+	stopping_shorten(&remote->stopping, &state.regs);
 	ptrace(PTRACE_DETACH, remote->thread, 0, 0);
 }
 
@@ -274,8 +275,9 @@ static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffe
 {
 	struct arch_state state = remote->state;
 
-	arch_settle_syscall(&state);
-	mend_interruption(remote, &state);
+	/* behind a signal's frame the kernel has forgotten what it kept */
+	stopping_settle(&remote->stopping, &state.regs, STOPPING_DISTURBED);
+	arch_make_again(&state);
 	return arch_write_frame(&state, at, buffer);
 }
 
@@ -531,8 +533,10 @@ static int fetch(struct remote *remote)
 	if (arch_pc(&state) >= code && arch_pc(&state) <= code + sizeof(arch_call_code))
 		return 0;
 	remote->is_masked = false;
-	remote->state.before.number = -1;
-	return get_state(remote) ? -ESRCH : -ECANCELED;
+	remote->stopping.call.number = -1;
+	status = get_state(remote);
+	stopping_stopped(&remote->stopping, &remote->state.regs);
+	return status ? -ESRCH : -ECANCELED;
 }
 
 /* For tests another one may be set. */

@@ -19,12 +19,13 @@
 struct remote {
 	const struct target *target;
 	pid_t thread;
-	struct arch_state state; /* as it was stopped */
-	uint64_t begun_ns;	 /* when */
-	uint64_t scratch;	 /* memory of our own in the target; 0: none yet */
-	bool is_masked;		 /* signals wait meanwhile */
-	bool was_disturbed;	 /* it was stopped in the middle of a call */
-	bool is_left;		 /* it is in a call still, and goes on by itself behind it */
+	struct arch_state state;  /* as it was stopped */
+	struct stopping stopping; /* what it slept in */
+	uint64_t begun_ns;	  /* when it was stopped */
+	uint64_t scratch;	  /* memory of our own in the target; 0: none yet */
+	bool is_masked;		  /* signals wait meanwhile */
+	bool was_disturbed;	  /* it was stopped in the middle of a call */
+	bool is_left;		  /* it is in a call still, and goes on by itself behind it */
 };
 
 /* Parts of the scratch memory, from its start. The page of the code cannot be written. */
@@ -46,10 +47,10 @@ uint64_t remote_clock_ns(void);
 bool remote_has_room(const struct remote *remote);
 
 /*
- * Stops one thread. Returns 0, or a negative errno: -EAGAIN if another may be tried, -EBUSY with a
- * sentence if the process must not be touched.
+ * Stops one thread, which stopping_look() had no objection to. Returns 0, or a negative errno:
+ * -EAGAIN if another may be tried, -EBUSY with a sentence if the process must not be touched.
  */
-int remote_stop(struct remote *remote, const struct target *target, pid_t thread,
+int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
 		struct error *err);
 
 /* Lets it go as if nothing had been; one that is left, to where the call's frame leads it. */

@@ -411,8 +411,12 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	if (target_status(pid, 0, "Pid", 10) < 0)
 		return error_set(err, ESRCH, "there is no process %d", (int)pid);
 	status = learn(target, err);
-	if (status)
-		target_close(target);
+	if (!status)
+		return 0;
+	target_close(target);
+	/* what was not to be read may have gone meanwhile */
+	if (target_status(pid, 0, "Pid", 10) < 0 || status_has(pid, "State:", "Z (zombie)"))
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
 	return status;
 }
 

@@ -387,9 +387,10 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 /* Whether a note says something that still is so, and that nobody says later. */
 static bool is_lasting(const struct state *state, const struct event *event)
 {
-	static const char *const lasting[] = { NOTE_PROCESS, NOTE_ATTACHED, NOTE_SETTINGS,
-					       NOTE_BYPASS,  NOTE_UNWIND,   NOTE_LEFT_OUT,
-					       NOTE_UNMAP,   NOTE_LOST,	    NOTE_MAPPED };
+	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,
+					       NOTE_BYPASS,   NOTE_UNWIND,   NOTE_LEFT_OUT,
+					       NOTE_UNMAP,    NOTE_LOST,     NOTE_MAPPED,
+					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED };
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_THREAD))

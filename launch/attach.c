@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/human.h"
+#include "base/out.h"
 #include "base/proc.h"
 
 #include <dirent.h>
@@ -37,6 +38,7 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 {
 	cleanup_free char *path = NULL;
 	int ends[2], status = place_find(PART_INJECTOR, &path, err);
+	size_t used = 0;
 	ssize_t got;
 	pid_t pid;
 
@@ -56,8 +58,11 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 		_exit(STATUS_NOT_FOUND);
 	}
 	close(ends[1]);
-	got = read(ends[0], line, room - 1);
-	line[got > 0 ? got : 0] = '\0';
+	/* what it says may come in parts */
+	memset(line, 0, room);
+	while ((got = read(ends[0], line + used, room - 1 - used)) > 0 ||
+	       (got < 0 && errno == EINTR))
+		used += got > 0 ? (size_t)got : 0;
 	close(ends[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -326,8 +331,8 @@ int command_detach(int argc, char **argv, struct error *err)
 /* One line: what it is, and what to do where it is not well. Returns whether it is. */
 static bool judge(bool is_well, const char *what, const char *advice)
 {
-	printf("%s  %s%s%s\n", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
-	       is_well ? "" : advice);
+	print_message(stdout, "%s  %s%s%s", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
+		      is_well ? "" : advice);
 	return is_well;
 }
 

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include <stdint.h>
+
 #include "base/error.h"
 
 /* As env(1) and timeout(1): our own failure, a program that cannot be run, one that is not there.
@@ -44,8 +46,13 @@ struct ctl_run;
 /* To be freed by free(). Returns 0 or a negative errno. */
 int ctl_find(int pid, struct ctl_run **run, struct error *err);
 
-/* Whether the process of this number is one of the run's, now. */
-bool ctl_has_process(const struct ctl_run *run, int pid);
+/*
+ * The process of a stream as the kernel named it to the collector: its number here, and a pidfd
+ * that is the caller's. Both stay as they are where it has ended. Fails where it is not certain
+ * which one it is.
+ */
+int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handle,
+		struct error *err);
 
 /*
  * As ctl_snapshot(), that of pid first; "" if no file is being written. A last line "+N" stands for

@@ -198,9 +198,33 @@ static int connect_collector(const struct board *board, enum control_command com
 	return 0;
 }
 
-/* Asks, waits, and takes what the collector says, to be freed: lines, ended by a NUL. */
+/* What the collector answers, and the descriptor that comes with it, if any: -1. */
+static ssize_t receive(int socket, char *text, int *handle)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { text, CONTROL_ANSWER_MAX - 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*handle = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(handle, CMSG_DATA(header), sizeof(*handle));
+	return got;
+}
+
+/*
+ * Asks, waits, and takes what the collector says, to be freed: lines, ended by a NUL; *handle: a
+ * descriptor that came with them, or -1.
+ */
 static int ask(const struct board *board, struct control_request *request, char **answer,
-	       struct error *err)
+	       int *handle, struct error *err)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
@@ -215,14 +239,16 @@ static int ask(const struct board *board, struct control_request *request, char 
 	memcpy(request->secret, board->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		return error_system(err, errno, "cannot ask the collector");
-	got = recv(fd, text, CONTROL_ANSWER_MAX - 1, 0);
+	got = receive(fd, text, handle);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	if (got <= 0)
 		return error_set(err, ESRCH, "the run has ended");
-	if (*text == '!')
+	if (*text == '!' && request->command == CONTROL_SCAN)
 		return error_set(err, EIO, "process %d was not scanned: %s", request->pid,
 				 text + 1);
+	if (*text == '!')
+		return error_set(err, EPERM, "the collector refuses it: %s", text + 1);
 	*answer = text;
 	text = NULL;
 	return 0;
@@ -252,13 +278,18 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err)
 	return 0;
 }
 
-bool ctl_has_process(const struct ctl_run *run, int pid)
+int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handle,
+		struct error *err)
 {
-	struct memory memory;
-	struct error ignored = { 0 };
+	struct control_request request = { .command = CONTROL_PROCESS };
+	cleanup_free char *answer = NULL;
+	int status;
 
-	return find_memory(pid, &memory, &ignored) == 0 && memory.inode == run->memory.inode &&
-	       memory.major == run->memory.major && memory.minor == run->memory.minor;
+	snprintf(request.text, sizeof(request.text), "%u", stream);
+	status = ask(&run->board, &request, &answer, handle, err);
+	if (!status && *handle >= 0)
+		*pid = atoi(answer);
+	return status;
 }
 
 static int ask_of(const struct ctl_run *run, int pid, enum control_command command,
@@ -266,8 +297,13 @@ static int ask_of(const struct ctl_run *run, int pid, enum control_command comma
 {
 	struct control_request request = { .command = (uint32_t)command, .pid = pid };
 
+	int handle, status;
+
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	return ask(&run->board, &request, answer, err);
+	status = ask(&run->board, &request, answer, &handle, err);
+	if (!status && handle >= 0)
+		close(handle);
+	return status;
 }
 
 static int ask_run(int pid, enum control_command command, const char *text, char **answer,

@@ -170,13 +170,15 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 	/* The loader itself has a dynamic section and no interpreter; it obeys LD_PRELOAD. */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
-	*ignores = !interpreter[0];
+	bool is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */
+
+	*ignores = !interpreter[0] || is_musl;
 	if (!interpreter[0])
 		return error_set(err, ENOTSUP,
 				 "%s is statically linked, so no library can be loaded into it: "
 				 "link it dynamically to trace it",
 				 path);
-	if (strstr(interpreter, "ld-musl"))
+	if (is_musl)
 		return error_set(
 			err, ENOTSUP,
 			"%s uses the musl C library (%s), and this library is made for glibc", path,

@@ -149,6 +149,17 @@ static void put_process_last(int argc, char **argv)
 	argv[argc - 1] = process;
 }
 
+/* "top FILE -n 1", "--rows 5": a number that is an option's argument is no process. */
+static bool is_argument(int argc, char **argv)
+{
+	static const char *const options[] = { "-n", "--interval", "--rows" };
+
+	for (size_t i = 0; argc > 2 && i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(argv[argc - 2], options[i]))
+			return true;
+	return false;
+}
+
 int live_of_run(int argc, char **argv, struct error *err)
 {
 	cleanup_free struct ctl_run *run = NULL;
@@ -156,7 +167,7 @@ int live_of_run(int argc, char **argv, struct error *err)
 	int pid, list, status;
 
 	put_process_last(argc, argv);
-	if (argc < 2 || !live_is_process(argv[argc - 1]))
+	if (argc < 2 || !live_is_process(argv[argc - 1]) || is_argument(argc, argv))
 		return run_live(argv, err);
 	pid = atoi(argv[argc - 1]);
 	status = ctl_find(pid, &run, err);

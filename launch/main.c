@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/out.h"
 #include "base/suggest.h"
 #include "base/usage.h"
 #include "launch/command.h"
@@ -32,9 +33,7 @@ void say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fputs(PROGRAM ": ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	print_message_list(stderr, PROGRAM ": ", format, args);
 	va_end(args);
 }
 
@@ -76,8 +75,10 @@ static void print_overview(FILE *to, bool is_all)
 	run_print_options(to, is_all);
 	fprintf(to,
 		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
-		"ended it; 125 if %s itself failed or --strict refused the program, 126 if\n"
-		"it cannot be run, 127 if it was not found. `%s help COMMAND` tells more.\n",
+		"ended it. If the program succeeded, 1 if a limit of --fail-on is broken and 3 if\n"
+		"one is unknown. 2 if an option is wrong, 125 if %s itself failed or\n"
+		"--strict refused the program, 126 if the program cannot be run, 127 if it was\n"
+		"not found. `%s help COMMAND` tells more.\n",
 		PROGRAM, PROGRAM);
 }
 

@@ -24,6 +24,31 @@ static bool is_what(const char *word)
 	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz-,")] == '\0';
 }
 
+static const char *const reports[] = {
+#define REPORT(name, question, next) #name,
+#include "postproc/reports.def"
+#undef REPORT
+#define SET(name, reports, question) #name,
+#include "postproc/report_sets.def"
+#undef SET
+};
+
+/* "leaks,peak": all words of it are reports. */
+static bool are_reports(const char *what)
+{
+	for (size_t length; *what; what += length + (what[length] == ',')) {
+		size_t i = 0;
+
+		length = strcspn(what, ",");
+		while (i < sizeof(reports) / sizeof(*reports) &&
+		       (strlen(reports[i]) != length || strncmp(reports[i], what, length) != 0))
+			i++;
+		if (i == sizeof(reports) / sizeof(*reports))
+			return false;
+	}
+	return true;
+}
+
 bool report_has_what(int argc, char **argv)
 {
 	return argc > 1 && is_what(argv[1]);
@@ -328,12 +353,40 @@ static int report_on(const char *what, int argc, char **argv, struct error *err)
 			 : report_now(what, argc, argv, place, atoi(argv[place]), err);
 }
 
+/*
+ * The place of what is asked among options and files, behind the command: a report, or else the
+ * first word that may be one and is no file. argc: there is none.
+ */
+static int find_what(int argc, char **argv, int first)
+{
+	int maybe = argc;
+
+	for (int i = first; i < argc; i++) {
+		if (!is_what(argv[i]) || (i > 1 && wants_next(argv[i - 1])))
+			continue;
+		if (are_reports(argv[i]))
+			return i;
+		if (maybe == argc && access(argv[i], F_OK))
+			maybe = i;
+	}
+	return maybe;
+}
+
 int command_report(int argc, char **argv, struct error *err)
 {
-	bool has_what = report_has_what(argc, argv);
+	int place = find_what(argc, argv, 1), other;
+	const char *what = place < argc ? argv[place] : "summary";
 
-	return report_on(has_what ? argv[1] : "summary", argc - 1 - has_what, argv + 1 + has_what,
-			 err);
+	if (place == argc)
+		return report_on(what, argc - 1, argv + 1, err);
+	other = find_what(argc, argv, place + 1);
+	if (other < argc && are_reports(argv[other]) && access(argv[other], F_OK)) {
+		say("report: several reports are joined by commas: holdtrace report %s,%s", what,
+		    argv[other]);
+		return STATUS_USAGE;
+	}
+	memmove(argv + 2, argv + 1, (size_t)(place - 1) * sizeof(*argv));
+	return report_on(what, argc - 2, argv + 2, err);
 }
 
 /* The process may stand before its options, or behind them. */

@@ -11,14 +11,16 @@
 #include "launch/inspect.h"
 #include "launch/place.h"
 #include "launch/session.h"
+#include "launch/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,7 +101,8 @@ void run_print_options(FILE *to, bool is_all)
 	if (is_all)
 		usage_option(to, 0, "max-bytes", "SIZE",
 			     "with --html: a page of at most SIZE (500KB, 2MiB)");
-	usage_option(to, 'q', "quiet", NULL, "print nothing but errors");
+	usage_option(to, 'q', "quiet", NULL,
+		     "print nothing but errors and limits that are not kept");
 	usage_option(to, 'h', "help", "all",
 		     is_all ? "print this and exit; --help is one screen of it"
 			    : "print every option of run and record");
@@ -427,42 +430,6 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	return optind;
 }
 
-/* The terminal sends its signals to the program, too; we wait for it and then report. */
-static volatile sig_atomic_t program_pid;
-
-static void forward(int number)
-{
-	if (program_pid > 0)
-		kill((pid_t)program_pid, number);
-}
-
-static void wait_on(int number)
-{
-	(void)number;
-}
-
-/*
- * Handlers and never SIG_IGN: exec takes them away, and the program begins as it would without us.
- * What whoever started us ignores (nohup) stays ignored, for both.
- */
-static void set_signal(int number, void (*handler)(int))
-{
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART }, before;
-
-	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-		sigaction(number, &action, NULL);
-}
-
-static void set_signals(void)
-{
-	static const int forwarded[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
-
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
-		set_signal(forwarded[i], forward);
-	set_signal(SIGINT, wait_on);
-	set_signal(SIGQUIT, wait_on);
-}
-
 /* Waits for a child's end; its status as a shell has it. */
 static int wait_for_child(pid_t pid)
 {
@@ -471,18 +438,6 @@ static int wait_for_child(pid_t pid)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* The collector learns how the program ended from us: when we have waited, the kernel forgets. */
-static int wait_for_program(struct session *session, pid_t pid)
-{
-	siginfo_t info = { 0 };
-
-	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-		;
-	session_tell(session, pid,
-		     info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status);
-	return wait_for_child(pid);
 }
 
 int run_part(const char *path, char **argv, int to)
@@ -563,21 +518,42 @@ static int open_screen(const struct run *run)
 	return fd < 0 ? -ENOENT : fd;
 }
 
+/* The limits without the screen, and only if one is broken or unknown: --quiet does not hide that.
+ */
+static int show_failures(const struct run *run, char *const *words)
+{
+	cleanup_fd int fd = memfd_create("limits", MFD_CLOEXEC);
+	int status = run_over_traces(run, "--report=check", words, fd);
+	off_t at = 0;
+
+	if (status > 0)
+		while (sendfile(STDERR_FILENO, fd, &at, 1 << 16) > 0)
+			;
+	return status;
+}
+
 /* Returns the post-processor's status: 1 if a limit is broken. */
 static int show_screen(const struct run *run, int to)
 {
 	cleanup_free char *limits = NULL;
+	char so_far[] = "--so-far";
+	char *words[] = { NULL, NULL, NULL };
 	int status;
 
 	if (!run->fail_on)
 		return run_over_traces(run, "--format=summary", NULL, to);
 	if (asprintf(&limits, "--fail-on=%s", run->fail_on) < 0)
 		return STATUS_OWN_FAILURE;
-	status = run_over_traces(run, "--report=check,summary", (char *[]){ limits, NULL }, to);
+	words[0] = limits;
+	/* the run of an attach ends by the detach */
+	words[1] = run->takes_process ? so_far : NULL;
+	status = run->is_quiet && !run->screen
+			 ? show_failures(run, words)
+			 : run_over_traces(run, "--report=check,summary", words, to);
 	if (status != -ENODATA)
 		return status;
-	say("--fail-on: no trace is in a file, so nothing can be said of it");
-	return STATUS_OWN_FAILURE;
+	say("--fail-on: the trace is in no file: the limits are unknown");
+	return STATUS_UNKNOWN;
 }
 
 /* A broken limit counts more than a file that is not there. */
@@ -632,7 +608,7 @@ static int tell_nothing(const struct run *run)
 {
 	int page = tell_no_page(run);
 
-	return run->fail_on ? STATUS_OWN_FAILURE : page;
+	return run->fail_on ? STATUS_UNKNOWN : page;
 }
 
 /*
@@ -687,12 +663,12 @@ static int status_of(int number)
 	return number == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
 }
 
-/* Of what nobody has seen no limit is kept. */
+/* A limit on events that were not recorded is reported as unknown, not as kept. */
 static int judge(const struct run *run, int found)
 {
 	if (!run->fail_on || !run->is_untraced)
 		return found;
-	say("--fail-on: the program was not traced, so nothing can be said of it");
+	say("--fail-on: the program was not traced: the limits are unknown");
 	return STATUS_UNKNOWN;
 }
 
@@ -702,13 +678,12 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	int status, found;
 	pid_t pid;
 
-	set_signals();
+	signals_hold();
 	pid = session_start_alone(path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
-	program_pid = pid;
+	signals_wait(pid);
 	status = wait_for_child(pid);
-	program_pid = 0;
 	found = tell_no_page(run);
 	return status ? status : judge(run, found);
 }
@@ -736,13 +711,13 @@ static int run_program(struct run *run, char **argv, struct error *err)
 		return run_alone(run, path, argv, err);
 	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
-	set_signals();
+	signals_hold();
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
-	program_pid = pid;
-	status = wait_for_program(&run->session, pid);
-	program_pid = 0;
+	/* The collector learns from us how the program ended: the kernel forgets it then. */
+	session_tell(&run->session, pid, signals_wait(pid));
+	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);
 	return status ? status : judge(run, found);
 }

@@ -5,6 +5,7 @@
 #include "collect/make.h"
 #include "collect/shared.h"
 #include "launch/place.h"
+#include "launch/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -147,6 +148,7 @@ static void become_program(const struct session *session, const char *path, char
 	struct error err = { 0 };
 	int number;
 
+	signals_give_back();
 	if (session && set_environment(session, &err))
 		_exit(125);
 	/* The packets have our standard output, so the program gets standard error. */

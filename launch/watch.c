@@ -3,6 +3,7 @@
 #include "launch/live.h"
 
 #include "base/cleanup.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,8 @@ struct plan {
 /* The process that broke a limit. */
 struct breaker {
 	int pid;
-	int handle; /* pidfd; -1: it has ended, or is none that we can reach */
+	int handle;	    /* pidfd; -1: it has ended */
+	struct error doubt; /* number 0: the collector knows which process it is, or was */
 };
 
 /* What is done when a limit breaks: a word, behind it perhaps what it is done with. */
@@ -76,8 +78,7 @@ static int send_signal(const struct plan *plan, const struct breaker *breaker, c
 {
 	(void)plan;
 	if (breaker->handle < 0)
-		return error_set(err, ESRCH, "process %d has ended, or is in another namespace",
-				 breaker->pid);
+		return error_set(err, ESRCH, "process %d has ended", breaker->pid);
 	return syscall(SYS_pidfd_send_signal, breaker->handle, find_signal(with), NULL, 0)
 		       ? error_system(err, errno, "process %d", breaker->pid)
 		       : 0;
@@ -133,9 +134,11 @@ static const struct action {
 	const char *word;
 	int (*function)(const struct plan *plan, const struct breaker *breaker, const char *with,
 			struct error *err);
+	bool needs_process; /* and does nothing where it is not certain which one it is */
 } actions[] = {
-	{ "snapshot", take_snapshot }, { "keep", keep_traces },	   { "report", print_report },
-	{ "stop", stop_recording },    { "signal:", send_signal }, { "|", run_command },
+	{ "snapshot", take_snapshot, false }, { "keep", keep_traces, false },
+	{ "report", print_report, false },    { "stop", stop_recording, false },
+	{ "signal:", send_signal, true },     { "|", run_command, true },
 };
 
 struct step {
@@ -212,11 +215,11 @@ static char **words_of(const struct plan *plan, char *tell, char *number)
 	return words;
 }
 
-/* Waits for a limit to break; *pid: where. Returns the status of who looks. */
-static int wait_for_break(const struct plan *plan, int *pid, struct error *err)
+/* Waits for a limit to break; *pid, *stream: where. Returns the status of who looks. */
+static int wait_for_break(const struct plan *plan, int *pid, unsigned *stream, struct error *err)
 {
 	cleanup_free char **words = NULL;
-	char tell[32], number[16];
+	char tell[32], number[32];
 	int ends[2], status;
 	ssize_t got;
 	pid_t child;
@@ -247,19 +250,29 @@ static int wait_for_break(const struct plan *plan, int *pid, struct error *err)
 		;
 	got = read(ends[0], number, sizeof(number) - 1);
 	number[got > 0 ? got : 0] = '\0';
-	*pid = got > 0 ? atoi(number) : plan->pid;
+	*pid = plan->pid;
+	if (sscanf(number, "%d %u", pid, stream) != 2)
+		*stream = WIRE_NO_STREAM;
 	close(ends[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
 }
 
-/* Of the process that has the number now only if it is of the run. */
-static struct breaker reach(const struct plan *plan, int pid)
+/*
+ * What the trace says of the process is the process's own word, or that of another namespace: which
+ * one it is, the collector knows of the kernel.
+ */
+static struct breaker reach(const struct plan *plan, int pid, uint32_t stream)
 {
-	struct breaker breaker = { pid, (int)syscall(SYS_pidfd_open, pid, 0) };
+	struct breaker breaker = { .pid = pid, .handle = -1 };
 
-	if (breaker.handle >= 0 && !ctl_has_process(plan->run, pid)) {
-		close(breaker.handle);
-		breaker.handle = -1;
+	switch (ctl_process(plan->run, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
+	case 0:
+		break;
+	case -ESRCH: /* with all of the run */
+		breaker.doubt = (struct error){ 0 };
+		break;
+	default:
+		breaker.pid = 0;
 	}
 	return breaker;
 }
@@ -271,9 +284,10 @@ static int act(const struct plan *plan, const struct breaker *breaker)
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct step *step = &plan->steps[i];
-		struct error err = { 0 };
+		struct error err = breaker->doubt;
 
-		if (!step->action->function(plan, breaker, step->with, &err))
+		if ((!err.number || !step->action->needs_process) &&
+		    !step->action->function(plan, breaker, step->with, &err))
 			continue;
 		say("watch: --then=%s: %s", step->text, err.text);
 		status = STATUS_OWN_FAILURE;
@@ -284,14 +298,15 @@ static int act(const struct plan *plan, const struct breaker *breaker)
 static int watch(struct plan *plan, struct error *err)
 {
 	struct breaker breaker;
+	unsigned stream;
 	int pid, status;
 
 	if (ctl_find(plan->pid, &plan->run, err))
 		return STATUS_OWN_FAILURE;
-	status = wait_for_break(plan, &pid, err);
+	status = wait_for_break(plan, &pid, &stream, err);
 	if (status != 1)
 		return status;
-	breaker = reach(plan, pid);
+	breaker = reach(plan, pid, stream);
 	status = act(plan, &breaker);
 	if (breaker.handle >= 0)
 		close(breaker.handle);

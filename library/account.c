@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/passed.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/order.h"
 #include "hook_table.h"
 #include "library/library.h"
@@ -47,7 +49,8 @@ void library_account_destroy(struct library_account *account)
 
 /* ---- events ---- */
 
-static int add_process(struct library_account *account, uint32_t section, struct error *err)
+static int add_process(struct library_account *account, const struct trace_process *of,
+		       uint32_t section, struct error *err)
 {
 	struct library_process *process = calloc(1, sizeof(*process));
 	struct library_process **place = process ? ARRAY_ADD(&account->processes) : NULL;
@@ -57,6 +60,7 @@ static int add_process(struct library_account *account, uint32_t section, struct
 		return -ENOMEM;
 	}
 	*place = process;
+	process->of = of;
 	process->section = section;
 	locks_init(&process->locks);
 	wakes_init(&process->conditions, RESOURCE_CONDITION);
@@ -72,7 +76,7 @@ static int find_process(struct library_account *account, const struct trace_proc
 {
 	uint32_t section = of->section - 1;
 
-	if (!map_get(&account->by_section, 0, section) && add_process(account, section, err))
+	if (!map_get(&account->by_section, 0, section) && add_process(account, of, section, err))
 		return -ENOMEM;
 	account->current = account->processes.items[map_get(&account->by_section, 0, section) - 1];
 	account->of = of;
@@ -157,8 +161,9 @@ static uint32_t weight_of(const struct ledger_held *object)
 	return object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
 }
 
+/* end_ns: of the process, or of the program of it that has the object now. */
 static bool add_held(struct library_account *account, const struct library_process *process,
-		     const struct ledger_held *object)
+		     const struct ledger_held *object, uint64_t end_ns)
 {
 	const struct ledger_item *item = object->item;
 	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
@@ -170,7 +175,7 @@ static bool add_held(struct library_account *account, const struct library_proce
 		.object = object->object,
 		.bytes = object->bytes,
 		.time_ns = item->gained_ns,
-		.age_ns = process->end_ns > item->gained_ns ? process->end_ns - item->gained_ns : 0,
+		.age_ns = end_ns > item->gained_ns ? end_ns - item->gained_ns : 0,
 		.index = item->index,
 		.process = process->section,
 		.function = site->function->id,
@@ -178,7 +183,7 @@ static bool add_held(struct library_account *account, const struct library_proce
 		.backtrace = site->backtrace ? site->backtrace->id : HOLDTRACE_NO_ID,
 		.thread = ledger_thread(process->ledger, item->thread),
 		.count = site->resource->known == RESOURCE_MEMORY ? weight_of(object) : item->count,
-		.is_part = object->is_part,
+		.is_part = object->is_part && !ledger_is_replaced(process->ledger),
 	};
 	return true;
 }
@@ -193,20 +198,46 @@ static int compare_held(const void *left, const void *right)
 		?: ORDER(a->object, b->object);
 }
 
+/* Descriptors that the process passed to a program which it executed. */
+static bool add_passed(struct library_account *account, const struct passed_stream *streams,
+		       size_t number)
+{
+	struct library_process *const *processes = account->processes.items;
+	struct ledger_held object;
+
+	for (size_t at = 0; ledger_passed(streams[number].ledger, &at, &object);) {
+		size_t last = passed_to(streams, account->processes.count, number, object.object);
+
+		if (last < account->processes.count &&
+		    !add_held(account, processes[number], &object, processes[last]->end_ns))
+			return false;
+	}
+	return true;
+}
+
 static int gather(struct library_account *account, struct error *err)
 {
+	size_t count = account->processes.count;
+	cleanup_free struct passed_stream *streams = calloc(count + 1, sizeof(*streams));
+	bool is_done = streams != NULL;
+
 	account->held.count = 0;
-	for (size_t i = 0; i < account->processes.count; i++) {
+	for (size_t i = 0; is_done && i < count; i++) {
+		const struct library_process *process = account->processes.items[i];
+
+		streams[i] = (struct passed_stream){ process->of, process->ledger };
+		is_done = ledger_settle(process->ledger, err) == 0;
+	}
+	for (size_t i = 0; is_done && i < count; i++) {
 		const struct library_process *process = account->processes.items[i];
 		struct ledger_held object;
-		size_t at = 0;
 
-		if (ledger_settle(process->ledger, err))
-			return -ENOMEM;
-		while (ledger_held(process->ledger, &at, &object))
-			if (!add_held(account, process, &object))
-				return error_system(err, ENOMEM, "cannot gather what is held");
+		for (size_t at = 0; is_done && ledger_held(process->ledger, &at, &object);)
+			is_done = add_held(account, process, &object, process->end_ns);
+		is_done = is_done && add_passed(account, streams, i);
 	}
+	if (!is_done)
+		return error_system(err, ENOMEM, "cannot gather what is held");
 	if (account->held.count)
 		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
 		      compare_held);

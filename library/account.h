@@ -14,6 +14,7 @@
 
 /* Of one stream of the trace. */
 struct library_process {
+	const struct trace_process *of;
 	uint32_t section; /* from 0 */
 	uint64_t end_ns;  /* of its last event */
 	struct ledger *ledger;

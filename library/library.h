@@ -35,6 +35,7 @@ struct holdtrace_trace {
 	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: not asked for */
+	bool has_origin;		 /* times count from the start of the run, which is known */
 	bool hands_out_notes;
 };
 

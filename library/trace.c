@@ -80,7 +80,8 @@ static int open_paths(struct holdtrace_trace *trace, const char *const *paths, s
 {
 	int ret;
 
-	if (count != 1 || is_directory(paths[0]))
+	trace->has_origin = count != 1 || is_directory(paths[0]);
+	if (trace->has_origin)
 		return trace_merge_open(&trace->trace, paths, count, options, err);
 	ret = trace_open(&trace->trace, paths[0], options, err);
 	return ret ? error_prefix(err, "%s", paths[0]) : 0;
@@ -183,6 +184,10 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 		if (ret <= 0) {
 			trace->current = NULL;
 			return ret;
+		}
+		if ((*event)->kind == EVENT_PROCESS && !trace->has_origin) {
+			trace_count_from(trace->trace, (*event)->process);
+			trace->has_origin = true;
 		}
 		ret = keep_facts(trace, *event, err);
 		if (ret == 0 && trace->account && event_is_call(*event))

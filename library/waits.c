@@ -39,7 +39,7 @@ static bool add_locks(struct library_account *account, const struct library_proc
 			.since_ns = pair->since_ns,
 			.object = pair->object,
 			.thread = pair->waiter_thread,
-			.other_thread = pair->holder ? pair->holder_thread : 0,
+			.other_thread = pair->holder_thread,
 			.process = process->section,
 			.backtrace = backtrace_of(&locks->sites, pair->waiter),
 			.other_backtrace = backtrace_of(&locks->sites, pair->holder),

@@ -101,13 +101,24 @@ static const struct {
 	const char *prefix;
 	enum await_kind kind;
 } functions[] = {
-	{ "pthread_mutex_", AWAIT_MUTEX },   { "mtx_", AWAIT_MUTEX },
-	{ "pthread_rwlock_", AWAIT_RWLOCK }, { "pthread_cond_", AWAIT_CONDITION },
-	{ "cnd_", AWAIT_CONDITION },	     { "sem_", AWAIT_SEMAPHORE },
-	{ "new_sem_", AWAIT_SEMAPHORE },     { "pthread_barrier_", AWAIT_BARRIER },
-	{ "pthread_join", AWAIT_JOIN },	     { "pthread_clockjoin", AWAIT_JOIN },
-	{ "pthread_timedjoin", AWAIT_JOIN }, { "thrd_join", AWAIT_JOIN },
-	{ "pthread_once", AWAIT_ONCE },	     { "call_once", AWAIT_ONCE },
+	{ "pthread_mutex_", AWAIT_MUTEX },
+	{ "mtx_", AWAIT_MUTEX },
+	{ "pthread_rwlock_", AWAIT_RWLOCK },
+	{ "pthread_cond_", AWAIT_CONDITION },
+	{ "cnd_", AWAIT_CONDITION },
+	{ "sem_", AWAIT_SEMAPHORE },
+	{ "new_sem_", AWAIT_SEMAPHORE },
+	{ "pthread_barrier_", AWAIT_BARRIER },
+	{ "pthread_join", AWAIT_JOIN },
+	{ "pthread_clockjoin", AWAIT_JOIN },
+	{ "pthread_timedjoin", AWAIT_JOIN },
+	{ "thrd_join", AWAIT_JOIN },
+	{ "pthread_once", AWAIT_ONCE },
+	{ "call_once", AWAIT_ONCE },
+	/* after a stop these and futex(2) with a timeout are all restart_syscall(2) */
+	{ "nanosleep", AWAIT_TIME },
+	{ "clock_nanosleep", AWAIT_TIME },
+	{ "poll", AWAIT_FILES },
 };
 
 static enum await_kind kind_of_function(const char *name)
@@ -193,29 +204,54 @@ static bool is_join(const struct live_process *process, const struct live_thread
 	       thread_by(process, value) && is_in_descriptor(process, thread->arguments[0]);
 }
 
+static bool is_plain_wait(const struct live_thread *thread)
+{
+	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+
+	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+}
+
 /*
- * A wait for a condition ends with that for its mutex: 2 stands for one that others wait for. One
- * that is taken has users, and a kind.
+ * A wait for a condition ends with that for its mutex, and functions that lock one end by a jump to
+ * one that has no name without debug information. The futex of a taken mutex with waiters is 2, of
+ * a robust one its owner's number and a flag; a taken mutex has an owner, users and a kind.
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
-	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
 	uint64_t at = thread->arguments[0];
+	uint32_t value = (uint32_t)thread->arguments[2], owner = word_at(process, at + 8);
 
-	return operation == FUTEX_WAIT && (uint32_t)thread->arguments[2] == 2 &&
+	return is_plain_wait(thread) &&
+	       (value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) == owner)) &&
 	       word_at(process, at + 12) && word_at(process, at + 16) < MUTEX_KINDS &&
-	       thread_by(process, word_at(process, at + 8));
+	       thread_by(process, owner);
+}
+
+/*
+ * sem_wait() and its like end by a jump to functions that have no name without debug information.
+ * struct new_sem of 64-bit glibc: the value, which is the futex and 0 while threads wait; how many
+ * wait; whether processes share it (then 128). A condition's futex may look like that, but
+ * pthread_cond_wait() has a frame with its name.
+ */
+static bool is_semaphore(const struct live_process *process, const struct live_thread *thread)
+{
+	uint64_t at = thread->arguments[0];
+	uint32_t waiters = word_at(process, at + 4);
+	bool is_private = thread->arguments[1] & FUTEX_PRIVATE_FLAG;
+
+	return is_plain_wait(thread) && (uint32_t)thread->arguments[2] == 0 && waiters &&
+	       (!is_private || waiters <= process->thread_count + process->left_out) &&
+	       word_at(process, at + 8) == (is_private ? 0 : FUTEX_PRIVATE_FLAG);
 }
 
 static enum await_kind kind_of_futex(const struct live_process *process,
 				     const struct live_thread *thread, const char *const *names,
 				     size_t count)
 {
-	enum await_kind kind;
+	enum await_kind kind = kind_of_name(names, count);
 
-	if (is_pi(thread))
+	if (thread->call == SYS_futex && is_pi(thread))
 		return AWAIT_MUTEX;
-	kind = kind_of_name(names, count);
 	if (thread->call != SYS_futex || !process->is_glibc)
 		return kind == AWAIT_FUTEX && thread->call != SYS_futex ? AWAIT_CALL : kind;
 	/* the program's own wait: by its own code, or by syscall(2) */
@@ -223,9 +259,9 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 		return kind;
 	if (kind == AWAIT_FUTEX && is_join(process, thread))
 		return AWAIT_JOIN;
-	return (kind == AWAIT_FUTEX || kind == AWAIT_CONDITION) && is_mutex(process, thread)
-		       ? AWAIT_MUTEX
-		       : kind;
+	if ((kind == AWAIT_FUTEX || kind == AWAIT_CONDITION) && is_mutex(process, thread))
+		return AWAIT_MUTEX;
+	return kind == AWAIT_FUTEX && is_semaphore(process, thread) ? AWAIT_SEMAPHORE : kind;
 }
 
 /*
@@ -430,7 +466,7 @@ void await_find(struct await *await, const struct live_process *process,
 		return;
 	}
 	await->kind = kind_of_futex(process, thread, names, count);
-	if (await->kind == AWAIT_CALL)
+	if (await->kind == AWAIT_CALL || await->kind == AWAIT_TIME || await->kind == AWAIT_FILES)
 		return;
 	find_owner(await, process, thread);
 	if (await->owner)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_FRAMES 3 /* of the program, that name a place */
+#define PLACE_FRAMES 6 /* at most of those that name a call site */
 
 /* ---- rates ---- */
 
@@ -145,7 +145,9 @@ static int compare(const void *left, const void *right, void *context)
 	const enum glance_order *order = context;
 	double one = weight(a, *order), other = weight(b, *order);
 
-	return ORDER(other, one) ?: ORDER(a->site, b->site);
+	return ORDER(other, one)
+		?: ORDER(weight(b, GLANCE_HELD), weight(a, GLANCE_HELD))
+		?: ORDER(a->site, b->site);
 }
 
 struct list {
@@ -185,7 +187,7 @@ static void name(struct glance_row *row)
 	size_t used = 0, count;
 
 	watched_lock(row->watched);
-	count = naming_lines(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES);
+	naming_site(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES, &count);
 	if (!count)
 		snprintf(row->place, sizeof(row->place), "%s",
 			 sites_at(ledger_sites(row->watched->ledger), row->site)->function->name);

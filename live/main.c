@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include "base/out.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +46,7 @@ int main(int argc, char **argv)
 			continue;
 		status = questions[i].function(argc - 1, argv + 1, &err);
 		if (err.number)
-			fprintf(stderr, "holdtrace: %s: %s\n", argv[1], err.text);
+			print_message(stderr, "holdtrace: %s: %s", argv[1], err.text);
 		return status;
 	}
 	fprintf(stderr,

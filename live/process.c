@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/registers.h"
+#include "base/stopping.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -25,7 +26,7 @@
 
 #define OWN_CLASS  (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 #define MAPS_MAX   (64u << 20)
-#define STOP_TRIES 2000
+#define STOP_TRIES 50000 /* five seconds: one that is about to stop must be let go by us */
 #define STOP_NS	   100000
 
 /* ---- files of /proc ---- */
@@ -384,48 +385,23 @@ static void read_stack(const struct live_process *process, struct live_thread *t
 	thread->stack_size = size;
 }
 
-/*
- * Calls that the kernel takes up again when a stop has interrupted them, as if nothing had been:
- * signal(7), "Interruption of system calls and library functions by stop signals", has those that
- * do not (epoll_wait, sigtimedwait, semop, sockets with a timeout), which are left alone.
- */
-static bool may_stop(long call)
-{
-	switch (call) {
-	case SYS_futex:
-	case SYS_wait4:
-	case SYS_waitid:
-	case SYS_clock_nanosleep:
-	case SYS_nanosleep:
-	case SYS_restart_syscall:
-	case SYS_ppoll:
-	case SYS_pselect6:
-	case SYS_flock:
-	case SYS_fcntl:
-#ifdef SYS_poll
-	case SYS_poll:
-	case SYS_select:
-#endif
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void read_registers(struct live_thread *thread)
+static void read_registers(struct live_thread *thread, struct stopping *stopping)
 {
 	registers_native native;
 	struct iovec place = { &native, sizeof(native) };
 
-	if (!REGISTERS_COUNT ||
-	    ptrace(PTRACE_GETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &place) != 0)
+	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &place) != 0)
 		return;
+	stopping_stopped(stopping, &native);
+	if (stopping_settle(stopping, &native, STOPPING_READ))
+		ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &place);
+	stopping_shorten(stopping, &native);
 	thread->pc = registers_copy(&native, thread->registers);
 	thread->stack_at = thread->registers[REGISTERS_STACK];
 	thread->has_registers = true;
 }
 
-/* One that is frozen, or waits for a disk, may never stop. */
+/* One that is frozen may never stop. */
 static bool wait_stopped(int tid, int *status)
 {
 	for (int i = 0; i < STOP_TRIES; i++) {
@@ -439,17 +415,23 @@ static bool wait_stopped(int tid, int *status)
 }
 
 /* A thread that we cannot stop (another tracer's, say) is told with less. */
-static bool stop_and_read(struct live_thread *thread)
+static bool stop_and_read(const struct live_process *process, struct live_thread *thread)
 {
+	struct stopping stopping;
 	int status;
 
+	stopping_look(&stopping, process->pid, thread->tid);
+	thread->objection = stopping.state == 'D' ? "a sleep that nothing interrupts"
+						  : stopping_objection(&stopping);
+	if (!REGISTERS_COUNT || thread->objection)
+		return false;
 	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) != 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 &&
 	    wait_stopped(thread->tid, &status)) {
 		int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 
-		read_registers(thread);
+		read_registers(thread, &stopping);
 		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)signal);
 	}
 	return thread->has_registers;
@@ -464,7 +446,7 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 
 		if (!thread->is_known || thread->call < 0 || thread->is_whole)
 			continue;
-		if (stops && (!may_stop(thread->call) || !stop_and_read(thread)))
+		if (stops && !stop_and_read(process, thread))
 			continue;
 		read_stack(process, thread);
 		count++;

@@ -5,8 +5,8 @@
 /*
  * A running process as /proc and ptrace show it, without anything of ours inside. A look stops
  * nothing but threads whose stack cannot be walked by its stack pointer alone, one by one, each for
- * the time that it takes to read its registers, and only in system calls that the kernel takes up
- * again by itself (signal(7)).
+ * the time that it takes to read its registers, and only where nothing objects to that
+ * (base/stopping.h).
  *
  * All of it is the process's own word: names, memory and stacks are whatever it made of them.
  */
@@ -54,6 +54,8 @@ struct live_thread {
 	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
 	unsigned frame_count;
 	bool is_whole; /* the walk came to the outermost one */
+	/* why it was not stopped for a better walk: what it is in; NULL: no reason */
+	const char *objection;
 };
 
 struct live_process {

@@ -84,7 +84,8 @@ static void find_waits(struct top *top)
 		bool runs;
 
 		watched_lock(watched);
-		runs = watched->pid && !watched->has_ended && !watched->is_finished;
+		runs = watched->pid && !watched->has_ended && !watched->is_finished &&
+		       !watched->is_unproven;
 		watched_unlock(watched);
 		if (runs && looks++ < LOOKS_MAX)
 			look_at(picture, (int)watched->pid);
@@ -119,7 +120,7 @@ static void print(struct top *top, struct out *out)
 	else if (top->form == TOP_METRICS)
 		top_put_metrics(out, &top->picture);
 	else
-		top_put_text(out, &top->picture, NULL);
+		top_put_text(out, &top->picture, 0, NULL);
 	out_flush(out);
 }
 
@@ -131,7 +132,7 @@ static int draw(struct top *top, struct out *out, struct error *err)
 
 	if (out_open(&text, -1, err))
 		return -ENOMEM;
-	top_put_text(&text, &top->picture, &marked);
+	top_put_text(&text, &top->picture, top->screen.width, &marked);
 	out_char(&text, 0);
 	screen_draw_begin(&top->screen, out);
 	for (char *save = NULL, *at = text.buffer; lines + 2 < top->screen.height; lines++) {
@@ -173,19 +174,25 @@ static int follow_for(struct top *top, double seconds, struct error *err)
 
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
+	/* Rates are known from the second look on: what is sorted by them has no picture before. */
+	bool is_blind = top->wish.order == GLANCE_GROWTH || top->wish.order == GLANCE_RATE;
 	bool is_complete = false;
 
-	for (uint64_t i = 0; !is_complete && (!top->pictures || i < top->pictures); i++) {
-		int status = follow_for(top, i ? top->interval : 0, err);
+	for (uint64_t i = 0; !is_complete && (!top->pictures || i < top->pictures);) {
+		int status = follow_for(top, top->ticked_ns ? top->interval : 0, err);
 
 		is_complete = run_is_complete(&top->run);
 		run_settle(&top->run);
 		tick(top);
+		if (!status && is_blind && !is_complete) {
+			is_blind = false;
+			continue;
+		}
 		if (!status)
 			status = take_picture(top, err);
 		if (status)
 			return status;
-		if (i && top->form == TOP_TEXT)
+		if (i++ && top->form == TOP_TEXT)
 			out_char(out, '\n');
 		print(top, out);
 		if (out_error(out))
@@ -264,6 +271,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 {
 	uint64_t next = 0, restarts = 0;
 	int status = 0, key = KEY_NONE;
+	bool has_rows = top->wish.rows != 0;
 
 	while (!status) {
 		bool is_due = live_now_ns() >= next && !top->picture.is_frozen;
@@ -276,7 +284,10 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			tick(top);
 			next = live_now_ns() + (uint64_t)(top->interval * 1e9);
 		}
-		if (!status && (is_due || changes_wish(key)))
+		if (!has_rows)
+			top->wish.rows = top->screen.height < GLANCE_ROWS_MAX ? top->screen.height
+									      : GLANCE_ROWS_MAX;
+		if (!status && (is_due || changes_wish(key) || key == KEY_RESIZE))
 			status = take_picture(top, err);
 		if (!status && (is_due || key != KEY_NONE))
 			status = draw(top, out, err);
@@ -449,6 +460,7 @@ static int run_top(struct top *top, struct error *err)
 		status = run_screen(top, &out, err);
 		screen_end(&top->screen);
 	} else {
+		top->wish.rows = top->wish.rows ? top->wish.rows : ROWS_DEFAULT;
 		status = run_batch(top, &out, err);
 	}
 	glance_free(&top->picture.glance);
@@ -465,7 +477,6 @@ int live_top(int argc, char **argv, struct error *err)
 		error_system(err, ENOMEM, "top");
 		return LIVE_FAILURE;
 	}
-	top->wish = (struct glance_wish){ .rows = ROWS_DEFAULT };
 	top->interval = 1;
 	if (take_options(top, argc, argv, err)) {
 		free(top);

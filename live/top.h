@@ -28,8 +28,11 @@ struct top_picture {
 	bool shows_backtrace;
 };
 
-/* Lines of text, each ended by a newline; *marked: the number of the selected one. */
-void top_put_text(struct out *out, const struct top_picture *picture, size_t *marked);
+/*
+ * Lines of text, each ended by a newline; *marked: the number of the selected one. A call site that
+ * has no room beside its numbers is a line of its own. width: of the terminal; 0: there is none.
+ */
+void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked);
 void top_put_json(struct out *out, const struct top_picture *picture);
 
 /* OpenMetrics, as prometheus' node_exporter reads from its textfile directory. */

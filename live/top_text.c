@@ -11,6 +11,8 @@
 #define LINES_MAX   40
 #define WAITS_SHOWN 5
 
+#define NUMBERS_WIDTH 53u /* of a row, before its call site */
+
 static const char *const orders[GLANCE_ORDERS] = { "held", "growth", "rate", "objects" };
 
 const char *top_order(enum glance_order order)
@@ -127,7 +129,7 @@ static void put_backtrace(struct out *out, const struct glance_row *row)
 		out_format(out, "%53s%s\n", "", lines[i].text);
 }
 
-static void put_row(struct out *out, const struct glance_row *row)
+static void put_row(struct out *out, const struct glance_row *row, size_t width)
 {
 	struct human held, count, growth, rate;
 
@@ -136,6 +138,8 @@ static void put_row(struct out *out, const struct glance_row *row)
 		   amount(&count, row->count, false),
 		   change(&growth, row->growth_rate, row->has_bytes),
 		   human_count(&rate, (uint64_t)llround(row->gained_rate)));
+	if (width && NUMBERS_WIDTH + name_columns(row->place, strlen(row->place)) > width)
+		out_text(out, "\n    ");
 	out_name(out, row->place, strlen(row->place), ESCAPE_ALL);
 	out_char(out, '\n');
 }
@@ -149,7 +153,7 @@ static size_t count_lines(const struct out *out)
 	return lines;
 }
 
-void top_put_text(struct out *out, const struct top_picture *picture, size_t *marked)
+void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked)
 {
 	const struct glance_wish *wish = picture->wish;
 
@@ -164,7 +168,7 @@ void top_put_text(struct out *out, const struct top_picture *picture, size_t *ma
 	for (size_t i = 0; i < picture->glance.row_count; i++) {
 		if (i == picture->selected && marked)
 			*marked = count_lines(out);
-		put_row(out, &picture->glance.rows[i]);
+		put_row(out, &picture->glance.rows[i], width);
 		if (i == picture->selected && picture->shows_backtrace)
 			put_backtrace(out, &picture->glance.rows[i]);
 	}

@@ -105,6 +105,7 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 	for (size_t k = 0; k < count; k++)
 		json_text(json, lines[k].text);
 	json_end(json);
+	json_add_text(json, "not_stopped", thread->objection);
 	json_end(json);
 }
 

@@ -2,6 +2,7 @@
 #include "live/live.h"
 
 #include "base/human.h"
+#include "base/out.h"
 #include "live/look.h"
 #include "live/run.h"
 #include "terms.h"
@@ -115,15 +116,12 @@ static void tell(const struct watch *watch, const struct term *term, uint64_t va
 {
 	struct human human;
 
-	printf("BROKEN  %s: %s in process %u (", term->text,
-	       term->kind == TERM_BYTES ? human_bytes(&human, value) : human_count(&human, value),
-	       watched->pid);
-	/* the name is the host's */
-	for (const char *at = watched->name; *at; at++)
-		putchar((unsigned char)*at >= 0x20 && (unsigned char)*at < 0x7f ? *at : '?');
-	puts(")");
+	print_message(stdout, "BROKEN  %s: %s in process %u (%s)", term->text,
+		      term->kind == TERM_BYTES ? human_bytes(&human, value)
+					       : human_count(&human, value),
+		      watched->pid, watched->name);
 	if (watch->teller >= 0)
-		dprintf(watch->teller, "%u", watched->pid);
+		dprintf(watch->teller, "%u %u", watched->pid, watched->stream);
 }
 
 static bool breaks_held(const struct watch *watch, struct watched *watched)
@@ -174,7 +172,8 @@ static bool breaks_any(struct watch *watch)
 
 		if (breaks_held(watch, watched))
 			return true;
-		if (looks && watched->pid && !watched->has_ended && breaks_waits(watch, watched))
+		if (looks && watched->pid && !watched->has_ended && !watched->is_unproven &&
+		    breaks_waits(watch, watched))
 			return true;
 	}
 	return false;

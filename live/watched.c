@@ -37,7 +37,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
 	site->variance += move->is_gain ? move->variance : -move->variance;
-	if (move->is_gain && !move->is_wait) {
+	if (move->is_gain && !move->is_no_call) {
 		site->gained += (uint64_t)move->count;
 		site->gained_bytes += move->bytes;
 	}
@@ -51,6 +51,8 @@ static void on_note(struct watched *watched, const struct event *event)
 
 	if (!strcmp(event->function->name, NOTE_LOST) && count)
 		watched->lost += strtoull(count, NULL, 10);
+	else if (!strcmp(event->function->name, NOTE_UNPROVEN))
+		watched->is_unproven = true;
 	else if (!strcmp(event->function->name, NOTE_END))
 		watched->has_ended = true;
 	else if (!strcmp(event->function->name, NOTE_PROCESS) && executable)
@@ -61,6 +63,7 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 {
 	if (event->kind == EVENT_PROCESS) {
 		watched->pid = event->process->pid;
+		watched->stream = event->process->stream;
 		if (!watched->start_ns)
 			watched->start_ns = event->process->start_ns;
 		snprintf(watched->name, sizeof(watched->name), "%s",

@@ -39,7 +39,8 @@ struct watched {
 	struct atlas atlas;
 	struct naming *naming;
 	ARRAY_OF(struct watched_site) sites; /* by site of the ledger */
-	uint32_t pid;
+	uint32_t pid, stream;
+	bool is_unproven; /* it may be another process than it says */
 	char name[64];
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* of the process; 0: not known yet */

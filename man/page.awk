@@ -13,6 +13,7 @@
 #   @screen FILE N@                          the N-th command of a screen, and what it prints
 #   @suppressions FILE@                      what leaks leaves out
 #   @limits FILE@                            what --fail-on can limit
+#   @reasons FILE@                           what makes a limit unknown
 
 /^@[a-z].*@$/ {
 	split(substr($0, 2, length($0) - 2), word, " ")
@@ -60,6 +61,8 @@ function expand(what, file, n)
 		sheets(file)
 	else if (what == "limits")
 		limits(file)
+	else if (what == "reasons")
+		reasons(file)
 	else if (what == "suppressions")
 		suppressions(file)
 	else if (what == "screen")
@@ -530,7 +533,7 @@ function unit(kind)
 	return "number"
 }
 
-# LIMIT(name, UNIT, report, sheet, column, "class", HOW, NEEDS, "what it is")
+# LIMIT(name, UNIT, report, sheet, column, "class", HOW, WHEN, KINDS, LIVE, "what it is")
 function limits(file,    i, count, takes)
 {
 	takes["NUMBER"] = "a number"
@@ -541,7 +544,24 @@ function limits(file,    i, count, takes)
 		if (macro[i] != "LIMIT")
 			continue
 		print ".It Cm " roff(field(i, 1)) " Pq " takes[field(i, 2)]
-		print sentence(text(field(i, 9)))
+		print sentence(text(field(i, 11)))
+	}
+}
+
+# REASON(name, OF, count, PART, KINDS, "noun", "what"): in words, of which kinds of events
+function reasons(file,    i, count, kinds, noun)
+{
+	count = read_rows(file)
+	for (i = 1; i <= count; i++) {
+		if (macro[i] != "REASON")
+			continue
+		kinds = tolower(field(i, 5))
+		gsub(/kind_/, "", kinds)
+		gsub(/ \| /, ", ", kinds)
+		sub(/events/, "all events", kinds)
+		noun = text(field(i, 6))
+		print ".It " cell((noun == "" ? "" : noun == "process" ? "processes " : noun "s ") text(field(i, 7)))
+		print sentence(kinds)
 	}
 }
 
@@ -551,6 +571,7 @@ function suppressions(file,    i, count, rule)
 	rule["ANY"] = "some frame"
 	rule["INNERMOST"] = "module of the innermost frame"
 	rule["ONLY"] = "modules of all frames"
+	rule["INITIALIZER"] = "modules of the innermost frames, called by the loader"
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
 		if (macro[i] != "SUPPRESSION")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 /* Far above what any process has, so that frames without a mapping never fall into a module. */
 #define ATLAS_BASE	  (1ull << 62)
@@ -57,14 +58,38 @@ bool atlas_is_program(const struct atlas *atlas, const char *path)
 	return table_find(&atlas->programs, hash_program(atlas, path), is_text, path);
 }
 
-int atlas_add_program(struct atlas *atlas, const char *path)
+/* With its slash, so that no directory is taken for a program. */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+}
+
+bool atlas_is_beside_program(const struct atlas *atlas, const char *path)
+{
+	cleanup_free char *directory = directory_of(path);
+
+	return directory && *directory && atlas_is_program(atlas, directory);
+}
+
+static int add_program_text(struct atlas *atlas, const char *text)
 {
 	char *kept;
 
-	if (atlas_is_program(atlas, path))
+	if (atlas_is_program(atlas, text))
 		return 0;
-	kept = pool_text(&atlas->pool, path, strlen(path));
-	return kept ? table_add(&atlas->programs, hash_program(atlas, path), kept) : -ENOMEM;
+	kept = pool_text(&atlas->pool, text, strlen(text));
+	return kept ? table_add(&atlas->programs, hash_program(atlas, text), kept) : -ENOMEM;
+}
+
+int atlas_add_program(struct atlas *atlas, const char *path)
+{
+	cleanup_free char *directory = directory_of(path);
+
+	return !directory || add_program_text(atlas, path) || add_program_text(atlas, directory)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static bool makes_sense(const struct trace_mapping *mapping)
@@ -219,9 +244,12 @@ static const struct trace_node *look_for(struct atlas *atlas, const struct trace
 const struct trace_node *atlas_backtrace(struct atlas *atlas, const struct backtrace *backtrace,
 					 uint64_t index)
 {
-	const struct trace_node *to = look_for(atlas, backtrace ? backtrace->node : &trace_no_node);
+	const struct trace_node *to;
 	bool is_certain = true;
 
+	if (backtrace && backtrace->id == BACKTRACE_OF_ATLAS)
+		return backtrace->node;
+	to = look_for(atlas, backtrace ? backtrace->node : &trace_no_node);
 	while (to && atlas->way.count) {
 		const struct trace_node *from = atlas->way.items[--atlas->way.count];
 

@@ -50,7 +50,7 @@ struct atlas {
 	struct pool pool;
 	struct table modules;
 	struct trace_nodes nodes; /* of addresses in the atlas: equal backtraces are the same one */
-	struct table programs;	  /* paths of executables */
+	struct table programs;	  /* paths of executables, and of their directories with a slash */
 	ARRAY_OF(struct atlas_module *) module_list;
 	ARRAY_OF(struct atlas_mapping) mappings; /* in order of their coming */
 	ARRAY_OF(const struct trace_node *)
@@ -73,6 +73,9 @@ int atlas_add_program(struct atlas *atlas, const char *path);
 
 /* Is the path the program of a process? */
 bool atlas_is_program(const struct atlas *atlas, const char *path);
+
+/* Does the file lie in the directory of a process's program? */
+bool atlas_is_beside_program(const struct atlas *atlas, const char *path);
 
 /* A mapping of the process. One that makes no sense is left out. Returns 0 or -ENOMEM. */
 int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping);

@@ -144,13 +144,22 @@ static int map_new(struct naming *naming)
 
 /* ---- looking up ---- */
 
-void naming_classify(struct naming_frame *frame)
+/* What a program brought along lies beside it. */
+static bool is_library(const struct naming *naming, const char *path)
+{
+	return runtime_has(RUNTIME_LIBRARY, path) &&
+	       !runtime_has(RUNTIME_SCRIPTS, naming_base_name(path)) &&
+	       !atlas_is_beside_program(naming->atlas, path);
+}
+
+void naming_classify(const struct naming *naming, struct naming_frame *frame)
 {
 	struct naming_symbol *symbol = &frame->symbol;
 
 	frame->is_own = is_own(frame);
 	frame->is_c_library = is_c_library(frame);
 	frame->is_start = is_start(frame);
+	frame->is_library = frame->module && is_library(naming, frame->module->path);
 	symbol->is_runtime =
 		(frame->module &&
 		 runtime_has(RUNTIME_MODULE, naming_base_name(frame->module->path))) ||
@@ -174,7 +183,7 @@ static void fill(struct naming *naming, struct naming_frame *frame, uint64_t add
 			    .module = module ? module->path : NULL,
 			    .id = ++naming->ids },
 	};
-	naming_classify(frame);
+	naming_classify(naming, frame);
 }
 
 static bool is_found(const void *item, const void *key)

@@ -68,13 +68,35 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 /* A frame as it is shown: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
 struct naming_line {
 	char text[NAMING_TEXT_MAX];
-	uint32_t times;	 /* one after the other: recursion */
-	bool is_runtime; /* what the program called of it; the program's own follows */
+	uint32_t times; /* one after the other: recursion */
+	bool is_called; /* what the program called of another module; its own code follows */
 };
 
 /* Fills at most max lines, innermost first; returns how many. backtrace may be NULL. */
 size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
+
+/*
+ * The same from the program's own code on: of what a library of the system did within, only the
+ * function that the program called is there. The first *length of the lines are the call site, by
+ * which rows are folded: the call, and a few functions of the program.
+ */
+size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
+		   struct naming_line *lines, size_t max, size_t *length);
+
+/* The call site as a text that no other has; false: it is longer than size bytes. */
+#define NAMING_SITE_MAX 768
+bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
+		      size_t size);
+
+/* Makes a text of naming_text() fit into so many columns: the end of a name is left out. */
+void naming_cut(char *text, size_t columns);
+
+/*
+ * Makes the text of a line fit into so many columns of a terminal: the end of a name is left out.
+ * has_times: the text says how often it is there.
+ */
+void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
 /* A single function as naming_lines() has it; text has room for NAMING_TEXT_MAX. */
 void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text);

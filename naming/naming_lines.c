@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/out.h"
 #include "naming/shorten.h"
 
 #define LOOK_MAX 192 /* frames of a backtrace that are looked at from within */
+#define SITE_FRAMES \
+	3 /* of the program, that make a call site: wrappers of malloc alone tell little */
 
 /* ---- one frame ---- */
 
@@ -54,7 +57,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 	};
 	char name[SHORTEN_MAX];
 
-	naming_classify(&frame);
+	naming_classify(naming, &frame);
 	naming_count(naming, &frame);
 	write_frame(naming, text, &frame);
 	if (!symbol->function || !frame.is_c_library)
@@ -89,23 +92,34 @@ static void show(struct naming *naming, struct shown *shown, const struct naming
 	if (shown->count == shown->max)
 		return;
 	memcpy(shown->lines[shown->count].text, text, sizeof(text));
-	shown->lines[shown->count].is_runtime = frame->symbol.is_runtime;
+	shown->lines[shown->count].is_called = false;
 	shown->lines[shown->count++].times = 1;
 }
 
-/* What the program called of the runtime says what it was about; not if it is a name within. */
+/*
+ * What the program called of the runtime or of a library says what it was about; not if it is a
+ * name within the runtime. A library without names still has its own.
+ */
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)
 {
-	char name[SHORTEN_MAX];
+	char name[SHORTEN_MAX], module[NAMING_TEXT_MAX];
 
+	if (!frame->symbol.is_runtime) {
+		snprintf(module, sizeof(module), "(%.100s)", naming_base_name(frame->module->path));
+		show(naming, shown, frame, frame->symbol.function ? NULL : module);
+		shown->lines[0].is_called = true;
+		return;
+	}
 	if (!frame->symbol.function)
 		return;
 	snprintf(name, sizeof(name), "%s", frame->symbol.function);
 	if (frame->is_c_library)
 		shorten_public(name);
-	if (name[0] != '_')
-		show(naming, shown, frame, frame->is_c_library ? name : NULL);
+	if (name[0] == '_')
+		return;
+	show(naming, shown, frame, frame->is_c_library ? name : NULL);
+	shown->lines[0].is_called = true;
 }
 
 /* Nothing of the program's own: what the runtime takes for itself, mostly at its start. */
@@ -124,25 +138,30 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 	show(naming, shown, frame, text);
 }
 
-/* Where the program's own code begins: what is further in is its language's runtime. */
-static size_t skip_runtime(const struct naming_frame *const *frames, size_t end)
+/* Where what is asked for begins: further in is the language's runtime, or a library's inside. */
+static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
+			   bool skips_libraries)
 {
 	size_t first = 0;
 
-	while (first < end && frames[first]->symbol.is_runtime)
+	while (first < end &&
+	       (frames[first]->symbol.is_runtime || (skips_libraries && frames[first]->is_library)))
 		first++;
 	return first;
 }
 
-size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
-		    struct naming_line *lines, size_t max)
+static size_t write_lines(struct naming *naming, const struct trace_node *backtrace,
+			  bool skips_libraries, struct naming_line *lines, size_t max)
 {
 	const struct naming_frame *frames[LOOK_MAX];
 	struct shown shown = { .lines = lines, .max = max };
 	size_t first, end, main, called;
 
 	naming_look_up(naming, backtrace, frames, LOOK_MAX, &end, &main);
-	first = skip_runtime(frames, end);
+	first = skip_runtime(frames, end, skips_libraries);
+	/* A thread that a library began for itself has nothing of the program's. */
+	if (first == end)
+		first = skip_runtime(frames, end, false);
 	if (end && first == end) {
 		show_runtime(naming, &shown, frames[end - 1]);
 		return shown.count;
@@ -156,4 +175,74 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		if (i == first || !frames[i]->symbol.is_runtime)
 			show(naming, &shown, frames[i], i == main ? "main" : NULL);
 	return shown.count;
+}
+
+size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
+		    struct naming_line *lines, size_t max)
+{
+	return write_lines(naming, backtrace, false, lines, max);
+}
+
+size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
+		   struct naming_line *lines, size_t max, size_t *length)
+{
+	size_t count = write_lines(naming, backtrace, true, lines, max);
+	size_t most = SITE_FRAMES + (count && lines[0].is_called);
+
+	*length = count < most ? count : most;
+	return count;
+}
+
+bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
+		      size_t size)
+{
+	struct naming_line lines[SITE_FRAMES + 1];
+	size_t length, used = 0;
+
+	naming_site(naming, backtrace, lines, SITE_FRAMES + 1, &length);
+	*text = '\0';
+	for (size_t i = 0; i < length && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s\n", lines[i].text);
+	return used < size;
+}
+
+/* Within a character of UTF-8. */
+static bool is_inside(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Keeps the begin of the function's name and the line that follows it, not the module. */
+void naming_cut(char *text, size_t columns)
+{
+	static const char dots[] = "...";
+	const char *blank = strrchr(text, ' ');
+	size_t length = strlen(text), from, to, room;
+
+	if (columns < 4 * strlen(dots) || name_columns(text, length) <= columns)
+		return;
+	to = blank && blank[1] != '(' ? (size_t)(blank - text) : length;
+	while (is_inside(text[to]) || name_columns(text + to, length - to) > columns / 2)
+		to++;
+	/* A character that is escaped is less in the text than on the terminal. */
+	if (to < strlen(dots))
+		return;
+	room = columns - strlen(dots) - name_columns(text + to, length - to);
+	from = to - strlen(dots);
+	while (from && (is_inside(text[from]) || name_columns(text, from) > room))
+		from--;
+	memmove(text + from + strlen(dots), text + to, length - to + 1);
+	memcpy(text + from, dots, strlen(dots));
+}
+
+void naming_fit(struct naming_line *line, bool has_times, size_t columns)
+{
+	char times[16] = "";
+	size_t length;
+
+	if (has_times && line->times > 1)
+		snprintf(times, sizeof(times), " (%" PRIu32 "x)", line->times);
+	naming_cut(line->text, columns - strlen(times));
+	length = strlen(line->text);
+	snprintf(line->text + length, NAMING_TEXT_MAX - length, "%s", times);
 }

@@ -17,6 +17,7 @@ struct naming_frame {
 	bool is_c_library; /* whose names without a leading underscore are public */
 	bool is_own;   /* of the library that records: no name if it came into a running program */
 	bool is_start; /* by itself leads from the start of the program or thread */
+	bool is_library; /* of the system's: not the program's own code */
 };
 
 /* What was found at an address: a function, and the calls that were inlined there. */
@@ -43,7 +44,7 @@ struct naming {
 };
 
 /* Sees what it is: file, function and module are set. */
-void naming_classify(struct naming_frame *frame);
+void naming_classify(const struct naming *naming, struct naming_frame *frame);
 
 void naming_count(struct naming *naming, const struct naming_frame *frame);
 

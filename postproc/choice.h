@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "formats/writer.h"
-#include "postproc/limits.h"
+#include "account/limits.h"
 #include "postproc/views/report.h"
 
 #define CHOICE_MAX 32 /* reports at once */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/invocation.h"
+#include "base/out.h"
 #include "postproc/warnings.h"
 #include "trace/bundle.h"
 #include "trace/merge.h"
@@ -19,8 +20,8 @@ const char *console_program(void)
 
 void console_error(const char *path, const struct error *err)
 {
-	fprintf(stderr, "%s: %s%s%s\n", console_program(), path ? path : "", path ? ": " : "",
-		err->text);
+	print_message(stderr, "%s: %s%s%s", console_program(), path ? path : "", path ? ": " : "",
+		      err->text);
 }
 
 /* ---- while traces are read ---- */
@@ -33,14 +34,15 @@ static void show_progress(void *user, const struct trace *trace)
 static void say_waiting(void *user, const char *path)
 {
 	(void)user;
-	fprintf(stderr, "%s: %s: waiting until its program has ended; --now reads what there is\n",
-		console_program(), path);
+	print_message(stderr,
+		      "%s: %s: waiting until its program has ended; --now reads what there is",
+		      console_program(), path);
 }
 
 static void say_wall(void *user, const char *line)
 {
 	(void)user;
-	fprintf(stderr, "%s: a trace of another user: %s\n", console_program(), line);
+	print_message(stderr, "%s: a trace of another user: %s", console_program(), line);
 }
 
 /* Once, before anything of the first trace of another user is read. */
@@ -82,10 +84,10 @@ void console_warn_empty(const struct console *console, const struct select_tally
 	if (console->options->quiet || !select_is_empty(tally))
 		return;
 	if (tally->seen)
-		fprintf(stderr, "%s: %s left none of %" PRIu64 " events\n", console_program(),
-			tally->filters, tally->seen);
+		print_message(stderr, "%s: %s left none of %" PRIu64 " events", console_program(),
+			      tally->filters, tally->seen);
 	else
-		fprintf(stderr, "%s: %s left no event\n", console_program(), tally->filters);
+		print_message(stderr, "%s: %s left no event", console_program(), tally->filters);
 }
 
 /* ---- begin and end ---- */

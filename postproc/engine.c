@@ -14,7 +14,8 @@ struct engine {
 	/* of the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	struct event stream; /* see begin() of the listener; no process: none has begun */
+	struct trace_process first; /* of the run that was read last; no tails: not known */
+	struct event stream;	    /* see begin() of the listener; no process: none has begun */
 	bool is_begun;
 };
 
@@ -64,11 +65,26 @@ static int on_stream(struct engine *engine, const struct event *event, struct er
 	return rc < 0 ? rc : 0;
 }
 
+/* All times of a run count from the start of its first process, whichever are selected. */
+static void note_run(struct engine *engine, const struct trace_process *process)
+{
+	if (!process->has_tails ||
+	    (engine->first.has_tails &&
+	     !memcmp(engine->first.session, process->session, sizeof(process->session))))
+		return;
+	engine->first = *process;
+	if (!engine->result->run.start_ns)
+		engine->result->run =
+			(struct instant_base){ process->start_ns, process->realtime_ns };
+}
+
 static int on_event(struct engine *engine, const struct event *event, struct error *err)
 {
 	bool is_merged = engine->options->is_merged;
 	int rc = 0, wanted;
 
+	if (event->kind == EVENT_PROCESS)
+		note_run(engine, event->process);
 	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process))
 		return on_stream(engine, event, err);
 	wanted = select_event(engine->select, &event, err);
@@ -148,6 +164,8 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	if (rc)
 		return rc;
 	engine->trace = trace;
+	if (engine->first.has_tails && !options->is_merged)
+		trace_count_from(trace, &engine->first);
 	rc = read_streams(engine, err);
 	engine->result->is_damaged |=
 		!(options->is_merged ? all_whole(trace) : trace_is_whole(trace));

@@ -45,9 +45,10 @@ struct engine_options {
 };
 
 struct engine_result {
-	bool has_found;	 /* a stream was wanted */
-	bool is_damaged; /* a trace was damaged, could not be read, or lost events */
-	size_t unread;	 /* traces that could not be read to their end */
+	bool has_found;		 /* a stream was wanted */
+	bool is_damaged;	 /* a trace was damaged, could not be read, or lost events */
+	size_t unread;		 /* traces that could not be read to their end */
+	struct instant_base run; /* where the first run begins; 0: not known */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,33 @@
 #include "base/cleanup.h"
 
 #define KEY_MAX 16384u
+
+enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
+enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
+
+/* A row of limits.def: where its value is found, and what it depends on. */
+struct source {
+	enum sheet_id sheet;
+	int column;
+	enum limit_how how;
+	enum limit_when when;
+	unsigned kinds; /* of events: enum report_kind */
+};
+
+static const struct source *source_of(const struct limit_row *row)
+{
+	static const struct source sources[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning)       \
+	{ SHEET_##sheet, COLUMN_##sheet##_##column - FIRST_##sheet, LIMIT_##how, LIMIT_##when, \
+	  kinds },
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+	};
+
+	return &sources[row - limit_rows];
+}
 
 /* ---- rows ---- */
 
@@ -114,7 +142,7 @@ static int key_of(struct key *key, struct paths *paths, const struct limit_row *
 	key->length = 0;
 	key_put(key, row->name);
 	key_put(key, ".");
-	key_put(key, facts->columns[row->column].name);
+	key_put(key, facts->columns[source_of(row)->column].name);
 	key->text[key->length++] = '\t';
 	key_add(key, class, length);
 	for (unsigned i = 0; rc == 0 && i < facts->column_count; i++)
@@ -135,6 +163,8 @@ struct value {
 	double square;	 /* of what an estimate may be wrong by */
 	double slack;	 /* of what is more than in a baseline: of noise, what is more adds up */
 	bool is_seen;	 /* some of it is no estimate, or a sample: there is something */
+	uint64_t most;	 /* that one row counts, */
+	const struct trace_node *site; /* and its call site; NULL: it has none */
 };
 
 static uint64_t error_of(const struct value *value)
@@ -151,7 +181,7 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 
 	if (!entry)
 		return number;
-	if (row->how == LIMIT_LARGEST)
+	if (source_of(row)->how == LIMIT_LARGEST)
 		return number > entry->number ? number : 0;
 	passes = number < entry->left ? number : entry->left;
 	entry->left -= passes;
@@ -197,9 +227,9 @@ static int weigh(const struct judge *judge, struct paths *paths, const struct li
 	if (judge->baseline)
 		*number = newer(judge, row, key->text, all);
 	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
-	return judge->learned
-		       ? baseline_add(judge->learned, key->text, all, row->how == LIMIT_LARGEST)
-		       : 0;
+	return judge->learned ? baseline_add(judge->learned, key->text, all,
+					     source_of(row)->how == LIMIT_LARGEST)
+			      : 0;
 }
 
 static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
@@ -215,12 +245,24 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 		value->known = all;
 }
 
+/* The call site of the row that counts most. */
+static void remember_site(const struct sheet *sheet, const struct sheet_cell *cells,
+			  uint64_t counts, struct value *value)
+{
+	int column = sheet_column(&sheet->facts, "backtrace");
+
+	if (counts <= value->most || column < 0)
+		return;
+	value->most = counts;
+	value->site = cells[column].is_set ? cells[column].backtrace : NULL;
+}
+
 /* A circle is known if each of its steps is: what is new of a group decides, once. */
 static uint64_t number_of(const struct limit_row *row, const struct sheet *sheet, size_t index)
 {
-	const struct sheet_cell *cell = &sheet->rows.items[index][row->column];
+	const struct sheet_cell *cell = &sheet->rows.items[index][source_of(row)->column];
 
-	if (row->how == LIMIT_GROUPS || row->how == LIMIT_ROWS)
+	if (source_of(row)->how == LIMIT_GROUPS || source_of(row)->how == LIMIT_ROWS)
 		return 1;
 	return cell->is_set ? cell->number : 0;
 }
@@ -243,140 +285,88 @@ static int measure(const struct judge *judge, struct paths *paths, const struct 
 		if (weigh(judge, paths, row, sheet, cells, &counts,
 			  error > 0 && cells[error].is_set ? cells[error].number : 0, value))
 			return -ENOMEM;
-		if (row->how != LIMIT_GROUPS) {
-			add(value, row->how, counts, all);
+		remember_site(sheet, cells, counts, value);
+		if (source_of(row)->how != LIMIT_GROUPS) {
+			add(value, source_of(row)->how, counts, all);
 			continue;
 		}
 		group_counts = counts || (group_counts && !begins_group(sheet, i));
 		if (i + 1 == sheet->rows.count || begins_group(sheet, i + 1))
-			add(value, row->how, group_counts, 1);
+			add(value, source_of(row)->how, group_counts, 1);
 	}
 	return 0;
 }
 
-/* ---- doubts ---- */
+/* ---- reasons ---- */
 
-/* What something unseen can do to a value. */
+/* What events that were not seen can do to a value. */
 enum unseen { NONE, MORE, EITHER };
 
-struct doubt {
-	uint64_t count;
-	enum unseen effects[LIMIT_NEEDS];
-	const char *noun, *what; /* "3 events lost"; noun NULL: no number is of interest */
+enum reason_part {
+	REASON_SOME,
+	REASON_LATER,
+	REASON_EARLIER,
+	REASON_RELEASED,
+	REASON_WHOLE,
+	REASON_SAMPLED,
 };
 
-static void say_doubt(const struct doubt *doubt, char *text, size_t size)
-{
-	const char *plural = "";
+/* A part of the events (reasons.def), by what a limit is about. */
+static const enum unseen effects[][LIMIT_WHENS] = {
+	/*		     END     EVER    COUNT STATE SCAN */
+	[REASON_SOME] = { EITHER, EITHER, MORE, MORE, EITHER },
+	[REASON_LATER] = { EITHER, MORE, MORE, MORE, NONE },
+	[REASON_EARLIER] = { MORE, MORE, MORE, MORE, MORE },
+	[REASON_RELEASED] = { NONE, MORE, MORE, NONE, NONE },
+	[REASON_WHOLE] = { MORE, MORE, MORE, MORE, MORE },
+	[REASON_SAMPLED] = { NONE, NONE, MORE, MORE, MORE }, /* see is_within_error() */
+};
 
-	if (doubt->count != 1)
-		plural = doubt->noun && !strcmp(doubt->noun, "process") ? "es" : "s";
-	if (doubt->noun)
-		snprintf(text, size, "%" PRIu64 " %s%s %s", doubt->count, doubt->noun, plural,
-			 doubt->what);
+static const struct reason {
+	size_t count; /* where it is in struct report_gaps */
+	enum reason_part part;
+	const char *noun, *what;
+} reasons[] = {
+#define REASON(name, of, count, part, kinds, noun, what) \
+	{ offsetof(struct report_gaps, name), REASON_##part, noun, what },
+#include "postproc/reasons.def"
+#undef REASON
+};
+
+static void say_reason(const struct reason *reason, uint64_t count, char *text, size_t size)
+{
+	const char *plural = count == 1 ? "" : !strcmp(reason->noun, "process") ? "es" : "s";
+
+	if (*reason->noun)
+		snprintf(text, size, "%" PRIu64 " %s%s %s", count, reason->noun, plural,
+			 reason->what);
 	else
-		snprintf(text, size, "%s", doubt->what);
+		snprintf(text, size, "%s", reason->what);
 }
 
-/* Whether a class is among those that the process recorded: "memory,fd". */
-static bool is_listed(const char *list, const char *class)
+/* The worst that unseen events can do to the value, and the first reason for that. */
+static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
+			       size_t size)
 {
-	size_t size = strlen(class);
-
-	for (size_t length; size && *list; list += length + (list[length] == ',')) {
-		length = strcspn(list, ",");
-		if (length == size && !strncmp(list, class, size))
-			return true;
-	}
-	return false;
-}
-
-/* The class of what the limit's report is made of. */
-static const char *class_recorded(const struct limit_row *row)
-{
-	const char *about = report_find(row->report, strlen(row->report))->report->about;
-
-	return about ? about : row->class;
-}
-
-/* Processes of which --events left out what the limit is about. */
-static uint64_t count_partial(const struct judge *judge, const struct limit_row *row)
-{
-	const struct summary *summary = judge->run->summary;
-	const char *class = class_recorded(row);
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < summary->processes.count; i++) {
-		const char *events = summary->processes.items[i].recorded;
-
-		count += events && row->needs != LIMIT_RECORD && !is_listed(events, class);
-	}
-	return count;
-}
-
-static bool is_of_memory(const struct limit_row *row)
-{
-	return !strcmp(row->class, "memory") || !strcmp(row->name, "held");
-}
-
-#define DOUBTS_MAX 16
-
-/* What was not seen, and what each of it can do to a value, by what the limit needs. How many. */
-static unsigned list_doubts(const struct judge *judge, const struct limit_row *row,
-			    struct doubt doubts[DOUBTS_MAX])
-{
+	const struct limit_row *row = limit->row;
 	struct report_gaps gaps;
-	unsigned n = 0;
-
-	report_find_gaps(judge->run, &gaps);
-#define DOUBT(count, end, all, seen, record, scan, noun, what) \
-	doubts[n++] = (struct doubt){ count, { end, all, seen, record, scan }, noun, what };
-	/* clang-format off */
-	DOUBT(judge->unread, EITHER, EITHER, MORE, MORE, EITHER, "trace",
-	      "could not be read")
-	DOUBT(gaps.damaged, EITHER, EITHER, MORE, MORE, EITHER, "trace", "damaged")
-	DOUBT(gaps.lost, EITHER, EITHER, MORE, NONE, EITHER, "event", "lost")
-	DOUBT(judge->is_so_far ? 0 : gaps.incomplete, EITHER, MORE, MORE, MORE, NONE, "process",
-	      "still running, or cut off")
-	DOUBT(gaps.paused, EITHER, EITHER, MORE, NONE, EITHER, "process",
-	      "not recorded for a time")
-	DOUBT(gaps.cut, NONE, MORE, MORE, NONE, NONE, "process",
-	      "of which the file has the last part alone (--keep)")
-	DOUBT(gaps.gone, MORE, MORE, MORE, MORE, MORE, "process",
-	      "that the file has no more (--keep)")
-	DOUBT(count_partial(judge, row), EITHER, EITHER, MORE, NONE, EITHER, "process",
-	      "recorded without it (--events)")
-	DOUBT(gaps.untraced, MORE, MORE, MORE, NONE, MORE, "program", "not traced")
-	DOUBT(is_of_memory(row) ? gaps.allocators : 0, MORE, MORE, MORE, NONE, MORE, "process",
-	      "with a malloc of its own")
-	DOUBT(gaps.bypasses, EITHER, EITHER, MORE, NONE, EITHER, "module",
-	      "whose calls are not seen")
-	DOUBT(gaps.unscanned, NONE, NONE, NONE, NONE, MORE, "process",
-	      "whose memory was not scanned")
-	DOUBT(gaps.doubtful, NONE, NONE, NONE, NONE, EITHER, "process",
-	      "of which not all blocks are known")
-	DOUBT(judge->is_empty, MORE, MORE, MORE, MORE, MORE, NULL, "filters left no event")
-	DOUBT(!gaps.traces, MORE, MORE, MORE, MORE, MORE, NULL, "no process was traced")
-	/* clang-format on */
-#undef DOUBT
-	return n;
-}
-
-/* The worst that something unseen can do to the value, and the first reason. */
-static enum unseen find_doubt(const struct judge *judge, const struct limit_row *row, char *text,
-			      size_t size)
-{
-	struct doubt doubts[DOUBTS_MAX];
-	unsigned count = list_doubts(judge, row, doubts);
 	enum unseen worst = NONE;
 
-	for (unsigned i = 0; i < count; i++) {
-		enum unseen effect = doubts[i].count ? doubts[i].effects[row->needs] : NONE;
+	report_find_gaps(judge->run, source_of(row)->kinds,
+			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
+	gaps.unread = judge->unread;
+	gaps.empty = judge->is_empty;
+	if (judge->is_so_far)
+		gaps.incomplete = gaps.left = 0;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		const char *at = (const char *)&gaps + reasons[i].count;
+		uint64_t count = *(const uint64_t *)(const void *)at;
+		enum unseen effect = count ? effects[reasons[i].part][source_of(row)->when] : NONE;
 
 		if (effect <= worst)
 			continue;
 		worst = effect;
-		say_doubt(&doubts[i], text, size);
+		say_reason(&reasons[i], count, text, size);
 	}
 	return worst;
 }
@@ -402,6 +392,8 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 	sheet_text(sheet, CELL(row, limits, verdict), words[sentence->verdict]);
 	sheet_text(sheet, CELL(row, limits, meaning), limit->row->meaning);
 	sheet_text(sheet, CELL(row, limits, why), sentence->why);
+	if (sentence->verdict == BROKEN && sentence->value.site)
+		sheet_backtrace(CELL(row, limits, backtrace), sentence->value.site);
 	/* of no event there is no value */
 	if (sentence->is_empty)
 		return;
@@ -418,7 +410,7 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 /* What is unseen may only add to what breaks the limit already, or be why it seems broken. */
 static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
 {
-	bool breaks = limit->is_equal_enough ? value >= limit->value : value > limit->value;
+	bool breaks = limit_is_broken(limit, value);
 
 	if (effect == EITHER || (effect == MORE && !breaks))
 		return UNKNOWN;
@@ -444,7 +436,7 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 	uint64_t sample = sample_of(judge);
 	double error = fmax((double)error_of(value), (double)estimate_unseen(sample));
 
-	if (!sample || !is_of_memory(limit->row))
+	if (!sample || !(source_of(limit->row)->kinds & KIND_MEMORY))
 		return false;
 	return fabs((double)value->counts - (double)limit->value) <= error &&
 	       !(value->is_seen && !limit->value);
@@ -457,7 +449,7 @@ static int judge_one(struct judge *judge, struct paths *paths, const struct limi
 
 	if (measure(judge, paths, limit->row, sheet, &sentence->value))
 		return -ENOMEM;
-	effect = find_doubt(judge, limit->row, sentence->why, sizeof(sentence->why));
+	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
 	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
 		effect = EITHER;
 		snprintf(sentence->why, sizeof(sentence->why),
@@ -486,7 +478,7 @@ int judge_limits(struct judge *judge, const struct sheets *one, const struct she
 	if (!sentences)
 		rc = -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < limits->count; i++) {
-		enum sheet_id id = limits->items[i].row->sheet;
+		enum sheet_id id = source_of(limits->items[i].row)->sheet;
 		const struct sheet *from = sheet_of(one, id);
 
 		rc = judge_one(judge, &paths, &limits->items[i], from ? from : sheet_of(other, id),

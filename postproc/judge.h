@@ -8,7 +8,7 @@
  */
 
 #include "postproc/baseline.h"
-#include "postproc/limits.h"
+#include "account/limits.h"
 #include "naming/paths.h"
 #include "postproc/views/report.h"
 

@@ -155,9 +155,9 @@ static int check_inputs(const struct options *options, struct error *err)
 
 static int print_report_list(const struct options *options, struct error *err)
 {
-	struct limits limits;
+	struct limits limits = { 0 };
 
-	if (options->fail_on && limits_parse(&limits, options->fail_on, err))
+	if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on, err))
 		return usage(err);
 	list_reports();
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
@@ -188,15 +188,23 @@ static int failure(const struct options *options, bool is_damaged)
 }
 
 /* The status of what was printed. */
-static int report_status(const struct options *options, const struct reporting_result *result)
+static int report_status(const struct options *options, const struct report_plan *plan,
+			 const struct reporting_result *result)
 {
+	bool is_whole =
+		!result->damaged && (!result->incomplete || options->now || options->so_far);
+
 	if (options->fail_on && !options->write_baseline && result->broken)
 		return STATUS_BROKEN;
 	if (options->fail_on && result->unknown)
 		return STATUS_UNKNOWN;
 	if (options->strict && result->reading.is_damaged)
 		return STATUS_DAMAGED;
-	return result->reading.unread ? STATUS_FAILED : STATUS_OK;
+	if (result->reading.unread)
+		return STATUS_FAILED;
+	/* files for viewers are made of what there is */
+	return is_whole || plan->how.style.format->kind == FORMAT_VIEWER ? STATUS_OK
+									 : STATUS_DAMAGED;
 }
 
 /* What an older trace has of what is limited, without a word of it. */
@@ -263,8 +271,9 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	written = NULL;
 	if (rc == 0 && options->write_baseline)
 		rc = baseline_write(&plan->learned, options->write_baseline, err);
+	/* the reader wants no more; limits were checked before the first byte */
 	if (rc == -EPIPE)
-		return STATUS_OK;
+		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;
 	if (rc) {
 		console_error(NULL, err);
 		if (rc == -EINTR)
@@ -274,7 +283,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 	/* A text has a line for it. */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
-	return report_status(options, &result);
+	return report_status(options, plan, &result);
 }
 
 static int run_reports(struct console *console, struct error *err)
@@ -292,6 +301,10 @@ static int run_reports(struct console *console, struct error *err)
 		rc = check_inputs(options, err);
 	if (rc == 0)
 		rc = window_plan(&plan.how.reading, plan.paths, plan.count, options, err);
+	if (rc == 0 && plan.guessed && !options->quiet)
+		fprintf(stderr, "%s: no FILE was named: %s (%s, pid %" PRIu32 ") is read\n",
+			console_program(), plan.guessed->path, plan.guessed->name,
+			plan.guessed->pid);
 	if (rc == 0) {
 		catch_signals();
 		status = print_reports(console, &plan, err);

@@ -36,7 +36,7 @@ static bool is_directory(const struct fold *fold)
 static int fold_create_views(struct fold *fold, struct error *err)
 {
 	const struct pass_options *options = fold->options;
-	bool with_arguments = !options->reading.select.remove_arguments;
+	bool with_arguments = !options->remove_arguments;
 	int rc = 0;
 
 	if (options->is_leaks)
@@ -147,7 +147,16 @@ static int on_end(void *user, struct error *err)
 
 static int fold_write(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc = fold->options->writer->event(fold->writer_state, event, err);
+	struct event bare;
+	int rc;
+
+	/* The facts of notes are no arguments of calls. */
+	if (fold->options->remove_arguments && event->kind == EVENT_CALL) {
+		bare = *event;
+		bare.argument_count = 0;
+		event = &bare;
+	}
+	rc = fold->options->writer->event(fold->writer_state, event, err);
 
 	return rc || is_directory(fold) ? rc : output_error(fold->options->output, err);
 }

@@ -15,7 +15,8 @@ struct pass_options {
 	const struct writer *writer;
 	bool is_leaks, is_compressed;
 	enum sort_order order;
-	bool is_reordered; /* as sp-rtrace's tools order it, see views/reorder.h */
+	bool remove_arguments; /* of calls that are printed */
+	bool is_reordered;     /* as sp-rtrace's tools order it, see views/reorder.h */
 	bool force;
 	/* the formats' own options, see writer.h; the last one is nothing */
 	struct writer_option own[FORMAT_OPTIONS_MAX];

@@ -62,7 +62,6 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 		.depth = options->depth.is_set && options->depth.value <= INT32_MAX
 				 ? (int64_t)options->depth.value
 				 : -1,
-		.remove_arguments = options->remove_args,
 		.include = options->include,
 		.exclude = options->exclude,
 		.call_address = options->call_address,
@@ -148,6 +147,7 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	output->suffix = pass->writer->suffix;
 	output->is_resolved = options->resolve;
 	output->is_quiet = options->quiet;
+	pass->remove_arguments = options->remove_args;
 	pass->is_leaks = options->leaks;
 	pass->is_compressed = options->compress;
 	pass->is_reordered = pass->writer == writer_at(0) &&

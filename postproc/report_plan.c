@@ -13,6 +13,7 @@
 #include "base/invocation.h"
 #include "base/terminal.h"
 #include "postproc/plan.h"
+#include "postproc/print/screen.h"
 
 #define TOP_OF_TEXT 20
 #define WIDTH_MAX   100000u
@@ -73,7 +74,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	plan->how.is_so_far = options->so_far;
 	plan->how.limits = &plan->limits;
 	plan->how.learned = options->write_baseline ? &plan->learned : NULL;
-	return limits_parse(&plan->limits, options->fail_on, err);
+	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
 }
 
 static void plan_colour(struct sheets_style *style, const struct options *options)
@@ -91,27 +92,31 @@ static void plan_colour(struct sheets_style *style, const struct options *option
 	style->is_verbose = options->verbose;
 }
 
-/* A path that a shell takes as it stands; others are left to the user. */
-static bool is_plain(const char *path)
-{
-	return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				 "_-./:@%+=,")] == '\0';
-}
-
-/* "holdtrace report " and nothing, where the newest trace was found; else with the one file. */
+/* "holdtrace report " and the files: those that were named, or those of the newest run. */
 static int plan_next(struct report_plan *plan, const struct options *options)
 {
+	bool is_named = options->inputs.count != 0;
+	size_t count = is_named ? options->inputs.count : plan->count;
+	const char *const *paths = is_named ? options->inputs.items : plan->paths;
+	struct line files;
 	char before[4200];
-	bool has_file = options->inputs.count == 1 && is_plain(options->inputs.items[0]) &&
-			strcmp(options->inputs.items[0], "-") != 0;
 
-	if (options->inputs.count && !has_file)
+	if (plan->how.choice.wants_base || plan->how.choice.wants_directories)
+		return 0;
+	line_begin(&files);
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(paths[i], "-"))
+			return 0;
+		line_add(&files, " ");
+		line_add_word(&files, paths[i]);
+	}
+	/* A command that is cut is worse than none. */
+	if (files.length + 1 >= sizeof(files.text))
 		return 0;
 	invocation_of_report(before, sizeof(before));
 	plan->before = strdup(before);
-	if (!plan->before)
-		return -ENOMEM;
-	if (has_file && asprintf(&plan->behind, " %s", options->inputs.items[0]) < 0)
+	plan->behind = strdup(files.text);
+	if (!plan->before || !plan->behind)
 		return -ENOMEM;
 	plan->how.style.before_next = plan->before;
 	plan->how.style.behind_next = plan->behind;
@@ -165,7 +170,7 @@ static int plan_run(struct newest *newest, const struct trace_options *reading,
 	if (rc == 0 && !newest->count)
 		return error_set(err, ENOENT, "%s: no trace in this directory", *path);
 	if (rc == 0)
-		rc = newest_run(newest, found, count, err);
+		rc = newest_run(newest, true, found, count, err);
 	*paths = *found;
 	return rc;
 }
@@ -188,8 +193,11 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 		return 0;
 	rc = newest_scan(&plan->newest, ".", &plan->how.reading.trace, err);
 	if (rc == 0)
-		rc = newest_run(&plan->newest, &plan->found, &plan->count, err);
+		rc = newest_run(&plan->newest, plan->how.reading.trace.no_wait, &plan->found,
+				&plan->count, err);
 	plan->paths = plan->found;
+	if (rc == 0)
+		plan->guessed = newest_guess(&plan->newest, plan->found[0]);
 	return rc;
 }
 

@@ -17,6 +17,7 @@ struct report_plan {
 	size_t count;
 	/* what they are made of */
 	struct newest newest, old;
+	const struct newest_trace *guessed; /* no file was named, and others are here; or NULL */
 	const char **found, **old_found;
 	char *before, *behind; /* the next command */
 };

@@ -10,6 +10,7 @@
 #include "postproc/fitting.h"
 #include "postproc/judge.h"
 #include "postproc/print/overview.h"
+#include "postproc/views/allocators.h"
 #include "postproc/views/spans.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
@@ -237,16 +238,13 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 {
 	const struct reporting_options *options = fold->options;
 	const char *by = by_of(fold);
-	struct sheets_job job = { .run = &fold->run,
-				  .naming = fold->run.naming,
-				  .style = &options->style };
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
 		rc = error_set(err, EINVAL, "--format=%s is for trees: --report=tree, calls, diff",
 			       options->style.format->name);
 	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
-		rc = sheets_fold_same(sheets, &job, by, options->report.top, err);
+		rc = sheets_fold_same(sheets, fold->run.naming, by, options->report.top, err);
 	return rc;
 }
 
@@ -371,7 +369,13 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 static int finish(struct fold *fold, struct out *out, struct error *err)
 {
 	int rc = summary_end(fold->run.summary, err);
+	struct report_gaps gaps;
 
+	if (rc == 0)
+		allocators_find(fold->run.summary, fold->run.naming);
+	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);
+	fold->result->damaged = gaps.damaged;
+	fold->result->incomplete = gaps.incomplete;
 	return rc ? rc : answer(fold, out, err);
 }
 

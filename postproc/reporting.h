@@ -36,7 +36,8 @@ struct reporting_options {
 /* What is to be said by a status. */
 struct reporting_result {
 	struct engine_result reading;
-	size_t broken, unknown; /* limits */
+	size_t broken, unknown;	      /* limits */
+	uint64_t damaged, incomplete; /* traces; see struct report_gaps */
 };
 
 /*

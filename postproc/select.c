@@ -127,8 +127,8 @@ static int create_parts(struct select *select, const struct select_options *opti
 			    (options->is_whole && (options->has_contexts || options->call_address));
 	select->keeps_calls = !select->is_paired && !options->has_resources &&
 			      !options->has_contexts && !SELECT_WANTS_PROCESS(options) &&
-			      options->depth < 0 && !options->remove_arguments &&
-			      !options->include && !options->exclude && !options->call_address;
+			      options->depth < 0 && !options->include && !options->exclude &&
+			      !options->call_address;
 	return select_size_parse(&select->size_range, options->size, err);
 }
 
@@ -274,8 +274,6 @@ static int matches(struct select *select, const struct event *call)
 	int answer = wants_context(select, call->context) &&
 		     (!select->module || is_called_from_range(select, call));
 
-	if (call->kind == EVENT_NOTE && options->is_whole)
-		return answer;
 	if (answer > 0 && options->functions)
 		answer = select_function_asks(&select->functions, call->function);
 	if (answer > 0 && options->thread)
@@ -311,18 +309,12 @@ static int cut_call(struct select *select, const struct event **event)
 	const struct event *call = *event;
 	bool is_cut = select->options.depth >= 0 && call->backtrace;
 
-	if (is_cut || (select->options.remove_arguments && call->argument_count)) {
-		select->event = *call;
-		*event = &select->event;
-	}
-	if (is_cut) {
-		select->event.backtrace = cut_known(select, call->backtrace);
-		if (!select->event.backtrace)
-			return -ENOMEM;
-	}
-	if (*event != call && select->options.remove_arguments)
-		select->event.argument_count = 0;
-	return 0;
+	if (!is_cut)
+		return 0;
+	select->event = *call;
+	*event = &select->event;
+	select->event.backtrace = cut_known(select, call->backtrace);
+	return select->event.backtrace ? 0 : -ENOMEM;
 }
 
 static void count_call(struct select *select, const struct event *event, bool is_kept)
@@ -339,6 +331,9 @@ static int select_call(struct select *select, const struct event **event, struct
 		return no_memory(err);
 	if (cut_call(select, event))
 		return no_memory(err);
+	/* Notes are facts about the process, whichever of its calls are wanted. */
+	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
+		return 1;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
 		answer = select->is_paired ? matches_by_object(select, *event)
 					   : matches(select, *event);

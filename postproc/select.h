@@ -31,8 +31,7 @@ struct select_options {
 	bool has_resources, has_contexts;
 	uint64_t resources; /* bit 0 is class 1 */
 	uint64_t contexts;
-	int64_t depth; /* most frames; -1: all */
-	bool remove_arguments;
+	int64_t depth;		       /* most frames; -1: all */
 	const char *include, *exclude; /* files with indices, or NULL */
 	const char *call_address;      /* MODULE:START+SIZE, or NULL */
 	const char *functions;	       /* patterns of names, or NULL */

@@ -2,20 +2,22 @@
 #include "postproc/warnings.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
+#include <limits.h>
+
+#include "base/out.h"
 
 static void say(const struct warnings *warnings, const char *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static void say(const struct warnings *warnings, const char *path, const char *format, ...)
 {
+	char before[PATH_MAX + 64];
 	va_list list;
 
-	fprintf(warnings->to, "%s: %s: ", warnings->program, path);
+	snprintf(before, sizeof(before), "%s: %s: ", warnings->program, path);
 	va_start(list, format);
-	vfprintf(warnings->to, format, list);
+	print_message_list(warnings->to, before, format, list);
 	va_end(list);
-	fputc('\n', warnings->to);
 }
 
 static void say_damage(const struct warnings *warnings, const char *path,

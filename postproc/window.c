@@ -86,18 +86,11 @@ static void find_mark(struct window *window, const struct event *event)
 	}
 }
 
-static void find_start(struct window *window, const struct trace_process *process)
-{
-	if (process->start_ns &&
-	    (!window->base.start_ns || process->start_ns < window->base.start_ns))
-		window->base = (struct instant_base){ process->start_ns, process->realtime_ns };
-}
-
 static int on_begin(void *user, const struct event *event, struct error *err)
 {
 	struct window *window = user;
 
-	find_start(window, event->process);
+	(void)event;
 	return wants_peak(window) ? ledger_create(&window->ledger, false, err) : 0;
 }
 
@@ -105,7 +98,6 @@ static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct window *window = user;
 
-	find_start(window, event->process);
 	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK))
 		find_mark(window, event);
 	return window->ledger && event_is_call(event) ? ledger_event(window->ledger, event, err)
@@ -159,13 +151,16 @@ static int look(struct window *window, const struct engine_options *reading,
 	};
 	struct engine_options quiet = *reading;
 	struct engine_result result = { 0 };
+	int rc;
 
 	/* what there is to say is said when it is read for good */
 	quiet.read = NULL;
 	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
 	quiet.trace.failed = NULL;
-	return engine_read(paths, count, &quiet, &listener, &result, err);
+	rc = engine_read(paths, count, &quiet, &listener, &result, err);
+	window->base = result.run;
+	return rc;
 }
 
 /* ---- the result ---- */

@@ -87,9 +87,7 @@ static int complain(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fputs(PROGRAM ": ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	print_message_list(stderr, PROGRAM ": ", format, args);
 	va_end(args);
 	return OUTCOME_USAGE;
 }
@@ -214,7 +212,7 @@ static enum outcome take_jobs(struct settings *settings)
 static void say_wall(void *context, const char *line)
 {
 	(void)context;
-	fprintf(stderr, PROGRAM ": children that read files: %s\n", line);
+	print_message(stderr, PROGRAM ": children that read files: %s", line);
 }
 
 static enum outcome take_option(struct settings *settings, int letter)

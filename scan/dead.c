@@ -14,11 +14,14 @@
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF 16 /* x86-64: a thread's descriptor has its address here, and at 0 */
+#define DESCRIPTOR_SELF 16    /* x86-64: a thread's descriptor has its address here, and at 0 */
+#define DESCRIPTOR_SIZE 2304u /* at most */
+#define LIST_MOST	100000u
 
 void dead_free(struct dead *dead)
 {
 	ranges_free(&dead->ranges);
+	ranges_free(&dead->doubtful);
 	ranges_free(&dead->heaps);
 	ranges_free(&dead->given);
 	free(dead->stacks.items);
@@ -33,13 +36,32 @@ static bool is_nameless(const struct process_mapping *mapping)
 
 /* ---- libc's allocator ---- */
 
-/* An arena of its own begins so in its first heap, and each of its heaps says where it is. */
-static bool is_heap(const struct words *words, uint64_t heap)
+/* A list whose next element is so far behind the start of each leads to data of libc. */
+static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
+	for (unsigned i = 0; element && i < LIST_MOST; i++) {
+		const struct process_mapping *mapping = process_mapping_at(process, element);
+
+		if (mapping &&
+		    (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libpthread")))
+			return true;
+		element = words_at(&process->words, element + next);
+	}
+	return false;
+}
+
+/*
+ * An arena of its own begins so in its first heap, and each of its heaps says where it is. Memory
+ * of the program may begin with a pointer behind itself, too, but is not in libc's list.
+ */
+static bool is_heap(const struct process *process, uint64_t heap)
+{
+	const struct words *words = &process->words;
 	uint64_t arena = words_at(words, heap), offset = arena & (HEAP_SIZE - 1);
 
 	return arena && offset >= 16 && offset <= 256 && offset % 16 == 0 &&
-	       words_at(words, arena - offset) == arena;
+	       words_at(words, arena - offset) == arena &&
+	       leads_to_libc(process, arena, ARENA_NEXT);
 }
 
 static int find_heaps(struct dead *dead, const struct process *process)
@@ -55,7 +77,10 @@ static int find_heaps(struct dead *dead, const struct process *process)
 			uint64_t end =
 				heap + HEAP_SIZE < mapping->to ? heap + HEAP_SIZE : mapping->to;
 
-			if (is_heap(&process->words, heap) && ranges_add(&dead->heaps, heap, end))
+			if (!is_heap(process, heap))
+				continue;
+			if (ranges_add(&dead->heaps, heap, end) ||
+			    ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE))
 				return -ENOMEM;
 		}
 	}
@@ -77,13 +102,13 @@ static int find_given(struct dead *dead, const struct live *live)
 }
 
 /* A bin that is empty points to itself, as a piece of memory would whose header is before it. */
-static uint64_t arena_of_bin(const struct words *words, uint64_t at)
+static uint64_t arena_of_bin(const struct process *process, uint64_t at)
 {
 	for (unsigned i = 0; i < ARENA_COUNT; i++) {
 		uint64_t arena = at - ARENA_BINS - 16ull * i;
-		uint64_t next = words_at(words, arena + ARENA_NEXT);
+		uint64_t next = words_at(&process->words, arena + ARENA_NEXT);
 
-		if (next == arena || (next && is_heap(words, next & ~(HEAP_SIZE - 1))))
+		if (next == arena || (next && is_heap(process, next & ~(HEAP_SIZE - 1))))
 			return arena;
 	}
 	return 0;
@@ -101,7 +126,7 @@ static int find_main_arena(struct dead *dead, const struct process *process,
 
 		if (word != at - 16 || words_at(&process->words, at + 8) != word)
 			continue;
-		arena = arena_of_bin(&process->words, at);
+		arena = arena_of_bin(process, at);
 		if (arena)
 			return ranges_add(&dead->ranges, arena, arena + ARENA_SIZE);
 	}
@@ -113,8 +138,7 @@ static int find_main_arenas(struct dead *dead, const struct process *process)
 	for (size_t i = 0; i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.items[i];
 
-		if (mapping->flags & MAPPING_WRITE &&
-		    (mapping_is_of(mapping, "libc.so.6") || mapping_is_of(mapping, "libc-2.")) &&
+		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false) &&
 		    find_main_arena(dead, process, mapping))
 			return -ENOMEM;
 	}
@@ -125,8 +149,13 @@ static int find_main_arenas(struct dead *dead, const struct process *process)
  * A large block has a mapping of its own, with a header before it, and what is left of its last
  * page behind it.
  */
-static int find_mapped_blocks(struct dead *dead, const struct graph *graph)
+static int find_mapped_blocks(struct dead *dead, const struct process *process,
+			      const struct graph *graph)
 {
+	const struct process_mapping *code = process_mapping_at(process, process->malloc_at);
+
+	if (!code || !mapping_is_libc(code, false))
+		return 0;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		const struct graph_block *block = &graph->blocks[i];
 		uint64_t end = block->address + block->size;
@@ -151,14 +180,28 @@ static const char *maker_of(const struct process *process, const struct live_map
 	return code && *code->path == '/' ? code->path : NULL;
 }
 
-const char *dead_allocator(const struct process *process)
+/* The library, if not libc, that has malloc; NULL: none. */
+static const struct process_mapping *library_of_malloc(const struct process *process)
 {
 	const struct process_mapping *code = process_mapping_at(process, process->malloc_at);
 
-	if (!code || mapping_is_of(code, "libc.so") || mapping_is_of(code, "libc-2.") ||
-	    mapping_is_of(code, "libholdtrace.so") || !strstr(code->path, ".so"))
-		return NULL;
-	return code->path;
+	return code && !mapping_is_libc(code, true) && !mapping_is_of(code, "libholdtrace.so") &&
+			       strstr(code->path, ".so")
+		       ? code
+		       : NULL;
+}
+
+const char *dead_allocator(const struct process *process)
+{
+	static const char *const names[] = { "libjemalloc",  "libtcmalloc", "libmimalloc",
+					     "libtbbmalloc", "librpmalloc", "libsnmalloc",
+					     "libhoard",     "libscudo" };
+	const struct process_mapping *code = library_of_malloc(process);
+
+	for (size_t i = 0; code && i < sizeof(names) / sizeof(*names); i++)
+		if (mapping_is_of(code, names[i]))
+			return code->path;
+	return NULL;
 }
 
 static bool is_same(const char *one, const char *other)
@@ -166,28 +209,51 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/* What it mapped, and its data: they know every block, also those that are free. */
-static int find_allocator(struct dead *dead, const struct process *process, const struct live *live)
+/* Whether a block lies in memory that the library mapped; else it has them from libc. */
+static bool has_blocks(const struct process *process, const struct live *live,
+		       const struct graph *graph, const char *path)
 {
-	const char *path = dead_allocator(process);
+	for (size_t i = 0; i < live->mappings.count; i++) {
+		const struct live_mapping *mapping = &live->mappings.items[i];
+		size_t first =
+			ARRAY_SEARCH(graph->count, at, graph->blocks[at].address < mapping->from);
 
-	for (size_t i = 0; path && i < live->mappings.count; i++) {
+		if (is_same(path, maker_of(process, mapping)) && first < graph->count &&
+		    graph->blocks[first].address < mapping->to)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What it mapped, and its data: they know every block, also those that are free. Of one that may be
+ * more than an allocator that is in doubt.
+ */
+static int find_allocator(struct dead *dead, const struct process *process, const struct live *live,
+			  const struct graph *graph)
+{
+	const struct process_mapping *code = library_of_malloc(process);
+	const char *path = code ? code->path : NULL;
+	struct ranges *ranges = dead_allocator(process) ? &dead->ranges : &dead->doubtful;
+
+	if (!path || (ranges == &dead->doubtful && !has_blocks(process, live, graph, path)))
+		return 0;
+	for (size_t i = 0; i < live->mappings.count; i++) {
 		const struct live_mapping *mapping = &live->mappings.items[i];
 
 		if (is_same(path, maker_of(process, mapping)) &&
-		    ranges_add(&dead->ranges, mapping->from, mapping->to))
+		    ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; path && i < process->mappings.count; i++) {
+	for (size_t i = 0; i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.items[i];
 
 		if (!is_same(path, mapping->path))
 			continue;
-		if (ranges_add(&dead->ranges, mapping->from, mapping->to))
+		if (ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
 		if (i + 1 < process->mappings.count && mapping[1].from == mapping->to &&
-		    is_nameless(&mapping[1]) &&
-		    ranges_add(&dead->ranges, mapping[1].from, mapping[1].to))
+		    is_nameless(&mapping[1]) && ranges_add(ranges, mapping[1].from, mapping[1].to))
 			return -ENOMEM;
 	}
 	return 0;
@@ -222,6 +288,19 @@ static int add_stack(struct dead *dead, const struct process *process, uint64_t 
 	return 0;
 }
 
+/* libc has the descriptors of all stacks in lists, to both sides, which begin in its own data. */
+static bool is_listed(const struct process *process, uint64_t descriptor)
+{
+	for (uint64_t at = descriptor; at < descriptor + DESCRIPTOR_SIZE; at += 8) {
+		uint64_t next = words_at(&process->words, at);
+
+		if (next && next != at && words_at(&process->words, next + 8) == at &&
+		    leads_to_libc(process, next, 0))
+			return true;
+	}
+	return false;
+}
+
 /*
  * libc has a thread's descriptor at the top of its stack, also of one that has ended and whose
  * stack it keeps for the next.
@@ -238,6 +317,8 @@ static int find_stack_in(struct dead *dead, const struct process *process,
 		/* the first thread's descriptor has no stack below it */
 		if (thread_of(process, at) != DEAD_NOBODY &&
 		    process->threads.items[thread_of(process, at)].tid == process->pid)
+			continue;
+		if (thread_of(process, at) == DEAD_NOBODY && !is_listed(process, at))
 			continue;
 		return add_stack(dead, process, mapping->from, at);
 	}
@@ -269,7 +350,10 @@ static int find_stacks(struct dead *dead, const struct process *process)
 	return 0;
 }
 
-/* Of a stack that its thread runs on, what lies below; of one whose thread has ended, all. */
+/*
+ * Of a stack that its thread runs on, what lies below, if its frames tell all of it; of one whose
+ * thread has ended, all.
+ */
 static int bury_stack(struct dead *dead, const struct process *process,
 		      const struct dead_stack *stack)
 {
@@ -282,7 +366,7 @@ static int bury_stack(struct dead *dead, const struct process *process,
 	sp = thread->live_sp;
 	if (sp < stack->from || sp >= stack->to)
 		return 0; /* it runs on another one: what is here may be gone back to */
-	return ranges_add(&dead->ranges, stack->from, sp);
+	return ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from, sp);
 }
 
 static int bury_first_stack(struct dead *dead, const struct process *process)
@@ -293,7 +377,8 @@ static int bury_first_stack(struct dead *dead, const struct process *process)
 
 		if (!thread->tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
 			continue;
-		if (ranges_add(&dead->ranges, mapping->from, thread->live_sp))
+		if (ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, mapping->from,
+			       thread->live_sp))
 			return -ENOMEM;
 	}
 	return 0;
@@ -312,10 +397,11 @@ int dead_find(struct dead *dead, const struct process *process, const struct liv
 {
 	*dead = (struct dead){ 0 };
 	if (find_heaps(dead, process) || find_given(dead, live) ||
-	    find_main_arenas(dead, process) || find_mapped_blocks(dead, graph) ||
-	    find_allocator(dead, process, live) || find_own(dead, process) ||
+	    find_main_arenas(dead, process) || find_mapped_blocks(dead, process, graph) ||
+	    find_allocator(dead, process, live, graph) || find_own(dead, process) ||
 	    find_stacks(dead, process) || bury_stacks(dead, process))
 		return -ENOMEM;
 	ranges_settle(&dead->ranges);
+	ranges_settle(&dead->doubtful);
 	return 0;
 }

@@ -17,9 +17,10 @@ struct dead_stack {
 #define DEAD_NOBODY UINT32_MAX
 
 struct dead {
-	struct ranges ranges; /* what holds nothing */
-	struct ranges heaps;  /* of libc's allocator: of what lies there only blocks count … */
-	struct ranges given;  /* … and what the program had of the break itself */
+	struct ranges ranges;	/* what holds nothing */
+	struct ranges doubtful; /* what may hold something, or be left over: words there are weak */
+	struct ranges heaps;	/* of libc's allocator: of what lies there only blocks count … */
+	struct ranges given;	/* … and what the program had of the break itself */
 	ARRAY_OF(struct dead_stack) stacks; /* by address */
 };
 
@@ -29,8 +30,8 @@ int dead_find(struct dead *dead, const struct process *process, const struct liv
 void dead_free(struct dead *dead);
 
 /*
- * The library that has malloc, if that is not libc; NULL: none. A program that has its own malloc
- * has other data, too, and does not count.
+ * The library that has malloc, if it is known to be an allocator and nothing else; NULL: none. What
+ * wraps libc's malloc, or has one of its own among other things, has data of the program.
  */
 const char *dead_allocator(const struct process *process);
 

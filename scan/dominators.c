@@ -189,8 +189,10 @@ static void add_up(struct search *search)
 	struct graph *graph = search->graph;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
-		graph->retained[i] = graph->blocks[i].size;
-		graph->retained_count[i] = 1;
+		bool is_own = !(graph->blocks[i].order & GRAPH_OF_PARENT);
+
+		graph->retained[i] = is_own ? graph->blocks[i].size : 0;
+		graph->retained_count[i] = is_own;
 	}
 	for (uint32_t i = search->count; i > 1; i--) {
 		uint32_t node = search->places[i].node;

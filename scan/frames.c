@@ -18,6 +18,7 @@
 #define FRAMES_MAX  512u
 #define THREADS_MAX 2000u   /* whose stacks are walked */
 #define SYMBOLS_MAX 4000000 /* of a module */
+#define START_MOST  64u	    /* bytes from the arguments to the first frame */
 
 struct variable {
 	uint64_t from, to;
@@ -267,8 +268,7 @@ static bool is_ours_or_libc(const struct names *names, uint64_t pc)
 	const struct process_mapping *mapping = process_mapping_at(names->process, pc);
 
 	return mapping &&
-	       (mapping_is_of(mapping, "libc.so.6") || mapping_is_of(mapping, "libc-2.") ||
-		mapping_is_of(mapping, "ld-") || mapping_is_of(mapping, "libholdtrace.so"));
+	       (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libholdtrace.so"));
 }
 
 /* The caller of exit(): what it had in registers that calls keep is all that counts of them. */
@@ -313,10 +313,56 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	return DWARF_CB_OK;
 }
 
+/*
+ * A return address into libc above the outermost frame: its thread was begun there, and runs on
+ * another stack, which lies in a frame of its first one.
+ */
+static bool has_frames_above(const struct process *process, const struct process_thread *thread,
+			     uint64_t sp)
+{
+	for (uint64_t at = (sp + 8 + 7) & ~7ull; at + 8 <= thread->tls; at += 8) {
+		const struct process_mapping *mapping;
+		uint64_t word;
+
+		if (at - thread->stack_from + 8 > thread->stack_size)
+			return true;
+		memcpy(&word, thread->stack + (at - thread->stack_from), sizeof(word));
+		mapping = process_mapping_at(process, word);
+		if (mapping && mapping->flags & MAPPING_EXECUTE && mapping_is_libc(mapping, false))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the frames are all that is in use of the stack. An array in a frame may be a stack, too:
+ * a coroutine's, or that of signal handlers. Then there are frames below, of which these say
+ * nothing.
+ */
+static bool is_whole(const struct process *process, const struct process_thread *thread)
+{
+	const struct process_mapping *mapping = process_mapping_at(process, thread->sp);
+	uint64_t first;
+
+	for (unsigned i = 1; i < thread->frame_count; i++)
+		if (thread->frames[i].sp < thread->frames[i - 1].sp)
+			return false;
+	if (!thread->frame_count || !mapping)
+		return false;
+	first = thread->frames[thread->frame_count - 1].sp;
+	if (!strcmp(mapping->path, "[stack]"))
+		return process->stack_start - first + START_MOST < 2 * START_MOST;
+	return first < thread->tls && thread->tls <= mapping->to &&
+	       !has_frames_above(process, thread, first);
+}
+
 static int on_thread(Dwfl_Thread *dwfl, void *user)
 {
-	(void)user;
-	dwfl_thread_getframes(dwfl, on_frame, user);
+	struct names *names = user;
+	struct process_thread *thread = names->thread;
+
+	thread->is_whole = dwfl_thread_getframes(dwfl, on_frame, user) == 0 &&
+			   is_whole(names->process, thread);
 	return DWARF_CB_ABORT;
 }
 

@@ -28,12 +28,24 @@ static int by_address(const void *one, const void *two)
 	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
 }
 
+/* Two overlap where a thread of the parent was about to allocate or free when another one forked.
+ */
+static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
+{
+	return parents->order & GRAPH_OF_PARENT && !(own->order & GRAPH_OF_PARENT) &&
+	       parents->address < own->address + own->size &&
+	       own->address < parents->address + parents->size;
+}
+
 static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (kept && blocks[kept - 1].address == blocks[i].address)
+		if (kept && is_overlapped(&blocks[i], &blocks[kept - 1]))
+			continue;
+		while (kept && (blocks[kept - 1].address == blocks[i].address ||
+				is_overlapped(&blocks[kept - 1], &blocks[i])))
 			kept--;
 		blocks[kept++] = blocks[i];
 	}

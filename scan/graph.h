@@ -19,8 +19,11 @@
 
 struct graph_block {
 	uint64_t address, size;
-	uint64_t order; /* of its allocation */
+	uint64_t order; /* of its allocation; perhaps with GRAPH_OF_PARENT */
 };
+
+/* Allocated before the fork that made the process: the block leads to others and counts nothing. */
+#define GRAPH_OF_PARENT (1ull << 63)
 
 /* How much a word that leads to a block is to be believed. */
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };

@@ -9,15 +9,84 @@
 #include "account/ledger.h"
 #include "base/array.h"
 #include "notes.h"
+#include "trace/bundle.h"
 #include "trace/trace.h"
+#include "wire.h"
+
+#define PATH_SIZE	  4400u
+#define PARENT_CALLS_MOST 10000000u    /* of a parent that each child's scan reads: some seconds */
+#define GENERATIONS_MOST  64u	       /* of forks without an exec in between */
+#define COVERED_MOST	  (1ull << 30) /* larger blocks lie in no heap */
+#define REGIONS_MOST	  (1u << 20)
 
 void live_free(struct live *live)
 {
 	free(live->blocks.items);
 	free(live->mappings.items);
 	free(live->handles.items);
+	free(live->regions.items);
+	map_clear(&live->region_of);
 	*live = (struct live){ 0 };
 }
+
+/* ---- what was ever a block ---- */
+
+static struct live_region *region_at(struct live *live, uint64_t number)
+{
+	struct map_entry *entry = map_put(&live->region_of, 0, number);
+
+	if (!entry)
+		return NULL;
+	if (!entry->value) {
+		struct live_region *region = ARRAY_ADD(&live->regions);
+
+		entry->value = region ? (uint32_t)live->regions.count : 1;
+		if (!region)
+			return NULL;
+		*region = (struct live_region){ 0 };
+	}
+	return &live->regions.items[entry->value - 1];
+}
+
+static int cover(struct live *live, uint64_t address, uint64_t size)
+{
+	uint64_t at = address / LIVE_GRANULE;
+	uint64_t end = (address + (size ? size : 1) + LIVE_GRANULE - 1) / LIVE_GRANULE;
+
+	if (address > ADDRESS_MAX || size > COVERED_MOST)
+		return 0;
+	while (at < end && live->regions.count < REGIONS_MOST) {
+		struct live_region *region = region_at(live, at * LIVE_GRANULE / LIVE_REGION);
+		unsigned bit = at % (LIVE_REGION / LIVE_GRANULE);
+		unsigned most = 64 - bit % 64,
+			 count = end - at < most ? (unsigned)(end - at) : most;
+
+		if (!region)
+			return -ENOMEM;
+		region->bits[bit / 64] |= (count == 64 ? ~0ull : (1ull << count) - 1) << bit % 64;
+		at += count;
+	}
+	return 0;
+}
+
+bool live_was_block(const struct live *live, uint64_t address)
+{
+	uint32_t index = map_get(&live->region_of, 0, address / LIVE_REGION);
+	unsigned bit = address / LIVE_GRANULE % (LIVE_REGION / LIVE_GRANULE);
+
+	return index && live->regions.items[index - 1].bits[bit / 64] >> bit % 64 & 1;
+}
+
+/* Streams are open as long as the ledger: its sites point into them. */
+struct lineage {
+	struct live *live;
+	const struct live_reading *reading;
+	struct trace_options options;
+	struct ledger *ledger;
+	struct trace *traces[GENERATIONS_MOST]; /* of the process, its parent, ... */
+	unsigned count;
+	bool is_whole; /* the stream begins with the start of a program, or a parent's was read */
+};
 
 /* ---- notes ---- */
 
@@ -59,8 +128,10 @@ static bool lists_memory(const char *list)
 }
 
 /* Returns 1 at the cut, 0, or a negative errno. */
-static int take_note(struct live *live, const struct event *event, unsigned cut, struct error *err)
+static int take_note(struct lineage *lineage, const struct event *event, unsigned cut,
+		     struct error *err)
 {
+	struct live *live = lineage->live;
 	const char *name = event->function->name, *value;
 
 	if (is_cut(event, cut))
@@ -71,6 +142,8 @@ static int take_note(struct live *live, const struct event *event, unsigned cut,
 		value = event_argument(event, "events");
 		if (value && !lists_memory(value))
 			return error_set(err, ENODATA, "its memory is not recorded (--events)");
+	} else if (!strcmp(name, NOTE_PROCESS)) {
+		lineage->is_whole = true;
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
 		live->doubt = "the program had run before it was recorded";
 	} else if (!strcmp(name, NOTE_BYPASS)) {
@@ -88,6 +161,8 @@ static int add_block(struct live *live, const struct ledger_held *held)
 	if (!block)
 		return -ENOMEM;
 	*block = (struct graph_block){ held->object, held->size, held->item->index };
+	if (held->is_of_parent)
+		block->order |= GRAPH_OF_PARENT;
 	return 0;
 }
 
@@ -132,28 +207,124 @@ static int take_held(struct live *live, struct ledger *ledger)
 			rc = add_block(live, &held);
 		else if (known == RESOURCE_MAPPING)
 			rc = add_mapping(live, &held, sites_at(ledger_sites(ledger), held.site));
-		else if (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
-			 known == RESOURCE_THREAD)
+		else if (!held.is_of_parent &&
+			 (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
+			  known == RESOURCE_THREAD))
 			rc = add_handle(live, known, &held);
 	}
 	return rc;
 }
 
-/* Returns 1 at the cut, 0 if the stream ends before it, or a negative errno. */
-static int read_events(struct live *live, struct trace *trace, struct ledger *ledger, unsigned cut,
+/* ---- streams ---- */
+
+/* The path of another stream of the same run. False: it is in another file. */
+static bool path_of_stream(const struct live_reading *reading, uint32_t stream, char *path,
+			   size_t size)
+{
+	size_t length, own;
+
+	if (!bundle_split_name(reading->path, &length, &own))
+		return false;
+	return (size_t)snprintf(path, size, "%.*s#%u", (int)length, reading->path, stream) < size;
+}
+
+static struct trace *open_stream(struct lineage *lineage, const char *path)
+{
+	struct error ignored = { 0 };
+	struct trace **trace = &lineage->traces[lineage->count];
+
+	if (lineage->count == GENERATIONS_MOST ||
+	    trace_open(trace, path, &lineage->options, &ignored))
+		return NULL;
+	lineage->count++;
+	return *trace;
+}
+
+static bool is_about_child(const struct event *event, const struct trace_process *child,
+			   enum call_type type)
+{
+	return event->kind == EVENT_CALL && event->type == type && event->object == child->pid &&
+	       event->resource->known == RESOURCE_PROCESS && !(event->flags & CALL_FAILED);
+}
+
+static int take_event(struct lineage *lineage, const struct event *event, unsigned cut,
+		      struct error *err)
+{
+	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
+
+	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY &&
+	    cover(lineage->live, event->object, event->size))
+		rc = error_system(err, ENOMEM, "what is held");
+	return rc ? rc : ledger_event(lineage->ledger, event, err);
+}
+
+/*
+ * What an ancestor held when it made the child. The call of fork stands at its return; nothing of
+ * the child can be older than its first call, so what came later in the parent does not count.
+ */
+static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
+{
+	const char *unknown = "what a process held before the fork that made it is not known";
+	char path[PATH_SIZE];
+	struct trace *trace =
+		path_of_stream(lineage->reading, child->parent_stream, path, sizeof(path))
+			? open_stream(lineage, path)
+			: NULL;
+	bool is_found = false;
+	const struct event *event;
+	int rc = 0;
+
+	while (trace && (rc = trace_next(trace, &event, err)) == 1) {
+		if (event->kind == EVENT_PROCESS) {
+			if (event->process->stream != child->parent_stream)
+				break;
+			if (event->process->parent_stream != WIRE_NO_STREAM) {
+				rc = take_parent(lineage, event->process, err);
+				lineage->live->doubt =
+					"it was forked by a process that was forked itself, and "
+					"what that one had freed before may not all be known";
+			}
+		}
+		/* thousands of children may follow one that has run for days */
+		if (trace_tally(trace)->calls > PARENT_CALLS_MOST) {
+			unknown = "the trace of a parent is too long to be read for each child";
+			break;
+		}
+		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
+		    event->enter_ns <= child->start_ns)
+			is_found = true;
+		/* the number was another child's before */
+		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
+		    event->time_ns <= child->start_ns)
+			lineage->live->doubt = unknown;
+		if (is_found && event->time_ns > child->start_ns)
+			break;
+		if (!is_found && event->time_ns <= child->start_ns)
+			rc = take_event(lineage, event, 0, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	if (!is_found)
+		lineage->live->doubt = unknown;
+	lineage->is_whole = true;
+	return ledger_fork(lineage->ledger, err);
+}
+
+/* Returns 1 at the cut, 0 if the stream ends before it, or a negative errno. */
+static int read_events(struct lineage *lineage, struct trace *trace, struct error *err)
 {
 	const struct event *event;
 	int rc;
 
 	while ((rc = trace_next(trace, &event, err)) == 1) {
-		if (event->kind == EVENT_NOTE)
-			rc = take_note(live, event, cut, err);
-		else
-			rc = 0;
-		if (rc)
-			return rc;
-		rc = ledger_event(ledger, event, err);
+		rc = event->kind == EVENT_PROCESS && event->process->parent_stream != WIRE_NO_STREAM
+			     ? take_parent(lineage, event->process, err)
+			     : 0;
+		if (rc == 0)
+			rc = take_event(lineage, event, lineage->reading->cut, err);
 		if (rc)
 			return rc;
 	}
@@ -170,27 +341,34 @@ static void on_progress(void *user, const struct trace *trace)
 
 int live_read(struct live *live, const struct live_reading *reading, struct error *err)
 {
-	const struct trace_options options = { .no_wait = true,
-					       .progress = on_progress,
-					       .user = (void *)(uintptr_t)reading };
-	struct ledger *ledger = NULL;
+	struct lineage lineage = { .live = live,
+				   .reading = reading,
+				   .options = { .no_wait = true,
+						.progress = on_progress,
+						.user = (void *)(uintptr_t)reading } };
 	struct trace *trace;
-	int rc = trace_open(&trace, reading->path, &options, err);
+	int rc;
 
 	*live = (struct live){ 0 };
+	map_init(&live->region_of);
+	trace = open_stream(&lineage, reading->path);
 	/* what has just begun may not be there yet, or not look like a trace */
-	if (rc)
-		return rc == -ENOMEM ? rc : -EAGAIN;
-	rc = ledger_create(&ledger, false, err);
+	if (!trace)
+		return -EAGAIN;
+	rc = ledger_create(&lineage.ledger, false, err);
 	if (rc == 0)
-		rc = read_events(live, trace, ledger, reading->cut, err);
+		rc = read_events(&lineage, trace, err);
+	if (rc == 1 && !lineage.is_whole)
+		live->doubt = "what a process held before its stream began is not known";
 	if (rc == 0)
 		rc = -EAGAIN;
 	else if (rc == 1)
-		rc = take_held(live, ledger) ? error_system(err, ENOMEM, "what is held") : 0;
+		rc = take_held(live, lineage.ledger) ? error_system(err, ENOMEM, "what is held")
+						     : 0;
 	if (rc)
 		live_free(live);
-	ledger_destroy(ledger);
-	trace_close(trace);
+	ledger_destroy(lineage.ledger);
+	while (lineage.count)
+		trace_close(lineage.traces[--lineage.count]);
 	return rc;
 }

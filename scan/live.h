@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "scan/graph.h"
 #include "terms.h"
 
@@ -24,10 +25,19 @@ struct live_handle {
 	bool is_lost; /* nobody has it: handles_judge() */
 };
 
+/* Which granules of so many bytes of it were of a block at any time, a bit each. */
+#define LIVE_REGION  65536u
+#define LIVE_GRANULE 16u
+struct live_region {
+	uint64_t bits[LIVE_REGION / LIVE_GRANULE / 64];
+};
+
 struct live {
 	ARRAY_OF(struct graph_block) blocks; /* of memory; the graph takes them */
 	ARRAY_OF(struct live_mapping) mappings;
 	ARRAY_OF(struct live_handle) handles;
+	struct map region_of; /* by address / LIVE_REGION: index + 1 */
+	ARRAY_OF(struct live_region) regions;
 	const char
 		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
 };
@@ -44,5 +54,8 @@ struct live_reading {
 };
 int live_read(struct live *live, const struct live_reading *reading, struct error *err);
 void live_free(struct live *live);
+
+/* Whether a block of any time had this address. */
+bool live_was_block(const struct live *live, uint64_t address);
 
 #endif

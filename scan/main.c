@@ -233,12 +233,16 @@ static int report(const struct scan *scan, struct error *err)
 static int run(struct scan *scan, struct error *err)
 {
 	static const struct sandbox_wish nothing;
-	int rc = take(scan, err);
+	int rc = scan->exiting ? 0 : stop_await_consent(&scan->process, err);
 
+	if (rc == 0)
+		rc = take(scan, err);
 	if (rc)
 		return rc;
 	sandbox_enter(&nothing);
 	rc = read_live(scan, err);
+	if (scan->process.unread_bytes && !scan->live.doubt)
+		scan->live.doubt = "memory could not be read";
 	if (rc == 0)
 		rc = analyse(scan, err);
 	return rc ? rc : report(scan, err);

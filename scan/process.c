@@ -27,6 +27,8 @@
 #define PAGE_OF_FILE (1ull << 61)
 
 #define REGIONS 1024
+
+#define OWN_FILE "/memfd:holdtrace"
 #define SPARSE_MOST                                                                   \
 	(64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
 		       */
@@ -79,9 +81,16 @@ static int add_mapping(struct process *process, const char *line, struct error *
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
 		   &mapping.from, &mapping.to, permissions, &mapping.offset, &mapping.inode,
 		   &path) < 5 ||
-	    mapping.from >= mapping.to || mapping.to - 1 > ADDRESS_MAX)
-		return 0; /* [vsyscall] lies above all programs */
+	    mapping.from >= mapping.to)
+		return 0;
 	mapping.flags = flags_of(permissions);
+	if (mapping.to - 1 > ADDRESS_MAX) {
+		/* [vsyscall] lies above all programs; with 57 bits, what was asked for there, too
+		 */
+		process->unread_bytes +=
+			mapping.flags & MAPPING_WRITE ? mapping.to - mapping.from : 0;
+		return 0;
+	}
 	mapping.path =
 		path ? pool_text(&process->pool, line + path, strcspn(line + path, "\n")) : "";
 	place = process->mappings.count < MAPPINGS_MAX ? ARRAY_ADD(&process->mappings) : NULL;
@@ -121,18 +130,72 @@ bool mapping_is_of(const struct process_mapping *mapping, const char *name)
 	return slash && !strncmp(slash + 1, name, strlen(name));
 }
 
+bool mapping_is_libc(const struct process_mapping *mapping, bool or_loader)
+{
+	return mapping_is_of(mapping, "libc.so.6") || mapping_is_of(mapping, "libc-2.") ||
+	       (or_loader && mapping_is_of(mapping, "ld-"));
+}
+
+/*
+ * The collector has mapped what it shares with the library. A program may give a file of its own
+ * the same name, so only where that cannot be read the name decides.
+ */
+static int find_own_files(struct process *process)
+{
+	char path[64], line[LINE_MAX_SIZE];
+	uint64_t inode, *place;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)getppid());
+	cleanup_file FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strstr(line, OWN_FILE) ||
+		    sscanf(line, "%*x-%*x %*4s %*x %*x:%*x %" SCNu64, &inode) != 1)
+			continue;
+		place = ARRAY_ADD(&process->own_files);
+		if (!place)
+			return -ENOMEM;
+		*place = inode;
+	}
+	return 0;
+}
+
+static bool is_own_file(const struct process *process, const struct process_mapping *mapping)
+{
+	if (strncmp(mapping->path, OWN_FILE, strlen(OWN_FILE)) != 0)
+		return false;
+	for (size_t i = 0; i < process->own_files.count; i++)
+		if (process->own_files.items[i] == mapping->inode)
+			return true;
+	return !process->own_files.count;
+}
+
 /* Reading a device may do what nobody asked for; what the kernel maps has nothing of the program's;
  * our own memory has every address that there ever was. */
-static bool is_of_interest(const struct process_mapping *mapping)
+static bool is_of_interest(const struct process *process, const struct process_mapping *mapping)
 {
 	const char *path = mapping->path;
 
 	if (!strncmp(path, "/dev/", 5))
 		return !strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/dev/zero", 9);
-	if (!strncmp(path, "/memfd:holdtrace", 16))
+	if (is_own_file(process, mapping))
 		return false;
 	return strcmp(path, "[vvar]") != 0 && strcmp(path, "[vdso]") != 0 &&
 	       strcmp(path, "[vvar_vclock]") != 0 && strcmp(path, "[vsyscall]") != 0;
+}
+
+/*
+ * Memory that the program may have written, whatever it may do there now. Of a file that is shared
+ * and cannot be written nobody can tell; such files are large and many, and are left out.
+ */
+static bool may_be_written(const struct process_mapping *mapping)
+{
+	const char *path = mapping->path;
+
+	return mapping->flags & MAPPING_WRITE ||
+	       (mapping->flags & MAPPING_SHARED &&
+		(!*path || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9) ||
+		 !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '['));
 }
 
 static int find_targets(struct process *process)
@@ -140,7 +203,7 @@ static int find_targets(struct process *process)
 	for (size_t i = 0; i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.items[i];
 
-		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(mapping))
+		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(process, mapping))
 			continue;
 		if (ranges_add(&process->targets, mapping->from, mapping->to))
 			return -ENOMEM;
@@ -180,9 +243,8 @@ static bool is_wanted(const struct process_mapping *mapping, uint64_t entry)
 {
 	if (!(entry & (PAGE_PRESENT | PAGE_SWAPPED)))
 		return false;
-	if (mapping->flags & MAPPING_WRITE)
-		return true;
-	return !(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE);
+	return may_be_written(mapping) ||
+	       (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE));
 }
 
 /* Where the page map is not to be had, all that can be written counts. */
@@ -195,7 +257,7 @@ static void read_entries(struct reading *reading, const struct process_mapping *
 	size_t known = got < 0 ? 0 : (size_t)got / 8;
 
 	for (size_t i = known; i < count; i++)
-		reading->entries[i] = mapping->flags & MAPPING_WRITE ? PAGE_PRESENT : 0;
+		reading->entries[i] = may_be_written(mapping) ? PAGE_PRESENT : 0;
 }
 
 /* Memory that may not be read even by its own program is read through its file. */
@@ -270,7 +332,7 @@ static int read_region(struct reading *reading, const struct scan_region *region
 /* Returns 0, -ENOMEM, or -ENOTTY: the kernel cannot say what is there. */
 static int read_present(struct reading *reading, const struct process_mapping *mapping)
 {
-	bool is_written = mapping->flags & MAPPING_WRITE;
+	bool is_written = may_be_written(mapping);
 	struct scan_arguments scan = {
 		.size = sizeof(scan),
 		.start = mapping->from,
@@ -300,8 +362,8 @@ static int read_present(struct reading *reading, const struct process_mapping *m
 
 static int read_mapping(struct reading *reading, const struct process_mapping *mapping)
 {
-	if (!is_of_interest(mapping) ||
-	    (!(mapping->flags & MAPPING_WRITE) && (mapping->flags & MAPPING_SHARED)))
+	if (!is_of_interest(reading->process, mapping) ||
+	    (!may_be_written(mapping) && (mapping->flags & MAPPING_SHARED)))
 		return 0;
 	if (!reading->cannot_scan) {
 		int rc = read_present(reading, mapping);
@@ -441,13 +503,29 @@ static int read_timers(struct process *process)
 	return rc;
 }
 
+/* Field 28 of stat; the name before it may hold blanks and parentheses. */
+static void read_stack_start(struct process *process)
+{
+	cleanup_fd int fd = process_open(process, "stat");
+	char line[1024];
+	ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+	const char *at;
+
+	line[got > 0 ? got : 0] = '\0';
+	at = strrchr(line, ')');
+	for (int field = 2; at && field < 28; field++)
+		at = strchr(at + 1, ' ');
+	process->stack_start = at ? strtoull(at, NULL, 10) : 0;
+}
+
 int process_read(struct process *process, struct error *err)
 {
 	int rc = read_mappings(process, err);
 
 	if (rc)
 		return rc;
-	if (find_targets(process))
+	read_stack_start(process);
+	if (find_own_files(process) || find_targets(process))
 		return error_system(err, ENOMEM, "mappings");
 	rc = read_memory(process, err);
 	if (rc)

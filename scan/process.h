@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/proc.h"
+#include "base/stopping.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
@@ -25,9 +25,9 @@ struct process_thread {
 	int tid;
 	char name[16];
 	uint64_t sp, pc, tls;
-	struct proc_call before; /* what it slept in (processors that do not tell it afterwards) */
-	bool is_in_call;	 /* it was in a system call, so its vector registers hold nothing */
-	bool is_exiting;	 /* it waits for us in the library, at the end of its process */
+	struct stopping stopping; /* what it slept in */
+	bool is_in_call; /* it was in a system call, so its vector registers hold nothing */
+	bool is_exiting; /* it waits for us in the library, at the end of its process */
 	uint64_t registers[PROCESS_REGISTERS_MAX];
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
@@ -36,6 +36,9 @@ struct process_thread {
 	uint64_t stack_from, stack_size;
 	/* what frames.c finds out: what of its stack is in use begins here */
 	uint64_t live_sp;
+	/* its frames follow each other as far as the start of its stack, so nothing else is in use
+	 */
+	bool is_whole;
 	struct process_frame *frames; /* innermost first */
 	unsigned frame_count;
 	/* what stop.c must give back */
@@ -74,9 +77,11 @@ struct process {
 	ARRAY_OF(struct process_thread) threads;
 	ARRAY_OF(struct process_mapping) mappings; /* by address */
 	ARRAY_OF(struct process_kernel_word) kernel;
-	uint64_t malloc_at;    /* where malloc begins; 0: not known */
-	struct ranges own;     /* memory of holdtrace's library */
-	struct ranges targets; /* where blocks may lie */
+	uint64_t malloc_at;	      /* where malloc begins; 0: not known */
+	struct ranges own;	      /* memory of holdtrace's library */
+	ARRAY_OF(uint64_t) own_files; /* inodes of what the library and the collector share */
+	uint64_t stack_start;	      /* where the kernel put the arguments; 0: not known */
+	struct ranges targets;	      /* where blocks may lie */
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
 	/* called now and then while memory is read: we live */
@@ -92,6 +97,9 @@ const struct process_mapping *process_mapping_at(const struct process *process, 
 
 /* Whether a file of that name is mapped there: the last part of its path begins so. */
 bool mapping_is_of(const struct process_mapping *mapping, const char *name);
+
+/* The data or code of libc or, if or_loader, of the loader. */
+bool mapping_is_libc(const struct process_mapping *mapping, bool or_loader);
 
 /* Opens a file of /proc/PID, or -1. */
 int process_open(const struct process *process, const char *name);

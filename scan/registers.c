@@ -34,41 +34,44 @@ static void read_vectors(struct process_thread *thread, int type)
 		thread->vector_count = (unsigned)(size / 8);
 }
 
-/* Calls that return EINTR where a thread without handlers was stopped and goes on. */
-static bool is_restartable(long call)
-{
-	static const long calls[] = {
-#ifdef SYS_epoll_wait
-		SYS_epoll_wait,
-#endif
-		SYS_epoll_pwait,  SYS_semtimedop, SYS_rt_sigtimedwait, SYS_io_getevents,
-#ifdef SYS_epoll_pwait2
-		SYS_epoll_pwait2,
-#endif
-#ifdef SYS_semop
-		SYS_semop,
-#endif
-	};
+#if REGISTERS_COUNT > 0
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i] == call)
-			return true;
-	return false;
+/* Returns whether the thread has other registers now. */
+static bool settle(const struct process_thread *thread, registers_native *registers)
+{
+	struct iovec part = { registers, sizeof(*registers) };
+
+	memcpy(registers, thread->registers, sizeof(*registers));
+	return stopping_settle(&thread->stopping, registers, STOPPING_READ) &&
+	       !ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-#if defined(__x86_64__)
+/* The registers as they are, before they are settled. */
+static void keep(struct process_thread *thread, const registers_native *registers)
+{
+	registers_native settled;
 
-#define RESTART (-514) /* ERESTARTNOHAND: the kernel's own word for it */
+	memcpy(thread->registers, registers, sizeof(*registers));
+	thread->register_count = sizeof(*registers) / 8;
+	stopping_stopped(&thread->stopping, registers);
+	settle(thread, &settled);
+}
+
+void registers_settle(const struct process_thread *thread)
+{
+	registers_native registers;
+
+	settle(thread, &registers);
+	stopping_shorten(&thread->stopping, &registers);
+}
+
+#endif
+
+#if defined(__x86_64__)
 
 const int registers_kept[] = { 3, 6, 12, 13, 14, 15 }; /* rbx, rbp, r12 to r15 */
 const unsigned registers_kept_count = 6;
 const int registers_stack_pointer = 7;
-
-void registers_ask_before(int pid, int tid, struct proc_call *call)
-{
-	(void)pid, (void)tid;
-	*call = (struct proc_call){ .number = -1 };
-}
 
 int registers_read(struct process_thread *thread)
 {
@@ -82,22 +85,9 @@ int registers_read(struct process_thread *thread)
 	thread->pc = registers.rip;
 	thread->tls = registers.fs_base;
 	thread->is_in_call = (long)registers.orig_rax >= 0;
-	memcpy(thread->registers, &registers, sizeof(registers));
-	thread->register_count = sizeof(registers) / 8;
+	keep(thread, &registers);
 	read_vectors(thread, NT_X86_XSTATE);
 	return 0;
-}
-
-void registers_restart(const struct process_thread *thread)
-{
-	struct user_regs_struct registers;
-	struct iovec part = { &registers, sizeof(registers) };
-
-	memcpy(&registers, thread->registers, sizeof(registers));
-	if (!is_restartable((long)registers.orig_rax) || (long)registers.rax != -EINTR)
-		return;
-	registers.rax = (unsigned long)RESTART;
-	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
 #elif defined(__aarch64__)
@@ -105,11 +95,6 @@ void registers_restart(const struct process_thread *thread)
 const int registers_kept[] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 };
 const unsigned registers_kept_count = 11;
 const int registers_stack_pointer = 31;
-
-void registers_ask_before(int pid, int tid, struct proc_call *call)
-{
-	proc_call(pid, tid, call);
-}
 
 int registers_read(struct process_thread *thread)
 {
@@ -124,27 +109,12 @@ int registers_read(struct process_thread *thread)
 	if (get_set(thread->tid, NT_ARM_TLS, &thread->tls, &tls))
 		thread->tls = 0;
 	/* the kernel no longer tells it: behind the call, or at it to begin it again */
-	thread->is_in_call = thread->before.number == (long)registers.regs[8] &&
-			     thread->before.sp == registers.sp &&
-			     thread->before.pc - registers.pc <= 4;
-	memcpy(thread->registers, &registers, sizeof(registers));
-	thread->register_count = sizeof(registers) / 8;
+	thread->is_in_call = thread->stopping.call.number == (long)registers.regs[8] &&
+			     thread->stopping.call.sp == registers.sp &&
+			     thread->stopping.call.pc - registers.pc <= 4;
+	keep(thread, &registers);
 	read_vectors(thread, NT_PRFPREG);
 	return 0;
-}
-
-void registers_restart(const struct process_thread *thread)
-{
-	struct user_regs_struct registers;
-	struct iovec part = { &registers, sizeof(registers) };
-
-	memcpy(&registers, thread->registers, sizeof(registers));
-	if (!thread->is_in_call || !is_restartable((long)registers.regs[8]) ||
-	    (long)registers.regs[0] != -EINTR || registers.pc != thread->before.pc)
-		return;
-	registers.regs[0] = thread->before.argument[0];
-	registers.pc -= 4;
-	ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
 #else
@@ -153,21 +123,14 @@ const int registers_kept[] = { -1 };
 const unsigned registers_kept_count = 0;
 const int registers_stack_pointer = -1;
 
-void registers_ask_before(int pid, int tid, struct proc_call *call)
-{
-	(void)pid, (void)tid;
-	*call = (struct proc_call){ .number = -1 };
-}
-
 int registers_read(struct process_thread *thread)
 {
 	(void)thread;
 	(void)read_vectors;
-	(void)is_restartable;
 	return -ENOSYS;
 }
 
-void registers_restart(const struct process_thread *thread)
+void registers_settle(const struct process_thread *thread)
 {
 	(void)thread;
 }

@@ -6,17 +6,14 @@
 
 #include "scan/process.h"
 
-/* What a thread sleeps in, where that must be asked before it is stopped. */
-void registers_ask_before(int pid, int tid, struct proc_call *call);
-
-/* Reads them into the thread. Returns 0 or a negative errno. */
+/*
+ * Reads them into the thread, and settles those that it has (base/stopping.h): so it goes on well
+ * even if this process is killed. Returns 0 or a negative errno.
+ */
 int registers_read(struct process_thread *thread);
 
-/*
- * Some calls of the kernel end with EINTR whenever their thread was stopped (signal(7)), which no
- * program expects that has no handler. Those begin anew instead.
- */
-void registers_restart(const struct process_thread *thread);
+/* The same at the end, when it is known how long the thread stood. */
+void registers_settle(const struct process_thread *thread);
 
 /* Numbers of DWARF, of which a frame may restore these: those that calls keep. */
 extern const int registers_kept[];

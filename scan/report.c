@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/cleanup.h"
 #include "hook_table.h"
 #include "notes.h"
 
@@ -140,19 +143,48 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	put(out, text);
 }
 
-static void put_blocks(struct out *out, const struct report *report)
+/* Marks a block and what leads to it, by parents or by dominators, as far as it is not marked yet.
+ */
+static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, const uint32_t *above,
+		     uint32_t block)
 {
-	uint32_t count = report->graph->count;
+	for (; block < graph->count && !(marks[block] & mark); block = above[block])
+		marks[block] |= mark;
+}
 
-	for (uint32_t i = 0; i < count; i++) {
-		if (i % BLOCKS_IN_NOTE == 0)
-			report->process->beat(report->process->user);
-		if (i % BLOCKS_IN_NOTE == 0)
-			begin(out, report, NOTE_BLOCK);
-		put_block(out, report, i);
-		if (i % BLOCKS_IN_NOTE == BLOCKS_IN_NOTE - 1 || i + 1 == count)
-			end(out);
+/*
+ * The blocks of the process, and those from before the fork that lead to them: a parent's thousands
+ * are not repeated by each of its children.
+ */
+static int put_blocks(struct out *out, const struct report *report)
+{
+	const struct graph *graph = report->graph;
+	cleanup_free uint8_t *marks = calloc(graph->count + 1ull, 1);
+	uint32_t count = 0;
+
+	if (!marks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->count; i++) {
+		if (graph->blocks[i].order & GRAPH_OF_PARENT)
+			continue;
+		mark_way(graph, marks, 1, graph->parents, i);
+		mark_way(graph, marks, 2, graph->dominators, i);
 	}
+	for (uint32_t i = 0; i < graph->count; i++) {
+		if (!marks[i])
+			continue;
+		if (count % BLOCKS_IN_NOTE == 0) {
+			if (count)
+				end(out);
+			report->process->beat(report->process->user);
+			begin(out, report, NOTE_BLOCK);
+		}
+		count++;
+		put_block(out, report, i);
+	}
+	if (count)
+		end(out);
+	return 0;
 }
 
 /* Of handles only those that are lost. */
@@ -187,9 +219,14 @@ static void put_end(struct out *out, const struct report *report)
 {
 	const struct process *process = report->process;
 	const struct graph *graph = report->graph;
-	uint64_t threads = 0, unkept = 0, bytes = 0;
+	uint64_t threads = 0, unkept = 0, bytes = 0, blocks = 0, unkept_of_parent = 0;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
+		if (graph->blocks[i].order & GRAPH_OF_PARENT) {
+			unkept_of_parent += graph->classes[i] >= GRAPH_LOST;
+			continue;
+		}
+		blocks++;
 		unkept += graph->classes[i] >= GRAPH_LOST;
 		bytes += graph->classes[i] >= GRAPH_LOST ? graph->blocks[i].size : 0;
 	}
@@ -199,7 +236,11 @@ static void put_end(struct out *out, const struct report *report)
 	put(out, "state");
 	put(out, "done");
 	put_text(out, "doubt", report->live->doubt);
-	put_number(out, "blocks", report->graph->count);
+	put_number(out, "blocks", blocks);
+	if (graph->count > blocks)
+		put_number(out, "inherited", graph->count - blocks);
+	if (unkept_of_parent)
+		put_number(out, "inherited-unkept", unkept_of_parent);
 	put_number(out, "unkept", unkept);
 	put_number(out, "unkept-bytes", bytes);
 	put_number(out, "roots", report->roots->list.count);
@@ -221,9 +262,9 @@ int report_write(const struct report *report, int fd, struct error *err)
 		return rc;
 	for (uint32_t i = 0; i < report->roots->list.count; i++)
 		put_root(&out, report, i);
-	put_blocks(&out, report);
+	rc = put_blocks(&out, report);
 	put_handles(&out, report);
 	put_end(&out, report);
-	rc = out_close(&out);
+	rc = out_close(&out) ?: rc;
 	return rc ? error_system(err, -rc, "what was found") : 0;
 }

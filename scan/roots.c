@@ -16,8 +16,8 @@ const char *const root_words[ROOT_KINDS] = {
 struct finding {
 	struct graph *graph;
 	struct process *process;
+	const struct live *live;
 	struct dead dead;
-	bool is_unsure; /* blocks may be held of which nothing is known */
 };
 
 /* ---- what a piece of memory is ---- */
@@ -94,6 +94,16 @@ static bool is_in_block(const struct graph *graph, uint64_t at)
 	return block != GRAPH_NONE && at < graph_end(graph, block);
 }
 
+/* Above a thread's stack its own data and its descriptor lie, or the other way round. */
+static bool is_own_data(const struct process_thread *thread, uint64_t at)
+{
+	if (!thread->tls || thread->sp >= thread->tls)
+		return false;
+	if (at >= thread->tls)
+		return at - thread->tls < 65536;
+	return thread->is_whole && at >= thread->frames[thread->frame_count - 1].sp;
+}
+
 static int take_word(struct finding *finding, uint64_t at, uint64_t word,
 		     const struct graph_hit *like)
 {
@@ -104,18 +114,16 @@ static int take_word(struct finding *finding, uint64_t at, uint64_t word,
 	if (is_in_block(graph, at))
 		return 0;
 	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
-		/* where all blocks are known nothing else that lies there is of anybody */
-		if (!finding->is_unsure)
+		/* Memory of a block that was freed holds nothing. What was none may have been had
+		 * of libc by a function that is not recorded, or of the break by a system call. */
+		if (!finding->live->doubt && live_was_block(finding->live, at))
 			return 0;
 		hit.kind = ROOT_HEAP;
 		hit.strength = STRENGTH_WEAK;
 	}
-	/* above its stack a thread's descriptor and its own data lie */
-	if (hit.kind == ROOT_STACK && finding->process->threads.items[hit.owner].tls &&
-	    finding->process->threads.items[hit.owner].sp <
-		    finding->process->threads.items[hit.owner].tls &&
-	    at >= finding->process->threads.items[hit.owner].tls &&
-	    at - finding->process->threads.items[hit.owner].tls < 65536)
+	if (ranges_have(&finding->dead.doubtful, at))
+		hit.strength = STRENGTH_WEAK;
+	if (hit.kind == ROOT_STACK && is_own_data(&finding->process->threads.items[hit.owner], at))
 		hit.kind = ROOT_TLS;
 	return graph_hit(graph, word, &hit);
 }
@@ -203,9 +211,7 @@ static int take_kernel(struct finding *finding)
 
 int roots_find(struct graph *graph, struct process *process, const struct live *live)
 {
-	struct finding finding = { .graph = graph,
-				   .process = process,
-				   .is_unsure = live->doubt != NULL };
+	struct finding finding = { .graph = graph, .process = process, .live = live };
 	int rc = dead_find(&finding.dead, process, live, graph);
 
 	for (size_t i = 0; rc == 0 && i < process->mappings.count; i++)

@@ -15,9 +15,10 @@
 #include "base/cleanup.h"
 #include "scan/registers.h"
 
-#define PATIENCE_NS                                                                      \
-	200000000ull	 /* for a thread that does not stop: vfork's parent, a dead disk \
-			  */
+#define STUCK_NS    200000000ull  /* for a thread that does not stop: vfork's parent, a dead disk */
+#define STOP_NS	    5000000000ull /* for one that will: whoever stops it must let it go */
+#define OBJECT_NS   1000000000ull /* for those that may not be stopped now */
+#define LOOK_NS	    2000000
 #define ROUNDS_MAX  1000 /* looks at a process that makes threads as fast as we stop them */
 #define THREADS_MAX 100000
 
@@ -69,9 +70,9 @@ static bool has_ended(const struct process *process, int tid)
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
 	struct process_thread *thread;
-	struct proc_call before;
+	struct stopping stopping;
 
-	registers_ask_before(process->pid, tid, &before);
+	stopping_look(&stopping, process->pid, tid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL)) {
 		int number = errno;
 
@@ -82,7 +83,7 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 	thread = process->threads.count < THREADS_MAX ? ARRAY_ADD(&process->threads) : NULL;
 	if (!thread)
 		return error_system(err, ENOMEM, "threads");
-	*thread = (struct process_thread){ .tid = tid, .before = before };
+	*thread = (struct process_thread){ .tid = tid, .stopping = stopping };
 	return 1;
 }
 
@@ -142,7 +143,8 @@ static int await(struct process_thread *thread, uint64_t until_ns, struct error 
 
 static int take_thread(struct process *process, struct process_thread *thread, struct error *err)
 {
-	int rc = await(thread, now_ns() + PATIENCE_NS, err);
+	bool is_stuck = thread->stopping.state == 'D';
+	int rc = await(thread, now_ns() + (is_stuck ? STUCK_NS : STOP_NS), err);
 
 	if (rc || !thread->tid)
 		return rc;
@@ -155,6 +157,46 @@ static int take_thread(struct process *process, struct process_thread *thread, s
 	if (rc)
 		return error_system(err, -rc, "registers of thread %d", thread->tid);
 	read_name(process, thread);
+	return 0;
+}
+
+/* One look at all threads: the first that may not be stopped now, and why; NULL: all may. */
+static const char *find_objection(const struct process *process, struct stopping *stopping)
+{
+	char path[32];
+	const struct dirent *entry;
+	const char *found = NULL;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks)) != NULL) {
+		if (atoi(entry->d_name) <= 0)
+			continue;
+		stopping_look(stopping, process->pid, atoi(entry->d_name));
+		found = stopping_objection(stopping);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+int stop_await_consent(const struct process *process, struct error *err)
+{
+	const struct timespec step = { .tv_nsec = LOOK_NS };
+	uint64_t until_ns = now_ns() + OBJECT_NS;
+	struct stopping stopping;
+	const char *found;
+
+	while ((found = find_objection(process, &stopping)) != NULL) {
+		if (now_ns() > until_ns)
+			return error_set(err, EBUSY,
+					 "it was not stopped: thread %d is in %s (system call %d)",
+					 stopping.tid, found, (int)stopping.call.number);
+		if (process->beat)
+			process->beat(process->user);
+		nanosleep(&step, NULL);
+	}
 	return 0;
 }
 
@@ -193,7 +235,7 @@ void stop_end(struct process *process)
 		if (!thread->tid || !thread->is_stopped)
 			continue;
 		if (!thread->signal)
-			registers_restart(thread);
+			registers_settle(thread);
 		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(uintptr_t)thread->signal);
 		thread->is_stopped = false;
 	}

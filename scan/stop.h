@@ -11,6 +11,13 @@
 #include "scan/process.h"
 
 /*
+ * Waits until all threads may be stopped without harm (base/stopping.h), for a second at most.
+ * Returns 0, or -EBUSY with the thread that may not. A process at its end needs no such care: its
+ * limits of time do not matter any more.
+ */
+int stop_await_consent(const struct process *process, struct error *err);
+
+/*
  * Stops what there is and what comes meanwhile, and fills in the threads with their registers.
  * Returns 0, -EPERM, -ESRCH, or -EBUSY if a thread cannot be stopped in time.
  */

@@ -87,6 +87,7 @@ class Packets:
         self.events, self.calls = 0, Count()
         self.begun, self.returned = set(), set()
         self.gained, self.taken, self.lost, self.bytes = Count(), Count(), Count(), Count()
+        self.joined, self.retaken = 0, 0
         self.programs = 0
         self.closed = 0
         self.how = ""
@@ -110,7 +111,7 @@ class Packets:
         self.made = self.calls + Count(key[0] for key in self.begun - self.returned)
 
     def take(self, classes, found):
-        number, kind, function, _, _, _, moment, part, _, call, size, frame = found.groups()
+        number, kind, function, _, _, _, moment, part, bits, call, size, frame = found.groups()
         name = classes[number]
         self.where = (call, frame)
         if function.startswith("~"):
@@ -122,10 +123,13 @@ class Packets:
         elif part == "0":
             self.begun.discard((function, call, frame))
             self.returned.add((function, call, frame))
+        # a join that returned without an error, whose line says nothing of a thread; or one that did not wait
+        self.joined += "join" in function and part == "0" and moment != "5" and not int(bits, 16) & 1
         if kind == "2":
             self.gained[name] += 1
             # a wait for a condition takes its mutex again: that is no taking of its own
             self.taken[name] += name != "lock" or part == "0"
+            self.retaken += name == "lock" and part != "0"
             self.bytes[name] += int(size)
         elif kind == "1":
             self.lost[name] += 1
@@ -150,11 +154,11 @@ def text_of(trace):
     return events, gained, lost, size
 
 
-def leaks_of_filter(traces):
-    """Blocks and bytes by class as -l sums them up."""
+def leaks_of_filter(*wanted):
+    """Blocks and bytes by class as -l sums them up, of what each of these options and traces prints."""
     count, size, name = Count(), Count(), ""
-    for trace in traces:
-        for line in post("-l", trace).split("\n"):
+    for options in wanted:
+        for line in post("-l", *options).split("\n"):
             found = re.match(r"# Resource - (\S+) \(", line)
             name = found.group(1) if found else name
             found = re.match(r"# (\d+) block\(s\) leaked with total size of (\d+) bytes", line)
@@ -170,8 +174,9 @@ class Screen:
     def __init__(self, text):
         head = re.search(r"(\d[\d,]*) process(?:es)?(?: \((\d[\d,]*) programs?\))?.*?, (\d[\d,]*) threads?, "
                          r"(\d[\d,]*) events?, (\d[\d,]*) lost", text)
-        one = re.search(r"(\d[\d,]*) threads?, (\d[\d,]*) events?, (\d[\d,]*) lost", text)
-        groups = (head or one).groups() if head else ("1", "1") + one.groups()
+        one = re.search(r"(?:(\d[\d,]*) programs, )?(\d[\d,]*) threads?, (\d[\d,]*) events?, (\d[\d,]*) lost",
+                        text)
+        groups = head.groups() if head else ("1", one.group(1) or "1") + one.groups()[1:]
         self.processes, self.programs, self.threads, self.events, self.lost = \
             [int((group or "0").replace(",", "")) for group in groups]
         self.gained, self.held, self.held_bytes, self.peak = Count(), Count(), {}, {}
@@ -302,6 +307,35 @@ def scaler(traces, packets):
         yield done.returncode, calls, one.made
 
 
+def page(traces, leaks):
+    """The model that the page draws adds up to the reports."""
+    model, hot = report("model", traces), report("hot", traces)
+    classes = [row["class"] for row in model["places"]]
+    sized = {row["class"] for row in model["places"] if row["has_bytes"]}
+    made, live, made_bytes, live_bytes = Count(), Count(), Count(), Count()
+    for span in model["spans"]:
+        name = classes[span["site"]]
+        made[name] += span["count"]
+        made_bytes[name] += span["bytes"] * (name in sized)
+        if span["lost"] is None:
+            live[name] += span["count"]
+            live_bytes[name] += span["bytes"] * (name in sized)
+    for what, got, sheet, column in (("objects that were made", made, hot["hot"], "calls"),
+                                     ("bytes that were allocated", made_bytes, hot["hot"], "bytes"),
+                                     ("objects that are live at the end", live, leaks["leaks"], "count"),
+                                     ("bytes that are live at the end", live_bytes, leaks["leaks"], "amount")):
+        wanted = Count()
+        for row in sheet:
+            wanted[row["class"]] += (row[column] or 0) if column != "amount" or row["class"] in sized else 0
+        if got is made:
+            # the page also draws that a wait for a condition locks its mutex again, and what a
+            # program has of descriptors that were opened before it was executed
+            for name in ("lock", "fd"):
+                verdict("the page's %ss are at least those of the report" % name, got[name] >= wanted[name], True)
+                got[name] = wanted[name]
+        verdict("the page's %s by class, of its model and the reports" % what, dict(got), dict(wanted))
+
+
 def main():
     traces_in = os.path.join(WORK, "traces") + "/"
     shutil.rmtree(traces_in, ignore_errors=True)
@@ -351,15 +385,33 @@ def main():
     verdict("locks taken, of the report and the screen", sum(row["taken"] or 0 for row in locks["locks"]),
             screen.gained["lock"])
 
+    classes = {row["class"]: row for row in json.loads(post("--report=summary", "--format=json", *traces))["classes"]}
+    verdict("threads joined, of report summary", (classes.get("thread") or {"joined": 0})["joined"],
+            sum(one.joined for one in packets))
+    verdict("locks that a wait took again, of report summary", (classes.get("lock") or {"retaken": 0})["retaken"],
+            sum(one.retaken for one in packets))
+
     count, amount = Count(), Count()
     for row in leaks["leaks"]:
         count[row["class"]] += row["count"]
         amount[row["class"]] += row["amount"]
+    # what was executed says the call, which is selected or not
+    ends = [[re.sub("^ran .*", "ran", row["end"]) for row in json.loads(post("--report=info", "--format=json", *options, *traces))["processes"]]
+            for options in ([], ["-R", "1"], ["-C", "1"], ["-a"])]
+    verdict("ends of processes, whichever calls are selected", ends[1:], ends[:1] * 3)
     # what an image held that another one replaced is gone
-    filtered, filtered_bytes = leaks_of_filter([trace for trace, one in zip(traces, packets) if one.how != "exec"])
+    filtered, filtered_bytes = leaks_of_filter(*([trace] for trace in traces))
+    verdict("blocks left, of -l and -l -a", leaks_of_filter(*(["-a", trace] for trace in traces)),
+            (filtered, filtered_bytes))
+    # but for the descriptors that the next program has
+    filtered["fd"] = leaks_of_filter(["--merge", *traces])[0]["fd"]
     # -l lists the descriptor of a stream beside the stream, the report the stream alone
     streams = count["fp"] + count["dir"] + count["pshmfd"]
     verdict("descriptors left, of report leaks and -l", 0 <= filtered["fd"] - count["fd"] <= streams, True)
+    verdict("descriptors left, of report leaks and report fds",
+            sum(not row["stream"] for row in fds["descriptors"]) - count["pshmfd"], count["fd"])
+    kept = post("--report=leaks", "--no-suppress", "--format=json", "--fail-on=fd>%d" % count["fd"], *traces)
+    verdict("descriptors left, of report leaks and the limit fd>", json.loads(kept)["limits"][0]["value"], count["fd"])
     del count["fd"], filtered["fd"]
     verdict("blocks left, of report leaks and -l", dict(count), dict(filtered))
     for name in ("memory", "mapping"):
@@ -372,6 +424,7 @@ def main():
     most = max([row["amount"] for row in peak["peaks"] if row["class"] == "memory"], default=0)
     if "memory" in screen.peak:
         verdict("the peak of memory, of report peak and the screen", fits(screen.peak["memory"], most), True)
+    page(traces, leaks)
     swap(traces, packets)
     verdict("threads of the screen and of etrace", screen.threads, etrace(traces, packets))
     trees = list(scaler(traces, packets))

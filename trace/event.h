@@ -111,6 +111,8 @@ struct function {
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
 };
 
+#define BACKTRACE_OF_ATLAS UINT32_MAX /* id of none of a trace: its node is one of an atlas */
+
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */
 	uint32_t count;

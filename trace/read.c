@@ -295,12 +295,20 @@ static void find_window(struct trace *trace, const struct event *event)
 		return;
 	if (!trace_base(trace, event, &base))
 		return;
-	if (window->run_start) {
+	if (window->run_start &&
+	    ((!window->session[0] && !window->session[1]) ||
+	     !memcmp(window->session, trace->process->session, sizeof(window->session)))) {
 		uint64_t later = base.start_ns + base.realtime_ns - window->run_start;
 
 		base.start_ns = later < base.start_ns ? base.start_ns - later : 0;
 	}
 	trace_place_window(trace, &base);
+}
+
+void trace_count_from(struct trace *trace, const struct trace_process *first)
+{
+	trace->window.run_start = first->start_ns + first->realtime_ns;
+	memcpy(trace->window.session, first->session, sizeof(trace->window.session));
 }
 
 static bool is_of_its_time(const struct event *note)

@@ -23,6 +23,7 @@ struct trace_window {
 	struct instant since, until;
 	const struct trace_process *process; /* the stream that the trace's times are of */
 	uint64_t run_start;		     /* ns since 1970; 0: the stream's own start */
+	uint64_t session[2]; /* the run that starts then; 0: whatever run the stream is of */
 };
 
 struct trace {

@@ -147,4 +147,10 @@ uint64_t trace_until_ns(const struct trace *trace);
 
 void trace_close(struct trace *trace);
 
+/*
+ * Before the first event: times from the start of the run (since, until) count from the start of
+ * this process if the trace is of the same run.
+ */
+void trace_count_from(struct trace *trace, const struct trace_process *first);
+
 #endif

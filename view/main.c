@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/serve.h"
 
+#include "base/out.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -154,11 +156,11 @@ int main(int argc, char **argv)
 	wish.port = wish.port ? wish.port : viewer->port;
 	block_signals();
 	if (serve_begin(&serve, &wish, &err)) {
-		fprintf(stderr, "%s: %s\n", PROGRAM, err.text);
+		print_message(stderr, "%s: %s", PROGRAM, err.text);
 		return STATUS_FAILURE;
 	}
 	address_of(viewer, serve_address(serve), address, sizeof(address));
-	printf("%s\n", address);
+	print_message(stdout, "%s", address);
 	fflush(stdout);
 	fprintf(stderr, PROGRAM ": served on this machine alone until Ctrl-C\n");
 	if (!strcmp(argv[3], "open"))

@@ -66,6 +66,7 @@ void locks_clear(struct locks *locks)
 	locks->locks.count = locks->holds.count = locks->threads.count = locks->pairs.count = 0;
 	locks->stats.count = 0;
 	locks->spare_lock = locks->spare_hold = locks->serials = locks->live = 0;
+	locks->is_finished = false;
 }
 
 /* ---- numbers ---- */
@@ -317,9 +318,9 @@ static int tell_held(const struct locks *locks, const struct locks_hold *hold, u
 	return locks->listener.held ? locks->listener.held(locks->listener.user, &held) : 0;
 }
 
-/* release: the call that gave it back, NULL: nobody did. */
-static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
-		    const struct event *release)
+/* release: the call that released it; NULL: none did. */
+static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
+		      const struct event *release)
 {
 	const struct locks_hold *hold = &locks->holds.items[index];
 	uint64_t ns = until_ns > hold->since_ns ? until_ns - hold->since_ns : 0;
@@ -336,10 +337,7 @@ static int end_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	if (remember(locks, hold, until_ns) || tell_held(locks, hold, until_ns))
-		return -ENOMEM;
-	remove_hold(locks, index);
-	return 0;
+	return remember(locks, hold, until_ns) || tell_held(locks, hold, until_ns) ? -ENOMEM : 0;
 }
 
 /* ---- waits ---- */
@@ -364,11 +362,9 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 				     uint32_t thread, const struct event *event)
 {
 	const struct locks_lock *lock = &locks->locks.items[index];
-	const struct locks_hold *hold = lock->first && event->flags & (CALL_FAILED | CALL_OPEN)
-						? &locks->holds.items[lock->first]
-						: NULL;
 	struct locks_past best = { 0 };
 	uint64_t longest = 0;
+	uint32_t next = event->flags & (CALL_FAILED | CALL_OPEN) ? lock->first : 0;
 
 	for (size_t i = 0; i < lock->past.count; i++) {
 		uint64_t ns = overlap(&lock->past.items[i], event);
@@ -378,7 +374,9 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 			best = lock->past.items[i];
 		}
 	}
-	if (hold) { /* it timed out, or waits still: whoever has it */
+	/* it timed out, or waits still: one that has it */
+	for (; next; next = locks->holds.items[next].of_lock.next) {
+		const struct locks_hold *hold = &locks->holds.items[next];
 		struct locks_past now = { .since_ns = hold->since_ns,
 					  .until_ns = event->leave_ns,
 					  .thread = hold->thread,
@@ -386,8 +384,10 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 					  .is_held = true,
 					  .is_shared = hold->way == LOCKS_READ };
 
-		if (overlap(&now, event) > longest && is_in_the_way(&now, way, thread))
-			best = now;
+		if (overlap(&now, event) <= longest || !is_in_the_way(&now, way, thread))
+			continue;
+		longest = overlap(&now, event);
+		best = now;
 	}
 	return best;
 }
@@ -606,7 +606,10 @@ static int release(struct locks *locks, const struct event *event)
 		locks->holds.items[hold].count--;
 		return 0;
 	}
-	return end_hold(locks, hold, event->time_ns, event);
+	if (count_hold(locks, hold, event->time_ns, event))
+		return -ENOMEM;
+	remove_hold(locks, hold);
+	return 0;
 }
 
 /* Busy, or timed out. */
@@ -769,13 +772,36 @@ int locks_event(struct locks *locks, const struct event *event)
 	return 0;
 }
 
+bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
+		  struct locks_holder *holder)
+{
+	uint32_t lock = *at ? 0 : find(locks, OF_LOCK, object);
+	const struct locks_hold *hold;
+
+	if (*at)
+		*at = locks->holds.items[*at].of_lock.next;
+	else
+		*at = lock ? locks->locks.items[lock].first : 0;
+	if (!*at)
+		return false;
+	hold = &locks->holds.items[*at];
+	*holder = (struct locks_holder){ .thread = locks->threads.items[hold->thread].id,
+					 .site = hold->site,
+					 .is_shared = hold->way == LOCKS_READ };
+	return true;
+}
+
 int locks_finish(struct locks *locks, uint64_t end_ns)
 {
 	int rc = 0;
 
-	for (size_t i = 1; rc == 0 && i < locks->locks.count; i++)
-		while (rc == 0 && locks->locks.items[i].serial && locks->locks.items[i].first)
-			rc = end_hold(locks, locks->locks.items[i].first, end_ns, NULL);
+	for (size_t i = 1; rc == 0 && !locks->is_finished && i < locks->locks.count; i++) {
+		uint32_t hold = locks->locks.items[i].serial ? locks->locks.items[i].first : 0;
+
+		for (; rc == 0 && hold; hold = locks->holds.items[hold].of_lock.next)
+			rc = count_hold(locks, hold, end_ns, NULL);
+	}
+	locks->is_finished = true;
 	return rc;
 }
 

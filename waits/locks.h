@@ -139,6 +139,7 @@ struct locks {
 	bool is_contended; /* only what had to wait was recorded (--locks=contended) */
 	uint32_t spare_lock, spare_hold, serials;
 	uint32_t live; /* locks */
+	bool is_finished;
 };
 
 void locks_init(struct locks *locks);
@@ -156,7 +157,20 @@ int locks_event(struct locks *locks, const struct event *event);
  */
 int locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 
-/* The process has no more events: what is held was held until then. Returns 0 or -ENOMEM. */
+/* A thread that has a lock now. */
+struct locks_holder {
+	uint32_t thread, site; /* thread: kernel's; site: that took it */
+	bool is_shared;	       /* with other readers */
+};
+
+/* The next one behind *at (0 at first) of those that have a lock; false after the last. */
+bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
+		  struct locks_holder *holder);
+
+/*
+ * The process has no more events: what is held was held until then, and has its holders still.
+ * Returns 0 or -ENOMEM.
+ */
 int locks_finish(struct locks *locks, uint64_t end_ns);
 
 /* The numbers of a site, or NULL: it has none. */

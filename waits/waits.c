@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits/waits.h"
 
+#define AT_ONCE_NS 20000u /* from the end of a wait to a post that passes it on */
+
 void waits_init(struct waits *waits)
 {
 	*waits = (struct waits){ 0 };
@@ -97,8 +99,26 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 	if (call->duration_ns > object->times.longest_ns) {
 		object->waiter = call->site;
 		object->other = other_of(object, call);
+		object->first = object->other ? object->begun : 0;
 	}
 	add_time(&object->times, call->duration_ns);
+	object->woken_thread = call->thread;
+	object->woken_ns = call->enter_ns + call->duration_ns;
+	object->waited_ns = call->duration_ns;
+}
+
+/* A thread that passes it on at once is not who kept the next one waiting: the row's first is. */
+void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns)
+{
+	uint64_t most_ns =
+		object->waited_ns / 10 > AT_ONCE_NS ? object->waited_ns / 10 : AT_ONCE_NS;
+	bool is_passed_on = object->woken_thread == thread && object->begun &&
+			    time_ns - object->woken_ns < most_ns;
+
+	object->begun = is_passed_on ? object->begun : site;
+	object->last = site;
+	object->last_thread = thread;
+	object->last_ns = time_ns;
 }
 
 void waits_add(struct waits_class *class, struct waits_object *object,

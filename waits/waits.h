@@ -40,10 +40,16 @@ struct waits_object {
 	struct waits_times times;
 	/* sites of the process's fold; 0: none */
 	uint32_t waiter, other; /* of the longest wait: who waited, and who notified */
+	uint32_t first;		/* of the longest wait: the site that its row of wakes began with */
 	/* who notified */
 	uint32_t last;
 	uint32_t last_thread;
 	uint64_t last_ns; /* when it was notified */
+	/* where threads pass it on to each other: the first that notified, and who was woken then
+	 */
+	uint32_t begun;
+	uint32_t woken_thread;
+	uint64_t woken_ns, waited_ns;
 };
 
 /* A call that may have waited. */
@@ -68,6 +74,9 @@ struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t 
 /* object may be NULL. */
 void waits_add(struct waits_class *class, struct waits_object *object,
 	       const struct waits_call *call);
+
+/* A thread notified: posted, signalled. */
+void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns);
 
 /* Of calls for locks it is known which of them waited: so many, together so long. */
 void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,

@@ -151,7 +151,8 @@ struct holdtrace_held {
 	uint64_t time_ns; /* when it was gained */
 	uint64_t age_ns;  /* since then, to the end of its process */
 	uint64_t index;	  /* of the event that gained it */
-	uint32_t process; /* ids, as those of an event */
+	uint32_t process; /* ids, as those of the event that gained it: of a descriptor that is open
+			   * in the next program of its process, those of the program before */
 	uint32_t function;
 	uint32_t resource;
 	uint32_t backtrace; /* HOLDTRACE_NO_ID: none came */

@@ -34,38 +34,22 @@ static void cut(struct line *line, size_t length)
 	line->text[length] = '\0';
 }
 
-/* Where there is no room for both, the program's own function says more than what it called. */
-static bool hides_program(const struct overview *overview, struct line *line, size_t indent,
-			  size_t height, const struct naming_line *frames, const char *behind)
-{
-	size_t before = line->length;
-	bool is_hidden;
-
-	line_add(line, "%s <- %s%s", frames[0].text, frames[1].text, behind);
-	is_hidden = line_height(&overview->screen, line, indent) > height;
-	cut(line, before);
-	return is_hidden;
-}
-
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
-		     const struct trace_node *backtrace, const char *behind)
+		     const struct trace_node *backtrace, uint64_t sites, const char *behind)
 {
 	struct naming_line frames[FRAMES_MAX];
-	size_t count = naming_lines(overview->naming, backtrace, frames, FRAMES_MAX), first = 0;
+	size_t site, count = naming_site(overview->naming, backtrace, frames, FRAMES_MAX, &site);
 
 	if (!count)
 		line_add(line, "(no backtrace)");
-	if (count > 1 && frames[0].is_runtime)
-		first = hides_program(overview, line, indent, height, frames, behind);
-	for (size_t i = first; i < count; i++) {
+	for (size_t i = 0; i < (sites > 1 ? site : count); i++) {
 		size_t before = line->length, after;
 
-		line_add(line, "%s%s", i > first ? " <- " : "", frames[i].text);
-		if (frames[i].times > 1)
-			line_add(line, " (%" PRIu32 "x)", frames[i].times);
+		naming_fit(&frames[i], sites < 2, overview->screen.width - indent - strlen("<- "));
+		line_add(line, "%s%s", i ? " <- " : "", frames[i].text);
 		after = line->length;
 		line_add(line, "%s", behind);
-		if (i > first && line_height(&overview->screen, line, indent) > height) {
+		if (i >= site && line_height(&overview->screen, line, indent) > height) {
 			cut(line, before);
 			break;
 		}
@@ -137,9 +121,9 @@ static void print_verdict(struct overview *overview)
 	line_begin(&counts);
 	add_counts(&counts, summary);
 	if (line.length + 2 + counts.length > overview->screen.width)
-		screen_wrap(&overview->screen, &line, 2, 2);
+		screen_wrap(&overview->screen, &line, 2);
 	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
-	screen_wrap(&overview->screen, &line, 2, 2);
+	screen_wrap(&overview->screen, &line, 2);
 }
 
 /* ---- what is missing ---- */
@@ -169,7 +153,7 @@ static void print_module(struct overview *overview, const struct naming_missing 
 		line_add(&line, " build-id %s;", missing->build_id);
 	if (missing->advice)
 		line_add(&line, " %s", missing->advice);
-	screen_wrap(&overview->screen, &line, 9, 4);
+	screen_wrap(&overview->screen, &line, 9);
 }
 
 /* Those whose names can be had, the most useful first. */
@@ -203,7 +187,7 @@ static void print_lost(struct overview *overview)
 		 "LOST  events are missing, so what seems to be held may have been given back: %s",
 		 was_full(overview->summary) ? "record again with --lossless"
 					     : "report missing says why");
-	screen_wrap(&overview->screen, &line, 6, 2);
+	screen_wrap(&overview->screen, &line, 6);
 }
 
 /* A floor that was passed over, so the order was taken on trust. */
@@ -218,7 +202,7 @@ static void print_late(struct overview *overview)
 		 "LATE  %s event%s came after later ones had been written: what was given back and "
 		 "taken again meanwhile may be told in the wrong order",
 		 COUNT(overview->summary->late), PLURAL(overview->summary->late));
-	screen_wrap(&overview->screen, &line, 6, 2);
+	screen_wrap(&overview->screen, &line, 6);
 }
 
 static bool has_filters(const struct overview *overview)
@@ -235,7 +219,7 @@ static void print_selection(struct overview *overview)
 	line_begin(&line);
 	line_add(&line, "  only  ");
 	line_add_selection(&line, overview->summary->selection);
-	screen_wrap(&overview->screen, &line, 8, 4);
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 /* Before the first number, since none has what could not be read. */
@@ -249,7 +233,7 @@ static void print_damage(struct overview *overview)
 	line_begin(&line);
 	line_add(&line, "DAMAGED  a part of %s could not be read, and is in no number here",
 		 summary->processes.count > 1 ? "the traces" : "the trace");
-	screen_wrap(&overview->screen, &line, 9, 2);
+	screen_wrap(&overview->screen, &line, 9);
 }
 
 /* What of its life was recorded; all of it has an end. */
@@ -290,53 +274,10 @@ static void print_nothing(struct overview *overview)
 		line_add(&line,
 			 "No events, and no word of an end: recording never began, or was cut "
 			 "off before the first one was written.");
-	screen_wrap(&overview->screen, &line, 2, 4);
+	screen_wrap(&overview->screen, &line, 2);
 }
 
 /* ---- the last lines ---- */
-
-/* What a shell takes as it stands. */
-static bool is_plain(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-	       (byte >= '0' && byte <= '9') || (byte && strchr("_-./:@%+=,", byte));
-}
-
-static bool is_all(const char *text, bool (*is_so)(char))
-{
-	for (; *text; text++)
-		if (!is_so(*text))
-			return false;
-	return *text == '\0';
-}
-
-static bool is_printed(char byte)
-{
-	return byte >= ' ' && byte <= '~';
-}
-
-/*
- * A word for the shell. What is no printable ASCII, screen_print() writes as \x.., which $'' takes.
- */
-static void add_word(struct line *line, const char *text)
-{
-	bool is_printable = is_all(text, is_printed);
-
-	if (*text && is_all(text, is_plain)) {
-		line_add(line, "%s", text);
-		return;
-	}
-	line_add(line, is_printable ? "'" : "$'");
-	for (; *text; text++) {
-		if (*text == '\'')
-			line_add(line, is_printable ? "'\\''" : "\\'");
-		else if (*text == '\\' && !is_printable)
-			line_add(line, "\\\\");
-		else
-			line_add(line, "%c", *text);
-	}
-	line_add(line, "'");
-}
 
 /* "holdtrace report" as the user would have to call it. */
 static void add_report(struct line *line, const char *what)
@@ -349,7 +290,7 @@ static void add_report(struct line *line, const char *what)
 		snprintf(word, sizeof(word), "%.*s", (int)(end - own), own);
 	else
 		snprintf(word, sizeof(word), "%s", own);
-	add_word(line, word);
+	line_add_word(line, word);
 	line_add(line, is_ours ? " report %s" : " --report=%s", what);
 }
 
@@ -379,51 +320,6 @@ static size_t count_files(const struct summary *summary)
 	return count;
 }
 
-/* All in the directory where they are looked for. */
-static bool are_here(const struct summary *summary)
-{
-	for (size_t i = 0; i < summary->processes.count; i++)
-		if (strchr(summary->processes.items[i].path, '/'))
-			return false;
-	return true;
-}
-
-/* Names the trace with the place that stands first among those of what is held. */
-static void print_next(struct overview *overview, const char *path)
-{
-	struct line line, file;
-
-	line_begin(&line);
-	line_add(&line, "next:  ");
-	add_report(&line, findings_report(overview->summary, overview->has_no_leaks));
-	if (!overview->is_newest || !are_here(overview->summary)) {
-		line_begin(&file);
-		add_word(&file, path);
-		/* The shell goes on behind a backslash. */
-		if (line.length + 1 + file.length > overview->screen.width) {
-			line_add(&line, " \\");
-			screen_add(&overview->screen, &line);
-			line_to(&line, 7);
-			line_add(&line, "%s", file.text);
-		} else {
-			line_add(&line, " %s", file.text);
-		}
-	}
-	screen_add(&overview->screen, &line);
-}
-
-static void print_trace(struct overview *overview, const char *path)
-{
-	const struct summary *summary = overview->summary;
-	struct line line;
-
-	line_begin(&line);
-	line_add(&line, "trace: %s", path);
-	if (count_files(summary) > 1)
-		line_add(&line, " and %zu more", count_files(summary) - 1);
-	screen_wrap(&overview->screen, &line, 7, 2);
-}
-
 /* Length of the directory that all files of the run are in, as they are named; 0: there is none. */
 static size_t common_directory(const struct summary *summary)
 {
@@ -441,14 +337,66 @@ static size_t common_directory(const struct summary *summary)
 	return length;
 }
 
-/* One file has the whole run, or the directory does whose newest run it is. */
-static char *path_of_run(const struct overview *overview, const char *path)
+/* A file in a line of its own where this one is too long: the shell goes on behind a backslash. */
+static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {
-	size_t length = overview->is_newest && count_files(overview->summary) > 1
-				? common_directory(overview->summary)
-				: 0;
+	cleanup_free char *name = strndup(path, length);
+	struct line file;
 
-	return length ? strndup(overview->summary->processes.items[0].path, length) : strdup(path);
+	overview->screen.is_broken |= !name;
+	line_begin(&file);
+	line_add_word(&file, name ? name : "");
+	if (line->length + 1 + file.length > overview->screen.width) {
+		line_add(line, " \\");
+		screen_add(&overview->screen, line);
+		line_to(line, 7);
+		line_add(line, "%s", file.text);
+	} else {
+		line_add(line, " %s", file.text);
+	}
+}
+
+/*
+ * Names the trace with the place that is first among those of what is held; of the newest run all
+ * files, or the directory that has them.
+ */
+static void print_next(struct overview *overview, const char *path)
+{
+	const struct summary *summary = overview->summary;
+	size_t directory =
+		overview->is_newest && count_files(summary) > 1 ? common_directory(summary) : 0;
+	const char *before = "";
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "next:  ");
+	add_report(&line, findings_report(summary, &overview->leaks));
+	if (!overview->is_newest || count_files(summary) == 1)
+		add_file(overview, &line, path, strlen(path));
+	else if (directory)
+		add_file(overview, &line, summary->processes.items[0].path, directory);
+	else
+		for (size_t i = 0; i < summary->processes.count; i++) {
+			const char *own = summary->processes.items[i].path;
+			size_t length = file_length(own);
+
+			if (length != file_length(before) || strncmp(own, before, length) != 0)
+				add_file(overview, &line, own, length);
+			before = own;
+		}
+	screen_add(&overview->screen, &line);
+}
+
+static void print_trace(struct overview *overview, const char *path)
+{
+	const struct summary *summary = overview->summary;
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "trace: %s", path);
+	if (count_files(summary) > 1)
+		line_add(&line, " and %zu more", count_files(summary) - 1);
+	screen_wrap(&overview->screen, &line, 7);
 }
 
 static void print_traces(struct overview *overview)
@@ -458,33 +406,21 @@ static void print_traces(struct overview *overview)
 	bool has_held = summary->sites.count != 0 && process;
 	const char *of = has_held ? process->path : images_last(summary)->path;
 	cleanup_free char *path = of ? strndup(of, file_length(of)) : NULL;
-	cleanup_free char *run = NULL;
 
 	if (!path || !*path)
 		return;
-	run = path_of_run(overview, path);
-	overview->screen.is_broken |= !run;
-	if (summary->events && run)
-		print_next(overview, run);
+	if (summary->events)
+		print_next(overview, path);
 	print_trace(overview, path);
 }
 
 /* ---- all of it ---- */
 
-/* What is told takes more lines where they are short. */
-static size_t most_lines(const struct overview *overview)
-{
-	size_t width = overview->screen.width;
-
-	return width < SCREEN_WIDTH_USUAL ? OVERVIEW_LINES_MAX * SCREEN_WIDTH_USUAL / width
-					  : OVERVIEW_LINES_MAX;
-}
-
 /* What stands below the sites is made before them: they get the room that is left. */
 static void compose(struct overview *overview)
 {
 	struct screen top, bottom;
-	size_t most = most_lines(overview), used;
+	size_t used;
 
 	print_verdict(overview);
 	print_selection(overview);
@@ -515,21 +451,28 @@ static void compose(struct overview *overview)
 	overview->screen = top;
 	/* The last two lines, and two of those that only the sites' names tell of. */
 	used = top.count + bottom.count + 2 + 4;
-	overview_sites(overview, used + 3 < most ? most - used : 3);
+	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
 	screen_move(&overview->screen, &bottom);
 	print_missing(overview);
 	print_traces(overview);
 }
 
-static int print(struct overview *overview, struct out *out, struct error *err)
+/* What there is room for on a usual terminal is shown on every other, in more or fewer lines. */
+static int print(struct overview *overview, size_t width, struct out *out, struct error *err)
 {
 	int rc = 0;
 
+	overview->screen.width = SCREEN_WIDTH_USUAL;
 	compose(overview);
-	while (overview->screen.count > most_lines(overview) &&
-	       overview->tight < OVERVIEW_TIGHTEST) {
+	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
 		overview->tight++;
 		screen_free(&overview->screen);
+		compose(overview);
+	}
+	if (width != SCREEN_WIDTH_USUAL) {
+		screen_free(&overview->screen);
+		overview->screen.width = width;
+		overview->has_rows = true;
 		compose(overview);
 	}
 	screen_print(&overview->screen,
@@ -552,7 +495,6 @@ int overview_print(const struct summary *summary, struct naming *naming,
 		.naming = naming,
 		.is_newest = style->is_newest,
 		.has_colour = style->has_colour,
-		.screen = { .width = screen_width(style->width) },
 		.first = UINT32_MAX,
 	};
 	int rc;
@@ -562,7 +504,7 @@ int overview_print(const struct summary *summary, struct naming *naming,
 	naming_restart(naming);
 	rc = suppress_fill(&overview.suppress, options, err);
 	if (rc == 0)
-		rc = print(&overview, out, err);
+		rc = print(&overview, screen_width(style->width), out, err);
 	suppress_free(&overview.suppress);
 	naming_restart(naming);
 	return rc;

@@ -21,7 +21,24 @@ static void print_allocator(struct overview *overview)
 		 overview_name(process), process->allocator);
 	if (summary->allocators > 1)
 		line_add(&line, "; %s processes do so", COUNT(summary->allocators));
-	screen_wrap(&overview->screen, &line, 8, 3);
+	screen_wrap(&overview->screen, &line, 8);
+}
+
+/* Its functions are called by names that no hook has. */
+static void print_inner_allocator(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	struct line line;
+
+	if (!summary->inner.name)
+		return;
+	line_begin(&line);
+	line_add(&line,
+		 "UNSEEN  memory of %s%s%s: it is called by names of its own, and not recorded: "
+		 "nothing here counts its blocks",
+		 summary->inner.name, summary->inner.module ? " in " : "",
+		 summary->inner.module ? summary->inner.module : "");
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 /* The path's last part. */
@@ -49,7 +66,21 @@ static void print_bypasses(struct overview *overview)
 		 " (dlopen with RTLD_DEEPBIND?): what %s gained is not counted here, what "
 		 "%s gave back seems to be held",
 		 count > 1 ? "they" : "it", count > 1 ? "they" : "it");
-	screen_wrap(&overview->screen, &line, 8, 3);
+	screen_wrap(&overview->screen, &line, 8);
+}
+
+/* A screen without waits would look as if no thread had waited. */
+static void print_coverage(struct overview *overview)
+{
+	const struct coverage_sum *sum = &overview->summary->blocked_time;
+	char text[COVERAGE_TEXT_SIZE];
+	struct line line;
+
+	if (!coverage_is_low(sum))
+		return;
+	line_begin(&line);
+	line_add(&line, "UNSEEN  waits: %s", coverage_say(sum, text));
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 /* What was freed meanwhile seems to be held. */
@@ -65,7 +96,7 @@ static void print_pauses(struct overview *overview)
 		 "PAUSED  nothing was recorded for %s (%s pause%s): what was given back then "
 		 "seems to be held",
 		 DURATION(summary->pause_ns), COUNT(summary->pauses), PLURAL(summary->pauses));
-	screen_wrap(&overview->screen, &line, 8, 2);
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 /* What only whole traces tell: each free, and what was done between two calls. */
@@ -82,7 +113,7 @@ static void print_sample(struct overview *overview)
 		 "how good 95 of 100 are; temporary blocks, double frees and frees of what was not "
 		 "allocated are not known",
 		 BYTES(overview->summary->sample));
-	screen_wrap(&overview->screen, &line, 9, 3);
+	screen_wrap(&overview->screen, &line, 9);
 }
 
 static void print_unwind(struct overview *overview)
@@ -104,13 +135,15 @@ static void print_unwind(struct overview *overview)
 		line_add(&line, " (%s of them shorter, and marked so)", COUNT(summary->unwind.cut));
 	if (summary->unwind.unjudged)
 		line_add(&line, "; for %s more it had none", COUNT(summary->unwind.unjudged));
-	screen_wrap(&overview->screen, &line, 9, 2);
+	screen_wrap(&overview->screen, &line, 9);
 }
 
 void overview_doubts(struct overview *overview)
 {
 	print_allocator(overview);
+	print_inner_allocator(overview);
 	print_bypasses(overview);
+	print_coverage(overview);
 	print_pauses(overview);
 	print_sample(overview);
 	print_unwind(overview);

@@ -22,5 +22,5 @@ void overview_left_out(struct overview *overview)
 	if (sums.bytes)
 		line_add(&line, " with %s", BYTES(sums.bytes));
 	line_add(&line, " (--no-suppress shows %s)", sums.sites == 1 ? "it" : "them");
-	screen_wrap(&overview->screen, &line, 2, 2);
+	screen_wrap(&overview->screen, &line, 2);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "postproc/views/findings.h"
 #include "postproc/views/images.h"
 #include "postproc/views/summary.h"
 #include "postproc/views/suppress.h"
@@ -33,6 +34,9 @@ struct overview {
 	struct suppress suppress; /* what the report leaks leaves out */
 	bool has_no_leaks;	  /* it leaves out all that is held */
 	uint32_t first;		  /* number of the process whose site is shown first */
+	struct findings_leaks leaks;
+	bool has_rows; /* of sites, so many as were shown at the usual width */
+	size_t rows;
 };
 
 /* A number that is printed at once. */
@@ -57,11 +61,11 @@ const char *overview_held(const struct overview *overview);
 const char *overview_name(const struct summary_process *process);
 
 /*
- * Adds frames, and the text behind them, while the line stays within so many lines of the screen;
- * but one frame at least.
+ * Adds a call site, and the text behind it. sites: how many backtraces have it; where that is one,
+ * its callers follow, while the line stays within so many lines of the screen.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
-		     const struct trace_node *backtrace, const char *behind);
+		     const struct trace_node *backtrace, uint64_t sites, const char *behind);
 
 /* overview_table.c: what was used, a row for each class */
 void overview_table(struct overview *overview);

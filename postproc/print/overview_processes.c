@@ -94,7 +94,7 @@ static void print_process(struct overview *overview, const struct summary_proces
 			 BYTES(process->held_bytes));
 	if (fds && !is_over)
 		line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
 }
 
 static void print_title(struct overview *overview, size_t shown)
@@ -152,7 +152,7 @@ void overview_untraced(struct overview *overview)
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
 		line_add(&line, ": %s", report_why_untraced(process));
-		screen_wrap(&overview->screen, &line, 10, 6);
+		screen_wrap(&overview->screen, &line, 10);
 	}
 }
 
@@ -216,7 +216,7 @@ void overview_attached(struct overview *overview)
 		line_add(&line, ": what it held then is in no list");
 		add_given_back(&line, process, memory, others);
 		memory = others = 0;
-		screen_wrap(&overview->screen, &line, 10, 4);
+		screen_wrap(&overview->screen, &line, 10);
 	}
 }
 
@@ -243,14 +243,14 @@ void overview_kept(struct overview *overview)
 		line_add(&line,
 			 "with what it held then; %s event%s before that are left out (--keep)",
 			 COUNT(process->cut_calls), PLURAL(process->cut_calls));
-		screen_wrap(&overview->screen, &line, 10, 2);
+		screen_wrap(&overview->screen, &line, 10);
 	}
 	if (!gone)
 		return;
 	line_begin(&line);
 	line_add(&line, "KEPT      %s program%s that ended before %s left out (--keep)",
 		 COUNT(gone), PLURAL(gone), gone == 1 ? "is" : "are");
-	screen_wrap(&overview->screen, &line, 10, 2);
+	screen_wrap(&overview->screen, &line, 10);
 }
 
 /* What --follow did not choose. */
@@ -276,7 +276,7 @@ void overview_unchosen(struct overview *overview)
 		if (program->count > 1)
 			line_add(&line, " (%sx)", COUNT(program->count));
 	}
-	screen_wrap(&overview->screen, &line, 10, 2);
+	screen_wrap(&overview->screen, &line, 10);
 }
 
 void overview_cut(struct overview *overview)
@@ -301,6 +301,6 @@ void overview_cut(struct overview *overview)
 		else
 			line_add(&line, "the trace has no end: the recording was cut off, or it "
 					"still goes on; what is held may have been given back");
-		screen_wrap(&overview->screen, &line, 12, 2);
+		screen_wrap(&overview->screen, &line, 12);
 	}
 }

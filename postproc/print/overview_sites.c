@@ -5,25 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/order.h"
+#include "base/table.h"
+#include "naming/runtime.h"
+
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
+#define WIDTH_BESIDE	 64 /* of a terminal that has amounts and backtraces in one line */
 
-#define SITES_MAX      10
-#define CANDIDATES_MAX 512 /* all but of the largest programs: lines that read the same are one */
+#define SITES_MAX 10
 
-/* A line of the list: a site, or several that would read the same. */
+/* A line of the list: all sites of a class with the same call site. */
 struct entry {
 	const struct summary_site *site; /* the weightiest */
 	uint64_t count, bytes, sites;
 	bool has_more_examples;
-	bool is_left_out;  /* by the report leaks */
-	struct line place; /* as it will be read, from the column on */
+	bool is_foreign; /* of a program of the system that the run started */
+	char *call_site;
 };
 
 struct entries {
 	struct entry *items;
 	size_t count;
-	size_t column; /* where the backtraces begin: behind the widest amount */
+	uint64_t sites;	    /* that are in them */
+	struct table table; /* by class, process and call site */
 };
 
 static const char *thing_of(const struct summary_class *class, uint64_t count)
@@ -98,214 +104,222 @@ static void add_origin(const struct overview *overview, struct line *line,
 		line_add(line, "]");
 	}
 	if (entry->sites > 1)
-		line_add(line, " (%s sites%s)", COUNT(entry->sites),
-			 entry->is_left_out ? ", suppressed" : "");
-	else if (entry->is_left_out)
-		line_add(line, " (suppressed)");
+		line_add(line, " (%s sites)", COUNT(entry->sites));
 }
 
-static void write_place(struct overview *overview, struct entry *entry, size_t column)
+/* Where the backtraces begin: behind the widest amount. */
+static size_t find_column(const struct overview *overview, const struct entry *entries,
+			  size_t count)
 {
-	struct line behind;
+	size_t column = 20;
 
-	line_begin(&behind);
-	add_origin(overview, &behind, entry);
-	line_begin(&entry->place);
-	line_to(&entry->place, column);
-	overview_frames(overview, &entry->place, column, 2, entry->site->backtrace, behind.text);
-}
-
-static void find_column(const struct overview *overview, struct entries *entries)
-{
-	entries->column = 20;
-	for (size_t i = 0; i < entries->count; i++) {
-		const struct entry *entry = &entries->items[i];
+	for (size_t i = 0; i < count; i++) {
 		struct line line;
 		size_t length;
 
 		line_begin(&line);
-		add_amount(overview, &line, entry);
-		length = line.length +
-			 (has_short_example(entry) ? 1 + strlen(entry->site->example) : 0);
+		add_amount(overview, &line, &entries[i]);
+		length =
+			line.length +
+			(has_short_example(&entries[i]) ? 1 + strlen(entries[i].site->example) : 0);
 		if (length > AMOUNT_WIDTH_MAX)
 			length = AMOUNT_WIDTH_MAX;
-		if (COLUMN_AMOUNT + length + 2 > entries->column)
-			entries->column = COLUMN_AMOUNT + length + 2;
+		if (COLUMN_AMOUNT + length + 2 > column)
+			column = COLUMN_AMOUNT + length + 2;
 	}
+	return overview->screen.width < WIDTH_BESIDE ? COLUMN_AMOUNT : column;
 }
 
-static void join(struct entry *entry, const struct entry *other)
+static void join(struct entry *entry, const struct summary_site *site)
 {
-	const char *a = entry->site->example, *b = other->site->example;
+	const char *a = entry->site->example, *b = site->example;
 
-	entry->has_more_examples |= other->has_more_examples || (a && b && strcmp(a, b) != 0);
-	entry->count += other->count;
-	entry->bytes += other->bytes;
-	entry->sites += other->sites;
+	entry->has_more_examples |= site->has_more_examples || (a && b && strcmp(a, b) != 0);
+	entry->count += site->count;
+	entry->bytes += site->bytes;
+	entry->sites++;
 }
 
-static bool reads_the_same(const struct entry *a, const struct entry *b)
+/* A program of the system that the run started (true, sed), and not the one that it is about. */
+static bool is_foreign(const struct summary *summary, uint32_t number)
 {
-	return a->site->class == b->site->class && a->is_left_out == b->is_left_out &&
-	       !strcmp(a->place.text, b->place.text);
+	const struct summary_process *process = summary_process_at(summary, number);
+	const struct summary_process *own = images_last(summary);
+	const char *path = process ? process->executable : NULL;
+
+	return path && own->executable && strcmp(path, own->executable) != 0 &&
+	       runtime_has(RUNTIME_PROGRAM, path);
 }
 
-/* Joins lines of one class that read the same. Returns whether there were any. */
-static bool join_equal(struct entries *entries)
+static bool is_same_entry(const void *item, const void *key)
 {
-	size_t count = 0;
+	const struct entry *entry = item, *wanted = key;
 
-	for (size_t i = 0; i < entries->count; i++) {
-		size_t same = 0;
+	return entry->site->class == wanted->site->class &&
+	       entry->site->process == wanted->site->process &&
+	       !strcmp(entry->call_site, wanted->call_site);
+}
 
-		while (same < count && !reads_the_same(&entries->items[same], &entries->items[i]))
-			same++;
-		if (same < count)
-			join(&entries->items[same], &entries->items[i]);
-		else if (i != count++)
-			entries->items[count - 1] = entries->items[i];
+/* Puts a site to the others with its call site. */
+static bool add_site(struct overview *overview, struct entries *entries,
+		     const struct summary_site *site)
+{
+	char text[NAMING_SITE_MAX];
+	struct entry wanted = { .site = site, .call_site = text }, *entry;
+	uint64_t hash;
+
+	naming_read_site(overview->naming, site->backtrace, text, sizeof(text));
+	hash = hash_bytes(entries->table.seed ^ site->class ^ (uint64_t)site->process << 32, text,
+			  strlen(text));
+	entry = table_find(&entries->table, hash, is_same_entry, &wanted);
+	entries->sites++;
+	if (entry) {
+		join(entry, site);
+		return true;
 	}
-	if (count == entries->count)
+	entry = &entries->items[entries->count];
+	*entry = (struct entry){
+		.site = site,
+		.count = site->count,
+		.bytes = site->bytes,
+		.sites = 1,
+		.has_more_examples = site->has_more_examples,
+		.is_foreign = is_foreign(overview->summary, site->process),
+		.call_site = strdup(text),
+	};
+	if (!entry->call_site)
 		return false;
-	entries->count = count;
-	return true;
+	entries->count++;
+	return table_add(&entries->table, hash, entry) == 0;
 }
 
-/* Within their class, what was joined may weigh more than what stood before it; and what the report
- * leaks leaves out stands behind all else.
- */
-static bool is_heavier(const struct entry *a, const struct entry *b)
+/* The program's own first, class by class as the sites are; what was joined may weigh more. */
+static int compare_entries(const void *left, const void *right)
 {
+	const struct entry *a = left, *b = right;
+
+	if (a->is_foreign != b->is_foreign)
+		return a->is_foreign - b->is_foreign;
 	if (a->site->class != b->site->class)
-		return false;
-	if (a->is_left_out != b->is_left_out)
-		return b->is_left_out;
-	return a->bytes != b->bytes ? a->bytes > b->bytes : a->count > b->count;
+		return ORDER(a->site, b->site);
+	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
 }
 
-static void sort(struct entries *entries)
-{
-	struct entry *items = entries->items;
-
-	for (size_t i = 1; i < entries->count; i++) {
-		struct entry entry = items[i];
-		size_t at = i;
-
-		for (; at && is_heavier(&entry, &items[at - 1]); at--)
-			items[at] = items[at - 1];
-		items[at] = entry;
-	}
-}
-
-static void lay_out(struct overview *overview, struct entries *entries)
-{
-	do {
-		find_column(overview, entries);
-		for (size_t i = 0; i < entries->count; i++)
-			write_place(overview, &entries->items[i], entries->column);
-	} while (join_equal(entries));
-	sort(entries);
-}
-
+/* Suppressed ones are shown where nothing is suppressed (--no-suppress). */
 static bool collect(struct overview *overview, struct entries *entries)
 {
-	uint32_t chosen[CANDIDATES_MAX];
+	const struct summary *summary = overview->summary;
+	bool is_complete = true;
 
-	entries->items = calloc(CANDIDATES_MAX, sizeof(*entries->items));
-	if (!entries->items)
-		return false;
-	entries->count = summary_top(overview->summary, CANDIDATES_MAX, chosen);
-	for (size_t i = 0; i < entries->count; i++) {
-		const struct summary_site *site = &overview->summary->sites.items[chosen[i]];
+	table_init(&entries->table);
+	entries->items = calloc(summary->sites.count + 1, sizeof(*entries->items));
+	for (size_t i = 0; entries->items && is_complete && i < summary->sites.count; i++) {
+		const struct summary_site *site = &summary->sites.items[i];
 
-		entries->items[i] = (struct entry){
-			.site = site,
-			.count = site->count,
-			.bytes = site->bytes,
-			.sites = 1,
-			.has_more_examples = site->has_more_examples,
-			.is_left_out = overview_is_left_out(overview, site),
-		};
+		if (!site->is_part && !overview_is_left_out(overview, site))
+			is_complete = add_site(overview, entries, site);
 	}
-	lay_out(overview, entries);
-	return entries->count != 0;
+	if (entries->count)
+		qsort(entries->items, entries->count, sizeof(*entries->items), compare_entries);
+	return entries->items && is_complete;
+}
+
+static void free_entries(struct entries *entries)
+{
+	for (size_t i = 0; i < entries->count; i++)
+		free(entries->items[i].call_site);
+	table_free(&entries->table);
+	free(entries->items);
 }
 
 /* ---- the list ---- */
 
 static void print_title(struct overview *overview, const struct entries *entries,
-			const uint32_t *chosen, size_t count)
+			const struct entry *shown, size_t count)
 {
-	uint64_t all = overview->summary->sites.whole, shown = 0;
+	uint64_t sites = 0;
 	struct line line;
 
 	for (size_t i = 0; i < count; i++)
-		shown += entries->items[chosen[i]].sites;
+		sites += shown[i].sites;
 	line_begin(&line);
 	line_add(&line, "%s, and where it came from", overview_held(overview));
-	if (all > shown)
-		line_add(&line, " (%s of %s sites)", COUNT(shown), COUNT(all));
-	screen_wrap(&overview->screen, &line, 2, 1);
+	if (entries->sites > sites)
+		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(entries->sites));
+	screen_wrap(&overview->screen, &line, 2);
 }
 
-static void print_entry(struct overview *overview, struct entry *entry, size_t rank, size_t column)
+static void print_entry(struct overview *overview, const struct entry *entry, size_t rank,
+			size_t column)
 {
-	struct line line;
+	struct line line, origin;
 
-	/* Once more, so that the names that are missing on the screen are counted. */
-	write_place(overview, entry, column);
 	line_begin(&line);
 	line_add(&line, "%4zu. ", rank);
 	add_amount(overview, &line, entry);
 	if (has_short_example(entry))
 		line_add(&line, " %s", entry->site->example);
+	if (column == COLUMN_AMOUNT)
+		screen_wrap(&overview->screen, &line, column);
 	line_to(&line, column);
-	line_add(&line, "%s", entry->place.text + strspn(entry->place.text, " "));
-	screen_wrap(&overview->screen, &line, column, 2);
+	line_begin(&origin);
+	add_origin(overview, &origin, entry);
+	overview_frames(overview, &line, column, 2, entry->site->backtrace, entry->sites,
+			origin.text);
+	screen_wrap(&overview->screen, &line, column);
 	print_example(overview, entry, column);
 }
 
 static void print_some(struct overview *overview, const struct entries *entries, size_t wanted)
 {
-	uint32_t classes[CANDIDATES_MAX], chosen[CANDIDATES_MAX];
-	struct entries shown = { .items = calloc(wanted, sizeof(*shown.items)) };
+	cleanup_free uint32_t *classes = calloc(entries->count + 1, sizeof(*classes));
+	struct entry shown[SITES_MAX];
+	uint32_t chosen[SITES_MAX];
+	size_t column, count = 0;
 
-	overview->screen.is_broken |= !shown.items;
-	for (size_t i = 0; i < entries->count; i++)
+	overview->screen.is_broken |= !classes;
+	for (size_t i = 0; classes && i < entries->count; i++)
 		classes[i] = entries->items[i].site->class;
-	if (shown.items)
-		shown.count =
-			summary_share(overview->summary, classes, entries->count, wanted, chosen);
-	print_title(overview, entries, chosen, shown.count);
-	for (size_t i = 0; i < shown.count; i++)
-		shown.items[i] = entries->items[chosen[i]];
-	find_column(overview, &shown);
-	for (size_t i = 0; i < shown.count; i++)
-		print_entry(overview, &shown.items[i], i + 1, shown.column);
-	free(shown.items);
+	if (classes)
+		count = summary_share(overview->summary, classes, entries->count, wanted, chosen);
+	for (size_t i = 0; i < count; i++)
+		shown[i] = entries->items[chosen[i]];
+	print_title(overview, entries, shown, count);
+	column = find_column(overview, shown, count);
+	for (size_t i = 0; i < count; i++)
+		print_entry(overview, &shown[i], i + 1, column);
 }
 
 void overview_sites(struct overview *overview, size_t room)
 {
 	struct screen above = overview->screen;
-	struct entries entries;
+	struct entries entries = { 0 };
+	size_t wanted = overview->has_rows ? overview->rows : SITES_MAX;
 
-	if (!overview->summary->sites.whole)
-		return;
-	if (!collect(overview, &entries)) {
-		overview->screen.is_broken = true;
-		return;
+	overview->screen.is_broken |= !collect(overview, &entries);
+	overview->leaks = (struct findings_leaks){ 0 };
+	if (entries.count) {
+		overview->first = entries.items[0].site->process;
+		overview->leaks.class = &overview->summary->classes[entries.items[0].site->class];
 	}
-	overview->first = entries.items[0].site->process;
-	for (size_t wanted = SITES_MAX; wanted; wanted--) {
-		overview->screen = (struct screen){ .width = overview->screen.width };
+	for (size_t i = 0; i < entries.count; i++)
+		if (overview->summary->classes[entries.items[i].site->class].known ==
+			    RESOURCE_MEMORY &&
+		    entries.items[i].count > overview->leaks.blocks)
+			overview->leaks.blocks = entries.items[i].count;
+	for (; entries.count && wanted; wanted--) {
+		overview->screen = (struct screen){ .width = above.width };
+		/* So that the names that are missing on the screen are counted. */
 		naming_restart(overview->naming);
 		print_some(overview, &entries, wanted);
-		if (overview->screen.count <= room || wanted == 1)
+		if (overview->has_rows || overview->screen.count <= room || wanted == 1)
 			break;
 		screen_free(&overview->screen);
 	}
-	screen_move(&above, &overview->screen);
-	overview->screen = above;
-	free(entries.items);
+	if (entries.count) {
+		screen_move(&above, &overview->screen);
+		overview->screen = above;
+		overview->rows = wanted;
+	}
+	free_entries(&entries);
 }

@@ -6,7 +6,8 @@
 
 #include "hook_table.h"
 
-#define OTHERS_MAX 4 /* classes of other tracers */
+#define OTHERS_MAX 4  /* classes of other tracers */
+#define WORDS_MIN  16 /* columns of the terminal for the last cell of a row */
 
 /* A class's words: what came to be, and what has not been given back. */
 struct words {
@@ -49,7 +50,6 @@ static struct words words_of(enum resource resource)
 
 struct row {
 	struct line cells[CELLS];
-	uint64_t sites; /* shown where there is room */
 };
 
 /* "about 12.3 MB +- 0.4 MB" of samples, "12.3 MB" of all. */
@@ -70,6 +70,10 @@ static void fill_used(struct line *line, const struct summary_class *class)
 			 COUNT(class->gained), PLURAL(class->gained));
 	else if (!class->gained && class->waited) /* made without a call: by its initialiser */
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
+	else if (!class->gained && class->notified)
+		line_add(line, "%s %s%s", COUNT(class->notified),
+			 class->known == RESOURCE_SEMAPHORE ? "post" : "signal",
+			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->gained), words_of(class->known).used);
 	/* An open that fails is everyday life, and so is a lock that is busy. */
@@ -205,15 +209,14 @@ static bool was_used(const struct overview *overview, const struct summary_class
 static void fill_row(const struct overview *overview, struct row *row,
 		     const struct summary_class *class)
 {
-	row->sites = 0;
 	for (size_t i = 0; i < CELLS; i++)
 		line_begin(&row->cells[i]);
 	line_add(&row->cells[0], "  %.20s", class->type);
 	fill_used(&row->cells[1], class);
 	fill_peak(overview, &row->cells[2], class);
 	fill_held(overview, &row->cells[3], class);
-	if (class->known != RESOURCE_FD && class->known != RESOURCE_THREAD)
-		row->sites = class->sites;
+	if (class->sites && class->known != RESOURCE_FD && class->known != RESOURCE_THREAD)
+		line_add(&row->cells[3], ", %s site%s", COUNT(class->sites), PLURAL(class->sites));
 }
 
 static void fill_title(const struct overview *overview, struct row *row)
@@ -222,7 +225,6 @@ static void fill_title(const struct overview *overview, struct row *row)
 
 	if (overview->summary->pids > 1)
 		titles[2] = "peak of one process";
-	row->sites = 0;
 	for (size_t i = 0; i < CELLS; i++) {
 		line_begin(&row->cells[i]);
 		line_add(&row->cells[i], "%s", titles[i]);
@@ -252,7 +254,6 @@ static size_t fill_rows(const struct overview *overview, struct row *rows)
 static void print_row(struct overview *overview, const struct row *row, const size_t *columns)
 {
 	struct line line;
-	size_t length;
 
 	line_begin(&line);
 	for (size_t i = 0; i < CELLS; i++) {
@@ -260,12 +261,7 @@ static void print_row(struct overview *overview, const struct row *row, const si
 			line_to(&line, columns[i]);
 		line_add(&line, "%s", row->cells[i].text);
 	}
-	length = line.length;
-	if (row->sites)
-		line_add(&line, ", %s site%s", COUNT(row->sites), PLURAL(row->sites));
-	if (line.length > overview->screen.width)
-		line.text[line.length = length] = '\0';
-	screen_wrap(&overview->screen, &line, columns[CELLS - 1], 3);
+	screen_wrap(&overview->screen, &line, columns[CELLS - 1]);
 }
 
 /* On a narrow terminal what would stand side by side does so one below the other. */
@@ -282,7 +278,7 @@ static void print_stack(struct overview *overview, const struct row *row)
 			line_add(&line, "%s", row->cells[0].text);
 		line_to(&line, OVERVIEW_COLUMN);
 		line_add(&line, "%s%s", words[i], row->cells[i].text);
-		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2, 3);
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
 	}
 }
 
@@ -291,6 +287,8 @@ static bool is_narrow(const struct overview *overview, const struct row *rows, s
 {
 	size_t width = overview->screen.width;
 
+	if (last + WORDS_MIN > width)
+		return true;
 	for (size_t i = 0; width < SCREEN_WIDTH_USUAL && i < count; i++)
 		if (last + rows[i].cells[CELLS - 1].length > width)
 			return true;

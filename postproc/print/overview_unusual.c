@@ -51,8 +51,8 @@ static void print_place(struct overview *overview, struct line *line,
 	size_t indent =
 		line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
 
-	overview_frames(overview, line, indent, 2, backtrace, "");
-	screen_wrap(&overview->screen, line, indent, 2);
+	overview_frames(overview, line, indent, 2, backtrace, 1, "");
+	screen_wrap(&overview->screen, line, indent);
 }
 
 static void name_peak(struct overview *overview)
@@ -115,7 +115,7 @@ static void name_closed(struct overview *overview)
 		line_add(&line, ", and %s more like it", COUNT(misuse->count - 1));
 	if (misuse->kind == DESCRIPTOR_GONE)
 		line_add(&line, ": nobody was seen to close it");
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2, 2);
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
 	name_step(overview, &misuse->steps[MISUSE_OPENED], "opened by");
 	name_step(overview, &misuse->steps[MISUSE_CLOSED], "closed by");
 	name_step(overview, &misuse->steps[MISUSE_AGAIN],
@@ -149,7 +149,7 @@ void overview_unusual(struct overview *overview)
 		line_add(&line, "  %.20s", class->type);
 		line_to(&line, OVERVIEW_COLUMN);
 		words[i].say(&line, class);
-		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
 		if (words[i].name && overview->summary->causes)
 			words[i].name(overview);
 	}

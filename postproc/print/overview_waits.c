@@ -31,14 +31,20 @@ static void print_longest(struct overview *overview, const struct summary_class 
 	line_begin(&line);
 	line_to(&line, OVERVIEW_COLUMN);
 	line_add(&line, "longest: ");
-	overview_frames(overview, &line, OVERVIEW_COLUMN + 9, 1, class->hot.waiter, "");
-	screen_add(&overview->screen, &line);
+	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.waiter, 1, "");
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
 	if (!class->hot.other)
 		return;
 	line_to(&line, OVERVIEW_COLUMN);
 	line_add(&line, class->known == RESOURCE_LOCK ? "held by: " : "woken by: ");
-	overview_frames(overview, &line, OVERVIEW_COLUMN + 9, 1, class->hot.other, "");
-	screen_add(&overview->screen, &line);
+	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.other, 1, "");
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
+	if (class->known != RESOURCE_SEMAPHORE || class->hot.first == class->hot.other)
+		return;
+	line_to(&line, OVERVIEW_COLUMN);
+	line_add(&line, "the last of a row that began at: ");
+	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.first, 1, "");
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
 }
 
 static void print_wait(struct overview *overview, const struct summary_class *class)
@@ -56,7 +62,7 @@ static void print_wait(struct overview *overview, const struct summary_class *cl
 		 DURATION(times->longest_ns));
 	if (threshold)
 		line_add(&line, " (counting waits over %s)", DURATION(threshold));
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN, 2);
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
 	/* A join waits for a thread's work, a barrier for the slowest: no news. */
 	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 	     class->known == RESOURCE_CONDITION) &&
@@ -88,11 +94,26 @@ void overview_waits(struct overview *overview)
 
 /* ---- who waits still ---- */
 
-static const char *object_word(enum resource resource)
+static const char *object_word(enum resource resource, const char *function)
 {
-	/* A lock that somebody waits for is a mutex, as often as not. */
+	const struct hook *hook = hook_find(function);
+
+	if (resource == RESOURCE_LOCK && hook)
+		switch (hook->how) {
+		case HOW_READS:
+		case HOW_WRITES:
+			return resource_table[RESOURCE_RWLOCK].type;
+		case HOW_SPINS:
+			return resource_table[RESOURCE_SPINLOCK].type;
+		case HOW_PLAIN:
+		case HOW_JOINS:
+		case HOW_WAKES_ALL:
+		case HOW_SHARES:
+			break;
+		}
+	/* flockfile() locks a stream, the others a mutex */
 	if (resource == RESOURCE_LOCK)
-		return "mutex";
+		return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 	return resource && resource != RESOURCE_EVENT ? resource_table[resource].type : "object";
 }
 
@@ -115,7 +136,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 			 blocked->joined == blocked->thread ? "which is itself"
 							    : "which is thread %" PRIu32,
 			 blocked->joined);
-		screen_wrap(&overview->screen, &line, 8, 2);
+		screen_wrap(&overview->screen, &line, 8);
 	}
 	if (!blocked->has_holder)
 		return;
@@ -124,8 +145,8 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	else
 		line_add(&line, "held by thread %" PRIu32 "%s: taken at ", blocked->holder,
 			 blocked->has_ended_holder ? ", which has ended" : "");
-	overview_frames(overview, &line, 8, 2, blocked->holder_backtrace, "");
-	screen_wrap(&overview->screen, &line, 8, 2);
+	overview_frames(overview, &line, 8, 2, blocked->holder_backtrace, 1, "");
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 static void print_vain(struct overview *overview, const struct summary_blocked *blocked)
@@ -139,8 +160,29 @@ static void print_vain(struct overview *overview, const struct summary_blocked *
 	line_add(&line,
 		 "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
 		 DURATION(blocked->vain_ns), blocked->vain_thread);
-	overview_frames(overview, &line, 8, 3, blocked->vain_backtrace, "");
-	screen_wrap(&overview->screen, &line, 8, 4);
+	overview_frames(overview, &line, 8, 3, blocked->vain_backtrace, 1, "");
+	screen_wrap(&overview->screen, &line, 8);
+}
+
+/* Whom a wait for a semaphore or condition was for: without a post or signal it never ends. */
+static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
+{
+	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
+	struct line line;
+
+	if (blocked->vain_backtrace || (!is_semaphore && blocked->resource != RESOURCE_CONDITION))
+		return;
+	line_begin(&line);
+	line_to(&line, 6);
+	if (blocked->notify_backtrace) {
+		line_add(&line, "the last %s came %s before the end: thread %" PRIu32 " at ",
+			 is_semaphore ? "post" : "signal", DURATION(blocked->notify_ns),
+			 blocked->notify_thread);
+		overview_frames(overview, &line, 8, 3, blocked->notify_backtrace, 1, "");
+	} else {
+		line_add(&line, "no thread %s it", is_semaphore ? "posted" : "signalled");
+	}
+	screen_wrap(&overview->screen, &line, 8);
 }
 
 static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
@@ -157,15 +199,16 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	if (blocked->object)
 		line_add(&line,
 			 is_number(blocked->resource) ? " for %s %" PRIu64 : " for %s 0x%" PRIx64,
-			 object_word(blocked->resource), blocked->object);
+			 object_word(blocked->resource, blocked->function), blocked->object);
 	line_add(&line, " for %s", DURATION(blocked->longest_ns));
-	screen_wrap(&overview->screen, &line, 6, 2);
+	screen_wrap(&overview->screen, &line, 6);
 	line_to(&line, 6);
 	line_add(&line, "at ");
-	overview_frames(overview, &line, 8, 2, blocked->backtrace, "");
-	screen_wrap(&overview->screen, &line, 8, 2);
+	overview_frames(overview, &line, 8, 2, blocked->backtrace, 1, "");
+	screen_wrap(&overview->screen, &line, 8);
 	print_holder(overview, blocked);
 	print_vain(overview, blocked);
+	print_notify(overview, blocked);
 }
 
 /* A snapshot of a program that goes on tells of it when that was taken. */
@@ -195,7 +238,7 @@ void overview_blocked(struct overview *overview)
 	if (count > overview_limit(overview, BLOCKED_MAX))
 		line_add(&line, " (%zu of %s)", overview_limit(overview, BLOCKED_MAX),
 			 COUNT(count));
-	screen_wrap(&overview->screen, &line, 2, 1);
+	screen_wrap(&overview->screen, &line, 2);
 	for (size_t i = 0; i < count && i < overview_limit(overview, BLOCKED_MAX); i++)
 		print_blocked(overview, &summary->blocked.items[i]);
 }

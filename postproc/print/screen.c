@@ -72,6 +72,46 @@ void line_to(struct line *line, size_t column)
 	line_add(line, "%*s", (int)blanks, "");
 }
 
+/* What a shell takes as it stands. */
+static bool is_plain(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') || (byte && strchr("_-./:@%+=,", byte));
+}
+
+static bool is_all(const char *text, bool (*is_so)(char))
+{
+	for (; *text; text++)
+		if (!is_so(*text))
+			return false;
+	return *text == '\0';
+}
+
+static bool is_printed(char byte)
+{
+	return byte >= ' ' && byte <= '~';
+}
+
+void line_add_word(struct line *line, const char *text)
+{
+	bool is_printable = is_all(text, is_printed);
+
+	if (*text && is_all(text, is_plain)) {
+		line_add(line, "%s", text);
+		return;
+	}
+	line_add(line, is_printable ? "'" : "$'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			line_add(line, is_printable ? "'\\''" : "\\'");
+		else if (*text == '\\' && !is_printable)
+			line_add(line, "\\\\");
+		else
+			line_add(line, "%c", *text);
+	}
+	line_add(line, "'");
+}
+
 static void add(struct screen *screen, const char *text, size_t length)
 {
 	char *copy = strndup(text, length);
@@ -100,7 +140,8 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 
 	if (length <= width)
 		return length;
-	for (size_t at = indent + 1; at <= width; at++) {
+	/* A word that is longer than the line, as paths are, is not broken: it can be copied. */
+	for (size_t at = indent + 1; at <= width || (at < length && !blank); at++) {
 		if (text[at] != ' ')
 			continue;
 		if (!strncmp(text + at, " <- ", 4))
@@ -138,27 +179,22 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 	}
 }
 
-size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size_t most)
+size_t screen_wrap(struct screen *screen, struct line *line, size_t indent)
 {
-	size_t lines = 1;
-
-	/* What has room in so many lines of a usual terminal, needs more of a narrow one. */
-	if (screen->width < SCREEN_WIDTH_USUAL)
-		most += most * SCREEN_WIDTH_USUAL / screen->width;
-	for (; lines < most; lines++) {
+	for (size_t lines = 1;; lines++) {
 		size_t at = break_of(line->text, line->length, indent, screen->width);
 		struct line rest;
 
-		if (at == line->length)
-			break;
+		if (at == line->length) {
+			screen_add(screen, line);
+			return lines;
+		}
 		line_begin(&rest);
 		line_to(&rest, indent);
 		line_add(&rest, "%s", line->text + at + strspn(line->text + at, " "));
 		add(screen, line->text, at);
 		*line = rest;
 	}
-	screen_add(screen, line);
-	return lines;
 }
 
 void screen_move(struct screen *to, struct screen *from)

@@ -42,22 +42,28 @@ void line_add(struct line *line, const char *format, ...) __attribute__((format(
 /* Blanks up to the column; at least two where text stands there already. */
 void line_to(struct line *line, size_t column);
 
+/*
+ * A word for the shell. What is no printable ASCII, screen_print() writes as \x.., which $'' takes.
+ */
+void line_add_word(struct line *line, const char *text);
+
 struct select_tally;
 
 /* "12 of 31 events (--func=malloc)"; nothing where there were no filters. */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
-/* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long all the same. */
+/* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long. */
 size_t line_height(const struct screen *screen, const struct line *line, size_t indent);
 
 /* The line is done, and empty again. */
 void screen_add(struct screen *screen, struct line *line);
 
 /*
- * As screen_add(); what is longer than the width goes on in further lines, at most so many,
- * broken at blanks and indented to the column. Returns how many lines it took.
+ * As screen_add(); what is longer than the width goes on in further lines, broken at blanks and
+ * indented to the column. A word that is longer than a line, as a path may be, stays whole.
+ * Returns how many lines it took.
  */
-size_t screen_wrap(struct screen *screen, struct line *line, size_t indent, size_t most);
+size_t screen_wrap(struct screen *screen, struct line *line, size_t indent);
 
 /* Puts all lines of from behind those of to; from is empty then. */
 void screen_move(struct screen *to, struct screen *from);

@@ -48,11 +48,11 @@ struct sheets_job {
 };
 
 /*
- * Of text, after sheets_finish(): rows that would read the same become one. by and top as there;
- * job needs run, names and style. Returns 0 or -ENOMEM.
+ * Of text, after sheets_finish(): rows of the same call site become one. by and top as there.
+ * Returns 0 or -ENOMEM.
  */
-int sheets_fold_same(struct sheets *sheets, const struct sheets_job *job, const char *by,
-		     size_t top, struct error *err);
+int sheets_fold_same(struct sheets *sheets, struct naming *naming, const char *by, size_t top,
+		     struct error *err);
 
 /* Of text: whether the sheet has curves, and its chart. It has rows, and a first column of TIME. */
 bool sheets_is_chart(const struct sheet *sheet);

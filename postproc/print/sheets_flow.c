@@ -21,24 +21,18 @@ struct flow {
 	size_t begin; /* of its lines */
 	size_t at;    /* column of the terminal */
 	unsigned lines;
-	struct line *text; /* takes it instead of the output; or NULL */
 };
 
 static void flow_break(struct flow *flow)
 {
 	flow->at = flow->begin;
-	if (flow->text)
-		return;
 	out_char(flow->layout->job->out, '\n');
 	text_blanks(flow->layout->job->out, flow->begin);
 }
 
 static void flow_put(struct flow *flow, const char *text)
 {
-	if (flow->text)
-		line_add(flow->text, "%s", text);
-	else
-		out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
+	out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
 }
 
 /* A piece that is not broken. False: it has no room any more. */
@@ -64,20 +58,23 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 	return true;
 }
 
-static void flow_frames(struct flow *flow, const struct trace_node *backtrace)
+/*
+ * The call site always, which rows are folded by: they read the same at every width. sites: how
+ * many backtraces have it; where that is one, its callers follow as far as there is room.
+ */
+static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
 {
+	const struct sheets_job *job = flow->layout->job;
 	struct naming_line frames[FRAMES_MAX];
-	size_t count = naming_lines(flow->layout->job->naming, backtrace, frames, FRAMES_MAX);
+	size_t site, count = naming_site(job->naming, backtrace, frames, FRAMES_MAX, &site);
 
 	if (!count)
 		flow_piece(flow, "", "(no backtrace)");
-	for (size_t i = 0; i < count; i++) {
-		char text[CELL_MAX];
-
-		snprintf(text, sizeof(text), "%.*s", NAMING_TEXT_MAX, frames[i].text);
-		if (frames[i].times > 1)
-			snprintf(text + strlen(text), 16, " (%" PRIu32 "x)", frames[i].times);
-		if (!flow_piece(flow, " <- ", text))
+	for (size_t i = 0; i < (sites > 1 ? site : count); i++) {
+		naming_fit(&frames[i], sites < 2, sheets_width(job) - flow->begin - strlen("<- "));
+		if (i < site)
+			flow->lines = 0;
+		if (!flow_piece(flow, " <- ", frames[i].text))
 			break;
 	}
 }
@@ -126,6 +123,7 @@ static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
 			branch_text(flow->layout->job, branch->frames[i], text);
 		else
 			i = branch->count - BRANCH_FRAMES / 2 - 1;
+		naming_cut(text, sheets_width(flow->layout->job) - flow->begin - strlen(" -> "));
 		flow->lines = 0;
 		if (!flow_piece(flow, i ? branch->is_outwards ? " <- " : " -> " : "", text))
 			break;
@@ -161,18 +159,6 @@ static void print_whole(const struct layout *layout, const struct trace_node *ba
 			out_char(out, ')');
 		}
 	}
-}
-
-void sheets_read_backtrace(const struct layout *layout, const struct trace_node *backtrace,
-			   struct line *text)
-{
-	struct flow flow = { .layout = layout,
-			     .begin = layout->last_at,
-			     .at = layout->last_at,
-			     .lines = 1,
-			     .text = text };
-
-	flow_frames(&flow, backtrace);
 }
 
 /* Several that read the same. */
@@ -211,7 +197,7 @@ void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
 	if (kind == SHEET_BACKTRACE && layout->job->style->is_verbose) {
 		print_whole(layout, cell->backtrace);
 	} else if (kind == SHEET_BACKTRACE) {
-		flow_frames(&flow, cell->backtrace);
+		flow_frames(&flow, cell->backtrace, cell->weight);
 		flow_count(&flow, cell->weight);
 	} else if (kind == SHEET_BRANCH) {
 		flow_branch(&flow, cell->branch);
@@ -241,6 +227,6 @@ void sheets_print_below(const struct layout *layout, const char *heading,
 	if (layout->job->style->is_verbose)
 		print_whole(&below, backtrace);
 	else
-		flow_frames(&flow, backtrace);
+		flow_frames(&flow, backtrace, 1);
 	out_char(layout->job->out, '\n');
 }

@@ -169,7 +169,7 @@ static void print_run(const struct sheets_job *job, struct json *json)
 
 	if (!run->processes.count)
 		return;
-	report_find_gaps(job->run, &gaps);
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	json_open(json, "run", '{');
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);

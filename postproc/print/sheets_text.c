@@ -254,7 +254,7 @@ static void print_group(const struct layout *layout, const struct sheet_group *g
 {
 	const struct sheets_job *job = layout->job;
 	struct human more;
-	struct line rest;
+	struct line rest, sums;
 
 	if (group->name)
 		print_group_name(layout, group);
@@ -263,9 +263,11 @@ static void print_group(const struct layout *layout, const struct sheet_group *g
 	if (group->shown == group->count)
 		return;
 	line_begin(&rest);
-	line_add(&rest, "... and %s more (--top=0 shows all):",
-		 human_count(&more, group->count - group->shown));
-	add_sums(&rest, layout, group->rest);
+	line_begin(&sums);
+	add_sums(&sums, layout, group->rest);
+	line_add(&rest, "... and %s more (--top=0 shows all)%s%s",
+		 human_count(&more, group->count - group->shown), sums.length ? ":" : "",
+		 sums.text);
 	out_char(job->out, ' ');
 	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
@@ -382,7 +384,7 @@ static void print_gaps(const struct sheets_job *job)
 	struct report_gaps gaps;
 	struct line text;
 
-	report_find_gaps(job->run, &gaps);
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	line_begin(&text);
 	add_lost(&text, &gaps);
 	add_gap(&text, gaps.late, gaps.events, "event", "too late for its order to be certain");
@@ -450,7 +452,7 @@ static void print_next(const struct sheets_job *job)
 
 	if (!style->before_next || !*next || is_empty(job))
 		return;
-	report_find_gaps(job->run, &gaps);
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
 	     gaps.bypasses) &&
 	    !is_asked(job, "missing"))
@@ -469,7 +471,7 @@ static void print_damage(const struct sheets_job *job)
 	struct report_gaps gaps;
 	struct line text;
 
-	report_find_gaps(job->run, &gaps);
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if (!gaps.damaged || !job->count)
 		return;
 	line_begin(&text);

@@ -86,10 +86,6 @@ void sheets_lay_out(struct layout *layout);
 void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
 		       const struct sheet_cell *cell);
 
-/* What sheets_print_last() prints of it, in one line. */
-void sheets_read_backtrace(const struct layout *layout, const struct trace_node *backtrace,
-			   struct line *text);
-
 /* A backtrace below its row: behind its heading, and on in the same column. */
 void sheets_print_below(const struct layout *layout, const char *heading,
 			const struct trace_node *backtrace);

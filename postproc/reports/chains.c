@@ -37,6 +37,8 @@ struct step {
 struct owed {
 	const struct trace_node *backtrace;
 	bool is_unseen;	      /* whose holder is not known */
+	bool has_thread;      /* but which thread it is */
+	bool is_cycle;	      /* it waits for the thread whose wait it is owed */
 	const char *function; /* that waited without anybody who is known; NULL: it did not wait */
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
 };
@@ -223,12 +225,14 @@ static int add_owed(struct chains_state *state, const struct chains_link *link)
 	if (!owed)
 		return -ENOMEM;
 	owed->waits += link->count;
+	owed->has_thread |= link->waker_thread != 0;
 	owed->waited_ns += link->ns;
 	owed->passed_ns += link->next ? link->ns : 0;
 	owed = owed_to(state, chains_end(&state->chains, link));
 	if (!owed)
 		return -ENOMEM;
 	owed->owed_ns += link->ns;
+	owed->is_cycle |= chains_end(&state->chains, link)->is_cycle;
 	return 0;
 }
 
@@ -242,7 +246,11 @@ static void put_owed(struct sheet *sheet, const struct owed *owed)
 	sheet_number(CELL(row, owed, waits), owed->waits);
 	sheet_backtrace(CELL(row, owed, backtrace), owed->backtrace);
 	if (owed->is_unseen)
-		sheet_text(sheet, CELL(row, owed, what), "who had it was not seen");
+		sheet_text(sheet, CELL(row, owed, what),
+			   owed->has_thread ? "had it, acquired by a call that was not recorded"
+					    : "which thread had it is unknown");
+	else if (owed->is_cycle)
+		sheet_text(sheet, CELL(row, owed, what), "waits in a cycle");
 	else if (owed->function)
 		sheet_format(sheet, CELL(row, owed, what), "waited in %s", owed->function);
 	else
@@ -303,7 +311,8 @@ static void put_chain(struct chains_state *state, struct sheet *sheet,
 		struct sheet_cell *row = sheet_add(sheet);
 
 		sheet_group(sheet, CELL(row, chains, chain), name, rank);
-		sheet_text(sheet, CELL(row, chains, what), "who does not wait");
+		sheet_text(sheet, CELL(row, chains, what),
+			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
 		sheet_backtrace(CELL(row, chains, has_backtrace), last->waker);
 	}
 }
@@ -318,7 +327,8 @@ static void put_chains(struct chains_state *state, struct sheets *sheets)
 	if (!order)
 		report_no_memory(&sheets->failure);
 	for (size_t i = 1; order && i < state->chains.links.count; i++)
-		if (state->chains.links.items[i].count && state->chains.links.items[i].next)
+		if (state->chains.links.items[i].count &&
+		    (state->chains.links.items[i].next || state->chains.links.items[i].is_cycle))
 			order[count++] = &state->chains.links.items[i];
 	if (count) {
 		qsort(order, count, sizeof(*order), by_time);

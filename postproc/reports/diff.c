@@ -342,6 +342,14 @@ static void put_totals(struct diff_state *state, struct sheet *sheet)
 				put_total(state, sheet, i, what);
 }
 
+static bool have_calls_changed(const struct diff_state *state)
+{
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		if (differs(GAINED, &state->totals[i][GAINED]))
+			return true;
+	return false;
+}
+
 /* left_out: changed places of which nobody knows whether they have. */
 static void put_note(const struct diff_state *state, struct sheet *sheet, size_t left_out)
 {
@@ -359,6 +367,9 @@ static void put_note(const struct diff_state *state, struct sheet *sheet, size_t
 	char words[128];
 
 	sheet->note = notes[kind];
+	if (kind == MEASURE_HELD && !sheet->rows.count && have_calls_changed(state))
+		sheet->note = "by held: what was held at the end has not changed, but calls have: "
+			      "--by=count says which, --by=temp of what was freed at once";
 	snprintf(words, sizeof(words),
 		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
 		 "more than twice the error",

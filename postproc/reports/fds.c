@@ -84,9 +84,11 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	entry->now += (uint64_t)(int64_t)move->count;
 	if (!move->is_gain)
 		return 0;
-	entry->opened++;
 	if (entry->now > entry->most)
 		entry->most = entry->now;
+	if (move->is_no_call)
+		return 0;
+	entry->opened++;
 	state->gained_site = move->site;
 	state->gained_index = move->event->index;
 	return 0;
@@ -235,6 +237,41 @@ static int keep_rest(struct fds_state *state, const struct descriptor *descripto
 	return rest->backtrace ? 0 : -ENOMEM;
 }
 
+/* An earlier program of the process opened it. */
+static void attribute(const struct fds_state *state, struct descriptor *descriptor,
+		      const struct ledger_held *held)
+{
+	const struct site *site = sites_at(ledger_sites(state->run->ledger), held->site);
+
+	descriptor->is_inherited = false;
+	descriptor->opened = (struct descriptor_step){
+		.backtrace = site->backtrace,
+		.function = site->function,
+		.index = held->item->index,
+		.time_ns = held->item->gained_ns,
+	};
+}
+
+/* The process executed another program, which has those without FD_CLOEXEC. */
+static int pass_on(struct fds_state *state)
+{
+	struct ledger_held held;
+
+	for (size_t at = 0; ledger_passed(state->run->ledger, &at, &held);) {
+		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
+		struct entry *entry = tally_entry(state->tally, held.site);
+
+		if (!entry)
+			return -ENOMEM;
+		entry->now--;
+		if (descriptor && descriptor->is_open) {
+			descriptor->is_open = false;
+			state->descriptors.open--;
+		}
+	}
+	return 0;
+}
+
 /* The oldest that a place has left stands for all of them. */
 static int look_at_places(struct fds_state *state)
 {
@@ -242,7 +279,7 @@ static int look_at_places(struct fds_state *state)
 	size_t at = 0;
 
 	while (ledger_held(state->run->ledger, &at, &held)) {
-		const struct descriptor *descriptor;
+		struct descriptor *descriptor;
 		struct entry *entry;
 
 		if (ledger_class(state->run->ledger, held.class)->known != RESOURCE_FD)
@@ -251,6 +288,8 @@ static int look_at_places(struct fds_state *state)
 		descriptor = descriptors_find(&state->descriptors, held.object);
 		if (!entry)
 			return -ENOMEM;
+		if (descriptor && descriptor->is_inherited)
+			attribute(state, descriptor, &held);
 		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
 			continue;
 		entry->age_ns = age_of(state, held.item->gained_ns);
@@ -266,6 +305,8 @@ static int process(void *user, struct error *err)
 	struct total *total = ARRAY_ADD(&state->totals);
 	int rc = total ? look_at_places(state) : -ENOMEM;
 
+	if (rc == 0)
+		rc = pass_on(state);
 	for (size_t i = 0; rc == 0 && i < state->descriptors.list.count; i++) {
 		const struct descriptor *descriptor = &state->descriptors.list.items[i];
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places that hold more and more: looked at from step to step of time, what they hold rose and did
- * not fall until it was most, and that took at least half of the process's life. What only rises
- * while a program starts is no growth; what is given back in the end has grown all the same. A step
- * is looked at when the place changes for the first time after it, so that places which do not
- * change cost nothing.
+ * Places that hold more and more: looked at from step to step of time, what they hold rose until it
+ * was most, fell by less than an eighth of that meanwhile (a collector of garbage frees some now
+ * and then), and that took at least half of the process's life. What only rises while a program
+ * starts is no growth; what is given back in the end has grown all the same. A step is looked at
+ * when the place changes for the first time after it, so that places which do not change cost
+ * nothing.
  */
 
 #include "postproc/views/report.h"
@@ -14,14 +15,14 @@
 #define RISES_MIN 4u
 
 struct entry {
-	uint64_t count, bytes; /* now; of the run: of the processes where it grew, when most */
-	double variance;       /* of these bytes */
-	uint64_t at_step;      /* amount at the end of the step before the last one */
-	uint64_t step;	       /* of the last change + 1; 0: none yet */
-	uint64_t rises, falls;
+	uint64_t count, bytes;	/* now; of the run: of the processes where it grew, when most */
+	double variance;	/* of these bytes */
+	uint64_t at_step;	/* amount at the end of the step before the last one */
+	uint64_t step;		/* of the last change + 1; 0: none yet */
+	uint64_t rises, fallen; /* steps; amount */
 	uint64_t first_ns, last_ns, gained_ns; /* rise; last_ns: before the peak */
 	struct {
-		uint64_t amount, count, bytes, rises, falls;
+		uint64_t amount, count, bytes, rises, fallen;
 		double variance;
 	} peak; /* of the ends of steps */
 	struct rises curve;
@@ -54,7 +55,7 @@ static void look(struct entry *entry)
 	uint64_t amount = amount_of(entry);
 
 	entry->rises += amount > entry->at_step;
-	entry->falls += amount < entry->at_step;
+	entry->fallen += amount < entry->at_step ? entry->at_step - amount : 0;
 	entry->at_step = amount;
 	if (amount < entry->peak.amount || !amount)
 		return;
@@ -64,7 +65,7 @@ static void look(struct entry *entry)
 	entry->peak.bytes = entry->bytes;
 	entry->peak.variance = entry->variance;
 	entry->peak.rises = entry->rises;
-	entry->peak.falls = entry->falls;
+	entry->peak.fallen = entry->fallen;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -98,7 +99,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 
 	look(&process);
 	rises_merge(&run->curve, &state->run->windows, &process.curve);
-	if (process.peak.falls || process.peak.rises < RISES_MIN ||
+	if (process.peak.fallen > process.peak.amount / 8 || process.peak.rises < RISES_MIN ||
 	    process.last_ns - process.first_ns < state->least_ns)
 		return;
 	run->count += process.peak.count;

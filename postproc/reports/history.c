@@ -12,9 +12,12 @@
 #include "postproc/views/report.h"
 
 #define CALLS_MAX 10000u /* the newest ones are kept */
+#define USES_MAX  64u	 /* of one life that are told apart */
 
 struct history_call {
 	uint64_t time_ns, object, size, index;
+	uint64_t
+		times; /* with the same function and backtrace, from one gain or loss to the next */
 	uint32_t pid, thread;
 	const char *function, *what, *class; /* of the summary, or of all programs: no trace's */
 	const struct trace_node *backtrace;
@@ -26,6 +29,7 @@ struct history_state {
 	uint64_t wanted;
 	uint64_t base; /* of the block that the address lies in now */
 	bool has_base;
+	uint64_t life;		    /* the first of the calls since it was gained or lost last */
 	struct history_call *calls; /* a ring */
 	uint64_t count;
 };
@@ -97,15 +101,31 @@ static const char *class_of(const struct history_state *state, const struct even
 	return pool_text(&state->run->summary->pool, class->type, strlen(class->type));
 }
 
+/* One of the calls of the object's present life that reads the same but for its time. */
+static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
+{
+	for (uint64_t i = state->count; i-- > state->life && state->count - i <= USES_MAX;) {
+		struct history_call *call = &state->calls[i % CALLS_MAX];
+
+		if (!strcmp(call->what, wanted->what) && call->object == wanted->object &&
+		    call->pid == wanted->pid && call->thread == wanted->thread &&
+		    call->backtrace == wanted->backtrace &&
+		    !strcmp(call->function, wanted->function))
+			return call;
+	}
+	return NULL;
+}
+
 static int keep(struct history_state *state, const struct event *event)
 {
-	struct history_call *call = &state->calls[state->count++ % CALLS_MAX];
+	struct history_call call, *same;
 	const char *function = pool_text(&state->run->summary->pool, event->function->name,
 					 event->function->length);
 
 	const char *class = class_of(state, event);
 
-	*call = (struct history_call){
+	call = (struct history_call){
+		.times = 1,
 		.time_ns = event->time_ns,
 		.object = event->object,
 		.size = has_bytes(event) ? event->size : 0,
@@ -116,9 +136,21 @@ static int keep(struct history_state *state, const struct event *event)
 		.class = class,
 	};
 	if (event->backtrace)
-		call->backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
-						  event->index);
-	return function && class ? 0 : -ENOMEM;
+		call.backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
+						 event->index);
+	if (!function || !class)
+		return -ENOMEM;
+	same = event->type != CALL_TYPE_ALLOC && event->type != CALL_TYPE_FREE
+		       ? find_use(state, &call)
+		       : NULL;
+	if (same) {
+		same->times++;
+		return 0;
+	}
+	state->calls[state->count++ % CALLS_MAX] = call;
+	if (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)
+		state->life = state->count;
+	return 0;
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
@@ -148,6 +180,8 @@ static void put(struct history_state *state, struct sheet *sheet, const struct h
 	sheet_number(CELL(row, history, time), report_time(state->run, call->time_ns));
 	sheet_number(CELL(row, history, pid), call->pid);
 	sheet_number(CELL(row, history, thread), call->thread);
+	if (call->times > 1)
+		sheet_number(CELL(row, history, times), call->times);
 	if (call->size)
 		sheet_number(CELL(row, history, size), call->size);
 	if (call->backtrace)
@@ -169,6 +203,8 @@ static void end(void *user, struct sheets *sheets)
 
 	for (uint64_t i = first; i < state->count; i++)
 		put(state, sheet, &state->calls[i % CALLS_MAX]);
+	if (!state->count)
+		sheet->note = "no recorded call was about this object";
 	if (first)
 		sheet->note = "of more than 10,000 calls the last ones";
 	if (!state->is_fd)
@@ -184,6 +220,10 @@ static int parse(struct history_state *state, const char *text, struct error *er
 	if (!text)
 		return error_set(err, EINVAL,
 				 "which object? --object=ADDRESS or --object=fd:NUMBER");
+	if (!strncmp(text, "fd", 2) && text[2] && !text[2 + strspn(text + 2, "0123456789")])
+		return error_set(err, EINVAL,
+				 "--object=%s: descriptor %s is fd:%s; an address is 0x%s", text,
+				 text + 2, text + 2, text);
 	state->is_fd = !strncmp(text, "fd:", 3);
 	state->wanted = strtoull(text + (state->is_fd ? 3 : 0), &end, state->is_fd ? 10 : 16);
 	if (*end || end == text || end[-1] == ':')

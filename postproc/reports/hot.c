@@ -31,7 +31,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct hot_state *state = user;
 	struct entry *entry;
 
-	if (!move->is_gain || move->is_wait)
+	if (!move->is_gain || move->is_no_call)
 		return 0;
 	entry = tally_entry(state->tally, move->site);
 	if (!entry)
@@ -55,7 +55,7 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 		return;
 	row = report_add(state->run, sheet, place->class);
 	sheet_number(CELL(row, hot, calls), entry->calls);
-	sheet_error(CELL(row, hot, calls_error), entry->calls_variance, false);
+	sheet_count_error(CELL(row, hot, calls_error), entry->calls, entry->calls_variance);
 	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
 		sheet_number(CELL(row, hot, bytes), entry->bytes);

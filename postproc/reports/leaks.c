@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What was gained and never given back, by who gained it. */
 #include <errno.h>
+#include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct leak {
 	uint64_t oldest_ns;	  /* age; 0: not known */
 	uint32_t processes, last; /* the number of the last of them */
 	const char *example;	  /* of the oldest; NULL: none */
+	uint32_t children;	  /* that nobody waited for */
 };
 
 /* What scans found of a place: apart, since most runs have none and a run may have many places. */
@@ -53,14 +55,16 @@ struct leaks_state {
 	struct tally *curves; /* NULL: nobody wants them */
 	struct pool pool;     /* examples */
 	struct suppress suppress;
+	struct summary_children children;
 };
 
 static void merge(void *user, void *of_run, const void *of_process)
 {
-	const struct leaks_state *state = user;
+	struct leaks_state *state = user;
 	struct leak *run = of_run;
 	const struct leak *process = of_process;
 
+	summary_join_children(&state->children, &run->children, process->children);
 	run->count += process->count;
 	run->bytes += process->bytes;
 	run->variance += process->variance;
@@ -121,6 +125,7 @@ static void destroy(void *user)
 	struct leaks_state *state = user;
 
 	suppress_free(&state->suppress);
+	free(state->children.items);
 	scanned_free(&state->scanned);
 	pool_free(&state->pool);
 }
@@ -234,7 +239,9 @@ static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 	found->fates[fate]++;
 	found->fate_bytes[fate] += held->bytes;
 	state->scanned_count++;
-	found->with[fate] += block->retained;
+	/* what is lost with one that leads to others has its own bytes in it already */
+	if (block->fate == SCANNED_LOST)
+		found->with[fate] += block->retained;
 	compare(state, found, fate, held);
 	if (fate < SCANNED_LOST)
 		note_kept(state, found, block, held);
@@ -269,6 +276,10 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	    add_handle(state, held->site))
 		return -ENOMEM;
 	if (known == RESOURCE_MEMORY && add_fate(state, held))
+		return -ENOMEM;
+	if (known == RESOURCE_PROCESS &&
+	    summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
+			      (uint32_t)held->object))
 		return -ENOMEM;
 	return add_item(state, leak, held->item, is_first);
 }
@@ -346,7 +357,7 @@ static void put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 
 	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
 	sheet_error(CELL(row, leaks, error), leak->variance, true);
-	sheet_error(CELL(row, leaks, count_error), leak->count_variance, false);
+	sheet_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
 	sheet_number(CELL(row, leaks, count), leak->count);
 	if (leak->oldest_ns)
 		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
@@ -527,8 +538,13 @@ static void end(void *user, struct sheets *sheets)
 		say_scan(state, lost);
 	expect_names(state);
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
-		const struct leak *leak = tally_of_place(state->tally, i);
+		struct leak *leak = tally_of_place(state->tally, i);
 
+		if (leak && leak->children)
+			leak->count -= summary_orphans(state->run->summary, &state->children,
+						       leak->children);
+		if (leak)
+			leak->children = 0;
 		if (is_left_out(state, i, leak))
 			continue;
 		put(state, sheet, i, leak);

@@ -44,7 +44,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct bucket *bucket;
 
 	(void)err;
-	if (move->is_gain || move->is_wait || move->count >= 0)
+	if (move->is_gain || move->is_no_call || move->count >= 0)
 		return 0;
 	from_ns = move->item->gained_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;

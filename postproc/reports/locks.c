@@ -246,12 +246,15 @@ static void put_blocked(struct locks_state *state, struct sheets *sheets)
 		const struct summary_blocked *blocked = &run->blocked.items[i];
 		struct sheet_cell *row;
 
-		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock)
+		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock &&
+		    !blocked->is_hung)
 			continue;
 		sheet = sheets_begin(sheets, SHEET_blocked);
 		row = sheet_add(sheet);
 		sheet_text(sheet, CELL(row, blocked, state),
-			   blocked->is_deadlock ? "deadlock" : "waits");
+			   blocked->is_deadlock ? "deadlock"
+			   : blocked->is_hung	? "hangs"
+						: "waits");
 		sheet_number(CELL(row, blocked, pid), blocked->pid);
 		sheet_number(CELL(row, blocked, thread), blocked->thread);
 		sheet_number(CELL(row, blocked, threads), blocked->threads);
@@ -343,9 +346,16 @@ static void put_pair(struct locks_state *state, struct sheet *sheet, const struc
 	sheet_number(CELL(row, contention, time), report_time(state->run, sum->since_ns));
 	sheet_number(CELL(row, contention, object), sum->object);
 	sheet_backtrace(CELL(row, contention, backtrace), waiter->backtrace);
-	if (!pair->holder) {
+	if (!pair->holder && !sum->holder_thread) {
 		sheet_format(sheet, CELL(row, contention, threads),
-			     "thread %u; who had it was not seen", sum->waiter_thread);
+			     "thread %u; which thread had it is unknown", sum->waiter_thread);
+		return;
+	}
+	if (!pair->holder) { /* --locks=contended: the lock named its owner */
+		sheet_format(sheet, CELL(row, contention, threads),
+			     "thread %u waited while thread %u had it, acquired by a call that was "
+			     "not recorded",
+			     sum->waiter_thread, sum->holder_thread);
 		return;
 	}
 	sheet_backtrace(CELL(row, contention, holder_backtrace),
@@ -485,11 +495,19 @@ static void put_places(struct locks_state *state, struct sheets *sheets)
 static void put_locks(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = sheets_begin(sheets, SHEET_locks);
+	uint64_t uncontended = 0;
 
 	for (size_t i = 0; i < state->locks.count; i++)
 		put_lock(state, sheet, &state->locks.items[i]);
 	for (size_t i = 1; i < state->places.count; i++)
 		put_gone(sheet, &state->places.items[i]);
+	for (size_t i = 0; i < state->run->summary->processes.count; i++)
+		uncontended += state->run->summary->processes.items[i].uncontended;
+	if (uncontended)
+		sheet_note(sheet,
+			   "%llu more locks were taken without a wait: they are counted, but not "
+			   "recorded (--locks=contended)",
+			   (unsigned long long)uncontended);
 }
 
 static void put_pairs(struct locks_state *state, struct sheets *sheets)
@@ -498,6 +516,7 @@ static void put_pairs(struct locks_state *state, struct sheets *sheets)
 
 	for (size_t i = 1; i < state->pairs.count; i++)
 		put_pair(state, sheet, &state->pairs.items[i]);
+	report_note_coverage(state->run, sheet);
 }
 
 static int compare_locks(const void *left, const void *right)

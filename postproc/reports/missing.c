@@ -81,6 +81,16 @@ static void put_lost(struct sheet *sheet, const struct summary *summary,
 	put(sheet, "lost", process, process->lost, reason);
 }
 
+static void put_stalled(struct sheet *sheet, const struct summary_process *process)
+{
+	char reason[128];
+
+	snprintf(reason, sizeof(reason),
+		 "the disk was full for %.1f s: events of that time are among those lost",
+		 process->stalled_s);
+	put(sheet, "stalled", process, 0, reason);
+}
+
 static void put_process(struct sheet *sheet, const struct summary *summary,
 			const struct summary_process *process)
 {
@@ -94,12 +104,28 @@ static void put_process(struct sheet *sheet, const struct summary *summary,
 		    "the trace has no end: the recording was cut off, or still goes on");
 	if (report_is_untraced(process))
 		put_untraced(sheet, process);
+	if (process->stalled_s > 0)
+		put_stalled(sheet, process);
+	if (process->doubt)
+		put(sheet, process->is_part ? "part" : "unproven", process, 0, process->doubt);
 	if (process->cut_calls)
 		put(sheet, "cut", process, process->cut_calls,
 		    "left out by --keep: what was gained and given back before");
+	if (process->unscanned)
+		put(sheet, "unscanned", process, 0, process->unscanned);
 	if (process->late)
 		put(sheet, "late", process, process->late,
 		    "came after later events had been written: their times are not exact");
+}
+
+/* In none of the processes of the trace: it has not come to have a stream. */
+static void put_refused(struct sheet *sheet, const struct summary_left_out *refused)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, missing, what), "refused");
+	sheet_text(sheet, CELL(row, missing, reason), refused->program);
+	sheet_number(CELL(row, missing, count), refused->count);
 }
 
 /* They are of no trace any more: nobody knows their names. */
@@ -108,7 +134,7 @@ static void put_gone(struct sheet *sheet, const struct report_run *run)
 	struct sheet_cell *row;
 	struct report_gaps gaps;
 
-	report_find_gaps(run, &gaps);
+	report_find_gaps(run, KIND_ALL, 0, &gaps);
 	if (!gaps.gone)
 		return;
 	row = sheet_add(sheet);
@@ -134,6 +160,21 @@ static void put_samples(struct sheet *sheet, const struct report_run *run)
 		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
 		"frees of what was not allocated are unknown",
 		run->summary->sample, estimate_unseen(run->summary->sample));
+}
+
+/* Its functions are called by names that no hook has. */
+static void put_inner_allocator(struct sheet *sheet, const struct summary *summary)
+{
+	struct sheet_cell *row;
+
+	if (!summary->inner.name)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, missing, what), "unseen");
+	sheet_format(sheet, CELL(row, missing, reason),
+		     "blocks of %s in %s: it is called by names of its own, which no hook has",
+		     summary->inner.name,
+		     summary->inner.module ? summary->inner.module : "a module that is not known");
 }
 
 /* In the first process that had it. */
@@ -195,6 +236,9 @@ static void end(void *state, struct sheets *sheets)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
+	put_inner_allocator(missing, run->summary);
+	for (size_t i = 0; i < run->summary->refused.count; i++)
+		put_refused(missing, &run->summary->refused.items[i]);
 	put_gone(missing, run);
 	put_samples(missing, run);
 	look_up(run);

@@ -107,14 +107,19 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct entry *entry = tally_entry(state->tally, move->site);
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
 	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
+	uint64_t start = summary_current(state->run->summary)->start_ns;
 	int ret;
+
+	/* A descriptor that was carried over an exec: before, it was the other program's. */
+	if (gained < start)
+		gained = start;
 
 	if (entry && !entry->number)
 		entry->number = add_number(state);
 	if (!entry || !entry->number)
 		return report_no_memory(err);
 	if (move->is_gain) {
-		ret = spans_add(&state->spans, entry->number, now, SPANS_NEVER, count, bytes);
+		ret = spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
 		return ret ? report_no_memory(err) : 0;
 	}
 	ret = spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
@@ -123,9 +128,11 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	return ret ? report_no_memory(err) : 0;
 }
 
+/* Part of a wait for a condition is the mutex that is released and acquired: it counts once. */
 static bool is_wait(const struct event *event)
 {
-	return (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT ||
+	return !event->part && event->moment != MOMENT_HALF &&
+	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT ||
 		event->operation == OPERATION_END) &&
 	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
 }

@@ -125,6 +125,18 @@ void report_note_samples(const struct report_run *run, struct sheet *sheet, cons
 		   sheet->note ? "; " : "", words);
 }
 
+void report_note_coverage(const struct report_run *run, struct sheet *sheet)
+{
+	const struct coverage_sum *sum = &run->summary->blocked_time;
+	char text[COVERAGE_TEXT_SIZE];
+
+	if (!sum->blocked && !sum->unmeasured)
+		return;
+	sheet->is_unknown |= coverage_is_low(sum);
+	sheet_note(sheet, "%s%s%s", sheet->note ? sheet->note : "", sheet->note ? "; " : "",
+		   coverage_say(sum, text));
+}
+
 int report_no_memory(struct error *err)
 {
 	return error_set(err, ENOMEM, "no memory for the report");
@@ -151,32 +163,99 @@ const char *report_why_untraced(const struct summary_process *process)
 	       "and networks, or it had no free descriptor";
 }
 
-void report_find_gaps(const struct report_run *run, struct report_gaps *gaps)
+/* It went on when the collector was ended, or holdtrace detached from it. */
+static bool report_ran_on(const struct summary_process *process)
+{
+	return process->end == SUMMARY_LEFT || process->end == SUMMARY_DETACHED;
+}
+
+/*
+ * A thread may have been blocked for longer than that, though no recorded wait tells of it.
+ * limit_ns: 0: a limit is no time. Shorter times are not measured exactly.
+ */
+static bool report_is_unobserved(const struct summary_process *process, uint64_t limit_ns)
+{
+	if (!limit_ns)
+		limit_ns = COVERAGE_SLACK_NS;
+	return process->coverage.worst >
+	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
+}
+
+/* An image that another program replaced holds nothing. */
+static bool report_is_unscanned(const struct summary_process *process)
+{
+	return process->end != SUMMARY_EXEC && !process->is_scanned;
+}
+
+/* Each process says how many a flight recorder had left out by its end. */
+static uint64_t report_gone(const struct summary *summary)
+{
+	uint64_t gone = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].gone > gone)
+			gone = summary->processes.items[i].gone;
+	return gone;
+}
+
+/* Whether --events lists a class: "memory,fd". */
+static bool is_listed(const char *list, const char *class)
+{
+	size_t size = strlen(class);
+
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if ((length == size && !strncmp(list, class, size)) ||
+		    (length == 3 && !strncmp(list, "all", 3)))
+			return true;
+	}
+	return false;
+}
+
+/* The kinds of events that --events left out. */
+static unsigned report_unrecorded(const struct summary_process *process)
+{
+	unsigned kinds = 0;
+
+	if (!process->recorded)
+		return 0;
+#define KIND(name, class) \
+	kinds |= strcmp(class, "-") && !is_listed(process->recorded, class) ? KIND_##name : 0;
+#include "postproc/reasons.def"
+#undef KIND
+	return kinds;
+}
+
+void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
+		      struct report_gaps *gaps)
 {
 	const struct summary *summary = run->summary;
 	const struct select_tally *selection = summary->selection;
 
+	(void)limit_ns;
 	*gaps = (struct report_gaps){
 		.events = (selection && selection->filters ? selection->seen : summary->events) +
 			  summary->lost,
 		.traces = summary->processes.count,
-		.lost = summary->lost,
 		.late = summary->late,
-		.damaged = summary->damaged,
-		.bypasses = summary->bypasses.count,
 	};
-	for (size_t i = 0; i < run->summary->processes.count; i++) {
-		const struct summary_process *process = &run->summary->processes.items[i];
+#define READER(field, number)
+#define REASON(field, of, number, part, hidden, noun, what) \
+	of(field, ((hidden)&kinds) ? (number) : 0)
+#define RUN(field, number) gaps->field = (number);
+#define PROCESSES(field, number)
+#include "postproc/reasons.def"
+#undef RUN
+#undef PROCESSES
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
 
-		gaps->incomplete += report_is_incomplete(process);
-		gaps->untraced += report_is_untraced(process);
-		gaps->paused += process->pauses != 0;
-		gaps->cut += process->cut_calls != 0;
-		if (process->gone > gaps->gone)
-			gaps->gone = process->gone;
-		gaps->allocators += process->allocator != NULL;
-		/* what another program took the place of holds nothing */
-		gaps->unscanned += process->end != SUMMARY_EXEC && !process->is_scanned;
-		gaps->doubtful += process->is_scanned && process->is_doubtful;
+#define RUN(field, number)
+#define PROCESSES(field, number) gaps->field += (number);
+#include "postproc/reasons.def"
+#undef RUN
+#undef PROCESSES
 	}
+#undef REASON
+#undef READER
 }

@@ -31,7 +31,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->item->size)];
 
 	(void)err;
-	if (!move->is_gain || move->is_wait)
+	if (!move->is_gain || move->is_no_call)
 		return 0;
 	bucket->count += (uint64_t)move->count;
 	bucket->bytes += move->bytes;

@@ -12,6 +12,10 @@ static void put(struct sheet *sheet, const struct summary_class *class)
 	sheet_text(sheet, CELL(row, classes, class), class->type);
 	sheet_number(CELL(row, classes, gained), class->gained);
 	sheet_number(CELL(row, classes, lost), class->lost);
+	if (class->known == RESOURCE_THREAD)
+		sheet_number(CELL(row, classes, joined), class->waited);
+	if (class->known == RESOURCE_LOCK)
+		sheet_number(CELL(row, classes, retaken), class->retaken);
 	sheet_number(CELL(row, classes, failed), class->failed);
 	sheet_number(CELL(row, classes, most), peak->amount);
 	if (peak->amount)
@@ -27,6 +31,7 @@ static void put(struct sheet *sheet, const struct summary_class *class)
 			     waits_ns(&class->waits.times, threshold_ns));
 	}
 	sheet_number(CELL(row, classes, strays), class->strays);
+	sheet_number(CELL(row, classes, replaced), class->replaced);
 	sheet_number(CELL(row, classes, earlier), class->earlier);
 }
 

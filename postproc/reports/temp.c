@@ -30,7 +30,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (!entry)
 		return report_no_memory(err);
-	entry->gained += move->is_gain;
+	entry->gained += move->is_gain && !move->is_no_call;
 	if (!ledger_move_is_temporary(state->run->ledger, move, state->run->options->within))
 		return 0;
 	entry->temporary++;

@@ -22,6 +22,7 @@ struct line {
 	uint32_t pid, tid, depth;
 	uint64_t count, start_ns, life_ns, events;
 	uint64_t waited_ns[THREAD_WAITS];
+	struct coverage_sum coverage;
 	const struct trace_node *backtrace; /* NULL: who made it was not seen */
 };
 
@@ -205,12 +206,16 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 {
 	const struct thread_life *life = &state->threads.list.items[index];
 	uint64_t end_ns = end_of(state, life);
+	struct coverage_sum coverage;
 
 	line->count++;
 	line->life_ns += end_ns > life->first_ns ? end_ns - life->first_ns : 0;
 	line->events += life->events;
 	for (int i = 0; i < THREAD_WAITS; i++)
 		line->waited_ns[i] += life->waited_ns[i];
+	coverage_of_thread(&state->run->summary->coverage, life->tid,
+			   summary_current(state->run->summary)->end_ns, &coverage);
+	coverage_add(&line->coverage, &coverage);
 }
 
 /* Those that are alike are all in the line of the first of them. */
@@ -288,7 +293,7 @@ static void put_waits(struct sheet *sheet, const struct line *line)
 
 	for (int i = 0; i < THREAD_WAITS; i++)
 		sum += line->waited_ns[i];
-	if (!sum)
+	if (!sum && !line->coverage.blocked && !line->coverage.unmeasured)
 		return;
 	row = sheet_add(sheet);
 	sheet_text(sheet, CELL(row, thread_waits, thread), line->name);
@@ -298,6 +303,10 @@ static void put_waits(struct sheet *sheet, const struct line *line)
 	for (int i = 0; i < THREAD_WAITS; i++)
 		if (line->waited_ns[i])
 			sheet_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
+	sheet_number(CELL(row, thread_waits, blocked), line->coverage.blocked);
+	sheet_number(CELL(row, thread_waits, other), line->coverage.other);
+	sheet_number(CELL(row, thread_waits, unobserved), line->coverage.unobserved);
+	sheet_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
 }
 
 static void put(struct threads_state *state, struct sheet *sheet, const struct line *line)
@@ -318,16 +327,41 @@ static void put(struct threads_state *state, struct sheet *sheet, const struct l
 	sheet_backtrace(CELL(row, threads, backtrace), line->backtrace);
 }
 
+static void put_process(struct sheet *sheet, const struct summary_process *process)
+{
+	const struct coverage_sum *sum = &process->coverage;
+	struct sheet_cell *row;
+
+	if (!sum->ran && !sum->blocked && !sum->unmeasured)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, blocked_time, program), process->name);
+	sheet_number(CELL(row, blocked_time, pid), process->pid);
+	sheet_number(CELL(row, blocked_time, ran), sum->ran);
+	sheet_number(CELL(row, blocked_time, queued), sum->queued);
+	sheet_number(CELL(row, blocked_time, blocked), sum->blocked);
+	sheet_number(CELL(row, blocked_time, recorded), sum->recorded);
+	sheet_number(CELL(row, blocked_time, other), sum->other);
+	sheet_number(CELL(row, blocked_time, unobserved), sum->unobserved);
+	sheet_number(CELL(row, blocked_time, unmeasured), sum->unmeasured);
+}
+
 static void end(void *user, struct sheets *sheets)
 {
 	struct threads_state *state = user;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_threads);
 	struct sheet *waits = sheets_begin(sheets, SHEET_thread_waits);
+	struct sheet *blocked = sheets_begin(sheets, SHEET_blocked_time);
 
 	for (size_t i = 0; i < state->lines.count; i++) {
 		put(state, sheet, &state->lines.items[i]);
 		put_waits(waits, &state->lines.items[i]);
 	}
+	for (size_t i = 0; i < state->run->summary->processes.count; i++)
+		put_process(blocked, &state->run->summary->processes.items[i]);
+	report_note_coverage(state->run, blocked);
+	/* without a row no thread was measured, or filters left some of the waits */
+	blocked->is_unknown = true;
 	if (state->forgotten)
 		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",
 			   (unsigned long long)state->forgotten);
@@ -370,6 +404,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 }
 
 const struct report report_threads = {
+	.wants_summary = true,
 	.state_size = sizeof(struct threads_state),
 	.begin = begin,
 	.event = event,

@@ -20,7 +20,7 @@ struct cell {
 	uint32_t function, callee; /* numbers; callee 0: itself */
 	unsigned line;
 	uint64_t calls; /* paths that lead through it: callgrind counts calls, which nobody knows */
-	uint64_t values[COST_COUNT];
+	uint64_t values[]; /* one for each column of the profile */
 };
 
 struct callgrind {
@@ -30,7 +30,8 @@ struct callgrind {
 	struct table table;
 	ARRAY_OF(struct cell *) cells;
 	ARRAY_OF(struct cell *) met; /* of the backtrace that is being added */
-	uint64_t sum[COST_COUNT];
+	size_t columns;
+	uint64_t *sum;	  /* of each column */
 	bool *has_name;	  /* by number of the function: written before */
 	struct map names; /* of files and modules, by address of the text: number */
 	uint32_t name_count;
@@ -53,7 +54,7 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 
 	if (cell)
 		return cell;
-	cell = pool_zalloc(&file->pool, sizeof(*cell));
+	cell = pool_zalloc(&file->pool, sizeof(*cell) + file->columns * sizeof(*cell->values));
 	place = cell ? ARRAY_ADD(&file->cells) : NULL;
 	if (!place || table_add(&file->table, hash, cell))
 		return NULL;
@@ -76,7 +77,7 @@ static bool was_met(const struct callgrind *file, const struct cell *cell)
 static void add_cell(struct callgrind *file, const struct cell *wanted, const uint64_t *values)
 {
 	struct cell *cell = cell_of(file, wanted);
-	uint64_t calls = values[COST_alloc_objects] + values[COST_contentions];
+	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
 	struct cell **met = cell && !was_met(file, cell) ? ARRAY_ADD(&file->met) : NULL;
 
 	if (!cell)
@@ -85,7 +86,7 @@ static void add_cell(struct callgrind *file, const struct cell *wanted, const ui
 		return;
 	*met = cell;
 	cell->calls += calls ? calls : 1;
-	for (size_t i = 0; i < COST_COUNT; i++)
+	for (size_t i = 0; i < file->columns; i++)
 		cell->values[i] += values[i];
 }
 
@@ -107,24 +108,23 @@ static void add(struct callgrind *file, const struct trace_node *backtrace, cons
 		wanted.line = frame->line;
 		add_cell(file, &wanted, values);
 	}
-	for (size_t i = 0; i < COST_COUNT; i++)
+	for (size_t i = 0; i < file->columns; i++)
 		file->sum[i] += values[i];
 }
 
 static void add_all(struct callgrind *file)
 {
 	const struct wait_sums *waits = &file->profile->waits;
-	uint64_t values[COST_COUNT];
 	struct costs_place place;
 	uint32_t at = 0;
 
 	while (costs_next(&file->profile->costs, &at, &place)) {
-		profile_values(&place, values);
-		add(file, place.place->backtrace, place.place->function, values);
+		add(file, place.place->backtrace, place.place->function,
+		    profile_values(file->profile, &place));
 	}
 	for (size_t i = 0; i < waits->list.count; i++) {
-		profile_wait_values(waits->list.items[i], values);
-		add(file, waits->list.items[i]->waiter, waits->list.items[i]->function, values);
+		add(file, waits->list.items[i]->waiter, waits->list.items[i]->function,
+		    profile_wait_values(file->profile, waits->list.items[i]));
 	}
 }
 
@@ -181,29 +181,31 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 	out_char(file->out, '\n');
 }
 
-static const char *const names[] = {
-#define COST(name, unit, long_name) [COST_##name] = long_name,
-	PROFILE_COSTS(COST)
-#undef COST
-};
+/*
+ * The column at a position of the file. KCachegrind shows and sorts by the first one when it opens
+ * a file: live bytes. Columns of other classes follow as they are.
+ */
+static size_t column_at(size_t position)
+{
+	static const enum profile_cost order[COST_OTHERS] = {
+		COST_INUSE_SPACE, COST_INUSE_OBJECTS, COST_PEAK_SPACE, COST_PEAK_OBJECTS,
+		COST_ALLOC_SPACE, COST_ALLOC_OBJECTS, COST_DELAY,      COST_CONTENTIONS,
+	};
 
-/* The first is what KCachegrind shows and sorts by when it opens a file: what is still held. */
-static const enum profile_cost order[COST_COUNT] = {
-	COST_inuse_space, COST_inuse_objects, COST_peak_space, COST_peak_objects,
-	COST_alloc_space, COST_alloc_objects, COST_delay,      COST_contentions,
-};
+	return position < COST_OTHERS ? order[position] : position;
+}
 
 /* Zeros at the end of a line may be left out. */
-static void put_values(struct out *out, const char *before, const uint64_t *values)
+static void put_values(struct callgrind *file, const char *before, const uint64_t *values)
 {
-	size_t count = COST_COUNT;
+	size_t count = file->columns;
 
-	while (count > 1 && !values[order[count - 1]])
+	while (count > 1 && !values[column_at(count - 1)])
 		count--;
-	out_text(out, before);
+	out_text(file->out, before);
 	for (size_t i = 0; i < count; i++)
-		out_format(out, "%s%" PRIu64, i || *before ? " " : "", values[order[i]]);
-	out_char(out, '\n');
+		out_format(file->out, "%s%" PRIu64, i || *before ? " " : "", values[column_at(i)]);
+	out_char(file->out, '\n');
 }
 
 static void put_cell(struct callgrind *file, const struct cell *cell)
@@ -215,7 +217,7 @@ static void put_cell(struct callgrind *file, const struct cell *cell)
 		out_format(file->out, "calls=%" PRIu64 " 0\n", cell->calls);
 	}
 	snprintf(line, sizeof(line), "%u", cell->line);
-	put_values(file->out, line, cell->values);
+	put_values(file, line, cell->values);
 }
 
 static void put_head(struct callgrind *file)
@@ -229,10 +231,10 @@ static void put_head(struct callgrind *file)
 	if (*summary_say_samples(file->profile->run->summary, samples))
 		out_format(file->out, "\ndesc: Samples: %s", samples);
 	out_text(file->out, "\n\npositions: line\nevents:");
-	for (size_t i = 0; i < COST_COUNT; i++)
-		out_format(file->out, " %s", names[order[i]]);
+	for (size_t i = 0; i < file->columns; i++)
+		out_format(file->out, " %s", file->profile->columns.items[column_at(i)].title);
 	out_char(file->out, '\n');
-	put_values(file->out, "summary:", file->sum);
+	put_values(file, "summary:", file->sum);
 }
 
 static void put_cells(struct callgrind *file)
@@ -252,7 +254,7 @@ static void put_cells(struct callgrind *file)
 		put_cell(file, cell);
 	}
 	out_char(file->out, '\n');
-	put_values(file->out, "totals:", file->sum);
+	put_values(file, "totals:", file->sum);
 }
 
 static int print(void *state, struct out *out, struct error *err)
@@ -262,6 +264,13 @@ static int print(void *state, struct out *out, struct error *err)
 	table_init(&file.table);
 	map_init(&file.names);
 	profile_expect(state);
+	file.error = profile_columns(state);
+	file.columns = file.profile->columns.count;
+	file.sum = calloc(file.columns + 1, sizeof(*file.sum));
+	if (file.error || !file.sum) {
+		free(file.sum);
+		return report_no_memory(err);
+	}
 	add_all(&file);
 	file.has_name =
 		calloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
@@ -272,6 +281,7 @@ static int print(void *state, struct out *out, struct error *err)
 		put_cells(&file);
 	}
 	free(file.has_name);
+	free(file.sum);
 	free(file.cells.items);
 	free(file.met.items);
 	table_free(&file.table);

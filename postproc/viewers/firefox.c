@@ -160,6 +160,29 @@ static int on_wait(void *user, const struct lane_wait *facts)
 
 /* ---- the fold ---- */
 
+static int keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const char *name)
+{
+	struct firefox_name *place = name && *name ? ARRAY_ADD(&file->names) : NULL;
+
+	if (!name || !*name)
+		return 0;
+	if (!place)
+		return -ENOMEM;
+	*place = (struct firefox_name){ .pid = pid, .tid = tid, .name = keep_text(file, name) };
+	return place->name ? 0 : -ENOMEM;
+}
+
+static int keep_names(struct firefox *file, const struct summary_process *process)
+{
+	const struct threads *threads = &file->lanes.threads;
+	int rc = keep_name(file, process->pid, 0, process->name);
+
+	for (size_t i = 0; rc == 0 && i < threads->list.count; i++)
+		rc = keep_name(file, process->pid, threads->list.items[i].tid,
+			       threads->list.items[i].name);
+	return rc;
+}
+
 static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct firefox *file = user;
@@ -168,6 +191,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	table_init(&file->texts);
 	map_init(&file->numbers);
+	map_init(&file->main_threads);
 	map_init(&file->nodes);
 	map_init(&file->frames);
 	spans_init(&file->spans);
@@ -201,12 +225,15 @@ static int process(void *state, struct error *err)
 	const struct summary_process *process = summary_current(file->run->summary);
 	int rc = lanes_process(&file->lanes, err);
 
-	lanes_clear(&file->lanes);
 	if (rc)
 		return rc;
+	rc = keep_names(file, process);
+	lanes_clear(&file->lanes);
+	if (rc)
+		return report_no_memory(err);
 	if (process->end == SUMMARY_EXEC)
 		rc = spans_lose(&file->spans, file->first, process->end_ns);
-	if (process->end == SUMMARY_EXEC && file->curve.has_begun)
+	if (summary_has_ended(process) && file->curve.has_begun)
 		curve_add(&file->curve, process->end_ns, 0);
 	if (rc == 0)
 		rc = keep_curve(file, process->pid);
@@ -224,11 +251,13 @@ static void destroy(void *state)
 	for (size_t i = 0; i < file->counters.count; i++)
 		free(file->counters.items[i].points.items);
 	free(file->counters.items);
+	free(file->names.items);
 	free(file->places.items);
 	free(file->waits.items);
 	free(file->node_list.items);
 	free(file->frame_list.items);
 	map_clear(&file->numbers);
+	map_clear(&file->main_threads);
 	map_clear(&file->nodes);
 	map_clear(&file->frames);
 	table_free(&file->texts);

@@ -28,6 +28,12 @@ struct firefox_counter {
 	ARRAY_OF(struct firefox_point) points;
 };
 
+/* What a process, or a thread of it, is called. */
+struct firefox_name {
+	uint32_t pid, tid; /* tid 0: the process */
+	const char *name;
+};
+
 struct firefox {
 	struct report_run *run;
 	struct lanes lanes;
@@ -42,11 +48,14 @@ struct firefox {
 	struct curve curve;
 	uint64_t now;
 	ARRAY_OF(struct firefox_counter) counters;
+	ARRAY_OF(struct firefox_name) names; /* sorted when the file is written */
 	/* waits: a heap, the shortest on top */
 	ARRAY_OF(struct firefox_wait) waits;
 	uint64_t left_out, left_out_ns, wall_ns;
 	/* of a thread of the file */
 	struct json json;
+	uint32_t threads;	      /* written so far */
+	struct map main_threads;      /* by pid: number in the file of its first thread, + 1 */
 	struct map nodes, frames;     /* by prefix and frame: number of the stack; by frame: here */
 	ARRAY_OF(uint64_t) node_list; /* prefix + 1 and frame of each stack */
 	ARRAY_OF(const struct stacks_frame *) frame_list;

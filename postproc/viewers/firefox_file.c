@@ -231,18 +231,45 @@ static void put_tables(struct firefox *file)
 
 /* ---- threads ---- */
 
-static void begin_thread(struct firefox *file, const char *name, bool is_main, uint32_t pid,
-			 uint32_t tid)
+static int by_number(const void *a, const void *b)
 {
-	const struct summary_process *first = summary_process_at(file->run->summary, 0);
+	const struct firefox_name *x = a, *y = b;
+
+	return ORDER(x->pid, y->pid) ?: ORDER(x->tid, y->tid);
+}
+
+/* The name of a process (tid 0) or of a thread; NULL: it has none. */
+static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t tid)
+{
+	struct firefox_name wanted = { .pid = pid, .tid = tid };
+	const struct firefox_name *found =
+		file->names.count ? bsearch(&wanted, file->names.items, file->names.count,
+					    sizeof(wanted), by_number)
+				  : NULL;
+
+	return found ? found->name : NULL;
+}
+
+/* The first thread of a process in the file is its main thread: counters belong to it. */
+static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
+{
+	struct map_entry *main_thread = map_put(&file->main_threads, 0, pid);
+	bool is_main = main_thread && !main_thread->value;
+	const char *process = name_of(file, pid, 0);
 	char number[16];
+
+	file->threads++;
+	if (is_main)
+		main_thread->value = file->threads;
+	if (!main_thread)
+		file->error = -ENOMEM;
 
 	snprintf(number, sizeof(number), "%" PRIu32, pid);
 	json_begin(&file->json, '{');
 	put_text(file, "name", name);
 	json_add_bool(&file->json, "isMainThread", is_main);
 	put_text(file, "processType", "default");
-	put_text(file, "processName", first && first->name ? first->name : "");
+	put_text(file, "processName", process ? process : "");
 	put_number(file, "processStartupTime", 0);
 	put_null(file, "processShutdownTime");
 	put_number(file, "registerTime", 0);
@@ -328,7 +355,9 @@ static void put_samples(struct firefox *file, const struct firefox_wait *waits, 
 static void put_thread(struct firefox *file, const struct firefox_wait *waits, size_t count)
 {
 	uint32_t *stacks = calloc(count + 1, sizeof(*stacks));
-	char name[40];
+	uint32_t pid = waits->pid, tid = waits->facts.thread;
+	const char *known = name_of(file, pid, tid) ?: tid == pid ? name_of(file, pid, 0) : NULL;
+	char name[80];
 
 	if (!stacks) {
 		file->error = -ENOMEM;
@@ -336,8 +365,8 @@ static void put_thread(struct firefox *file, const struct firefox_wait *waits, s
 	}
 	for (size_t i = 0; i < count; i++)
 		stacks[i] = stack_of(file, waits[i].facts.waiter, waits[i].facts.function);
-	snprintf(name, sizeof(name), "thread %" PRIu32, waits->facts.thread);
-	begin_thread(file, name, false, waits->pid, waits->facts.thread);
+	snprintf(name, sizeof(name), "%.60s", known ?: "thread");
+	begin_thread(file, name, pid, tid);
 	put_samples(file, waits, count, stacks);
 	put_markers(file, waits, count, stacks);
 	put_tables(file);
@@ -429,13 +458,30 @@ static void put_memory(struct firefox *file)
 		file->error = -ENOMEM;
 		return;
 	}
-	begin_thread(file, "memory", true, pid, pid);
+	begin_thread(file, "memory", pid, pid);
 	put_samples(file, NULL, 0, NULL);
 	put_markers(file, NULL, 0, NULL);
 	put_allocations(file, steps, count, pid);
 	put_tables(file);
 	json_end(&file->json);
 	free(steps);
+}
+
+/* A process that has a counter and no wait: the counter needs a thread of that process. */
+static void put_idle_processes(struct firefox *file)
+{
+	for (size_t i = 0; i < file->counters.count; i++) {
+		uint32_t pid = file->counters.items[i].pid;
+		const char *name = name_of(file, pid, 0);
+
+		if (map_find(&file->main_threads, 0, pid))
+			continue;
+		begin_thread(file, name ? name : "process", pid, pid);
+		put_samples(file, NULL, 0, NULL);
+		put_markers(file, NULL, 0, NULL);
+		put_tables(file);
+		json_end(&file->json);
+	}
 }
 
 /* ---- the file ---- */
@@ -521,6 +567,7 @@ static void put_meta(struct firefox *file)
 
 static void put_counter(struct firefox *file, const struct firefox_counter *counter)
 {
+	const struct map_entry *main_thread = map_find(&file->main_threads, 0, counter->pid);
 	uint64_t before = 0;
 	char pid[16];
 
@@ -533,7 +580,7 @@ static void put_counter(struct firefox *file, const struct firefox_counter *coun
 			 ? "Bytes of memory that are held, estimated by samples: see meta.sampling"
 			 : "Bytes of memory that are held");
 	put_text(file, "pid", pid);
-	put_number(file, "mainThreadIndex", 0);
+	put_number(file, "mainThreadIndex", main_thread ? main_thread->value - 1 : 0);
 	begin_object(file, "samples");
 	COLUMN(file, "time", counter->points.count, put_ms(file, counter->points.items[i].time_ns));
 	put_constant(file, "number", counter->points.count, 1);
@@ -555,6 +602,8 @@ void firefox_write(struct firefox *file, struct out *out)
 	static const char *const lists[] = { "libs", "pages", "profilingLog",
 					     "profileGatheringLog" };
 
+	if (file->names.count)
+		qsort(file->names.items, file->names.count, sizeof(*file->names.items), by_number);
 	json_start(&file->json, out, false);
 	json_begin(&file->json, '{');
 	put_meta(file);
@@ -565,6 +614,7 @@ void firefox_write(struct firefox *file, struct out *out)
 	begin_list(file, "threads");
 	put_memory(file);
 	put_threads(file);
+	put_idle_processes(file);
 	json_end(&file->json);
 	COLUMN(file, "counters", file->counters.count, put_counter(file, &file->counters.items[i]));
 	json_end(&file->json);

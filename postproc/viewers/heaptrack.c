@@ -280,6 +280,11 @@ static void put_head(struct heaptrack *file)
 	free(line);
 }
 
+/*
+ * heaptrack remembers the last allocation by the number of its info, and 0 means none: frees of
+ * info 0 would all count as temporary. So number 0 is one that no allocation has; it repeats the
+ * first backtrace, since heaptrack lists every backtrace that an info names.
+ */
 static void put_infos(struct heaptrack *file)
 {
 	for (size_t i = 0; file->run->naming && i < file->infos.count; i++)
@@ -287,6 +292,8 @@ static void put_infos(struct heaptrack *file)
 	for (size_t i = 0; i < file->infos.count; i++) {
 		uint32_t trace = trace_of(file, &file->infos.items[i]);
 
+		if (i == 0)
+			packed_format(&file->packed, "a 0 %x\n", trace);
 		packed_format(&file->packed, "a %" PRIx64 " %x\n", file->infos.items[i].size,
 			      trace);
 	}
@@ -306,7 +313,7 @@ static int put_steps(struct heaptrack *file, struct error *err)
 		if (ms != last_ms)
 			packed_format(&file->packed, "c %" PRIx64 "\n", ms);
 		last_ms = ms;
-		packed_format(&file->packed, "%c %x\n", step.is_gain ? '+' : '-', step.info);
+		packed_format(&file->packed, "%c %x\n", step.is_gain ? '+' : '-', step.info + 1);
 	}
 	return rc;
 }

@@ -294,7 +294,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		return report_no_memory(err);
 	now->count += (uint64_t)(int64_t)move->count;
 	now->bytes += move->is_gain ? move->bytes : -move->bytes;
-	if (move->is_gain && !move->is_wait) {
+	if (move->is_gain && !move->is_no_call) {
 		entry->gained.count += (uint64_t)move->count;
 		entry->gained.bytes += move->bytes;
 	}
@@ -332,10 +332,11 @@ static int put_curve(struct perfetto *file, const struct ledger_class *class,
 	rc = perfetto_track_end(&file->packets);
 	while (rc == 0 && curve_next(curve, &at, &time_ns, &amount))
 		rc = put_count(file, track, time_ns, amount);
-	/* A line up to the end. */
+	/* A line up to the end; what ended holds nothing any more. */
 	if (rc == 0 && process->end_ns > curve->first << curve->shift)
-		rc = put_count(file, track, process->end_ns,
-			       process->end == SUMMARY_EXEC ? 0 : amount);
+		rc = put_count(file, track, process->end_ns, amount);
+	if (rc == 0 && summary_has_ended(process))
+		rc = put_count(file, track, process->end_ns + 1, 0);
 	return rc;
 }
 

@@ -108,17 +108,10 @@ static uint64_t text_of(struct pprof *pprof, const char *text)
 
 static void put_types(struct pprof *pprof)
 {
-	static const struct {
-		const char *name, *unit;
-	} values[] = {
-#define COST(name, unit, long_name) { #name, unit },
-		PROFILE_COSTS(COST)
-#undef COST
-	};
-
-	for (size_t i = 0; i < COST_COUNT; i++) {
-		uint64_t name = text_of(pprof, values[i].name);
-		uint64_t unit = text_of(pprof, values[i].unit);
+	for (size_t i = 0; i < pprof->profile->columns.count; i++) {
+		const struct profile_column *column = &pprof->profile->columns.items[i];
+		uint64_t name = text_of(pprof, column->name);
+		uint64_t unit = text_of(pprof, column->unit);
 
 		proto_clear(&pprof->sample);
 		proto_unsigned(&pprof->sample, TYPE_TYPE, name);
@@ -151,17 +144,15 @@ static void begin_sample(struct pprof *pprof, const struct trace_node *backtrace
 		proto_packed(&pprof->packing, stacks->stack[i]->number);
 	proto_message(&pprof->sample, SAMPLE_LOCATION, &pprof->packing);
 	proto_clear(&pprof->packing);
-	for (size_t i = 0; i < COST_COUNT; i++)
+	for (size_t i = 0; i < pprof->profile->columns.count; i++)
 		proto_packed(&pprof->packing, values[i]);
 	proto_message(&pprof->sample, SAMPLE_VALUE, &pprof->packing);
 }
 
 static void put_place(struct pprof *pprof, const struct costs_place *place)
 {
-	uint64_t values[COST_COUNT];
-
-	profile_values(place, values);
-	begin_sample(pprof, place->place->backtrace, place->place->function, values);
+	begin_sample(pprof, place->place->backtrace, place->place->function,
+		     profile_values(pprof->profile, place));
 	put_label(pprof, "class", place->class->type);
 	put(pprof, PROFILE_SAMPLE, &pprof->sample);
 }
@@ -178,10 +169,8 @@ static void put_holder(struct pprof *pprof, const struct trace_node *waker)
 
 static void put_wait(struct pprof *pprof, const struct wait_sum *wait)
 {
-	uint64_t values[COST_COUNT];
-
-	profile_wait_values(wait, values);
-	begin_sample(pprof, wait->waiter, wait->function, values);
+	begin_sample(pprof, wait->waiter, wait->function,
+		     profile_wait_values(pprof->profile, wait));
 	put_label(pprof, "wait", lane_word(wait->kind));
 	if (wait->waker)
 		put_holder(pprof, wait->waker);
@@ -202,13 +191,9 @@ static void put_samples(struct pprof *pprof)
 
 /* ---- what they speak of ---- */
 
-/* The number of the module of a frame; 0: it is in none. */
-static uint32_t mapping_of(struct pprof *pprof, const struct stacks_frame *frame)
+/* The number of a module, which is written when it is first used; 0: no module. */
+static uint32_t mapping_of(struct pprof *pprof, const struct atlas_module *module)
 {
-	const struct atlas_module *module =
-		frame->address
-			? atlas_module_at(&pprof->profile->run->summary->atlas, frame->address)
-			: NULL;
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
 	uint64_t path, build_id;
 
@@ -232,7 +217,9 @@ static uint32_t mapping_of(struct pprof *pprof, const struct stacks_frame *frame
 
 static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
 {
-	uint32_t mapping = mapping_of(pprof, frame);
+	const struct atlas *atlas = &pprof->profile->run->summary->atlas;
+	uint32_t mapping =
+		mapping_of(pprof, frame->address ? atlas_module_at(atlas, frame->address) : NULL);
 
 	proto_clear(&pprof->label);
 	proto_unsigned(&pprof->label, LINE_FUNCTION, frame->function->number);
@@ -257,6 +244,19 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 	put(pprof, PROFILE_FUNCTION, &pprof->sample);
 }
 
+/* To readers the first mapping is the program. */
+static void put_program(struct pprof *pprof)
+{
+	const struct summary *run = pprof->profile->run->summary;
+	const struct summary_process *first = summary_process_at(run, 0);
+
+	for (size_t i = 0; first && first->executable && i < run->atlas.module_list.count; i++)
+		if (!strcmp(run->atlas.module_list.items[i]->path, first->executable)) {
+			mapping_of(pprof, run->atlas.module_list.items[i]);
+			return;
+		}
+}
+
 static void put_number(struct pprof *pprof, unsigned field, uint64_t number)
 {
 	proto_clear(&pprof->outer);
@@ -270,6 +270,7 @@ static void put_rest(struct pprof *pprof)
 	const struct summary *run = pprof->profile->run->summary;
 	char samples[SUMMARY_SAMPLES_MAX];
 
+	put_program(pprof);
 	for (size_t i = 0; i < stacks->frame_list.count; i++)
 		put_location(pprof, stacks->frame_list.items[i]);
 	for (size_t i = 0; i < stacks->function_list.count; i++)
@@ -296,8 +297,9 @@ static void release(struct pprof *pprof)
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct pprof pprof = { .profile = state };
-	int rc = packed_begin(&pprof.packed, out, err);
+	int rc = profile_columns(state);
 
+	rc = rc ? report_no_memory(err) : packed_begin(&pprof.packed, out, err);
 	if (rc)
 		return rc;
 	table_init(&pprof.texts);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/viewers/profile.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int on_wait(void *user, const struct lane_wait *wait)
@@ -44,6 +48,8 @@ void profile_destroy(void *state)
 
 	lanes_free(&profile->lanes);
 	wait_sums_free(&profile->waits);
+	free(profile->columns.items);
+	free(profile->values);
 	stacks_free(&profile->stacks);
 }
 
@@ -69,22 +75,88 @@ const char *profile_command(const struct profile *profile)
 	return first && first->name ? first->name : "";
 }
 
-void profile_values(const struct costs_place *place, uint64_t *values)
+/* prefix: of another class than memory: its name, of which programs may make up some. */
+static int add_column(struct profile *profile, const char *prefix, const char *name,
+		      const char *unit, const char *title)
 {
-	bool has_bytes = place->class->has_bytes;
+	struct profile_column *column = ARRAY_ADD(&profile->columns);
 
-	memset(values, 0, COST_COUNT * sizeof(*values));
-	values[COST_alloc_objects] = place->gained.count;
-	values[COST_alloc_space] = has_bytes ? place->gained.bytes : 0;
-	values[COST_inuse_objects] = place->held.count;
-	values[COST_inuse_space] = has_bytes ? place->held.bytes : 0;
-	values[COST_peak_objects] = place->peak.count;
-	values[COST_peak_space] = has_bytes ? place->peak.bytes : 0;
+	if (!column)
+		return -ENOMEM;
+	column->unit = unit;
+	snprintf(column->name, sizeof(column->name), "%.32s%s%s", prefix, *prefix ? "_" : "", name);
+	snprintf(column->title, sizeof(column->title), "%.32s%s", prefix, title);
+	for (char *at = column->name; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '_';
+	for (char *at = column->title; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '_';
+	column->title[0] = (char)toupper((unsigned char)column->title[0]);
+	return 0;
 }
 
-void profile_wait_values(const struct wait_sum *wait, uint64_t *values)
+static int add_class(struct profile *profile, const char *prefix, bool has_bytes)
 {
-	memset(values, 0, COST_COUNT * sizeof(*values));
-	values[COST_contentions] = wait->count;
-	values[COST_delay] = wait->ns;
+	static const struct {
+		const char *name, *unit, *title;
+	} costs[] = {
+		{ "alloc_objects", "count", "AllocObjects" },
+		{ "alloc_space", "bytes", "AllocBytes" },
+		{ "inuse_objects", "count", "LiveObjects" },
+		{ "inuse_space", "bytes", "LiveBytes" },
+		{ "peak_objects", "count", "PeakObjects" },
+		{ "peak_space", "bytes", "PeakBytes" },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(costs) / sizeof(*costs); i += has_bytes ? 1 : 2)
+		rc = add_column(profile, prefix, costs[i].name, costs[i].unit, costs[i].title);
+	return rc;
+}
+
+int profile_columns(struct profile *profile)
+{
+	struct costs_place place;
+	uint32_t at = 0;
+	int rc = add_class(profile, "", true);
+
+	if (rc == 0)
+		rc = add_column(profile, "", "contentions", "count", "Waits");
+	if (rc == 0)
+		rc = add_column(profile, "", "delay", "nanoseconds", "WaitedNs");
+	while (rc == 0 && costs_next(&profile->costs, &at, &place)) {
+		uint32_t *first = &profile->first[place.place->class];
+
+		if (*first || place.class->known == RESOURCE_MEMORY)
+			continue;
+		*first = (uint32_t)profile->columns.count;
+		rc = add_class(profile, place.class->type, place.class->has_bytes);
+	}
+	if (rc)
+		return rc;
+	profile->values = calloc(profile->columns.count, sizeof(*profile->values));
+	return profile->values ? 0 : -ENOMEM;
+}
+
+const uint64_t *profile_values(struct profile *profile, const struct costs_place *place)
+{
+	const struct peaks_amount amounts[] = { place->gained, place->held, place->peak };
+	uint64_t *value = profile->values + profile->first[place->place->class];
+
+	memset(profile->values, 0, profile->columns.count * sizeof(*profile->values));
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(*amounts); i++) {
+		*value++ = amounts[i].count;
+		if (place->class->has_bytes)
+			*value++ = amounts[i].bytes;
+	}
+	return profile->values;
+}
+
+const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait)
+{
+	memset(profile->values, 0, profile->columns.count * sizeof(*profile->values));
+	profile->values[COST_CONTENTIONS] = wait->count;
+	profile->values[COST_DELAY] = wait->ns;
+	return profile->values;
 }

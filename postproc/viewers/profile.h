@@ -15,29 +15,27 @@
 #include "postproc/views/wait_sums.h"
 
 /*
- * The costs of a sample: as pprof calls them and in its unit, as callgrind does. The first four are
- * known to every reader of pprof by these names in this order.
+ * The costs of a sample. A class of resources has columns of its own, since bytes of memory and
+ * bytes of mappings, or the peaks of two classes, add up to nothing that ever was. Those of memory
+ * come first, by the names that every reader of pprof knows; then waits; then other classes.
  */
-#define PROFILE_COSTS(_)                           \
-	_(alloc_objects, "count", "GainedObjects") \
-	_(alloc_space, "bytes", "GainedBytes")     \
-	_(inuse_objects, "count", "HeldObjects")   \
-	_(inuse_space, "bytes", "HeldBytes")       \
-	_(peak_objects, "count", "PeakObjects")    \
-	_(peak_space, "bytes", "PeakBytes")        \
-	_(contentions, "count", "Waits")           \
-	_(delay, "nanoseconds", "WaitedNs")
-
 enum profile_cost {
-#define COST(name, unit, long_name) COST_##name,
-	PROFILE_COSTS(COST)
-#undef COST
-		COST_COUNT
+	COST_ALLOC_OBJECTS,
+	COST_ALLOC_SPACE,
+	COST_INUSE_OBJECTS,
+	COST_INUSE_SPACE,
+	COST_PEAK_OBJECTS,
+	COST_PEAK_SPACE,
+	COST_CONTENTIONS,
+	COST_DELAY,
+	COST_OTHERS /* the first column of another class */
 };
 
-/* Their values, COST_COUNT of them. */
-void profile_values(const struct costs_place *place, uint64_t *values);
-void profile_wait_values(const struct wait_sum *wait, uint64_t *values);
+struct profile_column {
+	char name[64];	  /* as in pprof: "inuse_space", "fd_inuse_objects" */
+	const char *unit; /* pprof's */
+	char title[64];	  /* as in callgrind: "LiveBytes", "FdLiveObjects" */
+};
 
 struct profile {
 	struct report_run *run;
@@ -45,7 +43,18 @@ struct profile {
 	struct lanes lanes;
 	struct wait_sums waits;
 	struct stacks stacks;
+	/* of a file: made by profile_columns() */
+	ARRAY_OF(struct profile_column) columns;
+	uint32_t first[LEDGER_CLASSES]; /* column of each class that has some */
+	uint64_t *values;		/* columns.count of them */
 };
+
+/* Makes the columns of the classes that the run has. Returns 0 or -ENOMEM. */
+int profile_columns(struct profile *profile);
+
+/* Their values, columns.count of them, until the next question. */
+const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);
+const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);
 
 int profile_begin(void *user, struct report_run *run, struct error *err);
 int profile_event(void *state, const struct event *event, struct error *err);

@@ -66,16 +66,16 @@ static uint64_t key_of(struct chains *chains, const struct chains_link *link)
 
 static uint32_t add_link(struct chains *chains, const struct chains_link *wanted)
 {
+	uint32_t kind = (uint32_t)wanted->kind << 1 | wanted->is_cycle, number;
 	uint64_t key = key_of(chains, wanted);
-	uint32_t number;
 
 	if (!key)
 		return 0;
-	number = map_get(&chains->index, wanted->kind, key);
+	number = map_get(&chains->index, kind, key);
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&chains->links);
-	if (!number || map_set(&chains->index, wanted->kind, key, number))
+	if (!number || map_set(&chains->index, kind, key, number))
 		return 0;
 	chains->links.items[number] = *wanted;
 	if (wanted->function) /* names go with their process */
@@ -85,11 +85,13 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 }
 
 /* The step of a wait before those of next; 0: no memory. */
-static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next)
+static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next,
+			bool is_cycle)
 {
 	struct chains_link link = { .waiter = wait->waiter,
 				    .waker = wait->waker,
 				    .kind = wait->kind,
+				    .is_cycle = is_cycle,
 				    .function = wait->function };
 	uint32_t steps = next ? chains->links.items[next].steps : 0;
 
@@ -172,7 +174,7 @@ static int put_part(struct chains *chains, const struct lane_wait *wait, uint32_
 {
 	struct chains_thread *thread = make_thread(chains, wait->thread);
 
-	part.link = link_of(chains, wait, next);
+	part.link = link_of(chains, wait, next, part.is_cycle);
 	if (!thread || !part.link)
 		return -ENOMEM;
 	count_part(chains, wait, pid, &part);
@@ -202,13 +204,16 @@ static int split(struct chains *chains, const struct lane_wait *wait, uint32_t p
 			continue;
 		if (part.from_ns > at)
 			rc = put_part(chains, wait, pid,
-				      (struct chains_part){ at, part.from_ns, 0 }, 0);
-		if (rc == 0)
+				      (struct chains_part){ at, part.from_ns, 0, false }, 0);
+		if (rc == 0) {
+			part.is_cycle = false;
 			rc = put_part(chains, wait, pid, part, part.link);
+		}
 		at = part.to_ns;
 	}
 	if (rc == 0 && at < wait->until_ns)
-		rc = put_part(chains, wait, pid, (struct chains_part){ at, wait->until_ns, 0 }, 0);
+		rc = put_part(chains, wait, pid,
+			      (struct chains_part){ at, wait->until_ns, 0, false }, 0);
 	return rc;
 }
 
@@ -222,7 +227,8 @@ static int take(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 		return 0;
 	if (!found)
 		return put_part(chains, wait, pid,
-				(struct chains_part){ wait->since_ns, wait->until_ns, 0 }, 0);
+				(struct chains_part){ wait->since_ns, wait->until_ns, 0, false },
+				0);
 	other = *found;
 	return split(chains, wait, pid, &other);
 }
@@ -255,10 +261,37 @@ static uint64_t open_behind(struct chains *chains, const struct lane_wait *wait)
 	return other ? other->open : 0;
 }
 
-/* Whoever is waited for comes first; in a circle of them, anybody. */
+/*
+ * Waits that form a cycle: each thread waits for the next one, the last for the first. As long as
+ * all of them wait, what each waits is owed to the next one.
+ */
+static int take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
+{
+	uint64_t since_ns = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct lane_wait *wait = &chains->open.items[way[i]];
+
+		since_ns = wait->since_ns > since_ns ? wait->since_ns : since_ns;
+	}
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct lane_wait wait = chains->open.items[way[i]];
+
+		if (wait.until_ns > since_ns)
+			rc = put_part(chains, &wait, pid,
+				      (struct chains_part){ since_ns, wait.until_ns, 0, true }, 0);
+		wait.until_ns = since_ns;
+		if (rc == 0)
+			rc = take(chains, &wait, pid);
+	}
+	return rc;
+}
+
+/* Whoever is waited for comes first. */
 static int take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
-	size_t count = 0;
+	size_t count = 0, cycle = 0;
 	uint64_t at = first + 1;
 	int rc = 0;
 
@@ -271,6 +304,15 @@ static int take_open(struct chains *chains, size_t first, uint32_t pid, size_t *
 		thread->open = 0;
 		way[count++] = (size_t)at - 1;
 		at = open_behind(chains, wait);
+	}
+	/* the last one waits for one of these */
+	cycle = count;
+	at = count ? chains->open.items[way[count - 1]].waker_thread : 0;
+	while (cycle && chains->open.items[way[cycle - 1]].thread != at)
+		cycle--;
+	if (cycle) {
+		rc = take_cycle(chains, way + cycle - 1, count - cycle + 1, pid);
+		count = cycle - 1;
 	}
 	while (rc == 0 && count)
 		rc = take(chains, &chains->open.items[way[--count]], pid);

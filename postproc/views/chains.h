@@ -6,7 +6,8 @@
  * To whom the time is owed that threads waited for locks: whoever has the lock may itself wait for
  * another thread meanwhile, and then that part of the wait is owed to that one. So each wait falls
  * into parts, and each part has a chain: who waited, for whom, who waited for whom ..., until
- * somebody who did not wait. The parts of a wait add up to it.
+ * somebody who did not wait. The parts of a wait add up to it. In a cycle of waits that have not
+ * ended every thread waits: there each wait is owed to the one whose lock it waits for.
  *
  * Of each thread the last CHAINS_PARTS parts of its own waits are known; what was before counts as
  * if it had not waited. Chains longer than CHAINS_STEPS end there. Both are counted. Memory grows
@@ -28,7 +29,8 @@
 struct chains_link {
 	const struct trace_node *waiter;
 	const struct trace_node *waker; /* of whom it waits; NULL: not known, or nobody */
-	uint32_t next;			/* 0: whoever it is did not wait */
+	uint32_t next;			/* 0: whoever it is did not wait, or is_cycle */
+	bool is_cycle; /* whoever it is waits, too, and in the end for the waiter */
 	uint32_t steps;
 	enum lane_kind kind;
 	const char *function; /* that the waiter called */
@@ -40,6 +42,7 @@ struct chains_link {
 struct chains_part {
 	uint64_t from_ns, to_ns;
 	uint32_t link;
+	bool is_cycle;
 };
 
 struct chains_thread {

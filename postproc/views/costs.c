@@ -39,7 +39,7 @@ static void gain(struct entry *entry, const struct ledger_move *move)
 	if (entry->now.bytes > entry->most.bytes ||
 	    (entry->now.bytes == entry->most.bytes && entry->now.count > entry->most.count))
 		entry->most = entry->now;
-	if (move->is_wait)
+	if (move->is_no_call)
 		return;
 	entry->gained.count += (uint64_t)move->count;
 	entry->gained.bytes += move->bytes;

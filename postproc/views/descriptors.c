@@ -173,11 +173,16 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 	}
 }
 
-static bool is_of_directory(const struct event *event)
+/* The stream that the call opened with its descriptor, or NULL. */
+static const char *stream_of(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
-	return hook && hook->resource == RESOURCE_DIRECTORY;
+	if (!event->related || !hook)
+		return NULL;
+	if (hook->resource == RESOURCE_DIRECTORY)
+		return "DIR";
+	return hook->resource == RESOURCE_FILE ? "FILE" : NULL;
 }
 
 static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
@@ -192,10 +197,8 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 	/* What was opened by a path that tells more than that: a terminal, a device. */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of_path(descriptor->what);
-	if (event->related) {
-		descriptor->stream = is_of_directory(event) ? "DIR" : "FILE";
-		descriptor->stream_object = event->related;
-	}
+	descriptor->stream = stream_of(event);
+	descriptor->stream_object = event->related;
 }
 
 /* bind, connect: an address makes a socket known. */

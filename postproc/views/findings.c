@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/findings.h"
 
-#define PEAK_BYTES  1000000u /* more than is held: less is nobody's trouble */
-#define PEAK_TIMES  4u
-#define BLOCKS_MIN  1000u
-#define SIGNALS_MIN 10u
-#define TEMPS_MANY  100000u /* more trouble than a little that is held */
+#include "postproc/views/images.h"
+
+#define PEAK_BYTES   1000000u /* more than is held: less is nobody's trouble */
+#define PEAK_TIMES   4u
+#define BLOCKS_MIN   1000u
+#define SIGNALS_MIN  10u
+#define TEMPS_MANY   100000u /* more trouble than a little that is held */
+#define PILE_OBJECTS 10u
+#define PILE_BLOCKS  100u
 
 static const struct summary_class *closed_twice(const struct summary *summary)
 {
@@ -74,55 +78,128 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 
 /* ---- what to ask next ---- */
 
-/* As long as a tenth of the run, for all threads together: worth a look before what is held. */
-static bool are_locks_slow(const struct summary *summary)
-{
-	const struct summary_class *locks = summary_class_of(summary, RESOURCE_LOCK);
-	uint64_t length_ns = summary->end_ns - summary->start_ns;
+/*
+ * By damage: what keeps a program from its end; wrong calls and unreachable blocks; what piles up;
+ * waits that take a good part of the run; peaks and temporary blocks; then the rest of what is
+ * held.
+ */
 
-	return locks &&
-	       waits_ns(&locks->waits.times, waits_threshold(&locks->waits)) > length_ns / 10;
+/* A wait that kept the program from its end: of a main thread, whose program was killed. */
+static const char *report_of_hang(const struct summary *summary)
+{
+	bool is_kept = false;
+
+	if (summary->deadlocked)
+		return "locks";
+	if (summary->lost_wakeups)
+		return "conds";
+	if (images_last(summary)->end != SUMMARY_KILLED)
+		return NULL;
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		is_kept |= summary->blocked.items[i].thread == summary->blocked.items[i].pid;
+	for (size_t i = 0; is_kept && i < summary->blocked.count; i++) {
+		enum resource waited = summary->blocked.items[i].resource;
+
+		if (waited == RESOURCE_LOCK || waited == RESOURCE_RWLOCK)
+			return "locks";
+		if (waited == RESOURCE_SEMAPHORE)
+			return "sems";
+		if (waited == RESOURCE_CONDITION)
+			return "conds";
+	}
+	return NULL;
+}
+
+/* Threads of a pool that had nothing to do: their waits cost no time. */
+static bool has_idle_threads(const struct summary *summary, enum resource resource)
+{
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		if (summary->blocked.items[i].resource == resource &&
+		    summary->blocked.items[i].threads > 1)
+			return true;
+	return false;
+}
+
+static uint64_t waited_for(const struct summary *summary, enum resource resource)
+{
+	const struct summary_class *class = summary_class_of(summary, resource);
+
+	if (!class || (resource != RESOURCE_LOCK && has_idle_threads(summary, resource)))
+		return 0;
+	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
+}
+
+/* All threads together waited so long: as much as the run took, or a tenth of it. */
+static const char *report_of_waits(const struct summary *summary, uint64_t least_ns)
+{
+	uint64_t locks_ns = waited_for(summary, RESOURCE_LOCK);
+	uint64_t semaphores_ns = waited_for(summary, RESOURCE_SEMAPHORE);
+
+	if (locks_ns <= least_ns && semaphores_ns <= least_ns)
+		return NULL;
+	return locks_ns >= semaphores_ns ? "locks" : "sems";
+}
+
+static uint64_t held_of(const struct summary *summary, enum resource resource)
+{
+	const struct summary_class *class = summary_class_of(summary, resource);
+
+	return class ? class->held - class->held_parts : 0;
+}
+
+/* So many of a kind are no oversight at the end of main: each call makes one more. */
+static const char *report_of_piles(const struct summary *summary)
+{
+	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
+		return "threads";
+	if (held_of(summary, RESOURCE_FD) >= PILE_OBJECTS)
+		return "fds";
+	return held_of(summary, RESOURCE_PROCESS) >= PILE_OBJECTS ? "leaks" : NULL;
 }
 
 /*
  * What is forgotten is a fault, what is freed at once is wasteful: it has to be much. A signal that
- * nobody waits for costs some nanoseconds; where a wait has missed one, this was said before.
+ * no thread waits for costs some nanoseconds; where a wait has missed one, this was said before.
  */
-static bool is_less_than_leaks(const struct summary *summary, enum finding finding)
+static bool is_less_than_leaks(const struct summary *summary, enum finding finding,
+			       const struct findings_leaks *leaks)
 {
-	const struct summary_class *leaked = &summary->classes[summary->sites.items[0].class];
-
-	if (finding == FINDING_SIGNALS)
+	if (finding == FINDING_CLOSED || finding == FINDING_LOST || !leaks->class)
+		return false;
+	if (finding == FINDING_SIGNALS || leaks->blocks >= PILE_BLOCKS)
 		return true;
 	return finding == FINDING_SHORT &&
 	       (finding_class(summary, finding)->temporary < TEMPS_MANY ||
-		leaked->known != RESOURCE_MEMORY || leaked->held_bytes >= PEAK_BYTES);
+		leaks->class->known != RESOURCE_MEMORY || leaks->class->held_bytes >= PEAK_BYTES);
 }
 
-static const char *report_of_worst(const struct summary *summary, bool has_no_leaks)
+static const char *report_of_worst(const struct summary *summary,
+				   const struct findings_leaks *leaks, enum finding from,
+				   enum finding to)
 {
-	for (enum finding i = 0; i < FINDINGS; i++)
-		if (finding_class(summary, i) && (has_no_leaks || !is_less_than_leaks(summary, i)))
+	for (enum finding i = from; i < to; i++)
+		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
 			return findings[i].report;
 	return NULL;
 }
 
-const char *findings_report(const struct summary *summary, bool has_no_leaks)
+const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks)
 {
-	const char *worst = report_of_worst(summary, has_no_leaks);
+	uint64_t length_ns = summary->end_ns - summary->start_ns;
+	const char *report = report_of_hang(summary)
+		?: report_of_worst(summary, leaks, 0, FINDING_PEAK)
+		?: report_of_waits(summary, length_ns)
+		?: report_of_piles(summary)
+		?: report_of_waits(summary, length_ns / 10)
+		?: report_of_worst(summary, leaks, FINDING_PEAK, FINDINGS);
 
-	if (summary->deadlocked || are_locks_slow(summary))
-		return "locks";
-	if (summary->lost_wakeups)
-		return "conds";
-	if (worst)
-		return worst;
+	if (report)
+		return report;
 	if (summary->bypasses.count)
 		return "missing"; /* it names them, and without them no leak is certain */
-	if (has_no_leaks)
+	if (!leaks->class)
 		return "hot";
-	return summary->classes[summary->sites.items[0].class].known == RESOURCE_FD ? "fds"
-										    : "leaks";
+	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
 }
 
 /* ---- what is worth a line ---- */

@@ -19,11 +19,14 @@ enum finding {
 /* The class that it is about, or NULL: it is not so. */
 const struct summary_class *finding_class(const struct summary *summary, enum finding finding);
 
-/*
- * The report that tells more of what matters most. has_no_leaks: the report leaks leaves out all
- * that is held.
- */
-const char *findings_report(const struct summary *summary, bool has_no_leaks);
+/* What is held at the end, but for what the report leaks leaves out. */
+struct findings_leaks {
+	const struct summary_class *class; /* of what comes first; NULL: nothing is held */
+	uint64_t blocks;		   /* of memory: most of one call site */
+};
+
+/* The report that says more of what does most damage. */
+const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks);
 
 /* Of the places of a finding, those that are worth a line: at most so many. */
 size_t findings_places(const struct causes_top *top, enum finding finding, size_t most);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "account/ledger.h"
+#include "account/passed.h"
 #include "base/array.h"
 
 /* Of a result, no more than finds it again: there may be millions. */
@@ -16,18 +16,12 @@ struct result {
 	uint32_t process; /* index */
 };
 
-struct process {
-	uint32_t section;
-	struct ledger *ledger;
-};
-
 struct leaks {
 	bool with_arguments;
-	ARRAY_OF(struct process) processes;
+	ARRAY_OF(struct passed_stream) processes;
 	struct map by_section; /* index + 1 */
-	struct process current;
-	const struct trace_process *of; /* whose that is */
-	uint64_t last_ns;		/* of all events */
+	struct passed_stream current;
+	uint64_t last_ns; /* of all events */
 	uint64_t min_age_ns, until_ns;
 	ARRAY_OF(struct result) results;
 	ARRAY_OF(struct leaks_total) totals;
@@ -56,15 +50,15 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
 	leaks->until_ns = until_ns;
 }
 
-static int add_process(struct leaks *leaks, uint32_t section, struct error *err)
+static int add_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
 {
-	struct process *process = ARRAY_ADD(&leaks->processes);
+	struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
 
-	if (!process)
+	if (!stream)
 		return no_memory(err);
-	*process = (struct process){ .section = section };
-	if (ledger_create(&process->ledger, leaks->with_arguments, err) ||
-	    map_set(&leaks->by_section, 0, section, (uint32_t)leaks->processes.count))
+	*stream = (struct passed_stream){ .process = process };
+	if (ledger_create(&stream->ledger, leaks->with_arguments, err) ||
+	    map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count))
 		return no_memory(err);
 	return 0;
 }
@@ -73,12 +67,11 @@ static int add_process(struct leaks *leaks, uint32_t section, struct error *err)
 static int find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
 {
 	uint32_t section = process->section;
-	int rc = map_get(&leaks->by_section, 0, section) ? 0 : add_process(leaks, section, err);
+	int rc = map_get(&leaks->by_section, 0, section) ? 0 : add_process(leaks, process, err);
 
 	if (rc)
 		return rc;
 	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
-	leaks->of = process;
 	return 0;
 }
 
@@ -95,7 +88,7 @@ int leaks_event(struct leaks *leaks, const struct event *event, struct error *er
 {
 	if (event->time_ns > leaks->last_ns)
 		leaks->last_ns = event->time_ns;
-	if (leaks->of != event->process)
+	if (leaks->current.process != event->process)
 		return of_other(leaks, event, err);
 	return ledger_event(leaks->current.ledger, event, err);
 }
@@ -156,32 +149,41 @@ static bool is_old_enough(const struct leaks *leaks, const struct ledger_item *i
 	       (item->gained_ns <= end && end - item->gained_ns >= leaks->min_age_ns);
 }
 
+static int add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held,
+		      struct error *err)
+{
+	struct result *result;
+
+	if (!is_old_enough(leaks, held->item))
+		return 0;
+	result = ARRAY_ADD(&leaks->results);
+	if (!result)
+		return no_memory(err);
+	*result = (struct result){
+		.index = held->item->index,
+		.object = held->object,
+		.bytes = held->size,
+		.all_count = held->count,
+		.all_bytes = held->bytes,
+		.variance = held->variance,
+		.item = held->item,
+		.process = process,
+	};
+	return 0;
+}
+
 static int gather(struct leaks *leaks, uint32_t process, struct error *err)
 {
 	struct ledger *ledger = leaks->processes.items[process].ledger;
+	size_t count = leaks->processes.count;
 	struct ledger_held held;
-	size_t at = 0;
 	int rc = ledger_settle(ledger, err);
 
-	while (rc == 0 && ledger_held(ledger, &at, &held)) {
-		struct result *result =
-			is_old_enough(leaks, held.item) ? ARRAY_ADD(&leaks->results) : NULL;
-
-		if (!is_old_enough(leaks, held.item))
-			continue;
-		if (!result)
-			return no_memory(err);
-		*result = (struct result){
-			.index = held.item->index,
-			.object = held.object,
-			.bytes = held.size,
-			.all_count = held.count,
-			.all_bytes = held.bytes,
-			.variance = held.variance,
-			.item = held.item,
-			.process = process,
-		};
-	}
+	for (size_t at = 0; rc == 0 && ledger_held(ledger, &at, &held);)
+		rc = add_result(leaks, process, &held, err);
+	for (size_t at = 0; rc == 0 && ledger_passed(ledger, &at, &held);)
+		if (passed_to(leaks->processes.items, count, process, held.object) < count)
+			rc = add_result(leaks, process, &held, err);
 	return rc;
 }
 
@@ -219,16 +221,16 @@ void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
 		.function = site->function,
 		.resource = site->resource,
 		.backtrace = site->backtrace,
-		.arguments = item->arguments,
+		.arguments = leaks->with_arguments ? item->arguments : NULL,
 		.context = item->context,
 		.time_ms = item->time_ms,
 		.thread =
 			ledger_thread(leaks->processes.items[result->process].ledger, item->thread),
-		.section = leaks->processes.items[result->process].section,
+		.section = leaks->processes.items[result->process].process->section,
 		.count = item->count,
 		.type = CALL_TYPE_ALLOC,
 	};
-	while (item->arguments && item->arguments[kept->argument_count].name)
+	while (kept->arguments && kept->arguments[kept->argument_count].name)
 		kept->argument_count++;
 }
 

@@ -3,12 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/order.h"
 
 /* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
@@ -37,12 +41,21 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 
 		found->session[0] = process->session[0];
 		found->session[1] = process->session[1];
+		found->start_ns = process->start_ns;
 		found->pid = process->pid;
 		snprintf(found->name, sizeof(found->name), "%s",
 			 process->name ? process->name : "");
 	}
 	trace_close(trace);
 	return is_trace;
+}
+
+/* The collector locks a file until it is complete. */
+static bool is_written(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
 /* Returns 0 or -ENOMEM; other files are left out. */
@@ -61,6 +74,7 @@ static int look_at(struct newest *newest, const char *directory, const char *nam
 	}
 	found.bytes = (uint64_t)facts.st_size;
 	found.modified = facts.st_mtim;
+	found.is_written = is_written(found.path);
 	place = ARRAY_ADD(newest);
 	if (!place) {
 		free(found.path);
@@ -107,20 +121,54 @@ static bool is_of_run(const struct newest_trace *trace, const struct newest_trac
 	return trace->session[0] == newest->session[0] && trace->session[1] == newest->session[1];
 }
 
-int newest_run(const struct newest *newest, const char ***paths, size_t *count, struct error *err)
+static int compare_starts(const void *a, const void *b)
 {
-	if (!newest->count)
+	const struct newest_trace *const *one = a, *const *two = b;
+
+	return ORDER((*one)->start_ns, (*two)->start_ns) ?: strcmp((*one)->path, (*two)->path);
+}
+
+int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
+	       struct error *err)
+{
+	cleanup_free const struct newest_trace **traces = NULL;
+	const struct newest_trace *first = newest->items, *end = first + newest->count;
+
+	while (first < end && first->is_written && !takes_written)
+		first++;
+	if (first == end && newest->count)
+		return error_set(err, ENOENT,
+				 "%s is still written by %s (pid %" PRIu32
+				 "): name it to wait for its end, or ask with --now",
+				 newest->items->path, newest->items->name, newest->items->pid);
+	if (first == end)
 		return error_set(
 			err, ENOENT,
 			"no trace here: make one with `holdtrace PROGRAM`, or name a FILE");
 	*paths = calloc(newest->count, sizeof(**paths));
 	*count = 0;
-	if (!*paths)
-		return error_set(err, ENOMEM, "no memory for the list of traces");
+	traces = calloc(newest->count, sizeof(*traces));
+	if (!*paths || !traces)
+		return error_set(err, ENOMEM, "no memory");
 	for (size_t i = 0; i < newest->count; i++)
-		if (is_of_run(&newest->items[i], &newest->items[0]))
-			(*paths)[(*count)++] = newest->items[i].path;
+		if (is_of_run(&newest->items[i], first))
+			traces[(*count)++] = &newest->items[i];
+	qsort(traces, *count, sizeof(*traces), compare_starts);
+	for (size_t i = 0; i < *count; i++)
+		(*paths)[i] = traces[i]->path;
 	return 0;
+}
+
+const struct newest_trace *newest_guess(const struct newest *newest, const char *path)
+{
+	const struct newest_trace *guess = newest->items, *end = guess + newest->count;
+
+	while (strcmp(guess->path, path) != 0)
+		guess++;
+	for (const struct newest_trace *other = newest->items; other < end; other++)
+		if (!is_of_run(other, guess))
+			return guess;
+	return NULL;
 }
 
 void newest_free(struct newest *newest)

@@ -4,6 +4,7 @@
 
 /* The traces in a directory: which there are, and which belong to the newest run. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -17,8 +18,10 @@ struct newest_trace {
 	uint64_t bytes;
 	struct timespec modified;
 	uint64_t session[2]; /* 0: of no run of ours */
+	uint64_t start_ns;   /* of the process; 0: not known */
 	uint32_t pid;
-	char name[64]; /* of the program */
+	char name[64];	 /* of the program */
+	bool is_written; /* its program, or the collector, goes on */
 };
 
 struct newest {
@@ -35,10 +38,15 @@ int newest_scan(struct newest *newest, const char *directory, const struct trace
 		struct error *err);
 
 /*
- * The files of the newest run, all its processes: paths, to be freed as one block; they live as
- * long as newest. Returns 0, -ENOENT (there is none) or another negative errno.
+ * The files of the newest run, all its processes, the first to start first: paths, to be freed as
+ * one block; they live as long as newest. takes_written: also if it is still written. Returns 0,
+ * -ENOENT (there is none) or another negative errno.
  */
-int newest_run(const struct newest *newest, const char ***paths, size_t *count, struct error *err);
+int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
+	       struct error *err);
+
+/* The trace of that path; NULL: those of no other run are in the directory. */
+const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);
 

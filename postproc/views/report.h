@@ -129,24 +129,35 @@ static inline uint32_t report_process(const struct report_run *run)
 	return (uint32_t)run->summary->processes.count + 1;
 }
 
+/* Kinds of events, a bit each: what limits depend on, and what a recording did not see. */
+enum report_kind_number {
+#define KIND(name, class) REPORT_KIND_##name,
+#include "postproc/reasons.def"
+#undef KIND
+	REPORT_KINDS
+};
+
+enum report_kind {
+#define KIND(name, class) KIND_##name = 1 << REPORT_KIND_##name,
+#include "postproc/reasons.def"
+#undef KIND
+	KIND_ALL = (1 << REPORT_KINDS) - 1,
+	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE),
+};
+
 /* Why numbers may be wrong: how many of each, and of how many. */
 struct report_gaps {
 	uint64_t events; /* that there were: recorded, or lost */
 	uint64_t traces;
-	uint64_t lost;	     /* events */
-	uint64_t late;	     /* events that came behind later ones: their order is not certain */
-	uint64_t incomplete; /* traces that do not say how their process ended */
-	uint64_t damaged;    /* traces */
-	uint64_t untraced;   /* programs that a process ran */
-	uint64_t paused;     /* processes that were not recorded for a time */
-	uint64_t allocators; /* processes with a malloc of their own */
-	uint64_t bypasses;   /* modules whose calls are not seen */
-	uint64_t unscanned;  /* processes whose memory was not scanned for what is lost */
-	uint64_t doubtful;   /* that were, and may hold what is not known */
-	uint64_t cut;	     /* processes of which a flight recorder has the last part alone */
-	uint64_t gone;	     /* processes that it has no more */
+	uint64_t late; /* events that came behind later ones: their order is not certain */
+#define REASON(name, of, count, part, kinds, noun, what) uint64_t name;
+#include "postproc/reasons.def"
+#undef REASON
 };
-void report_find_gaps(const struct report_run *run, struct report_gaps *gaps);
+
+/* Counts the reasons of reasons.def that matter to numbers of these kinds, and to that limit. */
+void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
+		      struct report_gaps *gaps);
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
@@ -181,6 +192,12 @@ void report_places(const struct report_run *run, struct sheet *sheet,
  * that it has no row means nothing.
  */
 void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
+
+/*
+ * Behind its note the sheet says for how long threads were blocked, and in what. Where more than a
+ * tenth of that was not observed, that it has no row means nothing.
+ */
+void report_note_coverage(const struct report_run *run, struct sheet *sheet);
 
 #define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
 #define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"

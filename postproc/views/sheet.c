@@ -176,6 +176,14 @@ void sheet_error(struct sheet_cell *cell, double variance, bool has_bytes)
 		sheet_amount(cell, error, has_bytes);
 }
 
+void sheet_count_error(struct sheet_cell *cell, uint64_t count, double variance)
+{
+	uint64_t error = estimate_count_error(count, variance);
+
+	if (error)
+		sheet_number(cell, error);
+}
+
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count)
 {
 	if (!count)

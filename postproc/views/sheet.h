@@ -219,6 +219,9 @@ void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct she
 /* How good an estimate is, by its variance; not set where what was counted is exact. */
 void sheet_error(struct sheet_cell *cell, double variance, bool has_bytes);
 
+/* The same of a count of objects. */
+void sheet_count_error(struct sheet_cell *cell, uint64_t count, double variance);
+
 /*
  * What a row will read as where its numbers are left away, or NULL if it is no row to be folded.
  * The text is needed until the next call.

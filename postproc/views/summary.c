@@ -9,6 +9,8 @@
 #include "base/array.h"
 #include "hook_table.h"
 #include "notes.h"
+#include "postproc/views/allocators.h"
+#include "postproc/views/selection.h"
 #include "postproc/views/summary_fold.h"
 
 int summary_no_memory(struct error *err)
@@ -62,11 +64,8 @@ static int add_notify(struct summary *summary, uint32_t index, const struct even
 	if (!site)
 		return summary_no_memory(err);
 	summary->classes[index].notified++;
-	if (object) {
-		object->last = site;
-		object->last_thread = event->thread;
-		object->last_ns = event->time_ns;
-	}
+	if (object)
+		waits_notify(object, site, event->thread, event->time_ns);
 	return 0;
 }
 
@@ -175,6 +174,8 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD))
 		return note_exec(summary, event, err);
+	if (allocators_event(summary, event))
+		return summary_no_memory(err);
 	return 0;
 }
 
@@ -188,6 +189,9 @@ static int on_call(struct summary *summary, const struct event *event, struct er
 		rc = summary_no_memory(err);
 	if (rc == 0 &&
 	    (locks_event(&summary->locks, event) || wakes_event(&summary->signals, event)))
+		rc = summary_no_memory(err);
+	if (rc == 0 && event->leave_ns > event->enter_ns &&
+	    coverage_event(&summary->coverage, event))
 		rc = summary_no_memory(err);
 	if (rc || event->type != CALL_TYPE_NONE)
 		return rc;
@@ -282,27 +286,37 @@ static int note_bypass(struct summary *summary, const struct event *event, struc
 	return 0;
 }
 
-static int note_left_out(struct summary *summary, const struct event *event, struct error *err)
+static int note_count(struct summary *summary, struct summary_list *list, const char *what,
+		      const struct event *event, struct error *err)
 {
-	const char *program = event_argument(event, "program");
 	const char *count = event_argument(event, "count");
 	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
-	struct summary_left_out *left_out;
+	struct summary_left_out *item;
 
-	summary->left_out.sum += program ? number : 0;
-	for (size_t i = 0; program && i < summary->left_out.count; i++) {
-		if (strcmp(summary->left_out.items[i].program, program) != 0)
+	list->sum += what ? number : 0;
+	for (size_t i = 0; what && i < list->count; i++) {
+		if (strcmp(list->items[i].program, what) != 0)
 			continue;
-		summary->left_out.items[i].count += number;
+		list->items[i].count += number;
 		return 0;
 	}
-	if (!program)
+	if (!what)
 		return 0;
-	left_out = ARRAY_ADD(&summary->left_out);
-	if (!left_out)
+	item = ARRAY_ADD(list);
+	if (!item)
 		return summary_no_memory(err);
-	*left_out = (struct summary_left_out){ copy(summary, program), number };
-	return left_out->program ? 0 : summary_no_memory(err);
+	*item = (struct summary_left_out){ copy(summary, what), number };
+	return item->program ? 0 : summary_no_memory(err);
+}
+
+static int note_unproven(struct summary *summary, const struct event *event, struct error *err)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *part = event_argument(event, "part");
+
+	process->is_part = part != NULL;
+	process->doubt = copy(summary, event_argument(event, "why"));
+	return process->doubt ? 0 : summary_no_memory(err);
 }
 
 static void note_settings(struct summary *summary, const struct event *event)
@@ -314,6 +328,7 @@ static void note_settings(struct summary *summary, const struct event *event)
 	uint64_t bytes = sample ? strtoull(sample, NULL, 10) : 0;
 
 	summary->locks.is_contended = locks && !strcmp(locks, "contended");
+	summary->fold->process.is_contended = summary->locks.is_contended;
 	if (bytes > summary->sample)
 		summary->sample = bytes;
 	if (events)
@@ -440,6 +455,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	const char *how = event_argument(event, "how");
 	const char *status = event_argument(event, "status");
 	const char *followed = event_argument(event, "followed");
+	const char *at = event_argument(event, "at");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -453,8 +469,10 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->is_followed = !followed || (strcmp(followed, "no") != 0 && !process->is_unreached);
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
+	fold->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
+	process->uncontended = number_of(event, "uncontended");
 	/* which of them were written: they themselves say */
 	summary->wants_calls |= number_of(event, "late") != 0;
 	end_pause(process, event->time_ns);
@@ -464,8 +482,10 @@ static void note_end(struct summary *summary, const struct event *event)
  * The last scan that came to an end counts, if it is told what it judged: without its cut (outside
  * of the time, or left out by a flight recorder) nobody knows of which blocks it speaks.
  */
-static void note_scan(struct summary_process *process, const struct event *event)
+static int note_scan(struct summary *summary, const struct event *event, struct error *err)
 {
+	struct summary_process *process = &summary->fold->process;
+	const char *reason = event_argument(event, "reason");
 	const char *state = event_argument(event, "state");
 	const char *count = event_argument(event, "unkept");
 	const char *bytes = event_argument(event, "unkept-bytes");
@@ -473,20 +493,44 @@ static void note_scan(struct summary_process *process, const struct event *event
 
 	if (state && !strcmp(state, "cut"))
 		process->scan_cut = number;
+	if (state && !strcmp(state, "failed")) {
+		process->unscanned = copy(summary, reason ? reason : "");
+		return process->unscanned ? 0 : summary_no_memory(err);
+	}
 	if (!state || strcmp(state, "done") != 0 || !number || number != process->scan_cut)
-		return;
+		return 0;
+	process->unscanned = NULL;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
 	process->unkept = count ? strtoull(count, NULL, 10) : 0;
 	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
+	return 0;
+}
+
+/* The call of an earlier program of the process that opened an inherited descriptor, or NULL. */
+static const struct event *opened_before(const struct summary *summary, const struct event *note)
+{
+	const struct summary_process *process = &summary->fold->process;
+	const char *fd = event_argument(note, "fd");
+
+	for (size_t i = summary->passed.count; fd && i-- > 0;)
+		if (summary->passed.items[i]->pid == process->pid &&
+		    summary->passed.items[i]->opened.object == strtoull(fd, NULL, 0) &&
+		    summary->passed.items[i]->opened.time_ns < note->time_ns)
+			return &summary->passed.items[i]->opened;
+	return NULL;
 }
 
 static int on_note(struct summary *summary, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
-	int rc = ledger_event(summary->ledger, event, err);
+	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;
+	int rc = opened ? ledger_carry(summary->ledger, opened, event, err)
+			: ledger_event(summary->ledger, event, err);
 
 	if (rc == 0 && summary->causes && causes_note(summary->causes, event))
+		rc = summary_no_memory(err);
+	if (rc == 0 && coverage_note(&summary->coverage, event))
 		rc = summary_no_memory(err);
 	if (rc)
 		return rc;
@@ -510,13 +554,21 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 	else if (!strcmp(name, NOTE_END))
 		note_end(summary, event);
 	else if (!strcmp(name, NOTE_SCAN))
-		note_scan(&summary->fold->process, event);
+		return note_scan(summary, event, err);
 	else if (!strcmp(name, NOTE_RECORDING))
 		note_recording(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_UNWIND))
 		note_unwind(summary, event);
 	else if (!strcmp(name, NOTE_LEFT_OUT))
-		return note_left_out(summary, event, err);
+		return note_count(summary, &summary->left_out, event_argument(event, "program"),
+				  event, err);
+	else if (!strcmp(name, NOTE_REFUSED))
+		return note_count(summary, &summary->refused, event_argument(event, "what"), event,
+				  err);
+	else if (!strcmp(name, NOTE_STALLED) && event_argument(event, "seconds"))
+		summary->fold->process.stalled_s += strtod(event_argument(event, "seconds"), NULL);
+	else if (!strcmp(name, NOTE_UNPROVEN))
+		return note_unproven(summary, event, err);
 	else if (!strcmp(name, NOTE_SETTINGS))
 		note_settings(summary, event);
 	return 0;
@@ -548,6 +600,7 @@ static int on_stream(struct summary *summary, struct error *err)
 	int rc = summary->fold->is_begun ? verdict_process(summary, err) : 0;
 
 	summary->fold->is_begun = true;
+	summary->coverage.is_partial = summary->selection && summary->selection->filters;
 	return rc;
 }
 
@@ -595,12 +648,14 @@ int summary_begin(struct summary **result, struct error *err)
 	tallies_init(&summary->tallies, &summary->atlas);
 	locks_init(&summary->locks);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
+	coverage_init(&summary->coverage);
 	summary->fold = calloc(1, sizeof(*summary->fold));
 	if (!summary->fold || ledger_create(&summary->ledger, false, err)) {
 		summary_free(summary);
 		return summary_no_memory(err);
 	}
 	map_init(&summary->fold->threads);
+	map_init(&summary->last_by_pid);
 	waits_init(&summary->fold->waits);
 	return 0;
 }
@@ -697,13 +752,23 @@ void summary_free(struct summary *summary)
 	tallies_free(&summary->tallies);
 	locks_free(&summary->locks);
 	wakes_free(&summary->signals);
+	coverage_clear(&summary->coverage);
 	touched_free(&summary->touched);
 	free(summary->processes.items);
 	free(summary->sites.items);
 	free(summary->blocked.items);
 	free(summary->losses.items);
+	free(summary->inner.places.items);
 	free(summary->bypasses.items);
 	free(summary->left_out.items);
+	free(summary->children.items);
+	map_clear(&summary->last_by_pid);
+	for (size_t i = 0; i < summary->passed.count; i++) {
+		free(summary->passed.items[i]->arguments);
+		free(summary->passed.items[i]);
+	}
+	free(summary->passed.items);
+	free(summary->refused.items);
 	atlas_free(&summary->atlas);
 	pool_free(&summary->pool);
 	free(summary);
@@ -728,6 +793,48 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
 		if (summary->classes[i].known == known)
 			return &summary->classes[i];
 	return NULL;
+}
+
+int summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
+		      uint32_t pid)
+{
+	uint32_t index = ARRAY_NUMBER(children);
+
+	if (!index)
+		return -ENOMEM;
+	children->items[index] = (struct summary_child){ pid, parent, *first };
+	*first = index;
+	return 0;
+}
+
+void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second)
+{
+	uint32_t last = second;
+
+	while (last && children->items[last].next)
+		last = children->items[last].next;
+	if (!last)
+		return;
+	children->items[last].next = *first;
+	*first = second;
+}
+
+uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
+			 uint32_t first)
+{
+	const struct summary_process *processes = summary->processes.items;
+	uint64_t orphans = 0;
+
+	for (uint32_t i = first; i; i = children->items[i].next) {
+		const struct summary_process *parent =
+			summary_process_at(summary, children->items[i].parent);
+		uint32_t last = map_get(&summary->last_by_pid, 0, children->items[i].pid);
+
+		orphans += parent && last && processes[last - 1].has_end &&
+			   processes[last - 1].start_ns > parent->start_ns &&
+			   processes[last - 1].end_ns > parent->end_ns;
+	}
+	return orphans;
 }
 
 static size_t say_error(char *text, size_t size, const char *what, uint64_t bytes, double variance)

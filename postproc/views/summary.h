@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "naming/atlas.h"
 #include "postproc/views/causes.h"
+#include "postproc/views/coverage.h"
 #include "postproc/views/tallies.h"
 #include "postproc/views/touched.h"
 #include "waits/locks.h"
@@ -43,6 +44,8 @@ struct summary_hot {
 	uint32_t pid;
 	uint64_t ns;				 /* all that it waited */
 	const struct trace_node *waiter, *other; /* of the longest wait; NULL: not known */
+	const struct trace_node
+		*first; /* who began the row of wakes that other ends; may be other */
 };
 
 /* Numbered as in the ledger. */
@@ -54,6 +57,7 @@ struct summary_class {
 	uint64_t gained, lost, failed; /* calls */
 	uint64_t strays;	       /* losses of what was not gained in the trace */
 	uint64_t earlier;   /* losses of what was gained before the process was attached to */
+	uint64_t retaken;   /* locks that waits for conditions took again */
 	uint64_t replaced;  /* gains of what was held already */
 	uint64_t temporary; /* lost by the next call of the thread that gained it */
 	uint64_t bad_closes, bad_uses; /* of what was not open (EBADF): closed, used otherwise */
@@ -106,7 +110,12 @@ struct summary_blocked {
 	uint32_t vain_thread;
 	uint64_t vain_ns;    /* by which it came before the wait */
 	bool is_lost_wakeup; /* so it seems: this wait kept the program from its end */
-	bool is_deadlock;    /* the holder, or that thread, waits in the end for this thread */
+	/* Semaphore, condition: the last post or signal; NULL: there was none. */
+	const struct trace_node *notify_backtrace;
+	uint32_t notify_thread;
+	uint64_t notify_ns; /* before the process ended */
+	bool is_deadlock;   /* the holder, or that thread, waits in the end for this thread */
+	bool is_hung; /* nothing wakes it, or nothing did before the process was ended: see hang */
 };
 
 enum summary_end {
@@ -152,11 +161,18 @@ struct summary_process {
 	uint64_t peak_bytes;
 	const char *allocator;	       /* file whose malloc the program uses instead; NULL: none */
 	const char *recorded;	       /* what --events had recorded; NULL: everything */
+	uint64_t uncontended;	       /* locks that were taken without a wait, and only counted */
+	double stalled_s;	       /* for so long its trace could not be written */
+	const char *doubt;	       /* why it may be another process; NULL: it is this one */
+	bool is_part;		       /* the events of some threads of another stream's process */
+	bool is_contended;	       /* locks were recorded only where a thread waited */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found lost */
 	uint64_t scan_cut;	       /* number of the last scan of which that is known; 0: none */
 	bool is_scanned, is_doubtful;  /* its memory was; blocks may be held that are not known */
+	const char *unscanned;	       /* why the last scan was not made or failed; NULL: it was */
 	uint64_t pauses, pause_ns;     /* times that recording was stopped, and how long */
 	uint64_t pause_since_ns;       /* 0: it records */
+	struct coverage_sum coverage;  /* of the time for which its threads were blocked */
 };
 
 struct summary_loss {
@@ -172,14 +188,49 @@ struct summary_bypass {
 	uint32_t processes;	    /* that had it */
 };
 
-/* A program that --follow did not choose. */
+/* What it had allocated and opened is gone with it; unknown where the stream does not say. */
+static inline bool summary_has_ended(const struct summary_process *process)
+{
+	return process->end == SUMMARY_EXITED || process->end == SUMMARY_KILLED ||
+	       process->end == SUMMARY_EXEC;
+}
+
+/* How often it was said of something in words: a program that --follow did not choose, or what the
+ * collector refused. */
 struct summary_left_out {
 	const char *program;
 	uint64_t count;
 };
 
+struct summary_list {
+	struct summary_left_out *items;
+	size_t count, capacity;
+	uint64_t sum;
+};
+
 struct summary_fold;
 struct select_tally;
+
+/* A child that its parent did not wait for. */
+struct summary_child {
+	uint32_t pid;
+	uint32_t parent; /* number of the process */
+	uint32_t next;	 /* of the same place; 0: none */
+};
+
+struct summary_children {
+	struct summary_child *items; /* from 1 */
+	size_t count, capacity;
+};
+
+/* A descriptor that a process had open when it executed another program. */
+struct summary_passed {
+	uint32_t pid;
+	struct event opened; /* the call; what it points to is here */
+	struct backtrace backtrace;
+	struct function function;
+	struct wire_value *arguments;
+};
 
 struct summary {
 	struct atlas atlas;
@@ -199,11 +250,7 @@ struct summary {
 	} blocked;
 	ARRAY_OF(struct summary_loss) losses;
 	ARRAY_OF(struct summary_bypass) bypasses; /* distinct; of those beyond some hundred none */
-	struct {
-		struct summary_left_out *items;
-		size_t count, capacity;
-		uint64_t sum;
-	} left_out;
+	struct summary_list left_out, refused;
 	uint64_t sample;    /* bytes from one sample of memory to the next; 0: all was recorded */
 	const char *follow; /* as --follow had it; NULL: all were recorded */
 	uint64_t events, lost, late, threads;
@@ -226,13 +273,37 @@ struct summary {
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct ledger *ledger;		      /* of the process that is being read */
 	struct tallies tallies;		      /* what its places amount to, for reports, too */
-	struct tally *held;    /* of them: what is held at the end; NULL without summary_watch() */
-	struct locks locks;    /* of the process that is being read */
-	struct wakes signals;  /* likewise, of conditions */
-	struct causes *causes; /* NULL: nobody asked for them */
+	struct tally *held;   /* of them: what is held at the end; NULL without summary_watch() */
+	struct locks locks;   /* of the process that is being read */
+	struct wakes signals; /* likewise, of conditions */
+	struct {
+		ARRAY_OF(const struct trace_node *) places; /* that map memory */
+		const char *name, *module;
+	} inner; /* an allocator of a name of its own (allocators.h); name NULL: none was found */
+	struct coverage coverage;	  /* likewise, of its threads */
+	struct coverage_sum blocked_time; /* of the run */
+	struct causes *causes;		  /* NULL: nobody asked for them */
 	struct touched touched;
+	struct summary_children children;
+	uint32_t unwaited;	/* list of all of them */
+	struct map last_by_pid; /* after summary_end(): index + 1 of the last image of a process */
+	ARRAY_OF(struct summary_passed *) passed; /* to programs of which no stream has ended yet */
 	struct summary_fold *fold;
 };
+
+/* Adds a child to the list that begins with *first (0: empty). Returns 0 or -ENOMEM. */
+int summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
+		      uint32_t pid);
+
+/* Puts the second list in front of the first one. */
+void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
+
+/*
+ * After summary_end(): how many of a list outlived their parent, so that they never were zombies of
+ * a living one. Of a child that was not recorded that is unknown, and it does not count.
+ */
+uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
+			 uint32_t first);
 
 /* The size of its objects is bytes that they take. */
 static inline bool summary_has_bytes(const struct summary_class *class)

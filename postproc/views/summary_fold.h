@@ -22,6 +22,7 @@ struct fold_open {
 	uint64_t enter_ns, waited_ns;
 	uint64_t index;
 	const struct backtrace *backtrace;
+	bool is_deadlock; /* see close_all_open() */
 };
 
 /* What numbers in the map of threads are of. */
@@ -42,6 +43,7 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* that were heard of */
+	uint64_t ended_ns;     /* when the process said that it ends; 0: it did not */
 	uint64_t told_events;  /* by the end of the stream */
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];

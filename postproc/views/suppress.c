@@ -174,6 +174,7 @@ static const uint64_t *judge(struct suppress *suppress, const struct naming_symb
 /* What the patterns say of a whole backtrace; bits as of a verdict, 64 of them at a time. */
 struct suppress_sum {
 	uint64_t first, any, all;
+	uint64_t called; /* all frames that the loader called */
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
@@ -181,9 +182,11 @@ static struct suppress_pattern *choose(struct suppress *suppress, const struct s
 	for (size_t i = 0; i < suppress->patterns.count; i++) {
 		struct suppress_pattern *pattern = &suppress->patterns.items[i];
 		const struct suppress_sum *sum = &sums[i / 64];
-		uint64_t bits = pattern->kind == SUPPRESS_ANY	      ? sum->any
-				: pattern->kind == SUPPRESS_INNERMOST ? sum->first
-								      : sum->all;
+		const uint64_t kinds[] = { [SUPPRESS_ANY] = sum->any,
+					   [SUPPRESS_INNERMOST] = sum->first,
+					   [SUPPRESS_ONLY] = sum->all,
+					   [SUPPRESS_INITIALIZER] = sum->called };
+		uint64_t bits = kinds[pattern->kind];
 
 		if (bits >> i % 64 & 1)
 			return pattern;
@@ -208,6 +211,8 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 		for (size_t word = 0; verdict && word < words; word++) {
 			struct suppress_sum *sum = &sums[word];
 
+			if (i && is_one_of("ld-linux ld-2. ld64.so", symbols[i].module))
+				sum->called |= sum->all;
 			sum->first = i ? sum->first : verdict[word];
 			sum->any |= verdict[word];
 			sum->all = i ? sum->all & verdict[word] : verdict[word];

@@ -20,9 +20,10 @@ struct summary;
 
 /* Which frames of a backtrace must match. */
 enum suppress_kind {
-	SUPPRESS_ANY,	    /* the function, file or module of one: LeakSanitizer's rule */
-	SUPPRESS_INNERMOST, /* the module of the innermost */
-	SUPPRESS_ONLY,	    /* the modules of all, each one of the words of the pattern */
+	SUPPRESS_ANY,	      /* the function, file or module of one: LeakSanitizer's rule */
+	SUPPRESS_INNERMOST,   /* the module of the innermost */
+	SUPPRESS_ONLY,	      /* the modules of all, each one of the words of the pattern */
+	SUPPRESS_INITIALIZER, /* likewise, but only as far as the loader, which called the others */
 };
 
 struct suppress_pattern {

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "hook_table.h"
+#include "account/keep.h"
 #include "account/ledger.h"
 #include "postproc/views/summary_fold.h"
 
@@ -20,6 +21,7 @@ struct held {
 	uint64_t most;	  /* of that one */
 	const char *example;
 	bool has_more_examples;
+	uint32_t children; /* that nobody waited for */
 };
 
 /* Whether b says more shortly what a site is about; the same answer in whatever order they come. */
@@ -39,13 +41,14 @@ static bool is_example(struct held *held, const char *path)
 
 static void merge_held(void *user, void *of_run, const void *of_process)
 {
-	const struct summary *summary = user;
+	struct summary *summary = user;
 	const struct held *process = of_process;
 	struct held *run = of_run;
 	uint32_t number = (uint32_t)summary->processes.count + 1;
 
 	if (!process->count)
 		return;
+	summary_join_children(&summary->children, &run->children, process->children);
 	run->count += process->count;
 	run->bytes += process->bytes;
 	run->processes += run->last != number;
@@ -93,6 +96,10 @@ static int add_held(struct summary *summary, const struct ledger_held *object)
 		return -ENOMEM;
 	held->count += object->count;
 	held->bytes += object->bytes;
+	if (summary->classes[object->class].known == RESOURCE_PROCESS &&
+	    summary_add_child(&summary->children, &held->children,
+			      (uint32_t)summary->processes.count, (uint32_t)object->object))
+		return -ENOMEM;
 	if (object->is_part)
 		count_part(summary, object);
 	if (!path || !is_example(held, path))
@@ -101,15 +108,115 @@ static int add_held(struct summary *summary, const struct ledger_held *object)
 	return held->example ? 0 : -ENOMEM;
 }
 
+static bool has_children(struct summary *summary)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_PROCESS)
+			return ledger_sum(summary->ledger, i)->count != 0;
+	return false;
+}
+
 static int close_held(struct summary *summary)
 {
 	struct ledger_held object;
 	size_t at = 0;
 	int rc = 0;
 
-	while (rc == 0 && summary->held && ledger_held(summary->ledger, &at, &object))
-		rc = add_held(summary, &object);
+	if (!summary->held && !has_children(summary))
+		return 0;
+	while (rc == 0 && ledger_held(summary->ledger, &at, &object)) {
+		if (summary->classes[object.class].known == RESOURCE_PROCESS)
+			rc = summary_add_child(&summary->children, &summary->unwaited,
+					       (uint32_t)summary->processes.count,
+					       (uint32_t)object.object);
+		if (rc == 0 && summary->held)
+			rc = add_held(summary, &object);
+	}
 	return rc;
+}
+
+/* ---- what it passes on to the program that it executes ---- */
+
+static const struct resource_class class_of_descriptors = { .type = "fd", .known = RESOURCE_FD };
+
+static struct summary_passed *new_passed(struct summary *summary)
+{
+	struct summary_passed **place = ARRAY_ADD(&summary->passed);
+
+	if (place)
+		*place = calloc(1, sizeof(**place));
+	summary->passed.count -= place && !*place;
+	return place ? *place : NULL;
+}
+
+static int pass(struct summary *summary, const struct ledger_held *held)
+{
+	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
+	struct event call = { .arguments = held->item->arguments };
+	struct summary_passed *passed = new_passed(summary);
+
+	if (!passed)
+		return -ENOMEM;
+	while (call.arguments && call.arguments[call.argument_count].name)
+		call.argument_count++;
+	passed->pid = summary->fold->process.pid;
+	passed->arguments = keep_arguments(&call);
+	passed->function = *site->function;
+	passed->function.hook = NULL; /* that of a stream is no part: the stream is gone */
+	passed->function.name =
+		pool_text(&summary->pool, site->function->name, site->function->length);
+	passed->backtrace = (struct backtrace){
+		.id = BACKTRACE_OF_ATLAS,
+		.node = atlas_backtrace(&summary->atlas, site->backtrace, site->index),
+	};
+	passed->opened = (struct event){
+		.kind = EVENT_CALL,
+		.index = held->item->index,
+		.function = &passed->function,
+		.resource = &class_of_descriptors,
+		.type = CALL_TYPE_ALLOC,
+		.object = held->object,
+		.argument_count = call.argument_count,
+		.arguments = passed->arguments,
+		.backtrace = &passed->backtrace,
+		.thread = ledger_thread(summary->ledger, held->item->thread),
+		.time_ns = held->item->gained_ns,
+	};
+	return passed->arguments && passed->function.name && passed->backtrace.node ? 0 : -ENOMEM;
+}
+
+/*
+ * Those above 2 whose FD_CLOEXEC is not set are open in the next program, whose ~fd notes list
+ * them. 0, 1 and 2 are set up for that program, which inherits them.
+ */
+static int pass_descriptors(struct summary *summary)
+{
+	struct ledger_held held;
+	int rc = 0;
+
+	if (!summary->fold->process.is_followed)
+		return 0;
+	for (size_t at = 0; rc == 0 && ledger_passed(summary->ledger, &at, &held);)
+		rc = held.object > 2 ? pass(summary, &held) : 0;
+	return rc;
+}
+
+/* Of the first count, what this process got: it was taken over, or closed by the exec. */
+static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < summary->passed.count; i++) {
+		struct summary_passed *passed = summary->passed.items[i];
+
+		if (i >= count || passed->pid != pid) {
+			summary->passed.items[kept++] = passed;
+			continue;
+		}
+		free(passed->arguments);
+		free(passed);
+	}
+	summary->passed.count = kept;
 }
 
 /* ---- what it used ---- */
@@ -149,6 +256,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->gained += sum->gained;
 	class->lost += sum->lost;
 	class->waited += sum->joined;
+	class->retaken += sum->retaken;
 	class->strays += sum->strays;
 	class->earlier += sum->earlier;
 	class->replaced += sum->replaced;
@@ -209,6 +317,8 @@ static int close_waits(struct summary *summary, uint32_t index)
 		return 0;
 	hot.object = object->object;
 	hot.ns = waits_ns(&object->times, 1000);
+	if (place_of(summary, &summary->fold->sites, object->first, &hot.first))
+		return -ENOMEM;
 	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
 }
 
@@ -228,15 +338,29 @@ static int close_signals(struct summary *summary)
 }
 
 /* The report locks has the same numbers. */
+/* Locks that were taken without a wait are only counted; when they were released is not known. */
+static void add_uncontended(struct summary *summary, uint64_t count)
+{
+	struct summary_class *class =
+		&summary->classes[ledger_class_of(summary->ledger, RESOURCE_LOCK)];
+
+	learn_classes(summary);
+	class->gained += count;
+	waits_add_sure(&class->waits, count, 0, 0, 0);
+}
+
 static int close_locks(struct summary *summary)
 {
 	struct locks *locks = &summary->locks;
-	const struct summary_class *class = summary_class_of(summary, RESOURCE_LOCK);
+	const struct summary_class *class;
 	const struct locks_pair *pair;
 	struct locks_times sum = { 0 };
 	struct summary_hot hot;
 	uint32_t index;
 
+	if (summary->fold->process.uncontended)
+		add_uncontended(summary, summary->fold->process.uncontended);
+	class = summary_class_of(summary, RESOURCE_LOCK);
 	if (!class)
 		return 0;
 	if (locks_finish(locks, summary->fold->process.end_ns))
@@ -254,25 +378,8 @@ static int close_locks(struct summary *summary)
 
 /* ---- who waits at the end ---- */
 
-static const struct ledger_item *holder_of(struct summary *summary, const struct fold_open *open)
-{
-	return open->resource == RESOURCE_LOCK
-		       ? ledger_find(summary->ledger, RESOURCE_LOCK, open->object)
-		       : NULL;
-}
-
-/* The thread that a call waits for: whoever has the lock, or is to be joined. 0: not known. */
-static uint32_t blocker_of(struct summary *summary, const struct fold_open *open)
-{
-	const struct ledger_item *holder = holder_of(summary, open);
-
-	if (open->resource == RESOURCE_THREAD)
-		return map_get(&summary->fold->threads, OF_HANDLE, open->object);
-	return holder ? ledger_thread(summary->ledger, holder->thread) : 0;
-}
-
 /* What a thread waits for at the end, or NULL. */
-static const struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
+static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
 		if (fold->open.items[i].thread == thread &&
@@ -282,23 +389,87 @@ static const struct fold_open *open_of(const struct summary_fold *fold, uint64_t
 	return NULL;
 }
 
-/* Follows from a waiting thread to the holder, and to what that waits for, back to the start. */
-static bool is_deadlock(struct summary *summary, const struct fold_open *first)
+static bool has_way(const struct fold_open *open, enum hook_how how)
 {
-	const struct fold_open *open = first;
+	const struct hook *hook = hook_find(open->function);
 
-	for (size_t i = 0; i <= summary->fold->open.count; i++) {
-		uint32_t thread = blocker_of(summary, open);
+	return hook && hook->how == how;
+}
 
-		if (!thread)
-			return false;
-		if (thread == first->thread)
-			return true;
-		open = open_of(summary->fold, thread);
-		if (!open)
-			return false;
+/*
+ * The next thread behind *at (0 at first) that a call waits for; 0: there is none. All readers are
+ * in the way of a writer. Where readers alone have it a reader waits for a writer that waits.
+ */
+static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
+			     uint32_t *at)
+{
+	const struct summary_fold *fold = summary->fold;
+	bool reads = has_way(open, HOW_READS);
+	struct locks_holder holder;
+
+	if (open->resource == RESOURCE_THREAD)
+		return (*at)++ ? 0 : map_get(&fold->threads, OF_HANDLE, open->object);
+	if (open->resource != RESOURCE_LOCK)
+		return 0;
+	if (!reads)
+		return locks_holder(&summary->locks, open->object, at, &holder) ? holder.thread : 0;
+	for (uint32_t hold = 0;
+	     !*at && locks_holder(&summary->locks, open->object, &hold, &holder);)
+		if (!holder.is_shared) {
+			*at = (uint32_t)fold->open.count;
+			return holder.thread;
+		}
+	while (*at < fold->open.count) {
+		const struct fold_open *writer = &fold->open.items[(*at)++];
+
+		if (writer->object == open->object && has_way(writer, HOW_WRITES))
+			return writer->thread;
+	}
+	return 0;
+}
+
+/* Whether what a thread waits for waits in the end for that thread; all calls are visited once. */
+static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
+{
+	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
+	bool is_seen[SUMMARY_BLOCKED_MAX] = { false };
+	size_t count = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at = 0, thread;
+
+		while ((thread = next_blocker(summary, next[i], &at)) != 0) {
+			const struct fold_open *open = open_of(summary->fold, thread);
+			size_t number = open ? (size_t)(open - summary->fold->open.items) : 0;
+
+			if (thread == first->thread)
+				return true;
+			if (!open || is_seen[number] || count == SUMMARY_BLOCKED_MAX)
+				continue;
+			is_seen[number] = true;
+			next[count++] = open;
+		}
 	}
 	return false;
+}
+
+/* A thread that has the lock: one that waits in the end for the waiter, or else any. */
+static bool find_holder(const struct summary *summary, const struct fold_open *open,
+			struct locks_holder *found)
+{
+	struct locks_holder holder;
+	bool has_found = false;
+
+	if (open->resource != RESOURCE_LOCK)
+		return false;
+	for (uint32_t at = 0; locks_holder(&summary->locks, open->object, &at, &holder);) {
+		const struct fold_open *other = open_of(summary->fold, holder.thread);
+
+		if (!has_found || (open->is_deadlock && other && other->is_deadlock))
+			*found = holder;
+		has_found = true;
+	}
+	return has_found;
 }
 
 /* Whoever ends a program by a signal was tired of waiting; idle threads of a pool are at rest. */
@@ -327,10 +498,51 @@ static int find_vain(struct summary *summary, const struct fold_open *open,
 	return place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
 }
 
+static int find_notify(struct summary *summary, const struct fold_open *open,
+		       struct summary_blocked *blocked)
+{
+	struct summary_fold *fold = summary->fold;
+	const struct waits_object *object;
+
+	if (open->resource != RESOURCE_SEMAPHORE && open->resource != RESOURCE_CONDITION)
+		return 0;
+	object = waits_object(&fold->waits, ledger_class_of(summary->ledger, open->resource),
+			      open->object);
+	if (!object || !object->last)
+		return 0;
+	blocked->notify_thread = object->last_thread;
+	blocked->notify_ns =
+		fold->process.end_ns > object->last_ns ? fold->process.end_ns - object->last_ns : 0;
+	return place_of(summary, &fold->sites, object->last, &blocked->notify_backtrace);
+}
+
+/*
+ * A lock whose holder has ended is never released. Other waits may just have been idle in a program
+ * that ended by itself; one that was killed, or was left alone, may have hung in them. A wait with
+ * a timeout ends by itself.
+ */
+static bool is_hung(const struct summary *summary, const struct fold_open *open,
+		    const struct summary_blocked *blocked)
+{
+	enum summary_end end = summary->fold->process.end;
+
+	if (blocked->is_deadlock)
+		return false;
+	if (open->resource == RESOURCE_LOCK)
+		return blocked->has_ended_holder;
+	return open->resource != RESOURCE_NONE && !strstr(open->function, "timed") &&
+	       !strstr(open->function, "clock") &&
+	       (open->resource == RESOURCE_THREAD || open->resource == RESOURCE_CONDITION ||
+		open->resource == RESOURCE_SEMAPHORE || open->resource == RESOURCE_BARRIER) &&
+	       (end == SUMMARY_KILLED || end == SUMMARY_LEFT || end == SUMMARY_DETACHED);
+}
+
 static int add_blocked(struct summary *summary, const struct fold_open *open)
 {
-	const struct ledger_item *holder = holder_of(summary, open);
 	struct summary_blocked *blocked = ARRAY_ADD(&summary->blocked);
+	struct locks_holder holder = { 0 };
+	bool has_holder = find_holder(summary, open, &holder);
+	uint32_t at = 0;
 
 	if (!blocked)
 		return -ENOMEM;
@@ -344,20 +556,22 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 		.threads = 1,
 		.longest_ns = open->waited_ns,
 		.backtrace = atlas_backtrace(&summary->atlas, open->backtrace, open->index),
-		.has_holder = holder != NULL,
-		.holder = holder ? ledger_thread(summary->ledger, holder->thread) : 0,
-		.is_deadlock = is_deadlock(summary, open),
+		.has_holder = has_holder,
+		.holder = holder.thread,
+		.is_deadlock = open->is_deadlock,
 	};
 	if (open->resource == RESOURCE_THREAD)
-		blocked->joined = blocker_of(summary, open);
-	blocked->has_ended_holder = holder && map_get(&summary->fold->threads, OF_THREAD,
-						      blocked->holder) == FOLD_ENDED;
+		blocked->joined = next_blocker(summary, open, &at);
+	blocked->has_ended_holder = has_holder && map_get(&summary->fold->threads, OF_THREAD,
+							  blocked->holder) == FOLD_ENDED;
+	blocked->is_hung = is_hung(summary, open, blocked);
 	summary->deadlocked += blocked->is_deadlock;
-	if (!blocked->backtrace || find_vain(summary, open, blocked))
+	if (!blocked->backtrace || find_vain(summary, open, blocked) ||
+	    find_notify(summary, open, blocked))
 		return -ENOMEM;
-	return holder ? place_of(summary, ledger_sites(summary->ledger), holder->site,
-				 &blocked->holder_backtrace)
-		      : 0;
+	return has_holder ? place_of(summary, &summary->locks.sites, holder.site,
+				     &blocked->holder_backtrace)
+			  : 0;
 }
 
 /* Several threads in the same call for the same object are one line. first: of this process. */
@@ -367,7 +581,7 @@ static int close_open(struct summary *summary, const struct fold_open *open, siz
 		struct summary_blocked *blocked = &summary->blocked.items[i];
 
 		if (blocked->object != open->object || strcmp(blocked->function, open->function) ||
-		    blocked->is_deadlock || is_deadlock(summary, open))
+		    blocked->is_deadlock || open->is_deadlock)
 			continue;
 		blocked->threads++;
 		if (open->waited_ns > blocked->longest_ns)
@@ -381,6 +595,9 @@ static int close_all_open(struct summary *summary)
 {
 	size_t first = summary->blocked.count;
 
+	for (size_t i = 0; i < summary->fold->open.count; i++)
+		summary->fold->open.items[i].is_deadlock =
+			is_deadlock(summary, &summary->fold->open.items[i]);
 	for (size_t i = 0; i < summary->fold->open.count; i++)
 		if (close_open(summary, &summary->fold->open.items[i], first))
 			return -ENOMEM;
@@ -396,6 +613,7 @@ static void clear_fold(struct summary *summary)
 	ledger_clear(summary->ledger);
 	locks_clear(&summary->locks);
 	wakes_clear(&summary->signals);
+	coverage_clear(&summary->coverage);
 	map_clear(&fold->threads);
 	fold->thread_count = fold->silent = 0;
 	sites_clear(&fold->sites);
@@ -404,7 +622,7 @@ static void clear_fold(struct summary *summary)
 	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
 	fold->open.count = 0;
 	fold->command_length = 0;
-	fold->told_events = 0;
+	fold->told_events = fold->ended_ns = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
 	atlas_begin_process(&summary->atlas);
@@ -425,6 +643,9 @@ static int keep_process(struct summary *summary)
 	memcpy(process->had, ledger_before(summary->ledger)->sums, sizeof(process->had));
 	process->unmapped = ledger_before(summary->ledger)->calls;
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
+	coverage_of_process(&summary->coverage, fold->ended_ns ? fold->ended_ns : process->end_ns,
+			    &process->coverage);
+	coverage_add(&summary->blocked_time, &process->coverage);
 	summary->events += process->events;
 	summary->lost += process->lost;
 	summary->inherited += process->inherited;
@@ -435,6 +656,8 @@ static int keep_process(struct summary *summary)
 int verdict_process(struct summary *summary, struct error *err)
 {
 	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
+	uint32_t pid = summary->fold->process.pid;
+	size_t passed = summary->passed.count;
 	int rc = ledger_settle(summary->ledger, err);
 
 	learn_classes(summary);
@@ -455,6 +678,8 @@ int verdict_process(struct summary *summary, struct error *err)
 		rc = close_all_open(summary);
 	if (rc == 0)
 		rc = touched_process(&summary->touched, &summary->atlas);
+	if (rc == 0 && was_replaced)
+		rc = pass_descriptors(summary);
 	/* What nobody asks for any more makes room for the places of the run. */
 	ledger_forget(summary->ledger);
 	if (rc == 0)
@@ -464,6 +689,7 @@ int verdict_process(struct summary *summary, struct error *err)
 	if (rc)
 		return summary_no_memory(err);
 	clear_fold(summary);
+	forget_passed(summary, pid, passed);
 	return 0;
 }
 
@@ -563,16 +789,29 @@ static void sum_earlier(struct summary *summary)
 			summary->earlier_others += summary->classes[i].earlier;
 }
 
+static int find_last_images(struct summary *summary)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < summary->processes.count; i++)
+		rc = map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid,
+			     (uint32_t)i + 1);
+	return rc;
+}
+
 /* Places that hold something. */
 static int make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
 		const struct tally_place *place = &summary->tallies.places.items[i];
-		const struct held *held = tally_of_place(summary->held, i);
-		struct summary_site *site = held && held->count ? ARRAY_ADD(&summary->sites) : NULL;
+		struct held *held = tally_of_place(summary->held, i);
+		struct summary_site *site;
 
+		if (held)
+			held->count -= summary_orphans(summary, &summary->children, held->children);
 		if (!held || !held->count)
 			continue;
+		site = ARRAY_ADD(&summary->sites);
 		if (!site)
 			return -ENOMEM;
 		*site = (struct summary_site){
@@ -597,11 +836,18 @@ static int make_sites(struct summary *summary)
 int verdict_run(struct summary *summary, struct error *err)
 {
 	atlas_rest(&summary->atlas);
-	if (make_sites(summary))
-		return summary_no_memory(err);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);
+	if (find_last_images(summary))
+		return summary_no_memory(err);
+	/* Those that outlived their parent are not held: no process could have waited for them. */
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_PROCESS)
+			summary->classes[i].held -=
+				summary_orphans(summary, &summary->children, summary->unwaited);
+	if (make_sites(summary))
+		return summary_no_memory(err);
 	if (summary->blocked.count)
 		qsort(summary->blocked.items, summary->blocked.count,
 		      sizeof(*summary->blocked.items), compare_blocked);

@@ -182,14 +182,18 @@ static bool is_defined(const ElfW(Sym) * symbol)
 	       scope != STV_INTERNAL;
 }
 
-/* How glibc's check_match() takes a symbol where no version was asked for. */
-static const ElfW(Sym) *
-	find_in(const struct module *module, const char *name, uint32_t hash, unsigned int *count)
+/*
+ * How glibc's check_match() takes a symbol where no version was asked for. *is_hidden: there is one
+ * that only those get who ask for its version.
+ */
+static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
+				 unsigned int *count, bool *is_hidden)
 {
 	const ElfW(Sym) *found = NULL;
 	uint32_t i = module->buckets[hash % module->bucket_count];
 
 	*count = 0;
+	*is_hidden = false;
 	if (i < module->first)
 		return NULL;
 	for (;; i++) {
@@ -203,6 +207,7 @@ static const ElfW(Sym) *
 				*count = 1;
 				return symbol;
 			}
+			*is_hidden |= version & VERSION_HIDDEN;
 			if (!(version & VERSION_HIDDEN) && (*count)++ == 0)
 				found = symbol;
 		}
@@ -219,9 +224,15 @@ void *behind_find(const char *name, bool *is_sure)
 	*is_sure = true;
 	for (unsigned int i = 0; i < module_count; i++) {
 		const struct module *module = module_at(i);
-		const ElfW(Sym) *symbol =
-			may_have(module, hash) ? find_in(module, name, hash, &count) : NULL;
+		bool is_hidden = false;
+		const ElfW(Sym) *symbol = may_have(module, hash)
+						  ? find_in(module, name, hash, &count, &is_hidden)
+						  : NULL;
 
+		if (is_hidden && i < libc_at) {
+			*is_sure = false;
+			return NULL;
+		}
 		if (!symbol)
 			continue;
 		*is_sure = count == 1 && SYMBOL_TYPE(symbol->st_info) != STT_GNU_IFUNC;
@@ -234,11 +245,13 @@ static bool is_before_libc(const char *name)
 {
 	uint32_t hash = hash_of(name);
 	unsigned int count;
+	bool is_hidden;
 
 	for (unsigned int i = 0; i < libc_at; i++) {
 		const struct module *module = module_at(i);
 
-		if (may_have(module, hash) && find_in(module, name, hash, &count))
+		if (may_have(module, hash) &&
+		    (find_in(module, name, hash, &count, &is_hidden) || is_hidden))
 			return true;
 	}
 	return false;

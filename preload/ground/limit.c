@@ -2,6 +2,7 @@
 #include "limit.h"
 
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 
 #include "sys.h"
 
@@ -14,8 +15,17 @@ uint64_t limit_lift(int which, struct rlimit *before)
 		return RLIM_INFINITY;
 	}
 	most = (struct rlimit){ before->rlim_max, before->rlim_max };
-	if (before->rlim_cur != most.rlim_cur)
-		sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);
+	if (before->rlim_cur == most.rlim_cur)
+		return before->rlim_max;
+	/* another thread could use what is lifted, or set a limit that limit_restore() would undo
+	 */
+	if (!__libc_single_threaded) {
+		uint64_t limit = before->rlim_cur;
+
+		before->rlim_cur = before->rlim_max; /* nothing is to be restored */
+		return limit;
+	}
+	sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);
 	return before->rlim_max;
 }
 

@@ -8,7 +8,11 @@
 
 struct rlimit;
 
-/* Raises one as far as it may be; what was there before goes to *before. Returns the hard limit. */
+/*
+ * Raises one as far as it may be; what was there before goes to *before. Returns the limit from
+ * here on. In a process with several threads nothing is raised: another one could use it, or set a
+ * limit, which limit_restore() would undo.
+ */
 uint64_t limit_lift(int which, struct rlimit *before);
 
 /* As it was. */

@@ -266,13 +266,38 @@ void real_tell(uint64_t *addresses)
 }
 
 /*
+ * What programs ask for by the version of libc's malloc. libc_malloc_debug, for MALLOC_CHECK_ and
+ * mtrace(3), has the allocator's functions by those versions alone.
+ */
+#ifdef __x86_64__
+#define MALLOC_VERSION	      "GLIBC_2.2.5"
+#define ALIGNED_ALLOC_VERSION "GLIBC_2.16"
+#else
+#define MALLOC_VERSION	      "GLIBC_2.17"
+#define ALIGNED_ALLOC_VERSION MALLOC_VERSION
+#endif
+
+static void *find_allocator(const char *name)
+{
+	static const char allocators[][16] = { "malloc",   "calloc",	     "realloc", "free",
+					       "memalign", "posix_memalign", "valloc",	"pvalloc" };
+
+	for (unsigned int i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++)
+		if (plain_equal(name, allocators[i]))
+			return dlvsym(RTLD_NEXT, name, MALLOC_VERSION);
+	return plain_equal(name, "aligned_alloc") ? dlvsym(RTLD_NEXT, name, ALIGNED_ALLOC_VERSION)
+						  : NULL;
+}
+
+/*
  * The default version. __pthread_mutex_lock and its like have none since glibc 2.34, only one that
  * dlsym does not give; they are the functions without the underlines.
  */
 static void *find(const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *found = find_allocator(name);
 
+	found = found ? found : dlsym(RTLD_NEXT, name);
 	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
 }
 

@@ -124,13 +124,6 @@ static inline int sys_prctl(int option, unsigned long a, unsigned long b, unsign
 	return (int)sys_call5(__NR_prctl, option, (long)a, (long)b, (long)c, (long)d);
 }
 
-/* Ends the calling thread alone. */
-static inline __attribute__((noreturn)) void sys_exit(int status)
-{
-	for (;;)
-		sys_call1(__NR_exit, status);
-}
-
 static inline __attribute__((noreturn)) void sys_exit_group(int status)
 {
 	for (;;)
@@ -167,9 +160,15 @@ static inline int sys_membarrier(int command, unsigned int flags, int cpu)
 	return (int)sys_call3(__NR_membarrier, command, (long)flags, cpu);
 }
 
-static inline int sys_nanosleep(const struct timespec *time, struct timespec *left)
+/*
+ * Not nanosleep: in a thread that was borrowed for an attach it would make the kernel forget how
+ * long the program's own sleep has still to go.
+ */
+static inline void sys_sleep(long ns)
 {
-	return (int)sys_call2(__NR_nanosleep, (long)time, (long)left);
+	long time[2] = { ns / 1000000000, ns % 1000000000 };
+
+	sys_call6(__NR_pselect6, 0, 0, 0, 0, (long)time, 0);
 }
 
 static inline int sys_sched_yield(void)
@@ -205,6 +204,13 @@ static inline void *sys_mmap(void *address, size_t size, int protection, int fla
 {
 	return (void *)sys_call6(__NR_mmap, (long)address, (long)size, protection, flags, fd,
 				 (long)offset);
+}
+
+/* Returns the new address, or an error for sys_error(). */
+static inline void *sys_mremap(void *old, size_t old_size, size_t size, int flags, void *address)
+{
+	return (void *)sys_call5(__NR_mremap, (long)old, (long)old_size, (long)size, flags,
+				 (long)address);
 }
 
 static inline int sys_munmap(void *address, size_t size)

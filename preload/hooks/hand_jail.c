@@ -2,7 +2,8 @@
 /*
  * syscall(2). It is no hook: nothing of it is recorded. A filter for system calls is put on by it
  * (libseccomp does), and afterwards one of ours could kill the program. So it is looked for, and
- * all else is done as libc does it. Where ours are made through libc's function it is left alone.
+ * all else is done as libc does it. Under syscall user dispatch (Wine, emulators) ours would come
+ * to the program as SIGSYS. Where ours are made through libc's function it is left alone.
  */
 #include "hand.h"
 
@@ -19,7 +20,8 @@ static bool puts_filter_on(long number, long first)
 {
 	return (number == __NR_seccomp &&
 		(first == SECCOMP_SET_MODE_FILTER || first == SECCOMP_SET_MODE_STRICT)) ||
-	       (number == __NR_prctl && first == PR_SET_SECCOMP);
+	       (number == __NR_prctl &&
+		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
 EXPORT long syscall(long number, ...)

@@ -456,7 +456,8 @@ EXPORT int prctl(int option, ...)
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
 
 		real_ready();
-		if (option == PR_SET_SECCOMP) {
+		if (option == PR_SET_SECCOMP ||
+		    (option == PR_SET_SYSCALL_USER_DISPATCH && a != PR_SYS_DISPATCH_OFF)) {
 			memory_prepare();
 			ring_be_quiet();
 		}

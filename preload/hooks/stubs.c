@@ -309,3 +309,7 @@ struct row {
 
 #define HOOK_BY_HAND(...)
 #include "hooks.def"
+
+/* Where there is an older version of a function the stub has the newer one (hand_versions.c). */
+#define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
+#include "versions.def"

@@ -2,7 +2,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -32,7 +31,9 @@ struct blocks {
 };
 
 struct chunk {
-	char *map; /* its memfd; NULL: it is a spare */
+	char *map;	 /* in the memfd of the process; NULL: it is a spare */
+	uint64_t mapped; /* bytes from there on: the chunk, and the link to the next one if there is
+			    one */
 	struct arena *head;
 	char *slot_base, *rings;
 	struct blocks blocks; /* one for each slot */
@@ -45,6 +46,8 @@ static SPARSE struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
 static struct chunk first_chunk;
 static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
+static uint32_t chunk_last;  /* the last of them that lies in the memfd */
+static uint64_t file_left;   /* bytes of the memfd behind that one */
 static uint32_t chunk_count; /* places that are taken, some not yet ready */
 static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
 static uintptr_t grower;     /* that thread, by where its own variables lie */
@@ -99,38 +102,82 @@ static uint64_t limit_of(int which)
 }
 
 /*
- * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
- * refuse but send the host SIGXFSZ.
+ * Gives the memfd its size: all that the process may ever need, or what it may have. A limit on
+ * files holds for it, too, and the kernel would not only refuse but send the host SIGXFSZ.
  */
-static int set_size(int fd, uint64_t size)
+static int set_size(int fd, uint64_t least, uint64_t *size)
 {
-	struct rlimit limit;
+	uint64_t limit = limit_of(RLIMIT_FSIZE);
+	struct rlimit before;
 	int status = -EFBIG;
 
-	if (limit_of(RLIMIT_FSIZE) >= size)
-		return sys_ftruncate(fd, (int64_t)size);
-	if (limit_lift(RLIMIT_FSIZE, &limit) >= size)
-		status = sys_ftruncate(fd, (int64_t)size);
-	limit_restore(RLIMIT_FSIZE, &limit);
+	*size = limit < ARENA_FILE_MOST ? limit & ~(ARENA_LINK - 1ull) : ARENA_FILE_MOST;
+	if (*size >= least)
+		return sys_ftruncate(fd, (int64_t)*size);
+	*size = least;
+	if (limit_lift(RLIMIT_FSIZE, &before) >= least)
+		status = sys_ftruncate(fd, (int64_t)least);
+	limit_restore(RLIMIT_FSIZE, &before);
 	return status;
 }
 
-/* at: addresses that are ours to map over, or NULL. */
-static int map_shared(struct chunk *chunk, int fd, char *at)
+/* left: bytes of the file from the chunk on. at: addresses that are ours to map over, or NULL. */
+static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const char *at)
 {
-	void *map = sys_mmap(at, chunk->layout.size, PROT_READ | PROT_WRITE,
-			     MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
+	uint64_t room = at ? chunk->mapped : chunk->layout.size + ARENA_LINK;
 
-	if (sys_error(map))
-		return sys_error(map);
+	return left < room ? left : room;
+}
+
+static void set_places(struct chunk *chunk, void *map, uint64_t mapped, uint64_t left,
+		       const char *at)
+{
 	/* a core file has no use for it, and reading its holes would fill them */
-	sys_madvise(map, chunk->layout.size, MADV_DONTDUMP);
+	sys_madvise(map, mapped, MADV_DONTDUMP);
 	if (!at)
-		own_add(map, chunk->layout.size);
+		own_add(map, mapped);
 	chunk->map = chunk->slot_base = map;
 	chunk->head = map;
 	chunk->slot_base += ARENA_HEAD_SIZE;
 	chunk->rings = chunk->map + chunk->layout.rings;
+	chunk->mapped = mapped;
+	file_left = left - chunk->layout.size;
+}
+
+static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
+{
+	uint64_t mapped = size_with_link(chunk, file_size, at);
+	void *map = sys_mmap(at, mapped, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
+
+	if (sys_error(map))
+		return sys_error(map);
+	set_places(chunk, map, mapped, file_size, at);
+	return 0;
+}
+
+/*
+ * A further chunk. Nothing of it needs a descriptor: other threads of the program open and close
+ * theirs meanwhile, and a table of our own would have to be closed again, which has effects
+ * (mq_notify(3) ends, FUSE and NFS write back).
+ */
+static int map_further(struct chunk *chunk, char *at)
+{
+	const struct chunk *last = chunk_at(chunk_last);
+	uint64_t left = file_left, mapped = size_with_link(chunk, left, at);
+	void *map;
+
+	if (!last->is_ready || !last->map)
+		return -EPERM;
+	if (left < chunk->layout.size || last->mapped == last->layout.size)
+		return -EFBIG;
+	map = sys_mremap(last->map + last->layout.size, 0, mapped,
+			 MREMAP_MAYMOVE | (at ? MREMAP_FIXED : 0), at);
+	if (sys_error(map))
+		return sys_error(map);
+	set_places(chunk, map, mapped, left, at);
+	chunk->head->slots = chunk->slots;
+	chunk->head->ring_size = chunk->ring_size;
 	return 0;
 }
 
@@ -231,29 +278,30 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
  * What would be mapped over something that is still needed if nobody takes it is handed over
  * first, all else mapped first. Returns 0 or -errno.
  */
-static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
+static int share(struct chunk *chunk, int fd, char *at)
 {
-	const struct arena_hello hello = hello_of(chunk, number);
-	int status = set_size(fd, chunk->layout.size);
+	const struct arena_hello hello = hello_of(chunk, 0);
+	uint64_t size;
+	int status = set_size(fd, chunk->layout.size, &size);
 
 	if (!status && !at)
-		status = map_shared(chunk, fd, NULL);
+		status = map_shared(chunk, fd, size, NULL);
 	if (status)
 		return status;
 	status = reach_hand_over(fd, &hello);
 	if (!status && at)
-		return map_shared(chunk, fd, at);
+		return map_shared(chunk, fd, size, at);
 	if (status && chunk->map) {
-		sys_munmap(chunk->map, chunk->layout.size);
+		sys_munmap(chunk->map, chunk->mapped);
 		chunk->map = NULL;
 	}
 	return status;
 }
 
-static int make_shared(struct chunk *chunk, uint32_t number, char *at)
+static int make_shared(struct chunk *chunk, char *at)
 {
 	int fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int status = fd < 0 ? fd : share(chunk, number, fd, at);
+	int status = fd < 0 ? fd : share(chunk, fd, at);
 
 	if (fd >= 0)
 		sys_close(fd);
@@ -261,49 +309,17 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 }
 
 /* The same where too few descriptors are allowed. */
-static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
+static int make_anyway(struct chunk *chunk, char *at)
 {
 	struct rlimit descriptors;
-	int status = make_shared(chunk, number, at);
+	int status = make_shared(chunk, at);
 
 	if (status != -EMFILE)
 		return status;
 	limit_lift(RLIMIT_NOFILE, &descriptors);
-	status = make_shared(chunk, number, at);
+	status = make_shared(chunk, at);
 	limit_restore(RLIMIT_NOFILE, &descriptors);
 	return status;
-}
-
-/*
- * Threads of the program open and close descriptors meanwhile, some of them all that there are. So
- * a thread makes the chunk that has a table of descriptors of its own, a copy, and our memory; we
- * sleep until it has ended, and it uses our stack meanwhile. Where there are no such threads,
- * false.
- */
-static __attribute__((noinline)) bool make_apart(struct chunk *chunk, uint32_t number, char *at,
-						 volatile int *status)
-{
-	enum { VM = 0x100, SIGHAND = 0x800, VFORK = 0x4000, THREAD = 0x10000 };
-	int child = sys_clone(VM | SIGHAND | VFORK | THREAD);
-
-	if (child)
-		return child > 0;
-	*status = make_anyway(chunk, number, at);
-	sys_exit(0);
-}
-
-static int make_beside_threads(struct chunk *chunk, uint32_t number, char *at)
-{
-	uint64_t all = ~0ull, old = 0;
-	volatile int status = -EINTR;
-	bool was_apart;
-
-	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
-	was_apart = make_apart(chunk, number, at, &status);
-	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
-	if (was_apart && (chunk->map || status != -EINTR))
-		return status;
-	return make_anyway(chunk, number, at);
 }
 
 static void shape(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint32_t spares)
@@ -410,6 +426,7 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 	    before->slots != chunk->slots || before->spares != chunk->spares)
 		return NULL;
 	chunk->blocks = before->blocks;
+	chunk->mapped = before->mapped;
 	for (uint32_t i = 0; i < chunk->blocks.count; i++)
 		if (chunk->blocks.owners[i].state != OWNER_NONE &&
 		    is_dead(chunk->blocks.owners[i].thread))
@@ -428,6 +445,8 @@ static void add_chunk(const struct chunk *chunk, uint32_t number)
 		chunk->head->own_to = (uint64_t)(uintptr_t)(chunk->blocks.first +
 							    chunk->blocks.count * BLOCK_SIZE);
 	}
+	if (chunk->map)
+		chunk_last = number;
 	__atomic_store_n(&chunk_at(number)->is_ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -443,7 +462,7 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 		at = take_again(chunk, number);
 		status = at ? 0 : take_blocks(&chunk->blocks, slots);
 		if (!status)
-			status = make_beside_threads(chunk, number, at);
+			status = map_further(chunk, at);
 		if (!status)
 			return 0;
 		if (!at)
@@ -564,20 +583,20 @@ static bool begin_alone(void)
 	if (is_vacant) {
 		at = family.map;
 		shape(&chunk, family.slots, family.ring_size, family.spares);
+		chunk.mapped = family.mapped;
 	} else {
 		shape_to_limit(&chunk, ARENA_SLOTS_FIRST, ARENA_SPARES);
 		at = take_again(&chunk, 0);
 	}
 	if (!chunk.blocks.count && take_blocks(&chunk.blocks, chunk.slots))
 		return false;
-	if (make_anyway(&chunk, 0, at)) {
+	if (make_anyway(&chunk, at)) {
 		if (!at || is_vacant)
 			keep_blocks(&chunk.blocks);
 		return false;
 	}
 	if (family.map && !at)
-		sys_munmap(family.map + family.layout.spares,
-			   family.layout.size - family.layout.spares);
+		sys_munmap(family.map + family.layout.spares, family.mapped - family.layout.spares);
 	family = chunk;
 	add_chunk(&chunk, 0);
 	return true;
@@ -649,6 +668,9 @@ static void leave_chunk(const struct chunk *chunk)
 {
 	if (chunk->map) {
 		put_empty(chunk->map, chunk->layout.spares);
+		if (chunk->mapped > chunk->layout.size)
+			put_empty(chunk->map + chunk->layout.size,
+				  chunk->mapped - chunk->layout.size);
 		return;
 	}
 	put_empty(chunk->slot_base, ARENA_SLOT_SIZE);
@@ -692,12 +714,10 @@ void memory_forsake(const struct thread *thread)
 
 bool memory_hold(void)
 {
-	static const struct timespec step = { .tv_nsec = 1000000 };
-
 	for (int i = 0; i < 20; i++) {
 		if (begin_growth())
 			return true;
-		sys_nanosleep(&step, NULL);
+		sys_sleep(1000000);
 	}
 	return false;
 }
@@ -710,15 +730,14 @@ void memory_detach(void)
 		if (!chunk->is_ready)
 			continue;
 		if (chunk->map)
-			put_empty(chunk->map, chunk->layout.size);
+			put_empty(chunk->map, chunk->mapped);
 		else
 			leave_chunk(chunk);
 		chunk->is_ready = 0;
 	}
 	resumable = chunk_count < ARENA_CHUNKS ? chunk_count : ARENA_CHUNKS;
 	if (family.map && family.map != first_chunk.map)
-		sys_munmap(family.map + family.layout.spares,
-			   family.layout.size - family.layout.spares);
+		sys_munmap(family.map + family.layout.spares, family.mapped - family.layout.spares);
 	family = (struct chunk){ 0 };
 	is_vacant = false;
 	chunk_count = 0;

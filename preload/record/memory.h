@@ -4,9 +4,10 @@
 
 /*
  * The memory of this process image: chunks that the collector sees, with slots and rings, and for
- * each slot a private block that nobody else does. Chunks are made as threads need them, and handed
- * to the collector by a message that nobody waits for. A fork's child leaves all of it to its
- * parent and makes its own; where it may not, it takes spares that its family has ready.
+ * each slot a private block that nobody else does. The first is handed to the collector by a
+ * message that nobody waits for, the others are made behind it as threads need them. A fork's child
+ * leaves all of it to its parent and makes its own; where it may not, it takes spares that its
+ * family has ready.
  */
 
 #include <stdbool.h>

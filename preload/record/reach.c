@@ -58,11 +58,10 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd)
 static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
 			   int64_t patience_ms)
 {
-	static const struct timespec step = { .tv_nsec = RETRY_NS };
 	int status = sys_connect(socket, (const struct sockaddr *)address, size);
 
 	for (int64_t i = 0; status == -EAGAIN && i < patience_ms; i++) {
-		sys_nanosleep(&step, NULL);
+		sys_sleep(RETRY_NS);
 		status = sys_connect(socket, (const struct sockaddr *)address, size);
 	}
 	return status;

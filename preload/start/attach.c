@@ -95,11 +95,10 @@ static int receive_descriptor(int socket)
 /* A collector that is stopped answers nobody, and the host must go on. */
 static int receive_in_time(int socket)
 {
-	static const struct timespec step = { .tv_nsec = RETRY_NS };
 	int fd = receive_descriptor(socket);
 
 	for (int i = 0; fd == -EAGAIN && i < ANSWER_MS; i++) {
-		sys_nanosleep(&step, NULL);
+		sys_sleep(RETRY_NS);
 		fd = receive_descriptor(socket);
 	}
 	return fd;

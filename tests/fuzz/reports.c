@@ -20,7 +20,8 @@
 #define HEAD 4u
 
 /* Of each report that tells of one. */
-#define LIMITS "leak>0,fd>=1,held>7,peak>1MB,wait>1ms,deadlock>0,order>0,lost>0,dropped>0"
+#define LIMITS \
+	"leak>0,fd>=1,live>7,peak>1MB,wait>1ms,deadlock>0,lock-order>0,unreachable>0,dropped>0"
 
 static const char *const names[] = {
 #define REPORT(name, question, next) #name,
@@ -90,7 +91,7 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	const char *const paths[] = { path, path };
 	struct reporting_result result;
 	struct baseline learned;
-	struct limits limits;
+	struct limits limits = { 0 };
 	struct out out;
 	int rc, closed;
 
@@ -100,7 +101,8 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 		how.report.has_limits = true;
 		how.limits = &limits;
 		how.baseline = how.learned = &learned;
-		fuzz_check(limits_parse(&limits, LIMITS, err) == 0, "limits that are refused");
+		fuzz_check(limits_parse(&limits, "--fail-on", LIMITS, err) == 0,
+			   "limits that are refused");
 	}
 	is_binary = how.style.format->flags & FORMAT_BINARY;
 	if (choice_make(&how.choice,

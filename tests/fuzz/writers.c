@@ -99,7 +99,6 @@ static void fill_select(struct select_options *select, const uint8_t *head)
 		.resources = head[3],
 		.contexts = head[3] / 16,
 		.depth = head[1] & FLAG_DEPTH ? head[2] : -1,
-		.remove_arguments = head[1] & FLAG_NO_ARGUMENTS,
 		.call_address = head[3] == 0xa5 ? "demo:100+1000" : NULL,
 	};
 }
@@ -116,6 +115,7 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 	int rc;
 
 	fill_select(&pass.reading.select, head);
+	pass.remove_arguments = head[1] & FLAG_NO_ARGUMENTS;
 	if (writer == writer_at(0)) {
 		pass.is_leaks = head[1] & FLAG_LEAKS;
 		pass.is_compressed = head[1] & FLAG_COMPRESS;

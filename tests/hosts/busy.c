@@ -9,6 +9,7 @@
  * exact: at SIGUSR1 makes a known number of calls.
  * wait: a thread is in pthread_cond_wait from SIGUSR1 to SIGUSR2.
  * opens: opens descriptors, 200 of them.
+ * arenas: one thread allocates and sleeps, another one sleeps and never allocates.
  * small: threads with small stacks sleep, and look afterwards whether all below is as it was.
  */
 #include <dlfcn.h>
@@ -281,6 +282,25 @@ static void run_alarm(void)
 		note_wrong();
 }
 
+static void *sleep_only(void *argument)
+{
+	while (!is_over)
+		pause();
+	return argument;
+}
+
+static void run_arenas(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleep_only, NULL))
+		note_wrong();
+	while (!is_over) {
+		free(malloc(5000));
+		nap(2000);
+	}
+}
+
 static void run_alone(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN }, after;
@@ -536,7 +556,7 @@ int main(int argc, char **argv)
 	} kinds[] = { { "threads", run_threads }, { "alarm", run_alarm },   { "alone", run_alone },
 		      { "jailed", run_jailed },	  { "fenced", run_fenced }, { "exact", run_exact },
 		      { "wait", run_wait },	  { "opens", run_opens },   { "small", run_small },
-		      { "locked", run_locked } };
+		      { "locked", run_locked },	  { "arenas", run_arenas } };
 	struct sigaction action = { .sa_handler = end };
 	sigset_t set;
 

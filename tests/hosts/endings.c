@@ -15,17 +15,20 @@
  *   unrolled  64 places that a reader cannot tell apart
  *   late      a thread waits for a lock until it may read a byte; so does the end of the program
  *   held      true, which a debugger holds for longer than a second where it begins
+ *   slowly    64 MiB, given back by the kernel while another process has the processor
  *   again     20 threads, one after the other, with one number if root asks; prints how many had it
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
@@ -205,6 +208,27 @@ static void held(void)
 
 static pid_t number;
 
+/* The kernel gives 64 MiB back, for which it gets the processor now and then. */
+static void slowly(void)
+{
+	const struct sched_param none = { 0 };
+	size_t size = 64 << 20;
+	cpu_set_t first_cpu;
+	char *bytes = malloc(size);
+
+	for (size_t i = 0; i < size; i += 4096)
+		bytes[i] = 1;
+	CPU_ZERO(&first_cpu);
+	CPU_SET(sched_getcpu(), &first_cpu);
+	sched_setaffinity(0, sizeof(first_cpu), &first_cpu);
+	if (!fork())
+		for (time_t until = time(NULL) + 4; time(NULL) < until;)
+			;
+	else
+		sched_setscheduler(0, SCHED_IDLE, &none);
+	_exit(0);
+}
+
 static void *have_number(void *argument)
 {
 	number = gettid();
@@ -267,6 +291,8 @@ int main(int argc, char **argv)
 		late();
 	else if (!strcmp(way, "held"))
 		held();
+	else if (!strcmp(way, "slowly"))
+		slowly();
 	else if (!strcmp(way, "again"))
 		again();
 	return 0;

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,30 @@ static void leak(void)
 {
 	for (int i = 0; i < 3; i++)
 		kept = malloc(100);
+}
+
+/* Blocks of an allocator with a name of its own, as jemalloc's with a prefix. */
+static __attribute__((noinline)) void *pages_map(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static __attribute__((noinline)) void *_rjem_malloc(size_t size)
+{
+	static char *next, *end;
+
+	if (next + size > end || !next) {
+		next = pages_map(1 << 20);
+		end = next + (1 << 20);
+	}
+	next += size;
+	return next - size;
+}
+
+static void inner(void)
+{
+	for (int i = 0; i < 50; i++)
+		kept = _rjem_malloc(64);
 }
 
 static void other(void)
@@ -88,6 +113,21 @@ static void child(void)
 	if (!pid)
 		_exit(0);
 	pause_ms(20);
+}
+
+/* The middle process of a daemon ends without waiting, and its child lives on. */
+static void orphan(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (!fork()) {
+			clean(); /* or it is not known to be recorded */
+			pause_ms(100);
+		}
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
 }
 
 static void waited_for(void)
@@ -215,6 +255,73 @@ static void deadlock(void)
 	pthread_mutex_lock(&second);
 }
 
+/* What ends a program that hangs. */
+static void end_soon(void)
+{
+	ualarm(200000, 0);
+}
+
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static sem_t semaphore;
+
+static void *wait_for_condition(void *argument)
+{
+	pthread_mutex_lock(&second);
+	for (;;)
+		pthread_cond_wait(&never, &second);
+	return argument;
+}
+
+static void hang_condition(void)
+{
+	end_soon();
+	wait_for_condition(NULL);
+}
+
+static void hang_semaphore(void)
+{
+	end_soon();
+	sem_init(&semaphore, 0, 0);
+	while (sem_wait(&semaphore))
+		;
+}
+
+static void *sleep_long(void *argument)
+{
+	pause_ms(10000);
+	return argument;
+}
+
+static void hang_join(void)
+{
+	pthread_t made;
+
+	end_soon();
+	pthread_create(&made, NULL, sleep_long, NULL);
+	pthread_join(made, NULL);
+}
+
+/* A lock of a thread that has ended. */
+static void orphaned_lock(void)
+{
+	pthread_t made;
+
+	end_soon();
+	pthread_create(&made, NULL, lock_first, NULL);
+	pthread_join(made, NULL);
+	pthread_mutex_lock(&first);
+}
+
+/* A pool's thread that waits for work when the program ends. */
+static void idle(void)
+{
+	pthread_t made;
+
+	pthread_create(&made, NULL, wait_for_condition, NULL);
+	pthread_detach(made);
+	pause_ms(50);
+}
+
 /* What is executed must not see the library: as a static program does not. */
 static void untraced(void)
 {
@@ -251,6 +358,7 @@ static const struct {
 } acts[] = {
 	{ "clean", clean },
 	{ "leak", leak },
+	{ "inner", inner },
 	{ "other", other },
 	{ "fd", descriptor },
 	{ "stream", stream },
@@ -258,6 +366,7 @@ static const struct {
 	{ "thread", thread },
 	{ "joined", joined },
 	{ "child", child },
+	{ "orphan", orphan },
 	{ "waited-for", waited_for },
 	{ "lock", lock },
 	{ "peak", peak },
@@ -268,6 +377,11 @@ static const struct {
 	{ "order", order },
 	{ "same-order", same_order },
 	{ "deadlock", deadlock },
+	{ "hang-condition", hang_condition },
+	{ "hang-semaphore", hang_semaphore },
+	{ "hang-join", hang_join },
+	{ "orphaned-lock", orphaned_lock },
+	{ "idle", idle },
 	{ "untraced", untraced },
 	{ "untraced-child", untraced_child },
 	{ "daemon", daemon_child },

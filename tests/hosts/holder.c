@@ -104,10 +104,27 @@ NOT_SHARED static void breathe(void)
 	free(block);
 }
 
+/* More each time, but for one block that is freed alone. */
+NOT_SHARED static int collect(void)
+{
+	void *volatile last = NULL;
+
+	for (int i = 0; i < 40; i++) {
+		if (i != 20)
+			last = malloc(1000);
+		else
+			free(last);
+		pause_ms(3);
+	}
+	return !last;
+}
+
 int main(int argc, char **argv)
 {
 	pid_t child = 0;
 
+	if (argc > 1 && !strcmp(argv[1], "collects"))
+		return collect();
 	if (argc > 1 && !strcmp(argv[1], "nothing"))
 		return 0;
 	grow();

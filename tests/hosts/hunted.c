@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,11 @@ PLAIN static void *innocent_table(void)
 
 	sink = table;
 	return table;
+}
+
+static void alarm_soon(void)
+{
+	setitimer(ITIMER_REAL, &(struct itimerval){ .it_value.tv_usec = 300 * 1000 }, NULL);
 }
 
 /* ---- a cache that only grows, and is freed in the last moment ---- */
@@ -344,6 +350,159 @@ static void zombies(void)
 	}
 }
 
+/* ---- a return from an error path that forgets its descriptor ---- */
+
+PLAIN static int culprit_load(bool is_bad)
+{
+	int fd = open("/etc/passwd", O_RDONLY);
+
+	if (is_bad)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+static void error(void)
+{
+	for (int i = 0; i < 200; i++) {
+		culprit_load(i % 10 == 0);
+		innocent_work(20);
+	}
+	innocent_table();
+}
+
+/* ---- threads that no thread joins, beside short waits for a lock ---- */
+
+static void *brief_holder(void *unused)
+{
+	for (int i = 0; i < 6; i++) {
+		pthread_mutex_lock(&one);
+		usleep(9 * 1000);
+		pthread_mutex_unlock(&one);
+		usleep(100);
+	}
+	return unused;
+}
+
+static void unjoined(void)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, brief_holder, NULL);
+	for (int i = 0; i < 50; i++)
+		culprit_pool();
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- a job that fails without the post that its caller waits for ---- */
+
+static sem_t jobs;
+
+PLAIN static void culprit_job(int number)
+{
+	if (number != 3)
+		sem_post(&jobs);
+}
+
+static void *work_on_jobs(void *unused)
+{
+	for (int i = 0; i < 8; i++)
+		culprit_job(i);
+	return unused;
+}
+
+static void wait_for_jobs(void)
+{
+	for (int i = 0; i < 8; i++)
+		sem_wait(&jobs);
+}
+
+static void post(void)
+{
+	pthread_t thread;
+
+	sem_init(&jobs, 0, 0);
+	innocent_table();
+	alarm_soon();
+	pthread_create(&thread, NULL, work_on_jobs, NULL);
+	wait_for_jobs();
+}
+
+/* ---- a semaphore that one thread holds for long, while all others pass it on ---- */
+
+PLAIN static void culprit_hold(void)
+{
+	sem_wait(&jobs);
+	usleep(80 * 1000);
+	sem_post(&jobs);
+}
+
+static void *slow_thread(void *unused)
+{
+	for (int i = 0; i < 3; i++)
+		culprit_hold();
+	return unused;
+}
+
+static void *thread_in_turn(void *unused)
+{
+	usleep(1000);
+	sem_wait(&jobs);
+	sem_post(&jobs);
+	return unused;
+}
+
+static void starve(void)
+{
+	pthread_t threads[6];
+	char *volatile copy;
+
+	sem_init(&jobs, 0, 1);
+	pthread_create(&threads[0], NULL, slow_thread, NULL);
+	for (int i = 1; i < 6; i++)
+		pthread_create(&threads[i], NULL, thread_in_turn, NULL);
+	copy = malloc(20u << 20);
+	memset(copy, 1, 20u << 20);
+	free(copy);
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- a condition that no thread signals ---- */
+
+PLAIN static void culprit_waiter(void)
+{
+	alarm_soon();
+	pthread_mutex_lock(&one);
+	while (!is_ready)
+		pthread_cond_wait(&changed, &one);
+	pthread_mutex_unlock(&one);
+}
+
+/* ---- a table that grows to the end, beside a short peak ---- */
+
+PLAIN static void *culprit_insert(void *table)
+{
+	void **entry = malloc(64);
+
+	*entry = table;
+	return entry;
+}
+
+static void grow(void)
+{
+	void *table = NULL;
+	char *volatile copy = malloc(20u << 20);
+
+	memset(copy, 1, 20u << 20);
+	free(copy);
+	for (int i = 0; i < 5000; i++)
+		table = culprit_insert(table);
+	sink = table;
+}
+
 /* ---- two versions: the second one forgets more ---- */
 
 PLAIN static char *culprit_parse(void)
@@ -402,11 +561,17 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } bugs[] = {
-	{ "cache", cache },	    { "server", server },	{ "holder", holder },
-	{ "abba", abba },	    { "join", join },		{ "ended", ended },
-	{ "wakeup", wakeup },	    { "pool", pool },		{ "temporary", temporary },
-	{ "peak", peak },	    { "twice", twice },		{ "zombies", zombies },
-	{ "version-1", version_1 }, { "version-2", version_2 }, { "plugin", plugin },
+	{ "cache", cache },	    { "server", server },
+	{ "holder", holder },	    { "abba", abba },
+	{ "join", join },	    { "ended", ended },
+	{ "wakeup", wakeup },	    { "pool", pool },
+	{ "temporary", temporary }, { "peak", peak },
+	{ "twice", twice },	    { "zombies", zombies },
+	{ "version-1", version_1 }, { "version-2", version_2 },
+	{ "plugin", plugin },	    { "error", error },
+	{ "unjoined", unjoined },   { "post", post },
+	{ "starve", starve },	    { "condition", culprit_waiter },
+	{ "grow", grow },
 };
 
 int main(int argc, char **argv)

@@ -145,7 +145,7 @@ static char *find_memory(struct chunk_layout *layout, uint32_t *spares)
 			continue;
 		for (*spares = ARENA_SPARES_MOST; *spares; --*spares) {
 			*layout = chunk_lay_out(ARENA_SLOTS_FIRST, ARENA_RING_MOST, *spares);
-			if (layout->size == to - from) {
+			if (layout->size + ARENA_LINK == to - from) {
 				fclose(maps);
 				return (char *)from;
 			}

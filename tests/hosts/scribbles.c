@@ -58,7 +58,7 @@ static bool find_memory(void)
 		for (ring_size = ARENA_RING_MOST; ring_size >= ARENA_RING_LEAST; ring_size /= 2)
 			for (spares = 0; spares <= ARENA_SPARES_MOST; spares++) {
 				layout = chunk_lay_out(slots, ring_size, spares);
-				if (layout.size == size)
+				if (layout.size + ARENA_LINK == size)
 					return true;
 			}
 	return false;

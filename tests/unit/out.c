@@ -96,8 +96,8 @@ static void name_tests(void)
 	name_is("\xc0\xaf\xed\xa0\x80\xf5\x80\x80\x80", ESCAPE_ALL,
 		"\\xc0\\xaf\\xed\\xa0\\x80\\xf5\\x80\\x80\\x80",
 		"so are long forms, surrogates and what lies behind Unicode");
-	name_is("a\tb\xff\n", ESCAPE_LINES, "a\tb\xff\\x0a",
-		"in lines, only what breaks lines and terminals");
+	name_is("a\tb\xff\n\xc2\x9b\xe2\x80\xae", ESCAPE_LINES,
+		"a\tb\\xff\\x0a\\xc2\\x9b\\xe2\\x80\\xae", "a line of text keeps its tabs alone");
 }
 
 /* More than the buffer, in pieces of all sizes. */

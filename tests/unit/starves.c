@@ -18,6 +18,8 @@ struct facts {
 	uint64_t ran_ns;
 };
 
+static uint32_t batches;
+
 static void count(void *context, void *owner, const struct merge_event *event)
 {
 	struct facts *facts = context;
@@ -69,7 +71,7 @@ static void test_floor(void)
 	int fd;
 	struct board *board = producer_board(&fd);
 	struct merge *merge = merge_create(board, &handler);
-	struct process *process = merge_add(merge, NULL);
+	struct process *process = merge_add(merge, NULL, &batches);
 	struct chunk *chunk;
 
 	producer_make(&memory, board, 8, NULL, "starves");

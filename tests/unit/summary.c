@@ -2,9 +2,11 @@
 /* The numbers of the summary, from events made by hand. */
 #include "postproc/views/summary.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "hook_table.h"
+#include "account/estimate.h"
 #include "base/human.h"
 #include "naming/runtime.h"
 #include "naming/shorten.h"
@@ -804,8 +806,48 @@ static void test_published(void)
 	published("qsort_r", "qsort_r");
 }
 
+/* Blocks of one size, sampled; how often of 200 runs the stated interval has their number. */
+static unsigned covered(uint64_t size, unsigned blocks, unsigned short *state)
+{
+	double chance = -expm1(-(double)size / 524288);
+	unsigned within = 0;
+
+	for (unsigned run = 0; run < 200;) {
+		uint64_t count = 0, error;
+		double variance = 0;
+
+		for (unsigned i = 0; i < blocks; i++) {
+			struct estimate one;
+
+			if (erand48(state) >= chance)
+				continue;
+			one = estimate_block(524288, size, (uint64_t)run * blocks + i);
+			count += one.count;
+			variance += one.count_variance;
+		}
+		if (!count) /* it has no row */
+			continue;
+		run++;
+		error = estimate_count_error(count, variance);
+		within += (count > blocks ? count - blocks : blocks - count) <= error;
+	}
+	return within;
+}
+
+static void test_count_error(void)
+{
+	unsigned short state[3] = { 1, 2, 3 };
+
+	ok(covered(4096, 500, state) >= 185,
+	   "a count of about four samples is within its error in 185 of 200 runs and more");
+	ok(covered(100000, 40, state) >= 185, "and one of seven samples");
+	ok(covered(64, 24000, state) >= 185, "and one of three samples of small blocks");
+	ok(covered(1048576, 10, state) >= 185, "and one of blocks of which nearly all are sampled");
+}
+
 int main(void)
 {
+	test_count_error();
 	test_memory();
 	test_replaced();
 	test_counted();

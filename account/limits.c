@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/limits.h"
+#include "account/limits.h"
 
 #include "base/human.h"
 
@@ -10,34 +10,38 @@
 #include "base/suggest.h"
 #include "trace/instant.h"
 
-static const struct limit_row rows[] = {
-#define LIMIT(name, unit, report, sheet, column, class, how, needs, meaning) \
-	{ #name,                                                             \
-	  LIMIT_##unit,                                                      \
-	  #report,                                                           \
-	  SHEET_##sheet,                                                     \
-	  COLUMN_##sheet##_##column - FIRST_##sheet,                         \
-	  class,                                                             \
-	  LIMIT_##how,                                                       \
-	  LIMIT_##needs,                                                     \
-	  meaning },
-#include "postproc/limits.def"
+const struct limit_row limit_rows[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning) \
+	{ #name, LIMIT_##unit, #report, class, LIMIT_##live, meaning },
+#include "account/limits.def"
 #undef LIMIT
+#undef RENAMED
 };
 
-#define ROWS (sizeof(rows) / sizeof(*rows))
+#define ROWS (sizeof(limit_rows) / sizeof(*limit_rows))
+
+static const struct {
+	const char *name, *instead;
+} renamed[] = {
+#define RENAMED(name, instead) { #name, instead },
+#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning)
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+};
 
 /* ---- the expression ---- */
 
 struct place {
-	const char *text, *at; /* all of it; where it is not understood */
+	const char *option, *text, *at; /* all of it; where it is not understood */
 	struct error *err;
 };
 
 static int refuse(const struct place *place, const char *expected)
 {
-	return error_set(place->err, EINVAL, "--fail-on: at \"%.30s\", character %zu: expected %s",
-			 place->at, (size_t)(place->at - place->text) + 1, expected);
+	return error_set(place->err, EINVAL, "%s: at \"%.30s\", character %zu: expected %s",
+			 place->option, place->at, (size_t)(place->at - place->text) + 1, expected);
 }
 
 /* The row that has the name, and the unit if one is given. */
@@ -45,9 +49,10 @@ static const struct limit_row *find(const char *name, size_t length, bool has_un
 				    enum limit_unit unit)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length) &&
-		    (!has_unit || rows[i].unit == unit))
-			return &rows[i];
+		if (strlen(limit_rows[i].name) == length &&
+		    !strncmp(limit_rows[i].name, name, length) &&
+		    (!has_unit || limit_rows[i].unit == unit))
+			return &limit_rows[i];
 	return NULL;
 }
 
@@ -84,14 +89,23 @@ static int refuse_name(const struct place *place, size_t length)
 {
 	struct suggest suggest;
 
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
+		if (strlen(renamed[i].name) == length &&
+		    !strncmp(renamed[i].name, place->at, length))
+			return error_set(
+				place->err, EINVAL,
+				"%s: at \"%.30s\", character %zu: \"%s\" cannot be limited; "
+				"write %s",
+				place->option, place->at, (size_t)(place->at - place->text) + 1,
+				renamed[i].name, renamed[i].instead);
 	suggest_begin(&suggest, place->at, length);
 	for (size_t i = 0; i < ROWS; i++)
-		suggest_try(&suggest, rows[i].name);
+		suggest_try(&suggest, limit_rows[i].name);
 	return error_set(place->err, EINVAL,
-			 "--fail-on: at \"%.30s\", character %zu: \"%.*s\" is nothing that can "
-			 "be limited%s; holdtrace-report(1) lists what can be",
-			 place->at, (size_t)(place->at - place->text) + 1, (int)length, place->at,
-			 suggest_text(&suggest));
+			 "%s: at \"%.30s\", character %zu: \"%.*s\" cannot be limited%s; "
+			 "holdtrace-report(1) lists all limits",
+			 place->option, place->at, (size_t)(place->at - place->text) + 1,
+			 (int)length, place->at, suggest_text(&suggest));
 }
 
 /* NAME>VALUE or NAME>=VALUE, length characters. */
@@ -112,11 +126,10 @@ static int parse(struct limit *limit, struct place *place, size_t length)
 	return parse_value(limit, name, place, (size_t)(end - place->at));
 }
 
-int limits_parse(struct limits *limits, const char *text, struct error *err)
+int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err)
 {
-	struct place place = { text, text, err };
+	struct place place = { option, text, text, err };
 
-	limits->count = 0;
 	for (;;) {
 		size_t length = strcspn(place.at, ",");
 		const char *next = place.at + length;
@@ -129,4 +142,9 @@ int limits_parse(struct limits *limits, const char *text, struct error *err)
 			return rc;
 		place.at = next + 1;
 	}
+}
+
+bool limit_is_broken(const struct limit *limit, uint64_t value)
+{
+	return limit->is_equal_enough ? value >= limit->value : value > limit->value;
 }

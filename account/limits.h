@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIMITS_H
+#define LIMITS_H
+
+/*
+ * Limits that a run must keep, as --fail-on=leak>0,peak>10MB has them: terms of limits.def, of
+ * which all commands understand the same. postproc/judge.h decides whether a run keeps them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define LIMITS_MAX 32u
+
+enum limit_unit { LIMIT_NUMBER, LIMIT_BYTES, LIMIT_NS };
+enum limit_live { LIMIT_HELD, LIMIT_PEAK, LIMIT_DROPPED, LIMIT_DEADLOCK, LIMIT_LATER };
+
+/* A row of limits.def, as far as it does not speak of sheets. */
+struct limit_row {
+	const char *name;
+	enum limit_unit unit;
+	const char *report;
+	const char *class;
+	enum limit_live live;
+	const char *meaning;
+};
+
+extern const struct limit_row limit_rows[];
+
+struct limit {
+	const struct limit_row *row;
+	const char *text; /* as it was written, length characters */
+	size_t length;
+	bool is_equal_enough; /* ">=": the value itself is too much */
+	uint64_t value;
+};
+
+struct limits {
+	struct limit items[LIMITS_MAX];
+	size_t count;
+};
+
+/*
+ * Adds the terms of text, which option has, to those that there are. Returns 0, or -EINVAL: err
+ * names the place. text outlives the limits.
+ */
+int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
+
+bool limit_is_broken(const struct limit *limit, uint64_t value);
+
+#endif

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/stopping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+#define FUTEX_LOCK_PI2_NUMBER 13
+#define PIPE_WHOLE	      4096    /* PIPE_BUF: as much is written at once or not at all */
+#define YOUNG_NS	      2000000 /* a limit may be so much later without harm */
+#define NS_OF_SECOND	      1000000000ull
+
+enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
+enum form { NEVER, MS, SPEC, VAL };
+
+static const struct call {
+	long number;
+	enum result result;
+	enum form form;
+	int argument;
+} calls[] = {
+#define CALL(name, result, form, argument) { SYS_##name, result, form, argument },
+#include "base/stopping.def"
+#undef CALL
+};
+
+static const struct call *find_call(int64_t number)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].number == number)
+			return &calls[i];
+	return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_OF_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* ---- how long it has slept ---- */
+
+/* When a thread ran last, in the clock of its processor; 0: the kernel does not say. */
+static uint64_t ran_ns(pid_t pid, pid_t tid)
+{
+	char path[64], line[128];
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/sched", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "se.exec_start", 13) && strchr(line, ':'))
+			return (uint64_t)(strtod(strchr(line, ':') + 1, NULL) * 1e6);
+	return 0;
+}
+
+static int processor_of(pid_t pid, pid_t tid)
+{
+	enum { FIELD = 39 - 3 }; /* proc_pid_stat(5); proc_stat() begins with the third */
+	char text[PROC_STAT_SIZE];
+	const char *at = proc_stat((int32_t)pid, (int32_t)tid, text);
+
+	for (int i = 0; at && i < FIELD; i++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	return at ? atoi(at) : -1;
+}
+
+/*
+ * The clocks of processors differ by what interrupts and other virtual machines took of them, so we
+ * ask on the thread's own. What they take while it sleeps is missing: the time is never too long.
+ */
+static uint64_t asleep_ns(pid_t pid, pid_t tid)
+{
+	uint64_t theirs = ran_ns(pid, tid), ours = 0;
+	int processor = processor_of(pid, tid);
+	cpu_set_t before, wanted;
+
+	if (!theirs || processor < 0 || processor >= CPU_SETSIZE ||
+	    sched_getaffinity(0, sizeof(before), &before))
+		return 0;
+	CPU_ZERO(&wanted);
+	CPU_SET(processor, &wanted);
+	if (sched_setaffinity(0, sizeof(wanted), &wanted) == 0) {
+		sched_yield();
+		ours = ran_ns(getpid(), (pid_t)syscall(SYS_gettid));
+		sched_setaffinity(0, sizeof(before), &before);
+	}
+	return ours > theirs ? ours - theirs : 0;
+}
+
+static void find_age(struct stopping *stopping)
+{
+	stopping->asleep_ns = asleep_ns(stopping->pid, stopping->tid);
+	stopping->looked_ns = now_ns();
+}
+
+/*
+ * Whether code at pc is libc's: what wraps a system call there returns behind it, and does not use
+ * the registers of its arguments again, of which one may so be changed.
+ */
+static bool is_libc(pid_t pid, uint64_t pc)
+{
+	char path[64], line[512];
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		uint64_t from, to;
+		const char *slash = strrchr(line, '/');
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2 && pc >= from && pc < to)
+			return slash && (!strncmp(slash, "/libc.so.6", 10) ||
+					 !strncmp(slash, "/libc-2.", 8));
+	}
+	return false;
+}
+
+/* A limit of so many ms in a register. */
+static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
+				     enum stopping_effect other)
+{
+	if ((int32_t)ms < 0)
+		return STOPPING_AGAIN;
+	find_age(stopping);
+	return stopping->asleep_ns && is_libc(stopping->pid, stopping->call.pc) ? STOPPING_REMAINING
+										: other;
+}
+
+/* ---- descriptors ---- */
+
+/* Asks by a copy of the socket: whether it has a limit of time, and is one of whole messages. */
+static enum stopping_effect judge_socket(pid_t pid, int fd, bool sends, bool waits_for_all)
+{
+	cleanup_fd int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	cleanup_fd int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	struct timeval limit = { 0 };
+	int kind = 0, lowest = 1;
+	socklen_t size = sizeof(limit), small = sizeof(int);
+
+	if (copy < 0 ||
+	    getsockopt(copy, SOL_SOCKET, sends ? SO_SNDTIMEO : SO_RCVTIMEO, &limit, &size))
+		return STOPPING_UNKNOWN;
+	if (limit.tv_sec || limit.tv_usec)
+		return STOPPING_TIMED;
+	if (getsockopt(copy, SOL_SOCKET, SO_TYPE, &kind, &small) || kind != SOCK_STREAM)
+		return STOPPING_NONE;
+	getsockopt(copy, SOL_SOCKET, SO_RCVLOWAT, &lowest, &small);
+	return sends || waits_for_all || lowest > 1 ? STOPPING_PARTIAL : STOPPING_NONE;
+}
+
+static enum stopping_effect judge_file(const struct stopping *stopping, bool sends)
+{
+	const struct proc_call *call = &stopping->call;
+	int fd = (int)call->argument[0];
+	bool begins = call->number == SYS_connect || call->number == SYS_accept ||
+		      call->number == SYS_accept4;
+	bool waits_for_all = (call->number == SYS_recvfrom && call->argument[3] & MSG_WAITALL) ||
+			     (call->number == SYS_recvmsg && call->argument[2] & MSG_WAITALL);
+	enum stopping_effect effect;
+	struct statx status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stopping->pid, fd);
+	/* its kind alone: a file system that the program has made is not asked, it might not answer
+	 */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
+		return STOPPING_UNKNOWN;
+	if (S_ISSOCK(status.stx_mode)) {
+		effect = judge_socket(stopping->pid, fd, sends, waits_for_all);
+		return begins && effect == STOPPING_PARTIAL ? STOPPING_NONE : effect;
+	}
+	if (S_ISFIFO(status.stx_mode))
+		return !sends || (call->number == SYS_write && call->argument[2] <= PIPE_WHOLE)
+			       ? STOPPING_NONE
+			       : STOPPING_PARTIAL;
+	/* terminals: Documentation/admin-guide/devices.txt */
+	if (S_ISCHR(status.stx_mode) &&
+	    (status.stx_rdev_major == 4 || status.stx_rdev_major == 5 ||
+	     (status.stx_rdev_major >= 136 && status.stx_rdev_major <= 143)))
+		return sends ? STOPPING_PARTIAL : STOPPING_NONE;
+	/* eventfd, timerfd, inotify ... have no type */
+	return status.stx_mode & S_IFMT ? STOPPING_UNKNOWN : STOPPING_NONE;
+}
+
+/* ---- calls ---- */
+
+static enum stopping_effect judge_futex(const struct proc_call *call)
+{
+	switch (call->argument[1] & (uint64_t)FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+		return call->argument[3] ? STOPPING_KEPT : STOPPING_NONE;
+	case FUTEX_WAIT_BITSET:
+		return call->argument[3] ? STOPPING_AGAIN : STOPPING_NONE;
+	default:
+		return STOPPING_NONE;
+	}
+}
+
+/* What is left is written where it is read again, if the program has said so. */
+static enum stopping_effect judge_block(struct stopping *stopping)
+{
+	const struct proc_call *call = &stopping->call;
+
+	switch (call->number) {
+	case SYS_futex:
+		return judge_futex(call);
+	case SYS_nanosleep:
+		return call->argument[0] == call->argument[1] ? STOPPING_AGAIN : STOPPING_KEPT;
+	case SYS_clock_nanosleep:
+		if (call->argument[1] & TIMER_ABSTIME)
+			return STOPPING_NONE;
+		return call->argument[2] == call->argument[3] ? STOPPING_AGAIN : STOPPING_KEPT;
+#ifdef SYS_poll
+	case SYS_poll:
+		if ((int32_t)call->argument[2] >= 0 && !stopping->is_filtered)
+			return STOPPING_KEPT;
+		return judge_ms(stopping, (int64_t)call->argument[2], STOPPING_KEPT);
+#endif
+	default:
+		return STOPPING_KEPT;
+	}
+}
+
+static bool moves_much(int64_t number)
+{
+	return number == SYS_sendfile || number == SYS_splice || number == SYS_sendmmsg ||
+	       number == SYS_copy_file_range;
+}
+
+static enum stopping_effect judge_call(struct stopping *stopping)
+{
+	const struct call *call = find_call(stopping->call.number);
+	uint64_t limit;
+
+	if (stopping->call.number < 0)
+		return STOPPING_NONE;
+	if (!call)
+		return moves_much(stopping->call.number) ? STOPPING_PARTIAL : STOPPING_UNKNOWN;
+	limit = stopping->call.argument[call->argument];
+	switch (call->result) {
+	case EXACT:
+		return STOPPING_NONE;
+	case BLOCK:
+		return judge_block(stopping);
+	case REWRITTEN:
+		return limit ? STOPPING_REWRITTEN : STOPPING_NONE;
+	case ENDED:
+		if (call->form == MS)
+			return judge_ms(stopping, (int64_t)limit, STOPPING_TIMED);
+		return call->form == SPEC && limit ? STOPPING_TIMED : STOPPING_AGAIN;
+	case ANEW:
+		return limit ? STOPPING_TIMED : STOPPING_NONE;
+	case RECEIVES:
+	case SENDS:
+		break;
+	}
+	return judge_file(stopping, call->result == SENDS);
+}
+
+/* ---- before ---- */
+
+static void read_status(struct stopping *stopping)
+{
+	char path[64], line[512];
+	cleanup_file FILE *file = NULL;
+	int mode = 0;
+
+	stopping->state = '?';
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)stopping->pid,
+		 (int)stopping->tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &stopping->state);
+		sscanf(line, "Seccomp: %d", &mode);
+		sscanf(line, "SigBlk: %" SCNx64, &stopping->blocked);
+		sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &stopping->switches);
+	}
+	stopping->is_filtered = mode != 0;
+}
+
+void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
+{
+	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = now_ns() };
+	read_status(stopping);
+	proc_call((int32_t)pid, (int32_t)tid, &stopping->call);
+	/* what sleeps for a disk is not interrupted, and what is stopped has been */
+	if (strchr("DTt", stopping->state))
+		return;
+	stopping->effect = judge_call(stopping);
+	/* what made it do so before was let through */
+	if (stopping->call.number == SYS_restart_syscall)
+		stopping->is_filtered = false;
+#ifdef __aarch64__
+	/* when the thread has stopped the kernel has made up its mind to use restart_syscall(2) */
+	else if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
+		 find_call(stopping->call.number)->result == BLOCK)
+		stopping->effect = STOPPING_KEPT;
+#else
+	if (stopping->effect == STOPPING_TIMED ||
+	    (stopping->effect == STOPPING_KEPT && stopping->is_filtered)) {
+		find_age(stopping);
+		stopping->is_young = stopping->asleep_ns && stopping->asleep_ns < YOUNG_NS;
+	}
+#endif
+}
+
+const char *stopping_objection(const struct stopping *stopping)
+{
+	switch (stopping->is_young ? STOPPING_NONE : stopping->effect) {
+	case STOPPING_KEPT:
+		return stopping->is_filtered
+			       ? "a sleep that its filter of system calls (seccomp) may not let go "
+				 "on after a stop"
+			       : NULL;
+	case STOPPING_TIMED:
+		return "a wait whose time limit a stop would change";
+	case STOPPING_PARTIAL:
+		return "a transfer that a stop would cut short";
+	case STOPPING_UNKNOWN:
+		return "a system call that a stop might end";
+	case STOPPING_NONE:
+	case STOPPING_REWRITTEN:
+	case STOPPING_AGAIN:
+	case STOPPING_REMAINING:
+		break;
+	}
+	return NULL;
+}
+
+/* ---- between ---- */
+
+#if REGISTERS_COUNT > 0
+
+#if defined(__x86_64__)
+
+#define AGAIN	 (-514) /* ERESTARTNOHAND: again, if no handler runs */
+#define BY_BLOCK (-516) /* ERESTART_RESTARTBLOCK */
+
+static void call_of(const registers_native *registers, struct proc_call *call)
+{
+	*call = (struct proc_call){
+		.number = (int64_t)registers->orig_rax,
+		.argument = { registers->rdi, registers->rsi, registers->rdx, registers->r10,
+			      registers->r8, registers->r9 },
+		.sp = registers->rsp,
+		.pc = registers->rip,
+	};
+}
+
+static void set_limit(registers_native *registers, int argument, uint64_t ms)
+{
+	if (argument == 2)
+		registers->rdx = ms;
+	else
+		registers->r10 = ms;
+}
+
+#else
+
+/* The kernel has forgotten the call by then: the thread stands at it again, or behind it. */
+static void call_of(const registers_native *registers, struct proc_call *call)
+{
+	*call = (struct proc_call){ .number = -1, .sp = registers->sp, .pc = registers->pc };
+}
+
+static void set_limit(registers_native *registers, int argument, uint64_t ms)
+{
+	registers->regs[argument] = ms;
+}
+
+#endif
+
+/* Whether the kernel has written what is left of the limit to the program's memory. */
+static bool is_limit_in_memory(const struct stopping *stopping, const struct call *call)
+{
+	return call && (stopping->effect == STOPPING_REWRITTEN ||
+			(stopping->effect == STOPPING_AGAIN && call->number != SYS_futex &&
+			 call->result == BLOCK && call->form == SPEC));
+}
+
+void stopping_stopped(struct stopping *stopping, const registers_native *registers)
+{
+	struct stopping now = *stopping;
+	struct proc_call call;
+
+	stopping->stopped_ns = now_ns();
+	call_of(registers, &call);
+#if defined(__x86_64__)
+	stopping->is_fresh = memcmp(&call, &stopping->call, sizeof(call)) != 0;
+#else
+	stopping->is_fresh = stopping->call.number != (int64_t)registers->regs[8] ||
+			     stopping->call.sp != call.sp || stopping->call.pc - call.pc > 4;
+#endif
+	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
+		/* the same call may be another one: our stop alone has woken this one */
+		read_status(&now);
+		stopping->is_fresh = now.switches != stopping->switches + 1;
+	}
+	if (stopping->is_fresh) {
+		stopping->asleep_ns = 0;
+		stopping->call = call;
+		stopping->effect = judge_call(stopping);
+		if (stopping->effect == STOPPING_REMAINING)
+			stopping->effect = STOPPING_TIMED;
+	}
+	/* we may be late to see it: it ran last when it stopped */
+	if (is_limit_in_memory(stopping, find_call(stopping->call.number))) {
+		uint64_t stood_ns = asleep_ns(stopping->pid, stopping->tid);
+
+		stopping->stopped_ns = now_ns() - stood_ns;
+	}
+}
+
+/* ---- behind ---- */
+
+/* What is left of the limit, in ms. */
+static void shorten_register(const struct stopping *stopping, registers_native *registers)
+{
+	int argument = find_call(stopping->call.number)->argument;
+	uint64_t limit = stopping->call.argument[argument] & 0xffffffffu;
+	uint64_t gone = (stopping->asleep_ns + now_ns() - stopping->looked_ns) / 1000000u;
+
+	set_limit(registers, argument, gone < limit ? limit - gone : 0);
+}
+
+/* Whether a signal is about to end the call, as the stop did. */
+static bool has_signal(const struct stopping *stopping)
+{
+	char path[64], line[512];
+	cleanup_file FILE *file = NULL;
+	uint64_t pending = 0, mask;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)stopping->pid,
+		 (int)stopping->tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigPnd: %" SCNx64, &mask) == 1 ||
+		    sscanf(line, "ShdPnd: %" SCNx64, &mask) == 1)
+			pending |= mask;
+	return pending & ~stopping->blocked;
+}
+
+#if defined(__x86_64__)
+
+bool stopping_settle(const struct stopping *stopping, registers_native *registers,
+		     enum stopping_use use)
+{
+	int64_t result = (int64_t)registers->rax;
+
+	if ((int64_t)registers->orig_rax < 0 || (result != BY_BLOCK && result != -EINTR))
+		return false;
+	if (result == BY_BLOCK) {
+		if (stopping->call.number == SYS_restart_syscall ||
+		    (use == STOPPING_READ && !stopping->is_filtered))
+			return false;
+		if (stopping->effect == STOPPING_KEPT && !stopping->is_filtered &&
+		    use != STOPPING_DISTURBED)
+			return false;
+	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
+		   /* else the kernel sees to it, by this code */
+		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
+		return false;
+	}
+	if (stopping->effect == STOPPING_REMAINING)
+		shorten_register(stopping, registers);
+	registers->rax = (unsigned long)AGAIN;
+	return true;
+}
+
+static bool is_made_again(const registers_native *registers)
+{
+	return (int64_t)registers->orig_rax >= 0 && (int64_t)registers->rax == AGAIN;
+}
+
+#else
+
+static bool is_made_again(const registers_native *registers)
+{
+	(void)registers;
+	return true;
+}
+
+bool stopping_settle(const struct stopping *stopping, registers_native *registers,
+		     enum stopping_use use)
+{
+	const struct proc_call *call = &stopping->call;
+
+	if (stopping->is_fresh || call->number < 0)
+		return false;
+	if (registers->pc == call->pc) {
+		if ((int64_t)registers->regs[0] != -EINTR || stopping->effect == STOPPING_NONE ||
+		    stopping->effect == STOPPING_UNKNOWN || has_signal(stopping))
+			return false;
+		registers->regs[0] = call->argument[0];
+		registers->pc -= 4;
+	} else if (stopping->effect == STOPPING_KEPT && use == STOPPING_BORROWED &&
+		   registers->regs[0] == call->argument[0]) {
+		registers->regs[8] = SYS_restart_syscall;
+		return true;
+	} else if (stopping->effect != STOPPING_REMAINING || use == STOPPING_READ) {
+		return false;
+	}
+	if (stopping->effect == STOPPING_REMAINING)
+		shorten_register(stopping, registers);
+	return true;
+}
+
+#endif
+
+/* Takes from a limit in memory the time for which the thread stood. */
+static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t stood_ns)
+{
+	uint64_t unit = form == VAL ? 1000 : 1, time[2], left;
+	struct iovec ours = { time, sizeof(time) };
+	struct iovec theirs = { (void *)(uintptr_t)address, sizeof(time) };
+
+	if (process_vm_readv(pid, &ours, 1, &theirs, 1, 0) != (ssize_t)sizeof(time) ||
+	    time[0] > UINT64_MAX / 4 / NS_OF_SECOND || time[1] >= NS_OF_SECOND / unit)
+		return;
+	left = time[0] * NS_OF_SECOND + time[1] * unit;
+	left = left > stood_ns ? left - stood_ns : 0;
+	time[0] = left / NS_OF_SECOND;
+	time[1] = left % NS_OF_SECOND / unit;
+	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
+		return; /* then it sleeps longer, by that time */
+}
+
+void stopping_shorten(const struct stopping *stopping, const registers_native *registers)
+{
+	const struct call *call = find_call(stopping->call.number);
+
+	if (!is_limit_in_memory(stopping, call) || !is_made_again(registers))
+		return;
+	shorten_memory(stopping->pid, stopping->call.argument[call->argument], call->form,
+		       now_ns() - stopping->stopped_ns);
+}
+
+#endif

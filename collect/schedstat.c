@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long each thread ran, waited for a processor and was blocked, as the kernel knows it, and
+ * what it was blocked in whenever we looked. A report then says how much of the blocked time the
+ * recorded waits explain.
+ *
+ * The kernel has no time of a thread's end for others to read: what a thread does after its last
+ * reading is not measured. So readings are frequent, but no more than one in TOKEN_NS for all
+ * threads of a run: with many threads each is read less often. The traced program does nothing
+ * for it.
+ */
+#include "collect/collect_parts.h"
+#include "hook_table.h"
+#include "notes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define READ_NS	  (16 * MS) /* between two readings of a thread, at least */
+#define YOUNG_NS  (4 * MS)  /* a thread that is younger is not worth a reading */
+#define TOKEN_NS  (4 * MS)  /* between two readings, on average */
+#define BURST	  8u	    /* readings in one round, at most */
+#define SLOTS_MAX 64u	    /* slots that one round looks at */
+
+/* What a thread is in when it is read. */
+enum sleep {
+	SLEEP_NONE,	/* it runs, or the kernel does not say */
+	SLEEP_RECORDED, /* a hooked call that may block */
+	SLEEP_FUTEX,	/* it waits for another thread, past all hooks */
+	SLEEP_OTHER,	/* any other system call, or a page */
+	SLEEPS
+};
+
+struct reading {
+	uint64_t ticks, ns, ran_ns, queued_ns;
+	enum sleep sleep;
+};
+
+/* The readings of the thread that has a slot. */
+struct schedule {
+	int32_t thread; /* 0: none */
+	uint64_t pthread;
+	uint64_t next_ns;	    /* when it is to be read again */
+	struct reading first, last; /* that are reported; ticks 0: it was not read */
+	struct reading latest;
+	uint64_t slept_ns[SLEEPS];
+};
+
+/* What of a file of /proc fits text. False: it cannot be read. */
+static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
+		      size_t size)
+{
+	char path[64];
+	cleanup_fd int fd = -1;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/task/%" PRId32 "/%s", watch->our_pid,
+		 thread, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, size - 1);
+	text[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+static bool read_times(const struct collector *collector, const struct watch *watch, int32_t thread,
+		       struct reading *reading)
+{
+	char text[96];
+
+	/* what it calls itself in another namespace is not its number here */
+	if (!watch->our_pid || watch->foreign ||
+	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
+		return false;
+	reading->ns = ticks_clock_ns();
+	reading->ticks = ticks_now(collector->shared.board->clock);
+	return sscanf(text, "%" SCNu64 " %" SCNu64, &reading->ran_ns, &reading->queued_ns) == 2;
+}
+
+static bool is_in_recorded_call(const struct slot *slot)
+{
+	uint32_t count = __atomic_load_n(&slot->open_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < count && i < ARENA_OPEN_MAX; i++) {
+		uint32_t hook = slot->open[i].hook;
+
+		if (hook < HOOK_COUNT && hook_may_sleep(&hook_table[hook]) &&
+		    hook_table[hook].resource != RESOURCE_EVENT)
+			return true;
+	}
+	return false;
+}
+
+/* By the kernel's function that the thread sleeps in; "0": it runs, or we may not know. */
+static enum sleep find_sleep(const struct watch *watch, const struct slot *slot, int32_t thread)
+{
+	char function[96];
+
+	if (!read_task(watch, thread, "wchan", function, sizeof(function)) ||
+	    !strcmp(function, "0"))
+		return SLEEP_NONE;
+	if (is_in_recorded_call(slot))
+		return SLEEP_RECORDED;
+	return strstr(function, "futex") || strstr(function, "rt_mutex") ? SLEEP_FUTEX
+									 : SLEEP_OTHER;
+}
+
+static uint64_t blocked_between(const struct reading *first, const struct reading *last)
+{
+	uint64_t busy = last->ran_ns - first->ran_ns + (last->queued_ns - first->queued_ns);
+
+	return last->ns - first->ns > busy ? last->ns - first->ns - busy : 0;
+}
+
+/* Half of the time between two readings is put down to each; all to the one that slept. */
+static void add_sleep(struct schedule *schedule, const struct reading *next)
+{
+	uint64_t blocked = blocked_between(&schedule->latest, next);
+	enum sleep before = schedule->latest.sleep, after = next->sleep;
+
+	schedule->slept_ns[before ? before : after] += blocked / 2;
+	schedule->slept_ns[after ? after : before] += blocked / 2;
+}
+
+/*
+ * What a thread that runs, or waits for a processor, has done since it was switched to is not yet
+ * in the kernel's numbers, and would seem to be blocked time.
+ */
+static bool is_exact(const struct reading *last, const struct reading *next)
+{
+	return next->sleep || blocked_between(last, next) <= (next->ns - last->ns) / 16;
+}
+
+static void read_thread(struct collector *collector, struct member *member,
+			struct schedule *schedule, const struct slot *slot)
+{
+	struct reading next;
+
+	if (!read_times(collector, &member->watch, schedule->thread, &next))
+		return;
+	next.sleep = find_sleep(&member->watch, slot, schedule->thread);
+	/* less than before: the number is another thread's by now */
+	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
+		return;
+	if (schedule->first.ticks)
+		add_sleep(schedule, &next);
+	else
+		schedule->first = schedule->last = next;
+	schedule->latest = next;
+	if (is_exact(&schedule->last, &next))
+		schedule->last = next;
+}
+
+void collect_schedule_last(struct collector *collector, struct member *member)
+{
+	const struct arena *head = member->chunks[0]->head;
+	uint64_t ended = __atomic_load_n(&head->ended, __ATOMIC_RELAXED);
+	struct schedule *schedule = member->schedule[0];
+	struct reading last = { .sleep = SLEEP_NONE };
+
+	if (!schedule || schedule->thread != member->watch.pid || !schedule->first.ticks ||
+	    member->watch.end != WATCH_EXITED ||
+	    !(__atomic_load_n(&head->flags, __ATOMIC_ACQUIRE) & PROCESS_EXITED) ||
+	    !watch_is_zombie(&member->watch) ||
+	    !read_times(collector, &member->watch, schedule->thread, &last) ||
+	    ended <= schedule->last.ticks || ended > last.ticks ||
+	    last.ran_ns < schedule->latest.ran_ns || last.queued_ns < schedule->latest.queued_ns)
+		return;
+	last.ticks = ended;
+	last.ns = ticks_ns(&collector->ticks, ended);
+	add_sleep(schedule, &last);
+	schedule->last = schedule->latest = last;
+}
+
+static void say_schedule(struct collector *collector, struct member *member,
+			 const struct schedule *schedule, uint64_t time)
+{
+	const struct ticks *ticks = &collector->ticks;
+	const struct merge_thread thread = { .id = schedule->thread, .pthread = schedule->pthread };
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} facts[] = {
+		{ "from", ticks_ns(ticks, schedule->first.ticks) },
+		{ "from-ran", schedule->first.ran_ns },
+		{ "from-queued", schedule->first.queued_ns },
+		{ "to", ticks_ns(ticks, schedule->last.ticks) },
+		{ "ran", schedule->last.ran_ns },
+		{ "queued", schedule->last.queued_ns },
+		{ "futex", schedule->slept_ns[SLEEP_FUTEX] },
+		{ "other", schedule->slept_ns[SLEEP_OTHER] },
+	};
+	struct wire_value values[sizeof(facts) / sizeof(*facts)];
+	char texts[sizeof(facts) / sizeof(*facts)][24];
+	struct encode_note note = {
+		.name = NOTE_SCHEDULED, .values = values, .thread = &thread, .time = time
+	};
+
+	if (!schedule->first.ticks)
+		return;
+	for (; note.count < sizeof(facts) / sizeof(*facts); note.count++) {
+		snprintf(texts[note.count], sizeof(texts[0]), "%" PRIu64, facts[note.count].ns);
+		values[note.count] =
+			(struct wire_value){ facts[note.count].name, texts[note.count] };
+	}
+	stream_note(member->stream, &note);
+}
+
+/* Looks at one slot: its thread may have ended, be new, or be due. Returns whether it was read. */
+static bool visit(struct collector *collector, struct member *member, uint32_t chunk_number,
+		  uint32_t number, uint64_t now_ns)
+{
+	const struct chunk *chunk = member->chunks[chunk_number];
+	const struct slot *slot = chunk_slot_at(chunk, number);
+	const struct merge_thread *thread = NULL;
+	struct schedule *schedule;
+
+	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SLOT_TAKEN)
+		thread = merge_slot_thread(member->process, chunk, number);
+	if (!member->schedule[chunk_number] && thread)
+		member->schedule[chunk_number] =
+			calloc(chunk->slots, sizeof(*member->schedule[chunk_number]));
+	if (!member->schedule[chunk_number])
+		return false;
+	schedule = &member->schedule[chunk_number][number];
+	if (schedule->thread &&
+	    (!thread || thread->id != schedule->thread || thread->pthread != schedule->pthread)) {
+		say_schedule(collector, member, schedule,
+			     merge_limit(collector->merge, member->process));
+		*schedule = (struct schedule){ 0 };
+	}
+	if (!thread || thread->id <= 0)
+		return false;
+	if (!schedule->thread)
+		*schedule = (struct schedule){ .thread = thread->id,
+					       .pthread = thread->pthread,
+					       .next_ns = now_ns + YOUNG_NS };
+	if (now_ns < schedule->next_ns)
+		return false;
+	schedule->next_ns = now_ns + READ_NS;
+	read_thread(collector, member, schedule, slot);
+	return true;
+}
+
+/* The next slot of all processes; the first one behind the last. */
+static void step(struct collector *collector)
+{
+	struct schedule_place *at = &collector->schedule_at;
+	const struct member *member;
+
+	at->member = at->member < collector->count ? at->member : 0;
+	member = collector->active[at->member];
+	at->slot++;
+	if (at->chunk < member->chunk_count && at->slot < chunk_used(member->chunks[at->chunk]))
+		return;
+	at->slot = 0;
+	if (++at->chunk < member->chunk_count)
+		return;
+	at->chunk = 0;
+	at->member = at->member + 1 < collector->count ? at->member + 1 : 0;
+}
+
+void collect_schedule(struct collector *collector, uint64_t now_ns)
+{
+	struct schedule_place *at = &collector->schedule_at;
+	uint64_t oldest = now_ns - BURST * TOKEN_NS;
+
+	if (collector->schedule_ns < oldest)
+		collector->schedule_ns = oldest;
+	for (uint32_t i = 0; collector->count && i < SLOTS_MAX; i++) {
+		struct member *member;
+
+		if (collector->schedule_ns + TOKEN_NS > now_ns)
+			return;
+		step(collector);
+		member = collector->active[at->member];
+		if (member->phase == PHASE_ALIVE && at->chunk < member->chunk_count &&
+		    at->slot < member->chunks[at->chunk]->slots &&
+		    visit(collector, member, at->chunk, at->slot, now_ns))
+			collector->schedule_ns += TOKEN_NS;
+	}
+}
+
+void collect_schedule_say(struct collector *collector, struct member *member)
+{
+	for (uint32_t i = 0; i < member->chunk_count; i++)
+		for (uint32_t k = 0; member->schedule[i] && k < member->chunks[i]->slots; k++)
+			say_schedule(collector, member, &member->schedule[i][k],
+				     merge_limit(collector->merge, member->process));
+}
+
+void collect_schedule_end(struct collector *collector, struct member *member)
+{
+	collect_schedule_say(collector, member);
+	for (uint32_t i = 0; i < member->chunk_count; i++)
+		free(member->schedule[i]);
+}

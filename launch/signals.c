@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A signal does not say whether it was sent to a process or to its group. So a child of the
+ * launcher, the witness, stays in the launcher's group with all signals blocked: what is sent to
+ * the group is pending there, too. The kernel gives a signal to the newest member of a group first,
+ * so the witness has it when the launcher sees it.
+ */
+#include "launch/signals.h"
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_LOOK_NS 5000000 /* timeout(1) sends to the launcher first, and then to its group */
+#define ANCESTORS_MAX  100
+
+static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT };
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct sigaction by_default = { .sa_handler = SIG_DFL };
+static sigset_t held, mask_before;
+static struct sigaction child_before; /* what is done at the end of a child */
+static pid_t witness = -1;
+static int asked = -1; /* socket to the witness */
+
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+static bool take_pending(int number)
+{
+	const struct timespec now = { 0 };
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	return sigtimedwait(&one, NULL, &now) == number;
+}
+
+/* Else pkill(1) would find the witness by the launcher's name or arguments, and signal both. */
+static void rename_process(void)
+{
+	cleanup_file FILE *facts = fopen("/proc/self/stat", "re");
+	unsigned long from = 0, to = 0;
+
+	prctl(PR_SET_NAME, "signal-witness");
+	if (!facts || fscanf(facts, "%*d (%*[^)])") < 0)
+		return;
+	for (int field = 3; field < 48; field++)
+		if (fscanf(facts, "%*s") < 0)
+			return;
+	if (fscanf(facts, "%lu %lu", &from, &to) == 2 && from && from < to)
+		memset((void *)from, 0, to - from);
+}
+
+/* Takes numbers of signals and answers whether such a signal was pending, until its launcher ends.
+ */
+static void be_witness(int socket, int other)
+{
+	unsigned char word;
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	rename_process();
+	close(other);
+	dup2(socket, STDIN_FILENO);
+	close_range(STDIN_FILENO + 1, ~0u, 0); /* a pipe of the caller ends when the program does */
+	while (read(STDIN_FILENO, &word, 1) == 1) {
+		word = take_pending(word);
+		if (write(STDIN_FILENO, &word, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void start_witness(void)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	witness = fork();
+	if (!witness)
+		be_witness(ends[1], ends[0]);
+	close(ends[1]);
+	asked = ends[0];
+}
+
+/* Whether such a signal was sent to the group since the last question. */
+static bool was_for_group(int number)
+{
+	unsigned char word = (unsigned char)number;
+
+	if (witness < 0)
+		return false;
+	kill(witness,
+	     SIGCONT); /* the group may have been stopped, and the launcher alone continued */
+	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
+}
+
+void signals_hold(void)
+{
+	const struct sigaction nothing = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGCHLD);
+	for (size_t i = 0; i < KINDS; i++) {
+		struct sigaction before;
+
+		/* What is ignored (nohup) stays so, for both. */
+		if (sigaction(kinds[i], NULL, &before) || before.sa_handler == SIG_IGN)
+			continue;
+		sigaction(kinds[i], &nothing, NULL);
+		sigaddset(&held, kinds[i]);
+	}
+	sigaction(SIGCHLD, &by_default, &child_before);
+	sigprocmask(SIG_BLOCK, &held, &mask_before);
+	start_witness();
+}
+
+void signals_give_back(void)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (sigismember(&held, kinds[i]) == 1)
+			sigaction(kinds[i], &by_default, NULL);
+	sigaction(SIGCHLD, &child_before, NULL);
+	sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[40];
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	cleanup_file FILE *facts = fopen(path, "re");
+	return facts && fscanf(facts, "%*d (%*[^)]) %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Whether it is the program or descends from it. A process whose parent has ended is not found. */
+static bool is_of_run(pid_t pid, pid_t program)
+{
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && pid != program; i++)
+		pid = parent_of(pid);
+	return pid == program;
+}
+
+/*
+ * The same signal again, while one is pending, is one signal to the kernel, and so it is here. Both
+ * sides are asked until neither has one: a signal to the group may come in between.
+ */
+static bool has_group_signal(int number)
+{
+	bool was_group = false, is_more = true;
+
+	while (is_more) {
+		is_more = was_for_group(number);
+		was_group |= is_more;
+		is_more |= take_pending(number);
+	}
+	return was_group;
+}
+
+static void forward(const siginfo_t *info, pid_t program)
+{
+	const struct timespec second_look = { .tv_nsec = SECOND_LOOK_NS };
+	bool was_group = has_group_signal(info->si_signo);
+
+	if (!was_group) {
+		nanosleep(&second_look, NULL);
+		was_group = has_group_signal(info->si_signo);
+	}
+	if (was_group && getpgid(program) == getpgrp())
+		return;
+	if ((info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE) &&
+	    is_of_run(info->si_pid, program))
+		return;
+	if (info->si_code == SI_QUEUE)
+		sigqueue(program, info->si_signo, info->si_value);
+	else
+		kill(program, info->si_signo);
+}
+
+int signals_wait(pid_t program)
+{
+	siginfo_t end = { 0 }, info;
+
+	while (waitid(P_PID, (id_t)program, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && !end.si_pid)
+		if (sigwaitinfo(&held, &info) > 0 && info.si_signo != SIGCHLD)
+			forward(&info, program);
+	sigprocmask(SIG_SETMASK, &mask_before, NULL);
+	if (asked >= 0)
+		close(asked);
+	if (witness > 0)
+		waitpid(witness, NULL, 0);
+	return end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status;
+}

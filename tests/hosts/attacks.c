@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attacks WHAT [NUMBER]: what an unprivileged member of a run, who knows its secret, may send to a
+ * collector that has more rights; not traced itself (LD_PRELOAD is taken out of its environment).
+ *
+ *   huge           memory of huge pages, of which there are none
+ *   file           a descriptor of a plain file, and one of a directory, instead of memory
+ *   pid NUMBER     memory with 50 descriptors that are open, of a process with this number
+ *   orders         control requests: stop, mark, snapshot, scan
+ *   hellos NUMBER  so many programs that it claims to have executed
+ *   handed NUMBER  memory of a process with this number, by a connection that root has made
+ *   silent NUMBER  so many connections that say nothing, for three seconds
+ *   head           a head of a closed slot that makes no sense, for two seconds
+ *   calls NUMBER   so many calls of malloc, each with a backtrace of its own
+ *   toggles        the signal that pauses, as if it had come a hundred times
+ *
+ * In a child of a traced process, traced itself (attacks child WHAT NUMBER): the child gives up its
+ * rights, and forges in the memory that it has of its parent, while that makes 1000 blocks of 1327:
+ *
+ *   spare NUMBER   a process with this number
+ *   piece NUMBER   one more piece of its parent, whose pid is NUMBER (0: of the parent), with marks
+ */
+#include "../collect-producer.h"
+
+#include <grp.h>
+#include <inttypes.h>
+#include <sys/wait.h>
+
+#include "made.h"
+
+#ifndef MFD_HUGETLB
+#define MFD_HUGETLB 4U
+#endif
+
+static char id[33];
+static uint64_t secret[2];
+
+static int connect_collector(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
+			      BOARD_SOCKET_PREFIX, id);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&address,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0) {
+		puts("nobody listens");
+		exit(3);
+	}
+	return fd;
+}
+
+static void send_with(int socket, const void *data, size_t size, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { (void *)(uintptr_t)data, size };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+/* What comes back, and the descriptor with it: -1. */
+static ssize_t ask(enum control_command command, const char *text, char *answer, size_t room,
+		   int *fd)
+{
+	struct control_request request = { .contract = CONTRACT_HASH,
+					   .secret = { secret[0], secret[1] },
+					   .command = command };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { answer, room - 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	int socket = connect_collector();
+	ssize_t got;
+
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	send(socket, &request, sizeof(request), MSG_NOSIGNAL);
+	got = recvmsg(socket, &message, 0);
+	answer[got > 0 ? got : 0] = '\0';
+	if (fd && got > 0 && CMSG_FIRSTHDR(&message))
+		memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*fd));
+	close(socket);
+	return got;
+}
+
+static const struct board *take_board(void)
+{
+	char answer[8];
+	const struct board *board;
+	int fd = -1;
+
+	ask(CONTROL_BOARD, "", answer, sizeof(answer), &fd);
+	board = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED) {
+		puts("no board");
+		exit(3);
+	}
+	return board;
+}
+
+static void send_memory(int fd, uint32_t slots, int pid)
+{
+	const struct board *board = take_board();
+	struct arena_hello hello = { .contract = CONTRACT_HASH,
+				     .secret = { secret[0], secret[1] },
+				     .key = { producer_now(board), 1 },
+				     .parent_stream = WIRE_NO_STREAM,
+				     .slots = slots,
+				     .ring_size = ARENA_RING_MOST,
+				     .pid = pid,
+				     .name = "forged" };
+
+	send_with(connect_collector(), &hello, sizeof(hello), fd);
+}
+
+static void huge(long number)
+{
+	/* the size that 256 slots have is a multiple of a huge page's */
+	struct chunk_layout layout = chunk_lay_out(256, ARENA_RING_MOST, 0);
+	int fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB);
+	uint32_t slots = 256;
+
+	(void)number;
+	while (layout.size % (2 << 20) && slots < ARENA_SLOTS_MOST)
+		layout = chunk_lay_out(++slots, ARENA_RING_MOST, 0);
+	if (fd < 0 || ftruncate(fd, (off_t)layout.size))
+		puts("no huge pages here");
+	send_memory(fd, slots, getpid());
+}
+
+static void file(long number)
+{
+	(void)number;
+	send_memory(open("/etc/passwd", O_RDONLY), 2, getpid());
+	send_memory(open("/", O_RDONLY), 2, getpid());
+	send_memory(open("/proc/self/mem", O_RDWR), 2, getpid());
+}
+
+static void say_open(struct producer *producer, uint64_t fd)
+{
+	uint64_t now = producer_now(producer->board);
+
+	producer_say(producer, &(struct producer_call){ .hook = HOOK_open,
+							.operation = OPERATION_ALLOC,
+							.resource = RESOURCE_FD,
+							.moment = MOMENT_LEAVE,
+							.enter = now,
+							.leave = now,
+							.object = fd,
+							.result = fd,
+							.flags = CALL_NO_BACKTRACE });
+}
+
+static void pid(long number)
+{
+	struct producer_memory memory;
+	struct producer producer;
+
+	producer_make(&memory, take_board(), 2, NULL, "forged");
+	memory.hello.pid = (int32_t)number;
+	memory.hello.key[1] = (uint64_t)number;
+	producer_hand_over(&memory);
+	producer_attach(&producer, &memory);
+	for (uint64_t fd = 100; fd < 150; fd++)
+		say_open(&producer, fd);
+	puts("said");
+	fflush(stdout);
+	sleep(4);
+}
+
+static void orders(long number)
+{
+	char answer[4096];
+
+	(void)number;
+	ask(CONTROL_MARK, "forged mark", answer, sizeof(answer), NULL);
+	printf("mark: %s\n", answer);
+	ask(CONTROL_SNAPSHOT, "", answer, sizeof(answer), NULL);
+	printf("snapshot: %s\n", answer);
+	ask(CONTROL_PROCESS, "0", answer, sizeof(answer), NULL);
+	printf("process: %s\n", answer);
+	ask(CONTROL_SCAN, "", answer, sizeof(answer), NULL);
+	printf("scan: %s\n", answer);
+	ask(CONTROL_STOP, "", answer, sizeof(answer), NULL);
+	printf("stop: %s\n", answer);
+}
+
+static void hellos(long number)
+{
+	const struct board *board = take_board();
+
+	for (long i = 0; i < number; i++) {
+		struct producer_memory memory;
+
+		producer_make(&memory, board, 2, NULL, "forged");
+		memory.hello.key[0] += (uint64_t)i;
+		producer_hand_over(&memory);
+		munmap(memory.map, memory.layout.size);
+		close(memory.fd);
+	}
+}
+
+/* Root connects, and its child that gave up its rights sends. */
+static void handed(long number)
+{
+	const struct board *board = take_board();
+	struct producer_memory memory;
+	struct producer producer;
+	int socket = connect_collector();
+
+	if (fork()) {
+		wait(NULL);
+		return;
+	}
+	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
+		_exit(1);
+	producer_make(&memory, board, 2, NULL, "handed");
+	memory.hello.pid = (int32_t)number;
+	send_with(socket, &memory.hello, sizeof(memory.hello), memory.fd);
+	producer_attach(&producer, &memory);
+	say_open(&producer, 100);
+	sleep(1);
+	_exit(0);
+}
+
+static void silent(long number)
+{
+	for (long i = 0; i < number; i++)
+		connect_collector();
+	puts("silent");
+	fflush(stdout);
+	sleep(3);
+}
+
+static void head(long number)
+{
+	struct producer_memory memory;
+	struct producer producer;
+
+	(void)number;
+	producer_make(&memory, take_board(), 2, NULL, "head");
+	producer_hand_over(&memory);
+	producer_attach(&producer, &memory);
+	usleep(200000);
+	__atomic_store_n(&producer.slot->head, (200ull << 20) | 7, __ATOMIC_RELEASE);
+	puts("stored");
+	fflush(stdout);
+	sleep(2);
+}
+
+static void calls(long number)
+{
+	struct producer_memory memory;
+	struct producer producer;
+
+	producer_make(&memory, take_board(), 2, NULL, "calls");
+	producer_hand_over(&memory);
+	producer_attach(&producer, &memory);
+	for (long i = 0; i < number; i++) {
+		uint64_t now = producer_now(producer.board), frames[64];
+
+		for (uint64_t k = 0; k < 64; k++)
+			frames[k] = 0x400000 + (uint64_t)i * 64 + k;
+		producer_say(&producer,
+			     &(struct producer_call){ .hook = HOOK_malloc,
+						      .operation = OPERATION_ALLOC,
+						      .resource = RESOURCE_MEMORY,
+						      .moment = MOMENT_LEAVE,
+						      .enter = now,
+						      .leave = now,
+						      .object = 0x1000 + (uint64_t)i * 16,
+						      .result = 0x1000 + (uint64_t)i * 16,
+						      .size = 8,
+						      .fresh = 64,
+						      .frames = frames });
+	}
+}
+
+static void toggles(long number)
+{
+	struct producer_memory memory;
+
+	(void)number;
+	producer_make(&memory, take_board(), 2, NULL, "toggles");
+	producer_hand_over(&memory);
+	((struct arena *)(void *)memory.map)->toggles = 101;
+	sleep(1);
+}
+
+/* ---- in a child of a traced process ---- */
+
+/* The first chunk of the parent, of which spares are left. */
+static char *find_family(struct chunk_layout *layout, uint32_t *spares)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to;
+		uint64_t offset;
+
+		if (!strstr(line, "memfd:" ARENA_NAME) ||
+		    sscanf(line, "%lx-%lx rw-s %" SCNx64, &from, &to, &offset) != 3)
+			continue;
+		for (*spares = ARENA_SPARES_MOST; *spares; --*spares) {
+			*layout = chunk_lay_out(ARENA_SLOTS_FIRST, ARENA_RING_MOST, *spares);
+			if (layout->size + ARENA_LINK == offset + (to - from)) {
+				fclose(maps);
+				return (char *)from - offset;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* What the library keeps of its own message: a forked child has it, too. */
+static const struct arena_hello *find_hello(int32_t parent)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx rw-p", &from, &to) != 2 || strstr(line, "[stack]"))
+			continue;
+		for (unsigned long at = from; at + sizeof(struct arena_hello) <= to; at += 8) {
+			const struct arena_hello *hello = (const void *)at;
+
+			if (hello->contract == CONTRACT_HASH && hello->secret[0] == secret[0] &&
+			    hello->pid == parent)
+				return hello;
+		}
+	}
+	return NULL;
+}
+
+/* What the child needs, found before: at its first hooked call it would leave this memory. */
+static struct {
+	const struct arena_hello *own;
+	const struct board *board;
+	char *family;
+	struct chunk_layout layout;
+} found;
+
+static void forge(bool is_piece, int32_t number)
+{
+	static const struct timespec step = { .tv_nsec = 10000000 };
+	static const char mark[] = "~mark\0text\0forged mark";
+	char *places = found.family + found.layout.spares;
+	struct arena_spare *spare = (struct arena_spare *)(void *)(places + ARENA_SPARE_SIZE);
+	struct slot *slot = (struct slot *)(void *)(found.family + found.layout.spare_slots);
+	struct record_note *note = (void *)(found.family + found.layout.spare_rings);
+
+	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setgid, 65534) ||
+	    syscall(SYS_setuid, 65534))
+		syscall(SYS_exit_group, 3);
+	spare->hello = *found.own;
+	spare->hello.slots = 1;
+	spare->hello.ring_size = ARENA_RING_LEAST;
+	spare->hello.spares = 0;
+	spare->hello.chunk = is_piece;
+	spare->hello.pid = number ? number : found.own->pid;
+	spare->hello.key[0] += !is_piece;
+	memcpy(spare->hello.name, "forged", 7);
+	note->record = (struct record){ .length = sizeof(*note) + ((sizeof(mark) + 7) & ~7u),
+					.state = RECORD_DONE,
+					.kind = RECORD_NOTE,
+					.more = 1,
+					.time = producer_now(found.board) };
+	note->text = sizeof(mark);
+	memcpy(note + 1, mark, sizeof(mark));
+	slot->thread = found.own->pid;
+	slot->state = SLOT_TAKEN;
+	slot->head = note->record.length;
+	spare->head.used = 1;
+	__atomic_store_n(&spare->state, SPARE_READY, __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct arena_spare *)(void *)places)->used, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 30; i++)
+		syscall(SYS_nanosleep, &step, NULL);
+	syscall(SYS_exit_group, spare->state == SPARE_READY ? 4 : 0);
+}
+
+static int be_parent(const char *what, int32_t number)
+{
+	uint32_t spares;
+	int status;
+
+	make_silently(1, 1327);
+	found.family = find_family(&found.layout, &spares);
+	found.own = find_hello(getpid());
+	found.board = take_board();
+	if (!found.family || !found.own)
+		return 3;
+	if (!syscall(SYS_clone, 17, 0, 0, 0, 0)) /* no fork that the library sees */
+		forge(!strcmp(what, "piece"), number);
+	for (int i = 0; i < 99; i++) {
+		make_silently(10, 1327);
+		usleep(4000);
+	}
+	make_silently(9, 1327);
+	wait(&status);
+	printf("made 1000 of 1327, child %d\n", status);
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	void (*function)(long number);
+} attacks[] = {
+	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
+	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
+	{ "calls", calls },   { "toggles", toggles },
+};
+
+int main(int argc, char **argv)
+{
+	const char *where = getenv(BOARD_ENVIRONMENT);
+	bool is_child = argc > 2 && !strcmp(argv[1], "child");
+	const char *number = argc > 2 + is_child ? argv[2 + is_child] : "0";
+
+	if (argc < 2 || !where ||
+	    sscanf(where, "%32[0-9a-f]%16" SCNx64 "%16" SCNx64, id, &secret[1], &secret[0]) != 3)
+		return 2;
+	if (is_child)
+		return be_parent(argv[2], atoi(number));
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
+		if (!strcmp(attacks[i].word, argv[1])) {
+			attacks[i].function(atol(number));
+			return 0;
+		}
+	return 2;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coverage MODE...: a child for each mode, which is blocked in a way that is planned and reads from
+ * the kernel for how long its threads were blocked. For each: "MODE PID BLOCKED KIND MOST", in ns;
+ * KIND is what a report may say that they were blocked in: recorded, other or unobserved, or mixed.
+ * Some kernels take a sleep for a wait for a processor now and then: MOST is the plan's time if
+ * BLOCKED is less than that.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS	1000000u
+#define THREADS 4
+
+/* ---- what the kernel says ---- */
+
+static _Atomic uint64_t blocked_ns;
+
+struct mark {
+	uint64_t now, busy;
+};
+
+static struct mark mark(void)
+{
+	uint64_t ran = 0, queued = 0;
+	struct timespec now;
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+
+	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &ran, &queued) != 2)
+		exit(77);
+	fclose(file);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (struct mark){ (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec,
+			      ran + queued };
+}
+
+static void add(struct mark before)
+{
+	struct mark after = mark();
+	uint64_t busy = after.busy - before.busy, all = after.now - before.now;
+
+	blocked_ns += all > busy ? all - busy : 0;
+}
+
+/* ---- plans ---- */
+
+static void nap(unsigned ms)
+{
+	struct timespec time = { ms / 1000, (long)(ms % 1000) * MS };
+
+	nanosleep(&time, NULL);
+}
+
+static void sleep_long(void)
+{
+	nap(500);
+}
+
+static void sleep_often(void)
+{
+	for (int i = 0; i < 100; i++)
+		nap(5);
+}
+
+static void wait_in_poll(void)
+{
+	for (int i = 0; i < 5; i++)
+		poll(NULL, 0, 100);
+}
+
+static void read_pipe(void)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe(ends))
+		exit(99);
+	if (!fork()) {
+		nap(500);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	if (read(ends[0], &byte, 1) != 1)
+		exit(99);
+	wait(NULL);
+}
+
+/* What blocks, if anything, are pages that are read from a file. */
+static void fault(void)
+{
+	char name[] = "faults.XXXXXX";
+	int fd = mkstemp(name);
+	size_t size = 16 << 20;
+	char *map;
+
+	unlink(name);
+	if (ftruncate(fd, (off_t)size))
+		exit(99);
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	for (int round = 0; round < 5; round++) {
+		for (size_t i = 0; i < size; i += 4096)
+			map[i]++;
+		nap(50);
+	}
+	munmap(map, size);
+	close(fd);
+}
+
+static void spin(void)
+{
+	struct timespec time;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	while (time.tv_nsec < 300 * (long)MS && !time.tv_sec);
+}
+
+/* ---- plans of several threads ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static sem_t semaphore;
+static atomic_int word, is_over;
+static void (*work)(void);
+
+static void *measured(void *unused)
+{
+	struct mark begin = mark();
+
+	work();
+	add(begin);
+	return unused;
+}
+
+static void run(void (*what)(void), int threads)
+{
+	pthread_t thread[THREADS];
+
+	work = what;
+	for (int i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, measured, NULL);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Held for so long that those who wait are read while they do. */
+static void lock_mutex(void)
+{
+	for (int i = 0; i < 2; i++) {
+		pthread_mutex_lock(&mutex);
+		for (struct mark since = mark(); mark().now - since.now < 60 * MS;)
+			;
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+static void contend(void)
+{
+	run(lock_mutex, THREADS);
+}
+
+static void wait_for_condition(void)
+{
+	pthread_mutex_lock(&second);
+	while (!is_over)
+		pthread_cond_wait(&condition, &second);
+	pthread_mutex_unlock(&second);
+}
+
+static void *end_soon(void *unused)
+{
+	struct mark begin = mark();
+
+	nap(500);
+	add(begin);
+	pthread_mutex_lock(&second);
+	is_over = 1;
+	pthread_cond_broadcast(&condition);
+	pthread_mutex_unlock(&second);
+	for (int i = 0; i < THREADS; i++)
+		sem_post(&semaphore);
+	return unused;
+}
+
+static void wait_for_semaphore(void)
+{
+	while (sem_wait(&semaphore))
+		;
+}
+
+static void end_later(void (*what)(void))
+{
+	pthread_t thread;
+
+	sem_init(&semaphore, 0, 0);
+	work = what;
+	pthread_create(&thread, NULL, end_soon, NULL);
+	run(what, THREADS);
+	pthread_join(thread, NULL);
+}
+
+static void signalled(void)
+{
+	end_later(wait_for_condition);
+}
+
+static void posted(void)
+{
+	end_later(wait_for_semaphore);
+}
+
+static void lock_word(void)
+{
+	for (int i = 0; i < 2; i++) {
+		int zero = 0;
+
+		if (!atomic_compare_exchange_strong(&word, &zero, 1))
+			while (atomic_exchange(&word, 2))
+				syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+		for (struct mark since = mark(); mark().now - since.now < 60 * MS;)
+			;
+		if (atomic_exchange(&word, 0) == 2)
+			syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+}
+
+static void own_lock(void)
+{
+	run(lock_word, THREADS);
+}
+
+/* A deadlock of two locks that are no pthread's, until a timeout. */
+static void wait_for_each_other(void)
+{
+	const struct timespec time = { .tv_nsec = 500 * MS };
+
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
+}
+
+static void own_deadlock(void)
+{
+	run(wait_for_each_other, 2);
+}
+
+static void short_nap(void)
+{
+	nap(2);
+}
+
+static void short_threads(void)
+{
+	for (int i = 0; i < 50; i++)
+		run(short_nap, THREADS);
+}
+
+static const struct {
+	const char *name, *kind;
+	void (*plan)(void);
+	unsigned plan_ms; /* for which it is blocked in all if nothing is late */
+} modes[] = {
+	{ "sleeps-once", "other", sleep_long, 500 },
+	{ "sleeps-often", "other", sleep_often, 500 },
+	{ "polls", "other", wait_in_poll, 500 },
+	{ "reads-a-pipe", "other", read_pipe, 500 },
+	{ "faults", "other", fault, 250 },
+	{ "spins", "mixed", spin, 0 },
+	{ "contends", "recorded", contend, 0 },
+	{ "waits-for-a-condition", "recorded", signalled, 2500 },
+	{ "waits-for-a-semaphore", "recorded", posted, 2500 },
+	{ "own-lock", "unobserved", own_lock, 0 },
+	{ "own-deadlock", "unobserved", own_deadlock, 1000 },
+	{ "short-threads", "mixed", short_threads, 400 },
+};
+
+/* The first thread of a plan with threads waits for them: that is in recorded joins. */
+static int be(size_t mode)
+{
+	struct mark begin = mark();
+	uint64_t most = modes[mode].plan_ms * (uint64_t)MS;
+
+	modes[mode].plan();
+	add(begin);
+	if (most < blocked_ns)
+		most = blocked_ns;
+	printf("%s %d %" PRIu64 " %s %" PRIu64 "\n", modes[mode].name, getpid(),
+	       (uint64_t)blocked_ns, modes[mode].kind, most);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int status, failed = 0;
+
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; k < sizeof(modes) / sizeof(*modes); k++)
+			if (!strcmp(modes[k].name, argv[i]) || !strcmp("all", argv[i])) {
+				fflush(stdout);
+				if (argc == 2 && strcmp("all", argv[i]) != 0)
+					return be(k);
+				if (!fork())
+					exit(be(k));
+			}
+	while (wait(&status) > 0)
+		failed |= !WIFEXITED(status) || WEXITSTATUS(status);
+	return failed;
+}
