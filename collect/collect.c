@@ -113,6 +113,7 @@ static void remember(struct collector *collector, const struct member *member)
 	place->key[0] = member->hello.key[0];
 	place->key[1] = member->hello.key[1];
 	place->number = member->number;
+	place->parent_stream = member->parent_stream;
 }
 
 /* Nothing is left to do for it, not even to wait for a command. */

@@ -69,7 +69,7 @@ struct member {
 /* One that has gone: its children may be known later. */
 struct ancestor {
 	uint64_t key[2];
-	uint32_t number;
+	uint32_t number, parent_stream;
 };
 
 #define ANCESTORS 64
@@ -188,6 +188,9 @@ void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /* Whether a process may stand still for us: waits for its scanner instead of sleeping. */
 bool collect_scan_waits(const struct collector *collector, uint64_t ns);
+
+/* Whether a thread of the process is in a call of fork. */
+bool collect_is_forking(struct collector *collector, struct member *member);
 
 /* In the stream of a process that has ended, before its end: no scan has been made, and why. */
 void collect_say_unscanned(struct collector *collector, struct member *member);

@@ -181,6 +181,20 @@ static bool visit_open(struct collector *collector, struct member *member, open_
 	return false;
 }
 
+static bool is_fork(struct collector *collector, struct member *member,
+		    const struct open_call *call)
+{
+	(void)collector;
+	(void)member;
+	return call->open.hook == HOOK_fork || call->open.hook == HOOK__Fork ||
+	       call->open.hook == HOOK_forkpty;
+}
+
+bool collect_is_forking(struct collector *collector, struct member *member)
+{
+	return visit_open(collector, member, is_fork);
+}
+
 /* Returns how many events were lost: notes are told, too, but were none. */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)

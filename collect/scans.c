@@ -46,6 +46,7 @@ struct scan {
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns;
+	uint64_t forked; /* ticks: no ancestor was still in a call of fork; 0: not yet */
 	uint32_t number;
 	struct guest *guests;	  /* to be answered */
 	struct scan_result found; /* the result, mapped */
@@ -454,26 +455,43 @@ static struct member *member_of_stream(const struct collector *collector, uint32
 	return NULL;
 }
 
-/*
- * What a fork's child has from before the fork is in the streams of its ancestors: they have to be
- * in the file as far as that, with the call of fork. False: not yet.
- */
-static bool has_written_ancestors(const struct collector *collector, const struct member *member)
+/* The stream of the process that forked the one of this stream. */
+static uint32_t parent_of_stream(const struct collector *collector, uint32_t number)
 {
-	const struct member *child = member;
+	const struct member *member = member_of_stream(collector, number);
+	const struct ancestor *ancestor = &collector->ancestors[number % ANCESTORS];
 
-	while (child && child->hello.flags & PROCESS_FORKED) {
-		struct member *parent = member_of_stream(collector, child->parent_stream);
+	if (member)
+		return member->parent_stream;
+	return ancestor->number == number ? ancestor->parent_stream : WIRE_NO_STREAM;
+}
 
-		if (parent &&
-		    (parent->phase == PHASE_CLOSING ||
-		     merge_limit(collector->merge, parent->process) <= child->hello.start))
-			return false;
-		if (parent)
+/*
+ * A forked child has blocks that its ancestors allocated. Their streams must be in the file up to
+ * the calls of fork, which the streams have at the time when the calls returned: perhaps later than
+ * anything that the child did. False: not yet.
+ */
+static bool has_written_ancestors(struct collector *collector, const struct member *member)
+{
+	struct scan *scan = member->scan;
+	uint32_t number = member->parent_stream;
+	bool is_written = scan->forked != 0, is_forking = false;
+
+	/* a stream that names itself would be the work of a hostile process */
+	for (unsigned i = 0; number != WIRE_NO_STREAM && i < ANCESTORS; i++) {
+		struct member *parent = member_of_stream(collector, number);
+
+		if (parent) {
+			is_forking |= collect_is_forking(collector, parent);
+			is_written &= parent->phase != PHASE_CLOSING &&
+				      merge_limit(collector->merge, parent->process) > scan->forked;
 			stream_sync(parent->stream);
-		child = parent;
+		}
+		number = parent_of_stream(collector, number);
 	}
-	return true;
+	if (!scan->forked && !is_forking)
+		scan->forked = ticks_now(collector->shared.board->clock);
+	return is_written || member->parent_stream == WIRE_NO_STREAM;
 }
 
 /* ---- the loop ---- */

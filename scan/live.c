@@ -85,7 +85,7 @@ struct lineage {
 	struct ledger *ledger;
 	struct trace *traces[GENERATIONS_MOST]; /* of the process, its parent, ... */
 	unsigned count;
-	bool is_whole; /* the stream begins with the start of a program, or a parent's was read */
+	bool is_whole; /* the stream, or the oldest ancestor's, begins with a program */
 };
 
 /* ---- notes ---- */
@@ -258,6 +258,32 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 	return rc ? rc : ledger_event(lineage->ledger, event, err);
 }
 
+/* When the last two threads to free memory did so last. */
+struct frees {
+	struct {
+		uint32_t thread;
+		uint64_t time_ns;
+	} last[2];
+};
+
+static void frees_take(struct frees *frees, const struct event *event)
+{
+	if (!event_is_free(event) || event->resource->known != RESOURCE_MEMORY)
+		return;
+	if (frees->last[0].thread != event->thread)
+		frees->last[1] = frees->last[0];
+	frees->last[0].thread = event->thread;
+	frees->last[0].time_ns = event->time_ns;
+}
+
+/* Whether the child may have a block that another thread freed during this call of fork. */
+static bool frees_meet(const struct frees *frees, const struct event *fork)
+{
+	bool is_own = frees->last[0].thread == fork->thread;
+
+	return frees->last[is_own].time_ns >= fork->enter_ns;
+}
+
 /*
  * What an ancestor held when it made the child. The call of fork stands at its return; nothing of
  * the child can be older than its first call, so what came later in the parent does not count.
@@ -271,6 +297,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		path_of_stream(lineage->reading, child->parent_stream, path, sizeof(path))
 			? open_stream(lineage, path)
 			: NULL;
+	struct frees frees = { 0 };
 	bool is_found = false;
 	const struct event *event;
 	int rc = 0;
@@ -279,21 +306,23 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		if (event->kind == EVENT_PROCESS) {
 			if (event->process->stream != child->parent_stream)
 				break;
-			if (event->process->parent_stream != WIRE_NO_STREAM) {
+			if (event->process->parent_stream != WIRE_NO_STREAM)
 				rc = take_parent(lineage, event->process, err);
-				lineage->live->doubt =
-					"it was forked by a process that was forked itself, and "
-					"what that one had freed before may not all be known";
-			}
 		}
 		/* thousands of children may follow one that has run for days */
 		if (trace_tally(trace)->calls > PARENT_CALLS_MOST) {
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
 		}
+		/* a call that has one time alone may seem to begin when the child was there */
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
-		    event->enter_ns <= child->start_ns)
+		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;
+			if (frees_meet(&frees, event))
+				lineage->live->doubt =
+					"another thread freed memory while it was forked";
+		}
+		frees_take(&frees, event);
 		/* the number was another child's before */
 		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
 		    event->time_ns <= child->start_ns)
@@ -309,7 +338,6 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		return rc;
 	if (!is_found)
 		lineage->live->doubt = unknown;
-	lineage->is_whole = true;
 	return ledger_fork(lineage->ledger, err);
 }
 

@@ -151,7 +151,6 @@ static int compare(const void *one, const void *two)
 	return ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset);
 }
 
-/* Streams of which no piece is there have no place: their numbers are left out. */
 static void fill(struct bundle *bundle, const struct search *search)
 {
 	for (size_t i = 0; i < search->pieces.count; i++) {
@@ -159,8 +158,9 @@ static void fill(struct bundle *bundle, const struct search *search)
 		struct bundle_stream *stream;
 
 		if (!i || found->stream != found[-1].stream)
-			bundle->streams[bundle->stream_count++] =
-				(struct bundle_stream){ .first = i, .has_start = !found->missing };
+			bundle->streams[bundle->stream_count++] = (struct bundle_stream){
+				.number = found->stream, .first = i, .has_start = !found->missing
+			};
 		stream = &bundle->streams[bundle->stream_count - 1];
 		stream->count++;
 		stream->size += found->extent.size;
@@ -213,6 +213,14 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
 	if (rc)
 		bundle_free(bundle);
 	return rc;
+}
+
+const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t number)
+{
+	for (size_t i = 0; i < bundle->stream_count; i++)
+		if (bundle->streams[i].number == number)
+			return &bundle->streams[i];
+	return NULL;
 }
 
 /* ---- several files ---- */

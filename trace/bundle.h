@@ -4,8 +4,8 @@
 
 /*
  * Files that have the streams of many processes (htr.def): which pieces of a file are whose. A
- * stream of such a file is an input by itself, named FILE#N from 0 on; FILE alone is all of them,
- * one behind the other.
+ * stream of such a file is an input by itself, named FILE#N; N is the number that its pieces bear.
+ * FILE alone is all streams, one after the other.
  */
 
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 
 /* A stream's part in a file. */
 struct bundle_stream {
+	uint32_t number;     /* a stream of which no piece is there yet has no place here */
 	size_t first, count; /* of its extents */
 	uint64_t size;	     /* bytes of it that are there */
 	bool has_start;	     /* its first byte is there */
@@ -36,6 +37,9 @@ struct bundle {
  * -ENODATA (no piece), -ENOMEM or what reading returned.
  */
 int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
+
+/* The stream of that number, or NULL. */
+const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t number);
 
 /* Whether a file that begins so has the streams of many processes. */
 bool bundle_recognises(const unsigned char *bytes, size_t size);

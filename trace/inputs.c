@@ -28,30 +28,28 @@ static int add(struct inputs *inputs, const char *path, struct error *err)
 	return 0;
 }
 
-static int add_stream(struct inputs *inputs, const char *path, size_t number, struct error *err)
+static int add_stream(struct inputs *inputs, const char *path, uint32_t number, struct error *err)
 {
 	char **place = ARRAY_ADD(&inputs->made);
 
 	if (!place)
 		return no_memory(err);
-	if (asprintf(place, "%s#%zu", path, number) < 0) {
+	if (asprintf(place, "%s#%u", path, number) < 0) {
 		inputs->made.count--;
 		return no_memory(err);
 	}
 	return add(inputs, *place, err);
 }
 
-/* The streams of a file; 0: it has no such list, or it cannot be had. */
-static int count_streams(const char *path, const struct trace_options *options, size_t *count,
-			 struct error *err)
+/* *bundle stays NULL: the file has no list of streams, or cannot be read. */
+static int find_streams(const char *path, const struct trace_options *options,
+			const struct bundle **bundle, struct error *err)
 {
-	const struct bundle *bundle = NULL;
 	cleanup_fd int fd = -1;
 	struct stat facts;
 	bool is_live;
 	int rc;
 
-	*count = 0;
 	/* a FIFO that is opened and closed has ended for whoever writes to it */
 	if (!strcmp(path, "-") || !options->bundles || stat(path, &facts) ||
 	    !S_ISREG(facts.st_mode))
@@ -62,22 +60,22 @@ static int count_streams(const char *path, const struct trace_options *options, 
 	if (options->opened)
 		options->opened(options->user, fd);
 	rc = trace_wait(fd, path, options, &is_live, err);
-	if (rc == 0 && bundles_find(options->bundles, fd, is_live, &bundle, NULL) == 0 && bundle)
-		*count = bundle->stream_count;
+	if (rc == 0 && bundles_find(options->bundles, fd, is_live, bundle, NULL))
+		*bundle = NULL;
 	return rc;
 }
 
 static int expand(struct inputs *inputs, const char *path, const struct trace_options *options,
 		  struct error *err)
 {
-	size_t count;
-	int rc = count_streams(path, options, &count, err);
+	const struct bundle *bundle = NULL;
+	int rc = find_streams(path, options, &bundle, err);
 
 	/* the only one is the file */
-	if (rc == 0 && count < 2)
+	if (rc == 0 && (!bundle || bundle->stream_count < 2))
 		return add(inputs, path, err);
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = add_stream(inputs, path, i, err);
+	for (size_t i = 0; rc == 0 && i < bundle->stream_count; i++)
+		rc = add_stream(inputs, path, bundle->streams[i].number, err);
 	return rc;
 }
 

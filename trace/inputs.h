@@ -3,7 +3,7 @@
 #define INPUTS_H
 
 /*
- * What to read, stream by stream: FILE#0, FILE#1 ... for each file that has several (bundle.h),
+ * What to read, stream by stream: FILE#N for each stream of a file that has several (bundle.h),
  * others as they were named. So whoever reads one trace after the other needs to know of no other
  * kind of file.
  */

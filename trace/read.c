@@ -133,16 +133,17 @@ struct trace *trace_create(const struct trace_options *options)
 static int open_parts(struct trace *trace, const struct bundle *bundle, size_t stream,
 		      struct error *err)
 {
-	const struct bundle_stream *part = &bundle->streams[stream == ALL_STREAMS ? 0 : stream];
+	const struct bundle_stream *part =
+		stream == ALL_STREAMS ? bundle->streams : bundle_stream_at(bundle, stream);
 	uint64_t missing = 0, at = 0;
 
-	if (stream != ALL_STREAMS && stream >= bundle->stream_count)
-		return error_set(err, ENOENT, "has no stream %zu, but %zu from 0 on", stream,
+	if (!part)
+		return error_set(err, ENOENT, "has no stream %zu among its %zu streams", stream,
 				 bundle->stream_count);
 	if (!part->has_start)
 		return error_set(err, EBADMSG, "is damaged: its beginning is missing");
 	for (size_t i = 0; i < bundle->stream_count; i++) {
-		if (stream != ALL_STREAMS && i != stream)
+		if (stream != ALL_STREAMS && &bundle->streams[i] != part)
 			continue;
 		at = missing ? at : bundle->streams[i].missing_at;
 		missing += bundle->streams[i].missing;

@@ -130,6 +130,37 @@ static void beside_parent(void)
 	work();
 }
 
+/* Three children, each with one block more from a parent that also forks another program. */
+static void in_grandchildren(void)
+{
+	configure();
+	if (fork()) {
+		wait(NULL);
+		_exit(0);
+	}
+	for (int i = 0; i < 3; i++) {
+		struct config *last = config;
+
+		config = calloc(1, sizeof(*config));
+		*config = *last;
+		free(last);
+		if (vfork() == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		if (fork() == 0) {
+			free(config->next);
+			config->next = calloc(1, sizeof(*config));
+			config->next->table = calloc(BLOCKS, sizeof(void *));
+			work();
+			return;
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	_exit(0);
+}
+
 static void as_daemon(void)
 {
 	configure();
@@ -309,6 +340,8 @@ int main(int argc, char **argv)
 		in_children(1);
 	if (!strcmp(mode, "fork-of-fork"))
 		in_children(3);
+	if (!strcmp(mode, "forks-of-fork"))
+		in_grandchildren();
 	if (!strcmp(mode, "fork-and-change"))
 		with_changes();
 	if (!strcmp(mode, "fork-and-parent-frees"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pieces of a file that another program writes meanwhile: those that are whole are found, and what
- * came since its size was asked for is left for later.
+ * came since its size was asked for is left for later; streams keep their numbers.
  */
 #include "keep/pieces.h"
 
@@ -13,14 +13,15 @@
 #include "base/checksum.h"
 #include "htr_table.h"
 #include "tests/unit/tap.h"
+#include "trace/bundle.h"
 
 static int file;
 static off_t written;
 static size_t comes; /* bytes of a piece that are written when the size was asked for */
 
-static void put_piece(uint32_t size, size_t part)
+static void put_piece_of(uint32_t stream, uint32_t size, size_t part)
 {
-	struct htr_piece piece = { .magic = HTR_MAGIC_PIECE, .size = size };
+	struct htr_piece piece = { .magic = HTR_MAGIC_PIECE, .stream = stream, .size = size };
 	uint8_t *bytes = calloc(1, HTR_SIZE_piece + (size_t)size);
 
 	htr_put_piece(bytes, &piece);
@@ -28,6 +29,11 @@ static void put_piece(uint32_t size, size_t part)
 	htr_put_piece(bytes, &piece);
 	written += pwrite(file, bytes, part, written);
 	free(bytes);
+}
+
+static void put_piece(uint32_t size, size_t part)
+{
+	put_piece_of(0, size, part);
 }
 
 /* In the place of libc's, for what we link: the file grows at the worst moment. */
@@ -54,6 +60,33 @@ static uint64_t read_to(size_t part, size_t *count)
 	return end;
 }
 
+/* Of streams 0, 1 and 2 the second has written nothing yet. */
+static void find_streams(void)
+{
+	uint8_t start[HTR_SIZE_bundle];
+	const struct bundle_stream *second, *third;
+	struct bundle bundle;
+	struct error err = { 0 };
+
+	comes = 0;
+	if (ftruncate(file, 0))
+		abort();
+	htr_put_bundle(start, &(struct htr_bundle){ .magic = HTR_MAGIC_BUNDLE,
+						    .version = HTR_BUNDLE_VERSION });
+	written = pwrite(file, start, sizeof(start), 0);
+	put_piece_of(0, 10, HTR_SIZE_piece + 10);
+	put_piece_of(2, 20, HTR_SIZE_piece + 20);
+	if (bundle_read(&bundle, file, true, &err))
+		abort();
+	second = bundle_stream_at(&bundle, 1);
+	third = bundle_stream_at(&bundle, 2);
+	ok(!second, "a stream that has written nothing yet is not found by its number");
+	ok(third && third->number == 2 && third->size == 20,
+	   "the stream after it is found by its own number");
+	free(bundle.streams);
+	free(bundle.extents);
+}
+
 int main(void)
 {
 	const uint64_t whole = HTR_SIZE_bundle + HTR_SIZE_piece + 1000;
@@ -73,5 +106,6 @@ int main(void)
 	put_piece(100000, HTR_SIZE_piece + 100000);
 	ok(read_to(0, &count) == whole + HTR_SIZE_piece + 100000 && count == 2,
 	   "until it is whole");
+	find_streams();
 	return tap_end();
 }
