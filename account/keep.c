@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct wire_value *keep_arguments(const struct event *event)
 {
 	size_t count = event->argument_count, size = (count + 1) * sizeof(struct wire_value);
@@ -12,7 +14,7 @@ struct wire_value *keep_arguments(const struct event *event)
 
 	for (size_t i = 0; i < count; i++)
 		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
-	copy = malloc(size);
+	copy = memory_alloc(size);
 	if (!copy)
 		return NULL;
 	copy[count] = (struct wire_value){ NULL, NULL };

@@ -9,6 +9,7 @@
 #include "account/before.h"
 #include "account/keep.h"
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 #include "settings.h"
@@ -1199,7 +1200,7 @@ int ledger_fork(struct ledger *ledger, struct error *err)
 
 int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err)
 {
-	*ledger = calloc(1, sizeof(**ledger));
+	*ledger = memory_zalloc(1, sizeof(**ledger));
 	if (!*ledger)
 		return no_memory(err);
 	(*ledger)->keeps_all_arguments = keeps_all_arguments;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 
 void sites_free(struct sites *sites)
@@ -33,7 +34,7 @@ static bool make_room(struct sites *sites, size_t id)
 
 	while (count <= id)
 		count *= 2;
-	first = realloc(sites->first, count * sizeof(*first));
+	first = memory_resize(sites->first, count * sizeof(*first));
 	if (!first)
 		return false;
 	memset(first + sites->first_count, 0, (count - sites->first_count) * sizeof(*first));

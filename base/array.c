@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/array.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -13,10 +14,8 @@ int array_grow(void *items, size_t *capacity, size_t size)
 	size_t wanted = *capacity ? *capacity * 2 : 16;
 	void *old, *grown;
 
-	if (wanted > PTRDIFF_MAX / size)
-		return -ENOMEM;
 	memcpy(&old, items, sizeof(old));
-	grown = realloc(old, wanted * size);
+	grown = memory_resize(old, wanted <= PTRDIFF_MAX / size ? wanted * size : SIZE_MAX);
 	if (!grown)
 		return -ENOMEM;
 	memcpy(items, &grown, sizeof(grown));

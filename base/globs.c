@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 int globs_parse(struct globs *globs, const char *text)
 {
@@ -17,7 +18,7 @@ int globs_parse(struct globs *globs, const char *text)
 		if (length && !place)
 			return -ENOMEM;
 		if (place) {
-			*place = strndup(text, length);
+			*place = memory_text_part(text, length);
 			if (!*place)
 				return -ENOMEM;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static bool resize(struct map *map, size_t size)
 {
 	struct map old = *map;
 
-	map->entries = calloc(size, sizeof(*map->entries));
+	map->entries = memory_zalloc(size, sizeof(*map->entries));
 	if (!map->entries) {
 		*map = old;
 		return false;

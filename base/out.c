@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 int out_open(struct out *out, int fd, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
 	out->fd = fd;
-	out->buffer = malloc(OUT_SIZE);
+	out->buffer = memory_alloc(OUT_SIZE);
 	if (!out->buffer)
 		return error_system(err, ENOMEM, "buffer for output");
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/table.h"
 
 #define POOL_CHUNK (64u << 10)
@@ -32,7 +33,9 @@ void *pool_extend(struct pool *pool, size_t size)
 	if (wanted < pool->total / 16 && pool->total < (256u << 20))
 		wanted = pool->total / 16;
 	wanted = (wanted + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);
-	chunk = pool_charge(pool, wanted) ? malloc(sizeof(*chunk) + wanted) : NULL;
+	if (!pool_charge(pool, wanted))
+		return NULL;
+	chunk = memory_alloc(sizeof(*chunk) + wanted);
 	if (!chunk)
 		return NULL;
 	chunk->size = wanted;

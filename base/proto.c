@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define VARINT_MAX 10u
 
 /* Of a field: the lowest bits of its key. */
@@ -38,7 +40,7 @@ static unsigned char *reserve(struct proto *proto, size_t size)
 	while (capacity - proto->used < size)
 		capacity *= 2;
 	if (capacity != proto->capacity) {
-		bytes = realloc(proto->bytes, capacity);
+		bytes = memory_resize(proto->bytes, capacity);
 		if (!bytes) {
 			proto->error = -ENOMEM;
 			return NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/memory.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static int table_resize(struct table *table, size_t size)
 {
 	struct table_slot *old = table->slots;
 	size_t old_size = old ? table->mask + 1 : 0;
-	struct table_slot *slots = calloc(size, sizeof(*slots));
+	struct table_slot *slots = memory_zalloc(size, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;

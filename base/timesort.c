@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define RANK_SHIFT 30
 #define WINDOW_MAX (256u << 10) /* of a run that is read again */
@@ -127,7 +128,7 @@ static void forget_entries(struct timesort *sort)
 static int spill(struct timesort *sort, struct error *err)
 {
 	struct timesort_run *run = ARRAY_ADD(&sort->runs);
-	struct block *block = malloc(sizeof(*block));
+	struct block *block = memory_alloc(sizeof(*block));
 	int rc;
 
 	if (!run || !block) {
@@ -157,7 +158,7 @@ static int grow(struct timesort *sort, size_t most)
 		capacity *= 2;
 	if (capacity == sort->capacity)
 		return 0;
-	buffer = realloc(sort->buffer, capacity);
+	buffer = memory_resize(sort->buffer, capacity);
 	if (!buffer)
 		return -ENOMEM;
 	sort->buffer = buffer;
@@ -207,7 +208,7 @@ static int run_need(struct timesort *sort, struct timesort_run *run, size_t want
 	run->start = 0;
 	run->filled = left;
 	if (wanted > run->capacity) {
-		char *window = realloc(run->window, wanted);
+		char *window = memory_resize(run->window, wanted);
 
 		if (!window)
 			return error_system(err, ENOMEM, "sorting by time");
@@ -274,7 +275,7 @@ static int open_run(struct timesort *sort, struct timesort_run *run, struct erro
 	int rc;
 
 	run->capacity = share > WINDOW_MAX ? WINDOW_MAX : share < WINDOW_MIN ? WINDOW_MIN : share;
-	run->window = malloc(run->capacity);
+	run->window = memory_alloc(run->capacity);
 	if (!run->window)
 		return error_system(err, ENOMEM, "sorting by time");
 	rc = run_next(sort, run, err);
@@ -296,7 +297,7 @@ int timesort_finish(struct timesort *sort, struct error *err)
 	free(sort->buffer);
 	sort->buffer = NULL;
 	sort->capacity = 0;
-	sort->heap = calloc(sort->runs.count, sizeof(*sort->heap));
+	sort->heap = memory_zalloc(sort->runs.count, sizeof(*sort->heap));
 	if (rc == 0 && !sort->heap)
 		rc = error_system(err, ENOMEM, "sorting by time");
 	for (size_t i = 0; rc == 0 && i < sort->runs.count; i++)

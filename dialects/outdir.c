@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define NEW_SUFFIX   ".new"
 #define NEW_NAME_MAX 300
@@ -70,7 +71,7 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 	int fd;
 
 	if (place)
-		*place = strdup(name);
+		*place = memory_text(name);
 	if (!place || !*place) {
 		outdir->names.count -= place != NULL;
 		return error_system(err, ENOMEM, "%s/%s", outdir->path, name);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define FD_MAX (1u << 20) /* the kernel's own default of fs.nr_open */
 
@@ -29,7 +30,7 @@ void places_free(struct places *places)
 
 static int set_text(char **place, const char *text)
 {
-	char *copy = text ? strdup(text) : NULL;
+	char *copy = text ? memory_text(text) : NULL;
 
 	if (text && !copy)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 /* Far above what any process has, so that frames without a mapping never fall into a module. */
 #define ATLAS_BASE	  (1ull << 62)
@@ -63,7 +64,7 @@ static char *directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+	return memory_text_part(path, slash ? (size_t)(slash - path) + 1 : 0);
 }
 
 bool atlas_is_beside_program(const struct atlas *atlas, const char *path)

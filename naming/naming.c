@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "injected.h"
 #include "naming/runtime.h"
 
@@ -286,7 +287,7 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max)
 {
-	cleanup_free const struct naming_frame **frames = malloc((max + 1) * sizeof(*frames));
+	cleanup_free const struct naming_frame **frames = memory_alloc((max + 1) * sizeof(*frames));
 	size_t end, main, count;
 
 	if (!frames)
@@ -401,7 +402,7 @@ int naming_create(struct naming **result, const struct atlas *atlas,
 		.maps = files ? files->maps : NULL,
 		.map_count = files ? files->map_count : 0,
 	};
-	struct naming *naming = calloc(1, sizeof(*naming));
+	struct naming *naming = memory_zalloc(1, sizeof(*naming));
 	int rc;
 
 	if (!naming)

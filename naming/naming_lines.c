@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/out.h"
 #include "naming/shorten.h"
 
@@ -31,7 +32,7 @@ static void write_address(char *text, const struct naming_frame *frame)
 static void write_frame(const struct naming *naming, char *text, const struct naming_frame *frame)
 {
 	const struct naming_symbol *symbol = &frame->symbol;
-	cleanup_free char *name = symbol->function ? strdup(symbol->function) : NULL;
+	cleanup_free char *name = symbol->function ? memory_text(symbol->function) : NULL;
 
 	if (!name) {
 		write_address(text, frame);
@@ -128,7 +129,8 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 {
 	char text[NAMING_TEXT_MAX];
 	const char *module = frame->module ? naming_base_name(frame->module->path) : "runtime";
-	cleanup_free char *name = frame->symbol.function ? strdup(frame->symbol.function) : NULL;
+	cleanup_free char *name =
+		frame->symbol.function ? memory_text(frame->symbol.function) : NULL;
 
 	if (name && name[0] != '_') {
 		shorten_name(name);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 /* Of a backtrace, with what was inlined; what is further out is left out. */
 #define PATH_MAX_FUNCTIONS 2048u
@@ -16,8 +17,8 @@ int paths_init(struct paths *paths, struct naming *naming)
 {
 	*paths = (struct paths){ .naming = naming };
 	table_init(&paths->functions);
-	paths->symbols = calloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
-	paths->path = calloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
+	paths->symbols = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
+	paths->path = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
 	return paths->symbols && paths->path ? 0 : -ENOMEM;
 }
 

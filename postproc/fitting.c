@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #define ATTEMPTS   6u		    /* between the least and all */
 #define GOOD(most) ((most) / 8 * 7) /* a file that large need not be larger */
@@ -45,7 +46,7 @@ static int attempt(const struct fitting *fitting, uint32_t detail, struct attemp
 
 static int copy(const struct attempt *made, struct out *out, struct error *err)
 {
-	cleanup_free char *bytes = malloc(OUT_SIZE);
+	cleanup_free char *bytes = memory_alloc(OUT_SIZE);
 	ssize_t size = 0;
 
 	if (!bytes)

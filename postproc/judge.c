@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #define KEY_MAX 16384u
 
@@ -221,7 +222,7 @@ static int weigh(const struct judge *judge, struct paths *paths, const struct li
 		doubt(judge, is_memory, NULL, all, error, value);
 		return 0;
 	}
-	key = malloc(sizeof(*key));
+	key = memory_alloc(sizeof(*key));
 	if (!key || key_of(key, paths, row, sheet, cells))
 		return -ENOMEM;
 	if (judge->baseline)
@@ -468,7 +469,8 @@ int judge_limits(struct judge *judge, const struct sheets *one, const struct she
 		 struct sheet *sheet)
 {
 	const struct limits *limits = judge->limits;
-	cleanup_free struct sentence *sentences = calloc(limits->count + 1, sizeof(*sentences));
+	cleanup_free struct sentence *sentences =
+		memory_zalloc(limits->count + 1, sizeof(*sentences));
 	struct paths paths;
 	int rc = paths_init(&paths, judge->run->naming);
 

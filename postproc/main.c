@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "postproc/console.h"
 #include "postproc/pass.h"
 #include "postproc/plan.h"
@@ -27,6 +28,7 @@ enum status {
 };
 
 static volatile sig_atomic_t stop;
+static int status_without_memory = STATUS_FAILED;
 static const struct output *volatile written; /* NULL: none */
 static pid_t writer_pid;
 
@@ -38,6 +40,20 @@ static void on_end(int number)
 	signal(number, SIG_DFL);
 	if (raise(number) != 0)
 		_exit(128 + number);
+}
+
+/* No memory is left: nothing of a file stays, as on_end(). */
+static void end_without_memory(void)
+{
+	if (getpid() != writer_pid)
+		_exit(STATUS_FAILED);
+	if (written)
+		output_drop(written);
+	fprintf(stderr,
+		"%s: no memory left: read less (--resource, --since, --pid) or raise the limit of "
+		"this process (ulimit -v)\n",
+		console_program());
+	_exit(status_without_memory);
 }
 
 static void on_interrupt(int number)
@@ -64,7 +80,6 @@ static void catch_signals(void)
 	struct sigaction interrupt = { .sa_handler = on_interrupt };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
-	writer_pid = getpid();
 	sigaction(SIGINT, &interrupt, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
 	end_by(SIGTERM);
@@ -433,9 +448,14 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	struct error err = { 0 };
-	int rc = options_parse(&options, argc, argv, &err);
-	int status = rc ? usage(&err) : run(&options, &err);
+	int rc, status;
 
+	writer_pid = getpid();
+	memory_set_end(end_without_memory);
+	rc = options_parse(&options, argc, argv, &err);
+	if (rc == 0)
+		status_without_memory = failure(&options, false);
+	status = rc ? usage(&err) : run(&options, &err);
 	options_free(&options);
 	return status;
 }

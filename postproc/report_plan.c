@@ -11,6 +11,7 @@
 
 #include "base/human.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "base/terminal.h"
 #include "postproc/plan.h"
 #include "postproc/print/screen.h"
@@ -114,8 +115,8 @@ static int plan_next(struct report_plan *plan, const struct options *options)
 	if (files.length + 1 >= sizeof(files.text))
 		return 0;
 	invocation_of_report(before, sizeof(before));
-	plan->before = strdup(before);
-	plan->behind = strdup(files.text);
+	plan->before = memory_text(before);
+	plan->behind = memory_text(files.text);
 	if (!plan->before || !plan->behind)
 		return -ENOMEM;
 	plan->how.style.before_next = plan->before;
@@ -131,7 +132,7 @@ static int plan_map(struct naming_files *files, const char *text, struct error *
 
 	if (!equals || equals == text)
 		return error_set(err, EINVAL, "--map=%s: OLD=NEW is needed", text);
-	map->old = strndup(text, (size_t)(equals - text));
+	map->old = memory_text_part(text, (size_t)(equals - text));
 	map->new = equals + 1;
 	if (!map->old)
 		return error_set(err, ENOMEM, "no memory");
@@ -146,7 +147,7 @@ static int plan_files(struct naming_files *files, const struct options *options,
 
 	files->root = options->root;
 	files->debug_dir = options->debug_dir;
-	files->maps = calloc(options->maps.count + 1, sizeof(*files->maps));
+	files->maps = memory_zalloc(options->maps.count + 1, sizeof(*files->maps));
 	if (!files->maps)
 		return error_set(err, ENOMEM, "no memory");
 	for (size_t i = 0; rc == 0 && i < options->maps.count; i++)

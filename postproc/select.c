@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
 #include "base/table.h"
@@ -104,7 +105,7 @@ static int parse_call_address(struct select *select, const char *text, struct er
 		select->start = strtoull(colon + 1, &end, 16);
 		if (end != colon + 1 && *end == '+') {
 			select->size = strtoull(end + 1, &end, 16);
-			select->module = strndup(text, (size_t)(colon - text));
+			select->module = memory_text_part(text, (size_t)(colon - text));
 			if (*end == '\0' && select->size)
 				return select->module ? 0 : no_memory(err);
 		}
@@ -134,7 +135,7 @@ static int create_parts(struct select *select, const struct select_options *opti
 
 int select_create(struct select **result, const struct select_options *options, struct error *err)
 {
-	struct select *select = calloc(1, sizeof(*select));
+	struct select *select = memory_zalloc(1, sizeof(*select));
 	int rc;
 
 	if (!select)

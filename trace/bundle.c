@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "htr_table.h"
 
@@ -91,7 +92,7 @@ static int take_piece(struct search *search, const struct htr_piece *piece, uint
 static int search_piece(struct search *search, struct error *err)
 {
 	static const char magic[] = { 'H', 'T', 'R', 'P' };
-	uint8_t *window = malloc(WINDOW);
+	uint8_t *window = memory_alloc(WINDOW);
 	int rc = window ? 0 : error_system(err, ENOMEM, "list of streams");
 
 	for (search->offset++; rc == 0 && search->offset < search->size;) {
@@ -179,8 +180,8 @@ static int make(struct bundle *bundle, struct search *search, struct error *err)
 	if (!count)
 		return error_set(err, ENODATA, "has no stream: nothing was recorded");
 	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare);
-	bundle->extents = calloc(count, sizeof(*bundle->extents));
-	bundle->streams = calloc(search->places.count, sizeof(*bundle->streams));
+	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
+	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
 	if (!bundle->extents || !bundle->streams)
 		return error_system(err, ENOMEM, "list of streams");
 	fill(bundle, search);
@@ -239,7 +240,7 @@ struct bundles {
 
 struct bundles *bundles_create(void)
 {
-	return calloc(1, sizeof(struct bundles));
+	return memory_zalloc(1, sizeof(struct bundles));
 }
 
 void bundles_free(struct bundles *bundles)
@@ -269,7 +270,7 @@ static struct known *remembered(struct bundles *bundles, const struct stat *fact
 static int learn(struct bundles *bundles, int fd, bool is_live, const struct stat *facts,
 		 struct error *err)
 {
-	struct known *known = calloc(1, sizeof(*known)), **place;
+	struct known *known = memory_zalloc(1, sizeof(*known)), **place;
 	int rc = known ? bundle_read(&known->bundle, fd, is_live, err)
 		       : error_system(err, ENOMEM, "list of streams");
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "trace/inputs.h"
 #include "trace/merge_ids.h"
@@ -68,10 +69,10 @@ static bool is_trace_name(const char *name)
 
 static int add_part(struct merge *merge, const char *path, struct error *err)
 {
-	struct part *part = calloc(1, sizeof(*part)), **place;
+	struct part *part = memory_zalloc(1, sizeof(*part)), **place;
 
 	if (part)
-		part->path = strdup(path);
+		part->path = memory_text(path);
 	place = part && part->path ? ARRAY_ADD(&merge->parts) : NULL;
 	if (place) {
 		*place = part;
@@ -511,7 +512,7 @@ int trace_merge_open(struct trace **result, const char *const *paths, size_t cou
 {
 	static const struct trace_options no_options;
 	struct trace *trace = trace_create(options ? options : &no_options);
-	struct merge *merge = trace ? calloc(1, sizeof(*merge)) : NULL;
+	struct merge *merge = trace ? memory_zalloc(1, sizeof(*merge)) : NULL;
 	int rc;
 
 	if (!merge) {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/table.h"
 
 #define SLOTS_MIN 64u
@@ -98,7 +99,7 @@ static bool grow(struct trace_nodes *nodes)
 
 	if (!pool_charge(nodes->pool, (size - old) * bytes))
 		return false;
-	slots = calloc(size, bytes);
+	slots = memory_zalloc(size, bytes);
 	if (!slots)
 		return false;
 	free(nodes->slots);

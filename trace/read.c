@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 #include "trace/bundle.h"
@@ -114,7 +115,7 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 
 struct trace *trace_create(const struct trace_options *options)
 {
-	struct trace *trace = calloc(1, sizeof(*trace));
+	struct trace *trace = memory_zalloc(1, sizeof(*trace));
 
 	if (!trace)
 		return NULL;
@@ -225,7 +226,7 @@ static int open_of_stream(const char *path, char **file, size_t *stream)
 	size_t length, number;
 
 	if (bundle_split_name(path, &length, &number))
-		*file = strndup(path, length);
+		*file = memory_text_part(path, length);
 	if (!*file) {
 		errno = ENOENT;
 		return -1;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* bytes: a handshake that framing_handshake_size() found to be one. */
 static int begin_stream(struct trace *trace, const unsigned char *bytes, struct error *err)
 {
@@ -205,7 +207,7 @@ int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t si
 
 int read_binary_begin(struct trace *trace, struct error *err)
 {
-	struct binary *binary = calloc(1, sizeof(*binary));
+	struct binary *binary = memory_zalloc(1, sizeof(*binary));
 
 	if (!binary)
 		return error_system(err, ENOMEM, "reader of packets");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "trace/htr_bytes.h"
 
 /* What a block's columns give for one event. The sign of left tells that one ran over its end. */
@@ -111,7 +112,7 @@ static struct htr_model *begin_model(struct container *container, struct thread 
 		return NULL;
 	model = &container->models[container->model_count];
 	if (!*model)
-		*model = malloc(sizeof(**model));
+		*model = memory_alloc(sizeof(**model));
 	if (!*model)
 		return NULL;
 	htr_model_begin(*model);
@@ -411,7 +412,7 @@ static void close_htr(struct trace *trace)
 
 int read_htr_open(struct trace *trace, struct error *err)
 {
-	struct container *container = calloc(1, sizeof(*container));
+	struct container *container = memory_zalloc(1, sizeof(*container));
 	int rc = read_binary_begin(trace, err);
 
 	trace->container = container;
@@ -419,8 +420,8 @@ int read_htr_open(struct trace *trace, struct error *err)
 	trace->close = close_htr;
 	if (container) {
 		container->zstd = ZSTD_createDCtx();
-		container->definitions = malloc(HTR_PART_MAX);
-		container->events = malloc(HTR_PART_MAX + COLUMNS_SLACK);
+		container->definitions = memory_alloc(HTR_PART_MAX);
+		container->events = memory_alloc(HTR_PART_MAX + COLUMNS_SLACK);
 	}
 	if (rc || !container || !container->zstd || !container->definitions || !container->events)
 		return error_system(err, ENOMEM, "reader of .htr");

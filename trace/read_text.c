@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "trace/decode.h"
 #include "trace/text.h"
 
@@ -560,7 +561,7 @@ static void close_text(struct trace *trace)
 
 int read_text_open(struct trace *trace, struct error *err)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
+	struct reader *reader = memory_zalloc(1, sizeof(*reader));
 	int rc;
 
 	if (!reader)

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/memory.h"
+
 #define SOURCE_WINDOW (256u << 10) /* fits the second-level cache */
 
 struct source_zstd {
@@ -53,13 +55,13 @@ static int source_read(struct source *source, void *bytes, size_t size, struct e
 /* What begins with the magic of zstd stays compressed in its own buffer. */
 static int source_open_zstd(struct source *source, struct error *err)
 {
-	struct source_zstd *zstd = calloc(1, sizeof(*zstd));
+	struct source_zstd *zstd = memory_zalloc(1, sizeof(*zstd));
 
 	source->zstd = zstd;
 	if (zstd) {
 		zstd->stream = ZSTD_createDStream();
 		zstd->capacity = SOURCE_WINDOW;
-		zstd->packed = malloc(zstd->capacity);
+		zstd->packed = memory_alloc(zstd->capacity);
 	}
 	if (!zstd || !zstd->stream || !zstd->packed)
 		return error_system(err, ENOMEM, "buffers for zstd");
@@ -164,7 +166,7 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	if (source->capacity < wanted || !source->buffer) {
 		/* Four times what is asked for: a search may ask again a byte further on. */
 		size_t capacity = wanted > SOURCE_WINDOW ? 4 * wanted : SOURCE_WINDOW;
-		unsigned char *grown = realloc(source->buffer, capacity);
+		unsigned char *grown = memory_resize(source->buffer, capacity);
 
 		if (!grown)
 			return error_system(err, ENOMEM, "buffer of %zu bytes", capacity);

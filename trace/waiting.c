@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "notes.h"
 
 /* A note that outlives its event. */
@@ -56,7 +57,7 @@ static int copy_arguments(struct waiting_call *call, const struct event *note)
 {
 	char *at;
 
-	call->arguments = malloc(size_of(note));
+	call->arguments = memory_alloc(size_of(note));
 	if (!call->arguments)
 		return -ENOMEM;
 	at = (char *)(call->arguments + note->argument_count);

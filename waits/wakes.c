@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
@@ -115,7 +116,7 @@ static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 static int grow_tokens(struct wakes_object *object)
 {
 	size_t capacity = object->tokens.capacity ? object->tokens.capacity * 2 : 4;
-	struct wakes_token *items = malloc(capacity * sizeof(*items));
+	struct wakes_token *items = memory_alloc(capacity * sizeof(*items));
 
 	if (!items)
 		return -ENOMEM;

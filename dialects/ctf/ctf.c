@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/timesort.h"
 #include "dialects/outdir.h"
 
@@ -73,7 +74,7 @@ static void put(struct ctf *ctf, const void *bytes, size_t size)
 	while (capacity - ctf->used < size)
 		capacity *= 2;
 	if (capacity != ctf->capacity) {
-		larger = realloc(ctf->bytes, capacity);
+		larger = memory_resize(ctf->bytes, capacity);
 		if (!larger) {
 			ctf->error = -ENOMEM;
 			return;
@@ -388,7 +389,7 @@ int write_ctf_end(void *state, struct error *err)
 int write_ctf_begin(void **state, const struct trace *trace, const struct writer_options *options,
 		    struct error *err)
 {
-	struct ctf *ctf = calloc(1, sizeof(*ctf));
+	struct ctf *ctf = memory_zalloc(1, sizeof(*ctf));
 	int rc;
 
 	if (!ctf)

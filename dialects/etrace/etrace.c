@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "formats/writers.h"
 #include "notes.h"
 
@@ -296,7 +297,7 @@ int write_etrace_event(void *state, const struct event *event, struct error *err
 int write_etrace_begin(void **state, const struct trace *trace,
 		       const struct writer_options *options, struct error *err)
 {
-	struct etrace *etrace = calloc(1, sizeof(*etrace));
+	struct etrace *etrace = memory_zalloc(1, sizeof(*etrace));
 	int rc;
 
 	if (!etrace)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define BUFFER_MAX (1u << 20)
 #define FORMAT_MAX 300 /* bytes of a formatted line: names of keys, and numbers */
@@ -379,7 +380,7 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 		.tasks = tasks,
 		.out = out,
 		.prefix = prefix,
-		.names = calloc(tasks->list.count + 1, sizeof(*printer.names)),
+		.names = memory_zalloc(tasks->list.count + 1, sizeof(*printer.names)),
 	};
 	int rc;
 

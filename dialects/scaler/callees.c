@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/order.h"
 
 void callees_init(struct callees *callees)
@@ -179,7 +180,7 @@ int callees_finish(struct callees *callees, const char *fallback)
 
 	if (rc)
 		return rc;
-	callees->sorted = malloc((count + 1) * sizeof(struct callee *));
+	callees->sorted = memory_alloc((count + 1) * sizeof(struct callee *));
 	if (!callees->sorted)
 		return -ENOMEM;
 	if (count) {

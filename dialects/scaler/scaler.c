@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "formats/writers.h"
 #include "notes.h"
 
@@ -35,7 +36,7 @@ int scaler_no_memory(struct error *err)
 int write_scaler_begin(void **state, const struct trace *trace,
 		       const struct writer_options *options, struct error *err)
 {
-	struct scaler *scaler = calloc(1, sizeof(*scaler));
+	struct scaler *scaler = memory_zalloc(1, sizeof(*scaler));
 	int rc;
 
 	if (!scaler)

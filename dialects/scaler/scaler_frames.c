@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "naming/naming.h"
 
 #define INLINED_MAX 8 /* functions of one frame, as naming_symbols() has them at most */
@@ -117,7 +118,7 @@ static int find_steps(struct naming *naming, struct callees *callees,
 		naming_symbols(naming, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
 	int rc = 0;
 
-	path->steps = calloc(count + 1, sizeof(*path->steps));
+	path->steps = memory_zalloc(count + 1, sizeof(*path->steps));
 	if (!path->steps)
 		return -ENOMEM;
 	while (rc == 0 && count-- > 0) {
@@ -144,11 +145,12 @@ static size_t most_frames(const struct scaler_frames *frames)
 
 int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err)
 {
-	struct naming_symbol *found = calloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
+	struct naming_symbol *found =
+		memory_zalloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
 	struct naming *naming = NULL;
 	int rc;
 
-	frames->paths = calloc(frames->ways.count + 1, sizeof(*frames->paths));
+	frames->paths = memory_zalloc(frames->ways.count + 1, sizeof(*frames->paths));
 	rc = found && frames->paths ? naming_create(&naming, &frames->atlas, NULL, err) : -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
 		rc = find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);

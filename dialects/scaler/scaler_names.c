@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/memory.h"
 
 /* Scaler's own lists, in the order in which it lists the ids. */
 static const char *const pthread_functions[] = {
@@ -85,7 +86,7 @@ int scaler_number_functions(struct scaler *scaler, struct error *err)
 
 	if (callees_finish(&scaler->callees, name ? name : ""))
 		return scaler_no_memory(err);
-	scaler->facts = calloc(callees->list.count + 1, sizeof(*scaler->facts));
+	scaler->facts = memory_zalloc(callees->list.count + 1, sizeof(*scaler->facts));
 	if (!scaler->facts)
 		return scaler_no_memory(err);
 	for (size_t i = 0; i < callees->list.count; i++) {
@@ -116,7 +117,7 @@ static int compare_as_text(const void *one, const void *two)
 /* The numbers below count in the order of their digits: 0, 1, 10, 2. NULL: no memory. */
 static uint32_t *sorted_numbers(size_t count)
 {
-	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
+	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
 
 	for (uint32_t i = 0; numbers && i < count; i++)
 		numbers[i] = i;

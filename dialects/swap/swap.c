@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "formats/writers.h"
 #include "notes.h"
 
@@ -28,7 +29,7 @@ static int no_memory(struct error *err)
 int write_swap_begin(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err)
 {
-	struct swap *swap = calloc(1, sizeof(*swap));
+	struct swap *swap = memory_zalloc(1, sizeof(*swap));
 	int rc;
 
 	if (!swap)
@@ -69,7 +70,7 @@ static void see_start(struct swap_process *process, const struct trace_process *
 static struct swap_process *add_process(struct swap *swap, const struct trace_process *from)
 {
 	struct swap_process **place = ARRAY_ADD(&swap->processes);
-	struct swap_process *process = calloc(1, sizeof(*process));
+	struct swap_process *process = memory_zalloc(1, sizeof(*process));
 
 	if (!place || !process) {
 		swap->processes.count -= place != NULL;
@@ -107,7 +108,7 @@ struct swap_thread *swap_thread(struct swap_process *process, uint32_t id)
 	if (thread)
 		return thread;
 	place = ARRAY_ADD(&process->threads);
-	thread = calloc(1, sizeof(*thread));
+	thread = memory_zalloc(1, sizeof(*thread));
 	if (!place || !thread) {
 		process->threads.count -= place != NULL;
 		free(thread);
@@ -177,7 +178,7 @@ static int miss(struct swap *swap, struct swap_process *process, const char *tex
 	char **place = ARRAY_ADD(&swap->missing);
 
 	if (place)
-		*place = strdup(text);
+		*place = memory_text(text);
 	if (!place || !*place) {
 		swap->missing.count -= place != NULL;
 		return no_memory(err);
@@ -208,7 +209,7 @@ static int take_context(struct swap_process *process, const struct trace_context
 	if (!place)
 		return no_memory(err);
 	free(*place);
-	*place = strdup(context->name);
+	*place = memory_text(context->name);
 	return *place ? 0 : no_memory(err);
 }
 
@@ -218,7 +219,7 @@ static int take_identity(struct swap_process *process, const struct event *event
 
 	if (executable) {
 		free(process->executable);
-		process->executable = strdup(executable);
+		process->executable = memory_text(executable);
 		if (!process->executable)
 			return no_memory(err);
 	}
@@ -230,7 +231,7 @@ static int take_identity(struct swap_process *process, const struct event *event
 			continue;
 		place = ARRAY_ADD(&process->arguments);
 		if (place)
-			*place = strdup(pair->value);
+			*place = memory_text(pair->value);
 		if (!place || !*place) {
 			process->arguments.count -= place != NULL;
 			return no_memory(err);
@@ -248,7 +249,7 @@ static int take_fd(struct swap_process *process, const struct event *event, stru
 	if (place)
 		*place = (struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
 					   .size = size ? strtoull(size, NULL, 10) : 0,
-					   .path = strdup(path ? path : "") };
+					   .path = memory_text(path ? path : "") };
 	if (place && place->path)
 		return 0;
 	process->fds.count -= place != NULL;

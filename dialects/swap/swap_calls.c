@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 
 #define FIXED_MOST 512 /* bytes of a message without its texts */
@@ -351,7 +352,8 @@ static int add_file_function(struct swap *swap, struct swap_process *process,
 
 static struct swap_api *add_stranger(struct swap *swap, const struct function *function)
 {
-	struct swap_api **place = ARRAY_ADD(&swap->strangers), *api = calloc(1, sizeof(*api));
+	struct swap_api **place = ARRAY_ADD(&swap->strangers),
+			*api = memory_zalloc(1, sizeof(*api));
 
 	if (!place || !api) {
 		swap->strangers.count -= place != NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "notes.h"
 
 static bool is_path(const void *item, const void *key)
@@ -89,14 +90,14 @@ static const struct swap_process *forked_from(const struct swap *swap,
 
 static int copy_program(struct swap_process *process, const struct swap_process *from)
 {
-	process->executable = from->executable ? strdup(from->executable) : NULL;
+	process->executable = from->executable ? memory_text(from->executable) : NULL;
 	if (from->executable && !process->executable)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->arguments.count; i++) {
 		char **place = ARRAY_ADD(&process->arguments);
 
 		if (place)
-			*place = strdup(from->arguments.items[i]);
+			*place = memory_text(from->arguments.items[i]);
 		if (!place || !*place) {
 			process->arguments.count -= place != NULL;
 			return -ENOMEM;

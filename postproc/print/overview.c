@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "postproc/views/selection.h"
 #include "postproc/views/findings.h"
 #include "postproc/views/report.h"
@@ -340,7 +341,7 @@ static size_t common_directory(const struct summary *summary)
 /* A file in a line of its own where this one is too long: the shell goes on behind a backslash. */
 static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {
-	cleanup_free char *name = strndup(path, length);
+	cleanup_free char *name = memory_text_part(path, length);
 	struct line file;
 
 	overview->screen.is_broken |= !name;
@@ -405,7 +406,7 @@ static void print_traces(struct overview *overview)
 	const struct summary_process *process = summary_process_at(summary, overview->first);
 	bool has_held = summary->sites.count != 0 && process;
 	const char *of = has_held ? process->path : images_last(summary)->path;
-	cleanup_free char *path = of ? strndup(of, file_length(of)) : NULL;
+	cleanup_free char *path = of ? memory_text_part(of, file_length(of)) : NULL;
 
 	if (!path || !*path)
 		return;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "postproc/views/images.h"
 #include "postproc/views/report.h"
 
@@ -114,7 +115,7 @@ void overview_processes(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	size_t count = summary->processes.count, room = overview_limit(overview, PROCESSES_MAX);
-	cleanup_free bool *is_chosen = calloc(count, sizeof(*is_chosen));
+	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
 
 	/* A single process is already described by the headline. */
 	if (count < 2)

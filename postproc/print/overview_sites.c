@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "base/table.h"
 #include "naming/runtime.h"
@@ -185,7 +186,7 @@ static bool add_site(struct overview *overview, struct entries *entries,
 		.sites = 1,
 		.has_more_examples = site->has_more_examples,
 		.is_foreign = is_foreign(overview->summary, site->process),
-		.call_site = strdup(text),
+		.call_site = memory_text(text),
 	};
 	if (!entry->call_site)
 		return false;
@@ -212,7 +213,7 @@ static bool collect(struct overview *overview, struct entries *entries)
 	bool is_complete = true;
 
 	table_init(&entries->table);
-	entries->items = calloc(summary->sites.count + 1, sizeof(*entries->items));
+	entries->items = memory_zalloc(summary->sites.count + 1, sizeof(*entries->items));
 	for (size_t i = 0; entries->items && is_complete && i < summary->sites.count; i++) {
 		const struct summary_site *site = &summary->sites.items[i];
 
@@ -272,7 +273,7 @@ static void print_entry(struct overview *overview, const struct entry *entry, si
 
 static void print_some(struct overview *overview, const struct entries *entries, size_t wanted)
 {
-	cleanup_free uint32_t *classes = calloc(entries->count + 1, sizeof(*classes));
+	cleanup_free uint32_t *classes = memory_zalloc(entries->count + 1, sizeof(*classes));
 	struct entry shown[SITES_MAX];
 	uint32_t chosen[SITES_MAX];
 	size_t column, count = 0;

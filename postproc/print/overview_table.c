@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "hook_table.h"
 
 #define OTHERS_MAX 4  /* classes of other tracers */
@@ -298,7 +299,7 @@ static bool is_narrow(const struct overview *overview, const struct row *rows, s
 void overview_table(struct overview *overview)
 {
 	size_t columns[CELLS] = { 0, OVERVIEW_COLUMN };
-	struct row *rows = calloc(ROWS_MAX, sizeof(*rows));
+	struct row *rows = memory_zalloc(ROWS_MAX, sizeof(*rows));
 	size_t count = rows ? fill_rows(overview, rows) : 0;
 	bool narrow;
 

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "postproc/views/selection.h"
 #include "base/human.h"
+#include "base/memory.h"
 
 /* So near to the end of a line, a comma or bracket is a good place to break it. */
 #define COMMA_NEAR 24
@@ -114,7 +115,7 @@ void line_add_word(struct line *line, const char *text)
 
 static void add(struct screen *screen, const char *text, size_t length)
 {
-	char *copy = strndup(text, length);
+	char *copy = memory_text_part(text, length);
 
 	if (copy && screen->count == screen->capacity &&
 	    array_grow(&screen->lines, &screen->capacity, sizeof(*screen->lines))) {

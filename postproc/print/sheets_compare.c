@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #define FRAMES_MAX 256
 
@@ -114,7 +115,7 @@ static bool add_path(struct sheets_steps *steps, const struct path *path, const 
 bool sheets_compare(struct sheets_steps *steps, const struct sheets_job *job,
 		    const struct sheet *sheet, const struct sheet_group *group)
 {
-	cleanup_free struct path *paths = calloc(group->shown + 1, sizeof(*paths));
+	cleanup_free struct path *paths = memory_zalloc(group->shown + 1, sizeof(*paths));
 	int backtrace = sheet_column(&sheet->facts, "backtrace");
 	bool is_fit = paths;
 

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/pool.h"
 #include "base/human.h"
 
@@ -502,7 +503,8 @@ static void drain(z_stream *stream, unsigned char *packed, struct out *out)
 static int pack(int fd, struct out *out)
 {
 	z_stream stream = { 0 };
-	cleanup_free unsigned char *plain = malloc(PACK_SIZE), *packed = malloc(PACK_SIZE);
+	cleanup_free unsigned char *plain = memory_alloc(PACK_SIZE),
+				   *packed = memory_alloc(PACK_SIZE);
 	int state = Z_OK;
 
 	if (!plain || !packed ||
@@ -555,7 +557,7 @@ static void page_begin(struct page *page, const struct sheets_job *job)
 	table_init(&page->frame_index);
 	map_init(&page->node_index);
 	map_init(&page->backtraces);
-	page->symbols = calloc(FRAMES_MAX, sizeof(*page->symbols));
+	page->symbols = memory_zalloc(FRAMES_MAX, sizeof(*page->symbols));
 }
 
 static void page_end(struct page *page)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/memory.h"
 
 #define FRAMES_MAX 256
 #define KEPT	   1024u /* frames that are kept as they are printed */
@@ -210,7 +211,7 @@ void sheets_print_json(const struct sheets_job *job)
 	struct error none;
 
 	if (out_open(&printer.aside, -1, &none) == 0)
-		printer.kept = calloc(KEPT, sizeof(*printer.kept));
+		printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
 	json_start(json, job->out, true);
 	json_begin(json, '{');
 	json_add_unsigned(json, "schema", SCHEMA);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/human.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/views/chains.h"
 #include "postproc/views/critical.h"
@@ -321,7 +322,8 @@ static void put_chain(struct chains_state *state, struct sheet *sheet,
 static void put_chains(struct chains_state *state, struct sheets *sheets)
 {
 	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;
-	const struct chains_link **order = calloc(state->chains.links.count + 1, sizeof(*order));
+	const struct chains_link **order =
+		memory_zalloc(state->chains.links.count + 1, sizeof(*order));
 	struct sheet *sheet = NULL;
 
 	if (!order)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "hook_table.h"
 #include "postproc/views/report.h"
 
@@ -244,7 +245,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct history_state *state = user;
 
-	state->calls = calloc(CALLS_MAX, sizeof(*state->calls));
+	state->calls = memory_zalloc(CALLS_MAX, sizeof(*state->calls));
 	return state->calls ? parse(state, run->options->object, err) : report_no_memory(err);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/views/report.h"
 #include "postproc/views/scanned.h"
@@ -118,8 +119,8 @@ static int add_holders(struct holders_state *state)
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
 	size_t count = scanned->blocks.count;
-	uint32_t *keepers = calloc(count + 1, sizeof(*keepers));
-	uint32_t *path = malloc((count + 1) * sizeof(*path));
+	uint32_t *keepers = memory_zalloc(count + 1, sizeof(*keepers));
+	uint32_t *path = memory_alloc((count + 1) * sizeof(*path));
 
 	for (size_t i = 0; keepers && path && i < count; i++) {
 		const struct scanned_block *block = &scanned->blocks.items[i];
@@ -314,8 +315,8 @@ static int by_bytes(const void *one, const void *two)
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;
-	struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
-	uint32_t *ranks = malloc((count + 1) * sizeof(*ranks));
+	struct ranked *ranked = memory_alloc((count + 1) * sizeof(*ranked));
+	uint32_t *ranks = memory_alloc((count + 1) * sizeof(*ranks));
 
 	for (size_t i = 0; ranked && i < count; i++)
 		ranked[i] = (struct ranked){ state->holders.items[i].bytes, (uint32_t)i };

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/views/report.h"
 #include "postproc/views/unlocks.h"
@@ -473,7 +474,7 @@ static void put_places(struct locks_state *state, struct sheets *sheets)
 	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
 	struct sheet *holds = sheets_begin(sheets, SHEET_holds);
 	size_t count = state->places.count ? state->places.count - 1 : 0;
-	size_t *order cleanup_free = calloc(count + 1, sizeof(*order));
+	size_t *order cleanup_free = memory_zalloc(count + 1, sizeof(*order));
 
 	if (!order) {
 		report_no_memory(&sheets->failure);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/cleanup.h"
 #include "postproc/views/report.h"
 
@@ -214,7 +215,7 @@ static void put_unnamed(struct sheet *sheet, const struct naming_missing *unname
 static void put_modules(struct sheet *sheet, const struct report_run *run)
 {
 	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
-	cleanup_free struct naming_missing *unnamed = calloc(count + 1, sizeof(*unnamed));
+	cleanup_free struct naming_missing *unnamed = memory_zalloc(count + 1, sizeof(*unnamed));
 
 	if (!unnamed) {
 		report_no_memory(&sheet->sheets->failure);

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "notes.h"
 #include "postproc/views/lanes.h"
@@ -189,7 +190,7 @@ static int on_note(void *user, const struct event *event, struct error *err)
 	mark = ARRAY_ADD(&state->marks);
 	if (!mark)
 		return report_no_memory(err);
-	*mark = (struct mark){ event->time_ns, strdup(text) };
+	*mark = (struct mark){ event->time_ns, memory_text(text) };
 	return mark->text ? 0 : report_no_memory(err);
 }
 
@@ -333,7 +334,7 @@ static void folding_free(struct folding *folding)
 /* The larger of bytes and objects that a place ever gained is what it weighs. */
 static struct weight *weigh(const struct model_state *state)
 {
-	struct weight *weights = calloc(state->numbers.count + 1, sizeof(*weights));
+	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
 
 	for (uint32_t i = 0; weights && i < state->numbers.count; i++)
 		weights[i].number = i;
@@ -360,7 +361,8 @@ static uint32_t add_row(struct folding *folding, const struct tally_place *place
 static const struct tally_place **find_places(const struct model_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
-	const struct tally_place **places = calloc(state->numbers.count + 1, sizeof(*places));
+	const struct tally_place **places =
+		memory_zalloc(state->numbers.count + 1, sizeof(*places));
 
 	for (uint32_t i = 0; places && i < tallies_count(tallies); i++) {
 		const struct entry *entry = tally_of_place(state->tally, i);
@@ -384,9 +386,9 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
 	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
 
-	folding->renumber = calloc(count + 1, sizeof(*folding->renumber));
-	folding->rows = calloc(most, sizeof(*folding->rows));
-	folding->classes = calloc(most, sizeof(*folding->classes));
+	folding->renumber = memory_zalloc(count + 1, sizeof(*folding->renumber));
+	folding->rows = memory_zalloc(most, sizeof(*folding->rows));
+	folding->classes = memory_zalloc(most, sizeof(*folding->classes));
 	for (size_t i = 0; weights && places && folding->renumber && folding->rows &&
 			   folding->classes && i < count;
 	     i++) {

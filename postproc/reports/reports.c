@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "postproc/views/selection.h"
 #include "postproc/views/report.h"
 
@@ -96,7 +97,7 @@ void report_places(const struct report_run *run, struct sheet *sheet,
 int report_begin(const struct report *report, void **state, struct report_run *run,
 		 struct error *err)
 {
-	*state = report->state_size ? calloc(1, report->state_size) : run;
+	*state = report->state_size ? memory_zalloc(1, report->state_size) : run;
 	if (!*state)
 		return report_no_memory(err);
 	if (report->state_size)

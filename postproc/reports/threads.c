@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/array.h"
 #include "postproc/views/report.h"
 #include "postproc/views/threads.h"
@@ -275,7 +276,7 @@ static int process(void *user, struct error *err)
 	size_t count = state->threads.list.count;
 	int rc = 0;
 
-	state->nodes = count ? calloc(count, sizeof(*state->nodes)) : NULL;
+	state->nodes = count ? memory_zalloc(count, sizeof(*state->nodes)) : NULL;
 	if (count)
 		rc = state->nodes ? tell_process(state) : -ENOMEM;
 	free(state->nodes);

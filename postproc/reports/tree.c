@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/array.h"
 #include "postproc/views/branches.h"
 #include "postproc/views/measure.h"
@@ -56,7 +57,7 @@ static struct plant *plant_of(struct tree_state *state, const struct measure_pla
 	for (size_t i = 0; i < state->plants.count; i++)
 		if (!strcmp(state->plants.items[i]->class, place->class))
 			return state->plants.items[i];
-	plant = calloc(1, sizeof(*plant));
+	plant = memory_zalloc(1, sizeof(*plant));
 	entry = plant ? ARRAY_ADD(&state->plants) : NULL;
 	if (!entry) {
 		free(plant);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "collect/encode.h"
 #include "collect/htr.h"
 #include "collect/pack.h"
@@ -28,7 +29,7 @@ struct htr_writer {
 int write_htr_begin(void **state, const struct trace *trace, const struct writer_options *options,
 		    struct error *err)
 {
-	struct htr_writer *writer = calloc(1, sizeof(*writer));
+	struct htr_writer *writer = memory_zalloc(1, sizeof(*writer));
 	struct pack_piece start;
 
 	(void)trace;

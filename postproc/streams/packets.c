@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "collect/aside.h"
 #include "collect/values.h"
 
@@ -15,7 +16,7 @@ int packets_open(struct packets *packets, bool has_asides)
 {
 	packets->room = ROOM;
 	packets->has_asides = has_asides;
-	packets->bytes = malloc(packets->room);
+	packets->bytes = memory_alloc(packets->room);
 	return packets->bytes ? 0 : -ENOMEM;
 }
 

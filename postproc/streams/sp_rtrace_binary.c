@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "postproc/streams/packets.h"
 
 struct binary_writer {
@@ -15,7 +16,7 @@ struct binary_writer {
 int write_sp_rtrace_binary_begin(void **state, const struct trace *trace,
 				 const struct writer_options *options, struct error *err)
 {
-	struct binary_writer *writer = calloc(1, sizeof(*writer));
+	struct binary_writer *writer = memory_zalloc(1, sizeof(*writer));
 
 	(void)trace;
 	if (!writer || packets_open(&writer->packets, true)) {

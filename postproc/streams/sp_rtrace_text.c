@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "postproc/views/compress.h"
 #include "postproc/views/heap_range.h"
 #include "postproc/views/leaks.h"
@@ -40,7 +41,7 @@ static int no_memory(struct error *err)
 int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
 			       const struct writer_options *options, struct error *err)
 {
-	struct text_writer *writer = calloc(1, sizeof(*writer));
+	struct text_writer *writer = memory_zalloc(1, sizeof(*writer));
 
 	if (!writer)
 		return no_memory(err);
@@ -283,7 +284,7 @@ static int gather(struct text_writer *writer, const struct event *event, struct 
 		return no_memory(err);
 	*kept = *event;
 	if (event->kind == EVENT_COMMENT) {
-		kept->comment = strdup(event->comment);
+		kept->comment = memory_text(event->comment);
 		if (!kept->comment)
 			return no_memory(err);
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/viewers/profile.h"
 #include "postproc/viewers/viewers.h"
@@ -266,14 +267,14 @@ static int print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	file.error = profile_columns(state);
 	file.columns = file.profile->columns.count;
-	file.sum = calloc(file.columns + 1, sizeof(*file.sum));
+	file.sum = memory_zalloc(file.columns + 1, sizeof(*file.sum));
 	if (file.error || !file.sum) {
 		free(file.sum);
 		return report_no_memory(err);
 	}
 	add_all(&file);
 	file.has_name =
-		calloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
+		memory_zalloc(file.profile->stacks.function_list.count + 1, sizeof(*file.has_name));
 	if (!file.has_name)
 		file.error = -ENOMEM;
 	if (!file.error) {

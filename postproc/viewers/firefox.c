@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "postproc/viewers/viewers.h"
 
 #define SPANS_MOST 100000u
@@ -283,7 +284,7 @@ static void expect_names(const struct firefox *file)
 /* The same place of several processes is one: that of the first. */
 static int settle(struct firefox *file)
 {
-	uint32_t *renumber = calloc(file->places.count, sizeof(*renumber));
+	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));
 	int rc = renumber ? 0 : -ENOMEM;
 
 	map_clear(&file->numbers);

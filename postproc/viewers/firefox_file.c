@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/viewers/firefox.h"
 
@@ -354,7 +355,7 @@ static void put_samples(struct firefox *file, const struct firefox_wait *waits, 
 
 static void put_thread(struct firefox *file, const struct firefox_wait *waits, size_t count)
 {
-	uint32_t *stacks = calloc(count + 1, sizeof(*stacks));
+	uint32_t *stacks = memory_zalloc(count + 1, sizeof(*stacks));
 	uint32_t pid = waits->pid, tid = waits->facts.thread;
 	const char *known = name_of(file, pid, tid) ?: tid == pid ? name_of(file, pid, 0) : NULL;
 	char name[80];
@@ -409,7 +410,7 @@ static int by_time(const void *a, const void *b)
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
 	const struct spans *spans = &file->drawn;
-	struct step *steps = calloc(spans->list.count * 2 + 1, sizeof(*steps));
+	struct step *steps = memory_zalloc(spans->list.count * 2 + 1, sizeof(*steps));
 
 	for (size_t i = 0; steps && i < spans->list.count; i++) {
 		const struct span *span = spans->list.items[i];

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/timesort.h"
 #include "postproc/viewers/packed.h"
 #include "postproc/viewers/stacks.h"
@@ -183,7 +184,7 @@ static void destroy(void *state)
 static void put_string(struct heaptrack *file, const char *text)
 {
 	size_t length = strnlen(text, NAME_MOST);
-	char *copy = strndup(text, length);
+	char *copy = memory_text_part(text, length);
 
 	if (!copy) {
 		file->error = -ENOMEM;
@@ -265,7 +266,7 @@ static void put_head(struct heaptrack *file)
 	const char *command = first && first->command ? first->command
 			      : first && first->name  ? first->name
 						      : "";
-	char *line = strdup(command);
+	char *line = memory_text(command);
 
 	if (!line) {
 		file->error = -ENOMEM;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "postproc/viewers/stacks.h"
 #include "postproc/viewers/viewers.h"
@@ -201,7 +202,7 @@ static void put_indent(struct out *out, unsigned depth)
 /* The children, the largest first; *shown of them have a line of their own. */
 static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
 {
-	struct node **list = calloc(node->count + 1, sizeof(struct node *));
+	struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
 	uint32_t count = 0;
 
 	if (!list)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "notes.h"
 #include "postproc/viewers/viewers.h"
 #include "postproc/views/costs.h"
@@ -289,7 +290,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct curve **curve = &file->curves[move->class];
 
 	if (!*curve)
-		*curve = calloc(1, sizeof(**curve));
+		*curve = memory_zalloc(1, sizeof(**curve));
 	if (!entry || !*curve)
 		return report_no_memory(err);
 	now->count += (uint64_t)(int64_t)move->count;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 static int on_wait(void *user, const struct lane_wait *wait)
 {
 	return wait_sums_add(&((struct profile *)user)->waits, wait);
@@ -135,7 +137,7 @@ int profile_columns(struct profile *profile)
 	}
 	if (rc)
 		return rc;
-	profile->values = calloc(profile->columns.count, sizeof(*profile->values));
+	profile->values = memory_zalloc(profile->columns.count, sizeof(*profile->values));
 	return profile->values ? 0 : -ENOMEM;
 }
 

@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 int stacks_init(struct stacks *stacks, struct naming *naming)
 {
 	*stacks = (struct stacks){ .naming = naming };
 	table_init(&stacks->functions);
 	table_init(&stacks->frames);
-	stacks->symbols = calloc(STACKS_DEPTH_MAX, sizeof(*stacks->symbols));
-	stacks->stack = calloc(STACKS_DEPTH_MAX, sizeof(*stacks->stack));
+	stacks->symbols = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->symbols));
+	stacks->stack = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->stack));
 	return stacks->symbols && stacks->stack ? 0 : -ENOMEM;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/order.h"
 
 void branches_init(struct branches *branches)
@@ -122,7 +123,7 @@ static void leave_out(struct branches *branches, struct branch **sorted, size_t 
 int branches_finish(struct branches *branches, size_t top)
 {
 	struct branch **sorted =
-		branches->count ? malloc(branches->count * sizeof(struct branch *)) : NULL;
+		branches->count ? memory_alloc(branches->count * sizeof(struct branch *)) : NULL;
 	size_t at = 0;
 
 	if (!sorted)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define CALLSORT_RECORDS (CALLSORT_MEMORY / sizeof(struct callsort_record))
 
@@ -69,7 +70,7 @@ static int put_run(struct callsort *sort, struct error *err)
 int callsort_add(struct callsort *sort, const struct callsort_record *record, struct error *err)
 {
 	if (!sort->records)
-		sort->records = malloc(CALLSORT_MEMORY);
+		sort->records = memory_alloc(CALLSORT_MEMORY);
 	if (!sort->records)
 		return error_system(err, ENOMEM, "buffer for calls");
 	if (sort->count == CALLSORT_RECORDS) {
@@ -122,7 +123,7 @@ static void sink_down(struct callsort *sort, size_t place)
 
 static int start_merge(struct callsort *sort, struct error *err)
 {
-	sort->heap = malloc(sort->runs.count * sizeof(struct callsort_run *));
+	sort->heap = memory_alloc(sort->runs.count * sizeof(struct callsort_run *));
 	sort->window = CALLSORT_RECORDS / sort->runs.count;
 	if (!sort->heap)
 		return error_system(err, ENOMEM, "list of runs");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #define DEPTH_UNKNOWN UINT32_MAX
 
@@ -36,9 +37,9 @@ int calltree_init(struct calltree *tree, int directory, struct error *err)
 	table_init(&tree->handles);
 	callsort_init(&tree->sort, directory);
 	spool_init(&tree->spool, directory);
-	tree->open = malloc(CALLTREE_LEVELS * sizeof(*tree->open));
-	tree->levels = calloc(CALLTREE_LEVELS, sizeof(*tree->levels));
-	tree->window = malloc(CALLTREE_BLOCK * sizeof(*tree->window));
+	tree->open = memory_alloc(CALLTREE_LEVELS * sizeof(*tree->open));
+	tree->levels = memory_zalloc(CALLTREE_LEVELS, sizeof(*tree->levels));
+	tree->window = memory_alloc(CALLTREE_BLOCK * sizeof(*tree->window));
 	if (tree->open && tree->levels && tree->window)
 		return 0;
 	calltree_free(tree);
@@ -251,7 +252,7 @@ static int put_node(struct calltree *tree, uint32_t depth, const struct calltree
 	if (depth >= tree->level_count)
 		tree->level_count = depth + 1;
 	if (!level->nodes)
-		level->nodes = malloc(CALLTREE_BLOCK * sizeof(*level->nodes));
+		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
 	if (!level->nodes)
 		return no_memory(err);
 	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /* ---- moves of memory ---- */
 
 static void merge_temporary(void *user, void *of_run, const void *of_process)
@@ -112,7 +114,7 @@ void causes_run(struct causes *causes)
 
 int causes_create(struct causes **result, struct ledger *ledger, struct tallies *tallies)
 {
-	struct causes *causes = calloc(1, sizeof(*causes));
+	struct causes *causes = memory_zalloc(1, sizeof(*causes));
 
 	if (!causes)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 void chains_init(struct chains *chains)
 {
@@ -131,7 +132,7 @@ static struct chains_thread *make_thread(struct chains *chains, uint32_t tid)
 	number = ARRAY_NUMBER(&chains->threads);
 	if (!number)
 		return NULL;
-	thread = chains->threads.items[number] = calloc(1, sizeof(*thread));
+	thread = chains->threads.items[number] = memory_zalloc(1, sizeof(*thread));
 	return thread && map_set(&chains->by_number, 0, tid, number) == 0 ? thread : NULL;
 }
 
@@ -321,7 +322,7 @@ static int take_open(struct chains *chains, size_t first, uint32_t pid, size_t *
 
 int chains_process(struct chains *chains, uint32_t pid)
 {
-	size_t *way = calloc(chains->open.count + 1, sizeof(*way));
+	size_t *way = memory_zalloc(chains->open.count + 1, sizeof(*way));
 	int rc = way ? 0 : -ENOMEM;
 
 	for (size_t i = 0; rc == 0 && i < chains->open.count; i++)

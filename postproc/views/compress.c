@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/pool.h"
 #include "base/table.h"
 
@@ -33,7 +34,7 @@ int compress_create(struct compress **compress, bool with_arguments, struct erro
 {
 	const char *directory = getenv("TMPDIR");
 
-	*compress = calloc(1, sizeof(**compress));
+	*compress = memory_zalloc(1, sizeof(**compress));
 	if (!*compress)
 		return no_memory(err);
 	if (!directory || !*directory)

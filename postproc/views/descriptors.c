@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 
@@ -84,7 +85,7 @@ static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 static void set_what(struct descriptor *descriptor, const char *text)
 {
 	free(descriptor->what);
-	descriptor->what = text && *text ? strndup(text, WHAT_MAX) : NULL;
+	descriptor->what = text && *text ? memory_text_part(text, WHAT_MAX) : NULL;
 }
 
 static void end(struct descriptors *descriptors, struct descriptor *descriptor,

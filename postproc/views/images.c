@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 
 const struct summary_process *images_last(const struct summary *summary)
@@ -93,7 +94,7 @@ static void choose(const struct summary *summary, struct rank *ranks, size_t roo
 int images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 {
 	size_t count = summary->processes.count;
-	cleanup_free struct rank *ranks = calloc(count, sizeof(*ranks));
+	cleanup_free struct rank *ranks = memory_zalloc(count, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct record {
 	const struct function *function;
 	const struct resource_class *resource;
@@ -67,7 +69,7 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
 static struct wire_value *get_arguments(const unsigned char *bytes, uint16_t count)
 {
 	const char *text = (const char *)bytes;
-	struct wire_value *values = calloc(count, sizeof(*values));
+	struct wire_value *values = memory_zalloc(count, sizeof(*values));
 
 	for (uint16_t i = 0; values && i < count; i++) {
 		values[i].name = text;

@@ -6,6 +6,7 @@
 
 #include "account/passed.h"
 #include "base/array.h"
+#include "base/memory.h"
 
 /* Of a result, no more than finds it again: there may be millions. */
 struct result {
@@ -35,7 +36,7 @@ static int no_memory(struct error *err)
 
 int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err)
 {
-	*leaks = calloc(1, sizeof(**leaks));
+	*leaks = memory_zalloc(1, sizeof(**leaks));
 	if (!*leaks)
 		return no_memory(err);
 	(*leaks)->with_arguments = with_arguments;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/suggest.h"
 #include "hook_table.h"
 #include "account/sites.h"
@@ -402,7 +403,7 @@ static void listen(struct measure *measure)
 int measure_begin(struct measure **result, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err)
 {
-	struct measure *measure = calloc(1, sizeof(*measure));
+	struct measure *measure = memory_zalloc(1, sizeof(*measure));
 	int rc = 0;
 
 	if (!measure)

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 
 /* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
@@ -145,9 +146,9 @@ int newest_run(const struct newest *newest, bool takes_written, const char ***pa
 		return error_set(
 			err, ENOENT,
 			"no trace here: make one with `holdtrace PROGRAM`, or name a FILE");
-	*paths = calloc(newest->count, sizeof(**paths));
+	*paths = memory_zalloc(newest->count, sizeof(**paths));
 	*count = 0;
-	traces = calloc(newest->count, sizeof(*traces));
+	traces = memory_zalloc(newest->count, sizeof(*traces));
 	if (!*paths || !traces)
 		return error_set(err, ENOMEM, "no memory");
 	for (size_t i = 0; i < newest->count; i++)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "postproc/views/kept_bytes.h"
 
 struct link {
@@ -34,7 +35,7 @@ static int make_room(struct pile *pile, size_t size, struct error *err)
 		capacity *= 2;
 	if (capacity > UINT32_MAX / 2)
 		return no_memory(err);
-	grown = realloc(pile->bytes, capacity);
+	grown = memory_resize(pile->bytes, capacity);
 	if (!grown)
 		return no_memory(err);
 	pile->bytes = grown;
@@ -143,7 +144,7 @@ static int print_spooled(const struct links *links, const struct spool *spool,
 
 	for (size_t i = links->count; rc == 0 && i > 0; i--) {
 		const struct chunk *chunk = &links->items[i - 1];
-		cleanup_free unsigned char *bytes = malloc(chunk->size);
+		cleanup_free unsigned char *bytes = memory_alloc(chunk->size);
 
 		if (!bytes)
 			return no_memory(err);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "account/keep.h"
+#include "base/memory.h"
 #include "base/timesort.h"
 #include "postproc/views/kept_bytes.h"
 
@@ -19,7 +20,7 @@ int reorder_create(struct reorder **reorder, bool with_arguments, struct error *
 {
 	int rc;
 
-	*reorder = calloc(1, sizeof(**reorder));
+	*reorder = memory_zalloc(1, sizeof(**reorder));
 	if (!*reorder)
 		return error_system(err, ENOMEM, "calls in order");
 	(*reorder)->with_arguments = with_arguments;

@@ -10,6 +10,7 @@
 
 #include "account/estimate.h"
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/suggest.h"
 
 static const struct sheet_column columns[] = {
@@ -312,7 +313,7 @@ static int compare_rows(const void *a, const void *b, void *user)
 static int sort(struct sheet *sheet, struct order *order)
 {
 	size_t count = sheet->rows.count;
-	struct numbered *rows = count ? malloc(count * sizeof(*rows)) : NULL;
+	struct numbered *rows = count ? memory_alloc(count * sizeof(*rows)) : NULL;
 
 	if (count && !rows)
 		return -ENOMEM;

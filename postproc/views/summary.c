@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 #include "postproc/views/allocators.h"
@@ -639,7 +640,7 @@ int summary_event(struct summary *summary, const struct event *event, struct err
 
 int summary_begin(struct summary **result, struct error *err)
 {
-	struct summary *summary = calloc(1, sizeof(*summary));
+	struct summary *summary = memory_zalloc(1, sizeof(*summary));
 
 	if (!summary)
 		return summary_no_memory(err);
@@ -649,7 +650,7 @@ int summary_begin(struct summary **result, struct error *err)
 	locks_init(&summary->locks);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	coverage_init(&summary->coverage);
-	summary->fold = calloc(1, sizeof(*summary->fold));
+	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
 	if (!summary->fold || ledger_create(&summary->ledger, false, err)) {
 		summary_free(summary);
 		return summary_no_memory(err);

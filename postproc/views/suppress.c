@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "naming/shorten.h"
 #include "postproc/views/report.h"
 
@@ -130,7 +131,7 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 		return grown + id * words;
 	while (symbols <= id)
 		symbols = symbols ? 2 * symbols : 1024;
-	grown = realloc(grown, symbols * words * sizeof(*grown));
+	grown = memory_resize(grown, symbols * words * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	memset(grown + suppress->symbols * words, 0,
@@ -203,7 +204,7 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 
 	if (!suppress->patterns.count || !naming)
 		return NULL;
-	sums = calloc(words, sizeof(*sums));
+	sums = memory_zalloc(words, sizeof(*sums));
 	count = naming_symbols(naming, backtrace, symbols, FRAMES_LOOKED_AT);
 	for (size_t i = 0; sums && i < count; i++) {
 		const uint64_t *verdict = judge(suppress, &symbols[i]);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #define KEPT_CHUNKS 16u /* of a process, for the next one */
 
@@ -25,7 +26,7 @@ void *tally_make(struct tally *tally, int whose, uint32_t index)
 	}
 	place = &tally->chunks[whose].items[chunk];
 	if (!*place)
-		*place = calloc(TALLY_ENTRIES, tally->size);
+		*place = memory_zalloc(TALLY_ENTRIES, tally->size);
 	return *place ? *place + index % TALLY_ENTRIES * tally->size : NULL;
 }
 
@@ -38,7 +39,7 @@ static bool make_room(struct tallies *tallies, size_t number)
 
 	if (count <= number)
 		count = number + 1;
-	first = realloc(tallies->first, count * sizeof(*first));
+	first = memory_resize(tallies->first, count * sizeof(*first));
 	if (!first)
 		return false;
 	memset(first + tallies->first_count, 0, (count - tallies->first_count) * sizeof(*first));
@@ -88,7 +89,7 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 /* Index + 1 of the place of each site; NULL: no memory. */
 static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 {
-	uint32_t *places = calloc(sites->list.count, sizeof(*places));
+	uint32_t *places = memory_zalloc(sites->list.count, sizeof(*places));
 
 	for (uint32_t i = 1; places && i < sites->list.count; i++) {
 		places[i] = place_of(tallies, sites_at(sites, i));

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "account/keep.h"
 #include "account/ledger.h"
@@ -144,7 +145,7 @@ static struct summary_passed *new_passed(struct summary *summary)
 	struct summary_passed **place = ARRAY_ADD(&summary->passed);
 
 	if (place)
-		*place = calloc(1, sizeof(**place));
+		*place = memory_zalloc(1, sizeof(**place));
 	summary->passed.count -= place && !*place;
 	return place ? *place : NULL;
 }
@@ -914,8 +915,8 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen)
 {
 	size_t most = summary->sites.count, all = 0, count;
-	cleanup_free uint32_t *classes = calloc(most + 1, sizeof(*classes));
-	cleanup_free uint32_t *places = calloc(most + 1, sizeof(*places));
+	cleanup_free uint32_t *classes = memory_zalloc(most + 1, sizeof(*classes));
+	cleanup_free uint32_t *places = memory_zalloc(most + 1, sizeof(*places));
 
 	if (!classes || !places)
 		return 0;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static memory_end *end_of_program;
+
+void memory_set_end(memory_end *end)
+{
+	end_of_program = end;
+}
+
+static void *checked(void *memory)
+{
+	if (!memory && end_of_program)
+		end_of_program();
+	return memory;
+}
+
+/* No size is 0: NULL would be a right answer then. */
+void *memory_alloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *memory_zalloc(size_t count, size_t size)
+{
+	return checked(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *memory_resize(void *memory, size_t size)
+{
+	return checked(realloc(memory, size ? size : 1));
+}
+
+char *memory_text(const char *text)
+{
+	return checked(strdup(text));
+}
+
+char *memory_text_part(const char *text, size_t length)
+{
+	return checked(strndup(text, length));
+}
