@@ -5,15 +5,17 @@ Stops programs while they sleep, by waits, doctor, attach and leaks, and looks w
 each must live, get the result that an undisturbed call has, and sleep as long as a twin of it that
 is left alone. tests/stops runs it as a test; as the storm of `make stop-storm` it takes
 
-    tests/stops.py ROUNDS [MS]
+    tests/stops.py STOPS [MS [WORKERS]]
 
-rounds of sleeps of MS milliseconds (4000), and prints figures. Run in the build's top directory.
+and stops sleeps of MS milliseconds (4000) until each kind has been stopped so often, by so many
+workers at a time (1: on a quiet machine the figures are then those of the stops), and prints a
+table. Run in the build's top directory.
 """
 import collections
 import itertools
 import os
-import queue
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ TIMED = ["nanosleep", "nanosleep-same", "clock_nanosleep", "clock_nanosleep-abso
          "futex", "futex-absolute", "futex-pi", "epoll", "epoll2", "sigtimedwait", "semtimedop", "receive"]
 OTHER = 65534
 IS_ROOT = os.geteuid() == 0
+numbers = itertools.count()
 # what says that nothing was done, and why
 REFUSALS = ("seccomp", "whose time limit a stop would change", "a transfer that a stop", "that a stop might end",
             "that nothing interrupts", "in 10 seconds")
@@ -34,7 +37,8 @@ class Sleeper:
     """A process that sleeps some times, recorded or not."""
 
     def __init__(self, place, kind, ms, count, code, other, recorded):
-        self.kind, self.count, self.code, self.other, self.recorded = kind, count, code, other, recorded
+        self.kind, self.ms, self.count, self.code, self.other, self.recorded = kind, ms, count, code, other, recorded
+        self.pauses = []
         words = [SLEEPER, kind, str(ms), str(count)] + ([code] if code != "none" else [])
         if other:
             words = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"] + words
@@ -64,6 +68,11 @@ class Sleeper:
         self.status = self.process.wait()
         numbers = [int(line) / 1000 for line in self.said if line.strip().lstrip("-").isdigit()]
         self.late = numbers if self.status == 0 and len(numbers) == self.count else []
+        self.early = sum(line.startswith("-") for line in self.said)
+
+    def left(self):
+        """How long its sleep takes yet, in seconds."""
+        return self.ms / 1000 - (time.monotonic() - self.begun) % (self.ms / 1000)
 
     def __str__(self):
         return f"{self.kind}, filter {self.code}, {'another user' if self.other else 'same user'}"
@@ -81,13 +90,14 @@ def act(place, action, sleeper):
     """One stop. Returns "done", "refused" or what went wrong."""
     pid = str(sleeper.pid)
     words = {"waits": ["waits", pid], "doctor": ["doctor", pid], "leaks": ["leaks", pid],
-             "attach": ["attach", pid, "-q", "--for=20ms", "--screen=/dev/null", "--force", "-o",
-                        f"{place}/{threading.get_ident():x}.htr"]}[action]
+             "attach": ["attach", pid, "--for=20ms", "--screen=/dev/null", "-o",
+                        f"{place}/{next(numbers)}.htr"]}[action]
     try:
         done = subprocess.run(["./holdtrace"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", timeout=60)
     except subprocess.TimeoutExpired:
         return "no end within a minute"
+    sleeper.pauses += [float(ms) for ms in re.findall(r"stood for ([0-9.]+) ms", done.stdout)]
     if done.returncode == 0 and not (action == "waits" and "read without a stop" in done.stdout):
         return "done"
     if done.returncode == 0 or any(words in done.stdout for words in REFUSALS) or has_ended(sleeper.pid):
@@ -101,7 +111,7 @@ def cases_of(kinds, codes, users, actions):
             if IS_ROOT or not other]
 
 
-def batch(place, cases, ms, count, stops):
+def batch(place, cases, ms, count, stops, at_once):
     """
     Sleepers of all cases at once, and stops of them in a random order. stops: so many of each, and each has a twin
     that is left alone; 0: one by each of its actions, and no twins. Yields sleeper, twin, actions.
@@ -110,26 +120,34 @@ def batch(place, cases, ms, count, stops):
         kind, code, other, actions = case
         return None if is_twin and not stops else Sleeper(place, kind, ms, count, code, other, actions == ["leaks"])
 
-    groups = [(case, begin(case, False), begin(case, True)) for case in cases]
-    jobs, results, wanted = queue.PriorityQueue(), collections.defaultdict(list), []
+    groups, jobs, results, lock = [], [], collections.defaultdict(list), threading.Lock()
+    taken = collections.Counter()
+    for case in cases:
+        groups.append((case, begin(case, False), begin(case, True)))
+        if stops:
+            time.sleep(ms / 1000 / len(cases))  # so that at any time the sleep of some is about to end
     for case, touched, twin in groups:
         touched.is_ready()
         if twin:
             twin.is_ready()
-        wanted += [(touched, action) for action in (random.choices(case[3], k=stops) if stops else case[3])]
-    random.shuffle(wanted)
-    # all actions in turn, should there be no time for all of the stops
-    counts, order = collections.Counter(), itertools.count()
-    for job in wanted:
-        counts[job[1]] += 1
-        jobs.put((counts[job[1]], next(order), *job))
+        jobs += [(touched, action) for action in (random.choices(case[3], k=stops) if stops else case[3])]
+    random.shuffle(jobs)
+
+    def take():
+        """Half of the stops are aimed at the end of a sleep, which then comes while it is stopped."""
+        with lock:
+            if not jobs:
+                return None
+            lead = random.uniform(0.01, 0.15) if stops and random.random() < 0.5 else None
+            least = sorted({job[0].kind for job in jobs}, key=lambda kind: taken[kind])[:3]
+            near = [i for i, job in enumerate(jobs) if job[0].kind in least]
+            best = min(near, key=lambda i: abs(jobs[i][0].left() - lead)) if lead else near[0]
+            taken[jobs[best][0].kind] += 1
+            return jobs.pop(best)
 
     def work():
-        while not jobs.empty():
-            try:
-                _, _, sleeper, action = jobs.get_nowait()
-            except queue.Empty:
-                return
+        while job := take():
+            sleeper, action = job
             # a sleep that begins anew is later by a time that can be told from a busy machine
             wait = sleeper.begun + min(0.5, ms / 4000) - time.monotonic()
             if wait > 0:
@@ -139,7 +157,7 @@ def batch(place, cases, ms, count, stops):
                 if time.monotonic() < sleeper.born + ms * (count - 0.15) / 1000:
                     results[sleeper].append((action, act(place, action, sleeper)))
 
-    workers = [threading.Thread(target=work) for _ in range(12 if stops else 4)]
+    workers = [threading.Thread(target=work) for _ in range(at_once)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -151,49 +169,56 @@ def batch(place, cases, ms, count, stops):
         yield touched, twin, results[touched]
 
 
-def share(values, part):
-    return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else 0
+def shares(values):
+    """Median, 99 % and worst."""
+    values = sorted(values) or [0]
+    return "".join(f" {values[min(len(values) - 1, int(len(values) * part))]:>7.2f}" for part in (.5, .99, 1))
 
 
-def storm(rounds, ms):
-    counts, late, wrong = collections.defaultdict(collections.Counter), collections.defaultdict(list), 0
-    begun = time.monotonic()
+def storm(wanted, ms, at_once):
     kinds = ["nanosleep", "nanosleep-same", "clock_nanosleep", "poll", "futex", "select", "epoll", "sigtimedwait",
              "semtimedop"]
-    cases = cases_of(kinds, ["none", "all", "kill"], [False, True], ["waits", "doctor", "attach"])
+    actions = ["waits", "doctor", "attach", "leaks"]
+    cases = cases_of(kinds, ["none", "all", "kill"], [False, True], actions[:3])
     cases += cases_of(kinds, ["none"], [False, True], ["leaks"])
+    counts, found, begun = collections.Counter(), {kind: [] for kind in kinds}, time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
-        for number in range(rounds):
-            for touched, twin, actions in batch(place, cases, ms, 5, 10):
-                for action, result in actions:
-                    counts[touched.kind][action, result if result in ("done", "refused") else "failed"] += 1
+        while min(counts[kind] for kind in kinds) < wanted:
+            for touched, twin, done in batch(place, cases, ms, 5, 10, at_once):
+                found[touched.kind].append((touched, twin))
+                counts[touched.kind] += len(done)
+                for action, result in done:
+                    counts[touched.kind, action, result if result in ("done", "refused") else "failed"] += 1
                     if result not in ("done", "refused"):
                         print(f"{touched}: {action}: {result}", flush=True)
                 if not touched.late:
-                    wrong += 1
-                    print(f"{touched}: status {touched.status}, {actions}: {touched.said}", flush=True)
-                late[touched.kind] += zip(touched.late, twin.late)
-                if max(map(lambda own, other: own - other, touched.late, twin.late), default=0) > 20:
-                    print(f"{touched}: late by {touched.late} ms, its twin {twin.late}: {actions}", flush=True)
-            print(f"# round {number + 1} of {rounds}, {time.monotonic() - begun:.0f} s", flush=True)
-    print(f"{'':16} {'stops done + refused by':>56}    {'ms late: median, 99 % of the sleeps':^43}   later than the "
-          "other by more than 5 ms")
-    print(f"{'kind':16} {'all':>8} {'waits':>11} {'doctor':>11} {'attach':>11} {'leaks':>11}    {'stopped':^21} "
-          f"{'twins':^21}   sleeps  stopped  twins")
+                    print(f"{touched}: status {touched.status}, {done}: {touched.said}", flush=True)
+                elif max(touched.late) - max(twin.late, default=0) > 20:
+                    print(f"{touched}: late by {touched.late} ms, its twin {twin.late}: {done}", flush=True)
+            print(f"# {time.monotonic() - begun:.0f} s: {min(counts[kind] for kind in kinds)} stops of the least stopped",
+                  flush=True)
+    wrong = 0
+    print(f"{'':16} stops done + refused{'':30}  died  woke early  result   late by ms: median, 99 %, worst{'':20} "
+          "attach's pause, ms")
+    print(f"{'kind':16}" + "".join(f" {action:>11}" for action in actions) + f"{'':6} {'':10} {'wrong':>14}   "
+          f"{'of the stopped':^24} {'of their twins':^24} {'median, 99 %, worst':^24}")
     for kind in kinds:
-        count, values = counts[kind], late[kind]
-        cells = "".join(f" {count[a, 'done']:>5}+{count[a, 'refused']:<5}" for a in ["waits", "doctor", "attach", "leaks"])
-        shares = "".join(f" {share([pair[i] for pair in values], part):>10.2f}" for i in (0, 1) for part in (.5, .99))
-        print(f"{kind:16} {sum(count.values()):>8}{cells}   {shares}   {len(values):>6} "
-              f"{sum(own - other > 5 for own, other in values):>8} {sum(other - own > 5 for own, other in values):>6}")
-    print(f"{wrong} programs died, woke early or got a wrong result")
+        died = sum(touched.status < 0 or touched.status > 1 for touched, _ in found[kind])
+        early = sum(touched.early > 0 for touched, _ in found[kind])
+        bad = sum(not touched.late for touched, _ in found[kind]) - died - early
+        cells = "".join(f" {counts[kind, a, 'done']:>5}+{counts[kind, a, 'refused']:<5}" for a in actions)
+        late = [shares([ms for pair in found[kind] for ms in pair[i].late]) for i in (0, 1)]
+        pauses = shares([pause for touched, _ in found[kind] for pause in touched.pauses])
+        print(f"{kind:16}{cells} {died:>5}  {early:>10}  {bad:>6}   {late[0]} {late[1]} {pauses}")
+        wrong += died + early + bad
+    print(f"{wrong} of {sum(map(len, found.values()))} programs died, woke early or got a wrong result")
     return wrong > 0
 
 
 def main():
     if len(sys.argv) > 1:
-        return storm(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 4000)
+        return storm(*map(int, (sys.argv[1:] + ["4000", "1"][len(sys.argv) - 2:])[:3]))
     everything = subprocess.run([SLEEPER], stdout=subprocess.PIPE, text=True).stdout.split()
     number = 0
 
@@ -211,11 +236,11 @@ def main():
         ("attached to", cases_of(some, ["none"], [False, True], ["attach"]) +
          cases_of(some, ["kill"], [False], ["attach"]) + cases_of(some, ["all"], [True], ["attach"])),
         ("scanned", cases_of(some, ["none"], [False, True], ["leaks"])),
-        ("", cases_of(some, ["none"], [False], [])),
+        ("", cases_of(everything, ["none"], [False], [])),
     ]
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
-        found = list(batch(place, [case for _, cases in groups for case in cases], 5000, 1, 0))
+        found = list(batch(place, [case for _, cases in groups for case in cases], 5000, 1, 0, 4))
     least = max((late for touched, _, actions in found if not actions for late in touched.late), default=0)
     for sentence, cases in groups[:-1]:
         wanted = {action for case in cases for action in case[3]}
