@@ -28,6 +28,7 @@
 #define FUTEX_LOCK_PI2_NUMBER 13
 #define PIPE_WHOLE	      4096    /* PIPE_BUF: as much is written at once or not at all */
 #define YOUNG_NS	      2000000 /* a limit may be so much later without harm */
+#define LATE_NS		      1000000 /* an error of a limit that is not worth a longer stop */
 #define NS_OF_SECOND	      1000000000ull
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
@@ -428,8 +429,12 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 		if (stopping->effect == STOPPING_REMAINING)
 			stopping->effect = STOPPING_TIMED;
 	}
-	/* we may be late to see it: it ran last when it stopped */
-	if (is_limit_in_memory(stopping, find_call(stopping->call.number))) {
+	/*
+	 * We may be late to see it: it ran last when it stopped. To learn that we wait for our turn
+	 * on its processor while the thread stands, so it is asked only where it matters.
+	 */
+	if (is_limit_in_memory(stopping, find_call(stopping->call.number)) &&
+	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
 		uint64_t stood_ns = asleep_ns(stopping->pid, stopping->tid);
 
 		stopping->stopped_ns = now_ns() - stood_ns;

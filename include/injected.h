@@ -39,6 +39,7 @@ enum late_result {
 struct late_order {
 	uint32_t command;   /* enum late_command */
 	uint32_t result;    /* library: enum late_result, stored last */
+	int32_t file;	    /* that the obeying library was loaded from; library: -1, closed */
 	uint32_t modules;   /* library: that were looked through */
 	uint32_t slots;	    /* library: that were changed */
 	uint32_t symbols;   /* library: whose tables were changed */
@@ -54,7 +55,7 @@ struct late_order {
 struct late_door {
 	char mark[16];
 	uint64_t contract;
-	uint64_t is_injected; /* set in the copy that is injected: it waits for orders */
+	uint64_t order; /* set in the copy that is injected: the address of its first order */
 	void (*obey)(struct late_order *);
 };
 

@@ -35,6 +35,7 @@
 #define THREADS_MOST  4096
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
+#define LEFT_MOST     64
 
 /* The library's file, and where its door is in it. */
 struct library {
@@ -49,8 +50,11 @@ struct work {
 	struct library library;
 	struct late_order *order;
 	struct inject_result *result;
-	uint64_t door; /* in the target; 0: the library is not there */
+	uint64_t door;	   /* in the target; 0: the library is not there */
+	uint64_t function; /* of the library, which obeys */
 	unsigned round;
+	int left[LEFT_MOST]; /* files of attaches before that did not come to their end */
+	size_t left_count;
 };
 
 /* ---- the library's file ---- */
@@ -107,15 +111,6 @@ static int find_door(struct library *library, struct error *err)
 				: error_set(err, ENOEXEC, "the library of holdtrace has no door");
 }
 
-/* In the copy that is injected it waits for orders, and begins nothing by itself. */
-static void mark_library(struct library *library)
-{
-	uint64_t yes = 1;
-
-	memcpy(library->bytes + library->door + offsetof(struct late_door, is_injected), &yes,
-	       sizeof(yes));
-}
-
 /* ---- what is there already ---- */
 
 static bool is_library(const struct map *map)
@@ -146,6 +141,7 @@ static int find_loaded(struct work *work, struct error *err)
 					 "it has the library of another build of holdtrace: attach "
 					 "with that one, or restart it");
 		work->door = map->low + work->library.address;
+		work->function = (uint64_t)(uintptr_t)door.obey;
 		return 0;
 	}
 	return 0;
@@ -221,14 +217,15 @@ static bool has_arena_threads(pid_t pid)
 static int try_thread(struct work *work, struct remote *remote, const struct stopping *stopping,
 		      const char **where, struct error *err)
 {
-	int status = jail_look(work->target.pid, stopping->tid, err);
+	int64_t filters;
+	int status = jail_look(work->target.pid, stopping->tid, &filters, err);
 
 	if (!status)
 		status = remote_stop(remote, &work->target, stopping, err);
 	if (status)
 		return status;
 	work->result->stops++;
-	status = jail_check(remote, err);
+	status = jail_check(remote, filters, err);
 	if (!status) {
 		*where = safe_judge(work->safe, remote);
 		if (!*where && !remote_has_room(remote))
@@ -264,6 +261,7 @@ static int choose_once(struct work *work, struct remote *remote, bool wants_lead
 			if (status != -EAGAIN)
 				return status;
 		}
+	safe_prepare(work->safe);
 	return -EAGAIN;
 }
 
@@ -324,19 +322,31 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 			 *text ? text : "no reason given");
 }
 
-/* Loads bytes as a library. */
+#define PATH_ROOM 128u
+
+_Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
+
+/*
+ * Loads bytes as a library, whose constructor obeys the order that lies at order_at; and closes
+ * their file, if that has not.
+ */
 static int load(struct work *work, struct remote *remote, const char *name, const void *bytes,
 		size_t size, int flags, uint64_t *handle, struct error *err)
 {
-	uint64_t text = remote->scratch + REMOTE_DATA;
-	char path[128];
+	uint64_t text = remote->scratch + REMOTE_DATA, order_at = text + PATH_ROOM;
+	struct late_order *order = work->order;
+	char path[PATH_ROOM];
 	int fd = remote_file(remote, name, bytes, size), status;
 
 	*handle = 0;
 	if (fd < 0)
 		return error_system(err, -fd, "it may make no file in memory");
+	order->result = LATE_UNSAID;
+	order->file = fd;
 	write_path(path, sizeof(path), fd);
 	status = target_write(&work->target, text, path, strlen(path) + 1);
+	if (!status)
+		status = target_write(&work->target, order_at, order, sizeof(*order));
 	if (!status)
 		status = remote_call(
 			remote,
@@ -344,97 +354,63 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 			handle, err);
 	if (status == -ENOTRECOVERABLE)
 		remote_leave_page(remote, LATE_STUCK);
-	if (status != -ECANCELED && !remote->is_left)
-		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	if (status == -ECANCELED)
 		return error_set(err, ETIMEDOUT,
 				 "the machine is so busy that process %d went on before we were "
 				 "done: try again",
 				 (int)work->target.pid);
+	if (remote->is_left)
+		return status;
+	target_read(&work->target, order_at, order, sizeof(*order));
+	if (order->file >= 0)
+		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	if (!status && !*handle)
 		return tell_loader(work, remote, err);
 	return status;
 }
 
+/* The library obeys as it comes: its constructor finds the order by the door. */
 static int bring_in(struct work *work, struct remote *remote, struct error *err)
 {
-	uint64_t handle;
-	int status = load(work, remote, LATE_LIBRARY, work->library.bytes, work->library.used,
-			  RTLD_NOW | RTLD_NODELETE, &handle, err);
+	uint64_t order_at = remote->scratch + REMOTE_DATA + PATH_ROOM, handle;
 
-	if (!status)
-		status = target_read_maps(&work->target, err);
-	if (!status)
-		status = find_loaded(work, err);
-	if (!status && !work->door)
-		return error_set(err, EIO, "the library was loaded, and is not to be found");
-	return status;
+	memcpy(work->library.bytes + work->library.door + offsetof(struct late_door, order),
+	       &order_at, sizeof(order_at));
+	return load(work, remote, LATE_LIBRARY, work->library.bytes, work->library.used,
+		    RTLD_NOW | RTLD_NODELETE, &handle, err);
 }
 
-/* The library's function that obeys, by its door. */
-static int find_function(struct work *work, uint64_t *function, struct error *err)
-{
-	struct late_door door;
-
-	if (target_read(&work->target, work->door, &door, sizeof(door)))
-		return error_set(err, EIO, "the library cannot be read");
-	*function = (uint64_t)(uintptr_t)door.obey;
-	return 0;
-}
-
-#define ORDER_AT 1024u
-
-_Static_assert(ORDER_AT + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "an order fits");
-
-/* What cannot be unloaded now stays: two pages, that nobody calls again. */
-static int unload_trigger(struct work *work, struct remote *remote, uint64_t handle,
-			  struct error *err)
-{
-	struct error said = { 0 };
-	uint64_t ignored;
-
-	if (remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } }, &ignored,
-			&said) != -ENOTRECOVERABLE)
-		return 0;
-	remote_leave_page(remote, LATE_STUCK);
-	return error_set(err, ENOTRECOVERABLE, "%s", said.text);
-}
-
+/* To the library that is there. What cannot be unloaded now stays: two pages, that nobody calls
+ * again. */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
-	uint64_t at = remote->scratch + REMOTE_DATA + ORDER_AT, function = 0, handle;
+	struct error said = { 0 };
+	uint64_t handle, ignored;
 	uint8_t image[TRIGGER_SIZE];
-	int status = find_function(work, &function, err);
+	int status;
 
-	work->order->result = LATE_UNSAID;
-	if (!status && target_write(&work->target, at, work->order, sizeof(*work->order)))
-		status = error_set(err, EIO, "its memory cannot be written");
-	if (status)
-		return status;
-	trigger_make(image, function, at);
+	trigger_make(image, work->function, remote->scratch + REMOTE_DATA + PATH_ROOM);
 	status = load(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle, err);
-	if (!status && target_read(&work->target, at, work->order, sizeof(*work->order)))
-		status = error_set(err, EIO, "its memory cannot be read");
-	return status ? status : unload_trigger(work, remote, handle, err);
+	if (status || remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } },
+				  &ignored, &said) != -ENOTRECOVERABLE)
+		return status;
+	remote_leave_page(remote, LATE_STUCK);
+	return error_set(err, ENOTRECOVERABLE, "%s", said.text);
 }
 
 static int with_thread(struct work *work, struct remote *remote, struct error *err)
 {
 	int status = remote_begin(remote, err);
 
-	if (!status && !work->door)
-		status = bring_in(work, remote, err);
 	if (!status)
-		status = give_order(work, remote, err);
+		status = work->door ? give_order(work, remote, err) : bring_in(work, remote, err);
 	/* one that is in a call still needs that memory, as a loader may that was given up; one
 	 * that went on by itself is no thread to give it back by */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)
 		return status;
-	if (!status) {
-		remote_close_files(remote, LATE_LIBRARY);
-		remote_close_files(remote, LATE_TRIGGER);
-	}
+	for (size_t i = 0; !status && i < work->left_count; i++)
+		remote_close_file(remote, work->left[i]);
 	remote_end(remote);
 	return status;
 }
@@ -443,8 +419,10 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 static int try_order(struct work *work, struct error *err)
 {
 	struct remote remote;
-	int status = choose(work, &remote, err);
+	int status;
 
+	work->left_count = remote_find_files(work->target.pid, work->left, LEFT_MOST);
+	status = choose(work, &remote, err);
 	if (status)
 		return status;
 	status = find_loaded(work, err);
@@ -467,7 +445,6 @@ static int open_work(struct work *work, int pid, const char *path, struct error 
 		status = find_door(&work->library, err);
 	if (status)
 		return status;
-	mark_library(&work->library);
 	work->safe = safe_create(&work->target);
 	return work->safe ? 0 : error_system(err, ENOMEM, "cannot attach");
 }
@@ -479,6 +456,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	uint64_t begun = remote_clock_ns();
 	int status = open_work(&work, pid, library, err);
 
+	remote_prepare();
 	*result = (struct inject_result){ 0 };
 	if (!status)
 		status = find_loaded(&work, err);
@@ -511,10 +489,11 @@ static int check_jail(const struct target *target, struct error *err)
 	pid_t threads[THREADS_MOST];
 	int count = list_threads(target->pid, threads), status = -EAGAIN;
 	const char *where = "a sleep that nothing interrupts";
+	int64_t filters;
 
 	if (target_status(target->pid, 0, "Seccomp", 10) <= 0)
 		return 0;
-	if (jail_look(target->pid, 0, err))
+	if (jail_look(target->pid, 0, &filters, err))
 		return -EPERM;
 	for (int i = 0; i < count && status == -EAGAIN; i++) {
 		struct stopping stopping;
@@ -526,7 +505,7 @@ static int check_jail(const struct target *target, struct error *err)
 		status = remote_stop(&remote, target, &stopping, err);
 		if (status)
 			continue;
-		status = jail_check(&remote, err);
+		status = jail_check(&remote, filters, err);
 		remote_release(&remote);
 	}
 	return status == -EAGAIN ? jail_is_unknown(where, err) : status;
@@ -539,6 +518,7 @@ int inject_check(int pid, struct error *err)
 
 	if (status)
 		return status;
+	remote_prepare();
 	status = check_jail(&target, err);
 	target_close(&target);
 	return status;

@@ -245,11 +245,10 @@ static int refuse(struct error *err, const char *why)
 			 why);
 }
 
-/* Whether all threads have as many filters as this one: then they are the same. */
-static bool are_alike(const struct remote *remote)
+/* How many filters all threads have: then they are the same. -1: some have others. */
+static int64_t count_filters(pid_t pid, pid_t thread)
 {
-	pid_t pid = remote->target->pid;
-	int64_t count = target_status(pid, remote->thread, "Seccomp_filters", 10);
+	int64_t count = target_status(pid, thread, "Seccomp_filters", 10);
 	const struct dirent *entry;
 	bool alike = true;
 	char path[64];
@@ -267,7 +266,7 @@ static bool are_alike(const struct remote *remote)
 	}
 	if (directory)
 		closedir(directory);
-	return alike;
+	return alike ? count : -1;
 }
 
 static int check_filter(const struct remote *remote, long index, bool *is_last, struct error *err)
@@ -295,10 +294,11 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 	return refuse(err, why);
 }
 
-int jail_look(pid_t pid, pid_t thread, struct error *err)
+int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 {
 	int64_t mode = target_status(pid, thread, "Seccomp", 10);
 
+	*filters = 0;
 	if (mode <= SECCOMP_MODE_DISABLED)
 		return 0;
 	if (mode != SECCOMP_MODE_FILTER)
@@ -306,6 +306,7 @@ int jail_look(pid_t pid, pid_t thread, struct error *err)
 	if (!(target_status(getpid(), 0, "CapEff", 16) >> CAP_SYS_ADMIN & 1) ||
 	    target_status(getpid(), 0, "Seccomp", 10) > SECCOMP_MODE_DISABLED)
 		return refuse(err, UNREADABLE);
+	*filters = count_filters(pid, thread);
 	return 0;
 }
 
@@ -317,17 +318,17 @@ int jail_is_unknown(const char *where, struct error *err)
 	return refuse(err, why);
 }
 
-int jail_check(const struct remote *remote, struct error *err)
+int jail_check(const struct remote *remote, int64_t filters, struct error *err)
 {
+	pid_t pid = remote->target->pid;
 	bool is_last = false;
 	int status = 0;
 
-	if (target_status(remote->target->pid, remote->thread, "Seccomp", 10) <=
-	    SECCOMP_MODE_DISABLED)
+	if (target_status(pid, remote->thread, "Seccomp", 10) <= SECCOMP_MODE_DISABLED)
 		return 0;
 	for (long i = 0; !status && !is_last && i < FILTERS_MOST; i++)
 		status = check_filter(remote, i, &is_last, err);
-	if (!status && !are_alike(remote))
+	if (!status && filters != target_status(pid, remote->thread, "Seccomp_filters", 10))
 		return refuse(err, "that not all of its threads have");
 	return status;
 }

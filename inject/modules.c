@@ -14,13 +14,19 @@ static void forbid(struct target *target, uint64_t low, uint64_t high, const cha
 {
 	struct range *range = high > low ? ARRAY_ADD(&target->ranges) : NULL;
 
-	if (range)
+	if (range) {
 		*range = (struct range){ low, high, what };
+		target->lowest = target->lowest && target->lowest < low ? target->lowest : low;
+		target->highest = target->highest > high ? target->highest : high;
+	}
 	target->is_short |= high > low && !range;
 }
 
 const char *modules_forbid(const struct target *target, uint64_t address)
 {
+	/* asked for each word of a stack, while its thread stands: few lead to code */
+	if (address < target->lowest || address >= target->highest)
+		return NULL;
 	for (size_t i = 0; i < target->ranges.count; i++)
 		if (address >= target->ranges.items[i].low &&
 		    address < target->ranges.items[i].high)

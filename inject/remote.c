@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/proc.h"
+#include "injected.h"
 
 #ifndef SYS_memfd_create
 #error "memfd_create(2) is needed"
@@ -35,9 +36,10 @@
 #define LOCK_CONTENDED 2     /* a futex of libc's mutexes: others wait for it */
 #define MUTEX_KINDS    512   /* more than any kind of them has */
 #define HEAL_SECONDS   2     /* so long a thread waits for us before it goes on by itself */
-#define SPIN	       50
-#define STEP_NS	       20000
-#define TCB_WORDS      1024 /* around the thread pointer, where words may lead to our stack */
+#define SPIN	       20
+#define STEP_NS	       20000	/* between two looks at a call's word */
+#define AWAIT_NS       50000000 /* for a stop, should its signal have gone */
+#define TCB_WORDS      1024	/* around the thread pointer, where words may lead to our stack */
 #define TCB_BELOW      512
 #define PAGE	       4096u
 #define STACK_GAP      (1u << 20) /* what the kernel leaves below a stack that grows */
@@ -57,13 +59,33 @@ uint64_t remote_clock_ns(void)
 
 /* ---- stops ---- */
 
-/* The thread's next stop as waitpid() tells it; -EAGAIN: none so far, -ESRCH: it is gone. */
+void remote_prepare(void)
+{
+	const struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t stops;
+
+	/* ignored as we may have been started, there would be no signal */
+	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &stops, NULL);
+	prctl(PR_SET_TIMERSLACK, 1);
+}
+
+/*
+ * The thread's next stop as waitpid() tells it; -EAGAIN: none so far, -ESRCH: it is gone. Nothing
+ * here gives the processor away by sched_yield(2), which on a busy machine costs a turn of all
+ * others each time: the signal of the stop wakes us at once.
+ */
 static int wait_stop(pid_t thread, uint64_t ms)
 {
+	const struct timespec most = { .tv_nsec = AWAIT_NS };
 	uint64_t end = remote_clock_ns() + ms * 1000000u;
+	sigset_t stops;
 
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGCHLD);
 	for (int tries = 0;; tries++) {
-		const struct timespec step = { .tv_nsec = STEP_NS };
 		int status;
 		pid_t got = waitpid(thread, &status, __WALL | WNOHANG);
 
@@ -73,10 +95,8 @@ static int wait_stop(pid_t thread, uint64_t ms)
 			return -ESRCH;
 		if (remote_clock_ns() > end)
 			return -EAGAIN;
-		if (tries < SPIN)
-			sched_yield();
-		else
-			nanosleep(&step, NULL);
+		if (tries >= SPIN)
+			sigtimedwait(&stops, NULL, &most);
 	}
 }
 
@@ -688,24 +708,42 @@ void remote_leave_page(struct remote *remote, const char *name)
 	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 }
 
-void remote_close_files(struct remote *remote, const char *name)
+static bool is_our_file(pid_t pid, const char *number)
 {
-	char path[300], wanted[64], found[64];
+	char path[300], found[64];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, number);
+	length = readlink(path, found, sizeof(found) - 1);
+	found[length > 0 ? length : 0] = '\0';
+	return !strcmp(found, "/memfd:" LATE_LIBRARY " (deleted)") ||
+	       !strcmp(found, "/memfd:" LATE_TRIGGER " (deleted)");
+}
+
+size_t remote_find_files(pid_t pid, int *files, size_t most)
+{
+	char path[64];
 	const struct dirent *entry;
+	size_t count = 0;
 	DIR *directory;
 
-	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)remote->target->pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	directory = opendir(path);
-	while (directory && (entry = readdir(directory)) != NULL) {
-		ssize_t length = readlinkat(dirfd(directory), entry->d_name, found, sizeof(found));
-		uint64_t fd = strtoull(entry->d_name, NULL, 10);
-
-		if (length == (ssize_t)strlen(wanted) && !memcmp(found, wanted, (size_t)length))
-			remote_syscall(remote, &(struct arch_call){ SYS_close, { fd } });
-	}
+	while (directory && count < most && (entry = readdir(directory)) != NULL)
+		if (is_our_file(pid, entry->d_name))
+			files[count++] = atoi(entry->d_name);
 	if (directory)
 		closedir(directory);
+	return count;
+}
+
+void remote_close_file(struct remote *remote, int file)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", file);
+	if (is_our_file(remote->target->pid, number))
+		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)file } });
 }
 
 #endif

@@ -42,6 +42,9 @@ enum {
 
 uint64_t remote_clock_ns(void);
 
+/* To be called once before the first stop: stops are told by SIGCHLD, which is blocked for that. */
+void remote_prepare(void);
+
 /* Whether the stack of a stopped thread has room for the frame of a signal, which is laid there
  * once. */
 bool remote_has_room(const struct remote *remote);
@@ -76,8 +79,12 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 /* Leaves a page in the target's mappings that has the name of such a file. */
 void remote_leave_page(struct remote *remote, const char *name);
 
-/* Closes such files of this name: calls that did not come back have left them open. */
-void remote_close_files(struct remote *remote, const char *name);
+/*
+ * Files of ours that are open in a process: calls that did not come back have left them so. To be
+ * found before the stop, for a server may have very many files, and closed within it.
+ */
+size_t remote_find_files(pid_t pid, int *files, size_t most);
+void remote_close_file(struct remote *remote, int file);
 
 /* A file in the target's memory with these bytes: its descriptor there, or -errno. */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);

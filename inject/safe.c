@@ -24,6 +24,7 @@
 struct safe {
 	const struct target *target;
 	Dwfl *dwfl;
+	bool wants_frames, has_frames;
 	const char *found; /* by the frames that are being looked at */
 	uint64_t words[STACK_WORDS];
 };
@@ -61,6 +62,17 @@ static int give_target(Dwfl_Module *module, void **data, const char *name, Dwarf
 	return DWARF_CB_OK;
 }
 
+/* Else it would be read at the first frame there. */
+static int read_module(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
+		       void *ignored)
+{
+	Dwarf_Addr bias;
+
+	(void)data, (void)name, (void)start, (void)ignored;
+	dwfl_module_eh_cfi(module, &bias);
+	return DWARF_CB_OK;
+}
+
 static bool begin_frames(struct safe *safe)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = find_elf,
@@ -74,6 +86,7 @@ static bool begin_frames(struct safe *safe)
 	    dwfl_report_end(safe->dwfl, NULL, NULL))
 		return false;
 	dwfl_getmodules(safe->dwfl, give_target, (void *)(uintptr_t)safe->target, 0);
+	dwfl_getmodules(safe->dwfl, read_module, NULL, 0);
 	return dwfl_linux_proc_attach(safe->dwfl, safe->target->pid, true) == 0;
 }
 
@@ -95,7 +108,8 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 /* True: all frames were seen, and none of them is in a place that matters. */
 static bool frames_are_safe(struct safe *safe, pid_t thread)
 {
-	if (!safe->dwfl && !begin_frames(safe))
+	safe->wants_frames = true;
+	if (!safe->has_frames)
 		return false;
 	safe->found = NULL;
 	return dwfl_getthread_frames(safe->dwfl, thread, look_at_frame, safe) == 0 && !safe->found;
@@ -236,6 +250,12 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		return found;
 	found = judge_words(safe, remote);
 	return found && frames_are_safe(safe, remote->thread) ? NULL : found;
+}
+
+void safe_prepare(struct safe *safe)
+{
+	if (safe->wants_frames && !safe->dwfl)
+		safe->has_frames = begin_frames(safe);
 }
 
 struct safe *safe_create(const struct target *target)

@@ -20,4 +20,10 @@ void safe_destroy(struct safe *safe);
 /* NULL: it is safe; else where it stands. */
 const char *safe_judge(struct safe *safe, const struct remote *remote);
 
+/*
+ * Reads what frames need, if a judgement would have needed them: outside of a stop, for that takes
+ * as long as some stops. Words alone are asked until then.
+ */
+void safe_prepare(struct safe *safe);
+
 #endif

@@ -35,6 +35,7 @@ struct target {
 	struct map *maps;
 	size_t map_count;
 	ARRAY_OF(struct range) ranges;
+	uint64_t lowest, highest;	    /* all of them lie between */
 	bool is_short;			    /* of memory: some range is missing */
 	uint64_t dlopen, dlclose, dlerror;  /* functions of libc */
 	uint64_t syscall, restorer;	    /* instructions there */

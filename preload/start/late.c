@@ -37,7 +37,7 @@ static char *const **own_environment;
 
 bool late_is_injected(void)
 {
-	return door.is_injected;
+	return door.order;
 }
 
 /* ---- the board ---- */
@@ -213,5 +213,13 @@ static void obey(struct late_order *order)
 		result = attach(order);
 	else if (order->command == LATE_DETACH)
 		result = detach(order);
+	/* whoever injects would need two more stops of the thread for that */
+	sys_close(order->file);
+	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);
+}
+
+void late_obey_first(void)
+{
+	obey((struct late_order *)(uintptr_t)door.order);
 }

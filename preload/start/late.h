@@ -22,7 +22,10 @@ char *const *late_environment(void *room, char *const *environment);
 /* What the program calls its environment. Where it was attached to. */
 char *const *late_own_environment(void);
 
-/* Whether this copy of the library waits for orders, and begins nothing by itself. */
+/* Whether this copy of the library obeys orders, and begins nothing by itself. */
 bool late_is_injected(void);
+
+/* What it was injected for, within its constructor. */
+void late_obey_first(void);
 
 #endif

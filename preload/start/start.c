@@ -302,6 +302,7 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 	if (late_is_injected()) {
 		if (life_begin())
 			life_silence();
+		late_obey_first();
 		return;
 	}
 	start_once(argc, argv, environment);
