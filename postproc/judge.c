@@ -51,10 +51,15 @@ static const struct sheet *sheet_of(const struct sheets *sheets, enum sheet_id i
 	return NULL;
 }
 
+static const char *text_of(const struct sheet_cell *cell)
+{
+	return cell->is_set && cell->text ? cell->text : "";
+}
+
 /* The first column without its number and what it is about: "1. closed twice: descriptor 5". */
 static const char *class_of(const struct sheet_cell *cell, size_t *length)
 {
-	const char *text = cell->is_set ? cell->text : "";
+	const char *text = text_of(cell);
 	size_t digits = strspn(text, "0123456789");
 
 	if (digits && !strncmp(text + digits, ". ", 2)) {
@@ -87,8 +92,8 @@ static bool is_of_class(const struct limit_row *row, const struct sheet_cell *ce
 /* Rows of a group are added one after the other. */
 static bool begins_group(const struct sheet *sheet, size_t index)
 {
-	return !index ||
-	       strcmp(sheet->rows.items[index - 1][0].text, sheet->rows.items[index][0].text) != 0;
+	return !index || strcmp(text_of(&sheet->rows.items[index - 1][0]),
+				text_of(&sheet->rows.items[index][0])) != 0;
 }
 
 /* ---- places ---- */
@@ -214,7 +219,7 @@ static int weigh(const struct judge *judge, struct paths *paths, const struct li
 		 const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number,
 		 uint64_t error, struct value *value)
 {
-	bool is_memory = has_text(sheet) && cells[0].is_set && !strcmp(cells[0].text, "memory");
+	bool is_memory = has_text(sheet) && !strcmp(text_of(&cells[0]), "memory");
 	cleanup_free struct key *key = NULL;
 	uint64_t all = *number;
 
@@ -315,8 +320,8 @@ enum reason_part {
 /* A part of the events (reasons.def), by what a limit is about. */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
-	[REASON_SOME] = { EITHER, EITHER, MORE, MORE, EITHER },
-	[REASON_LATER] = { EITHER, MORE, MORE, MORE, NONE },
+	[REASON_SOME] = { EITHER, EITHER, MORE, EITHER, EITHER },
+	[REASON_LATER] = { EITHER, MORE, MORE, EITHER, NONE },
 	[REASON_EARLIER] = { MORE, MORE, MORE, MORE, MORE },
 	[REASON_RELEASED] = { NONE, MORE, MORE, NONE, NONE },
 	[REASON_WHOLE] = { MORE, MORE, MORE, MORE, MORE },
@@ -357,7 +362,8 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.unread = judge->unread;
 	gaps.empty = judge->is_empty;
-	if (judge->is_so_far)
+	/* what a thread waits for now may still come */
+	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		const char *at = (const char *)&gaps + reasons[i].count;

@@ -238,7 +238,6 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 		.events = (selection && selection->filters ? selection->seen : summary->events) +
 			  summary->lost,
 		.traces = summary->processes.count,
-		.late = summary->late,
 	};
 #define READER(field, number)
 #define REASON(field, of, number, part, hidden, noun, what) \

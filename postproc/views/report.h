@@ -149,7 +149,6 @@ enum report_kind {
 struct report_gaps {
 	uint64_t events; /* that there were: recorded, or lost */
 	uint64_t traces;
-	uint64_t late; /* events that came behind later ones: their order is not certain */
 #define REASON(name, of, count, part, kinds, noun, what) uint64_t name;
 #include "postproc/reasons.def"
 #undef REASON

@@ -470,7 +470,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->is_followed = !followed || (strcmp(followed, "no") != 0 && !process->is_unreached);
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
-	fold->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
+	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
 	process->uncontended = number_of(event, "uncontended");
@@ -820,6 +820,12 @@ void summary_join_children(struct summary_children *children, uint32_t *first, u
 	*first = second;
 }
 
+/* A busy collector sees several ends at once: what processes say of themselves has their order. */
+static uint64_t end_of(const struct summary_process *process)
+{
+	return process->ended_ns ? process->ended_ns : process->end_ns;
+}
+
 uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
 			 uint32_t first)
 {
@@ -833,7 +839,7 @@ uint64_t summary_orphans(const struct summary *summary, const struct summary_chi
 
 		orphans += parent && last && processes[last - 1].has_end &&
 			   processes[last - 1].start_ns > parent->start_ns &&
-			   processes[last - 1].end_ns > parent->end_ns;
+			   end_of(&processes[last - 1]) > end_of(parent);
 	}
 	return orphans;
 }

@@ -135,6 +135,7 @@ struct summary_process {
 	uint64_t session[2];
 	bool has_tails;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t ended_ns;	   /* when it said that it ends; 0: it did not */
 	uint64_t events, lost, late;
 	uint32_t threads;
 	enum summary_end end;

@@ -43,7 +43,6 @@ struct summary_fold {
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
 	uint64_t thread_count; /* that were heard of */
-	uint64_t ended_ns;     /* when the process said that it ends; 0: it did not */
 	uint64_t told_events;  /* by the end of the stream */
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];

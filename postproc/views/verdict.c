@@ -623,7 +623,7 @@ static void clear_fold(struct summary *summary)
 	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
 	fold->open.count = 0;
 	fold->command_length = 0;
-	fold->told_events = fold->ended_ns = 0;
+	fold->told_events = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
 	atlas_begin_process(&summary->atlas);
@@ -644,7 +644,8 @@ static int keep_process(struct summary *summary)
 	memcpy(process->had, ledger_before(summary->ledger)->sums, sizeof(process->had));
 	process->unmapped = ledger_before(summary->ledger)->calls;
 	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
-	coverage_of_process(&summary->coverage, fold->ended_ns ? fold->ended_ns : process->end_ns,
+	coverage_of_process(&summary->coverage,
+			    process->ended_ns ? process->ended_ns : process->end_ns,
 			    &process->coverage);
 	coverage_add(&summary->blocked_time, &process->coverage);
 	summary->events += process->events;

@@ -4,6 +4,7 @@
  * what. tests/gate has the limits that each must break, keep or leave unknown.
  */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -322,6 +324,46 @@ static void idle(void)
 	pause_ms(50);
 }
 
+static void *wake(void *word)
+{
+	pause_ms(300);
+	*(int *)word = 1;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+/* A wait that no hooked function makes. */
+static void futex_wait(void)
+{
+	static int word;
+	pthread_t made;
+
+	pthread_create(&made, NULL, wake, &word);
+	while (!*(volatile int *)&word)
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	pthread_join(made, NULL);
+}
+
+/* More events than the rings have room for while no collector reads them. */
+static void flood(void)
+{
+	for (int i = 0; i < 400000; i++) {
+		void *volatile block = malloc(16);
+
+		free(block);
+	}
+}
+
+/* Until there is a line to read. */
+static void ready(void)
+{
+	char byte;
+
+	write(1, "ready\n", 6);
+	while (read(0, &byte, 1) == 1 && byte != '\n')
+		;
+}
+
 /* What is executed must not see the library: as a static program does not. */
 static void untraced(void)
 {
@@ -382,6 +424,9 @@ static const struct {
 	{ "hang-join", hang_join },
 	{ "orphaned-lock", orphaned_lock },
 	{ "idle", idle },
+	{ "futex", futex_wait },
+	{ "flood", flood },
+	{ "ready", ready },
 	{ "untraced", untraced },
 	{ "untraced-child", untraced_child },
 	{ "daemon", daemon_child },

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every limit against every reason why it may be unknown: limits.def and reasons.def are walked,
+ * and what the checker says of each pair is held against the table below.
+ *
+ * "tests/unit/limits print REASON..." prints limits that few programs break, a line for each, and
+ * what it must be where a recording has these reasons.
+ */
+#include "postproc/judge.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/tap.h"
+
+#define THRESHOLD 100000000u
+#define FAR	  1000000000000u
+#define TWO_S	  2000000000u
+
+/* ---- what each reason is about: a setter for each, so none is forgotten ---- */
+
+struct world {
+	struct summary *summary;
+	struct summary_process *process;
+	struct judge *judge;
+};
+
+static void have_unread(struct world *world)
+{
+	world->judge->unread = 1;
+}
+
+static void have_damaged(struct world *world)
+{
+	world->summary->damaged = 1;
+}
+
+static void have_lost(struct world *world)
+{
+	world->summary->lost = 1;
+}
+
+static void have_late(struct world *world)
+{
+	world->process->late = 1;
+}
+
+static void have_incomplete(struct world *world)
+{
+	world->process->has_end = false;
+}
+
+static void have_left(struct world *world)
+{
+	world->process->end = SUMMARY_LEFT;
+}
+
+static void have_paused(struct world *world)
+{
+	world->process->pauses = 1;
+}
+
+static void have_partial(struct world *world)
+{
+	world->process->recorded = "fd,lock";
+}
+
+static void have_bypasses(struct world *world)
+{
+	struct summary_bypass *bypass = ARRAY_ADD(&world->summary->bypasses);
+
+	if (!bypass)
+		abort();
+	*bypass = (struct summary_bypass){ .path = "plugin.so", .functions = 1 };
+}
+
+static void have_doubtful(struct world *world)
+{
+	world->process->is_doubtful = true;
+}
+
+static void have_attached(struct world *world)
+{
+	world->process->is_attached = true;
+}
+
+static void have_cut(struct world *world)
+{
+	world->process->cut_calls = 1;
+}
+
+static void have_gone(struct world *world)
+{
+	world->process->gone = 1;
+}
+
+static void have_part(struct world *world)
+{
+	world->process->is_part = true;
+}
+
+static void have_refused(struct world *world)
+{
+	world->summary->refused.sum = 1;
+}
+
+static void have_untraced(struct world *world)
+{
+	world->process->end = SUMMARY_EXEC;
+	world->process->is_followed = false;
+}
+
+static void have_allocators(struct world *world)
+{
+	world->process->allocator = "/usr/lib/libjemalloc.so.2";
+}
+
+static void have_inner(struct world *world)
+{
+	world->summary->inner.name = "mi_malloc";
+}
+
+static void have_contended(struct world *world)
+{
+	world->process->is_contended = true;
+}
+
+static void have_unobserved(struct world *world)
+{
+	world->process->coverage.worst = TWO_S;
+}
+
+static void have_unscanned(struct world *world)
+{
+	world->process->is_scanned = false;
+}
+
+static void have_sampled(struct world *world)
+{
+	world->summary->sample = 1 << 19;
+}
+
+static void have_empty(struct world *world)
+{
+	world->judge->is_empty = true;
+}
+
+static void have_nothing(struct world *world)
+{
+	world->summary->processes.count = 0;
+}
+
+static const struct reason {
+	const char *name;
+	void (*have)(struct world *world);
+} reasons[] = {
+#define REASON(name, of, count, part, kinds, noun, what) { #name, have_##name },
+#include "postproc/reasons.def"
+#undef REASON
+};
+
+#define REASONS (sizeof(reasons) / sizeof(*reasons))
+
+/* ---- limits ---- */
+
+static const struct source {
+	enum sheet_id sheet;
+	int column;
+} sources[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning) \
+	{ SHEET_##sheet, COLUMN_##sheet##_##column - FIRST_##sheet },
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+};
+
+#define LIMITS (sizeof(sources) / sizeof(*sources))
+
+static bool counts_rows(const struct limit_row *row)
+{
+	return !strcmp(row->name, "lock-order") || !strcmp(row->name, "untraced");
+}
+
+/* A row of the report that the limit is about, first: the text of its first column, or NULL. */
+static void add_row(struct sheet *sheet, const struct limit_row *row, const char *first,
+		    uint64_t value)
+{
+	const struct sheet_column *columns = sheet->facts.columns;
+	int column = sources[row - limit_rows].column;
+	struct sheet_cell *cells;
+
+	if (counts_rows(row) && !value)
+		return;
+	cells = sheet_add(sheet);
+	if (columns[0].kind == SHEET_GROUP)
+		sheet_group(sheet, &cells[0], first, 0);
+	else if (columns[0].kind == SHEET_TEXT)
+		sheet_text(sheet, &cells[0], first);
+	if (!counts_rows(row))
+		sheet_number(&cells[column], value);
+}
+
+/* ---- one pair ---- */
+
+static const char *check(const struct limit *limit, void (*have)(struct world *world),
+			 bool is_so_far, const char *class, uint64_t value)
+{
+	struct report_options options = { 0 };
+	struct report_run run = { .options = &options };
+	struct limits limits = { .items = { *limit }, .count = 1 };
+	struct baseline learned = { 0 };
+	struct judge judge = {
+		.limits = &limits, .run = &run, .learned = &learned, .is_so_far = is_so_far
+	};
+	struct sheets sheets, others;
+	struct world world = { .judge = &judge };
+	struct sheet *answer;
+
+	if (summary_begin(&run.summary, NULL))
+		abort();
+	world.summary = run.summary;
+	world.process = ARRAY_ADD(&run.summary->processes);
+	*world.process = (struct summary_process){
+		.has_tails = true, .end = SUMMARY_EXITED, .has_end = true, .is_scanned = true
+	};
+	if (naming_create(&run.naming, &run.summary->atlas, NULL, NULL))
+		abort();
+	if (have)
+		have(&world);
+	sheets_init(&sheets);
+	sheets_init(&others);
+	for (int i = 0; i < 2; i++)
+		add_row(sheets_begin(&sheets, sources[limit->row - limit_rows].sheet), limit->row,
+			class, value);
+	answer = sheets_begin(&others, SHEET_limits);
+	if (judge_limits(&judge, &sheets, &others, answer))
+		abort();
+	baseline_free(&learned);
+	sheets_free(&sheets);
+	sheets_free(&others);
+	naming_destroy(run.naming);
+	summary_free(run.summary);
+	return judge.broken ? "broken" : judge.unknown ? "unknown" : "kept";
+}
+
+/* '.': known; 'm': unknown unless it is broken; 'u': unknown in any case; '!': anything else */
+static char letter_of(const struct limit *limit, void (*have)(struct world *world), bool is_so_far)
+{
+	const char *kept = check(limit, have, is_so_far, limit->row->class, 0);
+	const char *broken = check(limit, have, is_so_far, limit->row->class, FAR);
+
+	if (!strcmp(kept, "kept") && !strcmp(broken, "broken"))
+		return '.';
+	if (strcmp(kept, "unknown"))
+		return '!';
+	return !strcmp(broken, "broken") ? 'm' : !strcmp(broken, "unknown") ? 'u' : '!';
+}
+
+/* A limit that a value of FAR breaks, if a row can have one. */
+static struct limit limit_of(size_t row)
+{
+	return (struct limit){ .row = &limit_rows[row],
+			       .text = limit_rows[row].name,
+			       .length = strlen(limit_rows[row].name),
+			       .value = counts_rows(&limit_rows[row]) ? 0 : THRESHOLD };
+}
+
+/* ---- the table ---- */
+
+/*
+ * A letter for each reason, in the order of reasons.def:
+ *
+ *   .  the limit is kept or broken all the same
+ *   m  the limit is unknown unless it is broken: unseen events only add to it
+ *   u  the limit is unknown in any case
+ *
+ *                                 i           a  u
+ *                                 n           l cnu
+ *                                 c   bda    ul oon
+ *                              d  o  pyot   rno nbss n
+ *                             ua  m paput   etc tsca o
+ *                             nm  p araba   fraieeamet
+ *                             rallllutstc gpuatnnrnpmh
+ *                             egoaeesisfhcoascondvnlpi
+ *                             aesttfeaeueunreereeeeetn
+ *                             ddteetdlsldtetddsrddddyg
+ */
+/* clang-format off */
+static const struct {
+	const char *name;
+	enum limit_unit unit;
+	const char *letters;
+} expected[LIMITS] = {
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmm....mm" },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuuu.m.mummmm....mm" },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.u.m.mumm......mm" },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuuu.m.mumm......mm" },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuu.u.m.mumm..m...mm" },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmm...mm" },
+	{ "peak",         LIMIT_BYTES,  "uuuummuuu.mmmummmm....mm" },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.u.mmmumm......mm" },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.m.mmmmmm......mm" },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.m.mmmmmm......mm" },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummu.u.mmmumm..m...mm" },
+	{ "wait",         LIMIT_NS,     "mmmmmmm.m.mmmmmm...m..mm" },
+	{ "waited",       LIMIT_NS,     "mmmmmmm.m.mmmmmm...m..mm" },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuuu.m.mumm..mm..mm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm..mm..mm" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummu.u.mmmumm..m...mm" },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uuuum.mummmm..mmmm" },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uuuum.mummmm..mmmm" },
+	{ "dropped",      LIMIT_NUMBER, "mm..m.......m.m.......mm" },
+	{ "untraced",     LIMIT_NUMBER, "mm..m.......m.m.......mm" },
+};
+/* clang-format on */
+
+static bool is_as_expected(size_t row, const char *letters)
+{
+	return !strcmp(expected[row].name, limit_rows[row].name) &&
+	       expected[row].unit == limit_rows[row].unit &&
+	       !strcmp(expected[row].letters, letters);
+}
+
+static void find_letters(const struct limit *limit, bool is_so_far, char *letters)
+{
+	for (size_t i = 0; i < REASONS; i++)
+		letters[i] = letter_of(limit, reasons[i].have, is_so_far);
+	letters[REASONS] = '\0';
+}
+
+static void check_row(size_t row)
+{
+	struct limit limit = limit_of(row);
+	char letters[REASONS + 1], sentence[160];
+
+	find_letters(&limit, false, letters);
+	snprintf(sentence, sizeof(sentence), "%s is unknown under the reasons of reasons.def alone",
+		 limit.row->name);
+	if (!ok(is_as_expected(row, letters), sentence))
+		printf("#       %s %d\n# found %s\n", expected[row].letters, limit.row->unit,
+		       letters);
+	snprintf(sentence, sizeof(sentence), "%s is decided if nothing is missing",
+		 limit.row->name);
+	ok(letter_of(&limit, NULL, false) == '.' && letter_of(&limit, NULL, true) == '.', sentence);
+}
+
+static size_t number_of(const char *reason)
+{
+	size_t i = 0;
+
+	while (strcmp(reasons[i].name, reason))
+		i++;
+	return i;
+}
+
+/* Of what still runs the present is the end, but no wait of a thread has ended. */
+static void check_so_far(void)
+{
+	bool is_right = true;
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		struct limit limit = limit_of(i);
+		char letters[REASONS + 1], wanted[REASONS + 1];
+
+		find_letters(&limit, true, letters);
+		strcpy(wanted, expected[i].letters);
+		if (strcmp(limit.row->name, "hang"))
+			wanted[number_of("incomplete")] = wanted[number_of("left")] = '.';
+		is_right &= !strcmp(wanted, letters);
+	}
+	ok(is_right, "with --so-far no limit but hang is unknown because a process still runs");
+}
+
+/* Where no sample was taken there may still be some blocks. */
+static void check_samples(void)
+{
+	bool is_right = true;
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		struct limit limit = limit_of(i);
+		bool is_estimate =
+			!strcmp(limit.row->name, "leak") || !strcmp(limit.row->name, "live") ||
+			!strcmp(limit.row->name, "peak") || !strcmp(limit.row->name, "unreachable");
+
+		limit.value = 0;
+		is_right &= letter_of(&limit, have_sampled, false) == (is_estimate ? 'm' : '.');
+	}
+	ok(is_right, "a limit of 0 on sampled memory is unknown where no block was sampled");
+}
+
+/* As reports fill them if there is no memory for the text. */
+static void check_rows_without_text(void)
+{
+	bool is_right = true;
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		struct limit limit = limit_of(i);
+
+		is_right &=
+			*limit.row->class ? !strcmp(check(&limit, NULL, false, NULL, FAR), "kept")
+					  : !strcmp(check(&limit, NULL, false, NULL, FAR),
+						    "broken");
+		is_right &= !strcmp(check(&limit, NULL, false, "", 0), "kept");
+	}
+	ok(is_right, "a row without a text is of no class");
+}
+
+static bool is_unknown(size_t row, char *const *names)
+{
+	for (; *names; names++)
+		if (expected[row].letters[number_of(*names)] != '.')
+			return true;
+	return false;
+}
+
+/* tests/gate holds recordings against the same table. */
+static int print(char *const *names)
+{
+	static const char *const values[] = { "999999999", "999GB", "100ms" };
+
+	for (size_t i = 0; i < LIMITS; i++)
+		printf("%s%s%s\t%s\n", expected[i].name,
+		       counts_rows(&limit_rows[i]) ? ">" : ">=", values[expected[i].unit],
+		       is_unknown(i, names) ? "unknown" : "kept");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return print(argv + 2);
+	for (size_t i = 0; i < LIMITS; i++)
+		check_row(i);
+	check_so_far();
+	check_samples();
+	check_rows_without_text();
+	return tap_end();
+}
