@@ -64,6 +64,7 @@ void suggest_try(struct suggest *suggest, const char *word)
 	if (distance >= suggest->distance)
 		return;
 	suggest->distance = distance;
+	memcpy(suggest->word, word, length + 1);
 	snprintf(suggest->text, sizeof(suggest->text), " (did you mean %s?)", word);
 }
 

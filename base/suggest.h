@@ -2,7 +2,7 @@
 #ifndef SUGGEST_H
 #define SUGGEST_H
 
-/* What somebody meant who misspelt a word of a list. */
+/* Suggests the closest word of a list for a misspelt one. */
 
 #include <stddef.h>
 
@@ -10,8 +10,9 @@
 
 struct suggest {
 	const char *typed;
-	size_t length;	 /* of what was typed */
-	size_t distance; /* letters that the best word so far differs in */
+	size_t length;			 /* of what was typed */
+	size_t distance;		 /* letters that the best word so far differs in */
+	char word[SUGGEST_WORD_MAX + 1]; /* the best so far; "": no word is near */
 	char text[SUGGEST_WORD_MAX + 24];
 };
 

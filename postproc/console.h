@@ -13,7 +13,7 @@
 #include "formats/writer.h"
 #include "postproc/engine.h"
 #include "postproc/jail.h"
-#include "postproc/options.h"
+#include "postproc/request.h"
 #include "postproc/progress.h"
 
 struct console {

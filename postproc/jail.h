@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/sandbox.h"
-#include "postproc/options.h"
+#include "postproc/request.h"
 #include "postproc/pass.h"
 
 struct jail {

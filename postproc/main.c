@@ -90,7 +90,7 @@ static int print_help(void)
 {
 	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
-	options_print_help(stdout);
+	request_print_help(stdout);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or lost events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
@@ -122,7 +122,7 @@ static int print_report_help(const char *report)
 		list_reports();
 	printf("\nOptions (all of them: holdtrace-postproc --help; columns: "
 	       "holdtrace-report(1)):\n");
-	options_print_report_help(stdout, row ? row->name : "list");
+	request_print_report_help(stdout, row ? row->name : "list");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -446,16 +446,16 @@ static int run(const struct options *options, struct error *err)
 
 int main(int argc, char **argv)
 {
-	struct options options;
+	struct options options = { 0 };
 	struct error err = { 0 };
 	int rc, status;
 
 	writer_pid = getpid();
 	memory_set_end(end_without_memory);
-	rc = options_parse(&options, argc, argv, &err);
+	rc = request_read(&options, argc, argv, &err);
 	if (rc == 0)
 		status_without_memory = failure(&options, false);
 	status = rc ? usage(&err) : run(&options, &err);
-	options_free(&options);
+	request_free(&options);
 	return status;
 }

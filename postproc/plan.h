@@ -4,7 +4,7 @@
 
 /* What the options mean together, for whatever is no report (report_plan.h). */
 
-#include "postproc/options.h"
+#include "postproc/request.h"
 #include "postproc/output.h"
 #include "postproc/pass.h"
 #include "postproc/select.h"

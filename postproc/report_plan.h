@@ -6,7 +6,7 @@
 
 #include "formats/writer.h"
 #include "postproc/views/newest.h"
-#include "postproc/options.h"
+#include "postproc/request.h"
 #include "postproc/reporting.h"
 
 struct report_plan {

@@ -5,7 +5,7 @@
 /* A part of a run by its own landmarks (--at, --between): times, marks, the peak. */
 
 #include "postproc/engine.h"
-#include "postproc/options.h"
+#include "postproc/request.h"
 
 /*
  * Finds the instants that the options name, which takes a reading of the traces of its own, and

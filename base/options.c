@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/human.h"
+#include "base/suggest.h"
+#include "base/usage.h"
+
+static bool is_word(const char *word, const char *text, size_t length)
+{
+	return !strncmp(word, text, length) && !word[length];
+}
+
+/* "one, two or three" of "one|two|three", each with the prefix. */
+static void say_words(char *text, size_t size, const char *prefix, const char *words)
+{
+	size_t used = 0;
+
+	while (*words && used < size) {
+		size_t length = strcspn(words, "|");
+		const char *rest = words + length + (words[length] == '|');
+		const char *gap = !*rest ? "" : strchr(rest, '|') ? ", " : " or ";
+
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s%s", prefix, (int)length,
+					 words, gap);
+		words = rest;
+	}
+}
+
+/* ---- values ---- */
+
+static int take_word(option_word *word, const struct option_row *row, const char *text,
+		     struct error *err)
+{
+	char expected[160] = "";
+	unsigned value = 0;
+
+	for (const char *at = row->argument; *at; value++) {
+		size_t length = strcspn(at, "|");
+
+		if (is_word(text, at, length)) {
+			*word = (option_word){ text, value };
+			return 0;
+		}
+		at += length + (at[length] == '|');
+	}
+	say_words(expected, sizeof(expected), "", row->argument);
+	return error_set(err, EINVAL, "--%s=%s: expected %s", row->option, text, expected);
+}
+
+static int take_number(uint64_t *value, const struct option_row *row, const char *text, int base,
+		       struct error *err)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, base);
+	if (errno || end == text || *end || *text == '-')
+		return error_set(err, EINVAL, "--%s=%s: expected a %s number", row->option, text,
+				 base == 16 ? "hexadecimal" : "decimal");
+	if (row->kind == OPTION_count && !*value)
+		return error_set(err, EINVAL, "--%s=%s: expected 1 or more", row->option, text);
+	return 0;
+}
+
+static int take_size(option_size *size, const struct option_row *row, const char *text,
+		     struct error *err)
+{
+	*size = (option_size){ true, human_size(text) };
+	return size->value ? 0
+			   : error_set(err, EINVAL,
+				       "--%s=%s: expected a size, as 500KB, 2MiB or 500000",
+				       row->option, text);
+}
+
+static int take_time(option_time *time, const struct option_row *row, const char *text,
+		     struct error *err)
+{
+	time->is_set = true;
+	return human_duration(&time->value, text)
+		       ? 0
+		       : error_set(err, EINVAL, "--%s=%s: expected a time, as 30s, 5m or 500ms",
+				   row->option, text);
+}
+
+static int take_item(option_list *list, const char *text, struct error *err)
+{
+	const char **item = ARRAY_ADD(list);
+
+	if (!item)
+		return error_system(err, ENOMEM, "options");
+	*item = text;
+	return 0;
+}
+
+/* text: NULL if the option has no argument, or it was left out. */
+static int take(const struct option_table *table, void *values, const struct option_row *row,
+		const char *text, struct error *err)
+{
+	struct option_values *options = values;
+	void *member = (char *)values + row->offset;
+	option_number *number = member;
+	option_maybe *maybe = member;
+
+	options->given[row - table->rows] = text ? text : "";
+	switch (row->kind) {
+	case OPTION_flag:
+		*(option_flag *)member = true;
+		return 0;
+	case OPTION_text:
+		*(option_text *)member = text ? text : "";
+		return 0;
+	case OPTION_word:
+		return take_word(member, row, text, err);
+	case OPTION_number:
+	case OPTION_count:
+	case OPTION_mask:
+		number->is_set = true;
+		return take_number(&number->value, row, text, row->kind == OPTION_mask ? 16 : 10,
+				   err);
+	case OPTION_maybe:
+		*maybe = (option_maybe){ .is_set = true, .has_value = text != NULL };
+		return text ? take_number(&maybe->value, row, text, 10, err) : 0;
+	case OPTION_size:
+		return take_size(member, row, text, err);
+	case OPTION_time:
+		return take_time(member, row, text, err);
+	case OPTION_list:
+		return take_item(member, text, err);
+	case OPTION_other:
+	case OPTION_alias:
+	default:
+		return table->take(values, row, text, err);
+	}
+}
+
+/* ---- words of the command line ---- */
+
+/* The row itself, or that of which it is another word. */
+static const struct option_row *meant(const struct option_table *table,
+				      const struct option_row *row)
+{
+	for (size_t i = 0; row->kind == OPTION_alias && i < table->count; i++)
+		if (table->rows[i].kind != OPTION_alias && table->rows[i].offset == row->offset)
+			return &table->rows[i];
+	return row;
+}
+
+static int refuse_unknown(const struct option_table *table, const char *word, size_t length,
+			  struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, word, length);
+	for (size_t i = 0; i < table->count; i++)
+		suggest_try(&suggest, table->rows[i].option);
+	if (*suggest.word)
+		return error_set(err, EINVAL, "unknown option '--%.*s'; did you mean '--%s'?",
+				 (int)length, word, suggest.word);
+	return error_set(err, EINVAL, "unknown option '--%.*s'%s%s%s", (int)length, word,
+			 table->help ? "; `" : "", table->help ? table->help : "",
+			 table->help ? "` lists the options" : "");
+}
+
+static int refuse_ambiguous(const struct option_table *table, const char *word, size_t length,
+			    struct error *err)
+{
+	char words[400] = "", list[400] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < table->count && used < sizeof(words); i++)
+		if (!strncmp(table->rows[i].option, word, length))
+			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+						 used ? "|" : "", table->rows[i].option);
+	say_words(list, sizeof(list), "--", words);
+	return error_set(err, EINVAL, "option '--%.*s' is ambiguous: %s", (int)length, word, list);
+}
+
+/* NULL: no option begins so, or several do. */
+static const struct option_row *find_word(const struct option_table *table, const char *word,
+					  size_t length, struct error *err)
+{
+	const struct option_row *found = NULL;
+	bool is_ambiguous = false;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct option_row *row = meant(table, &table->rows[i]);
+
+		if (strncmp(table->rows[i].option, word, length) != 0)
+			continue;
+		if (!table->rows[i].option[length])
+			return row;
+		is_ambiguous |= found && found != row;
+		found = row;
+	}
+	if (is_ambiguous)
+		refuse_ambiguous(table, word, length, err);
+	else if (!found)
+		refuse_unknown(table, word, length, err);
+	return is_ambiguous ? NULL : found;
+}
+
+/* An argument that may be left out follows a "=". */
+static bool is_optional(const struct option_row *row)
+{
+	return row->argument && *row->argument == '[';
+}
+
+static int refuse_missing(const struct option_row *row, struct error *err)
+{
+	return error_set(err, EINVAL, "option '--%s' needs an argument: --%s=%s", row->option,
+			 row->option, row->argument);
+}
+
+/* Takes "--word" or "--word=argument". Returns how many words of argv that were. */
+static int take_long(const struct option_table *table, void *values, char **argv,
+		     const struct option_row **row, struct error *err)
+{
+	const char *word = argv[0] + 2, *equals = strchr(word, '=');
+	const char *text = equals ? equals + 1 : NULL;
+	int used = 1;
+
+	*row = find_word(table, word, strcspn(word, "="), err);
+	if (!*row)
+		return -EINVAL;
+	if (!(*row)->argument && text)
+		return error_set(err, EINVAL, "option '--%s' takes no argument", (*row)->option);
+	if ((*row)->argument && !is_optional(*row) && !text) {
+		text = argv[1];
+		used = 2;
+		if (!text)
+			return refuse_missing(*row, err);
+	}
+	return take(table, values, *row, text, err) ? -EINVAL : used;
+}
+
+/* Takes "-v", "-vb3" or "-vb" and the next word. Returns how many words of argv that were. */
+static int take_letters(const struct option_table *table, void *values, char **argv,
+			const struct option_row **row, struct error *err)
+{
+	for (const char *letter = argv[0] + 1; *letter; letter++) {
+		const char *text = letter[1] ? letter + 1 : argv[1];
+		size_t i = 0;
+
+		while (i < table->count && table->rows[i].letter != *letter)
+			i++;
+		if (i == table->count)
+			return error_set(err, EINVAL, "unknown option '-%c'", *letter);
+		*row = &table->rows[i];
+		if ((*row)->argument && !is_optional(*row)) {
+			if (!text)
+				return refuse_missing(*row, err);
+			return take(table, values, *row, text, err) ? -EINVAL : 1 + !letter[1];
+		}
+		if (take(table, values, *row, NULL, err))
+			return -EINVAL;
+	}
+	return 1;
+}
+
+int options_read(const struct option_table *table, void *values, int argc, char **argv,
+		 struct error *err)
+{
+	cleanup_free char **names = calloc((size_t)argc, sizeof(*names));
+	int at = 1, kept = 1, count = 0;
+
+	if (!names)
+		return error_system(err, ENOMEM, "options");
+	while (at < argc && strcmp(argv[at], "--") != 0) {
+		bool is_name = argv[at][0] != '-' || !argv[at][1];
+		const struct option_row *row;
+		int used;
+
+		if (is_name && table->ends_at_name)
+			break;
+		if (is_name) {
+			names[count++] = argv[at++];
+			continue;
+		}
+		used = (argv[at][1] == '-' ? take_long : take_letters)(table, values, argv + at,
+								       &row, err);
+		if (used < 0)
+			return used;
+		if (!row->is_own) {
+			memmove(argv + kept, argv + at, (size_t)used * sizeof(*argv));
+			kept += used;
+		}
+		at += used;
+	}
+	at += at < argc && !strcmp(argv[at], "--");
+	while (at < argc)
+		names[count++] = argv[at++];
+	memcpy(argv + kept, names, (size_t)count * sizeof(*argv));
+	argv[kept + count] = NULL;
+	return kept;
+}
+
+/* ---- what goes with what ---- */
+
+const char **options_given(const struct option_table *table, void *values, const char *word,
+			   size_t length)
+{
+	struct option_values *options = values;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (is_word(table->rows[i].option, word, length))
+			return &options->given[i];
+	return NULL;
+}
+
+/* need: "report" or "report=tree", up to a bar. The argument may be a list. */
+static bool is_met(const struct option_table *table, void *values, const char *need)
+{
+	size_t length = strcspn(need, "|"), word = strcspn(need, "=|");
+	const char **place = options_given(table, values, need, word);
+	const char *list = place ? *place : NULL;
+
+	if (word == length)
+		return list != NULL;
+	while (list && *list) {
+		size_t item = strcspn(list, ",");
+
+		if (item == length - word - 1 && !memcmp(list, need + word + 1, item))
+			return true;
+		list += item + (list[item] == ',');
+	}
+	return false;
+}
+
+bool options_is_of_use(const struct option_table *table, void *values, const struct option_row *row)
+{
+	const char *with = row->with;
+
+	if (!with)
+		return true;
+	if (*with == '!')
+		return !is_met(table, values, with + 1);
+	while (*with) {
+		size_t length = strcspn(with, "|");
+
+		if (is_met(table, values, with))
+			return true;
+		with += length + (with[length] == '|');
+	}
+	return false;
+}
+
+int options_check(const struct option_table *table, void *values, struct error *err)
+{
+	const struct option_values *options = values;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct option_row *row = &table->rows[i];
+		char with[160] = "";
+		bool is_not;
+
+		if (!options->given[i] || options_is_of_use(table, values, row))
+			continue;
+		is_not = *row->with == '!';
+		say_words(with, sizeof(with), "--", row->with + is_not);
+		return error_set(err, EINVAL, "--%s %s %s", row->option,
+				 is_not ? "does not go with" : "goes with", with);
+	}
+	return 0;
+}
+
+/* ---- help ---- */
+
+void options_print_row(FILE *to, const struct option_row *row, enum option_form form)
+{
+	bool has_with = form == OPTION_FULL && row->with && *row->with != '!';
+	bool has_default = form == OPTION_FULL && row->argument && row->value && *row->value &&
+			   !strstr(row->text, "default");
+	bool has_variable = form == OPTION_FULL && row->environment;
+	size_t length = form == OPTION_SHORT ? strcspn(row->text, ";(") : strlen(row->text);
+	char with[160] = "", text[900];
+
+	if (has_with)
+		say_words(with, sizeof(with), "--", row->with);
+	snprintf(text, sizeof(text), "%s%s%s%.*s%s%s%s%s%s%s", has_with ? "with " : "", with,
+		 has_with ? ": " : "", (int)length, row->text, has_default ? " (default: " : "",
+		 has_default ? row->value : "", has_default ? ")" : "", has_variable ? " [" : "",
+		 has_variable ? row->environment : "", has_variable ? "]" : "");
+	usage_option(to, row->letter, row->option, row->argument, text);
+}
+
+void options_print(FILE *to, const struct option_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].kind != OPTION_alias)
+			options_print_row(to, &table->rows[i], OPTION_FULL);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static const struct option_row rows[] = {
+#define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
+#define FILTER(...) { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
+#define ALIAS(...)  { OPTION_ALIAS_FIELDS(struct options, __VA_ARGS__) },
+#include "postproc/options.def"
+#undef OPTION
+#undef ALIAS
+};
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+_Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
+
+static const struct option_table table = { .rows = rows, .count = ROWS };
+
+static void say_filters(struct options *options)
+{
+	size_t used = 0, size = sizeof(options->filters);
+
+	for (size_t i = 0; i < ROWS && used < size; i++)
+		if (options->values.given[i] && rows[i].is_filter)
+			used += (size_t)snprintf(options->filters + used, size - used, "%s--%s=%s",
+						 used ? " " : "", rows[i].option,
+						 options->values.given[i]);
+}
+
+int request_read(struct options *options, int argc, char **argv, struct error *err)
+{
+	int at = options_read(&table, options, argc, argv, err);
+
+	for (; at > 0 && argv[at]; at++) {
+		const char **input = ARRAY_ADD(&options->inputs);
+
+		if (!input)
+			return error_system(err, ENOMEM, "options");
+		*input = argv[at];
+	}
+	if (at < 0 || options->help || options->version)
+		return at < 0 ? at : 0;
+	say_filters(options);
+	/* a report's format is no stream's */
+	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
+								      : options->format
+									      ? options->format
+									      : "text";
+	return options_check(&table, options, err);
+}
+
+void request_print_help(FILE *file)
+{
+	options_print(file, &table);
+}
+
+/* Whether a row is for reports like the one of asked, or among the others that reports list. */
+static bool is_of_report(const struct option_row *row, struct options *asked)
+{
+	static const char choices[] =
+		" func module thread pid program since until size format output-dir force "
+		"now strict quiet ";
+	bool is_positive = row->with && *row->with != '!';
+	char word[32];
+
+	snprintf(word, sizeof(word), " %s ", row->option);
+	if (strstr(choices, word))
+		return is_positive || options_is_of_use(&table, asked, row);
+	return is_positive && options_is_of_use(&table, asked, row);
+}
+
+void request_print_report_help(FILE *file, const char *report)
+{
+	struct options asked = { 0 };
+
+	*options_given(&table, &asked, "report", strlen("report")) = report;
+	if (!strcmp(report, "check"))
+		*options_given(&table, &asked, "fail-on", strlen("fail-on")) = "";
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].kind != OPTION_alias && is_of_report(&rows[i], &asked))
+			options_print_row(file, &rows[i], OPTION_PLAIN);
+}
+
+void request_free(struct options *options)
+{
+	free(options->inputs.items);
+	free(options->suppress.items);
+	free(options->maps.items);
+}

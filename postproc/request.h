@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+/* What holdtrace-postproc is asked for on its command line, made from options.def. */
+
+#include "base/options.h"
+
+struct options {
+	struct option_values values;
+	char filters[240]; /* those that were given, "--func=f --since=1", perhaps cut */
+#define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
+#define ALIAS(name, word)
+#include "postproc/options.def"
+#undef OPTION
+#undef ALIAS
+};
+
+/*
+ * Fills options, which are all 0, from the command line; names are inputs, too. Returns 0 or
+ * -EINVAL (wrong usage, also of an option that is of no use with the others). Texts are argv's.
+ */
+int request_read(struct options *options, int argc, char **argv, struct error *err);
+
+/* The list of options, as --help prints it. */
+void request_print_help(FILE *file);
+
+/* Those that concern a report, of this name or in general ("list"). */
+void request_print_report_help(FILE *file, const char *report);
+
+void request_free(struct options *options);
+
+#endif
