@@ -88,10 +88,17 @@ static int take_time(option_time *time, const struct option_row *row, const char
 				   row->option, text);
 }
 
-static int take_item(option_list *list, const char *text, struct error *err)
+/* Of "OLD=NEW" neither the sign nor what is before it may be missing. */
+static int take_item(option_list *list, const struct option_row *row, const char *text,
+		     struct error *err)
 {
-	const char **item = ARRAY_ADD(list);
+	bool is_pair = strchr(row->argument, '=') != NULL;
+	const char **item;
 
+	if (is_pair && (!strchr(text, '=') || *text == '='))
+		return error_set(err, EINVAL, "--%s=%s: expected %s", row->option, text,
+				 row->argument);
+	item = ARRAY_ADD(list);
 	if (!item)
 		return error_system(err, ENOMEM, "options");
 	*item = text;
@@ -131,7 +138,7 @@ static int take(const struct option_table *table, void *values, const struct opt
 	case OPTION_time:
 		return take_time(member, row, text, err);
 	case OPTION_list:
-		return take_item(member, text, err);
+		return take_item(member, row, text, err);
 	case OPTION_other:
 	case OPTION_alias:
 	default:

@@ -36,7 +36,7 @@ enum option_kind {
 	OPTION_maybe,  /* a number, or nothing */
 	OPTION_size,   /* 500KB, 2MiB, in bytes */
 	OPTION_time,   /* 30s, 250ms, in ns */
-	OPTION_list,   /* texts: the option may be given several times */
+	OPTION_list,   /* texts, or pairs "OLD=NEW": the option may be given several times */
 	OPTION_other,  /* its table's function takes it */
 	OPTION_alias,
 };

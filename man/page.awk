@@ -395,7 +395,7 @@ function options(file, list,    i, alias, count)
 		if (!is_option(i) || !is_listed(i, list))
 			continue
 		option(option_letter(i), option_word(i), option_argument(i))
-		print sentence(list == "options" ? option_text(i) : of_reports(i) text(field(i, fields[i])))
+		print sentence(list == "options" ? option_text(i) : of_reports(i) text(field(i, 7)))
 		for (alias = 1; alias <= count; alias++)
 			if (macro[alias] == "ALIAS" && field(alias, 1) == field(i, 2))
 				print "Also\n.Fl Fl " roff(text(field(alias, 2))) " ."

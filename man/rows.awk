@@ -131,40 +131,37 @@ function letter(s)
 	return s ~ /^'.'$/ ? substr(s, 2, 1) : ""
 }
 
-# A row of a program's options has its long word, its letter before or behind that, and, last, its
-# argument and what it does:
-#   OPTION(letter, "word", takes, "ARGUMENT", "text")
+# A row of a table of options, as base/options.h has them:
 #   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text"), FILTER likewise, and
 #   ALIAS(name, "other word")
-# "with" is what the option is of use with, "report=tree|compress", or "!" and what it is not.
 function is_option(i)
 {
 	return macro[i] == "OPTION" || macro[i] == "FILTER"
 }
 function option_letter(i)
 {
-	return letter(field(i, fields[i] == 7 ? 4 : 1))
+	return letter(field(i, 4))
 }
 
 function option_word(i)
 {
-	return text(field(i, fields[i] == 7 ? 3 : 2))
+	return text(field(i, 3))
 }
 
 function option_argument(i)
 {
-	return text(field(i, fields[i] == 7 ? 5 : fields[i] - 1))
+	return text(field(i, 5))
 }
 
 function option_text(i)
 {
-	return option_with(i) text(field(i, fields[i]))
+	return option_with(i) text(field(i, 7))
 }
 
 # What it is of use with, as the row has it; nothing where that is everything.
 function option_needs(i)
 {
-	return fields[i] == 7 ? text(field(i, 6)) : ""
+	return text(field(i, 6))
 }
 
 # "with --report=tree: "

@@ -24,7 +24,7 @@ struct naming;
 /* Where modules and their debug files are; zeroed: where the traces have them. */
 struct naming_files {
 	const char *root, *debug_dir; /* as of struct resolve_options */
-	struct resolve_map_path *maps;
+	const char *const *maps;
 	size_t map_count;
 };
 

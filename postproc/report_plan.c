@@ -124,37 +124,6 @@ static int plan_next(struct report_plan *plan, const struct options *options)
 	return 0;
 }
 
-/* OLD=NEW, cut at the first "=" as holdtrace-resolve does. */
-static int plan_map(struct naming_files *files, const char *text, struct error *err)
-{
-	const char *equals = strchr(text, '=');
-	struct resolve_map_path *map = &files->maps[files->map_count];
-
-	if (!equals || equals == text)
-		return error_set(err, EINVAL, "--map=%s: OLD=NEW is needed", text);
-	map->old = memory_text_part(text, (size_t)(equals - text));
-	map->new = equals + 1;
-	if (!map->old)
-		return error_set(err, ENOMEM, "no memory");
-	files->map_count++;
-	return 0;
-}
-
-/* Where the files are, if the trace is from elsewhere. */
-static int plan_files(struct naming_files *files, const struct options *options, struct error *err)
-{
-	int rc = 0;
-
-	files->root = options->root;
-	files->debug_dir = options->debug_dir;
-	files->maps = memory_zalloc(options->maps.count + 1, sizeof(*files->maps));
-	if (!files->maps)
-		return error_set(err, ENOMEM, "no memory");
-	for (size_t i = 0; rc == 0 && i < options->maps.count; i++)
-		rc = plan_map(files, options->maps.items[i], err);
-	return rc;
-}
-
 /* The newest run of a directory, or the file itself. */
 static int plan_run(struct newest *newest, const struct trace_options *reading,
 		    const char *const *path, const char ***found, const char *const **paths,
@@ -276,6 +245,10 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	rc = plan_format(&how->style, options, err);
 	if (rc)
 		return rc;
+	how->files = (struct naming_files){ .root = options->root,
+					    .debug_dir = options->debug_dir,
+					    .maps = options->maps.items,
+					    .map_count = options->maps.count };
 	plan_rows(how, options);
 	plan_colour(&how->style, options);
 	rc = check_growing(options, err);
@@ -283,8 +256,6 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		rc = plan_limits(plan, options, err);
 	if (rc == 0)
 		rc = plan_size(how, options->max_bytes, err);
-	if (rc == 0)
-		rc = plan_files(&how->files, options, err);
 	if (rc == 0)
 		rc = plan_selected(plan, tally, options, err);
 	if (rc == 0)
@@ -300,9 +271,6 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 
 void report_plan_free(struct report_plan *plan)
 {
-	for (size_t i = 0; i < plan->how.files.map_count; i++)
-		free((char *)plan->how.files.maps[i].old);
-	free(plan->how.files.maps);
 	baseline_free(&plan->baseline);
 	baseline_free(&plan->learned);
 	newest_free(&plan->newest);

@@ -94,14 +94,14 @@ static char *file_path_of(const struct resolve_options *options, const char *pat
 	char *moved = NULL;
 
 	for (size_t i = options->map_count; i > 0; i--) {
-		const struct resolve_map_path *map = &options->maps[i - 1];
-		size_t length = strlen(map->old);
-		bool is_directory = length && map->old[length - 1] == '/';
+		const char *map = options->maps[i - 1];
+		size_t length = strcspn(map, "=");
+		bool is_directory = length && map[length - 1] == '/';
 
-		if (strncmp(path, map->old, length) != 0 ||
+		if (strncmp(path, map, length) != 0 ||
 		    (path[length] && path[length] != '/' && path[length] != ' ' && !is_directory))
 			continue;
-		return asprintf(&moved, "%s%s", map->new, path + length) < 0 ? NULL : moved;
+		return asprintf(&moved, "%s%s", map + length + 1, path + length) < 0 ? NULL : moved;
 	}
 	return strdup(path);
 }

@@ -20,12 +20,6 @@ enum demangle {
 	DEMANGLE_NO,	/* _ZN2ns1fIiEEvT_PKc */
 };
 
-/* Files that a trace has under one path are taken from another: --map OLD=NEW. */
-struct resolve_map_path {
-	const char *old; /* a path or the directory before it */
-	const char *new;
-};
-
 struct resolve_options {
 	const char *root;  /* take modules and their debug files from under here, or NULL */
 	bool full_path;	   /* symbol.file with its directories, not the base name */
@@ -33,7 +27,9 @@ struct resolve_options {
 	bool inlines;	   /* one frame for each inlined call, too */
 	enum demangle demangle;
 	const char *debug_dir; /* instead of /usr/lib/debug; never taken under root */
-	const struct resolve_map_path *maps;
+	/* OLD=NEW: files that a trace has at or below OLD are taken from NEW; the last one counts
+	 */
+	const char *const *maps;
 	size_t map_count;
 	bool debuginfod;   /* ask the servers of DEBUGINFOD_URLS for what is not here */
 	const char *cache; /* directory for answers that are worth keeping, or NULL */
