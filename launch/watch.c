@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/command.h"
 #include "launch/live.h"
+#include "launch/place.h"
 
 #include "base/cleanup.h"
 #include "wire.h"
@@ -199,10 +200,10 @@ static int make_plan(struct plan *plan, int argc, char **argv, struct error *err
 	return 0;
 }
 
-/* The words of who looks: watch --when=LIMIT... --tell=FD PID. */
-static char **words_of(const struct plan *plan, char *tell, char *number)
+/* The words of who looks: watch --when=LIMIT... --tell=FD --check=CHECKER PID. */
+static char **words_of(const struct plan *plan, char *tell, char *checker, char *number)
 {
-	char **words = calloc(plan->limit_count + 4, sizeof(*words));
+	char **words = calloc(plan->limit_count + 5, sizeof(*words));
 	size_t count = 0;
 
 	if (!words)
@@ -211,6 +212,7 @@ static char **words_of(const struct plan *plan, char *tell, char *number)
 	for (size_t i = 0; i < plan->limit_count; i++)
 		words[count++] = plan->limits[i];
 	words[count++] = tell;
+	words[count++] = checker;
 	words[count++] = number;
 	return words;
 }
@@ -218,24 +220,27 @@ static char **words_of(const struct plan *plan, char *tell, char *number)
 /* Waits for a limit to break; *pid, *stream: where. Returns the status of who looks. */
 static int wait_for_break(const struct plan *plan, int *pid, unsigned *stream, struct error *err)
 {
+	cleanup_free char *path = NULL, *checker = NULL;
 	cleanup_free char **words = NULL;
 	char tell[32], number[32];
 	int ends[2], status;
 	ssize_t got;
 	pid_t child;
 
-	if (pipe2(ends, O_CLOEXEC)) {
+	if (place_find(PART_POSTPROC, &path, err))
+		return STATUS_OWN_FAILURE;
+	if (asprintf(&checker, "--check=%s", path) < 0 || pipe2(ends, O_CLOEXEC)) {
 		error_system(err, errno, "cannot make a pipe");
 		return STATUS_OWN_FAILURE;
 	}
 	snprintf(tell, sizeof(tell), "--tell=%d", ends[1]);
 	snprintf(number, sizeof(number), "%d", plan->pid);
-	words = words_of(plan, tell, number);
+	words = words_of(plan, tell, checker, number);
 	fflush(stdout);
 	child = words ? fork() : -1;
 	if (child == 0) {
 		fcntl(ends[1], F_SETFD, 0);
-		status = live_of_run((int)plan->limit_count + 3, words, err);
+		status = live_of_run((int)plan->limit_count + 4, words, err);
 		if (err->number)
 			say("watch: %s", err->text);
 		_exit(status);

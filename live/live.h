@@ -14,6 +14,7 @@
 
 #define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
 #define LIVE_USAGE   2
+#define LIVE_UNKNOWN 3
 #define LIVE_FAILURE 125
 
 /* CLOCK_MONOTONIC */

@@ -1,182 +1,248 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Waits until a process of a run breaks a limit (account/limits.def). What is seen here is cheap,
+ * and only tells when to ask: whether the limit is broken, kept or unknown is what `holdtrace check
+ * --so-far` says of the process.
+ */
 #include "live/live.h"
 
+#include "account/limits.h"
+#include "base/cleanup.h"
 #include "base/human.h"
 #include "base/out.h"
 #include "live/look.h"
 #include "live/run.h"
-#include "terms.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#define PUMP_MS 200
-#define LOOK_MS 1000 /* between two looks at threads: a deadlock is told after as long */
+#define PUMP_NS	   200000000
+#define LOOK_NS	   1000000000ull /* between two looks at threads */
+#define ASK_NS	   1000000000ull /* between two questions, … */
+#define ASK_SHARE  4		 /* … and so many times as long as one took */
+#define ANSWER_MAX 65536
 
-enum term_kind { TERM_OBJECTS, TERM_BYTES, TERM_DROPPED, TERM_WAITING, TERM_DEADLOCK };
-
-/* fd>900: what each process of the run must keep. */
-struct term {
-	const char *text;
-	enum term_kind kind;
-	char class[32];
-	bool is_equal_enough; /* ">=" */
-	double most;
-};
+enum verdict { KEPT, UNKNOWN, BROKEN };
 
 struct watch {
 	struct run run;
-	struct term *terms;
-	size_t term_count;
-	uint64_t left_out; /* files of the run, as was told last */
-	int teller;	   /* where the number of the process goes that breaks one; -1: nowhere */
-	bool wants_looks;
-	uint64_t looked_ns;
+	struct limits limits;
+	char *fail_on;	     /* the limits as an option of the post-processor */
+	const char *checker; /* its path */
+	uint64_t left_out;   /* files of the run, as was told last */
+	int teller;	     /* where the number of the process goes that breaks one; -1: nowhere */
+	size_t next;	     /* process that is looked at first */
+	uint64_t ask_ns;     /* no question before */
+	uint64_t look_ns;    /* no look at threads before */
 };
 
-/* ---- terms ---- */
+/* ---- what tells when to ask ---- */
 
-static bool is_class(const char *word)
+/* Of the class of a limit, or of all. */
+static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 {
-	static const char *const types[] = {
-#define RESOURCE(name, type, flags, description) type,
-#include "resources.def"
-#undef RESOURCE
-	};
+	uint64_t amount = 0;
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(types[i], word))
-			return true;
-	return false;
-}
-
-static int name_term(struct term *term, const char *unit)
-{
-	if (!strcmp(term->class, "dropped"))
-		term->kind = TERM_DROPPED;
-	else if (!strcmp(term->class, "waiting"))
-		term->kind = TERM_WAITING;
-	else if (!strcmp(term->class, "deadlock"))
-		term->kind = TERM_DEADLOCK;
-	else if (is_class(term->class))
-		term->kind = *unit ? TERM_BYTES : TERM_OBJECTS;
-	else
-		return -EINVAL;
-	return *unit && (term->kind != TERM_BYTES || !human_unit(unit, strlen(unit))) ? -EINVAL : 0;
-}
-
-static int parse(struct term *term, const char *text, struct error *err)
-{
-	size_t length = strcspn(text, ">");
-	const char *number = text + length + 1;
-	char *unit = NULL;
-
-	*term = (struct term){ .text = text };
-	if (!text[length] || !length || length >= sizeof(term->class))
-		return error_set(err, EINVAL, "%s: a limit is NAME>NUMBER, as fd>900", text);
-	memcpy(term->class, text, length);
-	term->is_equal_enough = *number == '=';
-	number += *number == '=';
-	term->most = strtod(number, &unit);
-	if (unit == number || !(term->most >= 0) || name_term(term, unit))
-		return error_set(err, EINVAL,
-				 "%s: a limit is that of a class (fd>900, memory>2GB), or waiting, "
-				 "deadlock or dropped, as deadlock>0",
-				 text);
-	if (*unit)
-		term->most *= (double)human_unit(unit, strlen(unit));
-	return 0;
-}
-
-/* ---- judging ---- */
-
-static bool is_broken(const struct term *term, uint64_t value)
-{
-	return (double)value > term->most || (term->is_equal_enough && (double)value >= term->most);
-}
-
-static uint64_t held(struct watched *watched, const struct term *term)
-{
-	if (term->kind == TERM_DROPPED)
-		return watched->lost;
 	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
 
-		if (!strcmp(ledger_class(watched->ledger, i)->type, term->class))
-			return term->kind == TERM_BYTES ? sum->bytes : sum->count;
+		if (*row->class && strcmp(ledger_class(watched->ledger, i)->type, row->class) != 0)
+			continue;
+		amount += row->live == LIMIT_PEAK    ? sum->peak
+			  : row->unit == LIMIT_BYTES ? sum->bytes
+						     : sum->count;
 	}
+	return amount;
+}
+
+static bool has_ring(const struct watched *watched)
+{
+	struct look look;
+	bool has;
+
+	if (watched->has_ended || watched->is_unproven)
+		return false;
+	has = look_take(&look, (int)watched->pid, false, NULL) == 0 && look_is_traced(&look) &&
+	      look.rings;
+	look_free(&look);
+	return has;
+}
+
+static bool may_break(struct watched *watched, const struct limit *limit, bool looks)
+{
+	bool may;
+
+	if (limit->row->live == LIMIT_DEADLOCK)
+		return watched->has_ended || (looks && has_ring(watched));
+	if (limit->row->live == LIMIT_LATER)
+		return true;
+	watched_lock(watched);
+	may = limit_is_broken(limit, limit->row->live == LIMIT_DROPPED
+					     ? watched->lost
+					     : amount_of(watched, limit->row));
+	watched_unlock(watched);
+	return may;
+}
+
+/* ---- what the checker says ---- */
+
+/* Its sheets as CSV, of one process. Returns a negative errno if it cannot be asked. */
+static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
+{
+	cleanup_free char **words = calloc(watch->run.file_count + 8, sizeof(*words));
+	size_t count = 0, length = 0;
+	char process[32], rest[4096];
+	ssize_t got;
+	int ends[2];
+	pid_t child;
+
+	if (!words || pipe(ends))
+		return error_system(err, errno, "check");
+	snprintf(process, sizeof(process), "--pid=%u", pid);
+	words[count++] = (char *)"holdtrace";
+	words[count++] = (char *)"--report=check";
+	words[count++] = (char *)"--now";
+	words[count++] = (char *)"--so-far";
+	words[count++] = (char *)"--format=csv";
+	words[count++] = watch->fail_on;
+	words[count++] = process;
+	for (size_t i = 0; i < watch->run.file_count; i++)
+		words[count++] = watch->run.files[i]->path;
+	child = fork();
+	if (!child) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execv(watch->checker, words);
+		_exit(LIVE_FAILURE);
+	}
+	close(ends[1]);
+	/* the limits are its first sheet */
+	while ((got = read(ends[0], length + 1 < ANSWER_MAX ? answer + length : rest,
+			   length + 1 < ANSWER_MAX ? ANSWER_MAX - 1 - length : sizeof(rest))) > 0)
+		length += length + 1 < ANSWER_MAX ? (size_t)got : 0;
+	answer[length] = '\0';
+	close(ends[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return child > 0 ? (ssize_t)length : error_system(err, errno, "check");
+}
+
+/* Cuts the next cell of a line of CSV off. */
+static char *cell_of(char **line)
+{
+	char *cell = *line, *to = cell, *from = cell;
+	bool is_quoted = *from == '"';
+
+	for (from += is_quoted; *from && (is_quoted || *from != ','); from++) {
+		if (is_quoted && *from == '"' && *++from != '"')
+			break;
+		*to++ = *from;
+	}
+	*line = *from ? from + 1 : from;
+	*to = '\0';
+	return cell;
+}
+
+/* limits,LIMIT,VERDICT,VALUE,ERROR,KNOWN,WHY */
+static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
+{
+	char *sheet = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
+	uint64_t value = strtoull(cell_of(&line), NULL, 10);
+	const struct limit *limit;
+	struct human human;
+	enum verdict verdict;
+	const char *why;
+	size_t i = 0;
+
+	while (i < watch->limits.count &&
+	       (strlen(text) != watch->limits.items[i].length ||
+		strncmp(text, watch->limits.items[i].text, strlen(text))))
+		i++;
+	verdict = !strcmp(word, "BROKEN") ? BROKEN : !strcmp(word, "unknown") ? UNKNOWN : KEPT;
+	if (strcmp(sheet, "limits") != 0 || i == watch->limits.count || verdict == KEPT)
+		return KEPT;
+	limit = &watch->limits.items[i];
+	cell_of(&line);
+	cell_of(&line);
+	why = cell_of(&line);
+	/* while nothing breaks it, what was not seen is no news */
+	if (verdict == UNKNOWN && !limit_is_broken(limit, value))
+		return KEPT;
+	if (verdict == UNKNOWN && watched->told_unknown & 1u << i)
+		return UNKNOWN;
+	watched->told_unknown |= verdict == UNKNOWN ? 1u << i : 0;
+	print_message(stdout, "%s  %s: %s in process %u (%s)%s%s", word, text,
+		      limit->row->unit == LIMIT_BYTES ? human_bytes(&human, value)
+		      : limit->row->unit == LIMIT_NS  ? human_time(&human, value)
+						      : human_count(&human, value),
+		      watched->pid, watched->name, *why ? ": " : "", why);
+	fflush(stdout);
+	return verdict;
+}
+
+/* The worst that it says of a limit; what is broken is its first line. */
+static int check(struct watch *watch, struct watched *watched, enum verdict *worst,
+		 struct error *err)
+{
+	cleanup_free char *answer = malloc(ANSWER_MAX);
+	uint64_t begun = live_now_ns();
+	ssize_t length = answer ? ask(watch, watched->pid, answer, err) : -ENOMEM;
+	char *save = NULL;
+
+	if (length < 0)
+		return (int)length;
+	*worst = KEPT;
+	for (char *line = strtok_r(answer, "\n", &save); line && *worst != BROKEN;
+	     line = strtok_r(NULL, "\n", &save)) {
+		enum verdict verdict = read_line(watch, line, watched);
+
+		*worst = verdict > *worst ? verdict : *worst;
+	}
+	watched->is_unknown = *worst == UNKNOWN;
+	if (*worst == BROKEN && watch->teller >= 0)
+		dprintf(watch->teller, "%u %u", watched->pid, watched->stream);
+	watch->ask_ns = live_now_ns() + ASK_NS + ASK_SHARE * (live_now_ns() - begun);
 	return 0;
 }
 
-static void tell(const struct watch *watch, const struct term *term, uint64_t value,
-		 const struct watched *watched)
+/* ---- the run ---- */
+
+/* Asks about one process that may break a limit; at the end of the run, about each of them. */
+static int watch_processes(struct watch *watch, bool is_complete, bool *is_broken,
+			   struct error *err)
 {
-	struct human human;
+	size_t count = watch->run.processes.count;
+	uint64_t now = live_now_ns();
+	bool looks = now >= watch->look_ns;
+	enum verdict verdict = KEPT;
+	int status = 0;
 
-	print_message(stdout, "BROKEN  %s: %s in process %u (%s)", term->text,
-		      term->kind == TERM_BYTES ? human_bytes(&human, value)
-					       : human_count(&human, value),
-		      watched->pid, watched->name);
-	if (watch->teller >= 0)
-		dprintf(watch->teller, "%u %u", watched->pid, watched->stream);
-}
-
-static bool breaks_held(const struct watch *watch, struct watched *watched)
-{
-	bool is_any = false;
-
-	watched_lock(watched);
-	for (size_t i = 0; !is_any && i < watch->term_count; i++) {
-		const struct term *term = &watch->terms[i];
-		uint64_t value = term->kind <= TERM_DROPPED ? held(watched, term) : 0;
-
-		is_any = term->kind <= TERM_DROPPED && is_broken(term, value);
-		if (is_any)
-			tell(watch, term, value, watched);
-	}
-	watched_unlock(watched);
-	return is_any;
-}
-
-static bool breaks_waits(const struct watch *watch, const struct watched *watched)
-{
-	bool is_any = false;
-	struct look look;
-
-	if (look_take(&look, (int)watched->pid, false, NULL) == 0 && look_is_traced(&look))
-		for (size_t i = 0; !is_any && i < watch->term_count; i++) {
-			const struct term *term = &watch->terms[i];
-			uint64_t value = term->kind == TERM_DEADLOCK
-						 ? look.rings
-						 : look_count(&look, look_is_held_up);
-
-			is_any = term->kind > TERM_DROPPED && is_broken(term, value);
-			if (is_any)
-				tell(watch, term, value, watched);
-		}
-	look_free(&look);
-	return is_any;
-}
-
-static bool breaks_any(struct watch *watch)
-{
-	bool looks = watch->wants_looks && live_now_ns() - watch->looked_ns >= LOOK_MS * 1000000ull;
-
+	if (now < watch->ask_ns && !is_complete)
+		return 0;
 	if (looks)
-		watch->looked_ns = live_now_ns();
-	for (size_t i = 0; i < watch->run.processes.count; i++) {
-		struct watched *watched = watch->run.processes.items[i];
+		watch->look_ns = now + LOOK_NS;
+	for (size_t i = 0; i < count && !status && verdict != BROKEN; i++) {
+		struct watched *watched = watch->run.processes.items[(watch->next + i) % count];
+		bool may = false;
 
-		if (breaks_held(watch, watched))
-			return true;
-		if (looks && watched->pid && !watched->has_ended && !watched->is_unproven &&
-		    breaks_waits(watch, watched))
-			return true;
+		for (size_t k = 0; watched->pid && k < watch->limits.count && !may; k++)
+			may = may_break(watched, &watch->limits.items[k], looks);
+		if (!may)
+			continue;
+		status = check(watch, watched, &verdict, err);
+		if (is_complete)
+			continue;
+		watch->next = (watch->next + i + 1) % count;
+		break;
 	}
-	return false;
+	*is_broken = verdict == BROKEN;
+	return status;
 }
 
 /* A limit cannot break in what is not read. */
@@ -192,20 +258,29 @@ static void tell_left_out(struct watch *watch)
 	watch->left_out = count;
 }
 
-static int watch_run(struct watch *watch, bool *is_any, struct error *err)
+static bool is_unknown(const struct watch *watch)
 {
-	const struct timespec pause = { .tv_nsec = PUMP_MS * 1000000 };
+	for (size_t i = 0; i < watch->run.processes.count; i++)
+		if (watch->run.processes.items[i]->is_unknown)
+			return true;
+	return watch->left_out != 0;
+}
+
+static int watch_run(struct watch *watch, bool *is_broken, struct error *err)
+{
+	const struct timespec pause = { .tv_nsec = PUMP_NS };
 	bool is_complete = false;
 	int status = 0;
 
-	while (!status && !is_complete && !*is_any) {
+	while (!status && !is_complete && !*is_broken) {
 		status = run_pump(&watch->run, err);
 		tell_left_out(watch);
 		is_complete = run_is_complete(&watch->run);
 		if (is_complete)
 			run_settle(&watch->run);
-		*is_any = !status && breaks_any(watch);
-		if (!*is_any && !is_complete)
+		if (!status)
+			status = watch_processes(watch, is_complete, is_broken, err);
+		if (!*is_broken && !is_complete)
 			nanosleep(&pause, NULL);
 	}
 	return status;
@@ -213,44 +288,53 @@ static int watch_run(struct watch *watch, bool *is_any, struct error *err)
 
 /* ---- the command ---- */
 
-static int take_terms(struct watch *watch, int argc, char **argv, int *used, struct error *err)
+static int take_limits(struct watch *watch, int argc, char **argv, int *used, struct error *err)
 {
-	watch->terms = calloc((size_t)argc, sizeof(*watch->terms));
-	if (!watch->terms)
-		return error_system(err, ENOMEM, "watch");
-	for (*used = 1; *used < argc && !strncmp(argv[*used], "--when=", 7); ++*used) {
-		struct term *term = &watch->terms[watch->term_count];
+	size_t size = sizeof("--fail-on=");
 
-		if (parse(term, argv[*used] + 7, err))
+	for (*used = 1; *used < argc && !strncmp(argv[*used], "--when=", 7); ++*used) {
+		if (limits_parse(&watch->limits, "--when", argv[*used] + 7, err))
 			return -EINVAL;
-		watch->wants_looks |= term->kind > TERM_DROPPED;
-		watch->term_count++;
+		size += strlen(argv[*used]);
 	}
-	if (!watch->term_count)
+	if (!watch->limits.count)
 		return error_set(err, EINVAL, "--when=LIMIT is needed, as --when='fd>900'");
 	if (*used < argc && !strncmp(argv[*used], "--tell=", 7))
 		watch->teller = atoi(argv[(*used)++] + 7);
-	if (*used == argc || argv[*used][0] == '-')
+	if (*used < argc && !strncmp(argv[*used], "--check=", 8))
+		watch->checker = argv[(*used)++] + 8;
+	if (*used == argc || argv[*used][0] == '-' || !watch->checker)
 		return error_set(err, EINVAL, "of which run? holdtrace watch --when=LIMIT PID");
+	watch->fail_on = malloc(size);
+	if (!watch->fail_on)
+		return error_system(err, ENOMEM, "watch");
+	strcpy(watch->fail_on, "--fail-on=");
+	for (int i = 1; i < argc && !strncmp(argv[i], "--when=", 7); i++)
+		strcat(strcat(watch->fail_on, i > 1 ? "," : ""), argv[i] + 7);
 	return 0;
 }
 
-/* watch --when=LIMIT... FILE...: ends when a limit breaks, with 1, or with the run. */
+/*
+ * watch --when=LIMIT... [--tell=FD] --check=CHECKER FILE...: ends when a limit breaks, with 1, or
+ * with the run: with 3 if it is not known whether one was broken in the end.
+ */
 int live_watch(int argc, char **argv, struct error *err)
 {
 	struct watch watch = { .teller = -1 };
-	bool is_any = false;
+	bool is_broken = false;
 	int used = 1, status;
 
-	if (take_terms(&watch, argc, argv, &used, err)) {
-		free(watch.terms);
+	if (take_limits(&watch, argc, argv, &used, err)) {
+		free(watch.fail_on);
 		return LIVE_USAGE;
 	}
 	status = run_open(&watch.run, argv + used, (size_t)(argc - used), err);
 	if (!status)
-		status = watch_run(&watch, &is_any, err);
+		status = watch_run(&watch, &is_broken, err);
+	if (!status)
+		status = is_broken ? LIVE_FOUND : is_unknown(&watch) ? LIVE_UNKNOWN : 0;
 	run_free(&watch.run);
-	free(watch.terms);
+	free(watch.fail_on);
 	fflush(stdout);
-	return status ? LIVE_FAILURE : is_any ? LIVE_FOUND : 0;
+	return status < 0 ? LIVE_FAILURE : status;
 }

@@ -47,9 +47,11 @@ struct watched {
 	uint64_t time_ns, seen_ns; /* of the last event */
 	double event_rate;
 	uint64_t damages;
-	bool has_ended;	    /* its stream says so */
-	bool is_finished;   /* nothing comes any more */
-	struct error error; /* why, if it was no end */
+	uint32_t told_unknown; /* limits that were told to be unknown, a bit each */
+	bool is_unknown;       /* whether one was broken, when that was asked last */
+	bool has_ended;	       /* its stream says so */
+	bool is_finished;      /* nothing comes any more */
+	struct error error;    /* why, if it was no end */
 };
 
 /* Reads a stream from a descriptor, which it owns from then on. Returns 0 or a negative errno. */
