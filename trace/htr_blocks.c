@@ -11,20 +11,34 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "base/memory.h"
 #include "trace/htr_bytes.h"
 
 #define INDEX_MAX (1u << 24) /* entries of an index that are believed */
 
-static bool unpack(struct container *container, uint8_t *to, const uint8_t *bytes, size_t packed,
-		   size_t size)
+/* Of size bytes, and zeros behind them. */
+static enum got unpack(struct container *container, struct part *part, const uint8_t *bytes,
+		       size_t packed, size_t size)
 {
-	return ZSTD_decompressDCtx(container->zstd, to, size, bytes, packed) == size;
+	if (size + COLUMNS_SLACK > part->room) {
+		free(part->bytes);
+		part->room = 2 * size + COLUMNS_SLACK;
+		part->bytes = memory_alloc(part->room);
+		if (!part->bytes) {
+			part->room = 0;
+			return GOT_NO_MEMORY;
+		}
+	}
+	memset(part->bytes + size, 0, COLUMNS_SLACK);
+	return ZSTD_decompressDCtx(container->zstd, part->bytes, size, bytes, packed) == size
+		       ? GOT_IT
+		       : GOT_DAMAGE;
 }
 
 static bool find_columns(struct container *container)
 {
-	struct bytes bytes = { .at = container->events,
-			       .end = container->events + container->block.events_size };
+	struct bytes bytes = { .at = container->events.bytes,
+			       .end = container->events.bytes + container->block.events_size };
 	uint64_t sizes[HTR_COLUMN_COUNT];
 
 	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
@@ -59,28 +73,29 @@ static enum got open_definitions(struct trace *trace, const uint8_t *bytes)
 
 	if (got != GOT_IT || !block->definitions_size)
 		return got;
-	if (checksum(0, bytes, block->definitions_packed) != block->definitions_check ||
-	    !unpack(container, container->definitions, bytes, block->definitions_packed,
-		    block->definitions_size))
+	if (checksum(0, bytes, block->definitions_packed) != block->definitions_check)
 		return GOT_DAMAGE;
-	return container_add_definitions(trace);
+	got = unpack(container, &container->definitions, bytes, block->definitions_packed,
+		     block->definitions_size);
+	return got == GOT_IT ? container_add_definitions(trace) : got;
 }
 
-static bool open_events(struct container *container, const uint8_t *bytes)
+static enum got open_events(struct container *container, const uint8_t *bytes)
 {
 	const struct htr_block *block = &container->block;
+	enum got got;
 
-	if (checksum(0, bytes, block->events_packed) != block->events_check ||
-	    !unpack(container, container->events, bytes, block->events_packed,
-		    block->events_size) ||
-	    !find_columns(container))
-		return false;
-	memset(container->events + block->events_size, 0, COLUMNS_SLACK);
+	if (checksum(0, bytes, block->events_packed) != block->events_check)
+		return GOT_DAMAGE;
+	got = unpack(container, &container->events, bytes, block->events_packed,
+		     block->events_size);
+	if (got != GOT_IT || !find_columns(container))
+		return got == GOT_IT ? GOT_DAMAGE : got;
 	container->model = NULL;
 	container->model_count = 0;
 	container->last_ns = 0;
 	container->stamp = (struct htr_stamp){ 0 };
-	return true;
+	return GOT_IT;
 }
 
 /* The header of a block, if the bytes are one. */
@@ -130,7 +145,10 @@ static int read_block(struct trace *trace, struct error *err)
 	if (got == GOT_DAMAGE)
 		trace_add_damage(trace, source->offset, block->definitions_packed,
 				 "definitions of a block are damaged");
-	container->has_events = wanted && open_events(container, source_at(source) + size);
+	got = wanted ? open_events(container, source_at(source) + size) : GOT_DAMAGE;
+	if (got == GOT_NO_MEMORY)
+		return trace_no_memory(trace, err);
+	container->has_events = got == GOT_IT;
 	if (wanted && !container->has_events)
 		trace_add_damage(trace, source->offset + size, block->events_packed,
 				 "events of a block are damaged");

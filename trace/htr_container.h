@@ -52,6 +52,12 @@ struct packet {
 	size_t size;
 };
 
+/* A part of a block, unpacked: room for what the largest one until now needed. */
+struct part {
+	uint8_t *bytes;
+	size_t room;
+};
+
 #define LIST(type)                      \
 	struct {                        \
 		type *items;            \
@@ -79,7 +85,7 @@ struct container {
 	bool has_events; /* and they are wanted */
 	uint32_t stop;	 /* the first event that something else comes before */
 	uint64_t calls;	 /* that stood before */
-	uint8_t *definitions, *events;
+	struct part definitions, events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];
 	struct htr_model *models[HTR_MODELS], *model;
 	uint32_t model_count;

@@ -188,7 +188,7 @@ static uint64_t memory_of(const struct container *container)
 enum got container_add_definitions(struct trace *trace)
 {
 	struct container *container = trace->container;
-	struct bytes bytes = { .at = container->definitions };
+	struct bytes bytes = { .at = container->definitions.bytes };
 	uint64_t address = 0;
 
 	bytes.end = bytes.at + container->block.definitions_size;

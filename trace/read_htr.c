@@ -405,8 +405,8 @@ static void close_htr(struct trace *trace)
 	free(container->made.items);
 	free(container->packets.items);
 	free(container->index.items);
-	free(container->definitions);
-	free(container->events);
+	free(container->definitions.bytes);
+	free(container->events.bytes);
 	free(container);
 }
 
@@ -418,12 +418,9 @@ int read_htr_open(struct trace *trace, struct error *err)
 	trace->container = container;
 	trace->next = next_htr;
 	trace->close = close_htr;
-	if (container) {
+	if (container)
 		container->zstd = ZSTD_createDCtx();
-		container->definitions = memory_alloc(HTR_PART_MAX);
-		container->events = memory_alloc(HTR_PART_MAX + COLUMNS_SLACK);
-	}
-	if (rc || !container || !container->zstd || !container->definitions || !container->events)
+	if (rc || !container || !container->zstd)
 		return error_system(err, ENOMEM, "reader of .htr");
 	if (trace->has_window || trace->skips_calls)
 		container_read_index(trace);

@@ -295,14 +295,15 @@ static void note_call(struct result *result, const struct event *event)
 static struct result read_fd(int fd, const struct trace_options *options, struct bytes *packets)
 {
 	struct result result = { 0 };
-	struct packets room;
+	struct packets room = { 0 };
 	struct trace *trace;
 	const struct event *event;
 
 	result.opened = trace_open_fd(&trace, fd, options, &result.err);
 	if (result.opened)
 		return result;
-	packets_open(&room, true);
+	if (packets)
+		packets_open(&room, true);
 	while ((result.ended = trace_next(trace, &event, &result.err)) > 0) {
 		result.events++;
 		if (event->kind == EVENT_CALL)
