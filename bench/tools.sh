@@ -98,8 +98,7 @@ trace()
 	holdtrace-every) measure ./holdtrace record -q -f -o "$tmp/out/trace.htr" "$@" ;;
 	holdtrace-pipe) measure ./holdtrace record -q -e "$classes" \
 		-o "|./holdtrace-postproc -q -l >$tmp/out/leaks" "$@" ;;
-	holdtrace-checked) measure ./holdtrace record -q -f -o "$tmp/out/trace.htr" \
-		--check-unwind "$@" ;;
+	holdtrace-checked) measure JUDGE_RESULT="$tmp/judged-captures" LD_PRELOAD="$tmp/judge.so" "$@" ;;
 	holdtrace-counted) measure LD_PRELOAD="$PWD/libholdtrace.so $tmp/count-calls.so" \
 		COUNT_CALLS="$tmp/counts" HOLDTRACE_OUT="$tmp/out/trace.htr" "$@" ;;
 	heaptrack-alone) measure LD_PRELOAD="$heaptrack_library" \

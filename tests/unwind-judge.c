@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A preloadable library that compares capture_walk() with libunwind, frame by frame, inside any
+ * A preloadable library that compares our walk with libunwind's, frame by frame, inside any
  * program: every JUDGE_EVERY-th (1) call of malloc, calloc, realloc and free is walked by both, or
  * as many in runs of JUDGE_RUN (1) calls that follow each other. At the end a line is added to the
  * file JUDGE_RESULT: captures, frames, differences, shorter, longer, ended without a rule, and by
  * which end. The first differences are written out below it. JUDGE_STACK=unknown keeps the thread's
  * stack from the walk. What the thread remembers is used as in the library, and each result also
- * compared with a walk that remembers nothing; JUDGE_PLAIN=1 has only that. JUDGE_DEPTH: most
- * frames.
+ * compared with a walk that remembers nothing; JUDGE_PLAIN=1 has only that. JUDGE_WALKER=libunwind
+ * compares remote_walk() instead: libunwind with the library's accessors, against the libunwind
+ * that reads the process by itself. JUDGE_DEPTH: most frames.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,8 +23,8 @@
 
 #include "preload/walk/capture.h"
 #include "preload/walk/maps.h"
+#include "preload/walk/remote.h"
 #include "preload/ground/sys.h"
-#include "preload/walk/unwind.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 #define ENDS   5
@@ -41,7 +43,7 @@ static struct {
 static const char *result_path;
 static unsigned long every = 1, run = 1;
 static unsigned int depth = CAPTURE_DEPTH_MAX;
-static bool is_stack_unknown, is_walk_plain;
+static bool is_stack_unknown, is_walk_plain, is_walk_remote;
 static bool is_ready;
 static char details[16384];
 static size_t details_size;
@@ -53,6 +55,65 @@ static __thread struct stack_bounds bounds;
 static __thread struct capture_memory *memory;
 
 #define ADD(name, n) __atomic_fetch_add(&count.name, n, __ATOMIC_RELAXED)
+
+/*
+ * libunwind's interface is the same since 1.0 (libunwind.so.8); its headers are not needed for it.
+ * A context and a cursor are opaque, of 968 and 1016 bytes on x86-64.
+ */
+struct opaque {
+	char bytes[2048] __attribute__((aligned(16)));
+};
+
+#define NUMBER_SP 7
+#define NUMBER_IP 16
+
+static struct {
+	int (*context)(struct opaque *context);
+	int (*start)(struct opaque *cursor, struct opaque *context);
+	int (*step)(struct opaque *cursor);
+	int (*get)(struct opaque *cursor, int number, uintptr_t *value);
+	void (*flush)(void *space, uintptr_t low, uintptr_t high);
+	void **space;
+} libunwind;
+
+static bool open_libunwind(void)
+{
+	void *handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+
+	if (handle == NULL)
+		return false;
+	/* POSIX has it so: a function's address comes as an object's. */
+	*(void **)&libunwind.context = dlsym(handle, "_Ux86_64_getcontext");
+	*(void **)&libunwind.start = dlsym(handle, "_ULx86_64_init_local");
+	*(void **)&libunwind.step = dlsym(handle, "_ULx86_64_step");
+	*(void **)&libunwind.get = dlsym(handle, "_ULx86_64_get_reg");
+	*(void **)&libunwind.flush = dlsym(handle, "_Ux86_64_flush_cache");
+	libunwind.space = dlsym(handle, "_ULx86_64_local_addr_space");
+	return libunwind.context != NULL && libunwind.start != NULL && libunwind.step != NULL &&
+	       libunwind.get != NULL && libunwind.flush != NULL && libunwind.space != NULL;
+}
+
+/* The frames from origin outwards; 0: libunwind's walk never came by the origin. */
+static unsigned int walk_of_libunwind(const struct origin *origin, uintptr_t *frames)
+{
+	struct opaque context, cursor;
+	unsigned int number = 0;
+	uintptr_t ip, sp;
+
+	if (libunwind.context(&context) != 0 || libunwind.start(&cursor, &context) != 0)
+		return 0;
+	/* It keeps the rules of unloaded modules until it is told (unw_flush_cache(3)). */
+	if (maps_is_loader(origin->ip))
+		libunwind.flush(*libunwind.space, 0, 0);
+	while (number < depth && libunwind.step(&cursor) > 0) {
+		if (libunwind.get(&cursor, NUMBER_IP, &ip) != 0 ||
+		    libunwind.get(&cursor, NUMBER_SP, &sp) != 0)
+			break;
+		if (number > 0 || (ip == origin->ip && sp == origin->cfa))
+			frames[number++] = ip;
+	}
+	return number;
+}
 
 static void find_bounds(void)
 {
@@ -133,6 +194,8 @@ static unsigned int capture(const struct origin *origin, uintptr_t *ours, enum c
 	uintptr_t before[CAPTURE_MEMORY_MAX];
 	unsigned int number, same, kept;
 
+	if (is_walk_remote)
+		return remote_walk(origin, &bounds, ours, depth, end);
 	if (memory_of_thread() == NULL)
 		return capture_walk(origin, &bounds, ours, depth, end);
 	/* As after a jump out of a walk. */
@@ -163,7 +226,7 @@ static void compare(const struct origin *origin)
 	if (!has_bounds)
 		find_bounds();
 	our_count = capture(origin, ours, &end);
-	their_count = unwind_judge(origin, theirs, depth);
+	their_count = walk_of_libunwind(origin, theirs);
 	if (their_count == 0) {
 		ADD(unjudged, 1);
 		describe("unjudged", origin, ours, our_count, end, theirs, their_count);
@@ -247,7 +310,9 @@ static __attribute__((constructor)) void begin(void)
 		depth = (unsigned int)strtoul(text, NULL, 10);
 	is_walk_plain = getenv("JUDGE_PLAIN") != NULL;
 	is_stack_unknown = stack != NULL && strcmp(stack, "unknown") == 0;
-	is_ready = result_path != NULL && every > 0 && run > 0 && unwind_open() == 0;
+	is_walk_remote = getenv("JUDGE_WALKER") != NULL;
+	is_ready = result_path != NULL && every > 0 && run > 0 && open_libunwind() &&
+		   (!is_walk_remote || remote_open() == 0);
 }
 
 static __attribute__((destructor)) void report(void)

@@ -116,28 +116,6 @@ static void print_sample(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 9);
 }
 
-static void print_unwind(struct overview *overview)
-{
-	const struct summary *summary = overview->summary;
-	uint64_t checked = summary->unwind.checked, different = summary->unwind.different;
-	struct line line;
-
-	if (!checked)
-		return;
-	line_begin(&line);
-	line_add(&line, "CHECKED  %s backtrace%s against libunwind's: ", COUNT(checked),
-		 PLURAL(checked));
-	if (different)
-		line_add(&line, "%s differ%s", COUNT(different), different == 1 ? "s" : "");
-	else
-		line_add(&line, "all the same");
-	if (summary->unwind.cut)
-		line_add(&line, " (%s of them shorter, and marked so)", COUNT(summary->unwind.cut));
-	if (summary->unwind.unjudged)
-		line_add(&line, "; for %s more it had none", COUNT(summary->unwind.unjudged));
-	screen_wrap(&overview->screen, &line, 9);
-}
-
 void overview_doubts(struct overview *overview)
 {
 	print_allocator(overview);
@@ -146,5 +124,4 @@ void overview_doubts(struct overview *overview)
 	print_coverage(overview);
 	print_pauses(overview);
 	print_sample(overview);
-	print_unwind(overview);
 }

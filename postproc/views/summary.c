@@ -398,25 +398,6 @@ static void note_recording(struct summary_process *process, const struct event *
 		process->pause_since_ns = event->time_ns;
 }
 
-static void note_unwind(struct summary *summary, const struct event *event)
-{
-	const struct {
-		const char *name;
-		uint64_t *sum;
-	} counts[] = {
-		{ "checked", &summary->unwind.checked },
-		{ "different", &summary->unwind.different },
-		{ "cut", &summary->unwind.cut },
-		{ "unjudged", &summary->unwind.unjudged },
-	};
-
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		const char *text = event_argument(event, counts[i].name);
-
-		*counts[i].sum += text ? strtoull(text, NULL, 10) : 0;
-	}
-}
-
 static uint64_t number_of(const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);
@@ -558,8 +539,6 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 		return note_scan(summary, event, err);
 	else if (!strcmp(name, NOTE_RECORDING))
 		note_recording(&summary->fold->process, event);
-	else if (!strcmp(name, NOTE_UNWIND))
-		note_unwind(summary, event);
 	else if (!strcmp(name, NOTE_LEFT_OUT))
 		return note_count(summary, &summary->left_out, event_argument(event, "program"),
 				  event, err);

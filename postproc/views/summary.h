@@ -258,11 +258,8 @@ struct summary {
 	uint64_t start_ns, end_ns; /* of the run */
 	uint32_t pids;		   /* distinct processes */
 	uint64_t inherited;
-	uint64_t deadlocked;   /* threads */
-	uint64_t lost_wakeups; /* of blocked */
-	struct {
-		uint64_t checked, different, cut, unjudged;
-	} unwind;		 /* backtraces, with --check-unwind */
+	uint64_t deadlocked;	 /* threads */
+	uint64_t lost_wakeups;	 /* of blocked */
 	uint64_t allocators;	 /* processes with a malloc of their own */
 	uint64_t damaged;	 /* traces */
 	uint64_t earlier_blocks; /* of memory: freed, allocated before the attach */

@@ -7,7 +7,6 @@
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
 #include "preload/walk/remote.h"
-#include "preload/walk/unwind.h"
 #include "proof.h"
 #include "ring.h"
 
@@ -208,7 +207,7 @@ static void drop_busy(struct thread *thread)
 	if (!ring_settle(thread) && !thread->busy.is_written)
 		ring_lose(thread, LOSS_ABANDONED);
 	thread->busy.frame = 0;
-	thread->is_judged = false;
+	thread->in_libunwind = false;
 	/* It may have been in the middle of that. */
 	thread->memory.count = 0;
 	thread->told = thread->shown = 0;
@@ -363,11 +362,11 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	       open->frame > origin->cfa && is_of_real(outer, origin->ip);
 }
 
-/* Returns false for what is not recorded: a part of another call, what the checking mode calls. */
+/* Returns false for what is not recorded: a part of another call, what libunwind calls. */
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object)
 {
-	return settle(thread, origin) && !thread->is_judged &&
+	return settle(thread, origin) && !thread->in_libunwind &&
 	       !is_part(thread, origin, hook, object);
 }
 
@@ -796,62 +795,22 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/* The checking mode. What a signal handler calls meanwhile is not recorded. */
-static __attribute__((noinline)) void judge(const struct call *call, enum capture_end end)
+/* Signals wait: a handler's event would come in the middle of libunwind's walk. */
+static __attribute__((noinline)) uint32_t
+walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
 	struct thread *thread = call->thread;
-
-	int error = *thread->error;
-
-	thread->is_judged = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	unwind_check(&thread->memory, call->origin, life.depth, end);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->is_judged = false;
-	*thread->error = error;
-}
-
-/* What libunwind calls is nobody's event. Signals wait: they would come in the middle of it. */
-static uint64_t remote_begin(struct thread *thread)
-{
 	uint64_t all = ~0ull, old = 0;
+	int error = *thread->error;
+	uint32_t count;
 
 	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
-	thread->is_judged = true;
+	thread->in_libunwind = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return old;
-}
-
-static void remote_end(struct thread *thread, uint64_t signals)
-{
+	count = remote_walk(call->origin, &thread->stack, frames, life.depth, end);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	thread->is_judged = false;
-	sys_rt_sigprocmask(SIG_SETMASK, &signals, NULL);
-}
-
-static __attribute__((noinline)) uint32_t remember_remotely(const struct call *call,
-							    enum capture_end *end)
-{
-	struct thread *thread = call->thread;
-	int error = *thread->error;
-	uint64_t signals = remote_begin(thread);
-	uint32_t same =
-		remote_again(&thread->memory, call->origin, &thread->stack, life.depth, end);
-
-	remote_end(thread, signals);
-	*thread->error = error;
-	return same;
-}
-
-static __attribute__((noinline)) uint32_t walk_remotely(const struct call *call, uintptr_t *frames,
-							enum capture_end *end)
-{
-	struct thread *thread = call->thread;
-	int error = *thread->error;
-	uint64_t signals = remote_begin(thread);
-	uint32_t count = remote_walk(call->origin, &thread->stack, frames, life.depth, end);
-
-	remote_end(thread, signals);
+	thread->in_libunwind = false;
+	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
 	*thread->error = error;
 	return count;
 }
@@ -866,10 +825,15 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 
 	if (call->walked && call->serial == thread->serial)
 		return;
-	if (unlikely(life.is_remote))
-		same = remember_remotely(call, &end);
-	else
+	if (unlikely(life.is_remote)) {
+		/* No other walk needs the room of its steps meanwhile. */
+		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
+		uint32_t count = walk_by_libunwind(call, frames, &end);
+
+		same = capture_take(memory, frames, count, end);
+	} else {
 		same = capture_again(memory, call->origin, &thread->stack, life.depth, &end);
+	}
 	if (same != memory->count || same != before) {
 		thread->serial++;
 		if (same < thread->told)
@@ -877,8 +841,6 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 		if (same < thread->shown)
 			thread->shown = same;
 	}
-	if (unlikely(life.check_unwind))
-		judge(call, end);
 	call->walk_flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;
 	call->walked = true;
 	call->serial = thread->serial;
@@ -893,7 +855,7 @@ static __attribute__((noinline)) void event_aside(struct call *call, const struc
 	if (life.depth && wants_backtrace(event)) {
 		enum capture_end end;
 
-		change.fresh = life.is_remote ? walk_remotely(call, thread->aside, &end)
+		change.fresh = life.is_remote ? walk_by_libunwind(call, thread->aside, &end)
 					      : capture_walk(call->origin, &thread->stack,
 							     thread->aside, life.depth, &end);
 		change.flags = end == CAPTURE_COMPLETE ? 0 : CALL_CUT;

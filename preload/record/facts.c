@@ -21,7 +21,6 @@
 #include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
-#include "preload/walk/unwind.h"
 #include "ring.h"
 #include "thread.h"
 
@@ -527,14 +526,6 @@ void facts_tell_heap(void)
 	thread_set_floor(thread, 0);
 }
 
-static void note_add_count(struct note *note, const char *name, const uint64_t *count)
-{
-	char text[24];
-
-	plain_number(text, __atomic_load_n(count, __ATOMIC_RELAXED), 10);
-	note_add(note, name, text);
-}
-
 void facts_tell_walker(bool is_there)
 {
 	struct thread *thread = thread_self;
@@ -545,25 +536,6 @@ void facts_tell_walker(bool is_there)
 		return;
 	note_begin(&note, NOTE_UNWIND);
 	note_add(&note, "libunwind", is_there ? "walks" : "missing");
-	thread_set_floor(thread, thread->last);
-	thread->last = clock_now_ordered();
-	note_end(&note);
-	thread_set_floor(thread, 0);
-}
-
-void facts_tell_unwind(void)
-{
-	struct thread *thread = thread_self;
-	char text[SHORT_MAX];
-	struct note note = { .room = sizeof(text), .text = text };
-
-	if (!thread)
-		return;
-	note_begin(&note, NOTE_UNWIND);
-	note_add_count(&note, "checked", &unwind_counts.checked);
-	note_add_count(&note, "different", &unwind_counts.different);
-	note_add_count(&note, "cut", &unwind_counts.cut);
-	note_add_count(&note, "unjudged", &unwind_counts.unjudged);
 	thread_set_floor(thread, thread->last);
 	thread->last = clock_now_ordered();
 	note_end(&note);

@@ -43,9 +43,6 @@ void facts_tell_link(int dirfd, const char *path);
 /* At start, where libunwind is to walk: a ~unwind note that says whether it does. */
 void facts_tell_walker(bool is_there);
 
-/* At exit, in the checking mode: a ~unwind note with what it found. */
-void facts_tell_unwind(void);
-
 /* Where the functions behind the hooks are, for the collector alone. */
 void facts_tell_functions(void);
 

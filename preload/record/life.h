@@ -17,11 +17,10 @@
 struct life {
 	const struct board *board; /* NULL: nothing is recorded */
 	int32_t pid;
-	uint32_t depth;	   /* most frames of a backtrace */
-	bool check_unwind; /* every backtrace is compared with libunwind's */
-	bool is_remote;	   /* libunwind walks (remote.h) */
-	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all is recorded */
-	bool one_time;	   /* calls that do not wait have one time, and no duration */
+	uint32_t depth;	 /* most frames of a backtrace */
+	bool is_remote;	 /* libunwind walks (remote.h) */
+	uint64_t sample; /* bytes from one sample of memory to the next; 0: all is recorded */
+	bool one_time;	 /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* how many, then the sizes that alone get a backtrace */
 	bool records_children;	      /* of fork, too */

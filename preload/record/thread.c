@@ -55,7 +55,7 @@ static void prepare(struct thread *thread, bool fresh)
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
 	thread->memory.count = 0;
-	thread->is_judged = false;
+	thread->in_libunwind = false;
 	thread->told = thread->shown = thread->shown_all = 0;
 	thread->model.is_known = false;
 	thread->calls = 0;

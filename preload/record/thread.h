@@ -57,7 +57,7 @@ struct thread {
 	uint32_t modules;     /* modules told so far */
 	uint32_t taken_count; /* locks that it has and that are recorded: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
-	bool is_judged; /* libunwind is at work: what it calls is nobody's event */
+	bool in_libunwind; /* it walks for this thread: its calls are no events */
 	struct stack_bounds stack;
 	uintptr_t asked; /* the piece of another stack that it was last on: call_is_of_thread() */
 	uint32_t turn;	 /* how many threads have had this block */

@@ -27,7 +27,6 @@
 #include "preload/record/reach.h"
 #include "preload/record/thread.h"
 #include "preload/walk/remote.h"
-#include "preload/walk/unwind.h"
 #include "terms.h"
 #include "toggle.h"
 #include "wire.h"
@@ -310,8 +309,6 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 	 */
 	if (!life.board)
 		return;
-	if (life.board->settings.check_unwind)
-		life.check_unwind = open_quietly(unwind_open) == 0;
 	if (life.board->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
 		open_remote();
 }
@@ -325,8 +322,6 @@ __attribute__((destructor)) static void start_destruct(void)
 		return;
 	facts_tell_heap();
 	facts_tell_bypass(true);
-	if (life.check_unwind)
-		facts_tell_unwind();
 	life_note_end(true);
 	if (head)
 		__atomic_fetch_or(&head->flags, PROCESS_EXITED, __ATOMIC_RELAXED);

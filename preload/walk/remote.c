@@ -327,13 +327,3 @@ unsigned int remote_walk(const struct origin *origin, const struct stack_bounds 
 }
 
 #endif
-
-uint32_t remote_again(struct capture_memory *memory, const struct origin *origin,
-		      const struct stack_bounds *stack, unsigned int depth, enum capture_end *end)
-{
-	/* Nothing else is walked meanwhile. */
-	uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
-	unsigned int count = remote_walk(origin, stack, frames, depth, end);
-
-	return capture_take(memory, frames, count, *end);
-}

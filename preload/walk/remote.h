@@ -31,8 +31,4 @@ int remote_open(void);
 unsigned int remote_walk(const struct origin *origin, const struct stack_bounds *stack,
 			 uintptr_t *frames, unsigned int depth, enum capture_end *end);
 
-/* Like capture_again(), with remote_walk(), which uses nothing again. */
-uint32_t remote_again(struct capture_memory *memory, const struct origin *origin,
-		      const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
-
 #endif
