@@ -26,7 +26,7 @@
 #define MACHINE_OWN EM_NONE
 #endif
 
-/* NULL where uname must be asked: our own, which it may know better (ppc64le), and unknown ones. */
+/* NULL where uname must be asked: our own (ppc64 or ppc64le), and unknown ones. */
 static inline const char *machine_name(uint32_t machine)
 {
 	if (machine == MACHINE_OWN)

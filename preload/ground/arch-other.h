@@ -46,7 +46,6 @@ static inline uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 }
 
 #define ARCH_HAS_THREAD_POINTER 0
-#define ARCH_THREAD_OFFSET	0
 
 /* Not every compiler has a word for it. */
 static inline uintptr_t arch_thread_pointer(void)

@@ -37,8 +37,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define DWARF_PC	16
 
 /* Its numbers are DWARF's. */
-#define ARCH_LIBUNWIND	  "x86_64"
-#define ARCH_LIBUNWIND_PC 16
+#define ARCH_LIBUNWIND "x86_64"
 
 /* ABI 3.2.2. */
 #define ARCH_RED_ZONE 128u
@@ -60,7 +59,6 @@ static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *
 }
 
 #define ARCH_HAS_THREAD_POINTER 1
-#define ARCH_THREAD_OFFSET	0
 
 static inline uintptr_t arch_thread_pointer(void)
 {

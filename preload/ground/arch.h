@@ -6,18 +6,17 @@
  * The seam: all that the library knows of one processor. A processor has
  *
  *   arch_call3, arch_call6     system calls; they return the result, or -errno
- *   ARCH_WALKS                 1: frames are walked by our own rules; else by libunwind (remote.h)
+ *   ARCH_WALKS                 1: frames are walked, by our own rules or by libunwind (remote.h);
+ *                              0: a backtrace is the caller alone
  *   DWARF_REGISTERS            how many registers of DWARF a frame is made of
  *   DWARF_FP, DWARF_SP         numbers of the frame pointer, of the stack pointer,
  *   DWARF_RA, DWARF_PC         of where a return address stands, of the pc that a signal saved
- *                              (where it walks)
- *   ARCH_LIBUNWIND             how libunwind calls the processor (none: it cannot be told), and
- *   ARCH_LIBUNWIND_PC          the pc; the other registers must have the numbers of DWARF
+ *   ARCH_LIBUNWIND             how libunwind calls the processor, where frames are walked; its
+ *                              registers must have the numbers of DWARF
  *   ARCH_RED_ZONE              bytes below sp that a signal leaves as they were
  *   arch_registers             the registers of the function that says it
  *   arch_thread_pointer        what glibc's __rseq_offset counts from (0 where the compiler
  *                              need not know it: ARCH_HAS_THREAD_POINTER)
- *   ARCH_THREAD_OFFSET         how far it points behind the thread's descriptor
  *   ARCH_SIGNS_ADDRESSES       1: return addresses on the stack may carry a code (pointer
  *                              authentication)
  *   arch_plain_address         a return address without it
@@ -39,8 +38,6 @@
 #include "arch-x86_64.h"
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #include "arch-aarch64.h"
-#elif defined(__powerpc64__) && _CALL_ELF == 2 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#include "arch-powerpc64le.h"
 #else
 #include "arch-other.h"
 #endif

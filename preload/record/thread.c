@@ -182,7 +182,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	 * glibc's own first frames lie above ours, and above them, in the same block of memory, the
 	 * thread's descriptor and static TLS.
 	 */
-	uintptr_t descriptor = arch_thread_pointer() - ARCH_THREAD_OFFSET;
+	uintptr_t descriptor = arch_thread_pointer();
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 

@@ -309,7 +309,7 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 	 */
 	if (!life.board)
 		return;
-	if (life.board->settings.unwind == UNWIND_LIBUNWIND || !ARCH_WALKS)
+	if (life.board->settings.unwind == UNWIND_LIBUNWIND)
 		open_remote();
 }
 

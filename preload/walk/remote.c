@@ -10,7 +10,7 @@
 #include "preload/ground/arch.h"
 #include "preload/ground/sys.h"
 
-#ifdef ARCH_LIBUNWIND
+#if ARCH_WALKS
 
 /*
  * libunwind's interface for other processes, as it is since 1.4 (libunwind-*.so.8): its headers are
@@ -127,7 +127,7 @@ static int access_register(void *space, int number, uintptr_t *value, int is_wri
 	(void)space;
 	if (is_write)
 		return NOT_ALLOWED;
-	if (number == ARCH_LIBUNWIND_PC) {
+	if (number == DWARF_PC) {
 		*value = walk->pc;
 		return 0;
 	}
@@ -253,8 +253,7 @@ static int step(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr
 
 	if (result <= 0)
 		return result;
-	if (library.get(cursor, ARCH_LIBUNWIND_PC, ip) != 0 ||
-	    library.get(cursor, DWARF_SP, sp) != 0)
+	if (library.get(cursor, DWARF_PC, ip) != 0 || library.get(cursor, DWARF_SP, sp) != 0)
 		return NO_INFO;
 	*ip = arch_plain_address(*ip);
 	walk->low = *sp - ARCH_RED_ZONE;

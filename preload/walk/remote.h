@@ -3,10 +3,10 @@
 #define REMOTE_H
 
 /*
- * The walk by libunwind, where nobody has written one for the processor, or somebody asked for it.
- * This very process is given to it as if it were another one: it asks us for every register, every
- * word of memory and every unwind table. So it opens no pipe, looks through no list of modules
- * under the loader's lock, and reads nothing but stack, code and tables. It is opened, not linked.
+ * The walk by libunwind, with --unwind=libunwind. This very process is given to it as if it were
+ * another one: it asks us for every register, every word of memory and every unwind table. So it
+ * opens no pipe, looks through no list of modules under the loader's lock, and reads nothing but
+ * stack, code and tables. It is opened, not linked.
  *
  * What cannot be hidden: its modules have thread-local data, so glibc's table of it is longer for
  * each thread. A calloc of pthread_create is of some bytes more, and when a stack is used again
