@@ -6,141 +6,53 @@
 #include "hand.h"
 #include "preload/record/sampling.h"
 
-/* All four say the same of themselves as free. */
-#define AS_FREE(name)                                                                           \
-	_Static_assert((int)DOES_##name == (int)DOES_free && AT_OF(name) == AT_OF(free) &&      \
-			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \
-			       (int)CLASS_OF_##name == (int)CLASS_OF_free && !VALUES_OF_##name, \
-		       #name " is another row than free")
-AS_FREE(cfree);
-AS_FREE(free_sized);
-AS_FREE(free_aligned_sized);
-_Static_assert(AT_OF(free) == WHEN_ENTRY, "what is given back is gone before the real call");
-
-static inline __attribute__((always_inline)) bool
-begin_free(struct call *call, enum hook_number hook, const struct origin *origin, void *block)
-{
-	return stub_begin(call, hook, AT_OF(free), (enum hook_blocks)BLOCKS_OF_free, origin,
-			  WORD(block), 0);
-}
-
 /* free(NULL) gives nothing back, which is no failure: it is a use of nothing. */
 static void end_free(struct call *call, void *block)
 {
 	call_returned_early(call);
 	call_event(call, &(struct call_event){ .resource = (enum resource)CLASS_OF_free,
-					       .operation = block ? (enum operation)DOES_free
-								  : OPERATION_USE,
+					       .operation = block ? OPERATION_FREE : OPERATION_USE,
 					       .moment = MOMENT_ENTER,
 					       .object = WORD(block) });
 	call_end(call);
 }
 
-EXPORT void free(void *block)
-{
-	if (sampling_passes_free(life_armed[HOOK_free], block)) {
-		if (likely(!pool_owns(block)))
-			real.free(block);
-		return;
+/*
+ * The functions that free a block. real_free: the real one, or the real free() where the allocator
+ * does not have it.
+ */
+#define FREE_BY_HAND(name, parameters, real_free)                                               \
+	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
+			       (int)BLOCKS_OF_##name == (int)BLOCKS_OF_free &&                  \
+			       (int)CLASS_OF_##name == (int)CLASS_OF_free && !VALUES_OF_##name, \
+		       #name " is another row than free");                                      \
+	EXPORT void name parameters                                                             \
+	{                                                                                       \
+		if (sampling_passes_free(life_armed[HOOK_##name], block)) {                     \
+			if (likely(!pool_owns(block)))                                          \
+				real_free;                                                      \
+			return;                                                                 \
+		}                                                                               \
+                                                                                                \
+		const struct origin origin = CAPTURE_ORIGIN();                                  \
+		struct call call;                                                               \
+		bool is_recorded = BEGIN_CALL(&call, name, &origin, block, 0);                  \
+                                                                                                \
+		if (!is_recorded)                                                               \
+			real_ready();                                                           \
+		if (!pool_owns(block))                                                          \
+			real_free;                                                              \
+		if (is_recorded)                                                                \
+			end_free(&call, block);                                                 \
 	}
 
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-	bool is_recorded = begin_free(&call, HOOK_free, &origin, block);
-
-	if (!is_recorded)
-		real_ready();
-	if (!pool_owns(block))
-		real.free(block);
-	if (is_recorded)
-		end_free(&call, block);
-}
-
-/* The others are free where the allocator does not have them. */
-
-static void release(void *block)
-{
-	if (real.cfree)
-		real.cfree(block);
-	else
-		real.free(block);
-}
-
-EXPORT void cfree(void *block)
-{
-	if (sampling_passes_free(life_armed[HOOK_cfree], block)) {
-		if (likely(!pool_owns(block)))
-			release(block);
-		return;
-	}
-
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-	bool is_recorded = begin_free(&call, HOOK_cfree, &origin, block);
-
-	if (!is_recorded)
-		real_ready();
-	if (!pool_owns(block))
-		release(block);
-	if (is_recorded)
-		end_free(&call, block);
-}
-
-static void release_sized(void *block, size_t size)
-{
-	if (real.free_sized)
-		real.free_sized(block, size);
-	else
-		real.free(block);
-}
-
-EXPORT void free_sized(void *block, size_t size)
-{
-	if (sampling_passes_free(life_armed[HOOK_free_sized], block)) {
-		if (likely(!pool_owns(block)))
-			release_sized(block, size);
-		return;
-	}
-
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-	bool is_recorded = begin_free(&call, HOOK_free_sized, &origin, block);
-
-	if (!is_recorded)
-		real_ready();
-	if (!pool_owns(block))
-		release_sized(block, size);
-	if (is_recorded)
-		end_free(&call, block);
-}
-
-static void release_aligned(void *block, size_t alignment, size_t size)
-{
-	if (real.free_aligned_sized)
-		real.free_aligned_sized(block, alignment, size);
-	else
-		real.free(block);
-}
-
-EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
-{
-	if (sampling_passes_free(life_armed[HOOK_free_aligned_sized], block)) {
-		if (likely(!pool_owns(block)))
-			release_aligned(block, alignment, size);
-		return;
-	}
-
-	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
-	bool is_recorded = begin_free(&call, HOOK_free_aligned_sized, &origin, block);
-
-	if (!is_recorded)
-		real_ready();
-	if (!pool_owns(block))
-		release_aligned(block, alignment, size);
-	if (is_recorded)
-		end_free(&call, block);
-}
+FREE_BY_HAND(free, (void *block), real.free(block))
+FREE_BY_HAND(cfree, (void *block), real.cfree ? real.cfree(block) : real.free(block))
+FREE_BY_HAND(free_sized, (void *block, size_t size),
+	     real.free_sized ? real.free_sized(block, size) : real.free(block))
+FREE_BY_HAND(free_aligned_sized, (void *block, size_t alignment, size_t size),
+	     real.free_aligned_sized ? real.free_aligned_sized(block, alignment, size)
+				     : real.free(block))
 
 EXPORT size_t malloc_usable_size(void *block)
 {
