@@ -9,6 +9,12 @@ enum bound {
 	BOUND_COUNT
 };
 
+enum {
+#define KNOWN(of_user, in_all) KNOWN_OF_USER = of_user, KNOWN_IN_ALL = in_all
+#include "collect/bounds.def"
+#undef KNOWN
+};
+
 /* The bounds come first, each with the number of its own. */
 enum refusal {
 #define BOUND(name, of_user, in_all, what) REFUSED_##name,

@@ -33,6 +33,7 @@
 #define LEAVE_NS     (3000 * MS)  /* after SIGTERM: who stops all stops the programs, too */
 #define TIDY_NS	     (1000 * MS)
 #define RINGS_PART   16u /* of the memory that there may be, for all rings; of that, for one */
+#define KNOWN_PART   8u	 /* of that memory, for what streams know */
 
 /* ---- members ---- */
 
@@ -310,7 +311,7 @@ static void tidy(struct collector *collector, uint64_t now_ns)
 		return;
 	collector->tidied_ns = now_ns;
 	merge_tidy(collector->merge);
-	collect_say_refused(collector);
+	collect_say_counts(collector);
 }
 
 /* How long to sleep, at most, after a round that took so much and came after such a sleep. */
@@ -454,6 +455,9 @@ static int start_parts(struct collector *collector, struct error *err)
 		board->clock = BOARD_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, board->clock);
 	limit_rings(board);
+	collector->known.most = (uint64_t)KNOWN_IN_ALL << 20;
+	if (collector->known.most > budget_memory() / KNOWN_PART)
+		collector->known.most = budget_memory() / KNOWN_PART;
 	collector->merge = merge_create(board, &handler);
 	if (!collector->merge)
 		return error_system(err, ENOMEM, "cannot begin");

@@ -88,6 +88,7 @@ struct user {
 	uid_t uid;
 	uint32_t used[BOUND_COUNT];
 	uint32_t batches; /* of the merge */
+	struct stream_known known;
 };
 
 struct collector {
@@ -124,7 +125,8 @@ struct collector {
 	struct left_out left_out[LEFT_OUT_NAMES]; /* that stand in no stream yet */
 	struct guest *requests;			  /* of holdtrace ctl, to be answered */
 	struct user *users;
-	uint32_t used[BOUND_COUNT];	 /* by all users */
+	uint32_t used[BOUND_COUNT]; /* by all users */
+	struct stream_known known;
 	uint64_t refused[REFUSAL_COUNT]; /* that stand in no stream yet */
 	uint64_t schedule_ns;		 /* readings of threads so far are worth so much time */
 	struct schedule_place {
@@ -201,8 +203,8 @@ void collect_receive(struct collector *collector);
 /* The process has made more memory. */
 void collect_extend(struct collector *collector, struct member *member);
 
-/* Says what was refused in a stream that is open, if there is one. */
-void collect_say_refused(struct collector *collector);
+/* Says what was refused and left out in a stream that is open, if there is one. */
+void collect_say_counts(struct collector *collector);
 
 /* What a member has of us is free for others. */
 void collect_give_back(struct collector *collector, const struct member *member);
@@ -216,7 +218,7 @@ void collect_clean_name(char *name, size_t size);
 /* A process came to say that --follow did not choose it. */
 void collect_leave_out(struct collector *collector, const struct guest *guest);
 
-/* Tells this stream of all who were left out and stand in no other. */
+/* Writes to this stream which programs were left out and stand in no other. */
 void collect_say_left_out(struct collector *collector, struct member *member);
 
 /* A process is no more what it was: what it has left to say is handed out. */

@@ -405,7 +405,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);
-	collect_say_refused(collector);
+	collect_say_counts(collector);
 	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);
 	give_back(collector, member);

@@ -294,6 +294,8 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	if (!user)
 		return NULL;
 	*user = (struct user){ .next = collector->users, .uid = uid };
+	user->known.most =
+		door_is_owner(collector->door, uid) ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
 	collector->users = user;
 	return user;
 }
@@ -327,13 +329,15 @@ static uint32_t count_images(const struct collector *collector, int our_pid)
 	return count;
 }
 
-void collect_say_refused(struct collector *collector)
+void collect_say_counts(struct collector *collector)
 {
 	struct member *member = NULL;
 
 	for (uint32_t i = 0; !member && i < collector->count; i++)
 		if (collector->active[i]->phase != PHASE_CLOSING)
 			member = collector->active[i];
+	if (member)
+		collect_say_left_out(collector, member);
 	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
 		char count[24];
 		const struct wire_value values[] = { { "what", refusals[i] }, { "count", count } };
@@ -412,7 +416,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	clean_hello(collector, &member->hello);
 	member->process = merge_add(collector->merge, member, &user->batches);
 	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
-				       &collector->ticks);
+				       &collector->ticks, &user->known, &collector->known);
 	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))
 		return member;
 	free_member(collector, member);
@@ -442,7 +446,6 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	open_sink(collector, member);
 	begin_stream(collector, member);
 	say_doubt(member);
-	collect_say_left_out(collector, member);
 	report(collector, member);
 	collector->any = true;
 	collector->active[collector->count++] = member;

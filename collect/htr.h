@@ -60,6 +60,9 @@ struct htr *htr_next(const struct htr *before);
 /* How many calls it was given, and those before it. */
 uint64_t htr_calls(const struct htr *htr);
 
+/* Bytes of memory for what it knows, which only grow. */
+size_t htr_known_bytes(const struct htr *htr);
+
 /* The number of a function, defined if need be. */
 uint32_t htr_function(struct htr *htr, const char *name, size_t length);
 

@@ -32,6 +32,7 @@ static const struct name *find_name(struct names *names, const char *text, size_
 	memcpy(found + 1, text, length);
 	((char *)(found + 1))[length] = 0;
 	*found = (struct name){ (const char *)(found + 1), length, names->count++ };
+	names->bytes += sizeof(*found) + length + 4 * sizeof(struct table_slot);
 	*is_new = true;
 	return found;
 }
@@ -284,4 +285,13 @@ struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *i
 	shape->key = *key;
 	shape->id = ++htr->shape_count;
 	return shape;
+}
+
+size_t htr_known_bytes(const struct htr *htr)
+{
+	return htr->node_room * sizeof(*htr->nodes) +
+	       (htr->node_mask + 1) * sizeof(*htr->node_table) +
+	       (htr->shape_mask + 1ull) * sizeof(*htr->shapes) +
+	       (htr->thread_mask + 1ull) * sizeof(*htr->thread_table) + htr->functions.bytes +
+	       htr->argument_names.bytes;
 }

@@ -38,6 +38,7 @@ struct name {
 struct names {
 	struct table table;
 	uint32_t count;
+	size_t bytes;
 };
 
 struct thread {

@@ -70,18 +70,11 @@ void collect_leave_out(struct collector *collector, const struct guest *guest)
 {
 	struct board *board = collector->shared.board;
 	char name[sizeof(collector->left_out->name)];
-	struct member *member = NULL;
 
 	snprintf(name, sizeof(name), "%.63s", guest->request.text);
 	collect_clean_name(name, sizeof(name));
 	__atomic_add_fetch(&board->left_out, 1, __ATOMIC_RELEASE);
 	find_place(collector, name)->count++;
-	for (uint32_t i = 0; !member && i < collector->count; i++)
-		if (collector->active[i]->phase != PHASE_CLOSING)
-			member = collector->active[i];
-	if (member)
-		collect_say_left_out(collector, member);
-	else
-		count_unsaid(collector);
+	count_unsaid(collector);
 	end_image(collector, guest->pid);
 }

@@ -8,8 +8,17 @@
 #define FLUSH_HTR_NS	1000000000u /* what a collector that is killed may lose */
 #define FLUSH_FIRST_NS	100000000u  /* who lives shorter has a single block */
 #define SYNC_NS		1000000000u
+#define KNOWN_LEAST	(128u << 10) /* bytes: less than that is not worth a section */
 
-struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks)
+static void set_known(struct stream *stream, uint64_t bytes)
+{
+	stream->known_by_user->bytes += bytes - stream->known_bytes;
+	stream->known_by_all->bytes += bytes - stream->known_bytes;
+	stream->known_bytes = bytes;
+}
+
+struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
+			     struct stream_known *of_user, struct stream_known *of_all)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 	void *buffer = malloc(OUTPUT_BUFFER);
@@ -20,6 +29,10 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 		return NULL;
 	}
 	stream->sink.fd = -1;
+	stream->known_by_user = of_user;
+	stream->known_by_all = of_all;
+	of_user->streams++;
+	of_all->streams++;
 	encode_init(&stream->encoder, buffer, OUTPUT_BUFFER, protocol, ticks);
 	return stream;
 }
@@ -28,6 +41,9 @@ void stream_free(struct stream *stream)
 {
 	if (!stream)
 		return;
+	set_known(stream, 0);
+	stream->known_by_user->streams--;
+	stream->known_by_all->streams--;
 	output_destroy(stream->output);
 	htr_destroy(stream->encoder.htr);
 	free(stream->encoder.buffer);
@@ -111,15 +127,12 @@ void stream_sync(struct stream *stream)
 	look_back(stream);
 }
 
-void stream_section(struct stream *stream)
+/* Behind a flush. */
+static void begin_section(struct stream *stream)
 {
 	struct encoder *encoder = &stream->encoder;
-	struct htr *next;
+	struct htr *next = stream->broken ? NULL : htr_next(encoder->htr);
 
-	if (stream->broken || !encoder->htr || htr_calls(encoder->htr) == stream->cut_calls)
-		return;
-	stream_flush(stream);
-	next = stream->broken ? NULL : htr_next(encoder->htr);
 	if (!next) /* later, perhaps */
 		return;
 	htr_destroy(encoder->htr);
@@ -127,6 +140,36 @@ void stream_section(struct stream *stream)
 	stream->cut_calls = htr_calls(next);
 	stream->sections++;
 	output_section(stream->output);
+	set_known(stream, htr_known_bytes(next));
+}
+
+void stream_section(struct stream *stream)
+{
+	struct encoder *encoder = &stream->encoder;
+
+	if (stream->broken || !encoder->htr || htr_calls(encoder->htr) == stream->cut_calls)
+		return;
+	stream_flush(stream);
+	begin_section(stream);
+}
+
+/* Where each knows more than its part, which is never less than a new one begins with. */
+static bool knows_too_much(const struct stream_known *known, uint64_t bytes)
+{
+	return known->bytes > known->most && bytes >= known->bytes / known->streams &&
+	       bytes > KNOWN_LEAST;
+}
+
+/* Between two events. */
+static void flush_between(struct stream *stream)
+{
+	stream_flush(stream);
+	if (stream->broken || !stream->encoder.htr)
+		return;
+	set_known(stream, htr_known_bytes(stream->encoder.htr));
+	if (knows_too_much(stream->known_by_user, stream->known_bytes) ||
+	    knows_too_much(stream->known_by_all, stream->known_bytes))
+		begin_section(stream);
 }
 
 bool stream_has_sections(const struct stream *stream)
@@ -140,7 +183,7 @@ static inline void make_room(struct stream *stream)
 	const struct encoder *encoder = &stream->encoder;
 
 	if (encoder->htr ? htr_is_full(encoder->htr) : encoder->room - encoder->used < ENCODE_MOST)
-		stream_flush(stream);
+		flush_between(stream);
 }
 
 /* Everything about the output that needs to know the sink. */
@@ -216,7 +259,7 @@ void stream_idle(struct stream *stream, uint64_t now_ns)
 	if (!stream->output || !output_is_idle(stream->output) ||
 	    now_ns - stream->flushed_ns < patience_ns(stream))
 		return;
-	stream_flush(stream);
+	flush_between(stream);
 	stream->flushed_ns = now_ns;
 }
 

@@ -16,6 +16,15 @@
 #include "collect/output.h"
 #include "collect/sink.h"
 
+/*
+ * What streams know of backtraces and names, in bytes of memory: of a user's, or of all. When they
+ * know more together than they may, those that know no less than others begin anew (sections).
+ */
+struct stream_known {
+	uint64_t bytes, most;
+	uint32_t streams;
+};
+
 struct stream {
 	struct sink sink;
 	struct bundle_stream bundle; /* where it goes instead, if that is set */
@@ -26,13 +35,16 @@ struct stream {
 	uint64_t unwritten;  /* events that a broken sink cost */
 	uint64_t flushed_ns; /* when the buffer was emptied last */
 	struct error failure;
-	uint32_t sections;	/* that were begun */
-	uint64_t cut_calls;	/* when the last one was */
-	uint64_t modules[1024]; /* bit per module number: told already */
+	uint32_t sections;				   /* that were begun */
+	uint64_t cut_calls;				   /* when the last one was */
+	uint64_t known_bytes;				   /* its part of these: */
+	struct stream_known *known_by_user, *known_by_all; /* NULL: nobody counts */
+	uint64_t modules[1024];				   /* bit per module number: told already */
 };
 
-/* Allocates a stream without a sink. NULL: no memory. */
-struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks);
+/* Allocates a stream without a sink. NULL: no memory. known: of its user, and of all; or NULL. */
+struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
+			     struct stream_known *of_user, struct stream_known *of_all);
 void stream_free(struct stream *stream);
 
 /* The sink could not be opened: everything is counted as unwritten. */

@@ -12,6 +12,7 @@
  *   silent NUMBER  so many connections that say nothing, for three seconds
  *   head           a head of a closed slot that makes no sense, for two seconds
  *   calls NUMBER   so many calls of malloc, each with a backtrace of its own
+ *   left NUMBER    so many programs that --follow did not choose, each with a name of its own
  *   toggles        the signal that pauses, as if it had come a hundred times
  *
  * In a child of a traced process, traced itself (attacks child WHAT NUMBER): the child gives up its
@@ -195,6 +196,23 @@ static void orders(long number)
 	printf("stop: %s\n", answer);
 }
 
+static void left(long number)
+{
+	const struct board *board = take_board();
+	struct control_request request = { .contract = CONTRACT_HASH,
+					   .secret = { board->secret[0], board->secret[1] },
+					   .command = CONTROL_LEFT_OUT };
+
+	for (long i = 0; i < number; i++) {
+		int socket = connect_collector();
+
+		snprintf(request.text, sizeof(request.text), "forged%ld", i);
+		if (send(socket, &request, sizeof(request), MSG_NOSIGNAL) < 0)
+			puts("cannot send");
+		close(socket);
+	}
+}
+
 static void hellos(long number)
 {
 	const struct board *board = take_board();
@@ -280,7 +298,7 @@ static void calls(long number)
 						      .leave = now,
 						      .object = 0x1000 + (uint64_t)i * 16,
 						      .result = 0x1000 + (uint64_t)i * 16,
-						      .size = 8,
+						      .size = 1367,
 						      .fresh = 64,
 						      .frames = frames });
 	}
@@ -420,7 +438,7 @@ static const struct {
 } attacks[] = {
 	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
 	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
-	{ "calls", calls },   { "toggles", toggles },
+	{ "calls", calls },   { "toggles", toggles }, { "left", left },
 };
 
 int main(int argc, char **argv)
