@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From a frame to its caller's, by a row. */
-#include "dwarf_parts.h"
+/* From a frame to its caller's, by a row and the expressions in it. */
+#include "dwarf.h"
+#include "dwarf_cursor.h"
 
 #if !ARCH_WALKS
 
@@ -12,6 +13,289 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 }
 
 #else
+
+/* ---- expressions: a small stack machine ---- */
+
+enum {
+	OP_ADDR = 0x03,
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_CONST2U = 0x0a,
+	OP_CONST2S = 0x0b,
+	OP_CONST4U = 0x0c,
+	OP_CONST4S = 0x0d,
+	OP_CONST8U = 0x0e,
+	OP_CONST8S = 0x0f,
+	OP_CONSTU = 0x10,
+	OP_CONSTS = 0x11,
+	OP_DUP = 0x12,
+	OP_DROP = 0x13,
+	OP_OVER = 0x14,
+	OP_PICK = 0x15,
+	OP_SWAP = 0x16,
+	OP_ROT = 0x17,
+	OP_ABS = 0x19,
+	OP_AND = 0x1a,
+	OP_MINUS = 0x1c,
+	OP_MUL = 0x1e,
+	OP_NEG = 0x1f,
+	OP_NOT = 0x20,
+	OP_OR = 0x21,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_SHR = 0x25,
+	OP_SHRA = 0x26,
+	OP_XOR = 0x27,
+	OP_EQ = 0x29,
+	OP_GE = 0x2a,
+	OP_GT = 0x2b,
+	OP_LE = 0x2c,
+	OP_LT = 0x2d,
+	OP_NE = 0x2e,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+	OP_BREGX = 0x92,
+	OP_NOP = 0x96
+};
+
+#define OPERANDS_MAX 16
+
+struct evaluation {
+	struct cursor code;
+	const struct dwarf_frame *frame;
+	struct dwarf_memory *memory;
+	enum dwarf_step state;
+	unsigned int count;
+	uint64_t operands[OPERANDS_MAX];
+};
+
+static void fail(struct evaluation *evaluation, enum dwarf_step state)
+{
+	if (evaluation->state == DWARF_STEP_OK)
+		evaluation->state = state;
+}
+
+static void push(struct evaluation *evaluation, uint64_t value)
+{
+	if (evaluation->count == OPERANDS_MAX)
+		fail(evaluation, DWARF_STEP_UNKNOWN);
+	else
+		evaluation->operands[evaluation->count++] = value;
+}
+
+static uint64_t pop(struct evaluation *evaluation)
+{
+	if (evaluation->count == 0) {
+		fail(evaluation, DWARF_STEP_UNKNOWN);
+		return 0;
+	}
+	return evaluation->operands[--evaluation->count];
+}
+
+/* Copies the operand that lies depth below the top onto it. */
+static void pick(struct evaluation *evaluation, uint64_t depth)
+{
+	if (depth >= evaluation->count)
+		fail(evaluation, DWARF_STEP_UNKNOWN);
+	else
+		push(evaluation, evaluation->operands[evaluation->count - 1 - depth]);
+}
+
+static void push_register(struct evaluation *evaluation, uint64_t number, int64_t offset)
+{
+	const struct dwarf_frame *frame = evaluation->frame;
+
+	if (number == DWARF_PC) {
+		push(evaluation, frame->pc + (uint64_t)offset);
+		return;
+	}
+	if (number >= DWARF_REGISTERS || (frame->known >> number & 1) == 0)
+		fail(evaluation, DWARF_STEP_UNKNOWN);
+	else
+		push(evaluation, frame->reg[number] + (uint64_t)offset);
+}
+
+/* left is the operand that was pushed first. */
+static uint64_t combine(unsigned int operation, uint64_t left, uint64_t right)
+{
+	switch (operation) {
+	case OP_AND:
+		return left & right;
+	case OP_MINUS:
+		return left - right;
+	case OP_MUL:
+		return left * right;
+	case OP_OR:
+		return left | right;
+	case OP_PLUS:
+		return left + right;
+	case OP_SHL:
+		return right < 64 ? left << right : 0;
+	case OP_SHR:
+		return right < 64 ? left >> right : 0;
+	case OP_SHRA:
+		return (uint64_t)((int64_t)left >> (right < 64 ? right : 63));
+	case OP_XOR:
+		return left ^ right;
+	case OP_EQ:
+		return left == right;
+	case OP_GE:
+		return (int64_t)left >= (int64_t)right;
+	case OP_GT:
+		return (int64_t)left > (int64_t)right;
+	case OP_LE:
+		return (int64_t)left <= (int64_t)right;
+	case OP_LT:
+		return (int64_t)left < (int64_t)right;
+	default: /* OP_NE */
+		return left != right;
+	}
+}
+
+/*
+ * Operations on what is on the stack. Divisions, jumps and everything about objects are no part of
+ * call frames.
+ */
+static void operate(struct evaluation *evaluation, unsigned int operation)
+{
+	uint64_t top, next, third;
+	uintptr_t value = 0;
+
+	switch (operation) {
+	case OP_NOP:
+		return;
+	case OP_DEREF:
+		top = pop(evaluation);
+		if (evaluation->state == DWARF_STEP_OK &&
+		    !evaluation->memory->read(evaluation->memory, top, &value))
+			fail(evaluation, DWARF_STEP_MEMORY);
+		push(evaluation, value);
+		return;
+	case OP_DUP:
+		pick(evaluation, 0);
+		return;
+	case OP_DROP:
+		pop(evaluation);
+		return;
+	case OP_OVER:
+		pick(evaluation, 1);
+		return;
+	case OP_PICK:
+		pick(evaluation, take(&evaluation->code, 1));
+		return;
+	case OP_SWAP:
+		top = pop(evaluation);
+		next = pop(evaluation);
+		push(evaluation, top);
+		push(evaluation, next);
+		return;
+	case OP_ROT:
+		top = pop(evaluation);
+		next = pop(evaluation);
+		third = pop(evaluation);
+		push(evaluation, top);
+		push(evaluation, third);
+		push(evaluation, next);
+		return;
+	case OP_ABS:
+		top = pop(evaluation);
+		push(evaluation, (int64_t)top < 0 ? -top : top);
+		return;
+	case OP_NEG:
+		push(evaluation, -pop(evaluation));
+		return;
+	case OP_NOT:
+		push(evaluation, ~pop(evaluation));
+		return;
+	case OP_PLUS_UCONST:
+		push(evaluation, pop(evaluation) + take_uleb(&evaluation->code));
+		return;
+	case OP_AND:
+	case OP_MINUS:
+	case OP_MUL:
+	case OP_OR:
+	case OP_PLUS:
+	case OP_SHL:
+	case OP_SHR:
+	case OP_SHRA:
+	case OP_XOR:
+	case OP_EQ:
+	case OP_GE:
+	case OP_GT:
+	case OP_LE:
+	case OP_LT:
+	case OP_NE:
+		top = pop(evaluation);
+		next = pop(evaluation);
+		push(evaluation, combine(operation, next, top));
+		return;
+	default:
+		fail(evaluation, DWARF_STEP_UNKNOWN);
+	}
+}
+
+/* Operations that push a constant; false for all others. */
+static bool push_constant(struct evaluation *evaluation, unsigned int operation)
+{
+	struct cursor *code = &evaluation->code;
+
+	if (operation >= OP_LIT0 && operation < OP_LIT0 + 32)
+		push(evaluation, operation - OP_LIT0);
+	else if (operation >= OP_CONST1U && operation <= OP_CONST8S)
+		/* In pairs of 1, 2, 4, 8 bytes, the signed one second. */
+		push(evaluation,
+		     operation & 1 ? (uint64_t)take_signed(code, 1u << (operation - OP_CONST1U) / 2)
+				   : take(code, 1u << (operation - OP_CONST1U) / 2));
+	else if (operation == OP_ADDR)
+		push(evaluation, take(code, 8));
+	else if (operation == OP_CONSTU)
+		push(evaluation, take_uleb(code));
+	else if (operation == OP_CONSTS)
+		push(evaluation, (uint64_t)take_sleb(code));
+	else
+		return false;
+	return true;
+}
+
+/*
+ * The value of the row's expression at where. cfa: on the stack at the start, for all but the CFA's
+ * own expression, which says NULL.
+ */
+static enum dwarf_step evaluate(const struct dwarf_row *row, int32_t where,
+				const struct dwarf_frame *frame, struct dwarf_memory *memory,
+				const uintptr_t *cfa, uintptr_t *value)
+{
+	struct evaluation evaluation = { .frame = frame, .memory = memory, .state = DWARF_STEP_OK };
+	struct cursor *code = &evaluation.code;
+	uint64_t size;
+
+	code->at = row->expressions + where;
+	code->end = row->end;
+	size = take_uleb(code);
+	if (size > (uint64_t)(code->end - code->at))
+		return DWARF_STEP_UNKNOWN;
+	code->end = code->at + size;
+	if (cfa != NULL)
+		push(&evaluation, *cfa);
+	while (code->at < code->end && evaluation.state == DWARF_STEP_OK) {
+		unsigned int operation = (unsigned int)take(code, 1);
+
+		if (operation >= OP_BREG0 && operation < OP_BREG0 + 32)
+			push_register(&evaluation, operation - OP_BREG0, take_sleb(code));
+		else if (operation == OP_BREGX) {
+			uint64_t number = take_uleb(code);
+
+			push_register(&evaluation, number, take_sleb(code));
+		} else if (!push_constant(&evaluation, operation))
+			operate(&evaluation, operation);
+	}
+	*value = pop(&evaluation);
+	return code->is_bad ? DWARF_STEP_UNKNOWN : evaluation.state;
+}
+
+/* ---- the step ---- */
 
 static bool is_known(const struct dwarf_frame *frame, unsigned int number)
 {
@@ -50,12 +334,12 @@ static enum dwarf_step recover(const struct dwarf_row *row, unsigned int number,
 		*value = frame->reg[where];
 		return DWARF_STEP_OK;
 	case DWARF_VALUE:
-		return dwarf_evaluate(row, where, frame, memory, &cfa, value);
+		return evaluate(row, where, frame, memory, &cfa, value);
 	case DWARF_AT_CFA:
 		*value = cfa + (uintptr_t)where;
 		break;
 	case DWARF_AT_VALUE:
-		state = dwarf_evaluate(row, where, frame, memory, &cfa, value);
+		state = evaluate(row, where, frame, memory, &cfa, value);
 		break;
 	}
 	if (state == DWARF_STEP_OK && !memory->read(memory, *value, value))
@@ -67,7 +351,7 @@ static enum dwarf_step find_cfa(const struct dwarf_row *row, const struct dwarf_
 				struct dwarf_memory *memory, uintptr_t *cfa)
 {
 	if (row->cfa_is_expression)
-		return dwarf_evaluate(row, row->cfa_where, frame, memory, NULL, cfa);
+		return evaluate(row, row->cfa_where, frame, memory, NULL, cfa);
 	if (!is_known(frame, row->cfa_register))
 		return DWARF_STEP_UNKNOWN;
 	*cfa = frame->reg[row->cfa_register] + (uintptr_t)row->cfa_where;

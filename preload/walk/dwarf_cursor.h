@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef DWARF_PARTS_H
-#define DWARF_PARTS_H
+#ifndef DWARF_CURSOR_H
+#define DWARF_CURSOR_H
 
 /*
- * Between the parts of dwarf.h: numbers as the tables write them, the entry of an address
- * (dwarf_entry.c), its rows (dwarf_rows.c), expressions (dwarf_expression.c), the way to the caller
- * (dwarf_step.c). The sources: LSB 5.0 core, chapter 10.6 "Exception Frames", and DWARF 5,
- * sections 6.4 and 2.5. Nobody else includes this.
+ * Numbers as the tables of .eh_frame write them. The sources of what dwarf_rows.c and dwarf_step.c
+ * read: LSB 5.0 core, chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5.
  */
 
-#include "dwarf.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Reading stops at end: what lies behind is 0 and makes the whole bad. */
 struct cursor {
@@ -86,36 +86,5 @@ static inline void skip(struct cursor *cursor, uint64_t size)
 	}
 	cursor->at += size;
 }
-
-/* What a CIE says for its FDEs. */
-struct dwarf_common {
-	struct cursor instructions;
-	uint64_t code_factor;
-	int64_t data_factor;
-	unsigned int pointer_encoding;
-	bool has_augmentation;
-	bool is_signal;
-};
-
-/* What the tables say of the code from start on. */
-struct dwarf_entry {
-	struct dwarf_common common;
-	struct cursor instructions;
-	uintptr_t start;
-};
-
-/* The entry that has pc; false if there is none, or none that we can read. */
-bool dwarf_find_entry(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_entry *entry);
-
-/* A pointer in this encoding. */
-uintptr_t dwarf_take_pointer(struct cursor *cursor, unsigned int encoding);
-
-/*
- * The value of the row's expression at where. cfa: on the stack at the start, for all but the CFA's
- * own expression, which says NULL.
- */
-enum dwarf_step dwarf_evaluate(const struct dwarf_row *row, int32_t where,
-			       const struct dwarf_frame *frame, struct dwarf_memory *memory,
-			       const uintptr_t *cfa, uintptr_t *value);
 
 #endif
