@@ -11,9 +11,9 @@
  * walk that begins where it began (ip, sp, fp) and finds the words that it found ends at the same
  * frame; if that is remembered now, with all outwards of it as it was, the rest is known, too.
  */
-#include "capture_parts.h"
-
+#include "capture.h"
 #include "maps.h"
+#include "step.h"
 
 /* Frames beyond what was asked for, so that a few returns later they need not be looked for. */
 #define BEYOND 64u
@@ -116,7 +116,7 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 		candidate = &frames[recall->candidates - 1];
 		outermost = frames->sp;
 	}
-	if (__builtin_expect(!is_for(rule, recall->key), 0))
+	if (__builtin_expect(!rule_is_for(rule, recall->key), 0))
 		rule = cfi_find(table, recall->key, &scratch);
 	for (;;) {
 		next->ip = at.ip;
@@ -126,11 +126,11 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 		next++;
 		if (__builtin_expect(rule == &scratch, 0) && recall->solid < next)
 			recall->solid = next;
-		state = (int)step(window, rule, &at, end);
+		state = (int)step_by_rule(window, rule, &at, end);
 		if (__builtin_expect(state != WALK_ON, 0))
 			break;
 		if (__builtin_expect(at.ip == 0, 0)) {
-			state = stop(CAPTURE_COMPLETE, end);
+			state = stop_walk(CAPTURE_COMPLETE, end);
 			break;
 		}
 		if (at.sp <= outermost)
@@ -150,10 +150,10 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 			outermost = left > 0 ? outermost : 0;
 		}
 		if (__builtin_expect(next == recall->end, 0)) {
-			state = stop(CAPTURE_DEPTH, end);
+			state = stop_walk(CAPTURE_DEPTH, end);
 			break;
 		}
-		rule = find_next(table, at.ip, at.sp, rule, &scratch);
+		rule = step_find_rule(table, at.ip, at.sp, rule, &scratch);
 	}
 	recall->next = next;
 	recall->at = at;
@@ -382,24 +382,22 @@ static inline __attribute__((always_inline)) int recall_on(struct recall *recall
 {
 	for (;;) {
 		int state = recall_quick(recall, window, end);
-		struct walk walk;
+		struct position at;
 
 		if (__builtin_expect(state != WALK_SIGNAL, 1))
 			return state;
-		walk.at = recall->at;
-		walk.window = *window;
-		if (!capture_read_signal(&walk, stack)) {
+		at = recall->at;
+		if (!step_out_of_signal(window, &at, stack)) {
 			recall->solid = recall->next;
-			return (int)stop(CAPTURE_LEFT_STACK, end);
+			return (int)stop_walk(CAPTURE_LEFT_STACK, end);
 		}
-		recall->at = walk.at;
-		recall->key = walk.key;
-		*window = walk.window;
+		recall->at = at;
+		recall->key = at.ip | CFI_EXACT;
 		recall->solid = window_is_known(window) ? recall->next + 1 : no_step(recall);
-		if (walk.at.ip == 0)
-			return (int)stop(CAPTURE_COMPLETE, end);
+		if (at.ip == 0)
+			return (int)stop_walk(CAPTURE_COMPLETE, end);
 		if (recall->next == recall->end)
-			return (int)stop(CAPTURE_DEPTH, end);
+			return (int)stop_walk(CAPTURE_DEPTH, end);
 	}
 }
 
@@ -621,7 +619,7 @@ is_sibling(const struct capture_memory *memory, const struct origin *origin, uin
 	const struct cfi_rule *rule = cfi_guess(cfi_table(), origin->ip);
 	uintptr_t cfa;
 
-	if (!is_for(rule, origin->ip))
+	if (!rule_is_for(rule, origin->ip))
 		return false;
 	cfa = rule->form == CFI_SP   ? origin->cfa + (uintptr_t)rule->cfa
 	      : rule->form == CFI_FP ? origin->fp + (uintptr_t)rule->cfa

@@ -1,68 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The plain walk, and what is rare in both. */
-#include "capture_parts.h"
-
+/* The plain walk. */
+#include "capture.h"
 #include "maps.h"
-#include "preload/ground/sys.h"
+#include "step.h"
 
-bool capture_move_window(struct window *window, uintptr_t address)
-{
-	uintptr_t page = address & ~(uintptr_t)(PAGE_SMALLEST - 1);
-
-	if (address < window->ask_low || address >= window->ask_high || (address & 7) != 0 ||
-	    !sys_is_readable((const void *)address))
-		return false;
-	window->low = page < window->ask_low ? window->ask_low : page;
-	window->span = page + PAGE_SMALLEST - 8 - window->low;
-	return true;
-}
-
-bool capture_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value)
-{
-	return window_read((struct window *)(void *)memory, address, value);
-}
-
-enum walk_state capture_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
-				 uintptr_t *cfa, enum capture_end *end)
-{
-	switch ((enum cfi_form)rule->form) {
-	case CFI_FP_DEREF:
-		if (!window_read(window, fp + (uintptr_t)rule->cfa, cfa))
-			return stop(CAPTURE_LEFT_STACK, end);
-		return WALK_ON;
-	case CFI_END:
-		return stop(CAPTURE_COMPLETE, end);
-	case CFI_FULL:
-		return WALK_FULL;
-	case CFI_SIGNAL:
-		return WALK_SIGNAL;
-	case CFI_SP:
-	case CFI_FP:
-	case CFI_NO_RULE:
-		break;
-	}
-	return stop(CAPTURE_NO_RULE, end);
-}
-
-static void set_hint(const struct cfi_table *table, uint32_t *hint, const struct cfi_rule *rule)
-{
-	__atomic_store_n(hint, (uint32_t)((const char *)rule - (const char *)table->rules),
-			 __ATOMIC_RELAXED);
-}
-
-struct cfi_rule *capture_search(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
-				struct cfi_rule *scratch)
-{
-	struct cfi_rule *rule = cfi_find(table, ip, scratch);
-
-	if (rule == scratch || last == scratch)
-		return rule;
-	if (__atomic_load_n(&last->hint[0], __ATOMIC_RELAXED) == 0)
-		set_hint(table, &last->hint[0], rule);
-	else
-		set_hint(table, &last->hint[1], rule);
-	return rule;
-}
+struct walk {
+	uintptr_t *next, *end; /* room for the frames to come */
+	struct position at;
+	uintptr_t key; /* of the rule for at: at.ip, marked where it is exact (cfi.h) */
+	struct window window;
+};
 
 /*
  * Stores the frame that the walk has reached. A return address of 0 is how some threads and
@@ -72,9 +19,9 @@ static inline __attribute__((always_inline)) enum walk_state
 store(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
 {
 	if (ip == 0)
-		return stop(CAPTURE_COMPLETE, end);
+		return stop_walk(CAPTURE_COMPLETE, end);
 	if (*next == room_end)
-		return stop(CAPTURE_DEPTH, end);
+		return stop_walk(CAPTURE_DEPTH, end);
 	*(*next)++ = ip;
 	return WALK_ON;
 }
@@ -98,43 +45,16 @@ static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 	enum walk_state state;
 
 	for (;;) {
-		state = step(&walk->window, rule, &at, end);
+		state = step_by_rule(&walk->window, rule, &at, end);
 		if (state == WALK_ON)
 			state = store(&next_frame, room_end, at.ip, end);
 		if (state != WALK_ON)
 			break;
-		rule = find_next(table, at.ip, at.sp, rule, &scratch);
+		rule = step_find_rule(table, at.ip, at.sp, rule, &scratch);
 	}
 	walk->next = next_frame;
 	walk->at = at;
 	return state;
-}
-
-bool capture_read_signal(struct walk *walk, const struct stack_bounds *stack)
-{
-	struct cfi_rule scratch;
-	const struct cfi_rule *rule = cfi_find(cfi_table(), walk->at.ip, &scratch);
-	uintptr_t sp = walk->at.sp;
-
-	if (!window_read(&walk->window, sp + (uintptr_t)rule->ra, &walk->at.ip) ||
-	    !window_read(&walk->window, sp + (uintptr_t)rule->fp, &walk->at.fp) ||
-	    !window_read(&walk->window, sp + (uintptr_t)rule->cfa, &walk->at.sp))
-		return false;
-	walk->key = walk->at.ip | CFI_EXACT;
-	/*
-	 * A function that was interrupted may have popped a register whose rule still tells the old
-	 * place, below its sp. The kernel leaves that much as it was.
-	 */
-	window_open(&walk->window, walk->at.sp, walk->at.sp - ARCH_RED_ZONE, stack);
-	return true;
-}
-
-static enum walk_state step_signal(struct walk *walk, const struct stack_bounds *stack,
-				   enum capture_end *end)
-{
-	if (!capture_read_signal(walk, stack))
-		return stop(CAPTURE_LEFT_STACK, end);
-	return store(&walk->next, walk->end, walk->at.ip, end);
 }
 
 /* Quickly, and through signals. */
@@ -144,8 +64,12 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 	for (;;) {
 		enum walk_state state = walk_quick(walk, end);
 
-		if (state == WALK_SIGNAL)
-			state = step_signal(walk, stack, end);
+		if (state != WALK_SIGNAL)
+			return state;
+		if (!step_out_of_signal(&walk->window, &walk->at, stack))
+			return stop_walk(CAPTURE_LEFT_STACK, end);
+		walk->key = walk->at.ip | CFI_EXACT;
+		state = store(&walk->next, walk->end, walk->at.ip, end);
 		if (state != WALK_ON)
 			return state;
 	}
@@ -171,7 +95,7 @@ static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *wind
 static __attribute__((noinline)) void registers_at(const struct origin *origin,
 						   struct dwarf_frame *frame)
 {
-	struct window own = { .memory.read = capture_read_memory };
+	struct window own = { .memory.read = window_read_memory };
 
 	frame->known = arch_registers(frame->reg, &frame->pc);
 	frame->is_exact = true;
@@ -193,14 +117,14 @@ static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
 {
 	switch (step) {
 	case DWARF_STEP_END:
-		return stop(CAPTURE_COMPLETE, end);
+		return stop_walk(CAPTURE_COMPLETE, end);
 	case DWARF_STEP_MEMORY:
-		return stop(CAPTURE_LEFT_STACK, end);
+		return stop_walk(CAPTURE_LEFT_STACK, end);
 	case DWARF_STEP_OK:
 	case DWARF_STEP_UNKNOWN:
 		break;
 	}
-	return stop(CAPTURE_NO_RULE, end);
+	return stop_walk(CAPTURE_NO_RULE, end);
 }
 
 /* Whether the rest can go quickly: behind a return address a kept rule needs only sp and fp. */
@@ -234,7 +158,7 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 			window_open(&walk->window, frame.reg[DWARF_SP],
 				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);
 		else if (frame.reg[DWARF_SP] <= walk->at.sp && !was_exact)
-			return stop(CAPTURE_NOT_RISING, end);
+			return stop_walk(CAPTURE_NOT_RISING, end);
 		walk->at.ip = frame.pc;
 		walk->at.sp = frame.reg[DWARF_SP];
 		walk->at.fp = frame.reg[DWARF_FP];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CAPTURE_PARTS_H
-#define CAPTURE_PARTS_H
+#ifndef STEP_H
+#define STEP_H
 
 /*
- * Between the two walks of capture.h, the plain one (capture_walk.c) and the one that remembers
- * (capture_again.c): what of the stack may be read, a step by a rule, the next rule. What both do
- * for each frame is inlined, what is rare is in capture_walk.c. Nobody else includes this.
+ * One step of a walk outwards: what of the stack may be read, the caller of a frame by its rule,
+ * the rule of that. The plain walk (capture_walk.c) and the one that remembers (capture_again.c)
+ * step so. What they do for each frame is inlined, what is rare is in step.c.
  */
 
 #include <stdbool.h>
@@ -33,18 +33,11 @@ struct position {
 	uintptr_t ip, sp, fp;
 };
 
-struct walk {
-	uintptr_t *next, *end; /* room for the frames to come */
-	struct position at;
-	uintptr_t key; /* of the rule for at: at.ip, marked where it is exact (cfi.h) */
-	struct window window;
-};
-
 /* Opens the page of address, if it is one of an unknown stack and can be read. */
-bool capture_move_window(struct window *window, uintptr_t address);
+bool window_move(struct window *window, uintptr_t address);
 
 /* The window as the memory of dwarf_step(). */
-bool capture_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
+bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 
 static inline bool window_is_open(const struct window *window, uintptr_t address)
 {
@@ -53,8 +46,7 @@ static inline bool window_is_open(const struct window *window, uintptr_t address
 
 static inline bool window_read(struct window *window, uintptr_t address, uintptr_t *value)
 {
-	if (__builtin_expect(!window_is_open(window, address), 0) &&
-	    !capture_move_window(window, address))
+	if (__builtin_expect(!window_is_open(window, address), 0) && !window_move(window, address))
 		return false;
 	*value = *(const uintptr_t *)address;
 	return true;
@@ -68,7 +60,7 @@ static inline void window_open(struct window *window, uintptr_t sp, uintptr_t fr
 	static const uintptr_t open_word;
 	bool is_known = from >= stack->low && sp < stack->high && stack->high - sp >= 8;
 
-	window->memory.read = capture_read_memory;
+	window->memory.read = window_read_memory;
 	window->low = is_known ? from : (uintptr_t)&open_word;
 	window->span = is_known ? stack->high - 8 - from : 0;
 	window->ask_low = is_known ? 0 : from;
@@ -98,26 +90,31 @@ static inline void window_open_first(struct window *window, uintptr_t sp)
 
 enum walk_state { WALK_ON, WALK_SIGNAL, WALK_FULL, WALK_DONE };
 
-static inline enum walk_state stop(enum capture_end why, enum capture_end *end)
+static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *end)
 {
 	*end = why;
 	return WALK_DONE;
 }
 
 /* The CFA of a rule that is not the plain one: sp + cfa. */
-enum walk_state capture_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
-				 uintptr_t *cfa, enum capture_end *end);
+enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
+			      uintptr_t *cfa, enum capture_end *end);
 
 /* The rule where it is not at its own place, or the last one's hints have to be set. */
-struct cfi_rule *capture_search(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
-				struct cfi_rule *scratch);
+struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
+				  struct cfi_rule *scratch);
 
-/* From a signal frame to what the signal interrupted, which may lie on another stack. */
-bool capture_read_signal(struct walk *walk, const struct stack_bounds *stack);
+/*
+ * From a signal frame to what the signal interrupted, which may lie on another stack; its pc is
+ * exact. False: it cannot be read.
+ */
+bool step_out_of_signal(struct window *window, struct position *at,
+			const struct stack_bounds *stack);
 
 /* One frame outwards by a rule of the table. Inlined: this is the whole cost of a backtrace. */
 static inline __attribute__((always_inline)) enum walk_state
-step(struct window *window, const struct cfi_rule *rule, struct position *at, enum capture_end *end)
+step_by_rule(struct window *window, const struct cfi_rule *rule, struct position *at,
+	     enum capture_end *end)
 {
 	uintptr_t fp = at->fp;
 	uintptr_t cfa;
@@ -127,32 +124,32 @@ step(struct window *window, const struct cfi_rule *rule, struct position *at, en
 	} else if (rule->form == CFI_FP) {
 		cfa = fp + (uintptr_t)rule->cfa;
 	} else {
-		enum walk_state state = capture_find_cfa(window, rule, fp, &cfa, end);
+		enum walk_state state = step_find_cfa(window, rule, fp, &cfa, end);
 
 		if (state != WALK_ON)
 			return state;
 	}
 	if (__builtin_expect(cfa <= at->sp, 0))
-		return stop(CAPTURE_NOT_RISING, end);
+		return stop_walk(CAPTURE_NOT_RISING, end);
 	if (rule->fp_form != CFI_FP_SAME) {
 		fp = (rule->fp_form == CFI_FP_AT_CFA ? cfa : fp) + (uintptr_t)rule->fp;
 		if (!window_read(window, fp, &at->fp))
-			return stop(CAPTURE_LEFT_STACK, end);
+			return stop_walk(CAPTURE_LEFT_STACK, end);
 	}
 	if (!window_read(window, cfa + (uintptr_t)rule->ra, &at->ip))
-		return stop(CAPTURE_LEFT_STACK, end);
+		return stop_walk(CAPTURE_LEFT_STACK, end);
 	at->ip = arch_plain_address(at->ip);
 	at->sp = cfa;
 	return WALK_ON;
 }
 
-static inline bool is_for(const struct cfi_rule *rule, uintptr_t ip)
+static inline bool rule_is_for(const struct cfi_rule *rule, uintptr_t ip)
 {
 	return __atomic_load_n(&rule->ip, __ATOMIC_ACQUIRE) == ip;
 }
 
 /* The rule at a place that a hint tells. */
-static inline struct cfi_rule *hinted(const struct cfi_table *table, const uint32_t *hint)
+static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const uint32_t *hint)
 {
 	return (struct cfi_rule *)(void *)((char *)table->rules +
 					   __atomic_load_n(hint, __ATOMIC_RELAXED));
@@ -165,21 +162,20 @@ static inline struct cfi_rule *hinted(const struct cfi_table *table, const uint3
  * has two callers. It is replaced once in 16 times (sp is as good as random), or threads with
  * several callers would pass its cache line to and fro.
  */
-static inline __attribute__((always_inline)) struct cfi_rule *find_next(struct cfi_table *table,
-									uintptr_t ip, uintptr_t sp,
-									struct cfi_rule *last,
-									struct cfi_rule *scratch)
+static inline __attribute__((always_inline)) struct cfi_rule *
+step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
+	       struct cfi_rule *scratch)
 {
-	struct cfi_rule *rule = hinted(table, &last->hint[0]);
+	struct cfi_rule *rule = rule_at_hint(table, &last->hint[0]);
 
-	if (__builtin_expect(is_for(rule, ip), 1))
+	if (__builtin_expect(rule_is_for(rule, ip), 1))
 		return rule;
-	rule = hinted(table, &last->hint[1]);
-	if (is_for(rule, ip))
+	rule = rule_at_hint(table, &last->hint[1]);
+	if (rule_is_for(rule, ip))
 		return rule;
 	rule = cfi_guess(table, ip);
-	if (__builtin_expect(!is_for(rule, ip) || (sp & 0xf0) == 0, 0))
-		return capture_search(table, ip, last, scratch);
+	if (__builtin_expect(!rule_is_for(rule, ip) || (sp & 0xf0) == 0, 0))
+		return step_search_rule(table, ip, last, scratch);
 	return rule;
 }
 
