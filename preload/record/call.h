@@ -95,9 +95,6 @@ void call_show_waiting(struct call *call);
 /* A try has failed (BLOCKS_IF_BUSY): the call begins to wait, and has a duration. */
 void call_must_wait(struct call *call);
 
-/* Tells the modules that are known and not told: before an event that has frames in them. */
-void call_tell_modules(struct thread *thread, uint64_t time);
-
 /* The thread is about to end, or will never come back to what it has open: closes all of it. */
 void call_give_up(struct thread *thread);
 

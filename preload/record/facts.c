@@ -356,6 +356,43 @@ static void tell_functions(void)
 	ring_publish(&record->record);
 }
 
+void facts_tell_modules(struct thread *thread, uint64_t time)
+{
+	uint32_t told = __atomic_load_n(&thread_modules_told, __ATOMIC_RELAXED);
+
+	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
+		const struct module *module = maps_get(thread->modules);
+		uint32_t path = (uint32_t)plain_length(module->path) + 1;
+		uint32_t size =
+			(uint32_t)sizeof(struct record_module) + path + module->build_id_size;
+		struct record_module *record = (struct record_module *)ring_reserve(
+			thread, RECORD_MODULE, (size + 7) & ~7u);
+		char *at;
+
+		if (!record)
+			break;
+		record->record.more = (uint16_t)thread->modules;
+		record->record.time = time;
+		record->base = module->base;
+		record->start = module->start;
+		record->end = module->end;
+		record->offset = module->offset;
+		record->path_size = (uint16_t)path;
+		record->build_id_size = module->build_id_size;
+		record->pad = 0;
+		at = (char *)(record + 1);
+		at += plain_copy(at, module->path, path);
+		for (uint32_t i = 0; i < module->build_id_size; i++)
+			*at++ = (char)module->build_id[i];
+		ring_publish(&record->record);
+	}
+	/* Threads that begin from now on need not tell these again. */
+	while (told < thread->modules &&
+	       !__atomic_compare_exchange_n(&thread_modules_told, &told, thread->modules, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 void facts_tell_process(int argc, char **argv)
 {
 	char text[NOTE_MAX];
@@ -366,7 +403,7 @@ void facts_tell_process(int argc, char **argv)
 	inherited_tell(tell_inherited, &note);
 	tell_functions();
 	maps_find_all();
-	call_tell_modules(thread_self, thread_self->last);
+	facts_tell_modules(thread_self, thread_self->last);
 	thread_set_floor(thread_self, 0);
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "preload/walk/maps.h"
+#include "thread.h"
 
 /* The very first: keeps what the kernel would have to be asked for later. */
 void facts_begin(void);
@@ -42,6 +43,9 @@ void facts_tell_link(int dirfd, const char *path);
 
 /* At start, where libunwind is to walk: a ~unwind note that says whether it does. */
 void facts_tell_walker(bool is_there);
+
+/* The modules that are known and not told: before an event that has frames in them. */
+void facts_tell_modules(struct thread *thread, uint64_t time);
 
 /* Where the functions behind the hooks are, for the collector alone. */
 void facts_tell_functions(void);

@@ -7,28 +7,18 @@
 
 #define PAGE 4096u
 
-static bool is_on_stack(const struct call *call, uintptr_t from, uintptr_t to)
-{
-	return from >= call->origin->cfa && to <= call->thread->stack.high && from <= to;
-}
-
-/* The page of an address, which is not NULL's. The kernel reads eight bytes, which lie in it. */
-static bool is_readable(uintptr_t address)
-{
-	return address >= PAGE && !ring_is_quiet() &&
-	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
-}
-
 bool proof_of(const struct call *call, const void *address, size_t size)
 {
 	uintptr_t from = (uintptr_t)address, to = from + size;
 
-	if (is_on_stack(call, from, to))
-		return true;
 	if (to < from)
 		return false;
+	if (from >= call->origin->cfa && to <= call->thread->stack.high)
+		return true;
+	/* The kernel reads eight bytes, which lie in the page; NULL's page counts as unreadable. */
 	for (; from < to; from = (from | (PAGE - 1)) + 1)
-		if (!is_readable(from))
+		if (from < PAGE || ring_is_quiet() ||
+		    !sys_is_readable((const void *)(from & ~(uintptr_t)7)))
 			return false;
 	return true;
 }

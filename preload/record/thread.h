@@ -135,6 +135,34 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 }
 
 /*
+ * From here to thread_busy_end() this thread writes for the hook at origin. Returns what was there
+ * before.
+ */
+static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)
+{
+	struct busy *busy = &thread->busy;
+	struct busy before = *busy;
+
+	busy->is_written = false;
+	busy->ip = origin->ip;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	busy->frame = origin->cfa;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return before;
+}
+
+/* A signal may have come in the middle of another's thread_busy_begin(), and leaves it as it was.
+ */
+static inline void thread_busy_end(struct thread *thread, struct busy before)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.frame = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->busy.ip = before.ip;
+	thread->busy.is_written = before.is_written;
+}
+
+/*
  * Whether it is in the middle of anything but a call of its own (is_calling), which owns the floor
  * or does not.
  */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Before a call: whose it is, and which earlier ones the stack has left without their return, by
+ * longjmp, an exception or cancellation. Those are closed.
+ */
+#include "call.h"
+
+#include "facts.h"
+#include "preload/ground/real.h"
+#include "preload/ground/sys.h"
+#include "preload/walk/maps.h"
+#include "ring.h"
+
+#include <pthread.h>
+
+static const uint8_t class_of_hook[HOOK_COUNT] = {
+#define HOOK(name, type, params, class, ...) [HOOK_##name] = RESOURCE_##class,
+#include "hooks.def"
+};
+
+/* Frames that are looked through for a call that may have been left. */
+#define LED_HERE_MAX 64
+
+struct thread *call_attach(void)
+{
+	struct thread *thread = thread_self;
+	struct stack_bounds bounds;
+	bool is_known = thread != NULL, is_forked = call_is_forked();
+
+	/* It goes on where it stood, also as the only thread of a child. */
+	if (is_known)
+		bounds = thread->stack;
+	if (is_forked)
+		life_forked();
+	if (!life.board || life.is_off)
+		return NULL;
+	thread = thread_attach(is_known ? &bounds : NULL, NULL);
+	if (!thread)
+		life_lose(LOSS_NO_SLOT);
+	else if (is_forked)
+		facts_tell_functions();
+	return thread;
+}
+
+#define ASKED_SHIFT 14 /* a coroutine that stays within so much is asked for once */
+#define PIECE_BITS  43 /* of an address of 57 bits; above them: the turn */
+
+/*
+ * Two tasks that write one ring spoil it, and the host with it. The kernel tells them apart; under
+ * a filter for system calls it is not asked. vfork's child is one that its parent sleeps for.
+ */
+bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
+{
+	uint64_t piece = cfa >> ASKED_SHIFT;
+	/* A piece that the block's last thread found has another turn. */
+	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
+	/* Where a piece of another stack may stand that was found to be this thread's. */
+	uint64_t *places =
+		thread->own_pieces[(piece * 0x9e3779b97f4a7c15u) >> (64 - THREAD_PIECES_BITS)];
+	unsigned int i = 0;
+
+	if (piece == thread->asked || thread->vfork_return || ring_is_quiet())
+		return true;
+	while (i < THREAD_PIECES_WAYS && places[i] != wanted)
+		i++;
+	if (i == THREAD_PIECES_WAYS) {
+		if (sys_gettid() != thread->owner->thread) {
+			life_lose(LOSS_SEALED);
+			return false;
+		}
+		while (--i > 0)
+			places[i] = places[i - 1];
+		places[0] = wanted;
+	}
+	thread->asked = piece;
+	return true;
+}
+
+static bool on_known_stack(const struct thread *thread, uintptr_t address)
+{
+	return address >= thread->stack.low && address < thread->stack.high;
+}
+
+/*
+ * One part of a call whose frame the stack has left: it did not return, for longjmp, an exception
+ * or cancellation. Its record has its caller for a backtrace.
+ */
+static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
+			 const struct call_event *event)
+{
+	struct record_call *record = (struct record_call *)ring_reserve(
+		thread, RECORD_CALL, sizeof(*record) + sizeof(open->ip));
+
+	if (!record)
+		return;
+	__builtin_memset(&record->enter, 0, sizeof(*record) - sizeof(record->record));
+	record->record.more = open->hook;
+	record->record.time = thread->last;
+	record->enter = open->enter;
+	record->leave = thread->last;
+	record->call = open->call;
+	record->object = event->object;
+	record->related = event->related;
+	record->size = event->size;
+	record->frame = open->frame;
+	record->depth = (uint16_t)depth;
+	record->fresh = 1;
+	record->operation = (uint8_t)event->operation;
+	record->resource = (uint8_t)event->resource;
+	record->part = event->part;
+	record->moment = MOMENT_LEAVE;
+	record->flags = CALL_CUT | RECORD_ASIDE;
+	if (event->failed)
+		record->flags |= CALL_UNWOUND | CALL_FAILED;
+	record->cpu = -1;
+	*(uint64_t *)(record + 1) = open->ip;
+	ring_publish(&record->record);
+}
+
+bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
+{
+	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
+
+	/* An owner lies in the second half of the first 16 bytes, on every processor. */
+	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
+	       asked->__data.__owner == thread->owner->thread;
+}
+
+/*
+ * Closes a call that did not return. What its first half gave away comes back: the thread whose
+ * join was cancelled is still there, and whoever is cancelled in the wait for a condition holds
+ * the mutex again before its first cleanup handler runs; not so whoever jumped out of it.
+ */
+static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
+{
+	if (open->half == RESOURCE_THREAD)
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_THREAD,
+						   .operation = OPERATION_ALLOC,
+						   .part = 2,
+						   .object = open->object,
+						   .size = 1 });
+	else if (open->half == RESOURCE_LOCK && call_owns_mutex(thread, open->related))
+		tell_unwound(thread, open, depth,
+			     &(struct call_event){ .resource = RESOURCE_LOCK,
+						   .operation = OPERATION_ACQUIRE,
+						   .part = 2,
+						   .object = open->related,
+						   .related = open->object,
+						   .size = 1 });
+	tell_unwound(thread, open, depth,
+		     &(struct call_event){
+			     .failed = true, .object = open->object, .related = open->related });
+}
+
+/* The writer of the event that was under way was jumped out of. */
+static void drop_left_writer(struct thread *thread)
+{
+	/* It may not even have come to its record. */
+	if (!ring_settle(thread) && !thread->busy.is_written)
+		ring_lose(thread, LOSS_ABANDONED);
+	thread->busy.frame = 0;
+	thread->in_libunwind = false;
+	/* It may have been in the middle of that. */
+	thread->memory.count = 0;
+	thread->told = thread->shown = 0;
+	thread->model.is_known = false;
+}
+
+/* Whether the call is among those that led here. Also true if that is not to be known. */
+static bool led_here(const struct thread *thread, const struct arena_open *open,
+		     const struct origin *origin)
+{
+	uintptr_t frames[LED_HERE_MAX];
+	enum capture_end end;
+	unsigned int count = capture_walk(origin, &thread->stack, frames, LED_HERE_MAX, &end);
+
+	for (unsigned int i = 0; i < count; i++)
+		if (frames[i] == open->ip)
+			return true;
+	return end != CAPTURE_COMPLETE;
+}
+
+/*
+ * Whether the stack has left the call. Lower frames than its own belong to what it calls, or to a
+ * signal handler; or to what its caller called when it had been unwound, as the destructor of a
+ * lock does. Where it makes a difference to what is held the whole stack is asked.
+ */
+static bool is_left(const struct thread *thread, const struct arena_open *open,
+		    const struct origin *origin)
+{
+	if (!on_known_stack(thread, open->frame))
+		return false;
+	if (open->frame <= origin->cfa || !arch_returns_to(open->frame, open->ip))
+		return true;
+	return open->half && !led_here(thread, open, origin);
+}
+
+/* Closes the open calls that the stack has left. */
+static void close_left(struct thread *thread, const struct origin *origin)
+{
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
+		const struct arena_open *open = &thread->slot->open[depth];
+
+		if (depth < ARENA_OPEN_MAX) {
+			if (!is_left(thread, open, origin))
+				break;
+			close_unwound(thread, open, depth);
+		}
+		thread_set_open(thread, depth);
+	}
+}
+
+/*
+ * Whether the stack has left the innermost open call that has a place in the table; those beyond
+ * have been left with it.
+ */
+static bool has_left(const struct thread *thread, const struct origin *origin)
+{
+	uint32_t last = thread->open_count - 1; /* none: far beyond the table */
+	const struct arena_open *open;
+
+	if (!thread->open_count)
+		return false;
+	open = &thread->slot->open[last < ARENA_OPEN_MAX ? last : ARENA_OPEN_MAX - 1];
+	return is_left(thread, open, origin);
+}
+
+/*
+ * Where the stack seems to have left a call there may be another task, as in call_is_of_thread(),
+ * whose stack lies in this thread's own. The two show themselves only when they meet so, so nothing
+ * is recorded from there on.
+ */
+static bool is_other_task(const struct thread *thread)
+{
+	if (thread->vfork_return || ring_is_quiet() || sys_gettid() == thread->owner->thread)
+		return false;
+	life_seal(true);
+	life_lose(LOSS_SEALED);
+	return true;
+}
+
+/*
+ * Looks whether what this thread has open is still below it on the stack. Frames are compared
+ * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
+ * if this is not the thread.
+ */
+static bool settle(struct thread *thread, const struct origin *origin)
+{
+	uint64_t floor = thread->floor, writer = thread->busy.frame;
+	struct busy before;
+	bool is_writer_left; /* whose event is under way */
+
+	if (!on_known_stack(thread, origin->cfa))
+		return true;
+	is_writer_left = writer && on_known_stack(thread, writer) &&
+			 (writer <= origin->cfa || !arch_returns_to(writer, thread->busy.ip));
+	if (!is_writer_left && (writer || !has_left(thread, origin)))
+		return true;
+	if (is_other_task(thread))
+		return false;
+	if (is_writer_left)
+		drop_left_writer(thread);
+	if (!has_left(thread, origin))
+		return true;
+	if (!floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->last = clock_now();
+	before = thread_busy_begin(thread, origin);
+	thread->busy.is_written = true;
+	close_left(thread, origin);
+	thread_busy_end(thread, before);
+	/* Who owned the floor is among those that did not return. */
+	thread_set_floor(thread, thread->open_count ? floor : 0);
+	return true;
+}
+
+/*
+ * Whether the call is a part of the one that is under way: made by that one's real function, from
+ * its module or by a jump from the stub itself, for the same object of the same class. glibc's
+ * reallocarray, for one, calls realloc through the procedure linkage table, and so comes by here a
+ * second time. What a signal handler or a callback does is not: it is called from elsewhere, or for
+ * something else.
+ */
+static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
+		    uint64_t object)
+{
+	uint32_t count = thread->open_count;
+	const struct arena_open *open = &thread->slot->open[count - 1];
+	enum hook_number outer;
+
+	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
+		return false;
+	outer = (enum hook_number)__atomic_load_n(&open->hook, __ATOMIC_RELAXED);
+	return outer < HOOK_COUNT && class_of_hook[outer] == class_of_hook[hook] &&
+	       open->object == object && open->frame > origin->cfa &&
+	       (maps_are_one(origin->ip, (uintptr_t)real_of(outer)) ||
+		maps_are_one(origin->ip, (uintptr_t)call_settle));
+}
+
+/* Returns false for what is not recorded: a part of another call, what libunwind calls. */
+bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
+		 uint64_t object)
+{
+	return settle(thread, origin) && !thread->in_libunwind &&
+	       !is_part(thread, origin, hook, object);
+}
+
+void call_give_up(struct thread *thread)
+{
+	if (thread->busy.frame)
+		drop_left_writer(thread);
+	if (thread->open_count && !thread->floor)
+		thread_set_floor(thread, thread->last);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (thread->open_count)
+		thread->last = clock_now();
+	while (thread->open_count) {
+		uint32_t depth = thread->open_count - 1;
+
+		if (depth < ARENA_OPEN_MAX)
+			close_unwound(thread, &thread->slot->open[depth], depth);
+		thread_set_open(thread, depth);
+	}
+	thread_set_floor(thread, 0);
+}
