@@ -196,7 +196,7 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 	return open->half && !led_here(thread, open, origin);
 }
 
-/* Closes the open calls that the stack has left. */
+/* Closes the open calls that the stack has left; all of them if origin is NULL. */
 static void close_left(struct thread *thread, const struct origin *origin)
 {
 	while (thread->open_count) {
@@ -204,7 +204,7 @@ static void close_left(struct thread *thread, const struct origin *origin)
 		const struct arena_open *open = &thread->slot->open[depth];
 
 		if (depth < ARENA_OPEN_MAX) {
-			if (!is_left(thread, open, origin))
+			if (origin && !is_left(thread, open, origin))
 				break;
 			close_unwound(thread, open, depth);
 		}
@@ -317,12 +317,6 @@ void call_give_up(struct thread *thread)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (thread->open_count)
 		thread->last = clock_now();
-	while (thread->open_count) {
-		uint32_t depth = thread->open_count - 1;
-
-		if (depth < ARENA_OPEN_MAX)
-			close_unwound(thread, &thread->slot->open[depth], depth);
-		thread_set_open(thread, depth);
-	}
+	close_left(thread, NULL);
 	thread_set_floor(thread, 0);
 }

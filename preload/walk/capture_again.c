@@ -6,10 +6,24 @@
  * theirs; so the walk must come by that place by itself. Every such word lies above the sp of the
  * frame that it was read for, hence within the known stack of any walk that comes there.
  *
+ *   remembered: frames[], outermost first      slots[]    this walk's steps[], innermost first
+ *
+ *     0  _start
+ *     1  main+20          frames[1].slots = 1    a        [2] main+20, at the sp of frames[1]: met
+ *     2  parse_value+10   frames[2].slots = 3    b c      [1] parse_value+40
+ *     3  parse_number+8   frames[3].slots = 4    d        [0] parse_string+4
+ *
+ * a is the word by which main's caller was found, b and c led from parse_value to main, d from
+ * parse_number to parse_value. The walk has met frames[1] when it comes to the same ip and sp (and
+ * fp, where a rule further out uses it) and the first frames[1].slots words, here a, hold their
+ * values. Then frames 0 and 1 are kept unread, and the steps before them replace 2 and 3, with the
+ * words that they read. If a had changed, only a frame that does not need it could still be met.
+ *
  * Stacks often change to and fro, a malloc here and a free there. So the frames of a few earlier
- * walks, up to where each met the remembered ones, are kept as paths. The same is true of a path: a
- * walk that begins where it began (ip, sp, fp) and finds the words that it found ends at the same
- * frame; if that is remembered now, with all outwards of it as it was, the rest is known, too.
+ * walks, up to where each met the remembered ones, are kept as paths; here parse_number and
+ * parse_value+10 with b, c and d, which lead to main. The same is true of a path: a walk that
+ * begins where it began (ip, sp, fp) and finds the words that it found ends at the same frame; if
+ * that is remembered now, with all outwards of it as it was, the rest is known, too.
  */
 #include "capture.h"
 #include "maps.h"
@@ -40,7 +54,7 @@ static struct capture_step *no_step(struct recall *recall)
 	return recall->memory->steps + CAPTURE_MEMORY_MAX;
 }
 
-static inline uintptr_t changed(const struct capture_slot *slot)
+static inline uintptr_t slot_changed(const struct capture_slot *slot)
 {
 	return *(const uintptr_t *)slot->address ^ slot->value;
 }
@@ -48,7 +62,8 @@ static inline uintptr_t changed(const struct capture_slot *slot)
 /* Four loads that do not wait for each other, and one branch. */
 static inline bool four_hold(const struct capture_slot *slot)
 {
-	return (changed(slot) | changed(slot + 1) | changed(slot + 2) | changed(slot + 3)) == 0;
+	return (slot_changed(slot) | slot_changed(slot + 1) | slot_changed(slot + 2) |
+		slot_changed(slot + 3)) == 0;
 }
 
 /* The first of the slots up to end that holds another value by now; end if there is none. */
@@ -64,7 +79,7 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 		if (slot >= last && four_hold(last))
 			return end;
 	}
-	while (slot < end && changed(slot) == 0)
+	while (slot < end && slot_changed(slot) == 0)
 		slot++;
 	return slot;
 }
@@ -74,8 +89,8 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
  * now: i + 1 if what lies outwards of that one is as it was, as far as it will be told: of a
  * backtrace that is cut off, up to the first frame that shows that there is more.
  */
-static inline __attribute__((always_inline)) uint32_t meetable(const struct recall *recall,
-							       uint32_t i, uint32_t own)
+static inline __attribute__((always_inline)) uint32_t count_meetable(const struct recall *recall,
+								     uint32_t i, uint32_t own)
 {
 	const struct capture_memory *memory = recall->memory;
 	uint32_t total = own + i + 1, to = memory->frames[i].slots, from = 0;
@@ -139,8 +154,8 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 		if (candidate->sp == at.sp && candidate->ip == at.ip &&
 		    (!candidate->needs_fp || candidate->fp == at.fp)) {
 			uint32_t count = (uint32_t)(candidate - frames) + 1;
-			uint32_t left = meetable(recall, count - 1,
-						 (uint32_t)(next - recall->memory->steps));
+			uint32_t left = count_meetable(recall, count - 1,
+						       (uint32_t)(next - recall->memory->steps));
 
 			if (__builtin_expect(left == count, 1)) {
 				state = RECALL_MET;
@@ -211,7 +226,7 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
  * Whether the walk would end just so for whoever comes to its last frame, when that step could not
  * be made: the stack's upper end is always the same, its lower one is the origin's.
  */
-static bool ends_so(const struct capture_step *last, enum capture_end end)
+static bool end_is_same(const struct capture_step *last, enum capture_end end)
 {
 	const struct cfi_rule *rule = last->rule;
 	struct position outer = { .sp = last->sp };
@@ -257,7 +272,7 @@ static void put_end(struct recall *recall, struct capture_slot **slots, bool *is
 		/* a return address of 0 */
 		*is_solid = put_slots(slots, step, &recall->at, needs_fp);
 	else
-		*is_solid = ends_so(step, end);
+		*is_solid = end_is_same(step, end);
 	*needs_fp = uses_fp(step->rule);
 }
 
@@ -289,7 +304,7 @@ count_same(const struct recall *recall, const struct capture_frame *frame, uint3
  * Puts the frames of the walk before the outermost kept ones that are remembered. Returns how many
  * addresses are the same as before.
  */
-static inline __attribute__((always_inline)) uint32_t put(struct recall *recall, uint32_t kept)
+static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *recall, uint32_t kept)
 {
 	struct capture_memory *memory = recall->memory;
 	uint32_t fresh = (uint32_t)(recall->next - memory->steps);
@@ -402,24 +417,10 @@ static inline __attribute__((always_inline)) int recall_on(struct recall *recall
 }
 
 /* The place of paths that begin so. */
-static inline uint32_t place_of(uintptr_t ip, uintptr_t sp)
+static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 {
 	return (uint32_t)((uint64_t)((ip ^ sp >> 4) * 0x9e3779b97f4a7c15u) >>
 			  (64 - CAPTURE_PLACES_BITS));
-}
-
-/* Whether to keep a path there: where none was of use for some time, one of eight. */
-static inline bool is_worth(struct capture_place *place)
-{
-	uint32_t idle = place->idle++;
-
-	return idle < PATHS_IDLE || (idle & 7) == 0;
-}
-
-/* Whether to look there: where none was of use for some time only soon after one was kept. */
-static inline bool is_promising(const struct capture_place *place)
-{
-	return place->idle < PATHS_IDLE || (place->idle & 4) == 0;
 }
 
 /*
@@ -434,13 +435,15 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	const struct capture_frame *innermost = outer + fresh;
 	const struct capture_slot *slot = &memory->slots[outer->slots];
 	uint32_t slot_count = innermost->slots - outer->slots;
-	uint32_t number = place_of(innermost->ip, innermost->sp);
+	uint32_t number = path_place(innermost->ip, innermost->sp);
 	struct capture_place *place = &memory->places[number];
 	struct capture_path *path;
+	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	if (!is_worth(place) || fresh > CAPTURE_PATH_FRAMES || slot_count > CAPTURE_PATH_SLOTS ||
-	    maps_is_loader(innermost->ip))
+	/* Where no path was of use for some time, one of eight is kept. */
+	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
+	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
 	place->way ^= 1;
 	path = &memory->paths[number][place->way];
@@ -506,7 +509,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		/* Beyond what was asked for, and all that we wanted to know is that it is there. */
 		memory->end = CAPTURE_DEPTH;
 	}
-	same = put(&recall, kept);
+	same = put_walk(&recall, kept);
 	if (__builtin_expect(kept > 0, 1) && memory->solid == memory->count &&
 	    memory->count == kept + (uint32_t)(recall.next - memory->steps))
 		keep_path(memory, kept, memory->count - kept);
@@ -518,10 +521,10 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
  * Whether a walk from the origin would go by that path to the last of the kept frames, and from
  * there on as remembered.
  */
-static inline __attribute__((always_inline)) bool leads(const struct capture_memory *memory,
-							const struct capture_path *path,
-							const struct origin *origin,
-							unsigned int depth)
+static inline __attribute__((always_inline)) bool path_leads(const struct capture_memory *memory,
+							     const struct capture_path *path,
+							     const struct origin *origin,
+							     unsigned int depth)
 {
 	const struct capture_frame *outer, *innermost;
 	const struct capture_slot *slots_end, *path_end;
@@ -569,22 +572,23 @@ static inline __attribute__((always_inline)) uint32_t put_path(struct capture_me
 }
 
 /* Goes by a path that was kept where one leads on, else walks. */
-static __attribute__((noinline)) uint32_t recall(struct capture_memory *memory,
-						 const struct origin *origin,
-						 const struct stack_bounds *stack,
-						 unsigned int depth, enum capture_end *end)
+static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *memory,
+						      const struct origin *origin,
+						      const struct stack_bounds *stack,
+						      unsigned int depth, enum capture_end *end)
 {
-	uint32_t number = place_of(origin->ip, origin->cfa);
+	uint32_t number = path_place(origin->ip, origin->cfa);
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	if (!is_promising(place) || memory->end == CAPTURE_DEPTH ||
+	/* Where no path was of use for some time they are asked only soon after one was kept. */
+	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))
 		return recall_walk(memory, origin, stack, depth, end);
-	if (!leads(memory, &memory->paths[number][way], origin, depth)) {
+	if (!path_leads(memory, &memory->paths[number][way], origin, depth)) {
 		way ^= 1;
-		if (!leads(memory, &memory->paths[number][way], origin, depth))
+		if (!path_leads(memory, &memory->paths[number][way], origin, depth))
 			return recall_walk(memory, origin, stack, depth, end);
 	}
 	place->way = way;
@@ -649,14 +653,14 @@ uint32_t capture_again(struct capture_memory *memory, const struct origin *origi
 
 	if (count - 2 >= depth - 1 || memory->solid != count || frame->sp != origin->cfa ||
 	    !is_ready(memory, origin, stack))
-		return recall(memory, origin, stack, depth, end);
+		return recall_path(memory, origin, stack, depth, end);
 	if (frame->ip == origin->ip && (!frame->needs_fp || frame->fp == origin->fp)) {
 		memory->walked = 0;
 		*end = (enum capture_end)memory->end;
 		return count;
 	}
 	if (!is_sibling(memory, origin, &needs_fp))
-		return recall(memory, origin, stack, depth, end);
+		return recall_path(memory, origin, stack, depth, end);
 	count -= frame->ip != origin->ip;
 	frame->ip = origin->ip;
 	frame->fp = origin->fp;

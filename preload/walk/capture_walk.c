@@ -16,7 +16,7 @@ struct walk {
  * coroutines end.
  */
 static inline __attribute__((always_inline)) enum walk_state
-store(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
+store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
 {
 	if (ip == 0)
 		return stop_walk(CAPTURE_COMPLETE, end);
@@ -47,7 +47,7 @@ static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 	for (;;) {
 		state = step_by_rule(&walk->window, rule, &at, end);
 		if (state == WALK_ON)
-			state = store(&next_frame, room_end, at.ip, end);
+			state = store_frame(&next_frame, room_end, at.ip, end);
 		if (state != WALK_ON)
 			break;
 		rule = step_find_rule(table, at.ip, at.sp, rule, &scratch);
@@ -69,7 +69,7 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 		if (!step_out_of_signal(&walk->window, &walk->at, stack))
 			return stop_walk(CAPTURE_LEFT_STACK, end);
 		walk->key = walk->at.ip | CFI_EXACT;
-		state = store(&walk->next, walk->end, walk->at.ip, end);
+		state = store_frame(&walk->next, walk->end, walk->at.ip, end);
 		if (state != WALK_ON)
 			return state;
 	}
@@ -127,14 +127,6 @@ static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
 	return stop_walk(CAPTURE_NO_RULE, end);
 }
 
-/* Whether the rest can go quickly: behind a return address a kept rule needs only sp and fp. */
-static bool is_quick(const struct dwarf_frame *frame)
-{
-	const uint64_t needed = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
-
-	return !frame->is_exact && (frame->known & needed) == needed;
-}
-
 /*
  * Like walk_on(), from the origin on.
  * quick_from: once a frame behind this is stored walk_on() may take over, if that is possible.
@@ -143,6 +135,8 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 				  const struct stack_bounds *stack, const uintptr_t *quick_from,
 				  enum capture_end *end)
 {
+	/* Behind a return address a kept rule needs only these. */
+	const uint64_t quick = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
 	struct dwarf_frame frame;
 
 	registers_at(origin, &frame);
@@ -162,17 +156,17 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 		walk->at.ip = frame.pc;
 		walk->at.sp = frame.reg[DWARF_SP];
 		walk->at.fp = frame.reg[DWARF_FP];
-		state = store(&walk->next, walk->end, frame.pc, end);
+		state = store_frame(&walk->next, walk->end, frame.pc, end);
 		if (state != WALK_ON)
 			return state;
 		walk->key = frame.pc;
-		if (walk->next > quick_from && is_quick(&frame))
+		if (walk->next > quick_from && !frame.is_exact && (frame.known & quick) == quick)
 			return WALK_ON;
 	}
 }
 
-static void start(struct walk *walk, uintptr_t *frames, const struct origin *origin,
-		  const struct stack_bounds *stack)
+static void start_walk(struct walk *walk, uintptr_t *frames, const struct origin *origin,
+		       const struct stack_bounds *stack)
 {
 	walk->at = (struct position){ .ip = origin->ip, .sp = origin->cfa, .fp = origin->fp };
 	walk->key = origin->ip;
@@ -191,18 +185,18 @@ unsigned int capture_walk(const struct origin *origin, const struct stack_bounds
 
 	if (__builtin_expect(maps_is_loader(origin->ip), 0))
 		maps_check();
-	start(&walk, frames, origin, stack);
+	start_walk(&walk, frames, origin, stack);
 	state = walk_on(&walk, stack, end);
 	if (__builtin_expect(state == WALK_FULL, 0)) {
 		const uintptr_t *rare = walk.next;
 
-		start(&walk, frames, origin, stack);
+		start_walk(&walk, frames, origin, stack);
 		state = walk_fully(&walk, origin, stack, rare, end);
 		if (state == WALK_ON)
 			state = walk_on(&walk, stack, end);
 	}
 	if (__builtin_expect(state == WALK_FULL, 0)) {
-		start(&walk, frames, origin, stack);
+		start_walk(&walk, frames, origin, stack);
 		walk_fully(&walk, origin, stack, walk.end, end);
 	}
 	return (unsigned int)(walk.next - frames);
