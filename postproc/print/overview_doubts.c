@@ -30,14 +30,21 @@ static void print_inner_allocator(struct overview *overview)
 	const struct summary *summary = overview->summary;
 	struct line line;
 
-	if (!summary->inner.name)
+	if (!summary->inner.name && !summary->inner.bytes)
 		return;
 	line_begin(&line);
-	line_add(&line,
-		 "UNSEEN  memory of %s%s%s: it is called by names of its own, and not recorded: "
-		 "nothing here counts its blocks",
-		 summary->inner.name, summary->inner.module ? " in " : "",
-		 summary->inner.module ? summary->inner.module : "");
+	if (summary->inner.name)
+		line_add(&line,
+			 "UNSEEN  memory of %s%s%s: it is called by names of its own, and not "
+			 "recorded: nothing here counts its blocks",
+			 summary->inner.name, summary->inner.module ? " in " : "",
+			 summary->inner.module ? summary->inner.module : "");
+	else
+		line_add(&line,
+			 "UNSEEN  blocks in %s that %s maps by itself: if it allocates them there, "
+			 "nothing here counts them",
+			 BYTES(summary->inner.bytes),
+			 summary->inner.mapper ? summary->inner.mapper : "the program");
 	screen_wrap(&overview->screen, &line, 8);
 }
 

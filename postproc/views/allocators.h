@@ -3,19 +3,22 @@
 #define VIEWS_ALLOCATORS_H
 
 /*
- * Allocators that are called by names of their own: linked into the program or into a library, also
- * one that is loaded later. Their blocks are in no trace, but their calls of mmap are; a function
- * of such an allocator (allocators.def) is on the stack then. A stripped file has no such names.
+ * Allocators whose functions no hook knows: linked into the program or into a library, also one
+ * that is loaded later, or an arena of the program's own. Their blocks are in no trace, but their
+ * calls of mmap and sbrk are. A known allocator has a function on the stack then (allocators.def);
+ * of others, and of stripped files, only how much they have mapped is known.
  */
 
 #include "naming/naming.h"
 #include "postproc/views/summary.h"
 
-/* A call of the run; those that map memory outside of all hooked calls count. Returns 0 or -ENOMEM.
- */
-int allocators_event(struct summary *summary, const struct event *event);
+/* A note of the process: where its functions are. */
+void allocators_note(struct summary *summary, const struct event *note);
 
-/* After summary_end(): sets summary->inner. naming may be NULL: then nothing is found. */
+/* The process has ended: takes what it has mapped and not given back. Returns 0 or -ENOMEM. */
+int allocators_process(struct summary *summary);
+
+/* After summary_end(): sets summary->inner. Without naming (NULL) no name is found. */
 void allocators_find(struct summary *summary, struct naming *naming);
 
 #endif

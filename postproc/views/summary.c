@@ -175,8 +175,6 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD))
 		return note_exec(summary, event, err);
-	if (allocators_event(summary, event))
-		return summary_no_memory(err);
 	return 0;
 }
 
@@ -525,6 +523,8 @@ static int on_note(struct summary *summary, const struct event *event, struct er
 			       : 0;
 	else if (!strcmp(name, NOTE_LOST))
 		return note_lost(summary, event, err);
+	else if (!strcmp(name, NOTE_FUNCTIONS))
+		allocators_note(summary, event);
 	else if (!strcmp(name, NOTE_BYPASS))
 		return note_bypass(summary, event, err);
 	else if (!strcmp(name, NOTE_OPEN))

@@ -277,7 +277,11 @@ struct summary {
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* that map memory */
 		const char *name, *module;
-	} inner; /* an allocator of a name of its own (allocators.h); name NULL: none was found */
+		/* the most that a process has mapped by itself at its end, and the file that did;
+		 * bytes 0: nothing to speak of */
+		uint64_t bytes;
+		const char *mapper;
+	} inner; /* an allocator without hooks (allocators.h); name NULL: none was found */
 	struct coverage coverage;	  /* likewise, of its threads */
 	struct coverage_sum blocked_time; /* of the run */
 	struct causes *causes;		  /* NULL: nobody asked for them */

@@ -49,6 +49,8 @@ struct summary_fold {
 	ARRAY_OF(struct fold_open) open;
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
+	const struct atlas_module
+		*malloc; /* the file of the malloc that is recorded; NULL: not known */
 };
 
 /* Sites are to be listed. Before the first event. */

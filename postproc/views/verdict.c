@@ -8,6 +8,7 @@
 #include "hook_table.h"
 #include "account/keep.h"
 #include "account/ledger.h"
+#include "postproc/views/allocators.h"
 #include "postproc/views/summary_fold.h"
 
 /* ---- what a process still holds ---- */
@@ -623,6 +624,7 @@ static void clear_fold(struct summary *summary)
 	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
 	fold->open.count = 0;
 	fold->command_length = 0;
+	fold->malloc = NULL;
 	fold->told_events = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
@@ -676,6 +678,8 @@ int verdict_process(struct summary *summary, struct error *err)
 		close_class(summary, i);
 		rc = close_waits(summary, i);
 	}
+	if (rc == 0)
+		rc = allocators_process(summary);
 	if (rc == 0 && !was_replaced)
 		rc = close_all_open(summary);
 	if (rc == 0)

@@ -138,9 +138,11 @@ static void arm(void)
 	bool is_all = life_is_listed("all");
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
+	/* Blocks in memory that the program maps by itself are in no trace: that it does is. */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		if (is_all || life_is_listed(name_of(i)) ||
-		    life_is_listed(resource_words[armings[i].resource]))
+		    life_is_listed(resource_words[armings[i].resource]) ||
+		    (armings[i].resource == RESOURCE_MAPPING && life_is_listed("memory")))
 			armed[i] = arm_of(i);
 	/* In a program that runs what gives back comes first, as it stands last: nothing is gained
 	 * that could be lost unseen. */

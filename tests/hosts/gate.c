@@ -66,6 +66,37 @@ static void inner(void)
 		kept = _rjem_malloc(64);
 }
 
+/* Fifty blocks of memory that no known function maps. */
+static void arena(void)
+{
+	const size_t size = 1 << 20;
+	char *next = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (next == MAP_FAILED)
+		_exit(99);
+	for (int i = 0; i < 50; i++)
+		kept = memset(next + i * 64, 1, 64);
+}
+
+/* Memory of its own, a small part of what it has of malloc meanwhile. */
+static void buffer(void)
+{
+	free(memset(malloc(20 << 20), 1, 20 << 20));
+	arena();
+}
+
+/* Memory that blocks are seldom made of. */
+static void pages(void)
+{
+	const int flags = MAP_ANONYMOUS | MAP_NORESERVE;
+
+	if (mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED | flags, -1, 0) == MAP_FAILED ||
+	    mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_STACK | flags, -1, 0) == MAP_FAILED ||
+	    mmap(NULL, 1 << 20, PROT_EXEC, MAP_PRIVATE | flags, -1, 0) == MAP_FAILED ||
+	    mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | flags, -1, 0) == MAP_FAILED)
+		_exit(99);
+}
+
 static void other(void)
 {
 	kept = malloc(50);
@@ -401,6 +432,9 @@ static const struct {
 	{ "clean", clean },
 	{ "leak", leak },
 	{ "inner", inner },
+	{ "arena", arena },
+	{ "buffer", buffer },
+	{ "pages", pages },
 	{ "other", other },
 	{ "fd", descriptor },
 	{ "stream", stream },

@@ -119,6 +119,11 @@ static void have_inner(struct world *world)
 	world->summary->inner.name = "mi_malloc";
 }
 
+static void have_mapped(struct world *world)
+{
+	world->summary->inner.bytes = 65536;
+}
+
 static void have_contended(struct world *world)
 {
 	world->process->is_contended = true;
@@ -291,30 +296,30 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmm....mm" },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuuu.m.mummmm....mm" },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.u.m.mumm......mm" },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuuu.m.mumm......mm" },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm......mm" },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuu.u.m.mumm..m...mm" },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmm...mm" },
-	{ "peak",         LIMIT_BYTES,  "uuuummuuu.mmmummmm....mm" },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.u.mmmumm......mm" },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.m.mmmmmm......mm" },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.m.mmmmmm......mm" },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummu.u.mmmumm..m...mm" },
-	{ "wait",         LIMIT_NS,     "mmmmmmm.m.mmmmmm...m..mm" },
-	{ "waited",       LIMIT_NS,     "mmmmmmm.m.mmmmmm...m..mm" },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuuu.m.mumm..mm..mm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm..mm..mm" },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummu.u.mmmumm..m...mm" },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uuuum.mummmm..mmmm" },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uuuum.mummmm..mmmm" },
-	{ "dropped",      LIMIT_NUMBER, "mm..m.......m.m.......mm" },
-	{ "untraced",     LIMIT_NUMBER, "mm..m.......m.m.......mm" },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmm....mm" },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuuu.m.mummmmm....mm" },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.u.m.mumm.......mm" },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuuu.m.mumm.......mm" },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuu.u.m.mumm...m...mm" },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmmm...mm" },
+	{ "peak",         LIMIT_BYTES,  "uuuummuuu.mmmummmmm....mm" },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.u.mmmumm.......mm" },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.m.mmmmmm.......mm" },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.m.mmmmmm.......mm" },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummu.u.mmmumm...m...mm" },
+	{ "wait",         LIMIT_NS,     "mmmmmmm.m.mmmmmm....m..mm" },
+	{ "waited",       LIMIT_NS,     "mmmmmmm.m.mmmmmm....m..mm" },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuuu.m.mumm...mm..mm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm...mm..mm" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummu.u.mmmumm...m...mm" },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uuuum.mummmmm..mmmm" },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uuuum.mummmmm..mmmm" },
+	{ "dropped",      LIMIT_NUMBER, "mm..m.......m.m........mm" },
+	{ "untraced",     LIMIT_NUMBER, "mm..m.......m.m........mm" },
 };
 /* clang-format on */
 
