@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The post-processor's first word where the rest are words of a command of holdtrace, behind it. */
+#define INVOCATION_COMMAND "holdtrace:"
+
 /* Whether the post-processor stands in for `holdtrace report` and the like. */
 bool invocation_is_launcher(void);
 

@@ -9,12 +9,15 @@
 #include "base/cleanup.h"
 #include "base/human.h"
 #include "base/suggest.h"
-#include "base/usage.h"
 
 static bool is_word(const char *word, const char *text, size_t length)
 {
 	return !strncmp(word, text, length) && !word[length];
 }
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unknown" /* builds for tests have no config.h */
+#endif
 
 /* "one, two or three" of "one|two|three", each with the prefix. */
 static void say_words(char *text, size_t size, const char *prefix, const char *words)
@@ -205,6 +208,8 @@ static const struct option_row *find_word(const struct option_table *table, cons
 		is_ambiguous |= found && found != row;
 		found = row;
 	}
+	if (table->passes_others)
+		return NULL;
 	if (is_ambiguous)
 		refuse_ambiguous(table, word, length, err);
 	else if (!found)
@@ -234,7 +239,7 @@ static int take_long(const struct option_table *table, void *values, char **argv
 
 	*row = find_word(table, word, strcspn(word, "="), err);
 	if (!*row)
-		return -EINVAL;
+		return -ENOENT;
 	if (!(*row)->argument && text)
 		return error_set(err, EINVAL, "option '--%s' takes no argument", (*row)->option);
 	if ((*row)->argument && !is_optional(*row) && !text) {
@@ -256,8 +261,10 @@ static int take_letters(const struct option_table *table, void *values, char **a
 
 		while (i < table->count && table->rows[i].letter != *letter)
 			i++;
+		if (i == table->count && !table->passes_others)
+			error_set(err, EINVAL, "unknown option '-%c'", *letter);
 		if (i == table->count)
-			return error_set(err, EINVAL, "unknown option '-%c'", *letter);
+			return -ENOENT;
 		*row = &table->rows[i];
 		if ((*row)->argument && !is_optional(*row)) {
 			if (!text)
@@ -280,31 +287,43 @@ int options_read(const struct option_table *table, void *values, int argc, char 
 		return error_system(err, ENOMEM, "options");
 	while (at < argc && strcmp(argv[at], "--") != 0) {
 		bool is_name = argv[at][0] != '-' || !argv[at][1];
-		const struct option_row *row;
-		int used;
+		const struct option_row *row = NULL;
+		int used = 1;
 
 		if (is_name && table->ends_at_name)
 			break;
-		if (is_name) {
+		if (is_name && !table->passes_others) {
 			names[count++] = argv[at++];
 			continue;
 		}
-		used = (argv[at][1] == '-' ? take_long : take_letters)(table, values, argv + at,
-								       &row, err);
+		if (!is_name)
+			used = (argv[at][1] == '-' ? take_long : take_letters)(
+				table, values, argv + at, &row, err);
+		if (used == -ENOENT && table->passes_others)
+			used = 1;
 		if (used < 0)
-			return used;
-		if (!row->is_own) {
+			return -EINVAL;
+		if (!row || !row->is_own) {
 			memmove(argv + kept, argv + at, (size_t)used * sizeof(*argv));
 			kept += used;
 		}
 		at += used;
 	}
-	at += at < argc && !strcmp(argv[at], "--");
+	at += at < argc && !table->passes_others && !strcmp(argv[at], "--");
 	while (at < argc)
 		names[count++] = argv[at++];
 	memcpy(argv + kept, names, (size_t)count * sizeof(*argv));
 	argv[kept + count] = NULL;
 	return kept;
+}
+
+size_t options_count(char *const *words)
+{
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	return count;
 }
 
 /* ---- what goes with what ---- */
@@ -378,6 +397,38 @@ int options_check(const struct option_table *table, void *values, struct error *
 
 /* ---- help ---- */
 
+#define COLUMN 28
+#define WIDTH  79
+
+/* Prints the words from the column on; the line stands at it already. */
+static void print_wrapped(FILE *to, int start, const char *words)
+{
+	int column = start;
+
+	while (*words) {
+		int length = (int)strcspn(words, " ");
+
+		if (column > start && column + 1 + length > WIDTH) {
+			fprintf(to, "\n%*s", start, "");
+			column = start;
+		} else if (column > start) {
+			fputc(' ', to);
+			column++;
+		}
+		fprintf(to, "%.*s", length, words);
+		column += length;
+		words += length;
+		words += strspn(words, " ");
+	}
+	fputc('\n', to);
+}
+
+void options_print_word(FILE *to, const char *word, int column, const char *text)
+{
+	fprintf(to, "  %-*s", column - 2, word);
+	print_wrapped(to, column, text);
+}
+
 void options_print_row(FILE *to, const struct option_row *row, enum option_form form)
 {
 	bool has_with = form == OPTION_FULL && row->with && *row->with != '!';
@@ -385,7 +436,8 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 			   !strstr(row->text, "default");
 	bool has_variable = form == OPTION_FULL && row->environment;
 	size_t length = form == OPTION_SHORT ? strcspn(row->text, ";(") : strlen(row->text);
-	char with[160] = "", text[900];
+	const char *argument = row->argument ? row->argument : "";
+	char with[160] = "", text[900], letter[8] = "    ", left[128];
 
 	if (has_with)
 		say_words(with, sizeof(with), "--", row->with);
@@ -393,12 +445,34 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 		 has_with ? ": " : "", (int)length, row->text, has_default ? " (default: " : "",
 		 has_default ? row->value : "", has_default ? ")" : "", has_variable ? " [" : "",
 		 has_variable ? row->environment : "", has_variable ? "]" : "");
-	usage_option(to, row->letter, row->option, row->argument, text);
+	if (row->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->option,
+		 *argument && *argument != '[' ? "=" : "", argument);
+	if (strlen(left) + 2 < COLUMN) {
+		options_print_word(to, left, COLUMN, text);
+		return;
+	}
+	fprintf(to, "  %s\n%*s", left, COLUMN, "");
+	print_wrapped(to, COLUMN, text);
 }
 
 void options_print(FILE *to, const struct option_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].kind != OPTION_alias)
+		if (table->rows[i].text)
 			options_print_row(to, &table->rows[i], OPTION_FULL);
+}
+
+int options_about(int argc, char **argv, const char *usage)
+{
+	const char *name = usage + strlen("Usage: ");
+
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		fputs(usage, stdout);
+	else if (argc == 2 && !strcmp(argv[1], "--version"))
+		printf("%.*s (holdtrace) %s\n", (int)strcspn(name, " "), name, PACKAGE_VERSION);
+	else
+		return -1;
+	return fflush(stdout) ? 1 : 0;
 }

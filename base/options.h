@@ -83,7 +83,7 @@ struct option_row {
 #define OPTION_ALIAS_FIELDS(type, name, word_) \
 	.option = (word_), .kind = OPTION_alias, .offset = offsetof(type, name)
 
-#define OPTIONS_MAX 80
+#define OPTIONS_MAX 96
 
 /* By row: its last argument, "" without one; NULL: the option was not given. */
 struct option_values {
@@ -95,7 +95,8 @@ struct option_table {
 	size_t count;
 	bool ends_at_name; /* the first name ends the options: it is a program, and the rest its own
 			    */
-	const char *help;  /* the command that lists the options; NULL: the caller names it */
+	bool passes_others; /* argv is another program's: what is no option here stays as it is */
+	const char *help;   /* the command that lists the options; NULL: the caller names it */
 	/* Takes an option of the kind other; text: its argument, NULL: none. */
 	int (*take)(void *values, const struct option_row *row, const char *text,
 		    struct error *err);
@@ -108,6 +109,9 @@ struct option_table {
  */
 int options_read(const struct option_table *table, void *values, int argc, char **argv,
 		 struct error *err);
+
+/* Words up to a NULL, as the names are. */
+size_t options_count(char *const *words);
 
 /* -EINVAL: an option was given with what it does not go with, or without what it goes with. */
 int options_check(const struct option_table *table, void *values, struct error *err);
@@ -130,5 +134,14 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 
 /* Every option, in full. */
 void options_print(FILE *to, const struct option_table *table);
+
+/* A word and its text, wrapped from that column on. */
+void options_print_word(FILE *to, const char *word, int column, const char *text);
+
+/*
+ * For a program that another one starts: answers --help (by usage, "Usage: PROGRAM ...") and
+ * --version. Returns 0, 1 if that cannot be written, or -1: neither is asked for.
+ */
+int options_about(int argc, char **argv, const char *usage);
 
 #endif

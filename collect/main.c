@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect.h"
 
+#include "base/options.h"
 #include "base/out.h"
 
 #include <errno.h>
@@ -11,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown"
-#endif
 
 static const char usage[] =
 	"Usage: holdtrace-collect BOARD [SINK [REPORTS]]\n"
@@ -47,12 +44,6 @@ static int refuse(const char *why, const char *what)
 	return 2;
 }
 
-static int say_what_is_asked(const char *text)
-{
-	fputs(text, stdout);
-	return fflush(stdout) ? 1 : 0;
-}
-
 /*
  * Used bare nobody else says what went wrong after the start. What standard error was is kept open
  * only where it is a file; a terminal is opened again.
@@ -74,11 +65,10 @@ int main(int argc, char **argv)
 	struct collector *collector;
 	struct error err = { 0 };
 	char terminal[64];
+	int about = options_about(argc, argv, usage);
 
-	if (argc == 2 && !strcmp(argv[1], "--help"))
-		return say_what_is_asked(usage);
-	if (argc == 2 && !strcmp(argv[1], "--version"))
-		return say_what_is_asked("holdtrace-collect (holdtrace) " PACKAGE_VERSION "\n");
+	if (about >= 0)
+		return about;
 	if (argc < 2 || argc > 4)
 		return refuse("one to three descriptors are needed", "");
 	for (int i = 1; i < argc; i++)

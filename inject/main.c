@@ -4,6 +4,7 @@
  * A program of its own, so that it alone needs the right to trace others.
  */
 #include "base/error.h"
+#include "base/options.h"
 #include "base/out.h"
 #include "base/proc.h"
 #include "inject/inject.h"
@@ -16,14 +17,11 @@
 
 #define STATUS_OWN_FAILURE 125
 
-static int usage(FILE *to, int status)
-{
-	fprintf(to, "Usage: holdtrace-inject attach PID LIBRARY RUN NAME\n"
-		    "       holdtrace-inject detach PID LIBRARY\n"
-		    "       holdtrace-inject check PID\n"
-		    "`holdtrace attach`, `holdtrace detach` and `holdtrace doctor` start it.\n");
-	return status;
-}
+static const char usage[] =
+	"Usage: holdtrace-inject attach PID LIBRARY RUN NAME\n"
+	"       holdtrace-inject detach PID LIBRARY\n"
+	"       holdtrace-inject check PID\n"
+	"`holdtrace attach`, `holdtrace detach` and `holdtrace doctor` start it.\n";
 
 static int complain(const char *text)
 {
@@ -94,12 +92,10 @@ int main(int argc, char **argv)
 {
 	static struct late_order order;
 	struct error err = { 0 };
-	int pid = argc > 2 ? atoi(argv[2]) : 0;
+	int pid = argc > 2 ? atoi(argv[2]) : 0, about = options_about(argc, argv, usage);
 
-	if (argc == 2 && strcmp(argv[1], "--help") == 0)
-		return usage(stdout, 0);
-	if (argc == 2 && strcmp(argv[1], "--version") == 0)
-		return printf("holdtrace-inject %s\n", PACKAGE_VERSION) < 0;
+	if (about >= 0)
+		return about;
 	if (argc == 6 && strcmp(argv[1], "attach") == 0) {
 		order.command = LATE_ATTACH;
 		snprintf(order.run, sizeof(order.run), "%s", argv[4]);
@@ -114,5 +110,6 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && strcmp(argv[1], "check") == 0)
 		return inject_check(pid, &err) ? complain(err.text) : 0;
-	return usage(stderr, 2);
+	fputs(usage, stderr);
+	return 2;
 }

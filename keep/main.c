@@ -10,15 +10,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/modest.h"
+#include "base/options.h"
 #include "base/order.h"
 #include "base/sandbox.h"
 #include "keep/state.h"
 #include "keep/writer.h"
 #include "shorten.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown"
-#endif
 
 #define ROUNDS_MAX 20		/* of catching up with who writes meanwhile … */
 #define SMALL	   (256u << 10) /* … which is close enough */
@@ -268,22 +265,15 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	return rc ? rc : answer(keep, err);
 }
 
-static int say(const char *text)
-{
-	fputs(text, stdout);
-	return fflush(stdout) ? 1 : 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct keep keep = { 0 };
 	struct error err = { 0 };
 	int rc;
+	int about = options_about(argc, argv, usage);
 
-	if (argc == 2 && !strcmp(argv[1], "--help"))
-		return say(usage);
-	if (argc == 2 && !strcmp(argv[1], "--version"))
-		return say("holdtrace-keep (holdtrace) " PACKAGE_VERSION "\n");
+	if (about >= 0)
+		return about;
 	if (argc != 6 || (strcmp(argv[4], "since") != 0 && strcmp(argv[4], "bytes") != 0)) {
 		fputs(usage, stderr);
 		return 2;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands attach, detach and doctor: a run of a process that is there already. */
+#include "control/control.h"
 #include "launch/command.h"
-#include "launch/place.h"
 #include "launch/run.h"
 
 #include "base/cleanup.h"
-#include "base/human.h"
 #include "base/out.h"
 #include "base/proc.h"
 
@@ -85,12 +84,6 @@ static int order(const char *command, const char *pid, const char *library, cons
 
 /* ---- the process ---- */
 
-static bool is_process(const char *text)
-{
-	return *text && strlen(text) <= 9 && text[strspn(text, "0123456789")] == '\0' &&
-	       atoi(text) > 0;
-}
-
 /* The first word that it shows of itself, without its directories; else the file that it runs. */
 static void read_name(int pid, char *name, size_t room)
 {
@@ -145,7 +138,7 @@ static int64_t now_ms(void)
 /* Whether the run breaks a limit by now: the post-processor judges what is in its files. */
 static bool is_broken(const struct run *run, int pid)
 {
-	cleanup_free char *path = NULL, *limits = NULL, *trace = NULL;
+	cleanup_free char *limits = NULL, *trace = NULL;
 	struct error ignored = { 0 };
 	char *argv[] = { (char *)"holdtrace",
 			 (char *)"--report=check",
@@ -155,13 +148,13 @@ static bool is_broken(const struct run *run, int pid)
 			 NULL,
 			 NULL };
 
-	if (ctl_snapshot(pid, &trace, &ignored) || place_find(PART_POSTPROC, &path, &ignored) ||
+	if (ctl_snapshot(pid, &trace, &ignored) ||
 	    asprintf(&limits, "--fail-on=%s", run->until) < 0)
 		return false;
 	trace[strcspn(trace, "\n")] = '\0';
 	argv[4] = limits;
 	argv[5] = trace;
-	return run_part(path, argv, -1) == 1;
+	return run_part(PART_POSTPROC, argv, -1, &ignored) == 1;
 }
 
 /* Whether all processes of the run are gone from it, ended or detached by somebody else. */
@@ -212,7 +205,7 @@ static void detach_others(const struct run *run, int pid, char *line, size_t roo
 
 	if (fstat(run->session.fd, &board) == 0)
 		while (directory && (entry = readdir(directory)) != NULL)
-			if (is_process(entry->d_name) && atoi(entry->d_name) != pid &&
+			if (ctl_is_process(entry->d_name) && atoi(entry->d_name) != pid &&
 			    atoi(entry->d_name) != getpid() &&
 			    atoi(entry->d_name) != run->session.collector &&
 			    proc_has_mapped(atoi(entry->d_name), board.st_dev, board.st_ino) > 0)
@@ -229,7 +222,7 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	char line[512];
 	int status = 0;
 
-	if (why && *why && !run->is_quiet)
+	if (why && *why && !run->quiet)
 		say("%s: detaching", why);
 	/* also one that seems to be gone from the run: if it is, that is no news */
 	words[3] = run->session.library;
@@ -246,11 +239,11 @@ static void say_attached(const struct run *run, int pid, const char *name, const
 {
 	unsigned long long pause = 0;
 
-	if (run->is_quiet)
+	if (run->quiet)
 		return;
 	sscanf(line, "pause_us=%llu", &pause);
 	say("attached to process %d (%s); one of its threads stood for %.1f ms. %s", pid, name,
-	    (double)pause / 1000, run->time ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
+	    (double)pause / 1000, run->time.is_set ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
 }
 
 /* Whoever did not attach does not come any more: the collector need not wait for it. */
@@ -262,17 +255,10 @@ static int give_up(struct run *run, int status)
 
 static int attach(struct run *run, const char *text, struct error *err)
 {
-	uint64_t time_ns;
-	int64_t time_ms = run->time && human_duration(&time_ns, run->time)
-				  ? (int64_t)(time_ns / 1000000)
-				  : -1;
+	int64_t time_ms = run->time.is_set ? (int64_t)(run->time.value / 1000000) : -1;
 	char line[512] = "", name[64], where[SESSION_TEXT_MAX];
 	int pid = atoi(text), status;
 
-	if (run->time && time_ms < 0)
-		return error_set(err, EINVAL, "--for=%s: expected a time as 30s, 5m or 500ms",
-				 run->time),
-		       STATUS_USAGE;
 	if ((run->until && run_check_limits(run->until, err)) ||
 	    (run->fail_on && run_check_limits(run->fail_on, err)))
 		return STATUS_USAGE;
@@ -302,7 +288,7 @@ int command_attach(int argc, char **argv, struct error *err)
 		next = run_read_options(&run, argc, argv, err);
 		status = next < 0 ? STATUS_USAGE : 0;
 	}
-	if (!status && next && (next != argc - 1 || !is_process(argv[next]))) {
+	if (!status && next && !(argv[next] && ctl_is_process(argv[next]) && !argv[next + 1])) {
 		say("attach: one process id is needed: holdtrace attach PID [OPTION]...");
 		status = STATUS_USAGE;
 	} else if (!status && next) {
@@ -317,7 +303,7 @@ int command_detach(int argc, char **argv, struct error *err)
 	cleanup_free char *library = NULL;
 	char line[512];
 
-	if (argc != 2 || !is_process(argv[1])) {
+	if (argc != 2 || !ctl_is_process(argv[1])) {
 		say("detach: one process id is needed: holdtrace detach PID");
 		return STATUS_USAGE;
 	}
@@ -412,7 +398,7 @@ int command_doctor(int argc, char **argv, struct error *err)
 	bool is_well;
 
 	(void)err;
-	if (argc > 2 || (argc == 2 && !is_process(argv[1]))) {
+	if (argc > 2 || (argc == 2 && !ctl_is_process(argv[1]))) {
 		say("doctor: one process id, or nothing: holdtrace doctor [PID]");
 		return STATUS_USAGE;
 	}

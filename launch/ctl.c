@@ -2,30 +2,13 @@
 #include "launch/command.h"
 
 #include "base/cleanup.h"
-#include "arena.h"
-#include "contract.h"
+#include "control/control.h"
 #include "launch/kept.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#define MEMORY_NAME    "/memfd:" BOARD_NAME " (deleted)"
-#define ANSWER_SECONDS 5   /* how long the collector may take … */
-#define SCAN_SECONDS   660 /* … and a scan */
 
 static const struct {
 	const char *word;
@@ -39,343 +22,12 @@ static const struct {
 
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
-/* The shared memory of a run, as the list of a process's mappings names it. */
-struct memory {
-	unsigned major, minor;
-	unsigned long inode;
-};
-
-/* Reading another user's mappings is refused when they are opened or when they are read. */
-static int refused(int number, int pid, struct error *err)
-{
-	if (number == ENOENT || number == ESRCH)
-		return error_set(err, ESRCH, "there is no process %d", pid);
-	if (number == EACCES || number == EPERM)
-		return error_set(err, EACCES,
-				 "process %d is another user's, or changed its user: not permitted "
-				 "but to root",
-				 pid);
-	return error_system(err, number, "cannot see the mappings of process %d", pid);
-}
-
-/* By its mappings and not by its environment: a fork's child has them, and nobody clears them. */
-static int find_memory_in(const char *path, int pid, struct memory *memory, struct error *err)
-{
-	cleanup_file FILE *maps = fopen(path, "re");
-	char line[512];
-
-	if (!maps)
-		return refused(errno, pid, err);
-	while (fgets(line, sizeof(line), maps))
-		if (strstr(line, MEMORY_NAME) &&
-		    sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &memory->major, &memory->minor,
-			   &memory->inode) == 3)
-			return 0;
-	if (ferror(maps))
-		return refused(errno, pid, err);
-	return error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
-}
-
-/* The first thread may have left the others (pthread_exit), and then has no mappings any more. */
-static int find_memory(int pid, struct memory *memory, struct error *err)
-{
-	char path[300];
-	const struct dirent *entry;
-	int status;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	status = find_memory_in(path, pid, memory, err);
-	if (status != -ENOENT)
-		return status;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (status && tasks && (entry = readdir(tasks)) != NULL) {
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == pid)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/maps", pid, entry->d_name);
-		status = find_memory_in(path, pid, memory, err);
-	}
-	if (tasks)
-		closedir(tasks);
-	if (!status)
-		*err = (struct error){ 0 };
-	return status;
-}
-
-static bool is_number(const char *text)
-{
-	return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
-/* The memory, opened through a descriptor of this process; -1 if it has none. */
-static int open_through(const char *pid, const struct memory *memory)
-{
-	char path[PATH_MAX], target[64];
-	const struct dirent *entry;
-	DIR *directory;
-	int found = -1;
-
-	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
-	directory = opendir(path);
-	if (!directory)
-		return -1;
-	while (found < 0 && (entry = readdir(directory)) != NULL) {
-		ssize_t length;
-		struct stat st;
-
-		snprintf(path, sizeof(path), "/proc/%s/fd/%s", pid, entry->d_name);
-		length = readlink(path, target, sizeof(target) - 1);
-		target[length > 0 ? length : 0] = '\0';
-		if (strcmp(target, MEMORY_NAME) == 0 && stat(path, &st) == 0 &&
-		    st.st_ino == memory->inode && major(st.st_dev) == memory->major &&
-		    minor(st.st_dev) == memory->minor)
-			found = open(path, O_RDONLY | O_CLOEXEC);
-	}
-	closedir(directory);
-	return found;
-}
-
-/* Programs that are traced keep no descriptor of it; their collector does. */
-static int open_memory(int pid, const struct memory *memory, int *fd, struct error *err)
-{
-	DIR *directory = opendir("/proc");
-	const struct dirent *entry;
-
-	*fd = -1;
-	while (directory && *fd < 0 && (entry = readdir(directory)) != NULL)
-		if (is_number(entry->d_name))
-			*fd = open_through(entry->d_name, memory);
-	if (directory)
-		closedir(directory);
-	if (*fd >= 0)
-		return 0;
-	return error_set(
-		err, ENOENT,
-		"the collector of process %d is gone, or is another user's: nothing can be "
-		"asked of it",
-		pid);
-}
-
-/* Reads the board through its descriptor. */
-static int read_board(int fd, struct board *board, struct error *err)
-{
-	ssize_t got = pread(fd, board, sizeof(*board), 0);
-
-	if (got != sizeof(*board) || board->magic != BOARD_MAGIC)
-		return error_set(err, EBADMSG, "what the run shares is no board of holdtrace");
-	if (board->contract != CONTRACT_HASH)
-		return error_set(err, EPROTO, "the run is one of another build of holdtrace");
-	if (board->state != BOARD_RUNNING)
-		return error_set(err, ESRCH, "the run has ended");
-	return 0;
-}
-
-/* A socket that leads to the collector, with a limit to how long it may take. */
-static int connect_collector(const struct board *board, enum control_command command, int *fd,
-			     struct error *err)
-{
-	const struct timeval most = { .tv_sec = command == CONTROL_SCAN ? SCAN_SECONDS
-									: ANSWER_SECONDS };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX, board->session[1],
-			      board->session[0]);
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (*fd < 0)
-		return error_system(err, errno, "cannot make a socket");
-	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
-	if (connect(*fd, (struct sockaddr *)&address,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0)
-		return error_set(err, ESRCH, "the collector is gone, or in another network");
-	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    peer.pid != board->collector)
-		return error_set(err, EPERM, "who answers is not the collector");
-	return 0;
-}
-
-/* What the collector answers, and the descriptor that comes with it, if any: -1. */
-static ssize_t receive(int socket, char *text, int *handle)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { text, CONTROL_ANSWER_MAX - 1 };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*handle = -1;
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(handle, CMSG_DATA(header), sizeof(*handle));
-	return got;
-}
-
-/*
- * Asks, waits, and takes what the collector says, to be freed: lines, ended by a NUL; *handle: a
- * descriptor that came with them, or -1.
- */
-static int ask(const struct board *board, struct control_request *request, char **answer,
-	       int *handle, struct error *err)
-{
-	cleanup_fd int fd = -1;
-	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
-	ssize_t got;
-	int status = connect_collector(board, (enum control_command)request->command, &fd, err);
-
-	if (status)
-		return status;
-	if (!text)
-		return error_system(err, ENOMEM, "no memory for what the collector says");
-	request->contract = CONTRACT_HASH;
-	memcpy(request->secret, board->secret, sizeof(request->secret));
-	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
-		return error_system(err, errno, "cannot ask the collector");
-	got = receive(fd, text, handle);
-	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-		return error_set(err, ETIMEDOUT, "the collector does not answer");
-	if (got <= 0)
-		return error_set(err, ESRCH, "the run has ended");
-	if (*text == '!' && request->command == CONTROL_SCAN)
-		return error_set(err, EIO, "process %d was not scanned: %s", request->pid,
-				 text + 1);
-	if (*text == '!')
-		return error_set(err, EPERM, "the collector refuses it: %s", text + 1);
-	*answer = text;
-	text = NULL;
-	return 0;
-}
-
-struct ctl_run {
-	struct memory memory;
-	struct board board;
-};
-
-int ctl_find(int pid, struct ctl_run **run, struct error *err)
-{
-	struct ctl_run *found = calloc(1, sizeof(*found));
-	cleanup_fd int fd = -1;
-	int status = found ? find_memory(pid, &found->memory, err)
-			   : error_system(err, ENOMEM, "process %d", pid);
-
-	if (!status)
-		status = open_memory(pid, &found->memory, &fd, err);
-	if (!status)
-		status = read_board(fd, &found->board, err);
-	if (status) {
-		free(found);
-		return status;
-	}
-	*run = found;
-	return 0;
-}
-
-int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handle,
-		struct error *err)
-{
-	struct control_request request = { .command = CONTROL_PROCESS };
-	cleanup_free char *answer = NULL;
-	int status;
-
-	snprintf(request.text, sizeof(request.text), "%u", stream);
-	status = ask(&run->board, &request, &answer, handle, err);
-	if (!status && *handle >= 0)
-		*pid = atoi(answer);
-	return status;
-}
-
-static int ask_of(const struct ctl_run *run, int pid, enum control_command command,
-		  const char *text, char **answer, struct error *err)
-{
-	struct control_request request = { .command = (uint32_t)command, .pid = pid };
-
-	int handle, status;
-
-	snprintf(request.text, sizeof(request.text), "%s", text);
-	status = ask(&run->board, &request, answer, &handle, err);
-	if (!status && handle >= 0)
-		close(handle);
-	return status;
-}
-
-static int ask_run(int pid, enum control_command command, const char *text, char **answer,
-		   struct error *err)
-{
-	cleanup_free struct ctl_run *run = NULL;
-	int status = ctl_find(pid, &run, err);
-
-	return status ? status : ask_of(run, pid, command, text, answer, err);
-}
-
 static int find_word(const char *text)
 {
 	for (size_t i = 0; i < WORDS; i++)
 		if (strcmp(words[i].word, text) == 0)
 			return (int)i;
 	return -1;
-}
-
-int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err)
-{
-	return ask_of(run, pid, CONTROL_SNAPSHOT, "", paths, err);
-}
-
-int ctl_cut(char *paths, struct error *err)
-{
-	char *last = *paths == '+' ? paths : strstr(paths, "\n+");
-	unsigned long count;
-
-	if (!last)
-		return 0;
-	last += *last == '\n';
-	count = strtoul(last + 1, NULL, 10);
-	*last = '\0';
-	return error_set(err, E2BIG,
-			 "%lu more files of the run are left out: what the collector can say at "
-			 "once has no room for their names",
-			 count);
-}
-
-int ctl_snapshot(int pid, char **paths, struct error *err)
-{
-	cleanup_free struct ctl_run *run = NULL;
-	int status = ctl_find(pid, &run, err);
-
-	if (!status)
-		status = ctl_paths(run, pid, paths, err);
-	if (status)
-		return status;
-	status = ctl_cut(*paths, err);
-	if (!status && !**paths)
-		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
-				   pid);
-	if (status) {
-		free(*paths);
-		*paths = NULL;
-	}
-	return status;
-}
-
-int ctl_stop(const struct ctl_run *run, struct error *err)
-{
-	cleanup_free char *answer = NULL;
-
-	return ask_of(run, 0, CONTROL_STOP, "", &answer, err);
-}
-
-int ctl_scan(int pid, struct error *err)
-{
-	cleanup_free char *answer = NULL;
-
-	return ask_run(pid, CONTROL_SCAN, "", &answer, err);
 }
 
 /* Each file of the run is copied; to: of one file. */
@@ -409,40 +61,33 @@ int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *e
 	return rc ? rc : keep_files(paths, to, err);
 }
 
-/* ctl PID keep [FILE]: what the collector need not know. */
-static int keep(int argc, char **argv, struct error *err)
-{
-	cleanup_free struct ctl_run *run = NULL;
-	int pid = atoi(argv[1]), rc = ctl_find(pid, &run, err);
-
-	if (!rc)
-		rc = ctl_keep(run, pid, argc > 3 ? argv[3] : NULL, err);
-	return rc || fflush(stdout) ? STATUS_OWN_FAILURE : 0;
-}
-
+/* PID WORD [TEXT], or WORD PID [TEXT]. */
 int command_ctl(int argc, char **argv, struct error *err)
 {
-	int word = argc > 2 ? find_word(argv[2]) : -1;
+	bool is_swapped = argc > 2 && !ctl_is_process(argv[1]) && ctl_is_process(argv[2]);
+	const char *process = argc > 2 ? argv[is_swapped ? 2 : 1] : "";
+	const char *order = argc > 2 ? argv[is_swapped ? 1 : 2] : "";
+	const char *text = argc > 3 ? argv[3] : NULL;
+	bool is_keep = !strcmp(order, "keep");
+	cleanup_free struct ctl_run *run = NULL;
 	cleanup_free char *answer = NULL;
-	int left_out;
+	int word = find_word(order), pid = atoi(process), status;
 
-	if (argc > 2 && find_word(argv[1]) >= 0 && is_number(argv[2])) {
-		say("ctl: the process id comes first: holdtrace ctl %s %s", argv[2], argv[1]);
-		return STATUS_USAGE;
-	}
-	if ((argc == 3 || argc == 4) && !strcmp(argv[2], "keep") && is_number(argv[1]) &&
-	    strlen(argv[1]) <= 9)
-		return keep(argc, argv, err);
-	if (word < 0 || !is_number(argv[1]) || strlen(argv[1]) > 9 ||
-	    argc != (words[word].takes_text ? 4 : 3)) {
+	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep) ||
+	    (word >= 0 && words[word].takes_text != (text != NULL))) {
 		say("ctl: one process id and start, stop, mark TEXT, snapshot, keep or scan are "
 		    "needed");
 		return STATUS_USAGE;
 	}
-	if (ask_run(atoi(argv[1]), words[word].command, words[word].takes_text ? argv[3] : "",
-		    &answer, err))
-		return STATUS_OWN_FAILURE;
-	left_out = ctl_cut(answer, err);
-	fputs(answer, stdout);
-	return fflush(stdout) || left_out ? STATUS_OWN_FAILURE : 0;
+	status = ctl_find(pid, &run, err);
+	/* the collector need not know of what is kept */
+	if (!status && is_keep)
+		status = ctl_keep(run, pid, text, err);
+	else if (!status)
+		status = ctl_ask(run, pid, words[word].command, text ? text : "", &answer, err);
+	if (answer) {
+		status = ctl_cut(answer, err);
+		fputs(answer, stdout);
+	}
+	return fflush(stdout) || status ? STATUS_OWN_FAILURE : 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/out.h"
 #include "base/suggest.h"
-#include "base/usage.h"
+#include "base/options.h"
 #include "launch/command.h"
 #include "launch/run.h"
-#include "postproc/views/report_names.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void print_command(FILE *to, const struct command *command, bool is_all)
 	char text[160];
 
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(command->text, ";"), command->text);
-	usage_word(to, command->name, 10, is_all ? command->text : text);
+	options_print_word(to, command->name, 10, is_all ? command->text : text);
 }
 
 /* One screen; all: with every option of run. */
@@ -85,15 +85,28 @@ static void print_overview(FILE *to, bool is_all)
 /* What is behind a command's own sentence. */
 static int print_details(const struct command *command, const char *what, struct error *err)
 {
+	char *words[] = { program_invocation_name, (char *)(uintptr_t)command->name,
+			  (char *)"--help", NULL };
+	bool is_view = command->function == command_view;
+
 	if (command->function == command_run || command->function == command_record) {
 		puts("\nOptions:");
 		run_print_options(stdout, true);
 	}
-	if (command->function == command_report)
+	if (command->function == command_attach) {
+		puts("\nOptions:");
+		options_print(stdout, &attach_options);
+	}
+	if (is_view || command->function == command_live || command->function == command_watch) {
+		puts("\nOptions:");
+		fflush(stdout);
+		return run_become(is_view ? PART_VIEW : PART_LIVE, words, err);
+	}
+	if (!strcmp(command->name, "report"))
 		return report_print_help(what, err);
-	if (command->function == command_diff || command->function == command_check)
+	if (!strcmp(command->name, "diff") || !strcmp(command->name, "check"))
 		return report_print_help(command->name, err);
-	if (command->function == command_info || command->function == command_list)
+	if (!strcmp(command->name, "info") || !strcmp(command->name, "list"))
 		puts("\nIts options are among those of `holdtrace report --help`: --format, --top, "
 		     "--by.");
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
@@ -118,8 +131,8 @@ int command_help(int argc, char **argv, struct error *err)
 		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
 	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
-	usage_word(stdout, "", 2, command->text);
-	return print_details(command, report_has_what(argc - 1, argv + 1) ? argv[2] : "list", err);
+	options_print_word(stdout, "", 2, command->text);
+	return print_details(command, argc > 2 && argv[2][0] != '-' ? argv[2] : "list", err);
 }
 
 static bool is_help(const char *word)
@@ -158,8 +171,13 @@ static const struct command *choose(int argc, char **argv, int *used)
 
 static bool is_report(const char *word)
 {
-	for (size_t i = 0; i < sizeof(report_names) / sizeof(report_names[0]); i++)
-		if (strcmp(report_names[i], word) == 0)
+	static const char *const names[] = {
+#define REPORT(name, question, next) #name,
+#include "postproc/reports.def"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], word) == 0)
 			return true;
 	return false;
 }

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/run.h"
 
-#include "base/human.h"
 #include "base/cleanup.h"
 #include "base/suggest.h"
-#include "base/usage.h"
 #include "collect/keep.h"
 #include "hook_table.h"
 #include "launch/command.h"
 #include "launch/inspect.h"
-#include "launch/place.h"
 #include "launch/session.h"
 #include "launch/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,174 +22,91 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Numbers of the options without a letter, behind all letters. */
-enum {
-	OPTION_FIRST = 256,
-#define SETTING(kind, name, ...) OPTION_##name,
-#include "settings.def"
-#undef SETTING
-	OPTION_FAIL_ON,
-	OPTION_STRICT,
-	OPTION_SCREEN,
-	OPTION_HTML,
-	OPTION_MAX_BYTES,
-	OPTION_QUIET,
-	OPTION_HELP,
-	OPTION_FOR,
-	OPTION_UNTIL,
-	OPTIONS_END
-};
+static int take_setting(void *values, const struct option_row *row, const char *text,
+			struct error *err);
 
-#define OWN_OPTIONS (OPTIONS_END - OPTION_FAIL_ON)
-
-static const struct setting_row rows[] = {
-#define SETTING(kind, name, ...) { __VA_ARGS__ },
-#include "settings.def"
+static const struct option_row rows[] = {
+#define OPTION(...)		  { OPTION_FIELDS(struct run, __VA_ARGS__) },
+#define SETTING(kind_, name, ...) { .kind = OPTION_other, __VA_ARGS__ },
+#include "launch/run.def"
+#undef OPTION
 #undef SETTING
 };
 
-#define SETTINGS (sizeof(rows) / sizeof(rows[0]))
+enum { ATTACH_ALONE = 2, RUN_ALONE = 1, ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const struct option_table run_options = {
+	.rows = rows + ATTACH_ALONE,
+	.count = ROWS - ATTACH_ALONE,
+	.ends_at_name = true,
+	.help = "holdtrace help run",
+	.take = take_setting,
+};
+
+const struct option_table attach_options = {
+	.rows = rows,
+	.count = ROWS - RUN_ALONE,
+	.help = "holdtrace help attach",
+	.take = take_setting,
+};
 
 /* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
-static bool is_usual(const struct setting_row *option)
+static bool is_usual(const struct option_row *row)
 {
-	static const char usual[] = " output force depth backtrace events start ";
+	static const char usual[] =
+		" output force depth backtrace events start fail-on screen html quiet help ";
 	char word[40];
 
-	snprintf(word, sizeof(word), " %s ", option->option);
+	snprintf(word, sizeof(word), " %s ", row->option);
 	return strstr(usual, word) != NULL;
-}
-
-static void print_setting(FILE *to, const struct setting_row *option, bool is_all)
-{
-	bool has_default = option->argument && *option->value && !strstr(option->text, "default");
-	char text[640];
-
-	if (is_all)
-		snprintf(text, sizeof(text), "%s%s%s%s [%s]", option->text,
-			 has_default ? " (default: " : "", has_default ? option->value : "",
-			 has_default ? ")" : "", option->environment);
-	else
-		snprintf(text, sizeof(text), "%.*s", (int)strcspn(option->text, ";("),
-			 option->text);
-	usage_option(to, option->letter, option->option, option->argument, text);
 }
 
 void run_print_options(FILE *to, bool is_all)
 {
-	for (size_t i = 0; i < SETTINGS; i++)
-		if (is_all || is_usual(&rows[i]))
-			print_setting(to, &rows[i], is_all);
-	usage_option(
-		to, 0, "fail-on", "LIMIT[,LIMIT]",
-		is_all ? "if the program succeeds, end with status 1 where its run breaks a limit "
-			 "(leak>0, fd>0, wait>100ms, peak>10MB), with 3 where that is unknown, and "
-			 "show which"
-		       : "end with status 1 if the run breaks a limit, as leak>0");
-	if (is_all)
-		usage_option(to, 0, "strict", NULL,
-			     "do not run a program that cannot be traced (default: run it "
-			     "untraced, and say so)");
-	usage_option(to, 0, "screen", "FILE",
-		     is_all ? "write the screen to FILE, which is replaced, instead of to standard "
-			      "error; record prints one, too, then"
-			    : "write the screen to FILE");
-	usage_option(to, 0, "html", "FILE", "write a page for a browser to FILE");
-	if (is_all)
-		usage_option(to, 0, "max-bytes", "SIZE",
-			     "with --html: a page of at most SIZE (500KB, 2MiB)");
-	usage_option(to, 'q', "quiet", NULL,
-		     "print nothing but errors and limits that are not kept");
-	usage_option(to, 'h', "help", "all",
-		     is_all ? "print this and exit; --help is one screen of it"
-			    : "print every option of run and record");
+	for (size_t i = 0; i < run_options.count; i++)
+		if (is_all || is_usual(&run_options.rows[i]))
+			options_print_row(to, &run_options.rows[i],
+					  is_all ? OPTION_FULL : OPTION_SHORT);
 }
 
-/* The tables of getopt_long(), from the settings: room for two characters a letter. */
-static void make_tables(const struct run *run, struct option *words, char *letters)
+static int refuse_value(const struct option_row *row, const char *value, struct error *err)
 {
-	if (!run->takes_process)
-		*letters++ = '+'; /* what follows the program is the program's */
-	*letters++ = ':';	  /* a missing argument is told from a wrong option */
-	for (size_t i = 0; i < SETTINGS; i++) {
-		const struct setting_row *option = &rows[i];
-
-		*words++ = (struct option){ option->option,
-					    option->argument ? required_argument : no_argument,
-					    NULL, OPTION_FIRST + 1 + (int)i };
-		if (option->letter)
-			*letters++ = (char)option->letter;
-		if (option->letter && option->argument)
-			*letters++ = ':';
-	}
-	*words++ = (struct option){ "fail-on", required_argument, NULL, OPTION_FAIL_ON };
-	if (run->takes_process) {
-		*words++ = (struct option){ "for", required_argument, NULL, OPTION_FOR };
-		*words++ = (struct option){ "until", required_argument, NULL, OPTION_UNTIL };
-	} else {
-		*words++ = (struct option){ "strict", no_argument, NULL, OPTION_STRICT };
-	}
-	*words++ = (struct option){ "screen", required_argument, NULL, OPTION_SCREEN };
-	*words++ = (struct option){ "html", required_argument, NULL, OPTION_HTML };
-	*words++ = (struct option){ "max-bytes", required_argument, NULL, OPTION_MAX_BYTES };
-	*words++ = (struct option){ "quiet", no_argument, NULL, OPTION_QUIET };
-	*words++ = (struct option){ "help", optional_argument, NULL, OPTION_HELP };
-	*words = (struct option){ 0 };
-	strcpy(letters, "qh");
-}
-
-static const struct setting_row *find_option(int number)
-{
-	for (size_t i = 0; i < SETTINGS; i++)
-		if (OPTION_FIRST + 1 + (int)i == number ||
-		    (rows[i].letter && rows[i].letter == number))
-			return &rows[i];
-	return NULL;
-}
-
-/* "own, libunwind": its words, if it has some; each ends in a zero byte. */
-static void list_words(const struct setting_row *option, char *list, size_t room)
-{
+	char words[128] = "";
 	size_t length = 0;
 
-	*list = '\0';
-	for (const char *word = option->words; word && *word && length < room;
+	/* each word ends in a zero byte */
+	for (const char *word = row->words; word && *word && length < sizeof(words);
 	     word += strlen(word) + 1)
-		length += (size_t)snprintf(list + length, room - length, "%s%s", length ? ", " : "",
-					   word);
-}
-
-static int refuse_value(const struct setting_row *option, const char *value, struct error *err)
-{
-	char words[128];
-
-	list_words(option, words, sizeof(words));
+		length += (size_t)snprintf(words + length, sizeof(words) - length, "%s%s",
+					   length ? ", " : "", word);
 	if (*words)
-		return error_set(err, EINVAL, "--%s=%s: no such value: expected one of %s",
-				 option->option, value, words);
+		return error_set(err, EINVAL, "--%s=%s: expected one of %s", row->option, value,
+				 words);
 	return error_set(err, EINVAL,
 			 "--%s=%s: no such value; `holdtrace help run` tells what it takes",
-			 option->option, value);
+			 row->option, value);
 }
 
-static int take(struct settings *settings, const struct setting_row *option, const char *value,
-		struct error *err)
+/* An option without an argument is a switch. */
+static int take_setting(void *values, const struct option_row *row, const char *text,
+			struct error *err)
 {
+	struct run *run = values;
 	cleanup_free char *entry = NULL;
 
-	if (asprintf(&entry, "%s=%s", option->environment, value) < 0)
-		return error_system(err, ENOMEM, "--%s", option->option);
-	if (settings_take(settings, entry) == SETTINGS_TAKEN)
+	if (asprintf(&entry, "%s=%s", row->environment, text ? text : "1") < 0)
+		return error_system(err, ENOMEM, "--%s", row->option);
+	if (settings_take(&run->session.board->settings, entry) == SETTINGS_TAKEN)
 		return 0;
-	return refuse_value(option, value, err);
+	return refuse_value(row, text, err);
 }
 
-static int take_environment(struct settings *settings, struct error *err)
+static int take_environment(struct run *run, struct error *err)
 {
-	for (size_t i = 0; i < SETTINGS; i++) {
-		const char *value = getenv(rows[i].environment);
+	for (size_t i = 0; i < ROWS; i++) {
+		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
 
-		if (value && *value && take(settings, &rows[i], value, err))
+		if (value && *value && take_setting(run, &rows[i], value, err))
 			return error_prefix(err, "environment, %s", rows[i].environment);
 	}
 	return 0;
@@ -304,18 +218,6 @@ static int check_settings(const struct settings *settings, struct error *err)
 	return check_events(settings->events, err);
 }
 
-static int refuse_option(const struct run *run, const struct option *words, const char *typed,
-			 struct error *err)
-{
-	struct suggest suggest;
-
-	suggest_begin(&suggest, typed + 2, typed[1] == '-' ? strcspn(typed + 2, "=") : 0);
-	for (; words->name; words++)
-		suggest_try(&suggest, words->name);
-	return error_set(err, EINVAL, "%s: no such option%s; `holdtrace help %s` lists them", typed,
-			 suggest_text(&suggest), run->command);
-}
-
 static int refuse_result(const char *option, const char *path, int number, struct error *err)
 {
 	return error_set(err, number, "--%s=%s: %s", option, path, strerror(number));
@@ -358,80 +260,35 @@ static int check_result(const char *option, const char *path, bool is_replaced, 
 		       : refuse_result(option, path, errno, err);
 }
 
-static int check_results(const struct run *run, struct error *err)
-{
-	if (run->page_size && !run->page)
-		return error_set(err, EINVAL, "--max-bytes=%s: is of the page of --html=FILE",
-				 run->page_size);
-	if (run->page_size && !human_size(run->page_size))
-		return error_set(err, EINVAL,
-				 "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
-				 run->page_size);
-	if (check_result("screen", run->screen, false, err))
-		return -EINVAL;
-	return check_result("html", run->page, true, err);
-}
-
 int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 {
-	struct option words[SETTINGS + OWN_OPTIONS + 1];
-	char letters[2 * SETTINGS + 8];
-	int number, status;
+	const struct option_table *table = run->takes_process ? &attach_options : &run_options;
+	struct settings *settings = &run->session.board->settings;
+	int first;
 
-	make_tables(run, words, letters);
-	opterr = 0; /* one message, in one form */
-	run->session.board->settings.format = FORMAT_HTR;
-	status = take_environment(&run->session.board->settings, err);
-	while (!status && (number = getopt_long(argc, argv, letters, words, NULL)) != -1) {
-		const struct setting_row *option = find_option(number);
+	settings->format = FORMAT_HTR;
+	if (take_environment(run, err))
+		return -EINVAL;
+	first = options_read(table, run, argc, argv, err);
+	if (first > 0 && run->help) {
+		char *asked[] = { (char *)"help", (char *)(uintptr_t)run->command, NULL };
 
-		if (number == 'h' || number == OPTION_HELP) {
-			char *asked[] = { (char *)"help", (char *)(uintptr_t)run->command, NULL };
-
-			return command_help(2, asked, err) ? -EIO : 0;
-		}
-		if (option)
-			status = take(&run->session.board->settings, option, optarg ? optarg : "1",
-				      err);
-		else if (number == 'q' || number == OPTION_QUIET)
-			run->is_quiet = true;
-		else if (number == OPTION_STRICT)
-			run->is_strict = true;
-		else if (number == OPTION_FAIL_ON)
-			run->fail_on = optarg;
-		else if (number == OPTION_FOR)
-			run->time = optarg;
-		else if (number == OPTION_UNTIL)
-			run->until = optarg;
-		else if (number == OPTION_SCREEN)
-			run->screen = optarg;
-		else if (number == OPTION_HTML)
-			run->page = optarg;
-		else if (number == OPTION_MAX_BYTES)
-			run->page_size = optarg;
-		else if (number == ':')
-			return error_set(err, EINVAL, "%s: its argument is missing",
-					 argv[optind - 1]);
-		else
-			return refuse_option(run, words, argv[optind - 1], err);
+		return command_help(2, asked, err) ? -EIO : 0;
 	}
-	settings_finish(&run->session.board->settings);
-	if (!strcmp(run->session.board->settings.out, "-"))
-		strcpy(run->session.board->settings.out, "stdout");
-	if (!status)
-		status = check_settings(&run->session.board->settings, err);
-	if (!status)
-		status = check_results(run, err);
-	if (status)
-		return status;
-	if (optind >= argc && !run->takes_process)
+	settings_finish(settings);
+	if (!strcmp(settings->out, "-"))
+		strcpy(settings->out, "stdout");
+	if (first < 0 || options_check(table, run, err) || check_settings(settings, err) ||
+	    check_result("screen", run->screen, false, err) ||
+	    check_result("html", run->html, true, err))
+		return -EINVAL;
+	if (!argv[first] && !run->takes_process)
 		return error_set(err, EINVAL,
 				 "no program to run: holdtrace [OPTION]... PROGRAM [ARGUMENT]...");
-	return optind;
+	return first;
 }
 
-/* Waits for a child's end; its status as a shell has it. */
-static int wait_for_child(pid_t pid)
+int run_wait(pid_t pid)
 {
 	int status = 0;
 
@@ -440,31 +297,47 @@ static int wait_for_child(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int run_part(const char *path, char **argv, int to)
+int run_part(enum part part, char **argv, int to, struct error *err)
 {
-	pid_t pid = fork();
+	cleanup_free char *path = NULL;
+	pid_t pid;
 
+	if (place_find(part, &path, err))
+		return STATUS_OWN_FAILURE;
+	pid = fork();
 	if (!pid) {
 		dup2(to < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : to, STDOUT_FILENO);
 		execv(path, argv);
 		_exit(STATUS_NOT_FOUND);
 	}
-	return pid > 0 ? wait_for_child(pid) : STATUS_OWN_FAILURE;
+	if (pid > 0)
+		return run_wait(pid);
+	error_system(err, errno, "cannot start %s", path);
+	return STATUS_OWN_FAILURE;
+}
+
+int run_become(enum part part, char **argv, struct error *err)
+{
+	cleanup_free char *path = NULL;
+
+	if (place_find(part, &path, err))
+		return STATUS_OWN_FAILURE;
+	execv(path, argv);
+	error_system(err, errno, "cannot start %s", path);
+	return STATUS_OWN_FAILURE;
 }
 
 /* Which limits there are is the post-processor's to know: a wrong one is told before the program
  * runs. */
 int run_check_limits(const char *limits, struct error *err)
 {
-	cleanup_free char *path = NULL, *option = NULL;
+	cleanup_free char *option = NULL;
 	char *argv[] = { (char *)"holdtrace", (char *)"--report=list", NULL, NULL };
 
-	if (place_find(PART_POSTPROC, &path, err))
-		return STATUS_OWN_FAILURE;
 	if (asprintf(&option, "--fail-on=%s", limits) < 0)
 		return STATUS_OWN_FAILURE;
 	argv[2] = option;
-	return run_part(path, argv, -1);
+	return run_part(PART_POSTPROC, argv, -1, err);
 }
 
 /* Whether a stream is in a file, that is there, and the disk had room for its beginning. */
@@ -483,14 +356,12 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 {
 	const struct session *session = &run->session;
 	cleanup_free char **argv = calloc(session->stream_count + 10, sizeof(*argv));
-	cleanup_free char *path = NULL;
 	struct error err = { 0 };
 	size_t n = 0, words;
+	int status;
 
-	if (!argv || place_find(PART_POSTPROC, &path, &err)) {
-		say("%s", err.text);
+	if (!argv)
 		return STATUS_OWN_FAILURE;
-	}
 	argv[n++] = program_invocation_name;
 	argv[n++] = (char *)what;
 	argv[n++] = (char *)"--newest";
@@ -501,7 +372,12 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 	for (size_t i = 0; i < session->stream_count; i++)
 		if (is_readable(&session->streams[i]))
 			argv[n++] = session->streams[i].path;
-	return n > words ? run_part(path, argv, to) : -ENODATA;
+	if (n == words)
+		return -ENODATA;
+	status = run_part(PART_POSTPROC, argv, to, &err);
+	if (err.number)
+		say("%s", err.text);
+	return status;
 }
 
 /* Standard error, nowhere, or the file, which is the owner's alone where it is new; -ENOENT: it is
@@ -511,7 +387,7 @@ static int open_screen(const struct run *run)
 	int fd;
 
 	if (!run->screen)
-		return run->is_quiet ? -1 : STDERR_FILENO;
+		return run->quiet ? -1 : STDERR_FILENO;
 	fd = open(run->screen, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		say("--screen=%s: %s", run->screen, strerror(errno));
@@ -547,7 +423,7 @@ static int show_screen(const struct run *run, int to)
 	words[0] = limits;
 	/* the run of an attach ends by the detach */
 	words[1] = run->takes_process ? so_far : NULL;
-	status = run->is_quiet && !run->screen
+	status = run->quiet && !run->screen
 			 ? show_failures(run, words)
 			 : run_over_traces(run, "--report=check,summary", words, to);
 	if (status != -ENODATA)
@@ -577,15 +453,16 @@ static int write_page(const struct run *run)
 {
 	char format[] = "--format=html", over[] = "-f", output[] = "-o";
 	cleanup_free char *size = NULL;
-	char *words[] = { format, over, output, (char *)(uintptr_t)run->page, NULL, NULL };
+	char *words[] = { format, over, output, (char *)(uintptr_t)run->html, NULL, NULL };
 
-	if (!run->page)
+	if (!run->html)
 		return 0;
-	if (run->page_size && asprintf(&size, "--max-bytes=%s", run->page_size) >= 0)
+	if (run->max_bytes.is_set &&
+	    asprintf(&size, "--max-bytes=%" PRIu64, run->max_bytes.value) >= 0)
 		words[4] = size;
 	if (run_over_traces(run, "--report=summary", words, STDOUT_FILENO) == 0)
 		return 0;
-	say("--html=%s: no page, or not one of the whole run", run->page);
+	say("--html=%s: no page, or not one of the whole run", run->html);
 	return STATUS_OWN_FAILURE;
 }
 
@@ -598,9 +475,9 @@ static void name_traces(const struct session *session)
 
 static int tell_no_page(const struct run *run)
 {
-	if (run->page)
-		say("--html=%s: nothing was recorded: no page", run->page);
-	return run->page ? STATUS_OWN_FAILURE : 0;
+	if (run->html)
+		say("--html=%s: nothing was recorded: no page", run->html);
+	return run->html ? STATUS_OWN_FAILURE : 0;
 }
 
 /* Neither a verdict nor a page can be made of it. */
@@ -647,13 +524,13 @@ int run_tell(struct run *run, const char *program)
 	if (session_running(session))
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
-	if (session_left_unsaid(session) && !run->is_quiet)
+	if (session_left_unsaid(session) && !run->quiet)
 		say("--follow=%s left out %u more when the last trace had ended",
 		    board->settings.follow, session_left_unsaid(session));
 	page = write_page(run);
-	if (run->fail_on || run->screen || (run->is_shown && !run->is_quiet))
+	if (run->fail_on || run->screen || (run->is_shown && !run->quiet))
 		status = write_screen(run);
-	else if (!run->is_quiet)
+	else if (!run->quiet)
 		name_traces(session);
 	return status ? status : page;
 }
@@ -683,7 +560,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	if (pid < 0)
 		return status_of(pid);
 	signals_wait(pid);
-	status = wait_for_child(pid);
+	status = run_wait(pid);
 	found = tell_no_page(run);
 	return status ? status : judge(run, found);
 }
@@ -701,7 +578,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	if (status)
 		return status;
 	if (inspect_program(path, &ignores, err)) {
-		if (run->is_strict)
+		if (run->strict)
 			return STATUS_OWN_FAILURE;
 		say("untraced: %s", err->text);
 		*err = (struct error){ 0 };
@@ -717,7 +594,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 		return status_of(pid);
 	/* The collector learns from us how the program ended: the kernel forgets it then. */
 	session_tell(&run->session, pid, signals_wait(pid));
-	status = wait_for_child(pid);
+	status = run_wait(pid);
 	found = run_tell(run, argv[0]);
 	return status ? status : judge(run, found);
 }

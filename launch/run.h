@@ -9,22 +9,23 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/options.h"
+#include "launch/place.h"
 #include "launch/session.h"
 
 /* A run as its options want it. */
 struct run {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#define SETTING(kind, name, ...)
+#include "launch/run.def"
+#undef OPTION
+#undef SETTING
 	const char *command; /* its name, for help */
 	bool takes_process;  /* the run is of a process that is there already */
 	struct session session;
-	bool is_quiet;		  /* nothing of ours on standard error but errors */
-	bool is_shown;		  /* the screen at the end */
-	const char *page;	  /* file of --html, or NULL */
-	const char *page_size;	  /* of --max-bytes; NULL: not said */
-	const char *screen;	  /* file that it goes to; NULL: standard error */
-	bool is_strict;		  /* what cannot be traced is not run */
-	bool is_untraced;	  /* what is run cannot be traced; its children perhaps */
-	const char *fail_on;	  /* limits, or NULL */
-	const char *time, *until; /* takes_process: --for and --until, or NULL */
+	bool is_shown;	  /* the screen at the end */
+	bool is_untraced; /* what is run cannot be traced; its children perhaps */
 };
 
 /*
@@ -36,13 +37,21 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 /* Waits for the traces and shows them or names them. program: its name. Returns a status. */
 int run_tell(struct run *run, const char *program);
 
+/* Waits for a child's end; its status as a shell has it. */
+int run_wait(pid_t pid);
+
 /* Runs a part of holdtrace with its output to a descriptor of ours; -1: nowhere. Its status. */
-int run_part(const char *path, char **argv, int to);
+int run_part(enum part part, char **argv, int to, struct error *err);
+
+/* Becomes a part of holdtrace. Returns a status if that cannot be. */
+int run_become(enum part part, char **argv, struct error *err);
 
 /* 0: there are such limits. */
 int run_check_limits(const char *limits, struct error *err);
 
-/* is_all: each with its whole text; else the usual ones, in a line or two. */
+/* The options of run and record; is_all: each with its whole text; else the usual ones. */
 void run_print_options(FILE *to, bool is_all);
+
+extern const struct option_table attach_options;
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "control/control.h"
 #include "launch/command.h"
-#include "launch/live.h"
-#include "launch/place.h"
+#include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/options.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -18,12 +19,28 @@
 #include <unistd.h>
 
 struct plan {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "live/watch.def"
+#undef OPTION
+	char **words; /* the command and its options, but for --then */
+	size_t word_count;
 	int pid; /* of the run, as it was given */
 	struct ctl_run *run;
-	struct step *steps;
-	size_t count;
-	char **limits;
-	size_t limit_count;
+	struct step *steps; /* one for each --then */
+};
+
+static const struct option_row rows[] = {
+#define OPTION(...) { OPTION_FIELDS(struct plan, __VA_ARGS__) },
+#define OWN(...)    { OPTION_FIELDS(struct plan, __VA_ARGS__), .is_own = true },
+#include "live/watch.def"
+#undef OPTION
+};
+
+static const struct option_table watch_options = {
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.help = "holdtrace help watch",
 };
 
 /* The process that broke a limit. */
@@ -58,9 +75,11 @@ static int keep_traces(const struct plan *plan, const struct breaker *breaker, c
 static int stop_recording(const struct plan *plan, const struct breaker *breaker, const char *with,
 			  struct error *err)
 {
+	cleanup_free char *answer = NULL;
+
 	(void)breaker;
 	(void)with;
-	return ctl_stop(plan->run, err);
+	return ctl_ask(plan->run, 0, CONTROL_STOP, "", &answer, err);
 }
 
 /* Names as kill(1) has them, with and without SIG. */
@@ -124,11 +143,9 @@ static int print_report(const struct plan *plan, const struct breaker *breaker, 
 			say("report: %s", err->text);
 		_exit(status);
 	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
 	if (child < 0)
 		return error_system(err, errno, "report");
-	return status ? error_set(err, EIO, "no report could be made") : 0;
+	return run_wait(child) ? error_set(err, EIO, "no report could be made") : 0;
 }
 
 static const struct action {
@@ -147,7 +164,7 @@ struct step {
 	const char *text, *with;
 };
 
-static int take_action(struct plan *plan, const char *text, struct error *err)
+static int take_action(struct step *step, const char *text, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		const struct action *action = &actions[i];
@@ -159,8 +176,7 @@ static int take_action(struct plan *plan, const char *text, struct error *err)
 			continue;
 		if (action->function == send_signal && !find_signal(text + length))
 			return error_set(err, EINVAL, "%s: there is no such signal", text);
-		plan->steps[plan->count++] =
-			(struct step){ .action = action, .text = text, .with = text + length };
+		*step = (struct step){ .action = action, .text = text, .with = text + length };
 		return 0;
 	}
 	return error_set(
@@ -171,57 +187,31 @@ static int take_action(struct plan *plan, const char *text, struct error *err)
 
 static int make_plan(struct plan *plan, int argc, char **argv, struct error *err)
 {
-	/* as many as there are words */
-	plan->steps = calloc((size_t)argc, sizeof(*plan->steps));
-	plan->limits = calloc((size_t)argc, sizeof(*plan->limits));
-	if (!plan->steps || !plan->limits)
-		return error_system(err, ENOMEM, "watch");
-	for (int i = 1; i < argc; i++) {
-		char *word = argv[i];
+	int first = options_read(&watch_options, plan, argc, argv, err);
 
-		if (!strncmp(word, "--then=", 7)) {
-			if (take_action(plan, word + 7, err))
-				return -EINVAL;
-		} else if (!strncmp(word, "--when=", 7)) {
-			plan->limits[plan->limit_count++] = word;
-		} else if (live_is_process(word) && !plan->pid) {
-			plan->pid = atoi(word);
-		} else {
-			return error_set(err, EINVAL,
-					 "%s: what is needed is --when=LIMIT, perhaps "
-					 "--then=ACTION, and a process of the run",
-					 word);
-		}
-	}
-	if (!plan->pid || !plan->limit_count)
+	if (first < 0)
+		return first;
+	if (!plan->when.count || !argv[first] || !ctl_is_process(argv[first]) || argv[first + 1])
 		return error_set(err, EINVAL,
 				 "--when=LIMIT and a process of the run are needed: holdtrace "
 				 "watch --when='fd>900' PID");
+	plan->words = argv;
+	plan->word_count = (size_t)first;
+	plan->pid = atoi(argv[first]);
+	plan->steps = calloc(plan->then.count + 1, sizeof(*plan->steps));
+	if (!plan->steps)
+		return error_system(err, ENOMEM, "watch");
+	for (size_t i = 0; i < plan->then.count; i++)
+		if (take_action(&plan->steps[i], plan->then.items[i], err))
+			return -EINVAL;
 	return 0;
-}
-
-/* The words of who looks: watch --when=LIMIT... --tell=FD --check=CHECKER PID. */
-static char **words_of(const struct plan *plan, char *tell, char *checker, char *number)
-{
-	char **words = calloc(plan->limit_count + 5, sizeof(*words));
-	size_t count = 0;
-
-	if (!words)
-		return NULL;
-	words[count++] = (char *)"watch";
-	for (size_t i = 0; i < plan->limit_count; i++)
-		words[count++] = plan->limits[i];
-	words[count++] = tell;
-	words[count++] = checker;
-	words[count++] = number;
-	return words;
 }
 
 /* Waits for a limit to break; *pid, *stream: where. Returns the status of who looks. */
 static int wait_for_break(const struct plan *plan, int *pid, unsigned *stream, struct error *err)
 {
+	cleanup_free char **words = calloc(plan->word_count + 5, sizeof(*words));
 	cleanup_free char *path = NULL, *checker = NULL;
-	cleanup_free char **words = NULL;
 	char tell[32], number[32];
 	int ends[2], status;
 	ssize_t got;
@@ -229,18 +219,22 @@ static int wait_for_break(const struct plan *plan, int *pid, unsigned *stream, s
 
 	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
-	if (asprintf(&checker, "--check=%s", path) < 0 || pipe2(ends, O_CLOEXEC)) {
+	if (!words || asprintf(&checker, "--check=%s", path) < 0 || pipe2(ends, O_CLOEXEC)) {
 		error_system(err, errno, "cannot make a pipe");
 		return STATUS_OWN_FAILURE;
 	}
 	snprintf(tell, sizeof(tell), "--tell=%d", ends[1]);
 	snprintf(number, sizeof(number), "%d", plan->pid);
-	words = words_of(plan, tell, checker, number);
+	words[0] = program_invocation_name;
+	memcpy(words + 1, plan->words, plan->word_count * sizeof(*words));
+	words[plan->word_count + 1] = tell;
+	words[plan->word_count + 2] = checker;
+	words[plan->word_count + 3] = number;
 	fflush(stdout);
-	child = words ? fork() : -1;
+	child = fork();
 	if (child == 0) {
 		fcntl(ends[1], F_SETFD, 0);
-		status = live_of_run((int)plan->limit_count + 4, words, err);
+		status = run_become(PART_LIVE, words, err);
 		if (err->number)
 			say("watch: %s", err->text);
 		_exit(status);
@@ -251,15 +245,14 @@ static int wait_for_break(const struct plan *plan, int *pid, unsigned *stream, s
 		error_system(err, errno, "watch");
 		return STATUS_OWN_FAILURE;
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	status = run_wait(child);
 	got = read(ends[0], number, sizeof(number) - 1);
 	number[got > 0 ? got : 0] = '\0';
 	*pid = plan->pid;
 	if (sscanf(number, "%d %u", pid, stream) != 2)
 		*stream = WIRE_NO_STREAM;
 	close(ends[0]);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
+	return status;
 }
 
 /*
@@ -287,7 +280,7 @@ static int act(const struct plan *plan, const struct breaker *breaker)
 {
 	int status = 1;
 
-	for (size_t i = 0; i < plan->count; i++) {
+	for (size_t i = 0; i < plan->then.count; i++) {
 		const struct step *step = &plan->steps[i];
 		struct error err = breaker->doubt;
 
@@ -325,6 +318,7 @@ int command_watch(int argc, char **argv, struct error *err)
 
 	free(plan.run);
 	free(plan.steps);
-	free(plan.limits);
+	free(plan.when.items);
+	free(plan.then.items);
 	return status;
 }

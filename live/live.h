@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "base/error.h"
+#include "base/options.h"
 
 #define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
 #define LIVE_USAGE   2
@@ -25,6 +25,9 @@ static inline uint64_t live_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
+
+/* Their options, for help. */
+extern const struct option_table live_top_options, live_waits_options, live_watch_options;
 
 int live_top(int argc, char **argv, struct error *err);
 int live_waits(int argc, char **argv, struct error *err);

@@ -13,37 +13,36 @@
 static const struct {
 	const char *word;
 	int (*function)(int argc, char **argv, struct error *err);
+	const struct option_table *options;
 } questions[] = {
-	{ "top", live_top },
-	{ "waits", live_waits },
-	{ "watch", live_watch },
+	{ "top", live_top, &live_top_options },
+	{ "waits", live_waits, &live_waits_options },
+	{ "watch", live_watch, &live_watch_options },
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
-static int print_about(const char *option)
-{
-	if (!strcmp(option, "--version"))
-		puts("holdtrace-live (holdtrace) " PACKAGE_VERSION);
-	else
-		puts("Usage: holdtrace-live top|waits|watch ARGUMENT...\n"
-		     "Looks at running processes; holdtrace calls it: see holdtrace(1).");
-	return fflush(stdout) ? LIVE_FAILURE : 0;
-}
-
 int main(int argc, char **argv)
 {
+	static const char usage[] =
+		"Usage: holdtrace-live top|waits|watch ARGUMENT...\n"
+		"Looks at running processes; holdtrace calls it: see holdtrace(1).\n";
 	struct error err = { 0 };
+	int about = options_about(argc, argv, usage);
 
 	/* a reader that leaves is told by writing */
 	signal(SIGPIPE, SIG_IGN);
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version")))
-		return print_about(argv[1]);
+	if (about >= 0)
+		return about ? LIVE_FAILURE : 0;
 	for (size_t i = 0; argc > 1 && i < QUESTIONS; i++) {
 		int status;
 
 		if (strcmp(argv[1], questions[i].word) != 0)
 			continue;
+		if (argc == 3 && !strcmp(argv[2], "--help")) {
+			options_print(stdout, questions[i].options);
+			return fflush(stdout) ? LIVE_FAILURE : 0;
+		}
 		status = questions[i].function(argc - 1, argv + 1, &err);
 		if (err.number)
 			print_message(stderr, "holdtrace: %s: %s", argv[1], err.text);

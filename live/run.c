@@ -2,10 +2,13 @@
 #include "live/run.h"
 
 #include "base/array.h"
+#include "control/control.h"
 #include "live/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,6 +20,7 @@
 #define SETTLE_MOST 100		  /* times */
 #define LIST_PART   4096	  /* bytes that are read of the list at once */
 #define LOOK_NS	    1000000000ull /* between two looks for files that were replaced */
+#define LIST_MS	    1000	  /* between two questions for files that are new */
 
 static int begins(void *user, int output, struct error *err)
 {
@@ -145,20 +149,97 @@ static size_t length_of(const char *path)
 									    : strlen(path);
 }
 
-int run_open(struct run *run, char *const *paths, size_t count, struct error *err)
+/* ---- the run of a process ---- */
+
+struct lister {
+	struct ctl_run *run;
+	int pid, fd;
+	char *told;
+};
+
+/*
+ * A thread, since the collector may take seconds: writes each file that the run has begun, a line
+ * each, until the run has ended or nothing reads the list any more.
+ */
+static void *list_files(void *user)
+{
+	struct lister *lister = user;
+	struct pollfd reader = { .fd = lister->fd };
+
+	while (poll(&reader, 1, LIST_MS) == 0) {
+		struct error err = { 0 };
+		char *paths = NULL;
+		int status = ctl_paths(lister->run, lister->pid, &paths, &err);
+
+		if (status && status != -ETIMEDOUT)
+			break;
+		if (status || !strcmp(lister->told, paths)) {
+			free(paths);
+			continue;
+		}
+		free(lister->told);
+		lister->told = paths;
+		if (write(lister->fd, paths, strlen(paths)) < 0)
+			break;
+	}
+	close(lister->fd);
+	free(lister->told);
+	free(lister->run);
+	free(lister);
+	return NULL;
+}
+
+static int begin_list(struct run *run, const struct lister *plan, struct error *err)
+{
+	struct lister *lister = malloc(sizeof(*lister));
+	pthread_t thread;
+	int ends[2];
+
+	if (!lister || pipe2(ends, O_CLOEXEC)) {
+		free(lister);
+		return error_system(err, errno, "cannot make a pipe");
+	}
+	run->list = ends[0];
+	fcntl(run->list, F_SETFL, O_NONBLOCK);
+	*lister = *plan;
+	lister->fd = ends[1];
+	if (pthread_create(&thread, NULL, list_files, lister) == 0)
+		return pthread_detach(thread);
+	close(ends[1]);
+	free(lister);
+	return error_set(err, EAGAIN, "cannot start a thread");
+}
+
+static int open_process(struct run *run, int pid, struct error *err)
+{
+	struct lister lister = { .pid = pid };
+	int status = ctl_find(pid, &lister.run, err);
+
+	if (!status)
+		status = ctl_paths(lister.run, pid, &lister.told, err);
+	if (!status && !*lister.told)
+		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
+				   pid);
+	for (const char *at = lister.told, *end; !status && (end = strchr(at, '\n')); at = end + 1)
+		status = add_file(run, at, (size_t)(end - at), err);
+	if (!status)
+		status = begin_list(run, &lister, err);
+	if (status) {
+		free(lister.run);
+		free(lister.told);
+	}
+	return status;
+}
+
+int run_open(struct run *run, char *const *names, struct error *err)
 {
 	int status = 0;
 
 	*run = (struct run){ .list = -1 };
-	for (size_t i = 0; !status && i < count; i++) {
-		if (!strncmp(paths[i], "fd:", 3) && is_number(paths[i] + 3)) {
-			run->list = atoi(paths[i] + 3);
-			fcntl(run->list, F_SETFL, O_NONBLOCK);
-			fcntl(run->list, F_SETFD, FD_CLOEXEC);
-			continue;
-		}
-		status = add_file(run, paths[i], length_of(paths[i]), err);
-	}
+	if (names[0] && !names[1] && ctl_is_process(names[0]))
+		return open_process(run, atoi(names[0]), err);
+	for (; !status && *names; names++)
+		status = add_file(run, *names, length_of(*names), err);
 	return status;
 }
 

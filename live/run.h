@@ -39,11 +39,10 @@ struct run {
 };
 
 /*
- * Paths of traces; FILE#N is FILE, and fd:N is a descriptor that paths come from, a line each,
- * until the run has ended; +N are N files without a name. Returns 0 or a negative errno; run_free()
- * in any case.
+ * names: up to a NULL, traces, of which FILE#N is FILE; or one process, which stands for all files
+ * of its run. Returns 0 or a negative errno; run_free() in any case.
  */
-int run_open(struct run *run, char *const *paths, size_t count, struct error *err);
+int run_open(struct run *run, char *const *names, struct error *err);
 
 /* Takes what was written since, and files that have come since. */
 int run_pump(struct run *run, struct error *err);

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include "base/options.h"
 #include "hook_table.h"
 #include "live/run.h"
 #include "live/screen.h"
 #include "live/top.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ROWS_DEFAULT   20u
-#define LOOKS_MAX      16u /* processes whose threads are looked at */
-#define PUMP_MS	       200 /* how often the files are looked at meanwhile */
-#define INTERVAL_LEAST 0.1
+#define ROWS_DEFAULT	    20u
+#define LOOKS_MAX	    16u /* processes whose threads are looked at */
+#define PUMP_MS		    200 /* how often the files are looked at meanwhile */
+#define INTERVAL_DEFAULT_NS 1000000000u
+#define INTERVAL_LEAST_NS   100000000u
+#define INTERVAL_MOST_NS    86400000000000u
 
 enum top_form { TOP_TEXT, TOP_JSON, TOP_METRICS };
 
 struct top {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "live/top.def"
+#undef OPTION
 	struct run run;
 	struct glance_wish wish;
 	struct top_picture picture;
 	struct screen screen;
-	double interval;
-	uint64_t pictures; /* 0: no end */
-	enum top_form form;
-	bool is_batch, no_waits;
+	bool is_batch;
 	uint64_t ticked_ns;
 };
 
@@ -115,9 +118,9 @@ static int take_picture(struct top *top, struct error *err)
 
 static void print(struct top *top, struct out *out)
 {
-	if (top->form == TOP_JSON)
+	if (top->format.value == TOP_JSON)
 		top_put_json(out, &top->picture);
-	else if (top->form == TOP_METRICS)
+	else if (top->format.value == TOP_METRICS)
 		top_put_metrics(out, &top->picture);
 	else
 		top_put_text(out, &top->picture, 0, NULL);
@@ -156,9 +159,9 @@ static int draw(struct top *top, struct out *out, struct error *err)
 /* ---- without a terminal ---- */
 
 /* Goes on with the files for so long. */
-static int follow_for(struct top *top, double seconds, struct error *err)
+static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 {
-	uint64_t end = live_now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t end = live_now_ns() + length_ns;
 	int status = run_pump(&top->run, err);
 
 	while (!status && live_now_ns() < end && !run_is_complete(&top->run)) {
@@ -178,8 +181,8 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 	bool is_blind = top->wish.order == GLANCE_GROWTH || top->wish.order == GLANCE_RATE;
 	bool is_complete = false;
 
-	for (uint64_t i = 0; !is_complete && (!top->pictures || i < top->pictures);) {
-		int status = follow_for(top, top->ticked_ns ? top->interval : 0, err);
+	for (uint64_t i = 0; !is_complete && (!top->pictures.value || i < top->pictures.value);) {
+		int status = follow_for(top, top->ticked_ns ? top->interval.value : 0, err);
 
 		is_complete = run_is_complete(&top->run);
 		run_settle(&top->run);
@@ -192,7 +195,7 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 			status = take_picture(top, err);
 		if (status)
 			return status;
-		if (i++ && top->form == TOP_TEXT)
+		if (i++ && top->format.value == TOP_TEXT)
 			out_char(out, '\n');
 		print(top, out);
 		if (out_error(out))
@@ -282,7 +285,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		restarts = top->run.restarts;
 		if (is_due) {
 			tick(top);
-			next = live_now_ns() + (uint64_t)(top->interval * 1e9);
+			next = live_now_ns() + top->interval.value;
 		}
 		if (!has_rows)
 			top->wish.rows = top->screen.height < GLANCE_ROWS_MAX ? top->screen.height
@@ -300,114 +303,37 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 
 /* ---- the command ---- */
 
-enum {
-	OPTION_INTERVAL = 0x100,
-	OPTION_BATCH,
-	OPTION_SORT,
-	OPTION_CLASS,
-	OPTION_ROWS,
-	OPTION_FORMAT,
-	OPTION_NO_WAITS
+static const struct option_row rows[] = {
+#define OPTION(...) { OPTION_FIELDS(struct top, __VA_ARGS__) },
+#include "live/top.def"
+#undef OPTION
 };
 
-static const struct option long_options[] = {
-	{ "interval", required_argument, NULL, OPTION_INTERVAL },
-	{ "batch", no_argument, NULL, OPTION_BATCH },
-	{ "sort", required_argument, NULL, OPTION_SORT },
-	{ "class", required_argument, NULL, OPTION_CLASS },
-	{ "rows", required_argument, NULL, OPTION_ROWS },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "no-waits", no_argument, NULL, OPTION_NO_WAITS },
-	{ 0 },
+const struct option_table live_top_options = {
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.help = "holdtrace help top",
 };
-
-static int take_number(const char *text, double least, double most, double *number)
-{
-	char *end;
-
-	*number = strtod(text, &end);
-	if (*end == 's' && !end[1])
-		end++;
-	return end == text || *end || !(*number >= least && *number <= most) ? -EINVAL : 0;
-}
-
-static int take_word(const char *text, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(text, words[i]))
-			return (int)i;
-	return -EINVAL;
-}
-
-static int take_sort(struct top *top, const char *text)
-{
-	for (unsigned i = 0; i < GLANCE_ORDERS; i++)
-		if (!strcmp(text, top_order((enum glance_order)i))) {
-			top->wish.order = (enum glance_order)i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-static int take_option(struct top *top, int option, const char *text)
-{
-	static const char *const forms[] = { "text", "json", "openmetrics" };
-	double number = 0;
-	int word;
-
-	switch (option) {
-	case OPTION_INTERVAL:
-		return take_number(text, INTERVAL_LEAST, 86400, &top->interval);
-	case 'n':
-		word = take_number(text, 1, 1e9, &number);
-		top->pictures = (uint64_t)number;
-		top->is_batch = true;
-		return word;
-	case OPTION_BATCH:
-		top->is_batch = true;
-		return 0;
-	case OPTION_SORT:
-		return take_sort(top, text);
-	case OPTION_CLASS:
-		top->wish.class = strcmp(text, "all") ? text : NULL;
-		return 0;
-	case OPTION_ROWS:
-		word = take_number(text, 1, GLANCE_ROWS_MAX, &number);
-		top->wish.rows = (size_t)number;
-		return word;
-	case OPTION_FORMAT:
-		word = take_word(text, forms, sizeof(forms) / sizeof(forms[0]));
-		top->form = (enum top_form)(word < 0 ? 0 : word);
-		top->is_batch |= word > 0;
-		return word < 0 ? word : 0;
-	case OPTION_NO_WAITS:
-		top->no_waits = true;
-		return 0;
-	default:
-		return -ENOENT;
-	}
-}
 
 static int take_options(struct top *top, int argc, char **argv, struct error *err)
 {
-	int option;
+	int first = options_read(&live_top_options, top, argc, argv, err);
 
-	while ((option = getopt_long(argc, argv, "n:", long_options, NULL)) >= 0) {
-		int status = take_option(top, option, optarg);
-
-		if (status == -ENOENT)
-			return error_set(
-				err, EINVAL,
-				"its options are --batch, -n PICTURES, --interval=SECONDS, "
-				"--sort, --class, --rows, --format and --no-waits");
-		if (status)
-			return error_set(err, EINVAL,
-					 "%s: is none of the values that holdtrace(1) has for it",
-					 optarg);
-	}
-	if (optind == argc)
+	if (first < 0)
+		return first;
+	if (!top->interval.is_set)
+		top->interval.value = INTERVAL_DEFAULT_NS;
+	if (top->interval.value < INTERVAL_LEAST_NS || top->interval.value > INTERVAL_MOST_NS)
+		return error_set(err, EINVAL, "--interval: expected 0.1 to 86400 seconds");
+	if (top->rows.value > GLANCE_ROWS_MAX)
+		return error_set(err, EINVAL, "--rows: expected 1 to %u", GLANCE_ROWS_MAX);
+	if (!argv[first])
 		return error_set(err, EINVAL, "of which run? holdtrace top PID or FILE");
-	return 0;
+	top->wish.order = (enum glance_order)top->order.value;
+	top->wish.class = top->class && strcmp(top->class, "all") != 0 ? top->class : NULL;
+	top->wish.rows = (size_t)top->rows.value;
+	top->is_batch = top->batch || top->pictures.is_set || top->format.value != TOP_TEXT;
+	return first;
 }
 
 static bool has_class(struct watched *watched, const char *word)
@@ -471,18 +397,18 @@ static int run_top(struct top *top, struct error *err)
 int live_top(int argc, char **argv, struct error *err)
 {
 	struct top *top = calloc(1, sizeof(*top));
-	int status;
+	int first, status;
 
 	if (!top) {
 		error_system(err, ENOMEM, "top");
 		return LIVE_FAILURE;
 	}
-	top->interval = 1;
-	if (take_options(top, argc, argv, err)) {
+	first = take_options(top, argc, argv, err);
+	if (first < 0) {
 		free(top);
 		return LIVE_USAGE;
 	}
-	status = run_open(&top->run, argv + optind, (size_t)(argc - optind), err);
+	status = run_open(&top->run, argv + first, err);
 	if (!status && check_class(top, err)) {
 		run_free(&top->run);
 		free(top);

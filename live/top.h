@@ -38,7 +38,4 @@ void top_put_json(struct out *out, const struct top_picture *picture);
 /* OpenMetrics, as prometheus' node_exporter reads from its textfile directory. */
 void top_put_metrics(struct out *out, const struct top_picture *picture);
 
-/* Words of --sort, by enum glance_order. */
-const char *top_order(enum glance_order order);
-
 #endif

@@ -15,11 +15,6 @@
 
 static const char *const orders[GLANCE_ORDERS] = { "held", "growth", "rate", "objects" };
 
-const char *top_order(enum glance_order order)
-{
-	return orders[order];
-}
-
 /* A size with its sign: +1.2 KB, -3, 0. */
 static const char *change(struct human *human, double amount, bool is_bytes)
 {

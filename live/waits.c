@@ -2,6 +2,8 @@
 #include "live/live.h"
 
 #include "base/json.h"
+#include "base/options.h"
+#include "control/control.h"
 #include "live/look.h"
 
 #include <errno.h>
@@ -11,9 +13,23 @@
 
 #define LINES_MAX 32
 
-struct options {
-	int pid;
-	bool is_json;
+struct asked {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "live/waits.def"
+#undef OPTION
+};
+
+static const struct option_row rows[] = {
+#define OPTION(...) { OPTION_FIELDS(struct asked, __VA_ARGS__) },
+#include "live/waits.def"
+#undef OPTION
+};
+
+const struct option_table live_waits_options = {
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.help = "holdtrace help waits",
 };
 
 /* ---- text ---- */
@@ -129,42 +145,22 @@ static void put_json(struct out *out, const struct look *look)
 
 /* ---- the command ---- */
 
-static int take_options(struct options *options, int argc, char **argv, struct error *err)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-
-		if (!strcmp(word, "--format=json"))
-			options->is_json = true;
-		else if (!strcmp(word, "--format=text"))
-			options->is_json = false;
-		else if (*word && word[strspn(word, "0123456789")] == 0 && strlen(word) < 10 &&
-			 !options->pid)
-			options->pid = atoi(word);
-		else
-			return error_set(err, EINVAL,
-					 "%s: one process id is needed, and --format=text or json",
-					 word);
-	}
-	if (!options->pid)
-		return error_set(err, EINVAL, "which process? holdtrace waits PID");
-	return 0;
-}
-
 int live_waits(int argc, char **argv, struct error *err)
 {
-	struct options options = { 0 };
+	struct asked asked = { 0 };
+	int first = options_read(&live_waits_options, &asked, argc, argv, err), status;
 	struct look look;
 	struct out out;
-	int status;
 
-	if (take_options(&options, argc, argv, err))
+	if (first > 0 && !(argv[first] && ctl_is_process(argv[first]) && !argv[first + 1]))
+		first = error_set(err, EINVAL, "one process id is needed: holdtrace waits PID");
+	if (first < 0)
 		return LIVE_USAGE;
-	if (look_take(&look, options.pid, true, err) || out_open(&out, STDOUT_FILENO, err)) {
+	if (look_take(&look, atoi(argv[first]), true, err) || out_open(&out, STDOUT_FILENO, err)) {
 		look_free(&look);
 		return LIVE_FAILURE;
 	}
-	if (options.is_json)
+	if (asked.format.value)
 		put_json(&out, &look);
 	else
 		put_text(&out, &look);

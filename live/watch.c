@@ -9,6 +9,7 @@
 #include "account/limits.h"
 #include "base/cleanup.h"
 #include "base/human.h"
+#include "base/options.h"
 #include "base/out.h"
 #include "live/look.h"
 #include "live/run.h"
@@ -30,15 +31,33 @@
 enum verdict { KEPT, UNKNOWN, BROKEN };
 
 struct watch {
+	struct option_values values;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "live/watch.def"
+#undef OPTION
+	option_number tell; /* descriptor for the process that breaks a limit */
+	option_text check;  /* path of the post-processor, which decides */
 	struct run run;
 	struct limits limits;
-	char *fail_on;	     /* the limits as an option of the post-processor */
-	const char *checker; /* its path */
-	uint64_t left_out;   /* files of the run, as was told last */
-	int teller;	     /* where the number of the process goes that breaks one; -1: nowhere */
-	size_t next;	     /* process that is looked at first */
-	uint64_t ask_ns;     /* no question before */
-	uint64_t look_ns;    /* no look at threads before */
+	char *fail_on;	   /* the limits as an option of the post-processor */
+	uint64_t left_out; /* files of the run, as was told last */
+	size_t next;	   /* process that is looked at first */
+	uint64_t ask_ns;   /* no question before */
+	uint64_t look_ns;  /* no look at threads before */
+};
+
+static const struct option_row rows[] = {
+	/* the launcher's, and in no help */
+	{ OPTION_FIELDS(struct watch, number, tell, "tell", 0, "FD", NULL, NULL) },
+	{ OPTION_FIELDS(struct watch, text, check, "check", 0, "FILE", NULL, NULL) },
+#define OPTION(...) { OPTION_FIELDS(struct watch, __VA_ARGS__) },
+#include "live/watch.def"
+#undef OPTION
+};
+
+const struct option_table live_watch_options = {
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
 };
 
 /* ---- what tells when to ask ---- */
@@ -118,7 +137,7 @@ static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct
 		dup2(ends[1], STDOUT_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		execv(watch->checker, words);
+		execv(watch->check, words);
 		_exit(LIVE_FAILURE);
 	}
 	close(ends[1]);
@@ -205,8 +224,8 @@ static int check(struct watch *watch, struct watched *watched, enum verdict *wor
 		*worst = verdict > *worst ? verdict : *worst;
 	}
 	watched->is_unknown = *worst == UNKNOWN;
-	if (*worst == BROKEN && watch->teller >= 0)
-		dprintf(watch->teller, "%u %u", watched->pid, watched->stream);
+	if (*worst == BROKEN && watch->tell.is_set)
+		dprintf((int)watch->tell.value, "%u %u", watched->pid, watched->stream);
 	watch->ask_ns = live_now_ns() + ASK_NS + ASK_SHARE * (live_now_ns() - begun);
 	return 0;
 }
@@ -288,53 +307,52 @@ static int watch_run(struct watch *watch, bool *is_broken, struct error *err)
 
 /* ---- the command ---- */
 
-static int take_limits(struct watch *watch, int argc, char **argv, int *used, struct error *err)
+static int take_limits(struct watch *watch, struct error *err)
 {
 	size_t size = sizeof("--fail-on=");
 
-	for (*used = 1; *used < argc && !strncmp(argv[*used], "--when=", 7); ++*used) {
-		if (limits_parse(&watch->limits, "--when", argv[*used] + 7, err))
+	for (size_t i = 0; i < watch->when.count; i++) {
+		if (limits_parse(&watch->limits, "--when", watch->when.items[i], err))
 			return -EINVAL;
-		size += strlen(argv[*used]);
+		size += strlen(watch->when.items[i]) + 1;
 	}
-	if (!watch->limits.count)
-		return error_set(err, EINVAL, "--when=LIMIT is needed, as --when='fd>900'");
-	if (*used < argc && !strncmp(argv[*used], "--tell=", 7))
-		watch->teller = atoi(argv[(*used)++] + 7);
-	if (*used < argc && !strncmp(argv[*used], "--check=", 8))
-		watch->checker = argv[(*used)++] + 8;
-	if (*used == argc || argv[*used][0] == '-' || !watch->checker)
-		return error_set(err, EINVAL, "of which run? holdtrace watch --when=LIMIT PID");
 	watch->fail_on = malloc(size);
 	if (!watch->fail_on)
 		return error_system(err, ENOMEM, "watch");
 	strcpy(watch->fail_on, "--fail-on=");
-	for (int i = 1; i < argc && !strncmp(argv[i], "--when=", 7); i++)
-		strcat(strcat(watch->fail_on, i > 1 ? "," : ""), argv[i] + 7);
+	for (size_t i = 0; i < watch->when.count; i++)
+		strcat(strcat(watch->fail_on, i ? "," : ""), watch->when.items[i]);
 	return 0;
 }
 
+static int watch_names(struct watch *watch, char **names, struct error *err)
+{
+	bool is_broken = false;
+	int status = run_open(&watch->run, names, err);
+
+	if (!status)
+		status = watch_run(watch, &is_broken, err);
+	if (!status)
+		status = is_broken ? LIVE_FOUND : is_unknown(watch) ? LIVE_UNKNOWN : 0;
+	run_free(&watch->run);
+	fflush(stdout);
+	return status < 0 ? LIVE_FAILURE : status;
+}
+
 /*
- * watch --when=LIMIT... [--tell=FD] --check=CHECKER FILE...: ends when a limit breaks, with 1, or
- * with the run: with 3 if it is not known whether one was broken in the end.
+ * watch --when=LIMIT... [--tell=FD] --check=CHECKER PID|FILE...: ends when a limit breaks, with 1,
+ * or with the run: with 3 if it is not known whether one was broken in the end.
  */
 int live_watch(int argc, char **argv, struct error *err)
 {
-	struct watch watch = { .teller = -1 };
-	bool is_broken = false;
-	int used = 1, status;
+	static struct watch watch;
+	int first = options_read(&live_watch_options, &watch, argc, argv, err), status = LIVE_USAGE;
 
-	if (take_limits(&watch, argc, argv, &used, err)) {
-		free(watch.fail_on);
-		return LIVE_USAGE;
-	}
-	status = run_open(&watch.run, argv + used, (size_t)(argc - used), err);
-	if (!status)
-		status = watch_run(&watch, &is_broken, err);
-	if (!status)
-		status = is_broken ? LIVE_FOUND : is_unknown(&watch) ? LIVE_UNKNOWN : 0;
-	run_free(&watch.run);
+	if (first > 0 && (!watch.when.count || !watch.check || !argv[first]))
+		first = error_set(err, EINVAL, "holdtrace watch starts it");
+	if (first > 0 && take_limits(&watch, err) == 0)
+		status = watch_names(&watch, argv + first, err);
 	free(watch.fail_on);
-	fflush(stdout);
-	return status < 0 ? LIVE_FAILURE : status;
+	free(watch.when.items);
+	return status;
 }

@@ -15,7 +15,7 @@ BEGIN {
 	sub(/^_/, "", program)
 	read_words()
 	if (program == "holdtrace") {
-		read_settings(top "/include/settings.def")
+		read_run(top "/launch/run.def")
 		read_options("report", top "/postproc/options.def")
 		own_options()
 		read_commands(top "/launch/commands.def")
@@ -86,12 +86,16 @@ function kind_of(long, argument,    words)
 {
 	if (long == "report")
 		return "," reports " list"
-	if (long == "format")
+	if (long == "format" && argument == "NAME")
 		return "=" formats
 	if (long == "by")
 		return "B"
-	if (long == "fail-on")
+	if (argument ~ /^LIMIT/)
 		return "," limits
+	if (long == "class")
+		return "=" classes
+	if (long == "then")
+		return "=snapshot keep report stop signal:"
 	if (long == "events")
 		return "," classes
 	if (argument == "SIGNAL")
@@ -124,29 +128,32 @@ function add(set, short, long, argument, kind, description,    i)
 	its_text[set, i] = description
 }
 
-function read_settings(file,    i, rows, words, long, argument)
+# Options of run and record, and of attach, among the settings that both have.
+function read_run(file,    i, rows, words, long, argument)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		if (macro[i] != "SETTING")
-			continue
-		long = text(named(i, "option"))
-		argument = text(named(i, "argument"))
-		words = field(i, 1) == "word" ? text(named(i, "words")) : ""
-		gsub(/\|/, " ", words)
-		add("run", letter(named(i, "letter")), long, argument, \
-			words == "" ? kind_of(long, argument) : "=" words, text(named(i, "text")))
+		if (macro[i] == "SETTING") {
+			long = text(named(i, "option"))
+			argument = text(named(i, "argument"))
+			words = field(i, 1) == "word" ? text(named(i, "words")) : ""
+			gsub(/\|/, " ", words)
+			add("run", letter(named(i, "letter")), long, argument, \
+				words == "" ? kind_of(long, argument) : "=" words, text(named(i, "text")))
+		} else if (is_option(i) && option_word(i) !~ /^(for|until|strict)$/) {
+			add_row("run", i)
+		}
 	}
-	add("run", "", "screen", "FILE", "F", "write the screen to FILE")
-	add("run", "", "html", "FILE", "F", "write a page for a browser to FILE")
-	add("run", "", "max-bytes", "SIZE", "?", "with --html: a page of at most SIZE")
-	add("run", "", "fail-on", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "end with status 1 if the run breaks a limit")
-	add("run", "q", "quiet", "", "", "print nothing but errors and limits that are not kept")
-	add("run", "h", "help", "", "", "print this and exit")
 	copy("run", "attach")
-	add("run", "", "strict", "", "", "do not run a program that cannot be traced")
-	add("attach", "", "for", "TIME", "?", "detach when this time is over (30s, 5m)")
-	add("attach", "", "until", "LIMIT[,LIMIT]", kind_of("fail-on", "LIMIT"), "detach when a limit is broken")
+	for (i = 1; i <= rows; i++)
+		if (is_option(i) && option_word(i) ~ /^(for|until|strict)$/)
+			add_row(option_word(i) == "strict" ? "run" : "attach", i)
+}
+
+function add_row(set, i)
+{
+	add(set, option_letter(i), option_word(i), option_argument(i), \
+		kind_of(option_word(i), option_argument(i)), option_text(i))
 }
 
 # What one set has is in another one, too, but for some words.
@@ -166,18 +173,10 @@ function own_options(    i, rows)
 	for (i = 1; i <= rows; i++)
 		if (macro[i] == "VIEWER" && field(i, 1) != "page")
 			add("view", "", field(i, 1), "", "", text(field(i, 8)))
-	add("view", "", "no-open", "", "", "only print the address")
-	add("view", "", "port", "N", "?", "serve on this port")
-	add("top", "", "sort", "ORDER", "=held growth rate objects", "order of the places")
-	add("top", "", "class", "CLASS", "=" classes, "one class alone")
-	add("top", "", "rows", "N", "?", "at most so many places")
-	add("top", "", "interval", "SECONDS", "?", "time between two pictures")
-	add("top", "", "batch", "", "", "one picture after the other, as text")
-	add("top", "", "format", "FORM", "=text json openmetrics", "form of the pictures")
-	add("top", "", "no-waits", "", "", "do not look what threads wait for")
-	add("waits", "", "format", "FORM", "=text json", "form of the answer")
-	add("watch", "", "when", "LIMIT", "=" substr(classes, 5) " waiting deadlock dropped", "limit of what is held by now")
-	add("watch", "", "then", "ACTION", "=snapshot keep report stop signal:", "what is done when one is broken")
+	read_options("view", top "/view/view.def")
+	read_options("top", top "/live/top.def")
+	read_options("waits", top "/live/waits.def")
+	read_options("watch", top "/live/watch.def")
 }
 
 # Of no use in a report, or what the command itself says.
@@ -194,8 +193,7 @@ function read_options(set, file,    i, rows, row_of, of)
 		if (is_option(i) && is_left_out(set, i)) {
 			left_out[field(i, 2)] = 1
 		} else if (is_option(i)) {
-			add(set, option_letter(i), option_word(i), option_argument(i), \
-				kind_of(option_word(i), option_argument(i)), option_text(i))
+			add_row(set, i)
 			row_of[field(i, 2)] = i
 		} else if (macro[i] == "ALIAS" && !left_out[field(i, 1)]) {
 			of = row_of[field(i, 1)]

@@ -11,6 +11,7 @@
 #include "base/invocation.h"
 #include "base/memory.h"
 #include "postproc/console.h"
+#include "postproc/pager.h"
 #include "postproc/pass.h"
 #include "postproc/plan.h"
 #include "postproc/report_plan.h"
@@ -23,7 +24,8 @@ enum status {
 	STATUS_BROKEN = 1, /* a limit of --fail-on */
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
-	STATUS_UNKNOWN = 3, /* limits cannot be judged */
+	STATUS_UNKNOWN = 3,	  /* limits cannot be judged */
+	STATUS_OWN_FAILURE = 125, /* a process was named, and its run cannot be asked */
 	STATUS_INTERRUPTED = 130,
 };
 
@@ -393,10 +395,10 @@ static int run_pass(struct console *console, struct error *err)
 	struct pass_options how = { .writer = console->writer, .reading.read = console_warn };
 	struct select_tally tally;
 	struct output output = { 0 };
-	int rc = plan_pass(&how, &output, &tally, options, err);
+	int rc;
 
-	if (rc == 0)
-		rc = console_plan(console, &how.reading, err);
+	plan_pass(&how, &output, &tally, options);
+	rc = console_plan(console, &how.reading, err);
 	if (rc == 0)
 		rc = check_inputs(options, err);
 	if (rc == 0)
@@ -425,11 +427,14 @@ static int run_chosen(struct console *console, struct error *err)
 									 : run_pass(console, err);
 }
 
-static int run(const struct options *options, struct error *err)
+static int run(struct options *options, struct error *err)
 {
 	struct console console;
 	int status;
 
+	if (options->command && !options->directory)
+		pager_begin(options);
+	writer_pid = getpid(); /* a child of the one that waits for the pager */
 	if (options->help)
 		return options->report ? print_report_help(options->report) : print_help();
 	if (options->version)
@@ -455,7 +460,9 @@ int main(int argc, char **argv)
 	rc = request_read(&options, argc, argv, &err);
 	if (rc == 0)
 		status_without_memory = failure(&options, false);
-	status = rc ? usage(&err) : run(&options, &err);
+	if (rc && rc != -EINVAL)
+		console_error(NULL, &err);
+	status = rc == -EINVAL ? usage(&err) : rc ? STATUS_OWN_FAILURE : run(&options, &err);
 	request_free(&options);
 	return status;
 }

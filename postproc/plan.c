@@ -135,8 +135,8 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 /* Words of --order. */
 enum { ORDER_STREAM, ORDER_SP_RTRACE };
 
-int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
-	      const struct options *options, struct error *err)
+void plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	       const struct options *options)
 {
 	struct select_options *select = &pass->reading.select;
 
@@ -159,6 +159,5 @@ int plan_pass(struct pass_options *pass, struct output *output, struct select_ta
 	pass->output = output;
 	plan_selection(select, tally, options);
 	select->is_whole = options->leaks || pass->writer != writer_at(0);
-	return options->min_age ? instant_parse_length(&select->min_age_ns, options->min_age, err)
-				: 0;
+	select->min_age_ns = options->min_age.value;
 }

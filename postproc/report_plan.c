@@ -188,19 +188,6 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 			     &plan->found, &plan->paths, &plan->count, err);
 }
 
-static int plan_size(struct reporting_options *how, const char *text, struct error *err)
-{
-	if (!text)
-		return 0;
-	if (!(how->style.format->flags & FORMAT_PAGE))
-		return error_set(err, EINVAL, "--max-bytes goes with --format=html");
-	how->report.max_bytes = human_size(text);
-	if (how->report.max_bytes)
-		return 0;
-	return error_set(err, EINVAL, "--max-bytes=%s: expected a size, as 500KB, 2MiB or 500000",
-			 text);
-}
-
 static int check_growing(const struct options *options, struct error *err)
 {
 	if (options->growing.value <= RISES_MOST)
@@ -210,15 +197,12 @@ static int check_growing(const struct options *options, struct error *err)
 			 options->growing.value, RISES_MOST, RISES_WINDOWS);
 }
 
-static int plan_selected(struct report_plan *plan, struct select_tally *tally,
-			 const struct options *options, struct error *err)
+static void plan_selected(struct report_plan *plan, struct select_tally *tally,
+			  const struct options *options)
 {
 	plan->how.is_strict = options->strict;
 	plan_selection(&plan->how.reading.select, tally, options);
 	plan->how.reading.select.is_whole = true;
-	return options->min_age
-		       ? instant_parse_length(&plan->how.report.min_age_ns, options->min_age, err)
-		       : 0;
 }
 
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
@@ -235,6 +219,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.object = options->object,
 		.by = options->by,
 		.wants_growing = options->growing.is_set,
+		.min_age_ns = options->min_age.value,
+		.max_bytes = options->max_bytes.value,
 		.rises =
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
@@ -255,9 +241,9 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	if (rc == 0)
 		rc = plan_limits(plan, options, err);
 	if (rc == 0)
-		rc = plan_size(how, options->max_bytes, err);
-	if (rc == 0)
-		rc = plan_selected(plan, tally, options, err);
+		plan_selected(plan, tally, options);
+	if (rc == 0 && options->max_bytes.is_set && !(how->style.format->flags & FORMAT_PAGE))
+		rc = error_set(err, EINVAL, "--max-bytes goes with --format=html");
 	if (rc == 0)
 		rc = choice_make(&how->choice, options->report ? options->report : screen->name,
 				 how->limits, how->style.format, err);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/invocation.h"
+#include "postproc/command.h"
 
 static const struct option_row rows[] = {
 #define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
@@ -35,18 +37,32 @@ static void say_filters(struct options *options)
 
 int request_read(struct options *options, int argc, char **argv, struct error *err)
 {
-	int at = options_read(&table, options, argc, argv, err);
+	size_t prefix = strlen(INVOCATION_COMMAND);
+	const char *format = NULL;
+	int at, rc = 0;
 
-	for (; at > 0 && argv[at]; at++) {
-		const char **input = ARRAY_ADD(&options->inputs);
-
-		if (!input)
-			return error_system(err, ENOMEM, "options");
-		*input = argv[at];
+	if (argc > 1 && !strncmp(argv[1], INVOCATION_COMMAND, prefix)) {
+		options->command = argv[1] + prefix;
+		argc--;
+		argv++;
 	}
-	if (at < 0 || options->help || options->version)
-		return at < 0 ? at : 0;
+	/* its viewer's comes first */
+	if (options->command && !strcmp(options->command, "view") && argc > 1) {
+		format = argv[1];
+		argc--;
+		argv++;
+	}
+	at = options_read(&table, options, argc, argv, err);
+	if (at > 0 && options->command)
+		rc = command_take(options->command, options, argv + at, err);
+	for (; at > 0 && !options->command && argv[at]; at++)
+		*ARRAY_ADD(&options->inputs) = argv[at];
+	if (format)
+		options->format = format;
+	if (at < 0 || rc || options->help || options->version)
+		return at < 0 ? at : rc;
 	say_filters(options);
+	*options_given(&table, options, "report", strlen("report")) = options->report;
 	/* a report's format is no stream's */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
@@ -92,4 +108,5 @@ void request_free(struct options *options)
 	free(options->inputs.items);
 	free(options->suppress.items);
 	free(options->maps.items);
+	free(options->paths);
 }

@@ -8,7 +8,9 @@
 
 struct options {
 	struct option_values values;
-	char filters[240]; /* those that were given, "--func=f --since=1", perhaps cut */
+	const char *command; /* of holdtrace, in whose place we are; NULL: none */
+	char *paths;	     /* of a process's run */
+	char filters[240];   /* those that were given, "--func=f --since=1", perhaps cut */
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
 #define ALIAS(name, word)
 #include "postproc/options.def"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/modest.h"
+#include "base/options.h"
 #include "base/sandbox.h"
 #include "scan.h"
 #include "scan/dead.h"
@@ -18,10 +19,6 @@
 #include "scan/report.h"
 #include "scan/roots.h"
 #include "scan/stop.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown"
-#endif
 
 #define BEAT_NS	 20000000u
 #define RETRY_NS 20000000u
@@ -266,21 +263,14 @@ static bool parse(int argc, char **argv, struct scan *scan)
 	return scan->process.pid > 0;
 }
 
-static int say(const char *text)
-{
-	fputs(text, stdout);
-	return fflush(stdout) ? 1 : 0;
-}
-
 int main(int argc, char **argv)
 {
 	static struct scan scan;
 	struct error err = { 0 };
+	int about = options_about(argc, argv, usage);
 
-	if (argc == 2 && !strcmp(argv[1], "--help"))
-		return say(usage);
-	if (argc == 2 && !strcmp(argv[1], "--version"))
-		return say("holdtrace-scan (holdtrace) " PACKAGE_VERSION "\n");
+	if (about >= 0)
+		return about;
 	if (!parse(argc, argv, &scan)) {
 		fprintf(stderr, "holdtrace-scan: five numbers are needed\n"
 				"Try 'holdtrace-scan --help'.\n");

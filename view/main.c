@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/serve.h"
 
+#include "base/cleanup.h"
+#include "base/invocation.h"
+#include "base/options.h"
 #include "base/out.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,24 +24,85 @@
 
 enum { STATUS_USAGE = 2, STATUS_FAILURE = 125 };
 
-struct viewer {
-	const char *word, *name, *type, *origin, *address;
-	uint16_t port;
+struct asked {
+	struct option_values values;
+#define VIEWER(word, ...)	option_flag word;
+#define OPTION(kind, name, ...) option_##kind name;
+#include "view/viewers.def"
+#include "view/view.def"
+#undef VIEWER
+#undef OPTION
 };
 
-static const struct viewer viewers[] = {
+static const struct option_row rows[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
-	{ #word, name, type, origin, address, port },
+	{ OPTION_FIELDS(struct asked, flag, word, #word, 0, NULL, NULL, sentence), .is_own = true },
+#define OPTION(...) { OPTION_FIELDS(struct asked, __VA_ARGS__), .is_own = true },
+#include "view/viewers.def"
+#include "view/view.def"
+#undef VIEWER
+#undef OPTION
+};
+
+/* The others are those of reports. */
+static const struct option_table table = {
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.passes_others = true,
+};
+
+static const struct viewer {
+	const char *format, *name, *type, *origin, *address;
+	uint16_t port;
+	size_t offset; /* of its option */
+} viewers[] = {
+#define VIEWER(word, format, name, type, port, origin, address, sentence) \
+	{ format, name, type, origin, address, port, offsetof(struct asked, word) },
 #include "view/viewers.def"
 #undef VIEWER
 };
 
-static const struct viewer *find_viewer(const char *word)
+/* The one that an option asks for, or the first. */
+static const struct viewer *choose_viewer(const struct asked *asked)
 {
 	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
-		if (!strcmp(viewers[i].word, word))
+		if (*(const option_flag *)((const char *)asked + viewers[i].offset))
 			return &viewers[i];
-	return NULL;
+	return &viewers[0];
+}
+
+/*
+ * Has the post-processor write the run in the viewer's format to fd. Returns 0, or a status if
+ * there is nothing to be shown: a warning is a status, too.
+ */
+static int write_run(const struct viewer *viewer, char **argv, int fd)
+{
+	size_t count = options_count(argv);
+	cleanup_free char **words = calloc(count + 3, sizeof(*words));
+	struct stat made;
+	int status = 0;
+	pid_t child;
+
+	if (!words || fd < 0)
+		return STATUS_FAILURE;
+	words[0] = program_invocation_name;
+	words[1] = (char *)INVOCATION_COMMAND "view";
+	words[2] = (char *)(uintptr_t)viewer->format;
+	memcpy(words + 3, argv + 1, (count - 1) * sizeof(*words));
+	child = fork();
+	if (child == 0) {
+		dup2(fd, STDOUT_FILENO);
+		execv(argv[0], words);
+		_exit(STATUS_FAILURE);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || !WIFEXITED(status))
+		return STATUS_FAILURE;
+	status = WEXITSTATUS(status);
+	if (status != STATUS_USAGE && fstat(fd, &made) == 0 && made.st_size)
+		return 0;
+	return status ? status : STATUS_FAILURE;
 }
 
 /* RFC 3986, 2.1: all but what is unreserved. room for three times the text. */
@@ -100,6 +167,12 @@ static bool parse_port(const char *text, uint16_t *port)
 	       (*text >= '1' && *text <= '9' && !*end && number <= UINT16_MAX);
 }
 
+static int refuse(const char *text)
+{
+	print_message(stderr, "holdtrace: %s", text);
+	return STATUS_USAGE;
+}
+
 /* Until Ctrl-C, or whoever started us ends. */
 static void wait_for_end(void)
 {
@@ -125,31 +198,39 @@ static void block_signals(void)
 	signal(SIGCHLD, SIG_IGN);
 }
 
-static int print_about(const char *option)
-{
-	if (!strcmp(option, "--version"))
-		puts("holdtrace-view (holdtrace) " PACKAGE_VERSION);
-	else
-		puts("Usage: holdtrace-view VIEWER PORT open|print <FILE\n"
-		     "Serves a file to a browser of this machine; holdtrace view calls it.");
-	return fflush(stdout) ? STATUS_FAILURE : 0;
-}
-
-/* holdtrace-view VIEWER PORT OPENS: serves standard input; launch/view.c calls it. */
+/* holdtrace-view POST-PROCESSOR WORDS...: of `holdtrace view`, which starts it. */
 int main(int argc, char **argv)
 {
-	const struct viewer *viewer = argc == 4 ? find_viewer(argv[1]) : NULL;
-	struct serve_wish wish = { .fd = STDIN_FILENO };
+	static const char usage[] =
+		"Usage: holdtrace-view POST-PROCESSOR WORD...\n"
+		"Shows a run in a browser of this machine; holdtrace view calls "
+		"it.\n";
+	struct asked asked = { 0 };
+	struct serve_wish wish = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
+	const struct viewer *viewer;
 	struct error err = { 0 };
 	struct serve *serve;
 	char address[1024];
+	int status = options_about(argc, argv, usage);
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version")))
-		return print_about(argv[1]);
-	if (!viewer || !parse_port(argv[2], &wish.port)) {
-		fprintf(stderr, "holdtrace-view: is called by holdtrace view\n");
-		return STATUS_USAGE;
+	if (status >= 0)
+		return status ? STATUS_FAILURE : 0;
+	if (argc < 2)
+		return refuse("holdtrace view starts this program");
+	if (argc == 3 && !strcmp(argv[2], "--help")) {
+		options_print(stdout, &table);
+		return fflush(stdout) ? STATUS_FAILURE : 0;
 	}
+	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)
+		return refuse(err.text);
+	if (asked.port && !parse_port(asked.port, &wish.port)) {
+		error_set(&err, EINVAL, "--port=%s: expected a number from 1 to 65535", asked.port);
+		return refuse(err.text);
+	}
+	viewer = choose_viewer(&asked);
+	status = write_run(viewer, argv + 1, wish.fd);
+	if (status)
+		return status;
 	wish.name = viewer->name;
 	wish.type = viewer->type;
 	wish.origin = *viewer->origin ? viewer->origin : NULL;
@@ -163,7 +244,7 @@ int main(int argc, char **argv)
 	print_message(stdout, "%s", address);
 	fflush(stdout);
 	fprintf(stderr, PROGRAM ": served on this machine alone until Ctrl-C\n");
-	if (!strcmp(argv[3], "open"))
+	if (!asked.no_open)
 		open_browser(address);
 	wait_for_end();
 	serve_end(serve);

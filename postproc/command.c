@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "control/control.h"
+#include "postproc/views/report.h"
+
+/* Commands that print one report each. */
+static const struct {
+	const char *command, *report;
+} commands[] = {
+	{ "list", "traces" },  { "diff", "diff" },   { "check", "check,summary" },
+	{ "info", "info" },    { "leaks", "leaks" }, { "who", "history" },
+	{ "view", "summary" },
+};
+
+/* "leaks,peak": all words of it are reports. */
+static bool are_reports(const char *what)
+{
+	for (size_t length; *what; what += length + (what[length] == ',')) {
+		length = strcspn(what, ",");
+		if (!report_find(what, length) && !report_set_find(what, length))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A report among the names, or else the first that may be meant for one and is no file; NULL: there
+ * is none. A file of such a name is given as ./leaks.
+ */
+static char **find_what(char **names)
+{
+	char **maybe = NULL;
+
+	for (; *names; names++) {
+		const char *word = *names;
+
+		if (!*word || strchr("-,", *word) ||
+		    word[strspn(word, "abcdefghijklmnopqrstuvwxyz-,")])
+			continue;
+		if (are_reports(word))
+			return names;
+		if (!maybe && access(word, F_OK))
+			maybe = names;
+	}
+	return maybe;
+}
+
+/* Takes the report that is asked for out of the names. */
+static int take_what(struct options *options, char **names, struct error *err)
+{
+	char **place = find_what(names), **other;
+
+	options->report = place ? *place : "summary";
+	if (!place)
+		return 0;
+	memmove(place, place + 1, (options_count(place + 1) + 1) * sizeof(*place));
+	other = find_what(place);
+	if (!other || !are_reports(*other) || access(*other, F_OK) == 0)
+		return 0;
+	return error_set(err, EINVAL,
+			 "report: several reports are joined by commas: holdtrace report %s,%s",
+			 options->report, *other);
+}
+
+/* holdtrace who PID|FILE OBJECT */
+static int take_object(struct options *options, char **names, struct error *err)
+{
+	if (options_count(names) != 2)
+		return error_set(err, EINVAL,
+				 "who: a process or a trace, and an object are needed: holdtrace "
+				 "who 4711 fd:7, holdtrace who run.htr 0x55d0c3a2");
+	options->object = names[1];
+	names[1] = NULL;
+	options->now |= ctl_is_process(names[0]);
+	return 0;
+}
+
+static int check_view(const struct options *options, struct error *err)
+{
+	if (options->format)
+		return error_set(err, EINVAL,
+				 "view: --format does not go with it: report --format=NAME -o FILE "
+				 "writes a file, holdtrace help view names the viewers");
+	if (options->directory)
+		return error_set(err, EINVAL,
+				 "view: -o does not go with it: report --format=NAME -o FILE "
+				 "writes a file");
+	return 0;
+}
+
+static char **find_process(char **names)
+{
+	while (*names && !ctl_is_process(*names))
+		names++;
+	return *names ? names : NULL;
+}
+
+static int scan(struct options *options, char **process, struct error *err)
+{
+	if (!process)
+		return error_set(err, EINVAL,
+				 "leaks: a process id is needed; `holdtrace report leaks` tells of "
+				 "a trace");
+	options->now = true;
+	return ctl_scan(atoi(*process), err);
+}
+
+/* A process stands for the files that its run has by now. */
+static int add_inputs(struct options *options, char **names, struct error *err)
+{
+	char **process = options->now || options->so_far ? find_process(names) : NULL;
+
+	for (; *names; names++)
+		if (names != process)
+			*ARRAY_ADD(&options->inputs) = *names;
+	if (!process)
+		return 0;
+	if (ctl_snapshot(atoi(*process), &options->paths, err))
+		return -err->number;
+	for (char *save = NULL, *path = strtok_r(options->paths, "\n", &save); path;
+	     path = strtok_r(NULL, "\n", &save))
+		*ARRAY_ADD(&options->inputs) = path;
+	return 0;
+}
+
+int command_take(const char *command, struct options *options, char **names, struct error *err)
+{
+	int rc = 0;
+
+	options->newest = true;
+	options->report = NULL;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].command, command))
+			options->report = commands[i].report;
+	if (!options->report)
+		rc = take_what(options, names, err);
+	if (!strcmp(command, "html") && !options->format)
+		options->format = "html";
+	if (!strcmp(command, "view"))
+		rc = check_view(options, err);
+	else if (!strcmp(command, "who"))
+		rc = take_object(options, names, err);
+	else if (!strcmp(command, "leaks"))
+		rc = scan(options, find_process(names), err);
+	return rc ? rc : add_inputs(options, names, err);
+}

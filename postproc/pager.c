@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "postproc/pager.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+
+#define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
+
+/* A command for the shell, or NULL: nobody is there to read page by page, or wants to. */
+static const char *find_pager(void)
+{
+	static const char *const names[] = { "HOLDTRACE_PAGER", "PAGER" };
+	const char *terminal = getenv("TERM");
+
+	if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *pager = getenv(names[i]);
+
+		if (pager)
+			return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+	}
+	return DEFAULT_PAGER;
+}
+
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Starts a process with one end of the pipe in the place of a standard descriptor. */
+static pid_t start(const int *ends, int standard)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	dup2(ends[standard], standard);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+void pager_begin(struct options *options)
+{
+	enum { ALWAYS = 1, NEVER }; /* of --color */
+	const char *pager = find_pager();
+	pid_t reader, writer;
+	int ends[2], status;
+
+	if (!pager)
+		return;
+	if (!options->width.is_set)
+		options->width = (option_count){ true, terminal_width(STDOUT_FILENO) };
+	if (!options->color.word)
+		options->color.value = terminal_has_colour(STDOUT_FILENO) ? ALWAYS : NEVER;
+	if (pipe(ends))
+		return;
+	writer = start(ends, STDOUT_FILENO);
+	if (!writer)
+		return;
+	reader = start(ends, STDIN_FILENO);
+	if (!reader) {
+		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+		_exit(127);
+	}
+	/* Ctrl-C ends the report, and is the pager's to understand */
+	signal(SIGINT, SIG_IGN);
+	close(ends[0]);
+	close(ends[1]);
+	status = writer > 0 ? wait_for(writer) : 1;
+	if (reader > 0)
+		wait_for(reader);
+	_exit(status);
+}
