@@ -46,6 +46,10 @@ int ctl_cut(char *paths, struct error *err);
 int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, const char *text,
 	    char **answer, struct error *err);
 
+/* Copies the files of the run as they are by now, to stay, and prints the names of the copies; to:
+ * of one; NULL: beside them. */
+int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err);
+
 /* Has the memory of this process scanned, and waits for it. Returns 0 or a negative errno. */
 int ctl_scan(int pid, struct error *err);
 

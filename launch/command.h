@@ -25,12 +25,6 @@ enum {
 #include "launch/commands.def"
 #undef COMMAND
 
-struct ctl_run;
-
-/* Copies the files of the run as they are by now, to stay, and prints the names of the copies; to:
- * of one; NULL: beside them. */
-int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err);
-
 /*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all
  * reports; returns if it cannot.

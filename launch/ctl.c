@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "control/control.h"
-#include "launch/kept.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,37 +27,6 @@ static int find_word(const char *text)
 		if (strcmp(words[i].word, text) == 0)
 			return (int)i;
 	return -1;
-}
-
-/* Each file of the run is copied; to: of one file. */
-static int keep_files(char *paths, const char *to, struct error *err)
-{
-	int left_out = ctl_cut(paths, err), rc = 0;
-
-	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
-		return error_set(err, EINVAL,
-				 "the run has several files: leave %s out, and each gets a copy "
-				 "beside it",
-				 to);
-	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); !rc && path;
-	     path = strtok_r(NULL, "\n", &save)) {
-		cleanup_free char *name = NULL;
-
-		rc = kept_copy(path, to, &name, err);
-		if (!rc)
-			puts(name);
-	}
-	return rc ? rc : left_out;
-}
-
-int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
-{
-	cleanup_free char *paths = NULL;
-	int rc = ctl_paths(run, pid, &paths, err);
-
-	if (!rc && !*paths)
-		rc = error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
-	return rc ? rc : keep_files(paths, to, err);
 }
 
 /* PID WORD [TEXT], or WORD PID [TEXT]. */

@@ -6,47 +6,66 @@
 #include "base/invocation.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends as a part of holdtrace, under our name, so that it speaks as we do: it reads the words. */
-static int become(enum part part, const char *prefix, int argc, char **argv, struct error *err)
+/*
+ * Ends as a part of holdtrace that reads the words of a command, under our name, so that it speaks
+ * as we do. first, second: the words before those of argv; NULL: none.
+ */
+static int become(enum part part, const char *first, const char *second, char **argv,
+		  struct error *err)
 {
-	cleanup_free char **words = calloc((size_t)argc + 2, sizeof(*words));
-	char command[PATH_MAX];
+	size_t count = options_count(argv + 1), used = 0;
+	cleanup_free char **words = calloc(count + 4, sizeof(*words));
 
 	if (!words) {
 		error_system(err, ENOMEM, "%s", argv[0]);
 		return STATUS_OWN_FAILURE;
 	}
-	snprintf(command, sizeof(command), "%s%s", prefix, argv[0]);
-	words[0] = program_invocation_name;
-	words[1] = command;
-	memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof(*words));
+	words[used++] = program_invocation_name;
+	words[used++] = (char *)(uintptr_t)first;
+	if (second)
+		words[used++] = (char *)(uintptr_t)second;
+	memcpy(words + used, argv + 1, count * sizeof(*words));
 	return run_become(part, words, err);
 }
 
 int command_report(int argc, char **argv, struct error *err)
 {
-	return become(PART_POSTPROC, INVOCATION_COMMAND, argc, argv, err);
+	char command[32];
+
+	(void)argc;
+	snprintf(command, sizeof(command), INVOCATION_COMMAND "%s", argv[0]);
+	return become(PART_POSTPROC, command, NULL, argv, err);
 }
 
 int command_live(int argc, char **argv, struct error *err)
 {
-	return become(PART_LIVE, "", argc, argv, err);
+	(void)argc;
+	return become(PART_LIVE, argv[0], NULL, argv, err);
 }
 
-/* It starts the post-processor, and is told where that is. */
+/* These start the post-processor, and are told where that is. */
 int command_view(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;
 
-	if (place_find(PART_POSTPROC, &path, err))
+	(void)argc;
+	return place_find(PART_POSTPROC, &path, err) ? STATUS_OWN_FAILURE
+						     : become(PART_VIEW, path, NULL, argv, err);
+}
+
+int command_watch(int argc, char **argv, struct error *err)
+{
+	cleanup_free char *path = NULL, *check = NULL;
+
+	(void)argc;
+	if (place_find(PART_POSTPROC, &path, err) || asprintf(&check, "--check=%s", path) < 0)
 		return STATUS_OWN_FAILURE;
-	argv[0] = path;
-	return become(PART_VIEW, "", argc, argv, err);
+	return become(PART_LIVE, argv[0], check, argv, err);
 }
 
 int report_print_help(const char *what, struct error *err)

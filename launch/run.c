@@ -288,7 +288,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	return first;
 }
 
-int run_wait(pid_t pid)
+/* Waits for a child's end; its status as a shell has it. */
+static int wait_for_child(pid_t pid)
 {
 	int status = 0;
 
@@ -311,7 +312,7 @@ int run_part(enum part part, char **argv, int to, struct error *err)
 		_exit(STATUS_NOT_FOUND);
 	}
 	if (pid > 0)
-		return run_wait(pid);
+		return wait_for_child(pid);
 	error_system(err, errno, "cannot start %s", path);
 	return STATUS_OWN_FAILURE;
 }
@@ -560,7 +561,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	if (pid < 0)
 		return status_of(pid);
 	signals_wait(pid);
-	status = run_wait(pid);
+	status = wait_for_child(pid);
 	found = tell_no_page(run);
 	return status ? status : judge(run, found);
 }
@@ -594,7 +595,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 		return status_of(pid);
 	/* The collector learns from us how the program ended: the kernel forgets it then. */
 	session_tell(&run->session, pid, signals_wait(pid));
-	status = run_wait(pid);
+	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);
 	return status ? status : judge(run, found);
 }

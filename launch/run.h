@@ -37,9 +37,6 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 /* Waits for the traces and shows them or names them. program: its name. Returns a status. */
 int run_tell(struct run *run, const char *program);
 
-/* Waits for a child's end; its status as a shell has it. */
-int run_wait(pid_t pid);
-
 /* Runs a part of holdtrace with its output to a descriptor of ours; -1: nowhere. Its status. */
 int run_part(enum part part, char **argv, int to, struct error *err);
 

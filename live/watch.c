@@ -11,6 +11,7 @@
 #include "base/human.h"
 #include "base/options.h"
 #include "base/out.h"
+#include "live/act.h"
 #include "live/look.h"
 #include "live/run.h"
 
@@ -35,8 +36,9 @@ struct watch {
 #define OPTION(kind, name, ...) option_##kind name;
 #include "live/watch.def"
 #undef OPTION
-	option_number tell; /* descriptor for the process that breaks a limit */
-	option_text check;  /* path of the post-processor, which decides */
+	option_text check; /* path of the post-processor, which decides */
+	struct act act;
+	const struct watched *broken; /* the process that breaks a limit */
 	struct run run;
 	struct limits limits;
 	char *fail_on;	   /* the limits as an option of the post-processor */
@@ -48,7 +50,6 @@ struct watch {
 
 static const struct option_row rows[] = {
 	/* the launcher's, and in no help */
-	{ OPTION_FIELDS(struct watch, number, tell, "tell", 0, "FD", NULL, NULL) },
 	{ OPTION_FIELDS(struct watch, text, check, "check", 0, "FILE", NULL, NULL) },
 #define OPTION(...) { OPTION_FIELDS(struct watch, __VA_ARGS__) },
 #include "live/watch.def"
@@ -58,6 +59,7 @@ static const struct option_row rows[] = {
 const struct option_table live_watch_options = {
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
+	.help = "holdtrace help watch",
 };
 
 /* ---- what tells when to ask ---- */
@@ -224,8 +226,8 @@ static int check(struct watch *watch, struct watched *watched, enum verdict *wor
 		*worst = verdict > *worst ? verdict : *worst;
 	}
 	watched->is_unknown = *worst == UNKNOWN;
-	if (*worst == BROKEN && watch->tell.is_set)
-		dprintf((int)watch->tell.value, "%u %u", watched->pid, watched->stream);
+	if (*worst == BROKEN)
+		watch->broken = watched;
 	watch->ask_ns = live_now_ns() + ASK_NS + ASK_SHARE * (live_now_ns() - begun);
 	return 0;
 }
@@ -325,34 +327,50 @@ static int take_limits(struct watch *watch, struct error *err)
 	return 0;
 }
 
-static int watch_names(struct watch *watch, char **names, struct error *err)
+static int watch_process(struct watch *watch, char **names, struct error *err)
 {
 	bool is_broken = false;
-	int status = run_open(&watch->run, names, err);
+	uint32_t pid = 0, stream = 0;
+	int status = ctl_find(watch->act.pid, &watch->act.run, err);
 
 	if (!status)
-		status = watch_run(watch, &is_broken, err);
+		status = run_open(&watch->run, names, err);
 	if (!status)
-		status = is_broken ? LIVE_FOUND : is_unknown(watch) ? LIVE_UNKNOWN : 0;
+		status = watch_run(watch, &is_broken, err);
+	if (is_broken) {
+		pid = watch->broken->pid;
+		stream = watch->broken->stream;
+	}
+	if (!status && !is_broken && is_unknown(watch))
+		status = LIVE_UNKNOWN;
 	run_free(&watch->run);
+	if (!status && is_broken)
+		status = act_on(&watch->act, pid, stream);
 	fflush(stdout);
 	return status < 0 ? LIVE_FAILURE : status;
 }
 
 /*
- * watch --when=LIMIT... [--tell=FD] --check=CHECKER PID|FILE...: ends when a limit breaks, with 1,
- * or with the run: with 3 if it is not known whether one was broken in the end.
+ * Ends when a limit breaks, with 1, or with the run: with 3 if it is not known whether one was
+ * broken in the end.
  */
 int live_watch(int argc, char **argv, struct error *err)
 {
-	static struct watch watch;
+	static struct watch watch = { .run.list = -1 };
 	int first = options_read(&live_watch_options, &watch, argc, argv, err), status = LIVE_USAGE;
+	char **names = argv + first;
 
-	if (first > 0 && (!watch.when.count || !watch.check || !argv[first]))
-		first = error_set(err, EINVAL, "holdtrace watch starts it");
-	if (first > 0 && take_limits(&watch, err) == 0)
-		status = watch_names(&watch, argv + first, err);
+	if (first > 0 &&
+	    (!watch.when.count || !watch.check || !*names || !ctl_is_process(*names) || names[1]))
+		first = error_set(err, EINVAL,
+				  "--when=LIMIT and a process of the run are needed: holdtrace "
+				  "watch --when='fd>900' PID");
+	if (first > 0 && take_limits(&watch, err) == 0 &&
+	    act_plan(&watch.act, atoi(*names), watch.check, &watch.then, err) == 0)
+		status = watch_process(&watch, names, err);
+	act_free(&watch.act);
 	free(watch.fail_on);
 	free(watch.when.items);
+	free(watch.then.items);
 	return status;
 }

@@ -132,11 +132,11 @@ function letter(s)
 }
 
 # A row of a table of options, as base/options.h has them:
-#   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text"), FILTER and OWN likewise, and
+#   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text"), FILTER likewise, and
 #   ALIAS(name, "other word")
 function is_option(i)
 {
-	return macro[i] == "OPTION" || macro[i] == "FILTER" || macro[i] == "OWN"
+	return macro[i] == "OPTION" || macro[i] == "FILTER"
 }
 function option_letter(i)
 {

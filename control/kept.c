@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/kept.h"
+#include "control/control.h"
 
 #include "base/array.h"
 #include "base/checksum.h"
@@ -154,7 +154,12 @@ static int open_free(const char *path, char **name)
 	return fd;
 }
 
-int kept_copy(const char *path, const char *to, char **name, struct error *err)
+/*
+ * Copies a trace as it is by now, so that it stays when its writer goes on: what a flight recorder
+ * has of the time up to here. to: its path; NULL: one that is free, beside the trace. *name: the
+ * path, to be freed. Returns 0 or a negative errno.
+ */
+static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {
 	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
 	struct places places = { 0 };
@@ -179,4 +184,35 @@ int kept_copy(const char *path, const char *to, char **name, struct error *err)
 		unlink(*name);
 	free(places.items);
 	return rc;
+}
+
+/* Each file of the run is copied; to: of one file. */
+static int keep_files(char *paths, const char *to, struct error *err)
+{
+	int left_out = ctl_cut(paths, err), rc = 0;
+
+	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
+		return error_set(err, EINVAL,
+				 "the run has several files: leave %s out, and each gets a copy "
+				 "beside it",
+				 to);
+	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); !rc && path;
+	     path = strtok_r(NULL, "\n", &save)) {
+		cleanup_free char *name = NULL;
+
+		rc = kept_copy(path, to, &name, err);
+		if (!rc)
+			puts(name);
+	}
+	return rc ? rc : left_out;
+}
+
+int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err)
+{
+	cleanup_free char *paths = NULL;
+	int rc = ctl_paths(run, pid, &paths, err);
+
+	if (!rc && !*paths)
+		rc = error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
+	return rc ? rc : keep_files(paths, to, err);
 }

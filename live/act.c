@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/act.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/invocation.h"
+#include "base/out.h"
+#include "live/live.h"
+
+/* The process that broke a limit. */
+struct breaker {
+	int pid;
+	int handle;	    /* pidfd; -1: it has ended */
+	struct error doubt; /* number 0: the collector knows which process it is, or was */
+};
+
+/* What is done when a limit breaks: a word, behind it perhaps what it is done with. */
+static int take_snapshot(const struct act *act, const struct breaker *breaker, const char *with,
+			 struct error *err)
+{
+	cleanup_free char *paths = NULL;
+	int left_out;
+
+	(void)with;
+	if (ctl_paths(act->run, breaker->pid, &paths, err))
+		return -err->number;
+	left_out = ctl_cut(paths, err);
+	fputs(paths, stdout);
+	return left_out;
+}
+
+static int keep_traces(const struct act *act, const struct breaker *breaker, const char *with,
+		       struct error *err)
+{
+	(void)with;
+	return ctl_keep(act->run, breaker->pid, NULL, err);
+}
+
+static int stop_recording(const struct act *act, const struct breaker *breaker, const char *with,
+			  struct error *err)
+{
+	cleanup_free char *answer = NULL;
+
+	(void)breaker;
+	(void)with;
+	return ctl_ask(act->run, 0, CONTROL_STOP, "", &answer, err);
+}
+
+/* Names as kill(1) has them, with and without SIG. */
+static int find_signal(const char *name)
+{
+	if (!strncmp(name, "SIG", 3))
+		name += 3;
+	for (int number = 1; number < 32; number++)
+		if (sigabbrev_np(number) && !strcmp(sigabbrev_np(number), name))
+			return number;
+	return 0;
+}
+
+static int send_signal(const struct act *act, const struct breaker *breaker, const char *with,
+		       struct error *err)
+{
+	(void)act;
+	if (breaker->handle < 0)
+		return error_set(err, ESRCH, "process %d has ended", breaker->pid);
+	return syscall(SYS_pidfd_send_signal, breaker->handle, find_signal(with), NULL, 0)
+		       ? error_system(err, errno, "process %d", breaker->pid)
+		       : 0;
+}
+
+/* With the process's number in PID. */
+static int run_command(const struct act *act, const struct breaker *breaker, const char *with,
+		       struct error *err)
+{
+	char number[16];
+	int status;
+
+	(void)act;
+	snprintf(number, sizeof(number), "%d", breaker->pid);
+	setenv("PID", number, 1);
+	fflush(stdout);
+	status = system(with);
+	if (status < 0)
+		return error_system(err, errno, "%s", with);
+	if (status)
+		return error_set(err, EIO, "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+				 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return 0;
+}
+
+/* Of its run, which another process of it finds as well. */
+static int print_report(const struct act *act, const struct breaker *breaker, const char *with,
+			struct error *err)
+{
+	char number[16];
+	char *words[] = { program_invocation_name, (char *)INVOCATION_COMMAND "report",
+			  (char *)"--now", number, NULL };
+	int status = 0;
+	pid_t child;
+
+	(void)with;
+	snprintf(number, sizeof(number), "%d", breaker->handle < 0 ? act->pid : breaker->pid);
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		execv(act->analyst, words);
+		_exit(LIVE_FAILURE);
+	}
+	if (child < 0)
+		return error_system(err, errno, "report");
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status ? error_set(err, EIO, "no report could be made") : 0;
+}
+
+static const struct action {
+	const char *word;
+	int (*function)(const struct act *act, const struct breaker *breaker, const char *with,
+			struct error *err);
+	bool needs_process; /* and does nothing where it is not certain which one it is */
+} actions[] = {
+	{ "snapshot", take_snapshot, false }, { "keep", keep_traces, false },
+	{ "report", print_report, false },    { "stop", stop_recording, false },
+	{ "signal:", send_signal, true },     { "|", run_command, true },
+};
+
+static int take_action(struct step *step, const char *text, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		const struct action *action = &actions[i];
+		size_t length = strlen(action->word);
+		bool takes_more = strchr(":|", action->word[length - 1]);
+
+		if (strncmp(text, action->word, length) ||
+		    (takes_more ? !text[length] : text[length]))
+			continue;
+		if (action->function == send_signal && !find_signal(text + length))
+			return error_set(err, EINVAL, "%s: there is no such signal", text);
+		*step = (struct step){ .action = action, .text = text, .with = text + length };
+		return 0;
+	}
+	return error_set(
+		err, EINVAL,
+		"--then=%s: an action is snapshot, keep, report, stop, signal:NAME or '|COMMAND'",
+		text);
+}
+
+/*
+ * What the trace says of the process is the process's own word, or that of another namespace: which
+ * one it is, the collector knows of the kernel.
+ */
+static struct breaker reach(const struct act *act, int pid, uint32_t stream)
+{
+	struct breaker breaker = { .pid = pid, .handle = -1 };
+
+	switch (ctl_process(act->run, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
+	case 0:
+		break;
+	case -ESRCH: /* with all of the run */
+		breaker.doubt = (struct error){ 0 };
+		break;
+	default:
+		breaker.pid = 0;
+	}
+	return breaker;
+}
+
+int act_plan(struct act *act, int pid, const char *analyst, const option_list *texts,
+	     struct error *err)
+{
+	act->pid = pid;
+	act->analyst = analyst;
+	act->steps = calloc(texts->count + 1, sizeof(*act->steps));
+	if (!act->steps)
+		return error_system(err, ENOMEM, "watch");
+	for (; act->count < texts->count; act->count++)
+		if (take_action(&act->steps[act->count], texts->items[act->count], err))
+			return -EINVAL;
+	return 0;
+}
+
+int act_on(const struct act *act, uint32_t pid, uint32_t stream)
+{
+	struct breaker breaker = reach(act, (int)pid, stream);
+	int status = LIVE_FOUND;
+
+	signal(SIGPIPE, SIG_DFL); /* as a command expects it */
+	for (size_t i = 0; i < act->count; i++) {
+		const struct step *step = &act->steps[i];
+		struct error err = breaker.doubt;
+
+		if ((!err.number || !step->action->needs_process) &&
+		    !step->action->function(act, &breaker, step->with, &err))
+			continue;
+		print_message(stderr, "holdtrace: watch: --then=%s: %s", step->text, err.text);
+		status = LIVE_FAILURE;
+	}
+	if (breaker.handle >= 0)
+		close(breaker.handle);
+	return fflush(stdout) ? LIVE_FAILURE : status;
+}
+
+void act_free(struct act *act)
+{
+	free(act->run);
+	free(act->steps);
+}
