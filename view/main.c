@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,8 +127,8 @@ static void address_of(const struct viewer *viewer, const char *file, char *addr
 }
 
 /*
- * A browser may live longer than we do: it gets nothing of ours, neither the run, which is our
- * standard input, nor the terminal, whoever reads what we print, or how we take signals.
+ * A browser may live longer than this program: it gets nothing of it, neither the run nor the
+ * terminal, the reader of what is printed, or how signals are taken.
  */
 static void leave_behind(void)
 {
@@ -154,17 +155,6 @@ static void open_browser(const char *address)
 		execlp("xdg-open", "xdg-open", address, (char *)NULL);
 		_exit(127);
 	}
-}
-
-/* any, as number 0, or 1 to 65535. */
-static bool parse_port(const char *text, uint16_t *port)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	*port = (uint16_t)number;
-	return !strcmp(text, "any") ||
-	       (*text >= '1' && *text <= '9' && !*end && number <= UINT16_MAX);
 }
 
 static int refuse(const char *text)
@@ -223,8 +213,9 @@ int main(int argc, char **argv)
 	}
 	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)
 		return refuse(err.text);
-	if (asked.port && !parse_port(asked.port, &wish.port)) {
-		error_set(&err, EINVAL, "--port=%s: expected a number from 1 to 65535", asked.port);
+	if (asked.port.value > UINT16_MAX) {
+		error_set(&err, EINVAL, "--port=%" PRIu64 ": expected 1 to 65535",
+			  asked.port.value);
 		return refuse(err.text);
 	}
 	viewer = choose_viewer(&asked);
@@ -234,7 +225,7 @@ int main(int argc, char **argv)
 	wish.name = viewer->name;
 	wish.type = viewer->type;
 	wish.origin = *viewer->origin ? viewer->origin : NULL;
-	wish.port = wish.port ? wish.port : viewer->port;
+	wish.port = asked.port.value ? (uint16_t)asked.port.value : viewer->port;
 	block_signals();
 	if (serve_begin(&serve, &wish, &err)) {
 		print_message(stderr, "%s: %s", PROGRAM, err.text);
