@@ -22,14 +22,6 @@ const struct link_map *linkage_first(void)
 	return map;
 }
 
-/* The loader has made addresses of them but in sections that cannot be written, such as the vDSO's.
- */
-static uintptr_t address_of(const struct link_map *map, const ElfW(Dyn) * entry)
-{
-	return entry->d_un.d_ptr < map->l_addr ? map->l_addr + entry->d_un.d_ptr
-					       : entry->d_un.d_ptr;
-}
-
 static void read_segments(struct linkage *linkage)
 {
 	const ElfW(Ehdr) *header = (const void *)linkage->low;
@@ -44,7 +36,13 @@ static void read_segments(struct linkage *linkage)
 static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t bytes[2],
 		       size_t *skipped)
 {
-	uintptr_t address = address_of(linkage->map, entry);
+	/*
+	 * The loader has made addresses of them but in sections that cannot be written, such as the
+	 * vDSO's.
+	 */
+	uintptr_t address = entry->d_un.d_ptr < linkage->map->l_addr
+				    ? linkage->map->l_addr + entry->d_un.d_ptr
+				    : entry->d_un.d_ptr;
 
 	switch (entry->d_tag) {
 	case DT_RELA:
@@ -90,7 +88,8 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map)
 	linkage->low = (uintptr_t)found.dlfo_map_start;
 	linkage->high = (uintptr_t)found.dlfo_map_end;
 	read_segments(linkage);
-	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+	for (const ElfW(Dyn) *entry = map->l_ld;
+	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++)
 		read_entry(linkage, entry, bytes, &skipped);
 	for (int i = 0; i < 2; i++)
 		linkage->relocation_count[i] =
@@ -103,14 +102,11 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map)
 	return linkage->symbols && linkage->names && linkage->segments;
 }
 
-static bool has(const struct linkage *linkage, uintptr_t address)
-{
-	return address >= linkage->low && address < linkage->high;
-}
-
 bool linkage_is_own(const struct linkage *linkage)
 {
-	return has(linkage, (uintptr_t)linkage_first);
+	uintptr_t own = (uintptr_t)linkage_first;
+
+	return own >= linkage->low && own < linkage->high;
 }
 
 bool linkage_is_loader(const struct linkage *linkage)

@@ -3,8 +3,8 @@
 #define LINKAGE_H
 
 /*
- * What a loaded module defines and what it refers to, as its dynamic section says. Only under the
- * loader's lock: from a constructor, where no module comes or goes and all are relocated.
+ * What a loaded module defines and what it refers to, as its dynamic section says. Only where the
+ * module stays and is relocated: under the loader's lock (from a constructor), or as in bypass.h.
  */
 
 #include <elf.h>

@@ -97,23 +97,11 @@ static void put_v6(char *to, const struct sockaddr_in6 *address)
 	plain_number(to, __builtin_bswap16(address->sin6_port), 10);
 }
 
-static void put_netlink(char *to, const struct sockaddr_nl *address)
-{
-	to = plain_number(put_text(to, "pid "), address->nl_pid, 10);
-	plain_number(put_text(to, " groups 0x"), address->nl_groups, 16);
-}
-
-static void put_packet(char *to, const struct sockaddr_ll *address)
-{
-	to = plain_number(put_text(to, "protocol 0x"), __builtin_bswap16(address->sll_protocol),
-			  16);
-	plain_number(put_text(to, " interface "), (unsigned int)address->sll_ifindex, 10);
-}
-
 /* An address of length bytes; NULL or a short one gives empty texts. */
 static void describe(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };
+	char *text = to->text;
 
 	to->family[0] = to->text[0] = 0;
 	if (length > sizeof(address))
@@ -137,11 +125,15 @@ static void describe(struct spare *to, const struct sockaddr *given, size_t leng
 		break;
 	case AF_NETLINK:
 		put_text(to->family, "AF_NETLINK");
-		put_netlink(to->text, &address.netlink);
+		text = plain_number(put_text(text, "pid "), address.netlink.nl_pid, 10);
+		plain_number(put_text(text, " groups 0x"), address.netlink.nl_groups, 16);
 		break;
 	case AF_PACKET:
 		put_text(to->family, "AF_PACKET");
-		put_packet(to->text, &address.packet);
+		text = plain_number(put_text(text, "protocol 0x"),
+				    __builtin_bswap16(address.packet.sll_protocol), 16);
+		plain_number(put_text(text, " interface "),
+			     (unsigned int)address.packet.sll_ifindex, 10);
 		break;
 	default:
 		plain_number(put_text(to->family, "0x"), address.any.sa_family, 16);

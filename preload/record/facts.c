@@ -58,6 +58,14 @@ static bool note_add(struct note *note, const char *name, const char *value)
 	return true;
 }
 
+static void note_add_number(struct note *note, const char *name, uint64_t value)
+{
+	char text[24];
+
+	plain_number(text, value, 10);
+	note_add(note, name, text);
+}
+
 /* Eight at a time; libc's way to copy is a page of its own that a short program may never touch. */
 static void copy(void *to, const char *from, uint32_t size)
 {
@@ -247,14 +255,12 @@ static void tell_identity(struct note *note, int argc, char **argv)
 static void note_add_size(struct note *note, const char *path)
 {
 	struct statx file;
-	char text[24];
 
 	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
 		      (long)&file) ||
 	    (file.stx_mode & S_IFMT) != S_IFREG)
 		return;
-	plain_number(text, file.stx_size, 10);
-	note_add(note, "size", text);
+	note_add_number(note, "size", file.stx_size);
 }
 
 /* Rooms for paths: the stack may be a signal's of 2 KiB. Of those who find none nothing is told. */
@@ -428,14 +434,6 @@ void facts_tell_functions(void)
 	end_alone(thread_self);
 }
 
-static void note_add_number(struct note *note, const char *name, uint64_t value)
-{
-	char text[24];
-
-	plain_number(text, value, 10);
-	note_add(note, name, text);
-}
-
 void facts_tell_attached(const struct late_order *order)
 {
 	char text[SHORT_MAX];
@@ -541,8 +539,7 @@ void facts_tell_heap(void)
 	if (!thread || thread->open_count || !real.mallinfo2)
 		return;
 	info = real.mallinfo2();
-	thread_set_floor(thread, thread->last);
-	thread->last = clock_now_ordered();
+	begin_alone(thread, true);
 	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
 	if (record) {
 		record->record.time = thread->last;
@@ -560,7 +557,7 @@ void facts_tell_heap(void)
 		record->number[9] = info.keepcost;
 		ring_publish(&record->record);
 	}
-	thread_set_floor(thread, 0);
+	end_alone(thread);
 }
 
 void facts_tell_walker(bool is_there)
@@ -573,10 +570,9 @@ void facts_tell_walker(bool is_there)
 		return;
 	note_begin(&note, NOTE_UNWIND);
 	note_add(&note, "libunwind", is_there ? "walks" : "missing");
-	thread_set_floor(thread, thread->last);
-	thread->last = clock_now_ordered();
+	begin_alone(thread, true);
 	note_end(&note);
-	thread_set_floor(thread, 0);
+	end_alone(thread);
 }
 
 static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)

@@ -54,12 +54,6 @@ static bool mark_process(void)
 	return true;
 }
 
-/* The collector's membarrier then reaches this process, too, and its children (membarrier(2)). */
-static void register_barrier(void)
-{
-	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-}
-
 /*
  * What arm() asks of the tables, with no pointer in it: hook_table has a thousand of them, which
  * the loader would relocate in each process, page by page.
@@ -185,7 +179,8 @@ static bool prepare(const struct memory_image *image)
 	struct stack_bounds stack = thread_main_stack();
 
 	read_settings(&life.board->settings);
-	register_barrier();
+	/* The collector's membarrier reaches this process and its children (membarrier(2)). */
+	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	if (!memory_begin(image))
 		return false;
 	return thread_attach(thread_id() == life.pid ? &stack : NULL, NULL) != NULL;
@@ -288,14 +283,6 @@ static int open_quietly(int (*open)(void))
 	return result;
 }
 
-/* Says so in the trace, since without it backtraces may be others than were asked for. */
-static void open_remote(void)
-{
-	life.is_remote = open_quietly(remote_open) == 0;
-	if (life.depth)
-		facts_tell_walker(life.is_remote);
-}
-
 /* -z initfirst: before the constructors of every other library and of the program. */
 __attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
 {
@@ -311,8 +298,12 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 	 */
 	if (!life.board)
 		return;
-	if (life.board->settings.unwind == UNWIND_LIBUNWIND)
-		open_remote();
+	if (life.board->settings.unwind == UNWIND_LIBUNWIND) {
+		life.is_remote = open_quietly(remote_open) == 0;
+		/* Without it backtraces may be others than were asked for. */
+		if (life.depth)
+			facts_tell_walker(life.is_remote);
+	}
 }
 
 /* With -z initfirst also the last destructor: what exit() has to say is said after all others. */

@@ -38,10 +38,8 @@ struct accessors {
 	int (*find_list)(void *space, uintptr_t *address, void *walk);
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
-	int (*float_reg)(void *space, int number, void *value, int is_write, void *walk);
-	int (*resume)(void *space, void *cursor, void *walk);
-	int (*name)(void *space, uintptr_t ip, char *text, size_t size, uintptr_t *offset,
-		    void *walk);
+	/* float registers, a return to a frame, a name: their arguments differ, which is all one */
+	int (*refused[3])(void);
 	void *later_ones[16]; /* NULL: not provided */
 };
 
@@ -184,23 +182,10 @@ static int find_list(void *space, uintptr_t *address, void *context)
 	return NO_INFO;
 }
 
-static int access_float(void *space, int number, void *value, int is_write, void *context)
+/* What no walk asks for. */
+static int refuse(void)
 {
-	(void)space, (void)number, (void)value, (void)is_write, (void)context;
-	return NO_REGISTER;
-}
-
-static int resume(void *space, void *cursor, void *context)
-{
-	(void)space, (void)cursor, (void)context;
 	return NOT_ALLOWED;
-}
-
-static int name(void *space, uintptr_t ip, char *text, size_t size, uintptr_t *offset,
-		void *context)
-{
-	(void)space, (void)ip, (void)text, (void)size, (void)offset, (void)context;
-	return NO_INFO;
 }
 
 #define SYMBOL(name) "_U" ARCH_LIBUNWIND "_" name
@@ -212,9 +197,7 @@ int remote_open(void)
 					      .find_list = find_list,
 					      .memory = access_memory,
 					      .reg = access_register,
-					      .float_reg = access_float,
-					      .resume = resume,
-					      .name = name };
+					      .refused = { refuse, refuse, refuse } };
 	void *handle = dlopen("libunwind-" ARCH_LIBUNWIND ".so.8", RTLD_NOW | RTLD_LOCAL);
 	void *(*create)(struct accessors * accessors, int byte_order);
 	int (*set_caching)(void *space, int policy);
@@ -237,13 +220,6 @@ int remote_open(void)
 	/* Its cache takes a lock for each frame, and keeps the rules of what has been unloaded. */
 	set_caching(library.space, CACHE_NONE);
 	return 0;
-}
-
-static enum capture_end why(const struct walk *walk, int step)
-{
-	if (step == 0)
-		return CAPTURE_COMPLETE;
-	return walk->was_refused ? CAPTURE_LEFT_STACK : CAPTURE_NO_RULE;
 }
 
 /* As unw_step(). A signal may have led to another stack. */
@@ -305,7 +281,9 @@ __attribute__((noinline)) unsigned int remote_walk(const struct origin *origin,
 		}
 		frames[count++] = ip;
 	}
-	*end = why(&walk, result);
+	*end = result == 0	  ? CAPTURE_COMPLETE
+	       : walk.was_refused ? CAPTURE_LEFT_STACK
+				  : CAPTURE_NO_RULE;
 	return count;
 }
 
