@@ -154,15 +154,6 @@ bool behind_is_first(void)
 
 /* ---- one symbol ---- */
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 static bool may_have(const struct module *module, uint32_t hash)
 {
 	const uint32_t bits = 8 * sizeof(ElfW(Addr));
@@ -218,7 +209,7 @@ static const ElfW(Sym) * find_in(const struct module *module, const char *name, 
 
 void *behind_find(const char *name, bool *is_sure)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = plain_symbol_hash(name);
 	unsigned int count;
 
 	*is_sure = true;
@@ -243,7 +234,7 @@ void *behind_find(const char *name, bool *is_sure)
 
 static bool is_before_libc(const char *name)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = plain_symbol_hash(name);
 	unsigned int count;
 	bool is_hidden;
 

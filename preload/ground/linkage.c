@@ -119,15 +119,6 @@ bool linkage_is_loader(const struct linkage *linkage)
 	return last[0] == 'l' && last[1] == 'd' && (last[2] == '-' || last[2] == '6');
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 static bool is_default(const struct linkage *linkage, uint32_t number)
 {
 	const ElfW(Sym) *symbol = &linkage->symbols[number];
@@ -149,13 +140,13 @@ bool linkage_may_define(const struct linkage *linkage, const char *name)
 {
 	const uint32_t *head = linkage->hash;
 
-	return !head || !head[0] || !head[2] || may_have(head, hash_of(name));
+	return !head || !head[0] || !head[2] || may_have(head, plain_symbol_hash(name));
 }
 
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name)
 {
 	const uint32_t *head = linkage->hash, *buckets, *chain;
-	uint32_t hash = hash_of(name), number;
+	uint32_t hash = plain_symbol_hash(name), number;
 
 	if (!head || !head[0] || !head[2] || !may_have(head, hash))
 		return NULL;

@@ -173,4 +173,14 @@ static inline const char *plain_parse(const char *text, unsigned int base, uint6
 	}
 }
 
+/* As DT_GNU_HASH has it. */
+static inline uint32_t plain_symbol_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
 #endif

@@ -3,7 +3,7 @@
 #include "effects.h"
 
 /* What was mapped in the range is given back. */
-static void lost(struct call *call, uint8_t part, uint64_t address, size_t length)
+static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size_t length)
 {
 	call_event(call, &(struct call_event){ .resource = RESOURCE_MAPPING,
 					       .operation = OPERATION_FREE,
@@ -17,7 +17,7 @@ static void lost(struct call *call, uint8_t part, uint64_t address, size_t lengt
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 {
 	if (is_fixed && !event->failed)
-		lost(call, 1, event->object, event->size);
+		mapping_lost(call, 1, event->object, event->size);
 }
 
 /* The old range stays if it was copied (length 0: a second mapping) or is to be left. */
@@ -27,9 +27,9 @@ void mapping_moved(struct call *call, struct call_event *event, void *old, size_
 	if (event->failed)
 		return;
 	if (flags & MREMAP_FIXED)
-		lost(call, 2, event->object, event->size);
+		mapping_lost(call, 2, event->object, event->size);
 	if (length && !(flags & MREMAP_DONTUNMAP))
-		lost(call, 1, WORD(old), length);
+		mapping_lost(call, 1, WORD(old), length);
 }
 
 void break_asked(struct call *call, struct call_event *event, struct spare *spare)

@@ -37,7 +37,8 @@ void set_controlled(struct call *call, struct call_event *event, bool is_removed
 }
 
 /* Whether the program's list can be read before the kernel has said so. */
-static bool can_read(const struct call *call, const struct sembuf *operations, size_t count)
+static bool can_read_operations(const struct call *call, const struct sembuf *operations,
+				size_t count)
 {
 	uintptr_t at = WORD(operations), end = at + count * sizeof(*operations);
 
@@ -58,7 +59,7 @@ static bool can_read(const struct call *call, const struct sembuf *operations, s
  */
 static void operations_begin(struct call *call, const struct sembuf *operations, size_t count)
 {
-	bool may_sleep = !can_read(call, operations, count);
+	bool may_sleep = !can_read_operations(call, operations, count);
 
 	for (size_t i = 0; !may_sleep && i < count; i++)
 		may_sleep = operations[i].sem_op <= 0;
@@ -72,7 +73,7 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 			    size_t count, int result, const struct timespec *limit, bool with_limit)
 {
 	static const struct sembuf none;
-	bool readable = !result || can_read(call, operations, count);
+	bool readable = !result || can_read_operations(call, operations, count);
 
 	/* All or nothing: one that failed is told by its last operation. */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {

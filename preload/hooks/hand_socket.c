@@ -98,7 +98,7 @@ static void put_v6(char *to, const struct sockaddr_in6 *address)
 }
 
 /* An address of length bytes; NULL or a short one gives empty texts. */
-static void describe(struct spare *to, const struct sockaddr *given, size_t length)
+static void describe_address(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };
 	char *text = to->text;
@@ -141,7 +141,7 @@ static void describe(struct spare *to, const struct sockaddr *given, size_t leng
 }
 
 /* One that the kernel may have refused to read: it is shorter than a page, so two places tell. */
-static bool can_read(const struct sockaddr *address, size_t length)
+static bool can_read_address(const struct sockaddr *address, size_t length)
 {
 	const char *bytes = (const char *)address;
 
@@ -153,7 +153,9 @@ void address_known(struct call *call, struct call_event *event, const struct soc
 		   socklen_t length, struct spare *spare)
 {
 	(void)call;
-	describe(spare, !event->failed || can_read(address, length) ? address : NULL, length);
+	describe_address(spare,
+			 !event->failed || can_read_address(address, length) ? address : NULL,
+			 length);
 }
 
 /*
@@ -175,9 +177,9 @@ void peer_known(struct call *call, struct call_event *event, const struct sockad
 
 	(void)call;
 	if (event->failed || !address || !room)
-		describe(spare, NULL, 0);
+		describe_address(spare, NULL, 0);
 	else
-		describe(spare, address, *length < room ? *length : room);
+		describe_address(spare, address, *length < room ? *length : room);
 }
 
 /* Descriptors that come with messages (SCM_RIGHTS). */
@@ -199,7 +201,7 @@ static const struct cmsghdr *next_control(const struct msghdr *message, const st
 }
 
 /* How many descriptors this one brings. */
-static size_t passed(const struct cmsghdr *control)
+static size_t passed_by(const struct cmsghdr *control)
 {
 	if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
 	    control->cmsg_len < CMSG_LEN(0))
@@ -213,7 +215,7 @@ static size_t all_passed(const struct msghdr *message)
 	size_t count = 0;
 
 	for (; at; at = next_control(message, at))
-		count += passed(at);
+		count += passed_by(at);
 	return count;
 }
 
@@ -224,7 +226,7 @@ static size_t passed_event(struct call *call, const struct msghdr *message, size
 	const struct cmsghdr *at = first_control(message);
 
 	for (; at; at = next_control(message, at))
-		for (size_t i = 0; i < passed(at); i++) {
+		for (size_t i = 0; i < passed_by(at); i++) {
 			left--;
 			fd_gained(call, left < UINT8_MAX ? (uint8_t)left : UINT8_MAX,
 				  ((const int *)CMSG_DATA(at))[i], 0, arguments);

@@ -106,7 +106,7 @@ static bool is_loaded(const struct link_map *map)
 	       _dl_find_object((void *)(uintptr_t)is_loaded, &own) == 0 && own.dlfo_link_map != map;
 }
 
-static bool examine(struct bypass *bypass)
+static bool examine_module(struct bypass *bypass)
 {
 	uintptr_t section = (uintptr_t)bypass->map->l_ld;
 	struct linkage linkage;
@@ -174,7 +174,7 @@ bool bypass_next(struct bypass *bypass)
 	while (bypass->next) {
 		bypass->map = bypass->next;
 		bypass->next = bypass->is_one ? NULL : bypass->map->l_next;
-		if (examine(bypass))
+		if (examine_module(bypass))
 			return true;
 	}
 	bypass->map = NULL;

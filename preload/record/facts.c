@@ -334,16 +334,12 @@ void facts_tell_link(int dirfd, const char *path)
 static void tell_inherited(void *context, const struct inherited *inherited)
 {
 	struct note *note = context;
-	char number[24];
 
 	note_begin(note, NOTE_FD);
-	plain_number(number, inherited->fd, 10);
-	note_add(note, "fd", number);
+	note_add_number(note, "fd", inherited->fd);
 	note_add(note, "path", inherited->path);
-	if (inherited->has_size) {
-		plain_number(number, inherited->size, 10);
-		note_add(note, "size", number);
-	}
+	if (inherited->has_size)
+		note_add_number(note, "size", inherited->size);
 	note_end(note);
 }
 

@@ -246,7 +246,7 @@ static bool is_other_task(const struct thread *thread)
  * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
  * if this is not the thread.
  */
-static bool settle(struct thread *thread, const struct origin *origin)
+static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
 	uint64_t floor = thread->floor, writer = thread->busy.frame;
 	struct busy before;
@@ -304,7 +304,7 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object)
 {
-	return settle(thread, origin) && !thread->in_libunwind &&
+	return settle_thread(thread, origin) && !thread->in_libunwind &&
 	       !is_part(thread, origin, hook, object);
 }
 

@@ -166,7 +166,7 @@ static bool read_common(const struct dwarf_tables *tables, const uint8_t *at,
 }
 
 /* A place in the segment, else NULL. */
-static const uint8_t *inside(const struct dwarf_tables *tables, const uint8_t *at)
+static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const uint8_t *at)
 {
 	return at >= tables->low && at < tables->high ? at : NULL;
 }
@@ -175,9 +175,10 @@ static const uint8_t *inside(const struct dwarf_tables *tables, const uint8_t *a
  * The place of the FDE that may hold pc, by binary search in the header's table; NULL if there is
  * none.
  */
-static const uint8_t *search(const struct dwarf_tables *tables, uintptr_t pc)
+static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t pc)
 {
-	struct cursor cursor = { .at = inside(tables, tables->header), .end = tables->high };
+	struct cursor cursor = { .at = place_in_tables(tables, tables->header),
+				 .end = tables->high };
 	intptr_t wanted = (intptr_t)(pc - (uintptr_t)tables->header);
 	const int32_t *table; /* pairs of start and entry, counted from the header */
 	unsigned int frame_encoding, count_encoding;
@@ -210,14 +211,15 @@ static const uint8_t *search(const struct dwarf_tables *tables, uintptr_t pc)
 
 static bool find_entry(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_entry *entry)
 {
-	struct cursor fde = { .at = inside(tables, search(tables, pc)), .end = tables->high };
+	struct cursor fde = { .at = place_in_tables(tables, search_table(tables, pc)),
+			      .end = tables->high };
 	const uint8_t *common_at;
 	uintptr_t size;
 
 	if (fde.at == NULL || !enter_entry(&fde))
 		return false;
 	common_at = fde.at;
-	common_at = inside(tables, common_at - take(&fde, 4));
+	common_at = place_in_tables(tables, common_at - take(&fde, 4));
 	if (common_at == NULL || !read_common(tables, common_at, &entry->common))
 		return false;
 	entry->start = take_pointer(&fde, entry->common.pointer_encoding);
@@ -282,20 +284,20 @@ struct machine {
 	unsigned int remembered_count;
 };
 
-static int32_t narrow(struct machine *machine, int64_t value)
+static int32_t narrow_to_32(struct machine *machine, int64_t value)
 {
 	if (value != (int32_t)value)
 		machine->code.is_bad = true;
 	return (int32_t)value;
 }
 
-static int32_t factored(struct machine *machine, int64_t value)
+static int32_t take_factor(struct machine *machine, int64_t value)
 {
 	int64_t product;
 
 	if (__builtin_mul_overflow(value, machine->common->data_factor, &product))
 		machine->code.is_bad = true;
-	return narrow(machine, product);
+	return narrow_to_32(machine, product);
 }
 
 /* Registers that no frame needs (vectors) have rules, too: they are read and dropped. */
@@ -325,13 +327,13 @@ static void set_cfa_register(struct machine *machine, uint64_t number)
 /* The place of an expression, which is then skipped. */
 static int32_t take_expression(struct machine *machine)
 {
-	int32_t where = narrow(machine, machine->code.at - machine->tables->low);
+	int32_t where = narrow_to_32(machine, machine->code.at - machine->tables->low);
 
 	skip(&machine->code, take_uleb(&machine->code));
 	return where;
 }
 
-static void execute_extended(struct machine *machine, unsigned int operation)
+static void run_extended(struct machine *machine, unsigned int operation)
 {
 	struct cursor *code = &machine->code;
 	uint64_t number;
@@ -352,10 +354,10 @@ static void execute_extended(struct machine *machine, unsigned int operation)
 			machine->row = machine->remembered[--machine->remembered_count];
 		return;
 	case CFA_DEF_OFFSET:
-		machine->row.cfa_where = narrow(machine, (int64_t)take_uleb(code));
+		machine->row.cfa_where = narrow_to_32(machine, (int64_t)take_uleb(code));
 		return;
 	case CFA_DEF_OFFSET_SF:
-		machine->row.cfa_where = factored(machine, take_sleb(code));
+		machine->row.cfa_where = take_factor(machine, take_sleb(code));
 		return;
 	case CFA_DEF_EXPRESSION:
 		machine->row.cfa_where = take_expression(machine);
@@ -379,21 +381,21 @@ static void execute_extended(struct machine *machine, unsigned int operation)
 	switch (operation) {
 	case CFA_OFFSET_EXTENDED:
 		set_rule(machine, number, DWARF_AT_CFA,
-			 factored(machine, (int64_t)take_uleb(code)));
+			 take_factor(machine, (int64_t)take_uleb(code)));
 		return;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_rule(machine, number, DWARF_AT_CFA, factored(machine, take_sleb(code)));
+		set_rule(machine, number, DWARF_AT_CFA, take_factor(machine, take_sleb(code)));
 		return;
 	case CFA_GNU_NEGATIVE_OFFSET:
 		set_rule(machine, number, DWARF_AT_CFA,
-			 factored(machine, -(int64_t)take_uleb(code)));
+			 take_factor(machine, -(int64_t)take_uleb(code)));
 		return;
 	case CFA_VAL_OFFSET:
 		set_rule(machine, number, DWARF_CFA_PLUS,
-			 factored(machine, (int64_t)take_uleb(code)));
+			 take_factor(machine, (int64_t)take_uleb(code)));
 		return;
 	case CFA_VAL_OFFSET_SF:
-		set_rule(machine, number, DWARF_CFA_PLUS, factored(machine, take_sleb(code)));
+		set_rule(machine, number, DWARF_CFA_PLUS, take_factor(machine, take_sleb(code)));
 		return;
 	case CFA_RESTORE_EXTENDED:
 		restore_rule(machine, number);
@@ -406,7 +408,7 @@ static void execute_extended(struct machine *machine, unsigned int operation)
 		return;
 	case CFA_REGISTER:
 		set_rule(machine, number, DWARF_REGISTER,
-			 narrow(machine, (int64_t)take_uleb(code)));
+			 narrow_to_32(machine, (int64_t)take_uleb(code)));
 		return;
 	case CFA_EXPRESSION:
 		set_rule(machine, number, DWARF_AT_VALUE, take_expression(machine));
@@ -416,11 +418,11 @@ static void execute_extended(struct machine *machine, unsigned int operation)
 		return;
 	case CFA_DEF:
 		set_cfa_register(machine, number);
-		machine->row.cfa_where = narrow(machine, (int64_t)take_uleb(code));
+		machine->row.cfa_where = narrow_to_32(machine, (int64_t)take_uleb(code));
 		return;
 	case CFA_DEF_SF:
 		set_cfa_register(machine, number);
-		machine->row.cfa_where = factored(machine, take_sleb(code));
+		machine->row.cfa_where = take_factor(machine, take_sleb(code));
 		return;
 	case CFA_DEF_REGISTER:
 		set_cfa_register(machine, number);
@@ -450,7 +452,7 @@ static bool take_advance(struct machine *machine, unsigned int operation, uintpt
 }
 
 /* Runs instructions up to the row of pc, or to their end. */
-static bool execute(struct machine *machine, struct cursor code, uintptr_t pc)
+static bool run_instructions(struct machine *machine, struct cursor code, uintptr_t pc)
 {
 	machine->code = code;
 	while (machine->code.at < machine->code.end && !machine->code.is_bad) {
@@ -463,11 +465,11 @@ static bool execute(struct machine *machine, struct cursor code, uintptr_t pc)
 			machine->location = location;
 		} else if ((operation & 0xc0) == CFA_OFFSET) {
 			set_rule(machine, operation & 0x3f, DWARF_AT_CFA,
-				 factored(machine, (int64_t)take_uleb(&machine->code)));
+				 take_factor(machine, (int64_t)take_uleb(&machine->code)));
 		} else if ((operation & 0xc0) == CFA_RESTORE) {
 			restore_rule(machine, operation & 0x3f);
 		} else {
-			execute_extended(machine, operation);
+			run_extended(machine, operation);
 		}
 	}
 	return !machine->code.is_bad;
@@ -491,11 +493,11 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 					  .end = tables->high,
 					  .cfa_register = DWARF_SP };
 	machine.initial = machine.row;
-	if (!execute(&machine, entry.common.instructions, ~(uintptr_t)0))
+	if (!run_instructions(&machine, entry.common.instructions, ~(uintptr_t)0))
 		return false;
 	machine.location = entry.start;
 	machine.initial = machine.row;
-	if (!execute(&machine, entry.instructions, pc))
+	if (!run_instructions(&machine, entry.instructions, pc))
 		return false;
 	*row = machine.row;
 	row->is_signal = entry.common.is_signal;

@@ -71,36 +71,36 @@ struct evaluation {
 	uint64_t operands[OPERANDS_MAX];
 };
 
-static void fail(struct evaluation *evaluation, enum dwarf_step state)
+static void fail_evaluation(struct evaluation *evaluation, enum dwarf_step state)
 {
 	if (evaluation->state == DWARF_STEP_OK)
 		evaluation->state = state;
 }
 
-static void push(struct evaluation *evaluation, uint64_t value)
+static void push_operand(struct evaluation *evaluation, uint64_t value)
 {
 	if (evaluation->count == OPERANDS_MAX)
-		fail(evaluation, DWARF_STEP_UNKNOWN);
+		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 	else
 		evaluation->operands[evaluation->count++] = value;
 }
 
-static uint64_t pop(struct evaluation *evaluation)
+static uint64_t pop_operand(struct evaluation *evaluation)
 {
 	if (evaluation->count == 0) {
-		fail(evaluation, DWARF_STEP_UNKNOWN);
+		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 		return 0;
 	}
 	return evaluation->operands[--evaluation->count];
 }
 
 /* Copies the operand that lies depth below the top onto it. */
-static void pick(struct evaluation *evaluation, uint64_t depth)
+static void pick_operand(struct evaluation *evaluation, uint64_t depth)
 {
 	if (depth >= evaluation->count)
-		fail(evaluation, DWARF_STEP_UNKNOWN);
+		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 	else
-		push(evaluation, evaluation->operands[evaluation->count - 1 - depth]);
+		push_operand(evaluation, evaluation->operands[evaluation->count - 1 - depth]);
 }
 
 static void push_register(struct evaluation *evaluation, uint64_t number, int64_t offset)
@@ -108,17 +108,17 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 	const struct dwarf_frame *frame = evaluation->frame;
 
 	if (number == DWARF_PC) {
-		push(evaluation, frame->pc + (uint64_t)offset);
+		push_operand(evaluation, frame->pc + (uint64_t)offset);
 		return;
 	}
 	if (number >= DWARF_REGISTERS || (frame->known >> number & 1) == 0)
-		fail(evaluation, DWARF_STEP_UNKNOWN);
+		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 	else
-		push(evaluation, frame->reg[number] + (uint64_t)offset);
+		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
 /* left is the operand that was pushed first. */
-static uint64_t combine(unsigned int operation, uint64_t left, uint64_t right)
+static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right)
 {
 	switch (operation) {
 	case OP_AND:
@@ -158,7 +158,7 @@ static uint64_t combine(unsigned int operation, uint64_t left, uint64_t right)
  * Operations on what is on the stack. Divisions, jumps and everything about objects are no part of
  * call frames.
  */
-static void operate(struct evaluation *evaluation, unsigned int operation)
+static void operate_on_stack(struct evaluation *evaluation, unsigned int operation)
 {
 	uint64_t top, next, third;
 	uintptr_t value = 0;
@@ -167,50 +167,50 @@ static void operate(struct evaluation *evaluation, unsigned int operation)
 	case OP_NOP:
 		return;
 	case OP_DEREF:
-		top = pop(evaluation);
+		top = pop_operand(evaluation);
 		if (evaluation->state == DWARF_STEP_OK &&
 		    !evaluation->memory->read(evaluation->memory, top, &value))
-			fail(evaluation, DWARF_STEP_MEMORY);
-		push(evaluation, value);
+			fail_evaluation(evaluation, DWARF_STEP_MEMORY);
+		push_operand(evaluation, value);
 		return;
 	case OP_DUP:
-		pick(evaluation, 0);
+		pick_operand(evaluation, 0);
 		return;
 	case OP_DROP:
-		pop(evaluation);
+		pop_operand(evaluation);
 		return;
 	case OP_OVER:
-		pick(evaluation, 1);
+		pick_operand(evaluation, 1);
 		return;
 	case OP_PICK:
-		pick(evaluation, take(&evaluation->code, 1));
+		pick_operand(evaluation, take(&evaluation->code, 1));
 		return;
 	case OP_SWAP:
-		top = pop(evaluation);
-		next = pop(evaluation);
-		push(evaluation, top);
-		push(evaluation, next);
+		top = pop_operand(evaluation);
+		next = pop_operand(evaluation);
+		push_operand(evaluation, top);
+		push_operand(evaluation, next);
 		return;
 	case OP_ROT:
-		top = pop(evaluation);
-		next = pop(evaluation);
-		third = pop(evaluation);
-		push(evaluation, top);
-		push(evaluation, third);
-		push(evaluation, next);
+		top = pop_operand(evaluation);
+		next = pop_operand(evaluation);
+		third = pop_operand(evaluation);
+		push_operand(evaluation, top);
+		push_operand(evaluation, third);
+		push_operand(evaluation, next);
 		return;
 	case OP_ABS:
-		top = pop(evaluation);
-		push(evaluation, (int64_t)top < 0 ? -top : top);
+		top = pop_operand(evaluation);
+		push_operand(evaluation, (int64_t)top < 0 ? -top : top);
 		return;
 	case OP_NEG:
-		push(evaluation, -pop(evaluation));
+		push_operand(evaluation, -pop_operand(evaluation));
 		return;
 	case OP_NOT:
-		push(evaluation, ~pop(evaluation));
+		push_operand(evaluation, ~pop_operand(evaluation));
 		return;
 	case OP_PLUS_UCONST:
-		push(evaluation, pop(evaluation) + take_uleb(&evaluation->code));
+		push_operand(evaluation, pop_operand(evaluation) + take_uleb(&evaluation->code));
 		return;
 	case OP_AND:
 	case OP_MINUS:
@@ -227,12 +227,12 @@ static void operate(struct evaluation *evaluation, unsigned int operation)
 	case OP_LE:
 	case OP_LT:
 	case OP_NE:
-		top = pop(evaluation);
-		next = pop(evaluation);
-		push(evaluation, combine(operation, next, top));
+		top = pop_operand(evaluation);
+		next = pop_operand(evaluation);
+		push_operand(evaluation, combine_operands(operation, next, top));
 		return;
 	default:
-		fail(evaluation, DWARF_STEP_UNKNOWN);
+		fail_evaluation(evaluation, DWARF_STEP_UNKNOWN);
 	}
 }
 
@@ -242,18 +242,19 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 	struct cursor *code = &evaluation->code;
 
 	if (operation >= OP_LIT0 && operation < OP_LIT0 + 32)
-		push(evaluation, operation - OP_LIT0);
+		push_operand(evaluation, operation - OP_LIT0);
 	else if (operation >= OP_CONST1U && operation <= OP_CONST8S)
 		/* In pairs of 1, 2, 4, 8 bytes, the signed one second. */
-		push(evaluation,
-		     operation & 1 ? (uint64_t)take_signed(code, 1u << (operation - OP_CONST1U) / 2)
-				   : take(code, 1u << (operation - OP_CONST1U) / 2));
+		push_operand(evaluation, operation & 1
+						 ? (uint64_t)take_signed(
+							   code, 1u << (operation - OP_CONST1U) / 2)
+						 : take(code, 1u << (operation - OP_CONST1U) / 2));
 	else if (operation == OP_ADDR)
-		push(evaluation, take(code, 8));
+		push_operand(evaluation, take(code, 8));
 	else if (operation == OP_CONSTU)
-		push(evaluation, take_uleb(code));
+		push_operand(evaluation, take_uleb(code));
 	else if (operation == OP_CONSTS)
-		push(evaluation, (uint64_t)take_sleb(code));
+		push_operand(evaluation, (uint64_t)take_sleb(code));
 	else
 		return false;
 	return true;
@@ -263,9 +264,10 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
  * The value of the row's expression at where. cfa: on the stack at the start, for all but the CFA's
  * own expression, which says NULL.
  */
-static enum dwarf_step evaluate(const struct dwarf_row *row, int32_t where,
-				const struct dwarf_frame *frame, struct dwarf_memory *memory,
-				const uintptr_t *cfa, uintptr_t *value)
+static enum dwarf_step evaluate_expression(const struct dwarf_row *row, int32_t where,
+					   const struct dwarf_frame *frame,
+					   struct dwarf_memory *memory, const uintptr_t *cfa,
+					   uintptr_t *value)
 {
 	struct evaluation evaluation = { .frame = frame, .memory = memory, .state = DWARF_STEP_OK };
 	struct cursor *code = &evaluation.code;
@@ -278,7 +280,7 @@ static enum dwarf_step evaluate(const struct dwarf_row *row, int32_t where,
 		return DWARF_STEP_UNKNOWN;
 	code->end = code->at + size;
 	if (cfa != NULL)
-		push(&evaluation, *cfa);
+		push_operand(&evaluation, *cfa);
 	while (code->at < code->end && evaluation.state == DWARF_STEP_OK) {
 		unsigned int operation = (unsigned int)take(code, 1);
 
@@ -289,9 +291,9 @@ static enum dwarf_step evaluate(const struct dwarf_row *row, int32_t where,
 
 			push_register(&evaluation, number, take_sleb(code));
 		} else if (!push_constant(&evaluation, operation))
-			operate(&evaluation, operation);
+			operate_on_stack(&evaluation, operation);
 	}
-	*value = pop(&evaluation);
+	*value = pop_operand(&evaluation);
 	return code->is_bad ? DWARF_STEP_UNKNOWN : evaluation.state;
 }
 
@@ -312,9 +314,10 @@ static void set_register(struct dwarf_frame *frame, unsigned int number, uintptr
  * The caller's value of one register. One that cannot be told is no failure until somebody needs
  * it, so the state is kept only for the return address.
  */
-static enum dwarf_step recover(const struct dwarf_row *row, unsigned int number,
-			       const struct dwarf_frame *frame, struct dwarf_memory *memory,
-			       uintptr_t cfa, uintptr_t *value)
+static enum dwarf_step recover_register(const struct dwarf_row *row, unsigned int number,
+					const struct dwarf_frame *frame,
+					struct dwarf_memory *memory, uintptr_t cfa,
+					uintptr_t *value)
 {
 	enum dwarf_step state = DWARF_STEP_OK;
 	int32_t where = row->where[number];
@@ -334,12 +337,12 @@ static enum dwarf_step recover(const struct dwarf_row *row, unsigned int number,
 		*value = frame->reg[where];
 		return DWARF_STEP_OK;
 	case DWARF_VALUE:
-		return evaluate(row, where, frame, memory, &cfa, value);
+		return evaluate_expression(row, where, frame, memory, &cfa, value);
 	case DWARF_AT_CFA:
 		*value = cfa + (uintptr_t)where;
 		break;
 	case DWARF_AT_VALUE:
-		state = evaluate(row, where, frame, memory, &cfa, value);
+		state = evaluate_expression(row, where, frame, memory, &cfa, value);
 		break;
 	}
 	if (state == DWARF_STEP_OK && !memory->read(memory, *value, value))
@@ -351,7 +354,7 @@ static enum dwarf_step find_cfa(const struct dwarf_row *row, const struct dwarf_
 				struct dwarf_memory *memory, uintptr_t *cfa)
 {
 	if (row->cfa_is_expression)
-		return evaluate(row, row->cfa_where, frame, memory, NULL, cfa);
+		return evaluate_expression(row, row->cfa_where, frame, memory, NULL, cfa);
 	if (!is_known(frame, row->cfa_register))
 		return DWARF_STEP_UNKNOWN;
 	*cfa = frame->reg[row->cfa_register] + (uintptr_t)row->cfa_where;
@@ -369,12 +372,13 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 	state = find_cfa(row, frame, memory, &cfa);
 	if (state != DWARF_STEP_OK)
 		return state;
-	state = recover(row, row->is_signal ? DWARF_PC : DWARF_RA, frame, memory, cfa, &value);
+	state = recover_register(row, row->is_signal ? DWARF_PC : DWARF_RA, frame, memory, cfa,
+				 &value);
 	if (state != DWARF_STEP_OK)
 		return state;
 	caller.pc = row->ra_is_signed ? arch_plain_address(value) : value;
 	for (unsigned int number = 0; number < DWARF_REGISTERS; number++)
-		if (recover(row, number, frame, memory, cfa, &value) == DWARF_STEP_OK)
+		if (recover_register(row, number, frame, memory, cfa, &value) == DWARF_STEP_OK)
 			set_register(&caller, number, value);
 	/* Where nothing is said of it, the stack pointer is the CFA: the frame is popped. */
 	if (row->how[DWARF_SP] == DWARF_SAME)

@@ -223,7 +223,7 @@ int remote_open(void)
 }
 
 /* As unw_step(). A signal may have led to another stack. */
-static int step(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
+static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
 	int result = library.step(cursor);
 
@@ -238,12 +238,12 @@ static int step(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr
 }
 
 /* Out of our own frames, up to the origin. */
-static bool reach(struct walk *walk, struct cursor *cursor, const struct origin *origin)
+static bool reach_origin(struct walk *walk, struct cursor *cursor, const struct origin *origin)
 {
 	uintptr_t ip, sp;
 
 	for (unsigned int i = 0; i < OWN_FRAMES_MAX; i++) {
-		if (step(walk, cursor, &ip, &sp) <= 0)
+		if (step_by_libunwind(walk, cursor, &ip, &sp) <= 0)
 			return false;
 		if (ip == origin->ip && sp == origin->cfa)
 			return true;
@@ -271,10 +271,11 @@ __attribute__((noinline)) unsigned int remote_walk(const struct origin *origin,
 	walk.high = walk.low + UNKNOWN_STACK_MAX;
 	frames[0] = origin->ip;
 	*end = CAPTURE_NO_RULE;
-	if (library.start(&cursor, library.space, &walk) != 0 || !reach(&walk, &cursor, origin))
+	if (library.start(&cursor, library.space, &walk) != 0 ||
+	    !reach_origin(&walk, &cursor, origin))
 		return 1;
 	walk.was_refused = false;
-	while ((result = step(&walk, &cursor, &ip, &sp)) > 0) {
+	while ((result = step_by_libunwind(&walk, &cursor, &ip, &sp)) > 0) {
 		if (count == depth) {
 			*end = CAPTURE_DEPTH;
 			return count;
