@@ -173,6 +173,24 @@ static inline const char *plain_parse(const char *text, unsigned int base, uint6
 	}
 }
 
+/* Whether this thread is the one that turned the state from from to to. */
+static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
+{
+	return __atomic_load_n(state, __ATOMIC_RELAXED) == from &&
+	       __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Makes a value at least so large that other threads raise, too. */
+static inline void plain_raise(uint32_t *value, uint32_t least)
+{
+	uint32_t before = __atomic_load_n(value, __ATOMIC_RELAXED);
+
+	while (before < least && !__atomic_compare_exchange_n(value, &before, least, false,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 /* As DT_GNU_HASH has it. */
 static inline uint32_t plain_symbol_hash(const char *name)
 {

@@ -64,6 +64,16 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
+/* Gives up the creator's half of a birth, and the child's if the call made none. */
+static int leave_birth(struct birth *birth, int result)
+{
+	if (birth)
+		birth_leave(birth);
+	if (birth && result)
+		birth_leave(birth);
+	return result;
+}
+
 /*
  * After the real call has returned: the thread is there, or none was made. One that was born
  * detached is given back with its birth.
@@ -73,10 +83,7 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 {
 	uint64_t time = birth ? birth_time(birth, call) : call->leave;
 
-	if (birth)
-		birth_leave(birth);
-	if (birth && result)
-		birth_leave(birth);
+	leave_birth(birth, result);
 	call->error = error;
 	call_event(call, &(struct call_event){ .resource = (enum resource)CLASS_OF_pthread_create,
 					       .operation = (enum operation)DOES_pthread_create,
@@ -98,16 +105,6 @@ static int created(struct call *call, struct birth *birth, const pthread_t *thre
 	return result;
 }
 
-/* The creator's half of a birth that it does not record. */
-static int created_unseen(struct birth *birth, int result)
-{
-	if (birth)
-		birth_leave(birth);
-	if (birth && result)
-		birth_leave(birth);
-	return result;
-}
-
 static int create_unseen(pthread_t *thread, const pthread_attr_t *attributes,
 			 void *(*start)(void *), void *argument)
 {
@@ -115,9 +112,9 @@ static int create_unseen(pthread_t *thread, const pthread_attr_t *attributes,
 
 	if (birth)
 		birth->start = start;
-	return created_unseen(birth,
-			      real.pthread_create(thread, attributes, birth ? thread_start : start,
-						  birth ? birth : argument));
+	return leave_birth(birth,
+			   real.pthread_create(thread, attributes, birth ? thread_start : start,
+					       birth ? birth : argument));
 }
 
 static int create_unseen_c11(thrd_t *thread, thrd_start_t start, void *argument)
@@ -126,8 +123,8 @@ static int create_unseen_c11(thrd_t *thread, thrd_start_t start, void *argument)
 
 	if (birth)
 		birth->start_c11 = start;
-	return created_unseen(birth, real.thrd_create(thread, birth ? thread_start_c11 : start,
-						      birth ? birth : argument));
+	return leave_birth(birth, real.thrd_create(thread, birth ? thread_start_c11 : start,
+						   birth ? birth : argument));
 }
 
 EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,

@@ -360,8 +360,6 @@ static void tell_functions(void)
 
 void facts_tell_modules(struct thread *thread, uint64_t time)
 {
-	uint32_t told = __atomic_load_n(&thread_modules_told, __ATOMIC_RELAXED);
-
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
 		uint32_t path = (uint32_t)plain_length(module->path) + 1;
@@ -389,10 +387,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		ring_publish(&record->record);
 	}
 	/* Threads that begin from now on need not tell these again. */
-	while (told < thread->modules &&
-	       !__atomic_compare_exchange_n(&thread_modules_told, &told, thread->modules, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
+	plain_raise(&thread_modules_told, thread->modules);
 }
 
 void facts_tell_process(int argc, char **argv)

@@ -358,24 +358,6 @@ static struct arena_spare *spare_at(uint32_t i)
 	return spare_place(i + 1ull);
 }
 
-static void raise_to(uint32_t *used, uint32_t least)
-{
-	uint32_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
-
-	while (before < least && !__atomic_compare_exchange_n(used, &before, least, false,
-							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
-static bool claim_spare(struct arena_spare *spare)
-{
-	uint32_t expected = SPARE_FREE;
-
-	return __atomic_load_n(&spare->state, __ATOMIC_RELAXED) == SPARE_FREE &&
-	       __atomic_compare_exchange_n(&spare->state, &expected, SPARE_FILLING, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 static void use_spare(struct chunk *chunk, uint32_t number, uint32_t i)
 {
 	struct arena_spare *spare = spare_at(i);
@@ -387,14 +369,14 @@ static void use_spare(struct chunk *chunk, uint32_t number, uint32_t i)
 	chunk->rings = family.map + family.layout.spare_rings + (uint64_t)i * ARENA_RING_LEAST;
 	spare->hello = hello_of(chunk, number);
 	__atomic_store_n(&spare->state, SPARE_READY, __ATOMIC_RELEASE);
-	raise_to(&spare_place(0)->used, i + 1);
+	plain_raise(&spare_place(0)->used, i + 1);
 	ring_wake();
 }
 
 static int take_spare(struct chunk *chunk, uint32_t number)
 {
 	for (uint32_t i = 0; family.map && i < family.spares; i++) {
-		if (!claim_spare(spare_at(i)))
+		if (!plain_claim(&spare_at(i)->state, SPARE_FREE, SPARE_FILLING))
 			continue;
 		use_spare(chunk, number, i);
 		return 0;
@@ -804,7 +786,7 @@ static struct thread *bind(const struct chunk *chunk, uint32_t i)
 	thread->ring = chunk->rings + (uint64_t)i * chunk->ring_size;
 	thread->ring_most =
 		chunk->ring_size < life.board->ring_most ? chunk->ring_size : life.board->ring_most;
-	raise_to(&chunk->head->used, i + 1);
+	plain_raise(&chunk->head->used, i + 1);
 	return thread;
 }
 

@@ -157,20 +157,11 @@ static bool is_named(const struct name *name, const char *text)
 	return plain_equal(name->text, cut);
 }
 
-static bool claim(struct name *name)
-{
-	uint32_t expected = NAME_NONE;
-
-	return __atomic_load_n(&name->state, __ATOMIC_RELAXED) == NAME_NONE &&
-	       __atomic_compare_exchange_n(&name->state, &expected, NAME_FILLING, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 /*
  * Index of the name, or of a place for it, which is then the caller's to fill; -1: there is none.
  * Two threads that give the same name in the same moment may get two places.
  */
-static int find(struct name *names, unsigned int count, const char *text, bool *is_new)
+static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {
 	*is_new = false;
 	for (unsigned int i = 0; i < count; i++)
@@ -178,7 +169,7 @@ static int find(struct name *names, unsigned int count, const char *text, bool *
 			return (int)i;
 	*is_new = true;
 	for (unsigned int i = 0; i < count; i++)
-		if (claim(&names[i]))
+		if (plain_claim(&names[i].state, NAME_NONE, NAME_FILLING))
 			return (int)i;
 	return -1;
 }
@@ -192,7 +183,7 @@ static void make_ready(struct name *name, unsigned int bit)
 uint32_t names_context(const char *name)
 {
 	bool is_new;
-	int i = find(contexts, CONTEXTS, name, &is_new);
+	int i = find_name(contexts, CONTEXTS, name, &is_new);
 
 	if (i < 0)
 		return 0;
@@ -221,7 +212,7 @@ static bool is_listed(const char *name)
 uint32_t names_class(const char *name, const char *description, bool counted)
 {
 	bool is_new;
-	int i = find(classes, CLASSES, name, &is_new);
+	int i = find_name(classes, CLASSES, name, &is_new);
 
 	if (i < 0)
 		return 0;

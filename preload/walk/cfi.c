@@ -101,13 +101,6 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 	return false;
 }
 
-static bool compile_caller(const struct dwarf_row *row, uintptr_t pc, struct cfi_rule *rule)
-{
-	rule->ra = row->where[DWARF_RA];
-	return row->how[DWARF_RA] == DWARF_AT_CFA && row->how[DWARF_SP] == DWARF_SAME &&
-	       compile_cfa(row, pc, rule) && compile_fp(row, rule);
-}
-
 /* The kernel saves every register at sp and a constant; glibc's table says so by an expression. */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
@@ -118,13 +111,6 @@ static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *
 	       row->cfa_register == DWARF_SP;
 }
 
-static bool compile_signal(const struct dwarf_row *row, struct cfi_rule *rule)
-{
-	rule->form = CFI_SIGNAL;
-	return is_at_sp(row, DWARF_PC, &rule->ra) && is_at_sp(row, DWARF_SP, &rule->cfa) &&
-	       is_at_sp(row, DWARF_FP, &rule->fp);
-}
-
 static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_rule *rule)
 {
 	bool is_simple;
@@ -133,7 +119,17 @@ static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_ru
 		rule->form = CFI_END;
 		return;
 	}
-	is_simple = row->is_signal ? compile_signal(row, rule) : compile_caller(row, pc, rule);
+	if (row->is_signal) {
+		rule->form = CFI_SIGNAL;
+		is_simple = is_at_sp(row, DWARF_PC, &rule->ra) &&
+			    is_at_sp(row, DWARF_SP, &rule->cfa) &&
+			    is_at_sp(row, DWARF_FP, &rule->fp);
+	} else {
+		rule->ra = row->where[DWARF_RA];
+		is_simple = row->how[DWARF_RA] == DWARF_AT_CFA &&
+			    row->how[DWARF_SP] == DWARF_SAME && compile_cfa(row, pc, rule) &&
+			    compile_fp(row, rule);
+	}
 	if (!is_simple)
 		rule->form = CFI_FULL;
 }
