@@ -15,17 +15,18 @@
 
 static int begin_stream(struct follow *follow, size_t stream, struct error *err)
 {
+	void *reader = NULL;
 	int ends[2], status;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return error_system(err, errno, "cannot make a pipe");
-	status = follow->begins(follow->user, ends[0], err);
+	status = follow->begins(follow->user, ends[0], &reader, err);
 	if (status) {
 		close(ends[0]);
 		close(ends[1]);
 		return status;
 	}
-	follow->streams[stream] = (struct follow_stream){ .input = ends[1] };
+	follow->streams[stream] = (struct follow_stream){ .input = ends[1], .reader = reader };
 	if (follow->count <= stream)
 		follow->count = stream + 1;
 	return 0;

@@ -18,6 +18,7 @@
 
 struct follow_stream {
 	int input;     /* -1: not open, or its reader has gone */
+	void *reader;  /* as begins() named it */
 	uint64_t next; /* bytes of it that were passed on */
 };
 
@@ -29,8 +30,11 @@ struct follow {
 	struct follow_stream streams[FOLLOW_STREAMS_MAX];
 	size_t count;
 	uint64_t left_out; /* streams beyond the most that are followed */
-	/* A stream begins; output: the descriptor to read, which is the callee's. */
-	int (*begins)(void *user, int output, struct error *err);
+	/*
+	 * A stream begins; output: the descriptor to read, which is the callee's. *reader: whoever
+	 * reads it.
+	 */
+	int (*begins)(void *user, int output, void **reader, struct error *err);
 	void *user;
 };
 

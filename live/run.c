@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@
 #define LOOK_NS	    1000000000ull /* between two looks for files that were replaced */
 #define LIST_MS	    1000	  /* between two questions for files that are new */
 
-static int begins(void *user, int output, struct error *err)
+static int begins(void *user, int output, void **reader, struct error *err)
 {
 	struct run_file *file = user;
 	struct watched **place = ARRAY_ADD(&file->run->processes);
@@ -31,11 +30,13 @@ static int begins(void *user, int output, struct error *err)
 	if (!place)
 		return error_system(err, ENOMEM, "processes");
 	status = watched_start(place, output, err);
-	if (status)
+	if (status) {
 		file->run->processes.count--;
-	else
-		(*place)->owner = file;
-	return status;
+		return status;
+	}
+	(*place)->owner = file;
+	*reader = *place;
+	return 0;
 }
 
 /* ---- files ---- */
@@ -329,45 +330,28 @@ uint64_t run_left_out(const struct run *run)
 	return count;
 }
 
-/* What is left in the pipes. */
-static bool is_settled(const struct run *run)
+/* Its reader asks for more than what was passed on, or for nothing any more. */
+static bool is_settled(const struct follow_stream *stream)
 {
-	for (size_t i = 0; i < run->file_count; i++)
-		for (size_t k = 0; k < run->files[i]->follow.count; k++) {
-			int input = run->files[i]->follow.streams[k].input, left = 0;
+	struct watched *watched = stream->reader;
+	bool is_finished;
 
-			if (input >= 0 && ioctl(input, FIONREAD, &left) == 0 && left)
-				return false;
-		}
-	return true;
+	if (!watched || __atomic_load_n(&watched->taken, __ATOMIC_ACQUIRE) >= stream->next)
+		return true;
+	watched_lock(watched);
+	is_finished = watched->is_finished;
+	watched_unlock(watched);
+	return is_finished;
 }
 
-static uint64_t count_events(const struct run *run)
-{
-	uint64_t events = 0;
-
-	for (size_t i = 0; i < run->processes.count; i++) {
-		watched_lock(run->processes.items[i]);
-		events += run->processes.items[i]->events;
-		watched_unlock(run->processes.items[i]);
-	}
-	return events;
-}
-
-/* The pipes are empty, and nobody is still at the events of what came out of them. */
 void run_settle(struct run *run)
 {
 	const struct timespec pause = { .tv_nsec = SETTLE_NS };
-	uint64_t before = UINT64_MAX;
 
-	for (int i = 0; i < SETTLE_MOST; i++) {
-		uint64_t events = count_events(run);
-
-		if (is_settled(run) && events == before)
-			return;
-		before = events;
-		nanosleep(&pause, NULL);
-	}
+	for (size_t i = 0; i < run->file_count; i++)
+		for (size_t k = 0; k < run->files[i]->follow.count; k++)
+			while (!is_settled(&run->files[i]->follow.streams[k]))
+				nanosleep(&pause, NULL);
 }
 
 void run_free(struct run *run)

@@ -103,7 +103,8 @@ static void *read_stream(void *context)
 {
 	struct watched *watched = context;
 	struct error err = { 0 };
-	int status = trace_open_fd(&watched->trace, watched->input, NULL, &err);
+	const struct trace_options options = { .taken = &watched->taken };
+	int status = trace_open_fd(&watched->trace, watched->input, &options, &err);
 
 	while (status >= 0 && (status = take_event(watched, &err)) > 0)
 		;

@@ -47,6 +47,7 @@ struct watched {
 	uint64_t time_ns, seen_ns; /* of the last event */
 	double event_rate;
 	uint64_t damages;
+	uint64_t taken;	       /* bytes of the input of which all is in here */
 	uint32_t told_unknown; /* limits that were told to be unknown, a bit each */
 	bool is_unknown;       /* whether one was broken, when that was asked last */
 	bool has_ended;	       /* its stream says so */

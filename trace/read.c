@@ -173,7 +173,9 @@ static int open_source(struct trace *trace, size_t stream, const struct trace_op
 		return open_parts(trace, bundle, stream, err);
 	if (stream != ALL_STREAMS)
 		return error_set(err, ENOENT, "is no file of several streams");
-	return source_open(&trace->source, trace->fd, err);
+	rc = source_open(&trace->source, trace->fd, err);
+	trace->source.taken = options->taken;
+	return rc;
 }
 
 static int trace_start(struct trace **result, int fd, bool owns_fd, const char *path, size_t stream,

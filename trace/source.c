@@ -44,11 +44,14 @@ static ssize_t read_part(struct source *source, void *bytes, size_t size)
 
 static int source_read(struct source *source, void *bytes, size_t size, struct error *err)
 {
-	ssize_t count =
-		source->extents ? read_part(source, bytes, size) : read(source->fd, bytes, size);
+	ssize_t count;
 
+	if (source->taken)
+		__atomic_store_n(source->taken, source->read, __ATOMIC_RELEASE);
+	count = source->extents ? read_part(source, bytes, size) : read(source->fd, bytes, size);
 	if (count < 0)
 		return error_system(err, errno, "cannot read");
+	source->read += (uint64_t)count;
 	return (int)count;
 }
 

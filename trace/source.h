@@ -32,6 +32,8 @@ struct source {
 	struct source_zstd *zstd;    /* NULL: plain */
 	uint64_t packed_offset;	     /* compressed bytes that were read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
+	uint64_t *taken; /* bytes that were read, told before more are; NULL: nobody asks */
+	uint64_t read;	 /* bytes that were, where somebody does */
 };
 
 /* Reads the first bytes of fd. Returns 0, -ENODATA if there are none, or another -errno. */

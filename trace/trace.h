@@ -43,6 +43,8 @@ struct trace_options {
 	uint64_t since_ns, until_ns;
 	/* The same as a user says it: of each stream, and narrower of the two. */
 	struct instant since, until;
+	/* Set to how many bytes were taken from the descriptor, each time before more are read. */
+	uint64_t *taken;
 	/* Called with each file when it is open and nothing of it has been read. */
 	void (*opened)(void *user, int fd);
 	/* Called once when the writer of the file still has it locked after a second. */
