@@ -504,6 +504,8 @@ int overview_print(const struct summary *summary, struct naming *naming,
 		return 0;
 	naming_restart(naming);
 	rc = suppress_fill(&overview.suppress, options, err);
+	if (rc == 0 && summary->causes && causes_fold(summary->causes, naming))
+		rc = error_set(err, ENOMEM, "no memory for the screen");
 	if (rc == 0)
 		rc = print(&overview, screen_width(style->width), out, err);
 	suppress_free(&overview.suppress);

@@ -3,8 +3,11 @@
 #include "postproc/print/overview_parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "postproc/views/findings.h"
+
+#define PLACES 3 /* that are named */
 
 static void say_closed(struct line *line, const struct summary_class *class)
 {
@@ -46,43 +49,48 @@ static void say_short(struct line *line, const struct summary_class *class)
 
 /* A line below a row, with frames behind the text. */
 static void print_place(struct overview *overview, struct line *line,
-			const struct trace_node *backtrace)
+			const struct trace_node *backtrace, uint64_t sites)
 {
 	size_t indent =
 		line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
 
-	overview_frames(overview, line, indent, 2, backtrace, 1, "");
+	char behind[40] = "";
+
+	if (sites > 1)
+		snprintf(behind, sizeof(behind), " (%s sites)", COUNT(sites));
+	overview_frames(overview, line, indent, 2, backtrace, sites, behind);
 	screen_wrap(&overview->screen, line, indent);
 }
 
 static void name_peak(struct overview *overview)
 {
 	const struct causes_top *top = &overview->summary->causes->peak;
-	size_t count = findings_places(top, FINDING_PEAK, overview_limit(overview, CAUSES_PLACES));
+	size_t count = findings_places(top, FINDING_PEAK, overview_limit(overview, PLACES));
 	struct line line;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct causes_place *place = &top->places[i];
+		const struct causes_place *place = &top->places.items[i];
 
 		line_begin(&line);
 		line_to(&line, OVERVIEW_COLUMN);
 		line_add(&line, "%s in %s block%s  ", BYTES(place->bytes), COUNT(place->count),
 			 PLURAL(place->count));
-		print_place(overview, &line, place->backtrace);
+		print_place(overview, &line, place->backtrace, place->sites);
 	}
 }
 
 static void name_short(struct overview *overview)
 {
 	const struct causes_top *top = &overview->summary->causes->temp;
-	size_t count = findings_places(top, FINDING_SHORT, overview_limit(overview, CAUSES_PLACES));
+	size_t count = findings_places(top, FINDING_SHORT, overview_limit(overview, PLACES));
 	struct line line;
 
 	for (size_t i = 0; i < count; i++) {
 		line_begin(&line);
 		line_to(&line, OVERVIEW_COLUMN);
-		line_add(&line, "%s  ", COUNT(top->places[i].count));
-		print_place(overview, &line, top->places[i].backtrace);
+		line_add(&line, "%s  ", COUNT(top->places.items[i].count));
+		print_place(overview, &line, top->places.items[i].backtrace,
+			    top->places.items[i].sites);
 	}
 }
 
@@ -95,7 +103,7 @@ static void name_step(struct overview *overview, const struct misuse_step *step,
 	line_begin(&line);
 	line_to(&line, OVERVIEW_COLUMN + 2);
 	line_add(&line, "%-10s  ", word);
-	print_place(overview, &line, step->backtrace);
+	print_place(overview, &line, step->backtrace, 1);
 }
 
 /* The most frequent one, from its beginning to what went wrong. */

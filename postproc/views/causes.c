@@ -3,8 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/pool.h"
+#include "base/table.h"
+
+#define PLACES_READ 4096u /* the weightiest: whose call sites are looked for */
 
 /* ---- moves of memory ---- */
 
@@ -58,56 +64,117 @@ void causes_process(struct causes *causes, uint32_t pid, const char *program)
 
 /* ---- the end of the run ---- */
 
-static bool is_heavier(const struct causes_place *a, const struct causes_place *b)
+static int compare_places(const void *left, const void *right)
 {
-	return a->bytes != b->bytes ? a->bytes > b->bytes : a->count > b->count;
+	const struct causes_place *a = left, *b = right;
+
+	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count);
 }
 
-static void add_place(struct causes_top *top, const struct causes_place *place)
+static void sort(struct causes_top *top)
 {
-	size_t at = top->count;
-
-	top->all++;
-	while (at && is_heavier(place, &top->places[at - 1]))
-		at--;
-	if (at == CAUSES_PLACES)
-		return;
-	top->count += top->count < CAUSES_PLACES;
-	for (size_t i = top->count - 1; i > at; i--)
-		top->places[i] = top->places[i - 1];
-	top->places[at] = *place;
+	if (top->places.count)
+		qsort(top->places.items, top->places.count, sizeof(*top->places.items),
+		      compare_places);
 }
 
-static void add_peak(struct causes *causes, uint32_t index, const struct tally_place *place)
+static int add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,
+		     uint64_t bytes)
 {
-	struct peaks_amount amount;
+	struct causes_place *place = ARRAY_ADD(&top->places);
 
-	if (peaks_at(&causes->peaks, place->class, index, &amount))
-		add_place(&causes->peak, &(struct causes_place){ .backtrace = place->backtrace,
-								 .count = amount.count,
-								 .bytes = amount.bytes });
+	if (!place)
+		return -ENOMEM;
+	*place = (struct causes_place){
+		.backtrace = backtrace, .count = count, .bytes = bytes, .sites = 1
+	};
+	return 0;
 }
 
-static void add_temporary(struct causes *causes, uint32_t index, const struct tally_place *place)
+int causes_run(struct causes *causes)
 {
-	const uint64_t *count = tally_of_place(causes->temporary, index);
+	int rc = 0;
 
-	if (count && *count)
-		add_place(&causes->temp,
-			  &(struct causes_place){ .backtrace = place->backtrace, .count = *count });
-}
-
-void causes_run(struct causes *causes)
-{
-	for (uint32_t i = 0; i < tallies_count(causes->tallies); i++) {
+	for (uint32_t i = 0; rc == 0 && i < tallies_count(causes->tallies); i++) {
 		const struct tally_place *place = tallies_place(causes->tallies, i);
+		const uint64_t *temporary = tally_of_place(causes->temporary, i);
+		struct peaks_amount amount;
 
 		if (ledger_class(causes->ledger, place->class)->known != RESOURCE_MEMORY)
 			continue;
-		add_peak(causes, i, place);
-		add_temporary(causes, i, place);
+		if (peaks_at(&causes->peaks, place->class, i, &amount))
+			rc = add_place(&causes->peak, place->backtrace, amount.count, amount.bytes);
+		if (rc == 0 && temporary && *temporary)
+			rc = add_place(&causes->temp, place->backtrace, *temporary, 0);
 	}
+	sort(&causes->peak);
+	sort(&causes->temp);
 	misuses_sort(&causes->misuses);
+	return rc;
+}
+
+/* ---- call sites ---- */
+
+struct named {
+	struct causes_place *place;
+	const char *call_site;
+};
+
+static bool is_called(const void *item, const void *call_site)
+{
+	return !strcmp(((const struct named *)item)->call_site, call_site);
+}
+
+/* Those that stay move to the front, so what the table has stays where it is. */
+static int fold(struct causes_top *top, struct naming *naming)
+{
+	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
+	char call_site[NAMING_SITE_MAX];
+	struct named *all = memory_zalloc(count + 1, sizeof(*all));
+	struct table table;
+	struct pool pool = { 0 };
+	int rc = all ? 0 : -ENOMEM;
+
+	table_init(&table);
+	for (size_t i = 0; i < count; i++)
+		naming_expect(naming, top->places.items[i].backtrace);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		struct causes_place place = top->places.items[i];
+		struct named *same;
+		uint64_t hash;
+
+		naming_read_site(naming, place.backtrace, call_site, sizeof(call_site));
+		hash = hash_bytes(table.seed, call_site, strlen(call_site));
+		same = table_find(&table, hash, is_called, call_site);
+		if (same) {
+			same->place->count += place.count;
+			same->place->bytes += place.bytes;
+			same->place->sites++;
+			continue;
+		}
+		top->places.items[kept] = place;
+		all[kept] = (struct named){ &top->places.items[kept],
+					    pool_text(&pool, call_site, strlen(call_site)) };
+		rc = all[kept].call_site ? table_add(&table, hash, &all[kept]) : -ENOMEM;
+		kept++;
+	}
+	top->places.count = kept;
+	table_free(&table);
+	pool_free(&pool);
+	free(all);
+	sort(top);
+	return rc;
+}
+
+int causes_fold(struct causes *causes, struct naming *naming)
+{
+	int rc = fold(&causes->peak, naming);
+
+	if (rc == 0)
+		rc = fold(&causes->temp, naming);
+	/* what was read is not shown yet */
+	naming_restart(naming);
+	return rc;
 }
 
 /* ---- begin and end ---- */
@@ -137,5 +204,7 @@ void causes_destroy(struct causes *causes)
 		return;
 	descriptors_clear(&causes->descriptors);
 	misuses_free(&causes->misuses);
+	free(causes->peak.places.items);
+	free(causes->temp.places.items);
 	free(causes);
 }

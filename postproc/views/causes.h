@@ -11,22 +11,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
+#include "naming/naming.h"
 #include "postproc/views/descriptors.h"
 #include "postproc/views/misuses.h"
 #include "postproc/views/peaks.h"
 #include "postproc/views/tallies.h"
 
-#define CAUSES_PLACES 3u
-
+/* All backtraces with one call site. */
 struct causes_place {
-	const struct trace_node *backtrace;
-	uint64_t count, bytes; /* bytes: of the peak */
+	const struct trace_node *backtrace; /* of the weightiest */
+	uint64_t count, bytes;		    /* bytes: of the peak */
+	uint64_t sites;			    /* backtraces */
 };
 
 struct causes_top {
-	struct causes_place places[CAUSES_PLACES]; /* the weightiest first */
-	size_t count;
-	uint64_t all; /* places that have some */
+	ARRAY_OF(struct causes_place) places; /* the weightiest first */
 };
 
 struct causes {
@@ -51,7 +51,10 @@ int causes_note(struct causes *causes, const struct event *event);
 /* The process has no more events; before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
-/* All processes have ended. */
-void causes_run(struct causes *causes);
+/* All processes have ended. Returns 0 or -ENOMEM. */
+int causes_run(struct causes *causes);
+
+/* Puts places with the same call site together. Returns 0 or -ENOMEM. */
+int causes_fold(struct causes *causes, struct naming *naming);
 
 #endif

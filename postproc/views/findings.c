@@ -208,15 +208,15 @@ const char *findings_report(const struct summary *summary, const struct findings
 static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
 {
 	if (finding == FINDING_PEAK)
-		return top->places[i].bytes < top->places[0].bytes / 100;
-	return i && top->places[i].count < top->places[0].count / 10;
+		return top->places.items[i].bytes < top->places.items[0].bytes / 100;
+	return i && top->places.items[i].count < top->places.items[0].count / 10;
 }
 
 size_t findings_places(const struct causes_top *top, enum finding finding, size_t most)
 {
 	size_t count = 0;
 
-	while (count < top->count && count < most && !is_little(top, count, finding))
+	while (count < top->places.count && count < most && !is_little(top, count, finding))
 		count++;
 	return count;
 }

@@ -860,8 +860,8 @@ int verdict_run(struct summary *summary, struct error *err)
 	if (summary->sites.count)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
 			compare_sites, summary);
-	if (summary->causes)
-		causes_run(summary->causes);
+	if (summary->causes && causes_run(summary->causes))
+		return summary_no_memory(err);
 	sum_processes(summary);
 	sum_earlier(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
