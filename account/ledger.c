@@ -499,7 +499,10 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	if (before && !call->is_plain && ledger->classes[call->class].is_counted) {
+	/* a robust mutex passes from a thread that has ended to the next one */
+	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
+	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
+	     ledger->items.items[before].thread == call->thread)) {
 		sum->gained += !call->is_no_call;
 		struct ledger_item *item = &ledger->items.items[before];
 

@@ -305,6 +305,14 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	const struct merge_counts *counts = merge_counts(member->process);
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 	uint64_t ended = __atomic_load_n(&member->chunks[0]->head->ended, __ATOMIC_RELAXED);
+	static const char *const children[] = {
+		[CHILDREN_NONE] = "none",
+		[CHILDREN_RUNNING] = "running",
+		[CHILDREN_ENDED] = "ended",
+	};
+	uint32_t descriptors =
+		__atomic_load_n(&member->chunks[0]->head->descriptors, __ATOMIC_RELAXED);
+	uint32_t left = __atomic_load_n(&member->chunks[0]->head->children, __ATOMIC_RELAXED);
 	struct encode_note note = { .name = NOTE_END };
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
@@ -331,6 +339,11 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "signal", (uint64_t)member->watch.status);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.board->clock))
 		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
+	/* what a fork's child got from its parent is not told */
+	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
+		add_number(&facts, "descriptors", descriptors);
+	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
+		add_text(&facts, "children", children[left]);
 	add_number(&facts, "events", counts->events);
 	add_number(&facts, "lost", lost);
 	if (counts->late)

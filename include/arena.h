@@ -227,6 +227,14 @@ struct arena_own {
 #define ARENA_OWN 20u /* ranges; most have some ten */
 
 /* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
+/* What children a process had when it ended. */
+enum arena_children {
+	CHILDREN_UNKNOWN,
+	CHILDREN_NONE,
+	CHILDREN_RUNNING, /* and none that has ended */
+	CHILDREN_ENDED,	  /* one at least that was not waited for */
+};
+
 struct arena {
 	uint32_t used;	  /* one more than the highest slot ever taken */
 	uint32_t chunks;  /* that are made; before the last of them is used */
@@ -235,6 +243,8 @@ struct arena {
 	uint32_t stream;  /* collector: 1 and the number of its stream */
 	uint64_t ended;	  /* ticks: when it said that it ends or becomes another program; 0: not */
 	uint64_t lost[LOSS_COUNT]; /* atomic adds: what belongs to no slot */
+	uint32_t descriptors;	   /* that the kernel had open for it at its end; 0: not known */
+	uint32_t children;	   /* enum arena_children, likewise */
 	/*
 	 * How children ended, as wait(2) gave it to this process: the newest ones, each the pid in
 	 * the upper half and the status.

@@ -112,6 +112,10 @@ static void put_process(struct sheet *sheet, const struct summary *summary,
 	if (process->cut_calls)
 		put(sheet, "cut", process, process->cut_calls,
 		    "left out by --keep: what was gained and given back before");
+	if (report_is_unhooked(summary, process))
+		put(sheet, "unseen", process, 0,
+		    "descriptors were opened or closed past all hooks: at its end it had another "
+		    "number of them than its calls explain");
 	if (process->unscanned)
 		put(sheet, "unscanned", process, 0, process->unscanned);
 	if (process->late)

@@ -182,6 +182,17 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
+/* The kernel had another number of descriptors for it than all calls together explain. */
+bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
+{
+	bool is_whole = !(summary->selection && summary->selection->filters) &&
+			!process->recorded && !process->pauses && !process->is_attached &&
+			!process->cut_calls;
+
+	return is_whole && process->descriptors &&
+	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
+}
+
 /* An image that another program replaced holds nothing. */
 static bool report_is_unscanned(const struct summary_process *process)
 {

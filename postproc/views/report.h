@@ -160,6 +160,7 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
+bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 
 /* Why, as the end of a sentence. */
 const char *report_why_untraced(const struct summary_process *process);

@@ -436,6 +436,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	const char *status = event_argument(event, "status");
 	const char *followed = event_argument(event, "followed");
 	const char *at = event_argument(event, "at");
+	const char *children = event_argument(event, "children");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -452,6 +453,8 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
+	process->descriptors = number_of(event, "descriptors");
+	process->has_no_zombie = children && strcmp(children, "ended") != 0;
 	process->uncontended = number_of(event, "uncontended");
 	/* which of them were written: they themselves say */
 	summary->wants_calls |= number_of(event, "late") != 0;
@@ -816,9 +819,10 @@ uint64_t summary_orphans(const struct summary *summary, const struct summary_chi
 			summary_process_at(summary, children->items[i].parent);
 		uint32_t last = map_get(&summary->last_by_pid, 0, children->items[i].pid);
 
-		orphans += parent && last && processes[last - 1].has_end &&
-			   processes[last - 1].start_ns > parent->start_ns &&
-			   end_of(&processes[last - 1]) > end_of(parent);
+		orphans += parent && (parent->has_no_zombie ||
+				      (last && processes[last - 1].start_ns > parent->start_ns &&
+				       (!processes[last - 1].has_end ||
+					end_of(&processes[last - 1]) > end_of(parent))));
 	}
 	return orphans;
 }

@@ -157,6 +157,8 @@ struct summary_process {
 	struct before_sum had[BEFORE_KINDS]; /* that it had mapped then */
 	uint64_t unmapped;		     /* calls that have given some of that back */
 	uint64_t inherited;	       /* descriptors open at the start and not closed since */
+	uint64_t descriptors;	       /* that the kernel had open when it ended; 0: not known */
+	bool has_no_zombie;	       /* the kernel had no ended child of it then */
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;

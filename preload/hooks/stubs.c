@@ -300,8 +300,10 @@ struct row {
 		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
 			facts_tell_bypass(false);                                                  \
 		life_note_end(true);                                                               \
-		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort)                         \
+		if (HOOK_##name != HOOK_exit && HOOK_##name != HOOK_abort) {                       \
+			ending_look();                                                             \
 			ending_await_scan();                                                       \
+		}                                                                                  \
 		real_ready();                                                                      \
 		real.name(EACH_NAME(params));                                                      \
 		__builtin_unreachable();                                                           \

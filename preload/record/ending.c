@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "ending.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "life.h"
 #include "memory.h"
@@ -11,13 +16,41 @@
 
 #define STEP_MS 10
 
-/* What waits for nobody: a child on its parent's stack, and where the kernel may not be asked. */
-static bool may_wait(void)
+/* Not a child on its parent's stack, nor where the kernel may not be asked. */
+static bool may_ask(void)
 {
 	const struct thread *thread = thread_self;
 
-	return life_is_running() && life.board->settings.scan == SCAN_EXIT && memory_head() &&
-	       !(thread && thread->vfork_return) && !ring_is_quiet() && sys_getpid() == life.pid;
+	return life_is_running() && memory_head() && !(thread && thread->vfork_return) &&
+	       !ring_is_quiet() && sys_getpid() == life.pid;
+}
+
+void ending_look(void)
+{
+	siginfo_t child = { 0 };
+	struct statx directory;
+	struct arena *head;
+	long ended;
+
+	if (!may_ask())
+		return;
+	head = memory_head();
+	/* since Linux 6.2 the size of the directory is how many they are */
+	if (life_armed[HOOK_open] && life_armed[HOOK_close] &&
+	    !sys_call5(__NR_statx, AT_FDCWD, (long)"/proc/self/fd", AT_STATX_DONT_SYNC, STATX_SIZE,
+		       (long)&directory))
+		__atomic_store_n(&head->descriptors, (uint32_t)directory.stx_size,
+				 __ATOMIC_RELAXED);
+	if (!life_armed[HOOK_fork])
+		return;
+	ended = sys_call5(__NR_waitid, P_ALL, 0, (long)&child, WEXITED | WNOHANG | WNOWAIT | __WALL,
+			  0);
+	__atomic_store_n(&head->children,
+			 ended == -ECHILD ? CHILDREN_NONE
+			 : ended	  ? CHILDREN_UNKNOWN
+			 : child.si_pid	  ? CHILDREN_ENDED
+					  : CHILDREN_RUNNING,
+			 __ATOMIC_RELAXED);
 }
 
 void ending_await_scan(void)
@@ -27,7 +60,7 @@ void ending_await_scan(void)
 	uint32_t beat;
 	int64_t patience;
 
-	if (!may_wait())
+	if (!may_ask() || life.board->settings.scan != SCAN_EXIT)
 		return;
 	head = memory_head();
 	if (!head)

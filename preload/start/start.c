@@ -316,6 +316,7 @@ __attribute__((destructor)) static void start_destruct(void)
 	facts_tell_heap();
 	facts_tell_bypass(true);
 	life_note_end(true);
+	ending_look();
 	if (head)
 		__atomic_fetch_or(&head->flags, PROCESS_EXITED, __ATOMIC_RELAXED);
 	ending_await_scan();

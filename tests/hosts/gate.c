@@ -375,6 +375,57 @@ static void futex_wait(void)
 	pthread_join(made, NULL);
 }
 
+/* Descriptors that no hooked function opens or closes. */
+static void raw_fd(void)
+{
+	syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
+}
+
+static void raw_close(void)
+{
+	syscall(SYS_close, open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+static void raw_wait(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	syscall(SYS_wait4, pid, NULL, 0, NULL);
+}
+
+/* The kernel keeps no zombies of it. */
+static void ignored_child(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	child();
+}
+
+static void *lock_robust(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return NULL;
+}
+
+/* A lock that passes from a thread that has ended to another one. */
+static void robust(void)
+{
+	pthread_mutexattr_t kind;
+	pthread_mutex_t mutex;
+	pthread_t made;
+
+	pthread_mutexattr_init(&kind);
+	pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&mutex, &kind);
+	pthread_create(&made, NULL, lock_robust, &mutex);
+	pthread_join(made, NULL);
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_consistent(&mutex);
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_destroy(&mutex);
+}
+
 /* More events than the rings have room for while no collector reads them. */
 static void flood(void)
 {
@@ -460,6 +511,11 @@ static const struct {
 	{ "idle", idle },
 	{ "futex", futex_wait },
 	{ "flood", flood },
+	{ "raw-fd", raw_fd },
+	{ "raw-close", raw_close },
+	{ "raw-wait", raw_wait },
+	{ "ignored-child", ignored_child },
+	{ "robust", robust },
 	{ "ready", ready },
 	{ "untraced", untraced },
 	{ "untraced-child", untraced_child },

@@ -64,6 +64,11 @@ static void have_partial(struct world *world)
 	world->process->recorded = "fd,lock";
 }
 
+static void have_unhooked(struct world *world)
+{
+	world->process->descriptors = 4;
+}
+
 static void have_bypasses(struct world *world)
 {
 	struct summary_bypass *bypass = ARRAY_ADD(&world->summary->bypasses);
@@ -279,16 +284,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i           a  u
- *                                 n           l cnu
- *                                 c   bda    ul oon
- *                              d  o  pyot   rno nbss n
- *                             ua  m paput   etc tsca o
- *                             nm  p araba   fraieeamet
- *                             rallllutstc gpuatnnrnpmh
- *                             egoaeesisfhcoascondvnlpi
- *                             aesttfeaeueunreereeeeetn
- *                             ddteetdlsldtetddsrddddyg
+ *                                 i            a   u
+ *                                 n            l  cnu
+ *                                 c   ubda    ul  oon
+ *                              d  o  pnyot   rno  nbss n
+ *                             ua  m pahput   etc mtsca o
+ *                             nm  p aroaba   fraiaeeamet
+ *                             rallllutostc gpuatnpnrnpmh
+ *                             egoaeesiksfhcoasconpdvnlpi
+ *                             aesttfeaeeueunreereeeeeetn
+ *                             ddteetdldsldtetddsrdddddyg
  */
 /* clang-format off */
 static const struct {
@@ -296,30 +301,30 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmm....mm" },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuuu.m.mummmmm....mm" },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.u.m.mumm.......mm" },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuuu.m.mumm.......mm" },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuuu.m.mumm.......mm" },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuu.u.m.mumm...m...mm" },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuu.m.mummmmmm...mm" },
-	{ "peak",         LIMIT_BYTES,  "uuuummuuu.mmmummmmm....mm" },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.u.mmmumm.......mm" },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.m.mmmmmm.......mm" },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.m.mmmmmm.......mm" },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummu.u.mmmumm...m...mm" },
-	{ "wait",         LIMIT_NS,     "mmmmmmm.m.mmmmmm....m..mm" },
-	{ "waited",       LIMIT_NS,     "mmmmmmm.m.mmmmmm....m..mm" },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuuu.m.mumm...mm..mm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuuu.m.mumm...mm..mm" },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummu.u.mmmumm...m...mm" },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uuuum.mummmmm..mmmm" },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uuuum.mummmmm..mmmm" },
-	{ "dropped",      LIMIT_NUMBER, "mm..m.......m.m........mm" },
-	{ "untraced",     LIMIT_NUMBER, "mm..m.......m.m........mm" },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.m.mummmmm....mm" },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.m.mummmmm....mm" },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.m.mumm.......mm" },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.m.mumm.......mm" },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...m...mm" },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuu.m.mummmmmm...mm" },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.mmmummmmm....mm" },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.mmmumm.......mm" },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.mmmmmm.......mm" },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.mmmmmm.......mm" },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.mmmumm...m...mm" },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.mmmmmm....m..mm" },
+	{ "waited",       LIMIT_NS,     "mmmmmmm..m.mmmmmm....m..mm" },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...mm..mm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...mm..mm" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.mmmumm...m...mm" },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.uum.mummmmm..mmmm" },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.uum.mummmmm..mmmm" },
+	{ "dropped",      LIMIT_NUMBER, "mm..m........m.m........mm" },
+	{ "untraced",     LIMIT_NUMBER, "mm..m........m.m........mm" },
 };
 /* clang-format on */
 
