@@ -271,10 +271,19 @@ static void say_functions(struct collector *collector, struct member *member)
 	}
 }
 
-/* One that is in a spare could not reach us itself. */
-static bool had_no_way(const struct member *member)
+/* The new image may have lived too short to be looked at: then the old one knows what it gave. */
+static enum untraced why_untraced(const struct member *member)
 {
-	return member->chunks[0]->spare || watch_is_elsewhere(&member->watch);
+	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
+
+	/* one that is in a spare could not reach us itself */
+	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
+		return UNTRACED_UNREACHED;
+	if (member->watch.why != UNTRACED_UNKNOWN)
+		return member->watch.why;
+	return flags & PROCESS_DROPPED ? UNTRACED_DROPPED
+	       : flags & PROCESS_GIVEN ? UNTRACED_GIVEN
+				       : UNTRACED_UNKNOWN;
 }
 
 /* Locks that were had at once, and are only counted. A slot counts for all threads that had it. */
@@ -296,11 +305,10 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		[WATCH_EXEC] = "exec",	       [WATCH_LEFT] = "left",	  [WATCH_GONE] = "unknown",
 		[WATCH_DETACHED] = "detached",
 	};
-	static const char *const followed[] = {
+	const char *followed[] = {
 		[WATCH_EXEC_TRACED] = "yes",
-		[WATCH_EXEC_UNTRACED] = "no",
+		[WATCH_EXEC_UNTRACED] = untraced_words[why_untraced(member)],
 		[WATCH_EXEC_LEFT_OUT] = "left-out",
-		[WATCH_EXEC_UNREACHED] = "unreached",
 	};
 	const struct merge_counts *counts = merge_counts(member->process);
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
@@ -323,8 +331,6 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		member->watch.status =
 			member->has_successor ? WATCH_EXEC_TRACED : WATCH_EXEC_UNTRACED;
 	}
-	if (end == WATCH_EXEC && member->watch.status == WATCH_EXEC_UNTRACED && had_no_way(member))
-		member->watch.status = WATCH_EXEC_UNREACHED;
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED)
 		collect_say_unscanned(collector, member);
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)

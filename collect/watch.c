@@ -272,6 +272,7 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 		return false;
 	watch->end = WATCH_EXEC;
 	watch->status = WATCH_EXEC_UNTRACED;
+	watch->why = untraced_find(watch->our_pid);
 	return true;
 }
 

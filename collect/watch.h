@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "collect/shared.h"
+#include "collect/untraced.h"
 
 enum watch_end {
 	WATCH_ALIVE,
@@ -27,7 +28,6 @@ enum watch_exec {
 	WATCH_EXEC_TRACED,
 	WATCH_EXEC_UNTRACED,
 	WATCH_EXEC_LEFT_OUT,
-	WATCH_EXEC_UNREACHED, /* untraced, because it had no way to us */
 };
 
 struct watch {
@@ -39,6 +39,7 @@ struct watch {
 	uint64_t missed_ns; /* since when it has the board no more; 0: it has */
 	enum watch_end end;
 	int status;
+	enum untraced why; /* WATCH_EXEC_UNTRACED */
 };
 
 /* A pidfd of a process of our own namespace; -1 if it is gone or the kernel has none. */

@@ -141,6 +141,8 @@ enum process_flag {
 	PROCESS_EXITED = 1 << 1,   /* exit() ran to its end */
 	PROCESS_ATTACHED = 1 << 2, /* it ran before, without us */
 	PROCESS_DETACHED = 1 << 3, /* it goes on without us */
+	PROCESS_DROPPED = 1 << 4,  /* the program that it executed has no library by LD_PRELOAD */
+	PROCESS_GIVEN = 1 << 5,	   /* it has */
 };
 
 /*

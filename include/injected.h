@@ -23,7 +23,8 @@
 	}
 
 enum late_command {
-	LATE_ATTACH = 1,
+	LATE_NOTHING,
+	LATE_ATTACH,
 	LATE_DETACH,
 };
 

@@ -359,8 +359,12 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 				 "the machine is so busy that process %d went on before we were "
 				 "done: try again",
 				 (int)work->target.pid);
-	if (remote->is_left)
+	if (remote->is_left) {
+		/* what the loader comes to later, without us, is to change nothing */
+		order->command = LATE_NOTHING;
+		target_write(&work->target, order_at, order, sizeof(*order));
 		return status;
+	}
 	target_read(&work->target, order_at, order, sizeof(*order));
 	if (order->file >= 0)
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });

@@ -27,7 +27,7 @@ static void add_exec(const struct summary *summary, struct line *line,
 		line_add(line, "ran %.20s", overview_name(next));
 	else if (process->became)
 		line_add(line, "ran %.20s%s", slash && slash[1] ? slash + 1 : process->became,
-			 process->is_followed ? "" : " untraced");
+			 process->untraced ? " untraced" : "");
 	else
 		line_add(line, "ran a program not in these traces");
 }
@@ -152,7 +152,7 @@ void overview_untraced(struct overview *overview)
 			 process->became ? process->became : "a program");
 		if (times > 1)
 			line_add(&line, " %s times", COUNT(times));
-		line_add(&line, ": %s", report_why_untraced(process));
+		line_add(&line, ": %s", process->untraced);
 		screen_wrap(&overview->screen, &line, 10);
 	}
 }

@@ -43,7 +43,7 @@ static void put_untraced(struct sheet *sheet, const struct summary_process *proc
 	char reason[256];
 
 	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
-		 report_why_untraced(process));
+		 process->untraced);
 	put(sheet, "untraced", process, 0, reason);
 }
 

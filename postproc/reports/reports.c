@@ -150,18 +150,7 @@ bool report_is_incomplete(const struct summary_process *process)
 
 bool report_is_untraced(const struct summary_process *process)
 {
-	return process->end == SUMMARY_EXEC && !process->is_followed;
-}
-
-const char *report_why_untraced(const struct summary_process *process)
-{
-	if (process->is_unreached)
-		return "the collector cannot be reached from where it runs, in namespaces of its "
-		       "own for users and networks, behind a filter of system calls or under "
-		       "a limit of files' sizes (ulimit -f)";
-	return "LD_PRELOAD was dropped from its environment, it is static or gains rights, the "
-	       "library is not in its root directory, it has namespaces of its own for users "
-	       "and networks, or it had no free descriptor";
+	return process->end == SUMMARY_EXEC && process->untraced;
 }
 
 /* It went on when the collector was ended, or holdtrace detached from it. */

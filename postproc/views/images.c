@@ -114,8 +114,7 @@ static bool is_untraced(const struct summary *summary, size_t index)
 {
 	const struct summary_process *process = &summary->processes.items[index];
 
-	return process->end == SUMMARY_EXEC && !process->is_followed &&
-	       !images_next(summary, process);
+	return process->end == SUMMARY_EXEC && process->untraced && !images_next(summary, process);
 }
 
 static const char *path_of(const struct summary *summary, size_t index)
@@ -130,7 +129,7 @@ static bool is_same_untraced(const struct summary *summary, size_t a, size_t b)
 	const struct summary_process *processes = summary->processes.items;
 
 	return is_untraced(summary, a) && !strcmp(path_of(summary, a), path_of(summary, b)) &&
-	       processes[a].is_unreached == processes[b].is_unreached;
+	       processes[a].untraced == processes[b].untraced;
 }
 
 uint64_t images_untraced(const struct summary *summary, size_t index)

@@ -162,9 +162,6 @@ bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 
-/* Why, as the end of a sentence. */
-const char *report_why_untraced(const struct summary_process *process);
-
 /* A row of a sheet whose first column is the group of a class. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 

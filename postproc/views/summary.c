@@ -419,6 +419,23 @@ static void note_kept(struct summary_process *process, const struct event *event
 	process->cut_calls = number_of(event, "calls");
 }
 
+/* Why a program was not traced, as the end of a sentence. */
+static const char *sentence_of(const char *followed)
+{
+	static const struct {
+		const char *word, *sentence;
+	} reasons[] = {
+#define UNTRACED(name, word, sentence) { word, sentence },
+#include "base/untraced.def"
+#undef UNTRACED
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strcmp(followed, reasons[i].word))
+			return reasons[i].sentence;
+	return reasons[0].sentence;
+}
+
 /* Its time is when the collector saw the end. */
 static void note_end(struct summary *summary, const struct event *event)
 {
@@ -446,8 +463,9 @@ static void note_end(struct summary *summary, const struct event *event)
 		status = event_argument(event, "signal");
 	process->has_status = status != NULL;
 	process->status = status ? atoi(status) : 0;
-	process->is_unreached = followed && !strcmp(followed, "unreached");
-	process->is_followed = !followed || (strcmp(followed, "no") != 0 && !process->is_unreached);
+	process->untraced = !followed || !strcmp(followed, "yes") || !strcmp(followed, "left-out")
+				    ? NULL
+				    : sentence_of(followed);
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;

@@ -141,10 +141,10 @@ struct summary_process {
 	enum summary_end end;
 	bool has_status;
 	int status;
-	bool is_followed;   /* SUMMARY_EXEC: the program that it ran was traced, or nobody says */
-	bool is_unreached;  /* it was not since it could not reach the collector */
-	const char *became; /* SUMMARY_EXEC: path of that program; NULL: not known */
-	bool has_end;	    /* the stream says how it ended: it is complete */
+	const char *untraced; /* SUMMARY_EXEC: why the program that it ran was not traced; NULL: it
+				 was, or that is not known */
+	const char *became;   /* SUMMARY_EXEC: path of that program; NULL: not known */
+	bool has_end;	      /* the stream says how it ended: it is complete */
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* what the first damage is */

@@ -196,7 +196,7 @@ static int pass_descriptors(struct summary *summary)
 	struct ledger_held held;
 	int rc = 0;
 
-	if (!summary->fold->process.is_followed)
+	if (!summary->fold->process.has_end || summary->fold->process.untraced)
 		return 0;
 	for (size_t at = 0; rc == 0 && ledger_passed(summary->ledger, &at, &held);)
 		rc = held.object > 2 ? pass(summary, &held) : 0;

@@ -39,6 +39,15 @@ static inline bool plain_equal(const char *a, const char *b)
 	return *a == *b;
 }
 
+static inline bool plain_begins(const char *text, const char *start)
+{
+	while (*start && *text == *start) {
+		text++;
+		start++;
+	}
+	return !*start;
+}
+
 /* Copies at most room - 1 bytes and ends them with NUL. Returns the bytes written, NUL included. */
 static inline size_t plain_copy(char *to, const char *from, size_t room)
 {

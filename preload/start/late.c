@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "late.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -33,7 +32,8 @@ static volatile struct late_door door __attribute__((used, aligned(16))) = {
 /* For what the program executes: the library's path, and how to find the run. */
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
-static char *const **own_environment;
+
+extern char **__environ;
 
 bool late_is_injected(void)
 {
@@ -123,7 +123,7 @@ char *const *late_environment(void *room, char *const *environment)
 
 char *const *late_own_environment(void)
 {
-	return own_environment ? *own_environment : NULL;
+	return __environ;
 }
 
 /* ---- orders ---- */
@@ -143,7 +143,6 @@ static enum late_result begin(struct late_order *order)
 	board = attach_board(environment, order->name);
 	/* without the mark of the first program, which has been taken away */
 	plain_copy(run_entry, text, sizeof(run_entry));
-	own_environment = dlsym(RTLD_DEFAULT, "environ");
 	if (!board)
 		return LATE_NO_RUN;
 	put_board(board, place);

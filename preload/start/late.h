@@ -19,7 +19,7 @@ size_t late_room(char *const *environment);
  */
 char *const *late_environment(void *room, char *const *environment);
 
-/* What the program calls its environment. Where it was attached to. */
+/* What the program calls its environment. */
 char *const *late_own_environment(void);
 
 /* Whether this copy of the library obeys orders, and begins nothing by itself. */

@@ -206,13 +206,6 @@ static size_t length_of(const char *text)
 	return length;
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-	while (*start != 0 && *text == *start)
-		text++, start++;
-	return *start == 0;
-}
-
 static const char *keep_text(const char *text)
 {
 	size_t length = length_of(text);
@@ -242,7 +235,7 @@ static const char *path_of(const char *name)
 {
 	if (name[0] == 0)
 		return self_path();
-	if (starts_with(name, "linux-vdso.so") || starts_with(name, "linux-gate.so"))
+	if (plain_begins(name, "linux-vdso.so") || plain_begins(name, "linux-gate.so"))
 		return "[vdso]";
 	if (name[0] == '/')
 		return keep_text(name);
@@ -300,7 +293,7 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 		if (whole > size)
 			return;
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    starts_with(name, "GNU") && note->n_descsz <= sizeof(module->build_id)) {
+		    plain_begins(name, "GNU") && note->n_descsz <= sizeof(module->build_id)) {
 			for (uint32_t i = 0; i < note->n_descsz; i++)
 				module->build_id[i] = ((const uint8_t *)note)[data + i];
 			module->build_id_size = (uint8_t)note->n_descsz;

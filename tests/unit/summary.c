@@ -574,7 +574,7 @@ static void test_exec(void)
 	number(summary_class_of(summary, RESOURCE_MEMORY)->peak.process, 0,
 	       "the peak says whose it is");
 	number(summary->sites.items[0].process, 1, "and a site, who holds most of it");
-	ok(!summary->processes.items[0].is_followed, "a program that was not followed is told");
+	ok(summary->processes.items[0].untraced != NULL, "a program that was not followed is told");
 	ok_text(summary->processes.items[0].became, "/usr/bin/id", "by its path");
 	summary_free(fake.summary);
 }
