@@ -279,6 +279,8 @@ static enum untraced why_untraced(const struct member *member)
 	/* one that is in a spare could not reach us itself */
 	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
 		return UNTRACED_UNREACHED;
+	if (flags & PROCESS_HIDDEN)
+		return UNTRACED_HIDDEN;
 	if (member->watch.why != UNTRACED_UNKNOWN)
 		return member->watch.why;
 	return flags & PROCESS_DROPPED ? UNTRACED_DROPPED

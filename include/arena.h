@@ -143,6 +143,7 @@ enum process_flag {
 	PROCESS_DETACHED = 1 << 3, /* it goes on without us */
 	PROCESS_DROPPED = 1 << 4,  /* the program that it executed has no library by LD_PRELOAD */
 	PROCESS_GIVEN = 1 << 5,	   /* it has */
+	PROCESS_HIDDEN = 1 << 6,   /* it had, but the library is not where it runs */
 };
 
 /*

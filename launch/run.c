@@ -2,6 +2,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 #include "base/suggest.h"
 #include "collect/keep.h"
 #include "hook_table.h"
@@ -489,6 +490,14 @@ static int tell_nothing(const struct run *run)
 	return run->fail_on ? STATUS_UNKNOWN : page;
 }
 
+static bool is_stopped(pid_t pid)
+{
+	char text[PROC_STAT_SIZE];
+	const char *state = proc_stat(pid, 0, text);
+
+	return state && *state == 'T';
+}
+
 /*
  * What the user must know of a run that was not whole comes before what it shows. Returns a status:
  * not 0 if a limit is broken, or nobody knows.
@@ -499,6 +508,7 @@ int run_tell(struct run *run, const char *program)
 	struct session *session = &run->session;
 	const struct board *board = session->board;
 	int status = 0, page;
+	bool is_frozen;
 
 	if (!session_attached(session) && run->is_untraced)
 		return tell_no_page(run);
@@ -512,6 +522,12 @@ int run_tell(struct run *run, const char *program)
 		say("the collector was killed before %s came to it: nothing was recorded", program);
 		return tell_nothing(run);
 	}
+	is_frozen = is_stopped(session->collector);
+	if (is_frozen)
+		say("the collector is stopped: the traces are not complete until `kill -CONT %d`",
+		    (int)session->collector);
+	if (!session_attached(session) && is_frozen)
+		return tell_nothing(run);
 	if (!session_attached(session)) {
 		say("%s ran, but the library did not get into it (did it clear its environment, or "
 		    "lose its rights?): nothing was recorded",
@@ -522,7 +538,7 @@ int run_tell(struct run *run, const char *program)
 		say("%s", err.text);
 	if (board->failure[0])
 		say("%.*s", (int)sizeof(board->failure), board->failure);
-	if (session_running(session))
+	if (session_running(session) && !is_frozen)
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
 	if (session_left_unsaid(session) && !run->quiet)

@@ -3,8 +3,6 @@
 #include "hand.h"
 #include "hand_fd.h"
 
-#include "settings.h"
-#include "preload/ground/plain.h"
 #include "preload/record/facts.h"
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
@@ -287,30 +285,6 @@ void exec_failed(struct call *call, struct call_event *event)
 }
 
 /*
- * Says in the arena whether the program finds the library by its environment: what happens to it
- * afterwards may be too short for the collector to see.
- */
-static void look_at_environment(char *const *environment)
-{
-	static const char library[] = "libholdtrace.so";
-	struct arena *head = memory_head();
-	bool is_given = false;
-
-	for (size_t i = 0; environment && environment[i]; i++) {
-		const char *value = settings_value(environment[i], "LD_PRELOAD");
-
-		for (; value && *value; value++)
-			is_given |= plain_begins(value, library);
-	}
-	if (!head)
-		return;
-	__atomic_fetch_and(&head->flags, ~(uint32_t)(PROCESS_DROPPED | PROCESS_GIVEN),
-			   __ATOMIC_RELAXED);
-	__atomic_fetch_or(&head->flags, is_given ? PROCESS_GIVEN : PROCESS_DROPPED,
-			  __ATOMIC_RELEASE);
-}
-
-/*
  * On the stack, as in exec_list_begins(): in vfork's child nothing else is safe. then: the call,
  * with the environment that there is or the one that was made of it.
  */
@@ -320,7 +294,9 @@ static void look_at_environment(char *const *environment)
                                                                                                  \
 		if (room)                                                                        \
 			(environment) = late_environment(__builtin_alloca(room), (environment)); \
-		look_at_environment(environment);                                                \
+		room = late_look(environment);                                                   \
+		if (room)                                                                        \
+			(environment) = late_without(__builtin_alloca(room), (environment));     \
 		return then;                                                                     \
 	} while (0)
 
@@ -338,10 +314,8 @@ int exec_own_path(const char *path, char *const *argv)
 {
 	char *const *environment = late_own_environment();
 
-	if (!late_room(environment)) {
-		look_at_environment(environment);
+	if (!late_room(environment) && !late_look(environment))
 		return real.execv(path, argv);
-	}
 	return exec_path(path, argv, environment);
 }
 
@@ -349,10 +323,8 @@ int exec_own_word(const char *word, char *const *argv)
 {
 	char *const *environment = late_own_environment();
 
-	if (!late_room(environment)) {
-		look_at_environment(environment);
+	if (!late_room(environment) && !late_look(environment))
 		return real.execvp(word, argv);
-	}
 	return exec_word(word, argv, environment);
 }
 

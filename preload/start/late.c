@@ -121,6 +121,66 @@ char *const *late_environment(void *room, char *const *environment)
 	return entries;
 }
 
+/* The part of LD_PRELOAD that names the library; NULL: none does. */
+static const char *find_own(const char *value, size_t *length)
+{
+	while (*value) {
+		bool is_own = false;
+
+		for (*length = 0; value[*length] && value[*length] != ':' && value[*length] != ' ';
+		     ++*length)
+			is_own |= plain_begins(value + *length, "libholdtrace.so");
+		if (is_own)
+			return value;
+		value += *length + (value[*length] != 0);
+	}
+	return NULL;
+}
+
+size_t late_look(char *const *environment)
+{
+	struct arena *head = memory_head();
+	size_t count, length;
+	const char *value = look_through(environment, &count), *own = find_own(value, &length);
+	uint32_t flag = own ? PROCESS_GIVEN : PROCESS_DROPPED;
+
+	if (own) {
+		char *path = __builtin_alloca(length + 1);
+
+		plain_copy(path, own, length + 1);
+		if (sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0))
+			flag = PROCESS_HIDDEN;
+	}
+	if (!head)
+		return 0;
+	__atomic_fetch_and(&head->flags,
+			   ~(uint32_t)(PROCESS_DROPPED | PROCESS_GIVEN | PROCESS_HIDDEN),
+			   __ATOMIC_RELAXED);
+	__atomic_fetch_or(&head->flags, flag, __ATOMIC_RELEASE);
+	return flag == PROCESS_HIDDEN
+		       ? (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1
+		       : 0;
+}
+
+char *const *late_without(void *room, char *const *environment)
+{
+	size_t count, kept = 0, length;
+	const char *value = look_through(environment, &count), *own = find_own(value, &length);
+	const char *rest = own + length + (own[length] != 0);
+	char **entries = room, *text = (char *)(entries + count + 1), *at = text;
+
+	at += plain_copy(at, PRELOAD "=", sizeof(PRELOAD) + 1) - 1;
+	at += plain_copy(at, value, (size_t)(own - value) + 1) - 1;
+	plain_copy(at, rest, plain_length(rest) + 1);
+	for (size_t i = 0; i < count; i++)
+		if (!settings_value(environment[i], PRELOAD))
+			entries[kept++] = environment[i];
+	if (own != value || *rest)
+		entries[kept++] = text;
+	entries[kept] = NULL;
+	return entries;
+}
+
 char *const *late_own_environment(void)
 {
 	return __environ;

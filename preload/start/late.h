@@ -19,6 +19,15 @@ size_t late_room(char *const *environment);
  */
 char *const *late_environment(void *room, char *const *environment);
 
+/*
+ * Says in the arena whether the program to be executed finds the library by LD_PRELOAD: what
+ * becomes of it may be too short for the collector to see. Bytes for its environment without the
+ * library, where that is not there (after chroot(2), say) and the loader would complain to the
+ * program's standard error; 0: it is to be given as it is.
+ */
+size_t late_look(char *const *environment);
+char *const *late_without(void *room, char *const *environment);
+
 /* What the program calls its environment. */
 char *const *late_own_environment(void);
 

@@ -111,7 +111,7 @@ static void have_refused(struct world *world)
 static void have_untraced(struct world *world)
 {
 	world->process->end = SUMMARY_EXEC;
-	world->process->is_followed = false;
+	world->process->untraced = "a reason";
 }
 
 static void have_allocators(struct world *world)
