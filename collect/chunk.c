@@ -70,8 +70,10 @@ static void replace_lost(int number, siginfo_t *info, void *context)
 		if (at >= chunk->map && at < chunk->map + chunk->size &&
 		    mmap(chunk->map, chunk->size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			 0) != MAP_FAILED)
+			 0) != MAP_FAILED) {
+			chunk->is_lost = true;
 			return;
+		}
 	/* none of ours: it comes again, and ends us */
 	signal(number, SIG_DFL);
 }

@@ -24,6 +24,7 @@ struct chunk {
 	/* of a first chunk: places for the children of a process in a jail */
 	struct chunk_layout layout;
 	uint32_t spares;
+	volatile bool is_lost;	   /* the system could not bring a page, and it is empty since */
 	struct arena_spare *spare; /* it is one: to be given back; NULL: it is none */
 };
 

@@ -687,8 +687,15 @@ void merge_end(struct process *process)
 	process->ended = true;
 }
 
-const struct merge_counts *merge_counts(const struct process *process)
+const struct merge_counts *merge_counts(struct process *process)
 {
+	/* empty memory took its place, which says nothing of itself */
+	for (uint32_t i = 0; i < process->piece_count; i++) {
+		struct piece *piece = &process->pieces[i];
+
+		process->counts.damaged += piece->chunk->is_lost && !piece->is_counted;
+		piece->is_counted = piece->chunk->is_lost;
+	}
 	return &process->counts;
 }
 

@@ -57,7 +57,8 @@ struct merge_handler {
 struct merge_counts {
 	uint64_t events;  /* RECORD_CALL handed out */
 	uint64_t late;	  /* of these, with a clamped time */
-	uint64_t damaged; /* times that a ring made no sense and was skipped to its head */
+	uint64_t damaged; /* times that a ring made no sense and was skipped to its head, or memory
+			     was lost */
 };
 
 struct merge;
@@ -108,7 +109,7 @@ void merge_tidy(struct merge *merge);
  */
 void merge_end(struct process *process);
 
-const struct merge_counts *merge_counts(const struct process *process);
+const struct merge_counts *merge_counts(struct process *process);
 
 /* All threads of a process that live or lost something, with what was lost up to now. */
 const struct merge_thread *merge_threads(struct process *process, uint32_t *count);

@@ -99,6 +99,7 @@ struct reader {
 struct piece {
 	const struct chunk *chunk;
 	struct reader **readers;
+	bool is_counted; /* that its memory was lost */
 };
 
 struct process {

@@ -491,6 +491,48 @@ static void test_geometry(void)
 	scene_end(&scene);
 }
 
+/* As when the system has no memory for a page: a signal tells the collector. */
+static void test_lost_memory(void)
+{
+	struct scene scene;
+	struct producer_memory memory;
+	struct producer producer;
+	struct process *process;
+	struct chunk *chunk;
+	struct error err;
+	int empty = memfd_create("empty", MFD_CLOEXEC);
+
+	scene_begin(&scene);
+	producer_make(&memory, scene.board, 8, NULL, "other");
+	chunk = chunk_open(memory.fd, &memory.hello, &err);
+	process = merge_add(scene.merge, NULL, &batches);
+	merge_add_chunk(process, chunk);
+	producer_attach(&producer, &memory);
+	chunk_survive_losses();
+	say(&scene.bad);
+	say(&producer);
+	merge_round(scene.merge);
+	say(&scene.bad);
+	say(&producer);
+	/* a file without bytes: whoever reads there gets SIGBUS */
+	if (mmap(scene.chunk->map, scene.chunk->size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, empty, 0) == MAP_FAILED)
+		scene.seen.events = 100;
+	for (int i = 0; i < 3; i++)
+		merge_round(scene.merge);
+	merge_end(scene.process);
+	merge_end(process);
+	merge_round(scene.merge);
+	ok(scene.seen.events == 3,
+	   "memory that the system cannot bring costs its own process alone");
+	ok(merge_counts(scene.process)->damaged > 0, "and is damage of that one");
+	scene_end(&scene);
+	chunk_close(chunk);
+	munmap(memory.map, memory.layout.size);
+	close(memory.fd);
+	close(empty);
+}
+
 static void test_hello(void)
 {
 	static const struct {
@@ -606,6 +648,7 @@ int main(void)
 	test_moving_floor();
 	test_spin();
 	test_geometry();
+	test_lost_memory();
 	test_hello();
 	test_ties();
 	test_short_waits();
