@@ -35,6 +35,7 @@ struct visitor {
 	pid_t pid;
 	uid_t uid;
 	const char *doubt; /* as in struct guest */
+	bool is_stranger;  /* who has the number of its process by now is not of the run */
 };
 
 #define VISITORS_MOST 256 /* of the owner, and of all others together; … */
@@ -408,6 +409,9 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 		if (size != sizeof(guest->hello))
 			return false;
 		guest->pidfd = visitor->pidfd;
+		/* of no interest in a control request, for which the user counts */
+		if (visitor->is_stranger && !guest->doubt)
+			guest->doubt = "the process that has its number by now is not of the run";
 		visitor->pidfd = -1;
 		add_guest(door, guest);
 		return true;
@@ -501,7 +505,7 @@ static void open_pidfd(const struct door *door, struct visitor *visitor)
 	visitor->pidfd = (int)syscall(SYS_pidfd_open, visitor->pid, 0);
 	if (visitor->pidfd >= 0 &&
 	    !proc_has_mapped(visitor->pid, door->shared->device, door->shared->inode))
-		visitor->doubt = "the process that has its number by now is not of the run";
+		visitor->is_stranger = true;
 }
 
 /* There must be a place for whoever comes when all descriptors are in use, too. */
