@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/modest.h"
+#include "base/sanitized.h"
 #include "tests/unit/tap.h"
 
 /* Each is tried by a child in a sandbox; true: it could be done. */
@@ -179,6 +181,19 @@ static void count_lines(void *context, const char *line)
 	*(int *)context += strstr(line, ": yes") || strstr(line, ": no: ");
 }
 
+/* What scanner and keeper give themselves before they read anything. */
+static bool is_bounded(void)
+{
+	struct rlimit memory = { 0 }, core = { 0 }, time = { 0 };
+
+	modest_begin();
+	getrlimit(RLIMIT_AS, &memory);
+	getrlimit(RLIMIT_CORE, &core);
+	getrlimit(RLIMIT_CPU, &time);
+	return (IS_SANITIZED || memory.rlim_max != RLIM_INFINITY) && !core.rlim_max &&
+	       time.rlim_max != RLIM_INFINITY;
+}
+
 int main(void)
 {
 	const struct sandbox_wish none = { 0 }, network = { .may_connect = true },
@@ -199,6 +214,8 @@ int main(void)
 	ok(can(executes, NULL) && can(forks, NULL) && can(connects, NULL) &&
 		   can(writes_existing, NULL) && can(opens_many, NULL),
 	   "outside all of it can be done");
+	ok(can(is_bounded, NULL),
+	   "a program that is modest has limits of memory and time, and no core");
 	test_refused(walls);
 	ok(can(reads, &none), "files are read");
 	ok(can(opens_nothing, &none), "/dev/null is written");
