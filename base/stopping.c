@@ -313,13 +313,10 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 	if (strchr("DTt", stopping->state))
 		return;
 	stopping->effect = judge_call(stopping);
-	/* what made it do so before was let through */
-	if (stopping->call.number == SYS_restart_syscall)
-		stopping->is_filtered = false;
 #ifdef __aarch64__
 	/* when the thread has stopped the kernel has made up its mind to use restart_syscall(2) */
-	else if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
-		 find_call(stopping->call.number)->result == BLOCK)
+	if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
+	    find_call(stopping->call.number)->result == BLOCK)
 		stopping->effect = STOPPING_KEPT;
 #else
 	if (stopping->effect == STOPPING_TIMED ||

@@ -184,6 +184,8 @@ static int turn_of(const struct stopping *stopping, const char **where)
 
 	if (objection)
 		*where = objection;
+	if (stopping->effect == STOPPING_KEPT && remote_may_suspend(stopping))
+		objection = NULL;
 	if (objection || strchr("DZX", stopping->state))
 		return -1;
 	if (stopping->state != 'S')

@@ -294,6 +294,12 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 	return refuse(err, why);
 }
 
+bool jail_is_open(void)
+{
+	return target_status(getpid(), 0, "CapEff", 16) >> CAP_SYS_ADMIN & 1 &&
+	       target_status(getpid(), 0, "Seccomp", 10) <= SECCOMP_MODE_DISABLED;
+}
+
 int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 {
 	int64_t mode = target_status(pid, thread, "Seccomp", 10);
@@ -303,8 +309,7 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 		return 0;
 	if (mode != SECCOMP_MODE_FILTER)
 		return refuse(err, "that allows nothing but read and write");
-	if (!(target_status(getpid(), 0, "CapEff", 16) >> CAP_SYS_ADMIN & 1) ||
-	    target_status(getpid(), 0, "Seccomp", 10) > SECCOMP_MODE_DISABLED)
+	if (!jail_is_open())
 		return refuse(err, UNREADABLE);
 	*filters = count_filters(pid, thread);
 	return 0;

@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "inject/remote.h"
 
+/* Whether the kernel lets us read filters, and suspend them. */
+bool jail_is_open(void);
+
 /*
  * Filters of system calls (seccomp), asked before anything is stopped: 0, or -EPERM with a sentence
  * if they allow too little or cannot be read. filters: how many all threads of the process have.

@@ -23,7 +23,11 @@
 #include "base/cleanup.h"
 #include "base/proc.h"
 #include "injected.h"
+#include "inject/jail.h"
 
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
 #ifndef SYS_memfd_create
 #error "memfd_create(2) is needed"
 #endif
@@ -35,6 +39,8 @@
 #define CALL_MS	       30000 /* … and for what a call may take beside them */
 #define LOCK_CONTENDED 2     /* a futex of libc's mutexes: others wait for it */
 #define MUTEX_KINDS    512   /* more than any kind of them has */
+#define HELD_MOST      64    /* threads that sleep on without their filter until we end */
+#define HOLD_MS	       2000  /* for one of them to be scheduled */
 #define HEAL_SECONDS   2     /* so long a thread waits for us before it goes on by itself */
 #define SPIN	       20
 #define STEP_NS	       20000	/* between two looks at a call's word */
@@ -176,9 +182,62 @@ static void settle(const struct remote *remote, struct arch_state *state)
 	stopping_settle(&remote->stopping, &state->regs, use);
 }
 
+/* Those that our end will let go. */
+static pid_t held[HELD_MOST];
+static size_t held_count;
+
+static bool is_held(pid_t thread)
+{
+	for (size_t i = 0; i < held_count; i++)
+		if (held[i] == thread)
+			return true;
+	return false;
+}
+
+bool remote_may_suspend(const struct stopping *stopping)
+{
+#if defined(__x86_64__)
+	return stopping->is_filtered && held_count < HELD_MOST && jail_is_open();
+#else
+	(void)stopping;
+	return false;
+#endif
+}
+
+/* Lets the thread sleep on, until it has passed the filter that is suspended. */
+static void hold(const struct remote *remote)
+{
+	const struct timespec step = { .tv_nsec = STEP_NS };
+	uint64_t end = remote_clock_ns() + HOLD_MS * 1000000ull;
+	struct proc_call call = { .number = 0 };
+
+	if (!is_held(remote->thread))
+		held[held_count++] = remote->thread;
+	ptrace(PTRACE_CONT, remote->thread, 0, 0);
+	for (;;) {
+		int status = wait_stop(remote->thread, 0);
+		bool is_signal = status > 0 && status >> 16 != PTRACE_EVENT_STOP;
+
+		if (status > 0)
+			ptrace(PTRACE_CONT, remote->thread, 0,
+			       (long)(is_signal ? WSTOPSIG(status) : 0));
+		if (status == -ESRCH || remote_clock_ns() > end)
+			return;
+		/* a call is told of a thread that sleeps: it is behind the filter by then */
+		proc_call(remote->target->pid, remote->thread, &call);
+		if (status == -EAGAIN && call.number >= 0 &&
+		    (call.number == SYS_restart_syscall ||
+		     call.number != remote->stopping.call.number))
+			return;
+		nanosleep(&step, NULL);
+	}
+}
+
 int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
 		struct error *err)
 {
+	bool suspends = remote_may_suspend(stopping);
+	long options = PTRACE_O_TRACESYSGOOD | (suspends ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	pid_t thread = stopping->tid;
 	int status;
 
@@ -188,13 +247,17 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	remote->stopping = *stopping;
 	remote->scratch = 0;
 	remote->is_masked = remote->was_disturbed = remote->is_left = false;
-	if (ptrace(PTRACE_SEIZE, thread, 0, (long)PTRACE_O_TRACESYSGOOD)) {
+	remote->is_suspended = suspends;
+	if (!is_held(thread) && ptrace(PTRACE_SEIZE, thread, 0, options)) {
 		int number = errno;
 		char text[PROC_STAT_SIZE];
 		const char *state = proc_stat(target->pid, thread, text);
 
 		/* what ends may be traced no more */
 		if (number == ESRCH || !state || strchr("ZX", *state))
+			return -EAGAIN;
+		/* a kernel without CONFIG_CHECKPOINT_RESTORE cannot suspend filters */
+		if (suspends && number == EINVAL)
 			return -EAGAIN;
 		return error_set(err, number,
 				 "the kernel does not let us trace it (%s): do it as root, or "
@@ -252,6 +315,7 @@ void remote_release(struct remote *remote)
 {
 	struct arch_state state = remote->state;
 	struct iovec part = { state.vector, state.vector_size };
+	bool sleeps_on;
 
 	if (remote->is_left) {
 		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
@@ -261,12 +325,18 @@ void remote_release(struct remote *remote)
 		stop_as_before(remote);
 		ptrace(PTRACE_SETREGSET, remote->thread, (long)ARCH_VECTOR_NOTE, &part);
 	}
-	settle(remote, &state);
+	sleeps_on = remote->is_suspended && remote->stopping.effect == STOPPING_KEPT &&
+		    !remote->was_disturbed && arch_disturbs(&state);
+	if (!sleeps_on)
+		settle(remote, &state);
 	if (remote->is_masked)
 		set_mask(remote, state.mask);
 	set_regs(remote, &state);
 	stopping_shorten(&remote->stopping, &state.regs);
-	ptrace(PTRACE_DETACH, remote->thread, 0, 0);
+	if (sleeps_on)
+		hold(remote);
+	else
+		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
 }
 
 /* ---- calls ---- */

@@ -23,6 +23,7 @@ struct remote {
 	struct stopping stopping; /* what it slept in */
 	uint64_t begun_ns;	  /* when it was stopped */
 	uint64_t scratch;	  /* memory of our own in the target; 0: none yet */
+	bool is_suspended;	  /* its filter of system calls, while we trace it */
 	bool is_masked;		  /* signals wait meanwhile */
 	bool was_disturbed;	  /* it was stopped in the middle of a call */
 	bool is_left;		  /* it is in a call still, and goes on by itself behind it */
@@ -50,13 +51,23 @@ void remote_prepare(void);
 bool remote_has_room(const struct remote *remote);
 
 /*
+ * Whether the filter of system calls (seccomp) of a thread can be suspended while we trace it: then
+ * no sleep of it stands against a stop.
+ */
+bool remote_may_suspend(const struct stopping *stopping);
+
+/*
  * Stops one thread, which stopping_look() had no objection to. Returns 0, or a negative errno:
  * -EAGAIN if another may be tried, -EBUSY with a sentence if the process must not be touched.
  */
 int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
 		struct error *err);
 
-/* Lets it go as if nothing had been; one that is left, to where the call's frame leads it. */
+/*
+ * Lets it go as if nothing had been; one that is left, to where the call's frame leads it. One
+ * whose filter might not let it go on with its sleep goes on while we trace it, without the filter,
+ * and is let go by our own end: that disturbs no sleep, as PTRACE_DETACH would.
+ */
 void remote_release(struct remote *remote);
 
 /* Makes the memory that calls need; and gives it back. */
