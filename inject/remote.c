@@ -48,7 +48,6 @@
 #define TCB_WORDS      1024	/* around the thread pointer, where words may lead to our stack */
 #define TCB_BELOW      512
 #define PAGE	       4096u
-#define STACK_GAP      (1u << 20) /* what the kernel leaves below a stack that grows */
 
 /* What no thread may be without: these come from what it does itself. */
 #define SYNCHRONOUS                                                             \
@@ -396,22 +395,15 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 	loan->size = size + 64 + ARCH_RETURN_ON_STACK;
 }
 
-/* The main thread's stack grows as somebody writes below it, up to a gap to what is there. */
-static bool may_grow_to(const struct target *target, const struct map *stack, uint64_t low)
-{
-	uint64_t below = stack > target->maps ? stack[-1].high : 0;
-
-	return strcmp(stack->path, "[stack]") == 0 && low >= below && low - below >= STACK_GAP;
-}
-
 bool remote_has_room(const struct remote *remote)
 {
 	static _Thread_local struct loan loan;
 	const struct map *stack = target_map_of(remote->target, arch_sp(&remote->state));
 
 	find_loan(remote, &loan);
+	/* a stack does not grow as somebody else writes below it (Linux 6.5) */
 	return stack && stack->rights[1] == 'w' &&
-	       (loan.low >= stack->low || may_grow_to(remote->target, stack, loan.low));
+	       !target_read(remote->target, loan.low, loan.bytes, loan.size);
 }
 
 static int begin(struct remote *remote, const struct arch_state *state)
