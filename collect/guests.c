@@ -516,6 +516,25 @@ static const char *check_number(struct guest *guest)
 	return "it said that it has the number of another process";
 }
 
+/*
+ * Further chunks are in the memory of the first one, but where nothing can be mapped a second time
+ * (emulators). They come from the same process and user then, as the kernel says it.
+ */
+static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
+		      enum refusal *why)
+{
+	*why = REFUSED_PIECE;
+	for (uint32_t i = 0; !guest->doubt && i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase != PHASE_CLOSING && guest->pid &&
+		    member->watch.our_pid == guest->pid && member->user->uid == guest->uid &&
+		    same_key(member->hello.key, guest->hello.key))
+			return add_chunk(collector, member, chunk, why);
+	}
+	return false;
+}
+
 static void admit(struct collector *collector, struct guest *guest)
 {
 	struct error err = { .text = "" };
@@ -530,17 +549,17 @@ static void admit(struct collector *collector, struct guest *guest)
 		.doubt = doubt
 	};
 	enum refusal why = REFUSED_MEMORY;
-	bool taken = false;
+	bool taken = false, is_piece = false;
 
 	if (collector->leaving)
 		return;
 	if (chunk && guest->hello.chunk)
-		why = REFUSED_PIECE; /* further chunks are in the memory of the first one */
+		is_piece = add_piece(collector, guest, chunk, &why);
 	else if (chunk)
 		taken = adopt(collector, &newcomer, &why);
 	if (taken) {
 		guest->pidfd = -1;
-	} else {
+	} else if (!is_piece) {
 		chunk_close(chunk);
 		refuse(collector, &guest->hello, guest->pid, why, chunk ? refusals[why] : err.text);
 	}

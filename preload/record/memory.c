@@ -278,9 +278,9 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
  * What would be mapped over something that is still needed if nobody takes it is handed over
  * first, all else mapped first. Returns 0 or -errno.
  */
-static int share(struct chunk *chunk, int fd, char *at)
+static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
-	const struct arena_hello hello = hello_of(chunk, 0);
+	const struct arena_hello hello = hello_of(chunk, number);
 	uint64_t size;
 	int status = set_size(fd, chunk->layout.size, &size);
 
@@ -298,10 +298,10 @@ static int share(struct chunk *chunk, int fd, char *at)
 	return status;
 }
 
-static int make_shared(struct chunk *chunk, char *at)
+static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 {
 	int fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int status = fd < 0 ? fd : share(chunk, fd, at);
+	int status = fd < 0 ? fd : share(chunk, number, fd, at);
 
 	if (fd >= 0)
 		sys_close(fd);
@@ -309,15 +309,15 @@ static int make_shared(struct chunk *chunk, char *at)
 }
 
 /* The same where too few descriptors are allowed. */
-static int make_anyway(struct chunk *chunk, char *at)
+static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 {
 	struct rlimit descriptors;
-	int status = make_shared(chunk, at);
+	int status = make_shared(chunk, number, at);
 
 	if (status != -EMFILE)
 		return status;
 	limit_lift(RLIMIT_NOFILE, &descriptors);
-	status = make_shared(chunk, at);
+	status = make_shared(chunk, number, at);
 	limit_restore(RLIMIT_NOFILE, &descriptors);
 	return status;
 }
@@ -445,6 +445,9 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 		status = at ? 0 : take_blocks(&chunk->blocks, slots);
 		if (!status)
 			status = map_further(chunk, at);
+		/* qemu-user maps no memory a second time */
+		if (status == -EINVAL || status == -ENOMEM || status == -EFAULT)
+			status = make_anyway(chunk, number, at);
 		if (!status)
 			return 0;
 		if (!at)
@@ -572,7 +575,7 @@ static bool begin_alone(void)
 	}
 	if (!chunk.blocks.count && take_blocks(&chunk.blocks, chunk.slots))
 		return false;
-	if (make_anyway(&chunk, at)) {
+	if (make_anyway(&chunk, 0, at)) {
 		if (!at || is_vacant)
 			keep_blocks(&chunk.blocks);
 		return false;

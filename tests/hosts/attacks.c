@@ -12,6 +12,7 @@
  *   silent NUMBER  so many connections that say nothing, for three seconds
  *   head           a head of a closed slot that makes no sense, for two seconds
  *   calls NUMBER   so many calls of malloc, each with a backtrace of its own
+ *   more           memory for further threads, of a process that has handed over none before
  *   left NUMBER    so many programs that --follow did not choose, each with a name of its own
  *   toggles        the signal that pauses, as if it had come a hundred times
  *
@@ -194,6 +195,16 @@ static void orders(long number)
 	printf("scan: %s\n", answer);
 	ask(CONTROL_STOP, "", answer, sizeof(answer), NULL);
 	printf("stop: %s\n", answer);
+}
+
+static void more(long number)
+{
+	struct producer_memory memory;
+
+	(void)number;
+	producer_make(&memory, take_board(), 2, NULL, "forged");
+	memory.hello.chunk = 1;
+	producer_hand_over(&memory);
 }
 
 static void left(long number)
@@ -438,7 +449,7 @@ static const struct {
 } attacks[] = {
 	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
 	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
-	{ "calls", calls },   { "toggles", toggles }, { "left", left },
+	{ "calls", calls },   { "toggles", toggles }, { "left", left },	    { "more", more },
 };
 
 int main(int argc, char **argv)
