@@ -452,7 +452,9 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
-	end_predecessor(collector, member);
+	/* a piece with a stream of its own belongs to a process that goes on */
+	if (!newcomer->hello->chunk)
+		end_predecessor(collector, member);
 	return true;
 }
 
