@@ -273,7 +273,9 @@ static inline uint32_t new_item(struct ledger *ledger)
 	/* The first one stands for "none". */
 	if (item && ledger->items.count == 1)
 		item = ARRAY_ADD(&ledger->items);
-	return item && ledger->items.count < UINT32_MAX ? (uint32_t)ledger->items.count - 1 : 0;
+	if (item && ledger->items.count >= UINT32_MAX)
+		item = memory_none();
+	return item ? (uint32_t)ledger->items.count - 1 : 0;
 }
 
 static inline void remove_item(struct ledger *ledger, uint32_t index)

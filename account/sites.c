@@ -61,7 +61,9 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 	/* The first one stands for "none". */
 	if (site && sites->list.count == 1)
 		site = ARRAY_ADD(&sites->list);
-	if (!site || sites->list.count > UINT32_MAX)
+	if (site && sites->list.count > UINT32_MAX)
+		site = memory_none();
+	if (!site)
 		return 0;
 	*site = (struct site){
 		.backtrace = event->backtrace,

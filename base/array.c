@@ -55,7 +55,9 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 {
 	size_t number = *count ? *count : 1;
 
-	if (number > UINT32_MAX || array_reach(items, count, capacity, size, number))
-		return 0;
-	return (uint32_t)number;
+	if (number > UINT32_MAX)
+		memory_none();
+	else if (array_reach(items, count, capacity, size, number) == 0)
+		return (uint32_t)number;
+	return 0;
 }

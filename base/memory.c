@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,11 @@ static void *checked(void *memory)
 	if (!memory && end_of_program)
 		end_of_program();
 	return memory;
+}
+
+void *memory_none(void)
+{
+	return checked(NULL);
 }
 
 /* No size is 0: NULL would be a right answer then. */
@@ -42,4 +49,16 @@ char *memory_text(const char *text)
 char *memory_text_part(const char *text, size_t length)
 {
 	return checked(strndup(text, length));
+}
+
+char *memory_format(const char *format, ...)
+{
+	char *text;
+	va_list list;
+	int length;
+
+	va_start(list, format);
+	length = vasprintf(&text, format, list);
+	va_end(list);
+	return checked(length < 0 ? NULL : text);
 }

@@ -26,4 +26,10 @@ void *memory_resize(void *memory, size_t size);
 char *memory_text(const char *text) __attribute__((malloc));
 char *memory_text_part(const char *text, size_t length) __attribute__((malloc));
 
+/* Where no number is left for another item: as an allocation that fails. Returns NULL. */
+void *memory_none(void);
+
+/* As asprintf(), likewise. */
+char *memory_format(const char *format, ...) __attribute__((malloc, format(printf, 1, 2)));
+
 #endif

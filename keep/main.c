@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/modest.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -265,6 +266,21 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	return rc ? rc : answer(keep, err);
 }
 
+static int answers_to; /* keep.exchange */
+
+/* Our standard error is nobody's: the sentence goes to the collector. */
+static void tell(const char *text)
+{
+	if (ftruncate(answers_to, 0) || pwrite(answers_to, text, strlen(text), 0) < 0)
+		_exit(1);
+}
+
+static void end_without_memory(void)
+{
+	tell("no memory left");
+	_exit(KEEP_SAID);
+}
+
 int main(int argc, char **argv)
 {
 	struct keep keep = { 0 };
@@ -282,12 +298,11 @@ int main(int argc, char **argv)
 	/* what a program has made the collector write is hostile; all that is needed is open */
 	sandbox_enter(&(struct sandbox_wish){ .may_grow = true });
 	keep.old = atoi(argv[1]);
-	keep.exchange = atoi(argv[3]);
+	keep.exchange = answers_to = atoi(argv[3]);
+	memory_set_end(end_without_memory);
 	rc = make_shorter(&keep, atoi(argv[2]), argv[4], strtoull(argv[5], NULL, 10), &err);
-	/* our standard error is nobody's */
-	if (rc && (ftruncate(keep.exchange, 0) ||
-		   pwrite(keep.exchange, err.text, strlen(err.text), 0) < 0))
-		_exit(1);
+	if (rc)
+		tell(err.text);
 	pieces_free(&keep.pieces);
 	writer_free(&keep.writer);
 	free(keep.ended.items);
