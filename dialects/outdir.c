@@ -70,21 +70,13 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 	char path[NEW_NAME_MAX], **place = ARRAY_ADD(&outdir->names);
 	int fd;
 
-	if (place)
-		*place = memory_text(name);
-	if (!place || !*place) {
-		outdir->names.count -= place != NULL;
-		return error_system(err, ENOMEM, "%s/%s", outdir->path, name);
-	}
+	*place = memory_text(name);
 	new_name(path, name);
 	unlinkat(outdir->fd, path, 0); /* left by a run that was killed */
 	fd = openat(outdir->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_system(err, errno, "%s/%s: cannot make the file", outdir->path, name);
-	if (out_open(out, fd, err)) {
-		close(fd);
-		return -ENOMEM;
-	}
+	out_open(out, fd, err);
 	return 0;
 }
 

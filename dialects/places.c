@@ -28,30 +28,27 @@ void places_free(struct places *places)
 	memset(places, 0, sizeof(*places));
 }
 
-static int set_text(char **place, const char *text)
+static void set_text(char **place, const char *text)
 {
 	char *copy = text ? memory_text(text) : NULL;
 
-	if (text && !copy)
-		return -ENOMEM;
 	free(*place);
 	*place = copy;
-	return 0;
 }
 
-int places_set_directory(struct places *places, const char *path)
+void places_set_directory(struct places *places, const char *path)
 {
-	return set_text(&places->directory, path);
+	set_text(&places->directory, path);
 }
 
-int places_set_fd(struct places *places, uint64_t fd, const char *path)
+void places_set_fd(struct places *places, uint64_t fd, const char *path)
 {
 	char **place;
 
 	if (fd >= FD_MAX || (!path && fd >= places->paths.count))
-		return 0;
+		return;
 	place = ARRAY_AT(&places->paths, fd);
-	return place ? set_text(place, path) : -ENOMEM;
+	set_text(place, path);
 }
 
 const char *places_fd(const struct places *places, uint64_t fd)
@@ -59,48 +56,41 @@ const char *places_fd(const struct places *places, uint64_t fd)
 	return fd < places->paths.count ? places->paths.items[fd] : NULL;
 }
 
-int places_copy(struct places *places, const struct places *from)
+void places_copy(struct places *places, const struct places *from)
 {
-	int rc = places_set_directory(places, from->directory);
-
-	for (size_t i = 0; rc == 0 && i < from->paths.count; i++)
-		rc = places_set_fd(places, i, from->paths.items[i]);
-	return rc;
+	places_set_directory(places, from->directory);
+	for (size_t i = 0; i < from->paths.count; i++)
+		places_set_fd(places, i, from->paths.items[i]);
 }
 
-int path_append(struct path *path, const char *text, size_t length)
+void path_append(struct path *path, const char *text, size_t length)
 {
-	while (path->capacity < path->length + length + 1) {
-		int rc = array_grow(&path->text, &path->capacity, 1);
-
-		if (rc)
-			return rc;
-	}
+	while (path->capacity < path->length + length + 1)
+		array_grow(&path->text, &path->capacity, 1);
 	memcpy(path->text + path->length, text, length);
 	path->length += length;
 	path->text[path->length] = '\0';
-	return 0;
 }
 
-int path_set(struct path *path, const char *text, size_t length)
+void path_set(struct path *path, const char *text, size_t length)
 {
 	path->length = 0;
-	return path_append(path, text, length);
+	path_append(path, text, length);
 }
 
-int places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path)
+void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path)
 {
 	const char *base = dirfd == AT_FDCWD ? places->directory
 			   : dirfd < 0	     ? NULL
 					     : places_fd(places, (uint64_t)dirfd);
-	int rc;
 
-	if (*text == '/' || !base)
-		return path_set(path, text, strlen(text));
-	rc = path_set(path, base, strlen(base));
-	if (rc == 0)
-		rc = path_append(path, "/", 1);
-	return rc ? rc : path_append(path, text, strlen(text));
+	if (*text == '/' || !base) {
+		path_set(path, text, strlen(text));
+		return;
+	}
+	path_set(path, base, strlen(base));
+	path_append(path, "/", 1);
+	path_append(path, text, strlen(text));
 }
 
 /* Where the part before to begins: behind the slash, never before the root's. */

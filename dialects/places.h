@@ -25,32 +25,31 @@ struct path {
 
 void places_free(struct places *places);
 
-/* As after a fork. Both return 0 or -ENOMEM. */
-int places_copy(struct places *places, const struct places *from);
+/* As after a fork. */
+void places_copy(struct places *places, const struct places *from);
 
 /* A new image tells its own. */
 void places_clear(struct places *places);
 
-int places_set_directory(struct places *places, const char *path);
+void places_set_directory(struct places *places, const char *path);
 
 /* fd: what is out of all bounds is not noted. path NULL: the descriptor is closed. */
-int places_set_fd(struct places *places, uint64_t fd, const char *path);
+void places_set_fd(struct places *places, uint64_t fd, const char *path);
 
 /* The path of a descriptor, or NULL. */
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
  * text behind the directory that dirfd stands for (AT_FDCWD: the process's) as one path, joined
- * and not cleaned; text itself if it is absolute or the directory is not known. Returns 0 or
- * -ENOMEM.
+ * and not cleaned; text itself if it is absolute or the directory is not known.
  */
-int places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
+void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 
 /* Takes out empty parts, `.` and `..`, as far as a reader of the text alone can. */
 void path_clean(struct path *path);
 
-int path_set(struct path *path, const char *text, size_t length);
-int path_append(struct path *path, const char *text, size_t length);
+void path_set(struct path *path, const char *text, size_t length);
+void path_append(struct path *path, const char *text, size_t length);
 void path_free(struct path *path);
 
 #endif

@@ -46,16 +46,11 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 static struct baseline_entry *make(struct baseline *baseline, const char *key)
 {
 	struct baseline_entry *entry = pool_zalloc(&baseline->pool, sizeof(*entry));
-	struct baseline_entry **place = entry ? ARRAY_ADD(&baseline->entries) : NULL;
+	struct baseline_entry **place = ARRAY_ADD(&baseline->entries);
 
-	if (!place)
-		return NULL;
 	*place = entry;
 	entry->key = pool_text(&baseline->pool, key, strlen(key));
-	if (!entry->key || table_add(&baseline->table, hash_of(baseline, key), entry)) {
-		baseline->entries.count--;
-		return NULL;
-	}
+	table_add(&baseline->table, hash_of(baseline, key), entry);
 	return entry;
 }
 
@@ -65,8 +60,6 @@ int baseline_add(struct baseline *baseline, const char *key, uint64_t number, bo
 
 	if (!entry)
 		entry = make(baseline, key);
-	if (!entry)
-		return -ENOMEM;
 	if (!is_largest)
 		entry->number += number;
 	else if (number > entry->number)

@@ -32,9 +32,7 @@ static int attempt(const struct fitting *fitting, uint32_t detail, struct attemp
 				  .fd = memfd_create("holdtrace-fitting", MFD_CLOEXEC) };
 	if (made->fd < 0)
 		return error_system(err, errno, "file in memory");
-	rc = out_open(&out, made->fd, err);
-	if (rc)
-		return rc;
+	out_open(&out, made->fd, err);
 	rc = fitting->print(fitting->user, detail, &out, err);
 	closed = out_close(&out);
 	if (rc == 0 && closed)
@@ -49,8 +47,6 @@ static int copy(const struct attempt *made, struct out *out, struct error *err)
 	cleanup_free char *bytes = memory_alloc(OUT_SIZE);
 	ssize_t size = 0;
 
-	if (!bytes)
-		return error_system(err, ENOMEM, "file in memory");
 	if (lseek(made->fd, 0, SEEK_SET) == 0)
 		while ((size = read(made->fd, bytes, OUT_SIZE)) > 0)
 			out_bytes(out, bytes, (size_t)size);

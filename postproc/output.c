@@ -173,7 +173,8 @@ int output_open(struct output *output, const struct trace_process *process, stru
 		fd = output->pipe;
 	else if (output->file >= 0)
 		fd = output->file;
-	return out_open(&output->out, fd, err);
+	out_open(&output->out, fd, err);
+	return 0;
 }
 
 void output_drop(const struct output *output)
@@ -227,8 +228,10 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 	int rc;
 
 	begin(output);
-	if (!output_is_named(path))
-		return out_open(&output->out, STDOUT_FILENO, err);
+	if (!output_is_named(path)) {
+		out_open(&output->out, STDOUT_FILENO, err);
+		return 0;
+	}
 	output->is_over = is_over;
 	if (!*path)
 		return error_set(err, EINVAL, "-o: the name of a file is needed");
@@ -236,7 +239,9 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 		return error_set(err, ENAMETOOLONG, "%s: the name is too long", path);
 	strcpy(output->path, path);
 	rc = open_path(output, err);
-	return rc ? rc : out_open(&output->out, output->file, err);
+	if (!rc)
+		out_open(&output->out, output->file, err);
+	return rc;
 }
 
 int output_error(const struct output *output, struct error *err)

@@ -40,9 +40,9 @@ static int fold_create_views(struct fold *fold, struct error *err)
 	int rc = 0;
 
 	if (options->is_leaks)
-		rc = leaks_create(&fold->leaks, with_arguments, err);
+		leaks_create(&fold->leaks, with_arguments);
 	if (rc == 0 && options->is_compressed)
-		rc = compress_create(&fold->compress, with_arguments, err);
+		compress_create(&fold->compress, with_arguments);
 	if (rc == 0 && options->is_reordered)
 		rc = reorder_create(&fold->reorder, with_arguments, err);
 	memset(&fold->heap, 0, sizeof(fold->heap));

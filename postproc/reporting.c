@@ -52,7 +52,7 @@ static int on_call(struct fold *fold, const struct event *event, struct error *e
 					     : summary_count(fold->run.summary, event, err);
 
 	if (rc == 0 && fold->choice->wants_ledger && !fold->choice->wants_summary)
-		rc = ledger_event(fold->run.ledger, event, err);
+		ledger_event(fold->run.ledger, event, err);
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
 		if (fold->choice->rows[i]->report->event)
 			rc = fold->choice->rows[i]->report->event(fold->states[i], event, err);
@@ -94,8 +94,9 @@ static void reach_end(struct report_run *run)
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = ledger_settle(fold->run.ledger, err);
+	int rc = 0;
 
+	ledger_settle(fold->run.ledger, err);
 	reach_end(&fold->run);
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)

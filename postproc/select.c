@@ -77,8 +77,6 @@ static int read_indices(struct indices *indices, const char *path, struct error 
 		if (end == line)
 			continue;
 		place = ARRAY_ADD(indices);
-		if (!place)
-			return no_memory(err);
 		*place = index;
 	}
 	if (ferror(file))
@@ -118,11 +116,10 @@ static int parse_call_address(struct select *select, const char *text, struct er
 static int create_parts(struct select *select, const struct select_options *options,
 			struct error *err)
 {
-	if (globs_parse(&select->programs, options->programs) ||
-	    globs_parse(&select->functions.globs, options->functions) ||
-	    globs_parse(&select->modules.globs, options->modules) ||
-	    select_thread_parse(&select->thread, options->thread))
-		return no_memory(err);
+	globs_parse(&select->programs, options->programs);
+	globs_parse(&select->functions.globs, options->functions);
+	globs_parse(&select->modules.globs, options->modules);
+	select_thread_parse(&select->thread, options->thread);
 	select->is_paired = options->functions || options->modules || options->thread ||
 			    options->size ||
 			    (options->is_whole && (options->has_contexts || options->call_address));
@@ -138,8 +135,6 @@ int select_create(struct select **result, const struct select_options *options, 
 	struct select *select = memory_zalloc(1, sizeof(*select));
 	int rc;
 
-	if (!select)
-		return no_memory(err);
 	select->options = *options;
 	table_init(&select->cut);
 	trace_nodes_init(&select->nodes, &select->pool);
@@ -177,8 +172,6 @@ static const struct trace_node *cut_node(struct select *select, const struct tra
 	     node = node->caller) {
 		uint64_t *place = ARRAY_ADD(&select->frames);
 
-		if (!place)
-			return NULL;
 		*place = node->address;
 	}
 	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
@@ -191,19 +184,16 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	uint64_t hash;
 
 	key.node = cut_node(select, whole->node);
-	if (!key.node)
-		return NULL;
 	key.count = key.node->count;
 	hash = hash_two(select->cut.seed, key.node->number, key.epoch);
 	found = table_find(&select->cut, hash, same_frames, &key);
 	if (found)
 		return found;
 	found = pool_alloc(&select->pool, sizeof(*found));
-	if (!found)
-		return NULL;
 	*found = key;
 	found->id = (uint32_t)select->cut.count;
-	return table_add(&select->cut, hash, found) ? NULL : found;
+	table_add(&select->cut, hash, found);
+	return found;
 }
 
 static const struct backtrace *cut_known(struct select *select, const struct backtrace *whole)
@@ -217,22 +207,19 @@ static const struct backtrace *cut_known(struct select *select, const struct bac
 
 /* code range */
 
-static int add_range(struct select *select, const struct trace_mapping *mapping, struct error *err)
+static void add_range(struct select *select, const struct trace_mapping *mapping)
 {
 	struct code_range *range;
 	uint64_t from = select->start;
 
 	if (!strstr(mapping->path, select->module))
-		return 0;
+		return;
 	/* An address inside the mapping is that of a program at a fixed place; others are relative.
 	 */
 	if (from < mapping->from || from >= mapping->to)
 		from += mapping->from;
 	range = ARRAY_ADD(&select->ranges);
-	if (!range)
-		return no_memory(err);
 	*range = (struct code_range){ from, from + select->size };
-	return 0;
 }
 
 static bool is_called_from_range(const struct select *select, const struct event *event)
@@ -294,8 +281,8 @@ static int matches_by_object(struct select *select, const struct event *call)
 
 	if (answer < 0 || (call->flags & CALL_FAILED))
 		return answer;
-	if (event_is_alloc(call) && select_held_gains(&select->held, call, answer))
-		return -ENOMEM;
+	if (event_is_alloc(call))
+		select_held_gains(&select->held, call, answer);
 	if (event_is_free(call)) {
 		int lost = select_held_loses(&select->held, call);
 
@@ -328,8 +315,8 @@ static int select_call(struct select *select, const struct event **event, struct
 {
 	int answer = 0;
 
-	if (select->options.thread && select_thread_names(&select->thread, *event))
-		return no_memory(err);
+	if (select->options.thread)
+		select_thread_names(&select->thread, *event);
 	if (cut_call(select, event))
 		return no_memory(err);
 	/* Notes are facts about the process, whichever of its calls are wanted. */
@@ -342,12 +329,12 @@ static int select_call(struct select *select, const struct event **event, struct
 	return answer < 0 ? no_memory(err) : answer;
 }
 
-static int select_mapping(struct select *select, const struct event *event, struct error *err)
+static int select_mapping(struct select *select, const struct event *event)
 {
-	if (select->module && add_range(select, event->mapping, err))
-		return -ENOMEM;
-	if (select->options.modules && select_module_maps(&select->modules, event))
-		return no_memory(err);
+	if (select->module)
+		add_range(select, event->mapping);
+	if (select->options.modules)
+		select_module_maps(&select->modules, event);
 	return 1;
 }
 
@@ -386,7 +373,7 @@ int select_event(struct select *select, const struct event **event, struct error
 		return !select->options.has_contexts ||
 		       (select->options.contexts & (*event)->call_context->bit) != 0;
 	case EVENT_MAPPING:
-		return select_mapping(select, *event, err);
+		return select_mapping(select, *event);
 	case EVENT_STREAM:
 		select->ranges.count = 0;
 		break;

@@ -61,41 +61,35 @@ static struct ledger *ledger_of(struct select_held *part, const struct event *ev
 		map_init(&part->by_section);
 	if (!map_get(&part->by_section, 0, section)) {
 		place = ARRAY_ADD(&part->ledgers);
-		if (!place || ledger_create(place, false, NULL))
-			return NULL;
-		if (map_set(&part->by_section, 0, section, (uint32_t)part->ledgers.count))
-			return NULL;
+		ledger_create(place, false, NULL);
+		map_set(&part->by_section, 0, section, (uint32_t)part->ledgers.count);
 	}
 	part->section = section;
 	part->current = part->ledgers.items[map_get(&part->by_section, 0, section) - 1];
 	return part->current;
 }
 
-int select_held_gains(struct select_held *part, const struct event *event, bool is_kept)
+void select_held_gains(struct select_held *part, const struct event *event, bool is_kept)
 {
 	struct ledger *ledger = ledger_of(part, event);
 	struct event loss = *event;
 
-	if (!ledger)
-		return -ENOMEM;
 	/* What is not wanted replaces what was. */
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)
-		return ledger_event(ledger, event, NULL);
-	return event->resource->flags & 1 || !ledger_loses(ledger, event)
-		       ? 0
-		       : ledger_event(ledger, &loss, NULL);
+		ledger_event(ledger, event, NULL);
+	else if (!(event->resource->flags & 1) && ledger_loses(ledger, event))
+		ledger_event(ledger, &loss, NULL);
 }
 
 int select_held_loses(struct select_held *part, const struct event *event)
 {
 	struct ledger *ledger = ledger_of(part, event);
 
-	if (!ledger)
-		return -ENOMEM;
 	if (!ledger_loses(ledger, event))
 		return 0;
-	return ledger_event(ledger, event, NULL) ? -ENOMEM : 1;
+	ledger_event(ledger, event, NULL);
+	return 1;
 }
 
 void select_held_free(struct select_held *part)

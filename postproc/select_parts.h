@@ -44,7 +44,7 @@ struct select_module {
 };
 
 /* The mapping is there from now on. Returns 0 or -ENOMEM. */
-int select_module_maps(struct select_module *part, const struct event *event);
+void select_module_maps(struct select_module *part, const struct event *event);
 int select_module_asks(struct select_module *part, const struct event *event);
 
 /* --thread: was it called by the thread with this id, or by one with such a name? */
@@ -58,10 +58,10 @@ struct select_thread {
 	bool is_process;
 };
 
-int select_thread_parse(struct select_thread *part, const char *text);
+void select_thread_parse(struct select_thread *part, const char *text);
 
 /* Looks whether the call names a thread. Returns 0 or -ENOMEM. */
-int select_thread_names(struct select_thread *part, const struct event *event);
+void select_thread_names(struct select_thread *part, const struct event *event);
 int select_thread_asks(struct select_thread *part, const struct event *event);
 
 /* --size: A, A..B, A.., ..B, with k, M, G for powers of 1024. */
@@ -84,7 +84,7 @@ struct select_held {
 };
 
 /* A gain; is_kept: it is wanted. Returns 0 or -ENOMEM. */
-int select_held_gains(struct select_held *part, const struct event *event, bool is_kept);
+void select_held_gains(struct select_held *part, const struct event *event, bool is_kept);
 
 /* A loss: 1 if what it loses, or a part of it, was gained by a call that was kept, else 0. -ENOMEM.
  */

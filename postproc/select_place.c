@@ -17,8 +17,6 @@ int select_function_asks(struct select_function *part, const struct function *fu
 {
 	uint8_t *known = answers_at(&part->known, function->id);
 
-	if (!known)
-		return -ENOMEM;
 	if (*known == ANSWER_UNKNOWN)
 		*known = globs_match(&part->globs, function->name) ? ANSWER_YES : ANSWER_NO;
 	return *known == ANSWER_YES;
@@ -40,20 +38,17 @@ static bool is_module_wanted(const struct globs *globs, const char *path)
 	return globs_match(globs, path) || (slash && globs_match(globs, slash + 1));
 }
 
-int select_module_maps(struct select_module *part, const struct event *event)
+void select_module_maps(struct select_module *part, const struct event *event)
 {
 	const struct trace_mapping *mapping = event->mapping;
 	struct module_range *range = ARRAY_ADD(&part->ranges);
 
-	if (!range)
-		return -ENOMEM;
 	range->process = event->process;
 	range->from = mapping->has_tail ? mapping->code : mapping->from;
 	range->to = mapping->to;
 	range->is_wanted = is_module_wanted(&part->globs, mapping->path);
 	/* What was known may have been of another module at the same place. */
 	part->known.count = 0;
-	return 0;
 }
 
 static bool is_in_module(const struct select_module *part, const struct event *event, uint64_t at)
@@ -83,8 +78,6 @@ int select_module_asks(struct select_module *part, const struct event *event)
 	if (!event->backtrace)
 		return 0;
 	known = answers_at(&part->known, event->backtrace->id);
-	if (!known)
-		return -ENOMEM;
 	if (*known == ANSWER_UNKNOWN)
 		*known = has_frame_in_module(part, event) ? ANSWER_YES : ANSWER_NO;
 	return *known == ANSWER_YES;

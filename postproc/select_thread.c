@@ -19,17 +19,18 @@ struct named_thread {
 	bool is_wanted;
 };
 
-int select_thread_parse(struct select_thread *part, const char *text)
+void select_thread_parse(struct select_thread *part, const char *text)
 {
 	char *end;
 	unsigned long id = text ? strtoul(text, &end, 10) : 0;
 
 	if (!text)
-		return 0;
+		return;
 	table_init(&part->table);
 	part->has_id = *text && *end == '\0' && id <= UINT32_MAX;
 	part->id = (uint32_t)id;
-	return part->has_id ? 0 : globs_parse(&part->globs, text);
+	if (!part->has_id)
+		globs_parse(&part->globs, text);
 }
 
 static bool thread_equal(const void *item, const void *key)
@@ -49,37 +50,37 @@ static struct named_thread *find(const struct select_thread *part, const struct 
 	return table_find(&part->table, *hash, thread_equal, &key);
 }
 
-static int name_thread(struct select_thread *part, const struct event *event, uint64_t pthread,
-		       const char *name)
+static void name_thread(struct select_thread *part, const struct event *event, uint64_t pthread,
+			const char *name)
 {
 	uint64_t hash;
 	struct named_thread *thread = find(part, event, pthread, &hash);
 
 	if (!thread) {
 		thread = pool_zalloc(&part->pool, sizeof(*thread));
-		if (!thread || table_add(&part->table, hash, thread))
-			return -ENOMEM;
+		table_add(&part->table, hash, thread);
 		thread->process = event->process;
 		thread->pthread = pthread;
 	}
 	thread->id = pthread == event->pthread ? event->thread : 0;
 	thread->is_wanted = globs_match(&part->globs, name);
-	return 0;
 }
 
-int select_thread_names(struct select_thread *part, const struct event *event)
+void select_thread_names(struct select_thread *part, const struct event *event)
 {
 	const char *function = event->function->name, *name;
 	uint64_t pthread = event->pthread;
 
 	if (part->has_id || !part->globs.count || (event->flags & CALL_FAILED))
-		return 0;
+		return;
 	if (!strcmp(function, "pthread_setname_np"))
 		pthread = event->object;
 	else if (strcmp(function, "prctl") != 0 && strcmp(function, NOTE_THREAD) != 0)
-		return 0;
+		return;
 	name = event_argument(event, "name");
-	return name ? name_thread(part, event, pthread, name) : 0;
+	if (!name)
+		return;
+	name_thread(part, event, pthread, name);
 }
 
 static bool has_wanted_process(struct select_thread *part, const struct event *event)

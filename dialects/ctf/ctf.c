@@ -53,33 +53,21 @@ struct ctf {
 	/* an event, or the events of a packet */
 	unsigned char *bytes;
 	size_t used, capacity;
-	int error;
 	/* of the stream */
 	struct out out;
 	uint64_t begin_ns, end_ns;
 };
-
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "CTF");
-}
 
 /* ---- bytes ---- */
 
 static void put(struct ctf *ctf, const void *bytes, size_t size)
 {
 	size_t capacity = ctf->capacity ? ctf->capacity : 1024;
-	unsigned char *larger;
 
 	while (capacity - ctf->used < size)
 		capacity *= 2;
 	if (capacity != ctf->capacity) {
-		larger = memory_resize(ctf->bytes, capacity);
-		if (!larger) {
-			ctf->error = -ENOMEM;
-			return;
-		}
-		ctf->bytes = larger;
+		ctf->bytes = memory_resize(ctf->bytes, capacity);
 		ctf->capacity = capacity;
 	}
 	memcpy(ctf->bytes + ctf->used, bytes, size);
@@ -141,12 +129,13 @@ static void begin_event(struct ctf *ctf, enum ctf_event number, const struct eve
 
 static int end_event(struct ctf *ctf, uint64_t time_ns, struct error *err)
 {
-	char *place = ctf->error ? NULL : timesort_reserve(&ctf->sort, ctf->used, err);
+	char *place = timesort_reserve(&ctf->sort, ctf->used, err);
 
 	if (!place)
-		return ctf->error ? no_memory(err) : -ENOMEM;
+		return -ENOMEM;
 	memcpy(place, ctf->bytes, ctf->used);
-	return timesort_commit(&ctf->sort, time_ns, 0, ctf->used);
+	timesort_commit(&ctf->sort, time_ns, 0, ctf->used);
+	return 0;
 }
 
 static int put_memory(struct ctf *ctf, const struct event *event, struct error *err)
@@ -361,7 +350,7 @@ static int write_stream(struct ctf *ctf, struct error *err)
 	if (rc)
 		return rc;
 	ctf->used = 0;
-	while (!ctf->error && (rc = timesort_next(&ctf->sort, &piece, err)) == 1) {
+	while ((rc = timesort_next(&ctf->sort, &piece, err)) == 1) {
 		if (!ctf->used)
 			ctf->begin_ns = piece.time;
 		ctf->end_ns = piece.time;
@@ -373,7 +362,7 @@ static int write_stream(struct ctf *ctf, struct error *err)
 		put_packet(ctf);
 	if (rc < 0)
 		return rc;
-	return ctf->error ? no_memory(err) : outdir_finish(&ctf->directory, &ctf->out, err);
+	return outdir_finish(&ctf->directory, &ctf->out, err);
 }
 
 int write_ctf_end(void *state, struct error *err)
@@ -392,8 +381,6 @@ int write_ctf_begin(void **state, const struct trace *trace, const struct writer
 	struct ctf *ctf = memory_zalloc(1, sizeof(*ctf));
 	int rc;
 
-	if (!ctf)
-		return no_memory(err);
 	ctf->trace = trace;
 	rc = outdir_open(&ctf->directory, options->directory, options->force, err);
 	if (rc) {

@@ -19,11 +19,6 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-int etrace_no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "etrace");
-}
-
 /* arguments */
 
 #define PART_LEAST 3000 /* bytes: no part but the last is shorter */
@@ -41,14 +36,14 @@ const char *etrace_value(struct etrace *etrace, const struct event *event, const
 {
 	const char *value = event_argument(event, name), *part;
 
-	if (!value || path_set(&etrace->value, value, strlen(value)))
+	if (!value)
 		return NULL;
+	path_set(&etrace->value, value, strlen(value));
 	for (unsigned i = 1; strlen(value) >= PART_LEAST; i++, value = part) {
 		part = part_of(event, name, i);
 		if (!part)
 			break;
-		if (path_append(&etrace->value, part, strlen(part)))
-			return NULL;
+		path_append(&etrace->value, part, strlen(part));
 	}
 	return etrace->value.text;
 }
@@ -103,76 +98,70 @@ static void put_image(struct etrace *etrace)
 	etrace->image.process = NULL;
 }
 
-static int set_path(struct path *path, const char *text)
+static void set_path(struct path *path, const char *text)
 {
-	return path_set(path, text ? text : "", text ? strlen(text) : 0);
+	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
 /* The file that was asked for, and the one that runs: a script's interpreter. */
-static int take_program(struct etrace *etrace, const struct etrace_call *call)
+static void take_program(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	const char *executable = event_argument(event, "executable");
 	const char *program = event_argument(event, "program");
 	const char *interpreter = event_argument(event, "interpreter");
-	int rc;
 
 	if (!program || !*program)
 		program = executable ? executable : "";
-	rc = places_join(&call->process->places, AT_FDCWD, program, &etrace->image.program);
+	places_join(&call->process->places, AT_FDCWD, program, &etrace->image.program);
 	path_clean(&etrace->image.program);
-	if (rc)
-		return rc;
-	return set_path(&etrace->image.interpreter,
-			interpreter ? interpreter : etrace->image.program.text);
+	set_path(&etrace->image.interpreter,
+		 interpreter ? interpreter : etrace->image.program.text);
 }
 
-static int begin_image(struct etrace *etrace, const struct etrace_call *call)
+static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *directory = etrace_value(etrace, call->event, "directory");
 
 	places_clear(&call->process->places);
-	if (places_set_directory(&call->process->places, directory) ||
-	    set_path(&etrace->image.directory, directory) || take_program(etrace, call))
-		return -ENOMEM;
-	if (!etrace->first_directory.length && set_path(&etrace->first_directory, directory))
-		return -ENOMEM;
+	places_set_directory(&call->process->places, directory);
+	set_path(&etrace->image.directory, directory);
+	take_program(etrace, call);
+	if (!etrace->first_directory.length)
+		set_path(&etrace->first_directory, directory);
 	etrace->image.process = call->process;
 	etrace->image.time_ns = call->event->time_ns;
 	etrace->image.cpu = call->event->cpu;
 	etrace->image.arguments.length = 0;
 	etrace->image.count = 0;
-	return 0;
 }
 
 /* argvN, and its parts argvN+1 and so on, which come in order. */
-static int take_argument(struct etrace *etrace, const struct wire_value *value)
+static void take_argument(struct etrace *etrace, const struct wire_value *value)
 {
 	struct path *list = &etrace->image.arguments;
 
 	if (strncmp(value->name, "argv", 4) != 0)
-		return 0;
+		return;
 	if (strchr(value->name, '+') && list->length)
 		list->length--;
 	else
 		etrace->image.count++;
-	return path_append(list, value->value, strlen(value->value) + 1);
+	path_append(list, value->value, strlen(value->value) + 1);
 }
 
 /* ~process: the first says what it is, the others go on with its arguments. */
-static int take_process(struct etrace *etrace, const struct etrace_call *call)
+static void take_process(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
-	int rc = 0;
 
 	if (event_argument(event, "executable")) {
 		put_image(etrace);
-		rc = begin_image(etrace, call);
+		begin_image(etrace, call);
 	}
-	for (uint32_t i = 0;
-	     rc == 0 && etrace->image.process == call->process && i < event->argument_count; i++)
-		rc = take_argument(etrace, &event->arguments[i]);
-	return rc;
+	for (uint32_t i = 0; etrace->image.process == call->process && i < event->argument_count;
+	     i++)
+		take_argument(etrace, &event->arguments[i]);
 }
 
 /* events */
@@ -190,87 +179,78 @@ static uint64_t end_of(const struct event *event)
 }
 
 /* What the kernel calls the file that the next call of this task is about. */
-static int take_file(struct etrace *etrace, const struct etrace_call *call)
+static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *path = etrace_value(etrace, call->event, "path");
 
-	etrace->file.task = tasks_of(&etrace->tasks, call->process, call->event);
+	etrace->file.task = path ? tasks_of(&etrace->tasks, call->process, call->event) : NULL;
 	etrace->file.fd = (uint64_t)etrace_number(call->event, "fd", -1);
-	if (!path || !etrace->file.task)
-		return -ENOMEM;
-	return path_set(&etrace->file.path, path, strlen(path));
+	if (path)
+		path_set(&etrace->file.path, path, strlen(path));
 }
 
-static int take_thread(struct etrace *etrace, const struct etrace_call *call, bool is_end)
+static void take_thread(struct etrace *etrace, const struct etrace_call *call, bool is_end)
 {
 	struct task *task = tasks_of(&etrace->tasks, call->process, call->event);
 
-	if (!task)
-		return -ENOMEM;
 	task->last_ns = call->event->time_ns;
 	if (is_end)
 		task->end_ns = call->event->time_ns;
-	return 0;
 }
 
-static int take_note(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void take_note(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *name = call->event->function->name;
 	const char *value;
-	int rc = 0;
 
 	if (!strcmp(name, NOTE_PROCESS)) {
-		rc = take_process(etrace, call);
+		take_process(etrace, call);
 	} else if (!strcmp(name, NOTE_FILE)) {
-		rc = take_file(etrace, call);
+		take_file(etrace, call);
 	} else if (!strncmp(name, NOTE_THREAD, 7)) {
-		rc = take_thread(etrace, call, name[7] != 0);
+		take_thread(etrace, call, name[7] != 0);
 	} else if (!strcmp(name, NOTE_FD)) {
 		value = etrace_value(etrace, call->event, "path");
-		rc = places_set_fd(&call->process->places,
-				   (uint64_t)etrace_number(call->event, "fd", -1), value);
+		places_set_fd(&call->process->places,
+			      (uint64_t)etrace_number(call->event, "fd", -1), value);
 	} else if (!strcmp(name, NOTE_END)) {
 		value = event_argument(call->event, "how");
 		etrace_end_process(etrace, call, value ? value : "", end_of(call->event));
 	}
-	return rc ? etrace_no_memory(err) : 0;
 }
 
 /* The row of the event's function, looked for once. */
-static int find_row(struct etrace *etrace, const struct function *function,
-		    const struct etrace_row **row)
+static void find_row(struct etrace *etrace, const struct function *function,
+		     const struct etrace_row **row)
 {
 	while (etrace->rows.count <= function->id) {
 		const struct etrace_row **place = ARRAY_ADD(&etrace->rows);
 		const struct function *next =
 			trace_function(etrace->trace, (uint32_t)etrace->rows.count - 1);
 
-		if (!place)
-			return -ENOMEM;
 		*place = next ? etrace_row_of(next->name) : NULL;
 	}
 	*row = etrace->rows.items[function->id];
-	return 0;
 }
 
-static int take_call(struct etrace *etrace, struct etrace_call *call, struct error *err)
+static void take_call(struct etrace *etrace, struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	bool is_close;
 
-	if (find_row(etrace, event->function, &call->row))
-		return etrace_no_memory(err);
+	find_row(etrace, event->function, &call->row);
 	is_close = event_is_free(event) && event->resource->known == RESOURCE_FD;
 	if (!call->row && !is_close && event->thread == 0)
-		return 0;
+		return;
 	call->process = tasks_process(&etrace->tasks, event);
-	call->task = call->process ? tasks_of(&etrace->tasks, call->process, event) : NULL;
-	if (!call->task)
-		return etrace_no_memory(err);
+	call->task = tasks_of(&etrace->tasks, call->process, event);
 	call->task->last_ns = event->time_ns;
-	if (is_close && strncmp(event->function->name, "dup", 3) != 0)
-		return etrace_close(etrace, call, err);
-	return call->row ? call->row->take(etrace, call, err) : 0;
+	if (is_close && strncmp(event->function->name, "dup", 3) != 0) {
+		etrace_close(etrace, call);
+		return;
+	}
+	if (call->row)
+		call->row->take(etrace, call);
 }
 
 int write_etrace_event(void *state, const struct event *event, struct error *err)
@@ -278,18 +258,22 @@ int write_etrace_event(void *state, const struct event *event, struct error *err
 	struct etrace *etrace = state;
 	struct etrace_call call = { .event = event };
 
+	(void)err;
 	if (event->kind == EVENT_PROCESS)
-		return tasks_process(&etrace->tasks, event) ? 0 : etrace_no_memory(err);
+		tasks_process(&etrace->tasks, event);
 	if (!event_is_call(event))
 		return 0;
 	if (etrace->image.process && (event->process != etrace->image.process->facts ||
 				      strcmp(event->function->name, NOTE_PROCESS) != 0))
 		put_image(etrace);
-	if (event->kind == EVENT_CALL)
-		return take_call(etrace, &call, err);
+	if (event->kind == EVENT_CALL) {
+		take_call(etrace, &call);
+		return 0;
+	}
 	call.process = tasks_process(&etrace->tasks, event);
-	call.task = call.process ? call.process->leader : NULL;
-	return call.task ? take_note(etrace, &call, err) : etrace_no_memory(err);
+	call.task = call.process->leader;
+	take_note(etrace, &call);
+	return 0;
 }
 
 /* the whole */
@@ -300,8 +284,6 @@ int write_etrace_begin(void **state, const struct trace *trace,
 	struct etrace *etrace = memory_zalloc(1, sizeof(*etrace));
 	int rc;
 
-	if (!etrace)
-		return etrace_no_memory(err);
 	etrace->trace = trace;
 	etrace->out = options->out;
 	etrace->has_names = strcmp(writer_option(options, "etrace-thread-names"), "no") != 0;
@@ -326,12 +308,9 @@ static void put_framing(struct etrace *etrace)
 int write_etrace_end(void *state, struct error *err)
 {
 	struct etrace *etrace = state;
-	int rc;
 
 	put_image(etrace);
-	rc = tasks_finish(&etrace->tasks, err);
-	if (rc)
-		return rc;
+	tasks_finish(&etrace->tasks);
 	if (etrace->is_framed)
 		put_framing(etrace);
 	return etrace_lines_print(&etrace->lines, &etrace->tasks, etrace->out,

@@ -23,8 +23,7 @@ struct etrace_call {
 /* What etrace says of one hooked function. */
 struct etrace_row {
 	const char *name;
-	/* Returns 0 or a negative errno. */
-	int (*take)(struct etrace *etrace, const struct etrace_call *call, struct error *err);
+	void (*take)(struct etrace *etrace, const struct etrace_call *call);
 	const char *before;   /* of a path that the function puts together itself, or NULL */
 	uint32_t flags, mode; /* of an open that does not say them */
 };
@@ -57,7 +56,7 @@ struct etrace {
 const struct etrace_row *etrace_row_of(const char *function);
 
 /* A descriptor was given back, whoever did it. */
-int etrace_close(struct etrace *etrace, const struct etrace_call *call, struct error *err);
+void etrace_close(struct etrace *etrace, const struct etrace_call *call);
 
 /* The whole value of an argument into etrace->value; NULL if it is not there. */
 const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name);
@@ -71,7 +70,5 @@ int64_t etrace_number(const struct event *event, const char *name, int64_t other
  */
 void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
 			uint64_t time_ns);
-
-int etrace_no_memory(struct error *err);
 
 #endif

@@ -31,11 +31,10 @@ static bool is_descriptor(const struct event *event)
 }
 
 /* vfork's child has descriptors of its own from what the parent had; they are not followed. */
-static int set_fd(const struct etrace_call *call, uint64_t fd, const char *path, struct error *err)
+static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path)
 {
-	if (call->event->flags & CALL_OF_CHILD)
-		return 0;
-	return places_set_fd(&call->process->places, fd, path) ? etrace_no_memory(err) : 0;
+	if (!(call->event->flags & CALL_OF_CHILD))
+		places_set_fd(&call->process->places, fd, path);
 }
 
 /* False for NULL and for what could not be read: the first is empty in a trace, the second `*`. */
@@ -44,29 +43,24 @@ static bool is_there(const char *text)
 	return text && *text && strcmp(text, "*") != 0;
 }
 
-/* The absolute path that an argument means. False: it does not say one. */
-static int take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
-		     int64_t dirfd, struct path *path, struct error *err)
+/* The absolute path that an argument means; empty if it does not say one. */
+static void take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
+		      int64_t dirfd, struct path *path)
 {
 	const char *text = etrace_value(etrace, call->event, name);
 
 	path->length = 0;
-	if (!is_there(text))
-		return 0;
-	if (places_join(&call->process->places, dirfd, text, path))
-		return etrace_no_memory(err);
-	return 0;
+	if (is_there(text))
+		places_join(&call->process->places, dirfd, text, path);
 }
 
 /* The same, as the kernel would print it. */
-static int take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
-			   int64_t dirfd, struct path *path, struct error *err)
+static void take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
+			    int64_t dirfd, struct path *path)
 {
-	int rc = take_path(etrace, call, name, dirfd, path, err);
+	take_path(etrace, call, name, dirfd, path);
 
-	if (rc == 0)
-		path_clean(path);
-	return rc;
+	path_clean(path);
 }
 
 /* open and whatever opens a file by a name */
@@ -87,31 +81,30 @@ static uint32_t flags_of_mode(const char *mode)
 }
 
 /* The path of the file itself: what the kernel said, else the one that was given, cleaned. */
-static int take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
-		     struct path *path, const struct path *given)
+static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
+		      struct path *path, const struct path *given)
 {
 	const struct path *known = &etrace->file.path;
 	bool is_known = etrace->file.task == call->task && etrace->file.fd == fd;
-	int rc;
 
 	etrace->file.task = NULL;
-	if (is_known)
-		return path_set(path, known->text, known->length);
-	rc = path_set(path, given->text, given->length);
+	if (is_known) {
+		path_set(path, known->text, known->length);
+		return;
+	}
+	path_set(path, given->text, given->length);
 	path_clean(path);
-	return rc;
 }
 
-static int put_open(struct etrace *etrace, const struct etrace_call *call, uint32_t flags,
-		    uint32_t mode, struct error *err)
+static void put_open(struct etrace *etrace, const struct etrace_call *call, uint32_t flags,
+		     uint32_t mode)
 {
 	const struct path *given = &etrace->one;
 	struct path *clean = &etrace->two;
 
 	if (!given->length)
-		return 0;
-	if (take_file(etrace, call, call->event->object, clean, given))
-		return etrace_no_memory(err);
+		return;
+	take_file(etrace, call, call->event->object, clean, given);
 	begin(etrace, call);
 	etrace_line(&etrace->lines,
 		    "Open|fnamesize=%zu,forigsize=%zu,flags=%" PRIu32 ",mode=%" PRIu32
@@ -119,7 +112,7 @@ static int put_open(struct etrace *etrace, const struct etrace_call *call, uint3
 		    clean->length, given->length, flags, mode, call->event->object);
 	etrace_text(&etrace->lines, "FN", clean->text, clean->length);
 	etrace_text(&etrace->lines, "FO", given->text, given->length);
-	return set_fd(call, call->event->object, clean->text, err);
+	set_fd(call, call->event->object, clean->text);
 }
 
 static bool is_opening(const struct etrace_call *call)
@@ -127,118 +120,102 @@ static bool is_opening(const struct etrace_call *call)
 	return is_descriptor(call->event) && event_is_alloc(call->event);
 }
 
-static int call_open(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_open(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
-	int rc = is_opening(call)
-			 ? take_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD),
-				     &etrace->one, err)
-			 : 0;
-
-	if (rc || !is_opening(call))
-		return rc;
-	return put_open(etrace, call, call->row->flags | (uint32_t)etrace_number(event, "flags", 0),
-			(uint32_t)etrace_number(event, "mode", call->row->mode), err);
-}
-
-static int call_fopen(struct etrace *etrace, const struct etrace_call *call, struct error *err)
-{
-	const char *mode;
-	int rc;
 
 	if (!is_opening(call))
-		return 0;
-	rc = take_path(etrace, call, "path", AT_FDCWD, &etrace->one, err);
+		return;
+	take_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD), &etrace->one);
+	put_open(etrace, call, call->row->flags | (uint32_t)etrace_number(event, "flags", 0),
+		 (uint32_t)etrace_number(event, "mode", call->row->mode));
+}
+
+static void call_fopen(struct etrace *etrace, const struct etrace_call *call)
+{
+	const char *mode;
+
+	if (!is_opening(call))
+		return;
+	take_path(etrace, call, "path", AT_FDCWD, &etrace->one);
 	mode = etrace_value(etrace, call->event, "mode");
-	return rc ? rc : put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666, err);
+	put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666);
 }
 
 /* shm_open, tmpfile and the like know their directory themselves. */
-static int call_open_there(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_open_there(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	const char *name = etrace_value(etrace, event, "name");
 	struct path *path = &etrace->one;
-	int rc;
 
 	if (!is_opening(call))
-		return 0;
+		return;
 	name = name ? name + strspn(name, "/") : "";
-	rc = path_set(path, call->row->before, strlen(call->row->before));
-	if (rc == 0)
-		rc = path_append(path, name, strlen(name));
-	if (rc)
-		return etrace_no_memory(err);
-	return put_open(
-		etrace, call,
-		call->row->flags |
-			(uint32_t)etrace_number(event, "oflag", etrace_number(event, "flags", 0)),
-		(uint32_t)etrace_number(event, "mode", call->row->mode), err);
+	path_set(path, call->row->before, strlen(call->row->before));
+	path_append(path, name, strlen(name));
+	put_open(etrace, call,
+		 call->row->flags |
+			 (uint32_t)etrace_number(event, "oflag", etrace_number(event, "flags", 0)),
+		 (uint32_t)etrace_number(event, "mode", call->row->mode));
 }
 
 /* descriptors */
 
-int etrace_close(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 {
 	begin(etrace, call);
 	etrace_line(&etrace->lines, "Close|fd=%" PRIu64, call->event->object);
-	return set_fd(call, call->event->object, NULL, err);
+	set_fd(call, call->event->object, NULL);
 }
 
 /* What dup2 closes is part of its own line. A descriptor that is its own copy is only used. */
-static int call_dup(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	uint64_t old = (uint64_t)etrace_number(event, "oldfd", (int64_t)event->object);
 	const char *path;
 
 	if (has_failed(event) || event_is_free(event))
-		return 0;
+		return;
 	begin(etrace, call);
 	etrace_line(&etrace->lines, "Dup|oldfd=%" PRIu64 ",newfd=%" PRIu64 ",flags=%" PRId64, old,
 		    event->object, etrace_number(event, "flags", 0));
 	path = places_fd(&call->process->places, old);
-	return old == event->object ? 0 : set_fd(call, event->object, path, err);
+	if (old != event->object)
+		set_fd(call, event->object, path);
 }
 
 /* Both ends are events; the first descriptor's, which is the last, knows the other. */
-static int call_pipe(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 
-	(void)err;
 	if (!is_opening(call) || event->part)
-		return 0;
+		return;
 	begin(etrace, call);
 	etrace_line(&etrace->lines, "Pipe|fd1=%" PRIu64 ",fd2=%" PRId64 ",flags=%" PRId64,
 		    event->object, etrace_number(event, "peer", -1),
 		    etrace_number(event, "flags", 0));
-	return 0;
 }
 
-static int call_chdir(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_chdir(struct etrace *etrace, const struct etrace_call *call)
 {
-	int rc;
-
 	if (has_failed(call->event) || call->event->flags & CALL_OF_CHILD)
-		return 0;
-	rc = take_clean_path(etrace, call, "path", AT_FDCWD, &etrace->one, err);
-	if (rc == 0 && etrace->one.length &&
-	    places_set_directory(&call->process->places, etrace->one.text))
-		return etrace_no_memory(err);
-	return rc;
+		return;
+	take_clean_path(etrace, call, "path", AT_FDCWD, &etrace->one);
+	if (etrace->one.length)
+		places_set_directory(&call->process->places, etrace->one.text);
 }
 
-static int call_fchdir(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_fchdir(struct etrace *etrace, const struct etrace_call *call)
 {
 	uint64_t fd = (uint64_t)etrace_number(call->event, "fd", (int64_t)call->event->object);
 
 	(void)etrace;
 	if (has_failed(call->event) || call->event->flags & CALL_OF_CHILD)
-		return 0;
-	if (places_set_directory(&call->process->places, places_fd(&call->process->places, fd)))
-		return etrace_no_memory(err);
-	return 0;
+		return;
+	places_set_directory(&call->process->places, places_fd(&call->process->places, fd));
 }
 
 /* names of files */
@@ -265,20 +242,16 @@ struct name_form {
 	const char *failed;
 };
 
-static int put_names(struct etrace *etrace, const struct etrace_call *call,
-		     const struct name_form *form, struct error *err)
+static void put_names(struct etrace *etrace, const struct etrace_call *call,
+		      const struct name_form *form)
 {
 	const struct event *event = call->event;
 	struct etrace_lines *lines = &etrace->lines;
 	int64_t flags = etrace_number(event, "flags", -1);
-	int rc = take_clean_path(etrace, call, "from", etrace_number(event, "fromfd", AT_FDCWD),
-				 &etrace->one, err);
 
-	if (rc == 0)
-		rc = take_clean_path(etrace, call, "to", etrace_number(event, "tofd", AT_FDCWD),
-				     &etrace->two, err);
-	if (rc)
-		return rc;
+	take_clean_path(etrace, call, "from", etrace_number(event, "fromfd", AT_FDCWD),
+			&etrace->one);
+	take_clean_path(etrace, call, "to", etrace_number(event, "tofd", AT_FDCWD), &etrace->two);
 	begin(etrace, call);
 	if (!has_failed(event) || is_first_known(etrace, event)) {
 		if (flags < 0)
@@ -290,45 +263,43 @@ static int put_names(struct etrace *etrace, const struct etrace_call *call,
 	}
 	if (has_failed(event)) {
 		etrace_line(lines, "%s|", form->failed);
-		return 0;
+		return;
 	}
 	etrace_line(lines, "%s|fnamesize=%zu", form->to, etrace->two.length);
 	etrace_text(lines, form->to_tag, etrace->two.text, etrace->two.length);
-	return 0;
 }
 
-static int call_rename(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_rename(struct etrace *etrace, const struct etrace_call *call)
 {
 	static const struct name_form form = { "RenameFrom", "Rename2From", "RF",
 					       "RenameTo",   "RT",	    "RenameFailed" };
 
-	return put_names(etrace, call, &form, err);
+	put_names(etrace, call, &form);
 }
 
-static int call_link(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_link(struct etrace *etrace, const struct etrace_call *call)
 {
 	static const struct name_form form = { "LinkFrom", "LinkatFrom", "LF",
 					       "LinkTo",   "LT",	 "LinkFailed" };
 
-	return put_names(etrace, call, &form, err);
+	put_names(etrace, call, &form);
 }
 
 /* Where it leads to is known if the trace was recorded so, and if it leads anywhere. */
-static int call_symlink(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	const char *target;
 	bool is_known;
 	size_t length;
-	int rc;
 
 	if (has_failed(event))
-		return 0;
-	rc = take_clean_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD),
-			     &etrace->one, err);
+		return;
+	take_clean_path(etrace, call, "path", etrace_number(event, "dirfd", AT_FDCWD),
+			&etrace->one);
 	target = etrace_value(etrace, event, "target");
-	if (rc || !target)
-		return rc;
+	if (!target)
+		return;
 	length = strlen(target);
 	is_known = etrace->file.task == call->task && etrace->file.fd == UINT64_MAX;
 	etrace->file.task = NULL;
@@ -344,7 +315,6 @@ static int call_symlink(struct etrace *etrace, const struct etrace_call *call, s
 	if (is_known)
 		etrace_text(&etrace->lines, "SR", etrace->file.path.text, etrace->file.path.length);
 	etrace_text(&etrace->lines, "SL", etrace->one.text, etrace->one.length);
-	return 0;
 }
 
 /* mounts */
@@ -354,24 +324,24 @@ static const char *take_source(struct etrace *etrace, const struct etrace_call *
 {
 	const char *text = etrace_value(etrace, call->event, "source");
 
-	if (!is_there(text) || path_set(&etrace->two, text, strlen(text)))
+	if (!is_there(text))
 		return NULL;
+	path_set(&etrace->two, text, strlen(text));
 	path_clean(&etrace->two);
 	return etrace->two.text;
 }
 
-static int call_mount(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_mount(struct etrace *etrace, const struct etrace_call *call)
 {
 	struct etrace_lines *lines = &etrace->lines;
 	const struct event *event = call->event;
-	int rc = take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one, err);
-	const char *source = rc ? NULL : take_source(etrace, call);
-	const char *type = rc ? NULL : etrace_value(etrace, event, "type");
+	const char *source, *type;
 	char head[160];
 	int at;
 
-	if (rc)
-		return rc;
+	take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one);
+	source = take_source(etrace, call);
+	type = etrace_value(etrace, event, "type");
 	if (!is_there(type))
 		type = NULL;
 	at = source ? snprintf(head, sizeof(head), "sourcenamesize=%zu,", strlen(source)) : 0;
@@ -389,16 +359,13 @@ static int call_mount(struct etrace *etrace, const struct etrace_call *call, str
 		etrace_text(lines, "MX", type, strlen(type));
 	if (has_failed(event))
 		etrace_line(lines, "MountFailed|");
-	return 0;
 }
 
-static int call_umount(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_umount(struct etrace *etrace, const struct etrace_call *call)
 {
 	struct etrace_lines *lines = &etrace->lines;
-	int rc = take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one, err);
 
-	if (rc)
-		return rc;
+	take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one);
 	begin(etrace, call);
 	if (!has_failed(call->event) || is_first_known(etrace, call->event)) {
 		etrace_line(lines, "Umount|targetnamesize=%zu,flags=%" PRId64, etrace->one.length,
@@ -407,100 +374,89 @@ static int call_umount(struct etrace *etrace, const struct etrace_call *call, st
 	}
 	if (has_failed(call->event))
 		etrace_line(lines, "UmountFailed|");
-	return 0;
 }
 
 /* tasks */
 
 #define NAME_MAX_KERNEL 15 /* TASK_COMM_LEN without its NUL */
 
-static int call_name(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_name(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	const char *name = etrace_value(etrace, event, "name");
 	struct etrace_call renamed = *call;
 	size_t length;
 
-	(void)err;
 	if (has_failed(event) || !name || !etrace->has_names)
-		return 0;
+		return;
 	if (event->object && event->object != event->pthread)
 		renamed.task = tasks_by_handle(&etrace->tasks, call->process, event->object);
 	if (!renamed.task)
-		return 0;
+		return;
 	length = strnlen(name, NAME_MAX_KERNEL);
 	begin(etrace, &renamed);
 	etrace_line(&etrace->lines, "Comm|size=%zu", length);
 	etrace_text(&etrace->lines, "CN", name, length);
-	return 0;
 }
 
-static int call_fork(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 {
-	if (has_failed(call->event) || !call->event->object)
-		return 0;
-	return tasks_forked(&etrace->tasks, call->task, call->event, -1, err);
+	if (!has_failed(call->event) && call->event->object)
+		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
 /* A thread that the program made by itself is a task of its own, too. */
-static int call_clone(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);
 
-	return tasks_forked(&etrace->tasks, call->task, call->event, flags & UINT32_MAX, err);
+	tasks_forked(&etrace->tasks, call->task, call->event, flags & UINT32_MAX);
 }
 
-static int call_thread(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_thread(struct etrace *etrace, const struct etrace_call *call)
 {
-	if (!event_is_alloc(call->event) && !has_failed(call->event))
-		return 0;
-	return tasks_cloned(&etrace->tasks, call->task, call->event, err);
+	if (event_is_alloc(call->event) || has_failed(call->event))
+		tasks_cloned(&etrace->tasks, call->task, call->event);
 }
 
-static int call_join(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_join(struct etrace *etrace, const struct etrace_call *call)
 {
 	struct etrace_call ended = *call;
 
-	(void)err;
 	if (has_failed(call->event) || call->event->moment == MOMENT_HALF)
-		return 0;
+		return;
 	ended.task = tasks_joined(&etrace->tasks, call->process, call->event->object);
 	if (ended.task)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
-	return 0;
 }
 
 /* Of a child that was not traced itself, whoever waits for it alone says that it ended. */
-static int call_wait(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	uint64_t status = (uint64_t)etrace_number(event, "wstatus", 0);
 	struct task *child;
 
-	(void)err;
 	if (!event_is_free(event))
-		return 0;
+		return;
 	child = tasks_waited(&etrace->tasks, (uint32_t)event->object, event->time_ns);
 	if (child && (status & 0x7f) == 0)
 		task_exits(child, event->time_ns, status >> 8, UINT32_MAX);
-	return 0;
 }
 
 /* How it means to end; handlers and destructors still come. vfork's child ends at once. */
-static int call_exit(struct etrace *etrace, const struct etrace_call *call, struct error *err)
+static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {
 	uint64_t status = (uint64_t)etrace_number(call->event, "status", 0);
 
 	(void)etrace;
-	(void)err;
 	if (call->event->flags & CALL_OF_CHILD) {
 		task_exits(call->task, call->event->time_ns, status, call->event->cpu);
 		call->task->has_ended = true;
-		return 0;
+		return;
 	}
 	call->process->has_status = true;
 	call->process->status = status;
-	return 0;
 }
 
 void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,

@@ -39,12 +39,11 @@ void etrace_lines_free(struct etrace_lines *lines)
 	free(lines->buffer.items);
 }
 
-/* Room for size more bytes, or NULL. */
+/* Room for size more bytes; NULL: nothing is written any more. */
 static char *reserve(struct etrace_lines *lines, size_t size)
 {
-	while (!lines->error && lines->buffer.capacity - lines->buffer.count < size)
-		if (array_grow(&lines->buffer.items, &lines->buffer.capacity, 1))
-			lines->error = error_system(&lines->why, ENOMEM, "lines");
+	while (lines->buffer.capacity - lines->buffer.count < size)
+		array_grow(&lines->buffer.items, &lines->buffer.capacity, 1);
 	return lines->error ? NULL : lines->buffer.items + lines->buffer.count;
 }
 
@@ -384,8 +383,6 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 	};
 	int rc;
 
-	if (!printer.names)
-		return error_system(err, ENOMEM, "names of processes");
 	rc = lines->error ? 0 : print_all(lines, &printer, err);
 	free(printer.names);
 	if (lines->error) {

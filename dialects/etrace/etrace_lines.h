@@ -29,7 +29,7 @@ struct etrace_lines {
 	int directory; /* of the spool */
 	ARRAY_OF(char) buffer;
 	size_t block; /* where the one that is being made begins */
-	int error;    /* the first one: -ENOMEM or what the temporary file says */
+	int error;    /* 0, or the first one of the temporary file */
 	struct error why;
 };
 

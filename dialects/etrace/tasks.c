@@ -97,10 +97,8 @@ static bool is_number(const void *item, const void *key)
 static struct task *new_task(struct tasks *tasks, uint32_t tid, uint64_t first_ns)
 {
 	struct task *task = pool_zalloc(&tasks->pool, sizeof(*task));
-	struct task **place = task ? ARRAY_ADD(&tasks->list) : NULL;
+	struct task **place = ARRAY_ADD(&tasks->list);
 
-	if (!place)
-		return NULL;
 	*place = task;
 	task->number = (uint32_t)(tasks->list.count - 1);
 	task->tid = tid;
@@ -120,21 +118,18 @@ struct task *tasks_true(const struct tasks *tasks, uint32_t number)
 
 /* births */
 
-static int tell_birth(struct tasks *tasks, const struct task_birth *birth, struct task *child)
+static void tell_birth(struct tasks *tasks, const struct task_birth *birth, struct task *child)
 {
 	struct task_birth *place = ARRAY_ADD(&tasks->births);
 
-	if (!place)
-		return -ENOMEM;
 	*place = *birth;
 	if (!child)
-		return 0;
+		return;
 	place->child = child->number;
 	/* The clocks of two processors, or vfork, which is seen when it returns. */
 	if (child->first_ns && child->first_ns < place->time_ns)
 		place->time_ns = child->first_ns;
 	child->is_born = true;
-	return 0;
 }
 
 static struct task_birth birth_by(const struct task *parent, const struct event *event)
@@ -155,8 +150,7 @@ static struct task_leader *find_leader(struct tasks *tasks, uint32_t pid)
 	if (leader)
 		return leader;
 	leader = pool_zalloc(&tasks->pool, sizeof(*leader));
-	if (!leader || table_add(&tasks->leaders, hash, leader))
-		return NULL;
+	table_add(&tasks->leaders, hash, leader);
 	leader->pid = pid;
 	return leader;
 }
@@ -182,22 +176,22 @@ static struct task_process *find_parent(struct tasks *tasks, const struct trace_
 	if (facts->parent_stream != UINT32_MAX)
 		return process_of(tasks, facts->session, facts->parent_stream);
 	leader = find_leader(tasks, facts->parent_pid);
-	return leader && leader->last ? leader->last->owner : NULL;
+	return leader->last ? leader->last->owner : NULL;
 }
 
-static int add_number(struct tasks *tasks, struct task_process *process)
+static void add_number(struct tasks *tasks, struct task_process *process)
 {
 	const struct trace_process *facts = process->facts;
 
 	if (!facts->has_tails || process_of(tasks, facts->session, facts->stream))
-		return 0;
-	return table_add(
+		return;
+	table_add(
 		&tasks->numbers,
 		hash_two(tasks->numbers.seed, facts->session[0] ^ facts->session[1], facts->stream),
 		process);
 }
 
-static int adopt(struct tasks *tasks, struct task *task, struct task_process *process)
+static void adopt(struct tasks *tasks, struct task *task, struct task_process *process)
 {
 	struct task_key key = { task->owner, task->tid };
 
@@ -207,23 +201,19 @@ static int adopt(struct tasks *tasks, struct task *task, struct task_process *pr
 	task->next = process->tasks;
 	process->tasks = task;
 	key.process = process;
-	return table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+	table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
 }
 
 /* The first task: made by a fork that was told, gone on over an exec, or new. */
-static int begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
+static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
 	const struct trace_process *facts = process->facts;
 	struct task_leader *slot = find_leader(tasks, facts->pid);
 	struct task_process *parent = find_parent(tasks, facts);
-	struct task *task = slot ? slot->last : NULL;
+	struct task *task = slot->last;
 
-	if (!slot)
-		return -ENOMEM;
 	if (!task || task->has_ended) {
 		task = new_task(tasks, facts->pid, first_ns);
-		if (!task)
-			return -ENOMEM;
 		task->parent = parent ? parent->leader : NULL;
 		slot->last = task;
 	}
@@ -231,9 +221,9 @@ static int begin_leader(struct tasks *tasks, struct task_process *process, uint6
 		task->first_ns = first_ns;
 	task->is_leader = true;
 	process->leader = task;
-	if (parent && places_copy(&process->places, &parent->places))
-		return -ENOMEM;
-	return adopt(tasks, task, process);
+	if (parent)
+		places_copy(&process->places, &parent->places);
+	adopt(tasks, task, process);
 }
 
 static struct task_process *begin_process(struct tasks *tasks, const struct event *event,
@@ -244,13 +234,12 @@ static struct task_process *begin_process(struct tasks *tasks, const struct even
 			    : event->process->has_tails ? event->process->start_ns
 							: 0;
 
-	if (!process || table_add(&tasks->streams, hash, process))
-		return NULL;
+	table_add(&tasks->streams, hash, process);
 	process->facts = event->process;
 	process->next = tasks->processes;
 	tasks->processes = process;
-	if (begin_leader(tasks, process, first_ns) || add_number(tasks, process))
-		return NULL;
+	begin_leader(tasks, process, first_ns);
+	add_number(tasks, process);
 	return process;
 }
 
@@ -282,30 +271,27 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 	if (handle)
 		return handle;
 	handle = pool_zalloc(&tasks->pool, sizeof(*handle));
-	if (!handle || table_add(&tasks->handles, hash, handle))
-		return NULL;
+	table_add(&tasks->handles, hash, handle);
 	handle->process = process;
 	handle->pthread = pthread;
 	return handle;
 }
 
 /* A thread has its handle from its first event on. */
-static int take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
+static void take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
 {
 	struct task_handle *handle = find_handle(tasks, task->owner, pthread);
 
-	if (!handle)
-		return -ENOMEM;
 	task->pthread = pthread;
 	handle->last = task;
 	if (task->is_leader)
-		return 0;
+		return;
 	if (!handle->has_create) {
 		handle->unborn = task;
-		return 0;
+		return;
 	}
 	handle->has_create = false;
-	return tell_birth(tasks, &handle->create, task);
+	tell_birth(tasks, &handle->create, task);
 }
 
 static struct task *begin_thread(struct tasks *tasks, struct task_process *process,
@@ -313,8 +299,7 @@ static struct task *begin_thread(struct tasks *tasks, struct task_process *proce
 {
 	struct task *task = new_task(tasks, tid, event->time_ns);
 
-	if (!task || adopt(tasks, task, process))
-		return NULL;
+	adopt(tasks, task, process);
 	task->parent = process->leader;
 	return task;
 }
@@ -336,9 +321,8 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
 		task = table_find(&tasks->by_tid, hash_key(&tasks->by_tid, &key), is_tid, &key);
 	if (!task)
 		task = begin_thread(tasks, process, event, tid);
-	if (!task || (event->pthread && event->pthread != task->pthread &&
-		      take_handle(tasks, task, event->pthread)))
-		return NULL;
+	if (event->pthread && event->pthread != task->pthread)
+		take_handle(tasks, task, event->pthread);
 	tasks->last_task = task;
 	return event->flags & CALL_OF_CHILD ? vfork_child(tasks, task, event) : task;
 }
@@ -388,29 +372,26 @@ void tasks_end(struct tasks *tasks, struct task *task)
 /* glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID */
 #define CLONE_FLAGS_PTHREAD 4001536u
 
-int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event,
-		 struct error *err)
+void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event)
 {
 	struct task_birth birth = birth_by(parent, event);
 	struct task_handle *handle;
-	int rc = 0;
 
 	birth.has_flags = true;
 	birth.flags = CLONE_FLAGS_PTHREAD;
 	birth.has_failed = event->flags & CALL_FAILED;
-	if (birth.has_failed)
-		return tell_birth(tasks, &birth, NULL) ? error_system(err, ENOMEM, "threads") : 0;
+	if (birth.has_failed) {
+		tell_birth(tasks, &birth, NULL);
+		return;
+	}
 	handle = find_handle(tasks, tasks->last_process, event->object);
-	if (!handle)
-		return error_system(err, ENOMEM, "threads");
 	if (handle->unborn && handle->unborn->first_ns >= birth.time_ns) {
-		rc = tell_birth(tasks, &birth, handle->unborn);
+		tell_birth(tasks, &birth, handle->unborn);
 		handle->unborn = NULL;
 	} else {
 		handle->create = birth;
 		handle->has_create = true;
 	}
-	return rc ? error_system(err, ENOMEM, "threads") : 0;
 }
 
 /* What vfork's child did before it had a name; its stream may have begun meanwhile. */
@@ -433,26 +414,26 @@ static void name_vfork_child(struct task *parent, struct task *child)
 		child->last_ns = nameless->last_ns;
 }
 
-int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event, int64_t flags,
-		 struct error *err)
+void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
+		  int64_t flags)
 {
 	struct task_birth birth = birth_by(parent, event);
 	struct task_leader *slot = find_leader(tasks, (uint32_t)event->object);
-	struct task *child = slot ? slot->last : NULL;
+	struct task *child = slot->last;
 	/* vfork is seen when it returns, and by then its child may have lived and ended. */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
 	birth.has_flags = flags >= 0;
 	birth.flags = (uint32_t)flags;
 	birth.has_failed = event->flags & CALL_FAILED;
-	if (birth.has_failed)
-		return tell_birth(tasks, &birth, NULL) ? error_system(err, ENOMEM, "processes") : 0;
-	if (slot && (!child || child->is_born || (child->has_ended && child->first_ns < since_ns)))
+	if (birth.has_failed) {
+		tell_birth(tasks, &birth, NULL);
+		return;
+	}
+	if (!child || child->is_born || (child->has_ended && child->first_ns < since_ns))
 		child = slot->last = new_task(tasks, slot->pid, 0);
-	if (!child)
-		return error_system(err, ENOMEM, "processes");
 	name_vfork_child(parent, child);
-	return tell_birth(tasks, &birth, child) ? error_system(err, ENOMEM, "processes") : 0;
+	tell_birth(tasks, &birth, child);
 }
 
 /* the end */
@@ -471,7 +452,7 @@ void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t c
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
 {
 	struct task_leader *slot = find_leader(tasks, pid);
-	struct task *child = slot ? slot->last : NULL;
+	struct task *child = slot->last;
 
 	if (!child)
 		return NULL;
@@ -490,7 +471,7 @@ static int compare_exits(const void *one, const void *two)
 }
 
 /* Nothing that a task does comes behind its end. */
-static int list_exits(struct tasks *tasks)
+static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {
 		const struct task *task = tasks->list.items[i];
@@ -499,8 +480,6 @@ static int list_exits(struct tasks *tasks)
 		if (!task->has_exit || task->same_as != TASK_NONE)
 			continue;
 		place = ARRAY_ADD(&tasks->exits);
-		if (!place)
-			return -ENOMEM;
 		*place = (struct task_exit){ .time_ns = task->exit_ns > task->last_ns
 								? task->exit_ns
 								: task->last_ns,
@@ -511,7 +490,6 @@ static int list_exits(struct tasks *tasks)
 	if (tasks->exits.count)
 		qsort(tasks->exits.items, tasks->exits.count, sizeof(*tasks->exits.items),
 		      compare_exits);
-	return 0;
 }
 
 static int compare_births(const void *one, const void *two)
@@ -521,7 +499,7 @@ static int compare_births(const void *one, const void *two)
 	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->child, b->child);
 }
 
-int tasks_finish(struct tasks *tasks, struct error *err)
+void tasks_finish(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {
 		struct task *task = tasks->list.items[i];
@@ -530,11 +508,10 @@ int tasks_finish(struct tasks *tasks, struct error *err)
 		if (task->is_born || !task->parent || task->same_as != TASK_NONE)
 			continue;
 		birth.parent = task->parent->number;
-		if (tell_birth(tasks, &birth, task))
-			return error_system(err, ENOMEM, "processes");
+		tell_birth(tasks, &birth, task);
 	}
 	if (tasks->births.count)
 		qsort(tasks->births.items, tasks->births.count, sizeof(*tasks->births.items),
 		      compare_births);
-	return list_exits(tasks) ? error_system(err, ENOMEM, "processes") : 0;
+	list_exits(tasks);
 }

@@ -84,23 +84,21 @@ struct tasks {
 void tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* The process of an event, which begins with its first one. NULL: no memory. */
+/* The process of an event, which begins with its first one. */
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event);
 
-/* The task that made a call. vfork's child in its parent's memory is a task, too. NULL: no memory.
- */
+/* The task that made a call. vfork's child in its parent's memory is a task, too. */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
 /*
  * fork, vfork, posix_spawn, clone: parent made the child with that pid, or failed. flags: of clone;
- * -1: it was no clone. Returns 0 or -ENOMEM.
+ * -1: it was no clone.
  */
-int tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event, int64_t flags,
-		 struct error *err);
+void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
+		  int64_t flags);
 
 /* pthread_create: parent made the thread with the handle event->object, or failed. */
-int tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event,
-		 struct error *err);
+void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
 /* The last thread of the process with that handle, or NULL. */
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
@@ -123,9 +121,9 @@ struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
  * At the end of all events: births that nobody told are told by the parent at the child's first
- * breath, and these and the exits are brought into the order of their times. Returns 0 or -ENOMEM.
+ * breath, and these and the exits are brought into the order of their times.
  */
-int tasks_finish(struct tasks *tasks, struct error *err);
+void tasks_finish(struct tasks *tasks);
 
 /* The task that this one is in the end. */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);

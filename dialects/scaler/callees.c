@@ -41,7 +41,7 @@ static bool callee_equal(const void *item, const void *key)
 	return one->file == two->file && !strcmp(one->name, two->name);
 }
 
-/* The file with that path. NULL: no memory. */
+/* The file with that path. */
 static struct callee_file *file_of(struct callees *callees, const char *path)
 {
 	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));
@@ -51,12 +51,11 @@ static struct callee_file *file_of(struct callees *callees, const char *path)
 		return file;
 	file = pool_zalloc(&callees->pool, sizeof(*file));
 	place = ARRAY_ADD(&callees->files);
-	if (!file || !place)
-		return NULL;
 	*place = file;
 	file->number = (uint32_t)callees->files.count - 1;
 	file->path = pool_text(&callees->pool, path, strlen(path));
-	return file->path && table_add(&callees->paths, hash, file) == 0 ? file : NULL;
+	table_add(&callees->paths, hash, file);
+	return file;
 }
 
 static struct callee_file *file_of_mapping(struct callees *callees,
@@ -66,8 +65,6 @@ static struct callee_file *file_of_mapping(struct callees *callees,
 
 	while (mapping->id >= callees->mappings.count) {
 		place = ARRAY_ADD(&callees->mappings);
-		if (!place)
-			return NULL;
 		*place = NULL;
 	}
 	place = &callees->mappings.items[mapping->id];
@@ -78,56 +75,43 @@ static struct callee_file *file_of_mapping(struct callees *callees,
 	return *place;
 }
 
-int callees_map(struct callees *callees, const struct trace_mapping *mapping)
+void callees_map(struct callees *callees, const struct trace_mapping *mapping)
 {
-	return file_of_mapping(callees, mapping) ? 0 : -ENOMEM;
+	file_of_mapping(callees, mapping);
 }
 
-int callees_set_executable(struct callees *callees, const char *path)
+void callees_set_executable(struct callees *callees, const char *path)
 {
 	callees->executable = pool_text(&callees->pool, path, strlen(path));
-	return callees->executable ? 0 : -ENOMEM;
 }
 
-/* file NULL: no memory for it. */
-static int add_callee(struct callees *callees, struct callee_file *file, const char *name,
-		      uint32_t *symbol)
+static uint32_t add_callee(struct callees *callees, struct callee_file *file, const char *name)
 {
-	struct callee key = { .name = name }, *callee, **place;
-	uint64_t hash;
+	struct callee key = { .file = file, .name = name };
+	uint64_t hash = hash_bytes(callees->symbols.seed + file->number, name, strlen(name));
+	struct callee *callee = table_find(&callees->symbols, hash, callee_equal, &key), **place;
 
-	if (!file)
-		return -ENOMEM;
-	key.file = file;
-	hash = hash_bytes(callees->symbols.seed + file->number, name, strlen(name));
-	callee = table_find(&callees->symbols, hash, callee_equal, &key);
 	if (!callee) {
 		callee = pool_zalloc(&callees->pool, sizeof(*callee));
 		place = ARRAY_ADD(&callees->list);
-		if (!callee || !place)
-			return -ENOMEM;
 		*place = callee;
 		callee->file = file;
 		callee->symbol = (uint32_t)callees->list.count - 1;
 		callee->name = pool_text(&callees->pool, name, strlen(name));
-		if (!callee->name || table_add(&callees->symbols, hash, callee))
-			return -ENOMEM;
+		table_add(&callees->symbols, hash, callee);
 	}
-	*symbol = callee->symbol;
-	return 0;
+	return callee->symbol;
 }
 
-int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
-		uint32_t *symbol)
+uint32_t callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name)
 {
 	return add_callee(callees,
-			  mapping ? file_of_mapping(callees, mapping) : file_of(callees, ""), name,
-			  symbol);
+			  mapping ? file_of_mapping(callees, mapping) : file_of(callees, ""), name);
 }
 
-int callees_add_path(struct callees *callees, const char *path, const char *name, uint32_t *symbol)
+uint32_t callees_add_path(struct callees *callees, const char *path, const char *name)
 {
-	return add_callee(callees, file_of(callees, path), name, symbol);
+	return add_callee(callees, file_of(callees, path), name);
 }
 
 /* the end */
@@ -139,7 +123,7 @@ static int compare_callees(const void *a, const void *b)
 	return ORDER(one->file->number, two->file->number) ?: strcmp(one->name, two->name);
 }
 
-/* The file that gets number 0. NULL: no memory. */
+/* The file that gets number 0. */
 static struct callee_file *executable_of(struct callees *callees, const char *fallback)
 {
 	if (callees->executable)
@@ -147,18 +131,15 @@ static struct callee_file *executable_of(struct callees *callees, const char *fa
 	return callees->first_mapped ? callees->first_mapped : file_of(callees, fallback);
 }
 
-static int number_files(struct callees *callees, const char *fallback)
+static void number_files(struct callees *callees, const char *fallback)
 {
 	struct callee_file *executable = executable_of(callees, fallback);
 	struct callee_file **files = callees->files.items;
 
-	if (!executable)
-		return -ENOMEM;
 	memmove(files + 1, files, executable->number * sizeof(*files));
 	files[0] = executable;
 	for (uint32_t i = 0; i < callees->files.count; i++)
 		files[i]->number = i;
-	return 0;
 }
 
 static void number_functions(struct callees *callees)
@@ -173,22 +154,17 @@ static void number_functions(struct callees *callees)
 	}
 }
 
-int callees_finish(struct callees *callees, const char *fallback)
+void callees_finish(struct callees *callees, const char *fallback)
 {
 	size_t count = callees->list.count;
-	int rc = number_files(callees, fallback);
 
-	if (rc)
-		return rc;
+	number_files(callees, fallback);
 	callees->sorted = memory_alloc((count + 1) * sizeof(struct callee *));
-	if (!callees->sorted)
-		return -ENOMEM;
 	if (count) {
 		memcpy(callees->sorted, callees->list.items, count * sizeof(struct callee *));
 		qsort(callees->sorted, count, sizeof(struct callee *), compare_callees);
 	}
 	number_functions(callees);
-	return 0;
 }
 
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,

@@ -43,27 +43,27 @@ struct callees {
 void callees_init(struct callees *callees);
 void callees_free(struct callees *callees);
 
-/* A file was mapped. Returns 0 or -ENOMEM. */
-int callees_map(struct callees *callees, const struct trace_mapping *mapping);
+/* A file was mapped. */
+void callees_map(struct callees *callees, const struct trace_mapping *mapping);
 
-/* The executable's path, if it is known. Returns 0 or -ENOMEM. */
-int callees_set_executable(struct callees *callees, const char *path);
+/* The executable's path, if it is known. */
+void callees_set_executable(struct callees *callees, const char *path);
 
 /*
- * A function was called from the code of the mapping, which may be NULL (not known). *symbol: its
- * number until the end, an index of `list`. Returns 0 or -ENOMEM.
+ * A function was called from the code of the mapping, which may be NULL (not known). Returns its
+ * number until the end, an index of `list`.
  */
-int callees_add(struct callees *callees, const struct trace_mapping *mapping, const char *name,
-		uint32_t *symbol);
+uint32_t callees_add(struct callees *callees, const struct trace_mapping *mapping,
+		     const char *name);
 
 /* The same with the path of the file, "" if it is not known. */
-int callees_add_path(struct callees *callees, const char *path, const char *name, uint32_t *symbol);
+uint32_t callees_add_path(struct callees *callees, const char *path, const char *name);
 
 /*
  * All is known: gives the numbers. fallback: name for file 0 where neither the executable nor any
- * mapping is known. Returns 0 or -ENOMEM.
+ * mapping is known.
  */
-int callees_finish(struct callees *callees, const char *fallback);
+void callees_finish(struct callees *callees, const char *fallback);
 
 /* The function with that name in a file, or NULL; at the end. */
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,

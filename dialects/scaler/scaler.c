@@ -28,19 +28,12 @@ static struct {
 
 /* events */
 
-int scaler_no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "names of functions");
-}
-
 int write_scaler_begin(void **state, const struct trace *trace,
 		       const struct writer_options *options, struct error *err)
 {
 	struct scaler *scaler = memory_zalloc(1, sizeof(*scaler));
 	int rc;
 
-	if (!scaler)
-		return scaler_no_memory(err);
 	scaler->trace = trace;
 	scaler->force = options->force;
 	scaler->is_by_callee = !strcmp(writer_option(options, "scaler-ids"), "callee");
@@ -95,14 +88,13 @@ static bool is_libc(const struct trace_mapping *mapping)
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-", 5);
 }
 
-static int take_mapping(struct scaler *scaler, const struct trace_mapping *mapping,
-			struct error *err)
+static void take_mapping(struct scaler *scaler, const struct trace_mapping *mapping)
 {
 	if (!scaler->libc && is_libc(mapping))
 		scaler->libc = mapping;
-	if (scaler->has_frames && atlas_map(&scaler->frames.atlas, mapping))
-		return scaler_no_memory(err);
-	return callees_map(&scaler->callees, mapping) ? scaler_no_memory(err) : 0;
+	if (scaler->has_frames)
+		atlas_map(&scaler->frames.atlas, mapping);
+	callees_map(&scaler->callees, mapping);
 }
 
 static int take_call(struct scaler *scaler, const struct event *event, const char *name,
@@ -118,12 +110,10 @@ static int take_call(struct scaler *scaler, const struct event *event, const cha
 		extra[0] = event->related;
 		extra[1] = event->object;
 	}
-	if (callees_add(&scaler->callees,
-			scaler->is_by_callee ? scaler->libc : caller_of(scaler, event), name,
-			&symbol))
-		return scaler_no_memory(err);
-	if (scaler->has_frames && scaler_frames_see(&scaler->frames, event, &way))
-		return scaler_no_memory(err);
+	symbol = callees_add(&scaler->callees,
+			     scaler->is_by_callee ? scaler->libc : caller_of(scaler, event), name);
+	if (scaler->has_frames)
+		scaler_frames_see(&scaler->frames, event, &way);
 	return calltree_add(&scaler->tree, event, symbol, way, extra, err);
 }
 
@@ -140,8 +130,8 @@ static int take_note(struct scaler *scaler, const struct event *event, struct er
 		return value ? take_call(scaler, event, value, err) : 0;
 	}
 	value = strcmp(name, NOTE_PROCESS) ? NULL : event_argument(event, "executable");
-	if (value && *value && callees_set_executable(&scaler->callees, value))
-		return scaler_no_memory(err);
+	if (value && *value)
+		callees_set_executable(&scaler->callees, value);
 	return 0;
 }
 
@@ -150,8 +140,10 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 	if (scaler->process && scaler->process != event->process)
 		return error_set(err, EINVAL, "trees are of one process each: remove --merge");
 	scaler->process = event->process;
-	if (event->kind == EVENT_MAPPING)
-		return take_mapping(scaler, event->mapping, err);
+	if (event->kind == EVENT_MAPPING) {
+		take_mapping(scaler, event->mapping);
+		return 0;
+	}
 	if (!event_is_call(event))
 		return 0;
 	if (!event->process->has_tails)
@@ -181,8 +173,7 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 
 	scaler->tree.paths = scaler->frames.paths;
 	if (rc == 0)
-		rc = scaler_number_functions(scaler, err);
-
+		scaler_number_functions(scaler);
 	if (rc == 0)
 		rc = scaler_write_threads(scaler, directory, err);
 	if (rc == 0)
@@ -260,8 +251,6 @@ int write_scaler_end(void *state, struct error *err)
 	if (!scaler->process || !scaler->process->has_tails)
 		return refuse(err);
 	place = ARRAY_ADD(&run.processes);
-	if (!place)
-		return scaler_no_memory(err);
 	*place = scaler->process->pid;
 	rc = run.processes.count == 1 ? write_files(scaler, &scaler->directory, err)
 				      : write_beside_others(scaler, err);

@@ -55,7 +55,7 @@ struct scaler {
 };
 
 /* Gives files and functions their numbers, and each function what its records say of it. */
-int scaler_number_functions(struct scaler *scaler, struct error *err);
+void scaler_number_functions(struct scaler *scaler);
 
 /* commonFuncId.json and symbol.json. Returns 0 or a negative errno. */
 int scaler_write_names(const struct scaler *scaler, struct outdir *directory, struct error *err);
@@ -68,8 +68,8 @@ bool scaler_is_inferred(const char *name);
 void scaler_frames_init(struct scaler_frames *frames);
 void scaler_frames_free(struct scaler_frames *frames);
 
-/* *way: number of the backtrace of a call, from 1; 0: it has none. Returns 0 or -ENOMEM. */
-int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way);
+/* *way: number of the backtrace of a call, from 1; 0: it has none. */
+void scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way);
 
 /* All calls were seen: looks the names up, whose functions become callees. */
 int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "naming/naming.h"
 
@@ -41,20 +42,18 @@ void scaler_frames_free(struct scaler_frames *frames)
 	atlas_free(&frames->atlas);
 }
 
-/* What is remembered of the backtrace with that id. NULL: no memory. */
+/* What is remembered of the backtrace with that id. */
 static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
 {
 	while (id >= frames->by_id.count) {
 		struct scaler_seen *place = ARRAY_ADD(&frames->by_id);
 
-		if (!place)
-			return NULL;
 		*place = (struct scaler_seen){ 0 };
 	}
 	return &frames->by_id.items[id];
 }
 
-int scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
+void scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
 {
 	size_t mappings = frames->atlas.mappings.count;
 	const struct trace_node *backtrace, **place;
@@ -62,26 +61,19 @@ int scaler_frames_see(struct scaler_frames *frames, const struct event *event, u
 
 	*way = 0;
 	if (!event->backtrace || !event->backtrace->count)
-		return 0;
+		return;
 	seen = seen_of(frames, event->backtrace->id);
-	if (!seen)
-		return -ENOMEM;
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = atlas_backtrace(&frames->atlas, event->backtrace, event->index);
-		if (!backtrace)
-			return -ENOMEM;
 		/* Most mappings that come are of no concern to it. */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			place = ARRAY_ADD(&frames->ways);
-			if (!place)
-				return -ENOMEM;
 			*place = backtrace;
 			seen->way = (uint32_t)frames->ways.count;
 		}
 		seen->mappings = mappings;
 	}
 	*way = seen->way;
-	return 0;
 }
 
 /* Our own library stands between a hooked call and what it calls in turn. */
@@ -93,44 +85,33 @@ static bool is_own(const struct naming_symbol *frame)
 }
 
 /* The symbol of a function. Without a name its place in the file is one. */
-static int name_frame(struct callees *callees, const struct naming_symbol *frame, uint32_t *symbol)
+static uint32_t name_frame(struct callees *callees, const struct naming_symbol *frame)
 {
-	char *text = NULL;
-	int rc;
+	cleanup_free char *text =
+		frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
+				: memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
 
-	if (frame->function)
-		rc = asprintf(&text, "%s" SCALER_INFERRED, frame->function);
-	else
-		rc = asprintf(&text, "0x%" PRIx64 SCALER_INFERRED, frame->offset);
-	if (rc < 0)
-		return -ENOMEM;
-	rc = callees_add_path(callees, frame->module ? frame->module : "", text, symbol);
-	free(text);
-	return rc;
+	return callees_add_path(callees, frame->module ? frame->module : "", text);
 }
 
 /* The steps of one way, outermost first. */
-static int find_steps(struct naming *naming, struct callees *callees,
-		      const struct trace_node *backtrace, struct naming_symbol *found,
-		      struct calltree_path *path)
+static void find_steps(struct naming *naming, struct callees *callees,
+		       const struct trace_node *backtrace, struct naming_symbol *found,
+		       struct calltree_path *path)
 {
 	size_t count =
 		naming_symbols(naming, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
-	int rc = 0;
 
 	path->steps = memory_zalloc(count + 1, sizeof(*path->steps));
-	if (!path->steps)
-		return -ENOMEM;
-	while (rc == 0 && count-- > 0) {
+	while (count-- > 0) {
 		struct calltree_step *step = &path->steps[path->count];
 
 		if (is_own(&found[count]))
 			continue;
 		step->address = found[count].address;
-		rc = name_frame(callees, &found[count], &step->symbol);
+		step->symbol = name_frame(callees, &found[count]);
 		path->count++;
 	}
-	return rc;
 }
 
 static size_t most_frames(const struct scaler_frames *frames)
@@ -151,10 +132,10 @@ int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees,
 	int rc;
 
 	frames->paths = memory_zalloc(frames->ways.count + 1, sizeof(*frames->paths));
-	rc = found && frames->paths ? naming_create(&naming, &frames->atlas, NULL, err) : -ENOMEM;
+	rc = naming_create(&naming, &frames->atlas, NULL, err);
 	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
-		rc = find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);
+		find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);
 	naming_destroy(naming);
 	free(found);
-	return rc ? scaler_no_memory(err) : 0;
+	return rc;
 }

@@ -79,16 +79,13 @@ static enum scaler_type type_of(const char *name)
 	return TYPE_NORMAL;
 }
 
-int scaler_number_functions(struct scaler *scaler, struct error *err)
+void scaler_number_functions(struct scaler *scaler)
 {
 	const struct callees *callees = &scaler->callees;
 	const char *name = scaler->process->name;
 
-	if (callees_finish(&scaler->callees, name ? name : ""))
-		return scaler_no_memory(err);
+	callees_finish(&scaler->callees, name ? name : "");
 	scaler->facts = memory_zalloc(callees->list.count + 1, sizeof(*scaler->facts));
-	if (!scaler->facts)
-		return scaler_no_memory(err);
 	for (size_t i = 0; i < callees->list.count; i++) {
 		const struct callee *callee = callees->list.items[i];
 
@@ -100,7 +97,6 @@ int scaler_number_functions(struct scaler *scaler, struct error *err)
 				      strstr(callee->name, "wait"),
 		};
 	}
-	return 0;
 }
 
 /* JSON: keys sorted as strings, null for what is empty */
@@ -114,15 +110,14 @@ static int compare_as_text(const void *one, const void *two)
 	return strcmp(texts[0], texts[1]);
 }
 
-/* The numbers below count in the order of their digits: 0, 1, 10, 2. NULL: no memory. */
+/* The numbers below count in the order of their digits: 0, 1, 10, 2. */
 static uint32_t *sorted_numbers(size_t count)
 {
 	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
 
-	for (uint32_t i = 0; numbers && i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		numbers[i] = i;
-	if (numbers)
-		qsort(numbers, count, sizeof(*numbers), compare_as_text);
+	qsort(numbers, count, sizeof(*numbers), compare_as_text);
 	return numbers;
 }
 
@@ -134,18 +129,16 @@ static void put_key(struct json *json, uint32_t number)
 	json_key(json, text);
 }
 
-static int put_names(const struct scaler *scaler, struct json *json, const struct callee_file *file,
-		     struct error *err)
+static void put_names(const struct scaler *scaler, struct json *json,
+		      const struct callee_file *file)
 {
 	uint32_t *numbers;
 
 	if (!file->count) {
 		json_null(json);
-		return 0;
+		return;
 	}
 	numbers = sorted_numbers(file->count);
-	if (!numbers)
-		return scaler_no_memory(err);
 	json_begin(json, '{');
 	for (uint32_t i = 0; i < file->count; i++) {
 		put_key(json, numbers[i]);
@@ -153,20 +146,16 @@ static int put_names(const struct scaler *scaler, struct json *json, const struc
 	}
 	json_end(json);
 	free(numbers);
-	return 0;
 }
 
-static int put_symbols(const struct scaler *scaler, struct json *json,
-		       const struct callee_file *file, struct error *err)
+static void put_symbols(const struct scaler *scaler, struct json *json,
+			const struct callee_file *file)
 {
-	int rc;
-
 	json_begin(json, '{');
 	json_add_text(json, "fileName", file->path);
 	json_key(json, "funcNames");
-	rc = put_names(scaler, json, file, err);
+	put_names(scaler, json, file);
 	json_end(json);
-	return rc;
 }
 
 /* One id of an array that is null without any. */
@@ -202,40 +191,34 @@ static void put_ids(const struct scaler *scaler, struct json *json, const struct
 		json_null(json);
 }
 
-static int put_common_ids(const struct scaler *scaler, struct json *json,
-			  const struct callee_file *file, struct error *err)
+static void put_common_ids(const struct scaler *scaler, struct json *json,
+			   const struct callee_file *file)
 {
-	(void)err;
 	json_begin(json, '{');
 	json_key(json, "pthread");
 	put_ids(scaler, json, file, TYPE_PTHREAD, pthread_functions);
 	json_key(json, "semaphore");
 	put_ids(scaler, json, file, TYPE_SEMAPHORE, semaphore_functions);
 	json_end(json);
-	return 0;
 }
 
-typedef int put_file(const struct scaler *scaler, struct json *json, const struct callee_file *file,
-		     struct error *err);
+typedef void put_file(const struct scaler *scaler, struct json *json,
+		      const struct callee_file *file);
 
-static int put_files(const struct scaler *scaler, struct out *out, put_file *put, struct error *err)
+static void put_files(const struct scaler *scaler, struct out *out, put_file *put)
 {
 	size_t count = scaler->callees.files.count;
 	uint32_t *numbers = sorted_numbers(count);
 	struct json json;
-	int rc = 0;
 
-	if (!numbers)
-		return scaler_no_memory(err);
 	json_start(&json, out, false);
 	json_begin(&json, '{');
-	for (size_t i = 0; i < count && rc == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		put_key(&json, numbers[i]);
-		rc = put(scaler, &json, scaler->callees.files.items[numbers[i]], err);
+		put(scaler, &json, scaler->callees.files.items[numbers[i]]);
 	}
 	json_end(&json);
 	free(numbers);
-	return rc;
 }
 
 static int write_json(const struct scaler *scaler, struct outdir *directory, const char *name,
@@ -247,7 +230,7 @@ static int write_json(const struct scaler *scaler, struct outdir *directory, con
 
 	if (rc)
 		return rc;
-	rc = put_files(scaler, &out, put, err);
+	put_files(scaler, &out, put);
 	end = outdir_finish(directory, &out, &later);
 	if (rc == 0 && end)
 		*err = later;

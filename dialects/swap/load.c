@@ -42,7 +42,7 @@ static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 	return hertz && ns ? (float)(100e9 * (double)ticks / ((double)hertz * (double)ns)) : 0;
 }
 
-static int take_cpu(struct load *load, size_t number, const char *value)
+static void take_cpu(struct load *load, size_t number, const char *value)
 {
 	struct load_cpu now = { 0 };
 	uint64_t khz = 0;
@@ -50,18 +50,15 @@ static int take_cpu(struct load *load, size_t number, const char *value)
 	while (load->cpus.count <= number) {
 		struct load_cpu *place = ARRAY_ADD(&load->cpus);
 
-		if (!place)
-			return -ENOMEM;
 		*place = now;
 	}
 	if (sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64, &khz, &now.busy, &now.total) != 3)
-		return 0;
+		return;
 	now.khz = (float)khz;
 	if (load->samples)
 		now.percent = percent_of(difference(now.busy, load->cpus.items[number].busy),
 					 difference(now.total, load->cpus.items[number].total));
 	load->cpus.items[number] = now;
-	return 0;
 }
 
 static int compare_ids(const void *one, const void *two)
@@ -72,19 +69,16 @@ static int compare_ids(const void *one, const void *two)
 	return ORDER(a, b);
 }
 
-static int take_thread(struct load *load, const char *value)
+static void take_thread(struct load *load, const char *value)
 {
 	struct load_thread thread = { 0 }, *place;
 
 	if (load->threads.count == THREADS_MAX ||
 	    sscanf(value, "%" SCNu32 " %" SCNu64 " %c %" SCNu32, &thread.id, &thread.ticks,
 		   &thread.state, &thread.cpu) != 4)
-		return 0;
+		return;
 	place = ARRAY_ADD(&load->threads);
-	if (!place)
-		return -ENOMEM;
 	*place = thread;
-	return 0;
 }
 
 static void take_process(struct load *load, const char *value, uint64_t hertz, uint64_t ns)
@@ -111,17 +105,23 @@ static void take_counters(struct load *load, enum load_counter first, int count,
 	}
 }
 
-static int take_value(struct load *load, const struct wire_value *pair, uint64_t hertz, uint64_t ns)
+static void take_value(struct load *load, const struct wire_value *pair, uint64_t hertz,
+		       uint64_t ns)
 {
 	const char *name = pair->name;
 
 	if (!strncmp(name, "cpu", 3) && name[3] >= '0' && name[3] <= '9') {
 		unsigned long number = strtoul(name + 3, NULL, 10);
 
-		return number < LOAD_CPUS_MAX ? take_cpu(load, number, pair->value) : 0;
+		if (!(number < LOAD_CPUS_MAX))
+			return;
+		take_cpu(load, number, pair->value);
+		return;
 	}
-	if (!strcmp(name, "thread"))
-		return take_thread(load, pair->value);
+	if (!strcmp(name, "thread")) {
+		take_thread(load, pair->value);
+		return;
+	}
 	if (!strcmp(name, "process"))
 		take_process(load, pair->value, hertz, ns);
 	else if (!strcmp(name, "memory"))
@@ -132,7 +132,6 @@ static int take_value(struct load *load, const struct wire_value *pair, uint64_t
 		take_counters(load, LOAD_READS, 4, pair->value);
 	else if (!strcmp(name, "net"))
 		take_counters(load, LOAD_SENT, 2, pair->value);
-	return 0;
 }
 
 /* The threads of the last sample are those to compare with. */
@@ -173,32 +172,25 @@ static uint64_t number_of(const struct event *event, const char *name, uint64_t 
 	return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-int load_sample(struct load *load, const struct event *event, struct error *err)
+void load_sample(struct load *load, const struct event *event)
 {
 	uint64_t hertz = number_of(event, "hertz", 0), at = number_of(event, "at", event->time_ns);
 	uint64_t ns = load->samples ? difference(at, load->time_ns) : 0;
 
 	keep_threads(load);
 	for (uint32_t i = 0; i < event->argument_count; i++)
-		if (take_value(load, &event->arguments[i], hertz, ns))
-			return error_system(err, ENOMEM, "samples");
+		take_value(load, &event->arguments[i], hertz, ns);
 	compare_threads(load, hertz, ns);
 	load->time_ns = at;
 	load->samples++;
-	return 0;
 }
 
-int load_event(struct load *load, const struct event *event, struct error *err)
+void load_event(struct load *load, const struct event *event)
 {
-	int rc = 0;
-
 	if (!load->samples || event->resource->known != RESOURCE_MEMORY)
-		return 0;
+		return;
 	if (!load->ledger)
-		rc = ledger_create(&load->ledger, false, err);
-	if (rc == 0)
-		rc = ledger_event(load->ledger, event, err);
-	if (rc == 0)
-		load->held_bytes = ledger_sum(load->ledger, 0)->bytes;
-	return rc;
+		ledger_create(&load->ledger, false, NULL);
+	ledger_event(load->ledger, event, NULL);
+	load->held_bytes = ledger_sum(load->ledger, 0)->bytes;
 }

@@ -61,10 +61,10 @@ struct load {
 void load_init(struct load *load);
 void load_free(struct load *load);
 
-/* Takes a ~sample. Returns 0 or -ENOMEM. */
-int load_sample(struct load *load, const struct event *event, struct error *err);
+/* Takes a ~sample. */
+void load_sample(struct load *load, const struct event *event);
 
-/* Takes a call that gains or loses memory. Returns 0 or -ENOMEM. */
-int load_event(struct load *load, const struct event *event, struct error *err);
+/* Takes a call that gains or loses memory. */
+void load_event(struct load *load, const struct event *event);
 
 #endif

@@ -21,19 +21,12 @@
 
 /* ---- state ---- */
 
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "SWAP messages");
-}
-
 int write_swap_begin(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err)
 {
 	struct swap *swap = memory_zalloc(1, sizeof(*swap));
 	int rc;
 
-	if (!swap)
-		return no_memory(err);
 	swap->trace = trace;
 	if (!strcmp(writer_option(options, "swap-dialect"), "tizen"))
 		swap->dialect = SWAP_DIALECT_TIZEN;
@@ -72,11 +65,6 @@ static struct swap_process *add_process(struct swap *swap, const struct trace_pr
 	struct swap_process **place = ARRAY_ADD(&swap->processes);
 	struct swap_process *process = memory_zalloc(1, sizeof(*process));
 
-	if (!place || !process) {
-		swap->processes.count -= place != NULL;
-		free(process);
-		return NULL;
-	}
 	process->process = from;
 	process->number = (uint32_t)(swap->processes.count - 1);
 	process->start_ns = process->last_ns = start_of(from);
@@ -109,14 +97,10 @@ struct swap_thread *swap_thread(struct swap_process *process, uint32_t id)
 		return thread;
 	place = ARRAY_ADD(&process->threads);
 	thread = memory_zalloc(1, sizeof(*thread));
-	if (!place || !thread) {
-		process->threads.count -= place != NULL;
-		free(thread);
-		return NULL;
-	}
 	*place = thread;
 	thread->id = id;
-	return table_add(&process->by_thread, hash, thread) ? NULL : thread;
+	table_add(&process->by_thread, hash, thread);
+	return thread;
 }
 
 /* ---- messages ---- */
@@ -151,11 +135,11 @@ int swap_new(struct swap *swap, struct swap_process *process, struct swap_messag
 	return 0;
 }
 
-int swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	     uint64_t unix_ns, enum swap_rank rank, struct error *err)
+void swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
+	      uint64_t unix_ns, enum swap_rank rank)
 {
 	(void)process;
-	return timesort_commit(&swap->sort, unix_ns, rank, swap_end(message)) ? no_memory(err) : 0;
+	timesort_commit(&swap->sort, unix_ns, rank, swap_end(message));
 }
 
 /* MSG_ERROR. */
@@ -168,7 +152,8 @@ static int swap_error(struct swap *swap, struct swap_process *process, uint64_t 
 	if (rc)
 		return rc;
 	swap_put_text(&message, text);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 /* A sentence for the messages and for the side file. */
@@ -177,51 +162,37 @@ static int miss(struct swap *swap, struct swap_process *process, const char *tex
 {
 	char **place = ARRAY_ADD(&swap->missing);
 
-	if (place)
-		*place = memory_text(text);
-	if (!place || !*place) {
-		swap->missing.count -= place != NULL;
-		return no_memory(err);
-	}
+	*place = memory_text(text);
 	return swap_error(swap, process, process->last_ns, text, err);
 }
 
 /* ---- events ---- */
 
-static int take_mapping(struct swap *swap, struct swap_process *process,
-			const struct trace_mapping *mapping, struct error *err)
+static void take_mapping(struct swap *swap, struct swap_process *process,
+			 const struct trace_mapping *mapping)
 {
 	const struct trace_mapping **place = ARRAY_ADD(&process->mappings);
 
-	if (!place)
-		return no_memory(err);
 	*place = mapping;
 	memset(swap->callers, 0, sizeof(swap->callers));
-	return 0;
 }
 
-static int take_context(struct swap_process *process, const struct trace_context *context,
-			struct error *err)
+static void take_context(struct swap_process *process, const struct trace_context *context)
 {
 	size_t number = context->bit ? (size_t)__builtin_ctz(context->bit) : 0;
 	char **place = ARRAY_AT(&process->contexts, number);
 
-	if (!place)
-		return no_memory(err);
 	free(*place);
 	*place = memory_text(context->name);
-	return *place ? 0 : no_memory(err);
 }
 
-static int take_identity(struct swap_process *process, const struct event *event, struct error *err)
+static void take_identity(struct swap_process *process, const struct event *event)
 {
 	const char *executable = event_argument(event, "executable");
 
 	if (executable) {
 		free(process->executable);
 		process->executable = memory_text(executable);
-		if (!process->executable)
-			return no_memory(err);
 	}
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		const struct wire_value *pair = &event->arguments[i];
@@ -230,30 +201,19 @@ static int take_identity(struct swap_process *process, const struct event *event
 		if (strncmp(pair->name, "argv", 4) != 0)
 			continue;
 		place = ARRAY_ADD(&process->arguments);
-		if (place)
-			*place = memory_text(pair->value);
-		if (!place || !*place) {
-			process->arguments.count -= place != NULL;
-			return no_memory(err);
-		}
+		*place = memory_text(pair->value);
 	}
-	return 0;
 }
 
-static int take_fd(struct swap_process *process, const struct event *event, struct error *err)
+static void take_fd(struct swap_process *process, const struct event *event)
 {
 	const char *fd = event_argument(event, "fd"), *path = event_argument(event, "path");
 	const char *size = event_argument(event, "size");
 	struct swap_fd *place = ARRAY_ADD(&process->fds);
 
-	if (place)
-		*place = (struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
-					   .size = size ? strtoull(size, NULL, 10) : 0,
-					   .path = memory_text(path ? path : "") };
-	if (place && place->path)
-		return 0;
-	process->fds.count -= place != NULL;
-	return no_memory(err);
+	*place = (struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
+				   .size = size ? strtoull(size, NULL, 10) : 0,
+				   .path = memory_text(path ? path : "") };
 }
 
 static int take_loss(struct swap *swap, struct swap_process *process, const struct event *event,
@@ -322,19 +282,15 @@ static int end_image_before(struct swap *swap, struct swap_process *process, str
 	return rc;
 }
 
-static int take_file(struct swap_process *process, const struct event *event, struct error *err)
+static void take_file(struct swap_process *process, const struct event *event)
 {
 	const char *fd = event_argument(event, "fd"), *size = event_argument(event, "size");
 	const char *path = event_argument(event, "path");
 	struct swap_thread *thread = swap_thread(process, event->thread);
 
-	if (!thread)
-		return no_memory(err);
 	thread->file.fd = fd ? strtoull(fd, NULL, 10) : SWAP_FD_UNKNOWN;
 	thread->file.size = size ? strtoull(size, NULL, 10) : 0;
-	return path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0)
-		       ? no_memory(err)
-		       : 0;
+	path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0);
 }
 
 /* When the process said that it ends; else when the collector saw it. */
@@ -355,10 +311,14 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 	const char *name = event->function->name, *text;
 	int rc;
 
-	if (!strcmp(name, NOTE_PROCESS))
-		return take_identity(process, event, err);
-	if (!strcmp(name, NOTE_FD))
-		return take_fd(process, event, err);
+	if (!strcmp(name, NOTE_PROCESS)) {
+		take_identity(process, event);
+		return 0;
+	}
+	if (!strcmp(name, NOTE_FD)) {
+		take_fd(process, event);
+		return 0;
+	}
 	if (!strcmp(name, NOTE_RECORDING))
 		return take_pause(swap, process, event, err);
 	if (!strcmp(name, NOTE_SAMPLE))
@@ -374,12 +334,16 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 		return swap_open_call(swap, process, event, err);
 	if (!strcmp(name, NOTE_THREAD))
 		return swap_thread_start(swap, process, event, err);
-	if (!strcmp(name, NOTE_FILE))
-		return take_file(process, event, err);
+	if (!strcmp(name, NOTE_FILE)) {
+		take_file(process, event);
+		return 0;
+	}
 	if (!strcmp(name, NOTE_THREAD_END))
 		return swap_thread_end(swap, process, event, err);
-	if (!strcmp(name, NOTE_FUNCTIONS))
-		return swap_functions_take(swap, process, event, err);
+	if (!strcmp(name, NOTE_FUNCTIONS)) {
+		swap_functions_take(swap, process, event);
+		return 0;
+	}
 	if (!strcmp(name, NOTE_END))
 		return process->has_ended ? 0
 					  : swap_terminate(swap, process,
@@ -409,27 +373,32 @@ static int take_call(struct swap *swap, struct swap_process *process, const stru
 		rc = swap_context_change(swap, process, event, err);
 	if (rc == 0)
 		rc = swap_call(swap, process, event, err);
-	return rc ? rc : load_event(&process->load, event, err);
+	if (!rc)
+		load_event(&process->load, event);
+	return rc;
 }
 
 static int take_event(struct swap *swap, const struct event *event, struct error *err)
 {
 	struct swap_process *process = process_of(swap, event->process);
+	int rc = 0;
 
-	if (!process)
-		return no_memory(err);
 	/* It is known when its packet has come, which is behind the start of the stream. */
 	if (!process->has_started)
 		see_start(process, event->process);
-	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process &&
-	    end_image_before(swap, process, err))
-		return -ENOMEM;
-	if (swap_shared_see(swap, process, event))
-		return no_memory(err);
-	if (event->kind == EVENT_MAPPING)
-		return take_mapping(swap, process, event->mapping, err);
-	if (event->kind == EVENT_CONTEXT)
-		return take_context(process, event->call_context, err);
+	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
+		rc = end_image_before(swap, process, err);
+	if (rc)
+		return rc;
+	swap_shared_see(swap, process, event);
+	if (event->kind == EVENT_MAPPING) {
+		take_mapping(swap, process, event->mapping);
+		return 0;
+	}
+	if (event->kind == EVENT_CONTEXT) {
+		take_context(process, event->call_context);
+		return 0;
+	}
 	if (event->kind == EVENT_NOTE)
 		return take_note(swap, process, event, err);
 	return event->kind == EVENT_CALL ? take_call(swap, process, event, err) : 0;

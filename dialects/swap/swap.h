@@ -108,13 +108,13 @@ struct swap {
  */
 int swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
 	     enum swap_id id, uint64_t *unix_ns, size_t most, struct error *err);
-int swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	     uint64_t unix_ns, enum swap_rank rank, struct error *err);
+void swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
+	      uint64_t unix_ns, enum swap_rank rank);
 
 /* ns since 1970 of a time of the stream. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 
-/* The thread of an event; NULL: no memory. */
+/* The thread of an event. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
 /* swap_calls.c: the messages of a call, of one that was open at the end (~open), of a thread. */
@@ -129,21 +129,21 @@ int swap_thread_end(struct swap *swap, struct swap_process *process, const struc
 
 /*
  * swap_shared.c: files of merged processes. swap_shared_see() hears every event before it is told,
- * swap_shared_after() every event of a call afterwards. fd: of the call, or SWAP_FD_UNKNOWN. All
- * return 0 or -ENOMEM and do nothing where processes are not merged.
+ * swap_shared_after() every event of a call afterwards. fd: of the call, or SWAP_FD_UNKNOWN. All do
+ * nothing where processes are not merged.
  */
 void swap_shared_init(struct swap *swap);
 void swap_shared_free(struct swap *swap);
-int swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event);
-int swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
-		      uint64_t fd);
+void swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
+		       uint64_t fd);
 
 /*
  * *path: of the file that a call touches, if a descendant touches what the target has used; else
  * NULL. It lives until the next call of these.
  */
-int swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
-		     uint64_t fd, const char **path);
+void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
+		      uint64_t fd, const char **path);
 
 /* swap_marks.c: PROBE_CUSTOM. */
 int swap_mark(struct swap *swap, struct swap_process *process, const struct event *event,
@@ -175,8 +175,8 @@ int swap_write_files(struct swap *swap, struct error *err);
  * then the process and the function's number stand there, as swap_function_mark() has them.
  */
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id);
-int swap_functions_take(struct swap *swap, struct swap_process *process, const struct event *event,
-			struct error *err);
+void swap_functions_take(struct swap *swap, struct swap_process *process,
+			 const struct event *event);
 /* Puts the address into a whole message, if it is of a function and the address is known. */
 void swap_functions_settle(const struct swap *swap, char *message);
 

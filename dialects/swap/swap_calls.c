@@ -291,7 +291,8 @@ static int add_probe(struct swap *swap, struct swap_process *process, const stru
 		return rc;
 	put_probe(swap, process, &message, part);
 	put_own(&message, part);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 /* ---- functions without a probe ---- */
@@ -316,7 +317,8 @@ static int add_function(struct swap *swap, struct swap_process *process, const s
 		put_arguments(&message, part);
 	else
 		put_result(&message, part);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 /* ---- files that the target uses, too ---- */
@@ -345,7 +347,8 @@ static int add_file_function(struct swap *swap, struct swap_process *process,
 	} else {
 		put_result(&message, part);
 	}
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 /* ---- which messages a call has ---- */
@@ -355,11 +358,6 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 	struct swap_api **place = ARRAY_ADD(&swap->strangers),
 			*api = memory_zalloc(1, sizeof(*api));
 
-	if (!place || !api) {
-		swap->strangers.count -= place != NULL;
-		free(api);
-		return NULL;
-	}
 	*api = (struct swap_api){ .name = function->name,
 				  .id = swap_api_id(function->name),
 				  .probe = SWAP_FUNCTION,
@@ -375,8 +373,6 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 {
 	const struct swap_api **place = ARRAY_AT(&swap->functions, function->id);
 
-	if (!place)
-		return NULL;
 	for (size_t i = 0; !*place && i < HOOK_COUNT; i++)
 		if (!strcmp(swap->apis.hooks[i].name, function->name))
 			*place = &swap->apis.hooks[i];
@@ -386,25 +382,22 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 }
 
 /* A descriptor that came as a part of the call, before the call itself. */
-static int remember_fd(struct swap_process *process, const struct event *event, struct error *err)
+static void remember_fd(struct swap_process *process, const struct event *event)
 {
 	struct swap_thread *thread;
 
 	if (event->resource->known != RESOURCE_FD)
-		return 0;
+		return;
 	thread = swap_thread(process, event->thread);
-	if (!thread)
-		return error_system(err, ENOMEM, "threads");
 	thread->fd_call = event->call;
 	thread->fd = event->object;
-	return 0;
 }
 
 static uint64_t remembered_fd(struct swap_process *process, const struct event *event)
 {
 	const struct swap_thread *thread = swap_thread(process, event->thread);
 
-	return thread && thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
+	return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
 }
 
 /* The descriptor of a call: its object, or what was said of its stream. */
@@ -486,7 +479,7 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 	bool opens = part->api->probe == SWAP_FILE &&
 		     (part->api->end == SWAP_FILE_OPEN || part->api->end == SWAP_FILE_DIRECTORY);
 
-	if (!thread || !thread->file.path.length || !opens || part->event->flags & CALL_FAILED)
+	if (!thread->file.path.length || !opens || part->event->flags & CALL_FAILED)
 		return NULL;
 	return thread->file.fd == part->fd ? thread : NULL;
 }
@@ -502,17 +495,17 @@ static int tell_call(struct swap *swap, struct swap_process *process, const stru
 		     uint64_t *fd, struct error *err)
 {
 	const struct swap_api *api = api_of(swap, event->function);
-	bool is_one_of_several = api && api->is_each && event->operation != OPERATION_USE;
+	bool is_one_of_several = api->is_each && event->operation != OPERATION_USE;
 	struct swap_api function;
 	struct part part = { .event = event, .api = api };
 	int rc = 0;
 
-	if (!api)
-		return error_system(err, ENOMEM, "names of functions");
 	if (event->moment == MOMENT_HALF && event->operation == OPERATION_END)
 		return add_entry(swap, process, &part, err);
-	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several))
-		return remember_fd(process, event, err);
+	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several)) {
+		remember_fd(process, event);
+		return 0;
+	}
 	if (api->is_each && !is_one_of_several) {
 		function = without_probe(api);
 		part.api = &function;
@@ -527,9 +520,7 @@ static int tell_call(struct swap *swap, struct swap_process *process, const stru
 		*fd = part.fd;
 	part.thread = opened_by(process, &part);
 	if (part.api->probe == SWAP_FILE && event->has_tail)
-		rc = swap_shared_path(swap, process, event, part.fd, &part.path);
-	if (rc)
-		return error_system(err, ENOMEM, "paths");
+		swap_shared_path(swap, process, event, part.fd, &part.path);
 	if (event->has_tail && !has_begun(event))
 		rc = add_entry(swap, process, &part, err);
 	return rc ? rc : add_return(swap, process, &part, err);
@@ -541,8 +532,8 @@ int swap_call(struct swap *swap, struct swap_process *process, const struct even
 	uint64_t fd = SWAP_FD_UNKNOWN;
 	int rc = tell_call(swap, process, event, &fd, err);
 
-	if (rc == 0 && swap_shared_after(swap, process, event, fd))
-		rc = error_system(err, ENOMEM, "paths");
+	if (rc == 0)
+		swap_shared_after(swap, process, event, fd);
 	return rc;
 }
 

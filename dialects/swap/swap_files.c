@@ -196,8 +196,6 @@ int swap_write_files(struct swap *swap, struct error *err)
 	char stem[48];
 	int rc;
 
-	if (!place)
-		return error_system(err, ENOMEM, "names of files");
 	*place = pid;
 	name_files(pid, stem, sizeof(stem));
 	rc = write_file(swap, stem, "swap", put_messages, err);

@@ -21,18 +21,14 @@ static uint32_t id_of(const struct swap *swap, const char *name)
 	return swap_api_id(name);
 }
 
-int swap_functions_take(struct swap *swap, struct swap_process *process, const struct event *event,
-			struct error *err)
+void swap_functions_take(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		struct swap_function *place = ARRAY_ADD(&process->functions);
 
-		if (!place)
-			return error_system(err, ENOMEM, "addresses of functions");
 		place->id = id_of(swap, event->arguments[i].name);
 		place->address = strtoull(event->arguments[i].value, NULL, 0);
 	}
-	return 0;
 }
 
 static uint64_t read_u64(const char *at)

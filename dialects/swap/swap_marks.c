@@ -42,7 +42,8 @@ static int add_custom(struct swap *swap, struct swap_process *process, const str
 	swap_put_text(&message, custom->text);
 	swap_put_u32(&message, 0); /* colour: auto */
 	swap_put_u64(&message, 0); /* value: 0.0 */
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 int swap_mark(struct swap *swap, struct swap_process *process, const struct event *event,
@@ -80,8 +81,6 @@ int swap_context_change(struct swap *swap, struct swap_process *process, const s
 	uint32_t changed;
 	int rc = 0;
 
-	if (!thread)
-		return error_system(err, ENOMEM, "threads");
 	changed = thread->context ^ event->context;
 	thread->context = event->context;
 	for (; rc == 0 && changed; changed &= changed - 1)

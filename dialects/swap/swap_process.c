@@ -121,7 +121,8 @@ static int add_info(struct swap *swap, struct swap_process *process, struct erro
 	put_range(&message, process->main);
 	swap_put_text(&message, text_or_empty(process->executable));
 	put_libraries(swap, &message, process);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_PROCESS, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_PROCESS);
+	return 0;
 }
 
 /* Who opened what is inherited is not known: the thread is the first one. */
@@ -149,7 +150,8 @@ static int add_status(struct swap *swap, struct swap_process *process, struct er
 	}
 	if (!is_doc)
 		swap_put_u32(&message, 0); /* sockets */
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_STATUS, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_STATUS);
+	return 0;
 }
 
 int swap_process_info(struct swap *swap, struct swap_process *process, struct error *err)
@@ -173,7 +175,8 @@ static int add_unmap(struct swap *swap, struct swap_process *process,
 		return rc;
 	swap_put_u32(&message, process->process->pid);
 	put_range(&message, mapping);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 static int add_map(struct swap *swap, struct swap_process *process,
@@ -188,7 +191,8 @@ static int add_map(struct swap *swap, struct swap_process *process,
 	swap_put_u32(&message, process->process->pid);
 	put_range(&message, mapping);
 	swap_put_text(&message, mapping->path);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 static void forget_mapping(struct swap_process *process, size_t number)
@@ -197,11 +201,6 @@ static void forget_mapping(struct swap_process *process, size_t number)
 		(process->mappings.count - number - 1) * sizeof(*process->mappings.items));
 	process->mappings.count--;
 	process->mapped--;
-}
-
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "mappings");
 }
 
 /* The trace does not repeat a mapping that comes again. */
@@ -218,8 +217,6 @@ int swap_process_unmap(struct swap *swap, struct swap_process *process, const st
 		    mapping->to != strtoull(to, NULL, 0) || mapping == process->main)
 			continue;
 		place = ARRAY_ADD(&process->gone);
-		if (!place)
-			return no_memory(err);
 		*place = mapping;
 		forget_mapping(process, i);
 		return add_unmap(swap, process, mapping, swap_unix(process, event->time_ns), err);
@@ -235,8 +232,6 @@ static int add_again(struct swap *swap, struct swap_process *process, size_t num
 
 	process->gone.items[number] = process->gone.items[--process->gone.count];
 	place = ARRAY_ADD(&process->mappings);
-	if (!place)
-		return no_memory(err);
 	memmove(&process->mappings.items[process->mapped + 1],
 		&process->mappings.items[process->mapped],
 		(process->mappings.count - 1 - process->mapped) * sizeof(*place));
@@ -306,5 +301,6 @@ int swap_terminate(struct swap *swap, struct swap_process *process, uint64_t uni
 		return rc;
 	swap_put_u32(&message, process->process->pid);
 	process->has_ended = true;
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_END, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_END);
+	return 0;
 }

@@ -26,15 +26,15 @@ static bool has_used(const struct swap *swap, const char *path)
 			  hash_bytes(swap->shared.paths.seed, path, strlen(path)), is_path, path);
 }
 
-static int use(struct swap *swap, const char *path)
+static void use(struct swap *swap, const char *path)
 {
 	uint64_t hash = hash_bytes(swap->shared.paths.seed, path, strlen(path));
 	char *kept;
 
 	if (has_used(swap, path))
-		return 0;
+		return;
 	kept = pool_text(&swap->shared.pool, path, strlen(path));
-	return kept ? table_add(&swap->shared.paths, hash, kept) : -ENOMEM;
+	table_add(&swap->shared.paths, hash, kept);
 }
 
 void swap_shared_init(struct swap *swap)
@@ -88,36 +88,27 @@ static const struct swap_process *forked_from(const struct swap *swap,
 	return NULL;
 }
 
-static int copy_program(struct swap_process *process, const struct swap_process *from)
+static void copy_program(struct swap_process *process, const struct swap_process *from)
 {
 	process->executable = from->executable ? memory_text(from->executable) : NULL;
-	if (from->executable && !process->executable)
-		return -ENOMEM;
 	for (size_t i = 0; i < from->arguments.count; i++) {
 		char **place = ARRAY_ADD(&process->arguments);
 
-		if (place)
-			*place = memory_text(from->arguments.items[i]);
-		if (!place || !*place) {
-			process->arguments.count -= place != NULL;
-			return -ENOMEM;
-		}
+		*place = memory_text(from->arguments.items[i]);
 	}
-	return 0;
 }
 
 /* A fork's child goes on with the program, the directory and the descriptors of its parent. */
 static int begin(struct swap *swap, struct swap_process *process)
 {
 	const struct swap_process *parent = forked_from(swap, process->process);
-	int rc = 0;
 
 	process->kin = kin_of(swap, process);
 	if (parent)
-		rc = places_copy(&process->places, &parent->places);
-	if (parent && rc == 0 && !process->executable && !process->arguments.count)
-		rc = copy_program(process, parent);
-	return rc;
+		places_copy(&process->places, &parent->places);
+	if (parent && !process->executable && !process->arguments.count)
+		copy_program(process, parent);
+	return 0;
 }
 
 /* ---- where it is ---- */
@@ -135,58 +126,59 @@ static int64_t number_of(const struct event *event, const char *name, int64_t ot
 }
 
 /* The absolute path that a call was given, in shared.path; empty: none. */
-static int take_path(struct swap *swap, const struct swap_process *process,
-		     const struct event *event)
+static void take_path(struct swap *swap, const struct swap_process *process,
+		      const struct event *event)
 {
 	const char *text = event_argument(event, "path");
-	int rc;
 
-	if (!is_there(text))
-		return path_set(&swap->shared.path, "", 0);
-	rc = places_join(&process->places, number_of(event, "dirfd", AT_FDCWD), text,
-			 &swap->shared.path);
-	if (rc == 0)
-		path_clean(&swap->shared.path);
-	return rc;
+	if (!is_there(text)) {
+		path_set(&swap->shared.path, "", 0);
+		return;
+	}
+	places_join(&process->places, number_of(event, "dirfd", AT_FDCWD), text,
+		    &swap->shared.path);
+	path_clean(&swap->shared.path);
 }
 
-static int change_directory(struct swap *swap, struct swap_process *process,
-			    const struct event *event)
+static void change_directory(struct swap *swap, struct swap_process *process,
+			     const struct event *event)
 {
 	const char *path = places_fd(&process->places, event->object);
-	int rc;
 
-	if (!strcmp(event->function->name, "fchdir"))
-		return path ? places_set_directory(&process->places, path) : 0;
-	rc = take_path(swap, process, event);
-	if (rc || !swap->shared.path.length)
-		return rc;
-	return places_set_directory(&process->places, swap->shared.path.text);
+	if (!strcmp(event->function->name, "fchdir")) {
+		if (path)
+			places_set_directory(&process->places, path);
+		return;
+	}
+	take_path(swap, process, event);
+	if (swap->shared.path.length)
+		places_set_directory(&process->places, swap->shared.path.text);
 }
 
-static int take_fact(struct swap_process *process, const struct event *event)
+static void take_fact(struct swap_process *process, const struct event *event)
 {
 	const char *text;
 
 	if (!strcmp(event->function->name, NOTE_PROCESS)) {
 		text = event_argument(event, "directory");
-		return text ? places_set_directory(&process->places, text) : 0;
+		if (text)
+			places_set_directory(&process->places, text);
+		return;
 	}
 	if (strcmp(event->function->name, NOTE_FD) != 0)
-		return 0;
-	return places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
-			     event_argument(event, "path"));
+		return;
+	places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
+		      event_argument(event, "path"));
 }
 
-int swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event)
+void swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event)
 {
-	int rc = 0;
-
 	if (!swap->is_merged || !event->process->has_process)
-		return 0;
+		return;
 	if (process->kin == SWAP_KIN_UNKNOWN)
-		rc = begin(swap, process);
-	return rc == 0 && event->kind == EVENT_NOTE ? take_fact(process, event) : rc;
+		begin(swap, process);
+	if (event->kind == EVENT_NOTE)
+		take_fact(process, event);
 }
 
 /* ---- calls ---- */
@@ -202,41 +194,40 @@ static const char *made_path(const struct swap *swap, const struct swap_process 
 	return swap->shared.path.length ? swap->shared.path.text : NULL;
 }
 
-int swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
-		      uint64_t fd)
+void swap_shared_after(struct swap *swap, struct swap_process *process, const struct event *event,
+		       uint64_t fd)
 {
 	bool is_fd = event->resource->known == RESOURCE_FD;
-	int rc;
 
 	if (!swap->is_merged || event->flags & (CALL_FAILED | CALL_OF_CHILD))
-		return 0;
-	if (!strcmp(event->function->name, "chdir") || !strcmp(event->function->name, "fchdir"))
-		return change_directory(swap, process, event);
+		return;
+	if (!strcmp(event->function->name, "chdir") || !strcmp(event->function->name, "fchdir")) {
+		change_directory(swap, process, event);
+		return;
+	}
 	/* A part comes before its call, which still wants to know the path. */
 	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
-		return 0;
-	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN))
-		return places_set_fd(&process->places, is_fd ? event->object : fd, NULL);
+		return;
+	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN)) {
+		places_set_fd(&process->places, is_fd ? event->object : fd, NULL);
+		return;
+	}
 	if (event->operation != OPERATION_ALLOC || (!is_fd && fd == SWAP_FD_UNKNOWN))
-		return 0;
-	rc = take_path(swap, process, event);
-	return rc ? rc
-		  : places_set_fd(&process->places, is_fd ? event->object : fd,
-				  made_path(swap, process, event));
+		return;
+	take_path(swap, process, event);
+	places_set_fd(&process->places, is_fd ? event->object : fd,
+		      made_path(swap, process, event));
 }
 
-int swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
-		     uint64_t fd, const char **path)
+void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
+		      uint64_t fd, const char **path)
 {
 	int64_t old = number_of(event, "oldfd", -1);
-	int rc;
 
 	*path = NULL;
 	if (!swap->is_merged || event->flags & CALL_OF_CHILD)
-		return 0;
-	rc = take_path(swap, process, event);
-	if (rc)
-		return rc;
+		return;
+	take_path(swap, process, event);
 	if (swap->shared.path.length)
 		*path = swap->shared.path.text;
 	else if (event->operation == OPERATION_ALLOC && old >= 0)
@@ -246,8 +237,7 @@ int swap_shared_path(struct swap *swap, struct swap_process *process, const stru
 	if (!*path || **path != '/')
 		*path = NULL;
 	if (*path && process->kin == SWAP_KIN_TARGET && !(event->flags & CALL_FAILED))
-		rc = use(swap, *path);
+		use(swap, *path);
 	if (process->kin != SWAP_KIN_DESCENDANT || !*path || !has_used(swap, *path))
 		*path = NULL;
-	return rc;
 }

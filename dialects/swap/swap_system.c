@@ -56,7 +56,8 @@ static int add_system(struct swap *swap, struct swap_process *process, uint64_t 
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
 	swap_put_u32(&message, 0); /* energy; no devices follow */
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 /* Where in its code it was, only a timer inside the program could tell: that is 0. */
@@ -72,17 +73,19 @@ static int add_sample(struct swap *swap, struct swap_process *process, uint64_t 
 	swap_put_u64(&message, 0);
 	swap_put_u32(&message, thread->id);
 	swap_put_u32(&message, thread->cpu);
-	return swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT, err);
+	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
+	return 0;
 }
 
 int swap_sample(struct swap *swap, struct swap_process *process, const struct event *event,
 		struct error *err)
 {
-	int rc = load_sample(&process->load, event, err);
-	uint64_t unix_ns = swap_unix(process, process->load.time_ns);
+	uint64_t unix_ns;
+	int rc;
 
-	if (rc == 0)
-		rc = add_system(swap, process, unix_ns, err);
+	load_sample(&process->load, event);
+	unix_ns = swap_unix(process, process->load.time_ns);
+	rc = add_system(swap, process, unix_ns, err);
 	for (size_t i = 0; rc == 0 && i < process->load.threads.count; i++)
 		if (process->load.threads.items[i].state == 'R')
 			rc = add_sample(swap, process, unix_ns, &process->load.threads.items[i],

@@ -121,10 +121,7 @@ void overview_processes(struct overview *overview)
 	if (count < 2)
 		return;
 	room += room == 1;
-	if (!is_chosen || images_choose(summary, room, is_chosen)) {
-		overview->screen.is_broken = true;
-		return;
-	}
+	images_choose(summary, room, is_chosen);
 	print_title(overview, count < room ? count : room);
 	for (size_t i = 0; i < count; i++)
 		if (is_chosen[i])

@@ -31,8 +31,6 @@ static bool give_names(struct path *path, struct pool *pool, struct naming *nami
 			continue;
 		naming_text(naming, &path->frames[i], text);
 		path->frames[i].function = pool_text(pool, text, strlen(text));
-		if (!path->frames[i].function)
-			return false;
 	}
 	return true;
 }

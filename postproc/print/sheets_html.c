@@ -154,8 +154,6 @@ static uint32_t add_node(struct page *page, uint32_t parent, uint32_t frame)
 {
 	struct node *node = ARRAY_ADD(&page->nodes);
 
-	if (!node)
-		return NONE;
 	*node = (struct node){ parent, frame, NONE };
 	return (uint32_t)page->nodes.count - 1;
 }

@@ -87,7 +87,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	rc = spool_directory(&state->directory, err);
 	if (rc)
 		return rc;
-	return paths_init(&state->paths, run->naming) ? report_no_memory(err) : 0;
+	paths_init(&state->paths, run->naming);
+	return 0;
 }
 
 /* ---- counting ---- */
@@ -157,8 +158,7 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 	if (thread)
 		return state->last = thread;
 	thread = pool_zalloc(&state->pool, sizeof(*thread));
-	if (!thread || table_add(&state->threads, hash, thread))
-		return NULL;
+	table_add(&state->threads, hash, thread);
 	thread->handle = handle;
 	thread->number = ++state->thread_count;
 	*(state->newest ? &state->newest->next : &state->first) = thread;
@@ -172,8 +172,8 @@ static uint32_t number_of(struct calls_state *state, const struct function *func
 	uint32_t *number = ARRAY_AT(&state->functions, function->id);
 	const struct path_function *known;
 
-	if (!number || *number)
-		return number ? *number : 0;
+	if (*number)
+		return *number;
 	known = paths_function(&state->paths, function->name);
 	return *number = known ? known->number + 1 : 0;
 }
@@ -187,8 +187,6 @@ static int count_alone(struct calls_state *state, struct thread *thread, const s
 	while (thread->alone.count < number) {
 		struct calls_sum *tally = ARRAY_ADD(&thread->alone);
 
-		if (!tally)
-			return -ENOMEM;
 		*tally = (struct calls_sum){ 0 };
 	}
 	count(&thread->alone.items[number - 1], duration_of(event));
@@ -288,23 +286,20 @@ static void tidy(struct calls_state *state)
 	state->waves.first = 0;
 }
 
-static int expect(struct calls_state *state, struct branch *parent, uint64_t children)
+static void expect(struct calls_state *state, struct branch *parent, uint64_t children)
 {
 	size_t count = state->waves.count;
 	struct wave *wave = count > state->waves.first ? &state->waves.items[count - 1] : NULL;
 
 	if (!children)
-		return 0;
+		return;
 	if (wave && wave->parent == parent) {
 		wave->count += children;
-		return 0;
+		return;
 	}
 	tidy(state);
 	wave = ARRAY_ADD(&state->waves);
-	if (!wave)
-		return -ENOMEM;
 	*wave = (struct wave){ parent, children };
-	return 0;
 }
 
 /* Level by level, so the callers come in the order in which they were expected. */
@@ -323,7 +318,10 @@ static int take(struct calls_state *state, const struct calltree_node *node, uin
 	wave->count--;
 	count(&tally, node->extra[0]);
 	branch = add_calls(state, wave->parent, node->symbol, &tally, thread);
-	return branch ? expect(state, branch, node->children) : -ENOMEM;
+	if (!branch)
+		return -ENOMEM;
+	expect(state, branch, node->children);
+	return 0;
 }
 
 /* What was counted alone, once. */
@@ -347,8 +345,9 @@ static int fold_thread(struct calls_state *state, struct thread *thread, uint64_
 	int rc;
 
 	state->waves.count = state->waves.first = 0;
-	if (!thread || fold_alone(state, thread) || expect(state, NULL, children))
+	if (!thread || fold_alone(state, thread))
 		return report_no_memory(err);
+	expect(state, NULL, children);
 	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
 		if (take(state, &node, thread->number))
 			return report_no_memory(err);

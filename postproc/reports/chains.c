@@ -123,7 +123,9 @@ static int on_wait(void *user, const struct lane_wait *wait)
 
 	if (rc == 0)
 		rc = chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
-	return rc ? rc : critical_add(&state->critical, wait);
+	if (!rc)
+		critical_add(&state->critical, wait);
+	return rc;
 }
 
 static int event(void *user, const struct event *event, struct error *err)
@@ -182,8 +184,9 @@ static int on_part(void *user, const struct critical_part *part)
 static int process(void *user, struct error *err)
 {
 	struct chains_state *state = user;
-	int rc = lanes_process(&state->lanes, err);
+	int rc = 0;
 
+	lanes_process(&state->lanes);
 	state->pid = summary_current(state->run->summary)->pid;
 	if (rc)
 		return rc;
@@ -210,8 +213,6 @@ static struct owed *owed_to(struct chains_state *state, const struct chains_link
 		return NULL;
 	if (!entry->value) {
 		entry->value = ARRAY_NUMBER(&state->owed);
-		if (!entry->value)
-			return NULL;
 		state->owed.items[entry->value].backtrace = place;
 		state->owed.items[entry->value].is_unseen = is_unseen;
 		state->owed.items[entry->value].function = link->waker ? NULL : link->function;

@@ -50,8 +50,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	table_init(&state->table);
 	table_init(&state->lone);
-	if (paths_init(&state->paths, run->naming))
-		return report_no_memory(err);
+	paths_init(&state->paths, run->naming);
 	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
 }
 
@@ -116,8 +115,9 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
 	struct spot **place = spot ? ARRAY_ADD(&state->spots) : NULL;
 
-	if (!place || table_add(&state->table, hash, spot))
+	if (!place)
 		return NULL;
+	table_add(&state->table, hash, spot);
 	*place = spot;
 	spot->place = *key->place;
 	memset(spot->place.amount, 0, sizeof(spot->place.amount));
@@ -201,7 +201,7 @@ static uint64_t hash_of_inner(const struct table *table, const struct spot *spot
 }
 
 /* Joins what stands for itself in each of the runs; the table has those that found no other yet. */
-static int join_renamed(struct diff_state *state)
+static void join_renamed(struct diff_state *state)
 {
 	for (size_t i = 0; i < state->spots.count; i++) {
 		struct spot *spot = state->spots.items[i], *other;
@@ -212,8 +212,7 @@ static int join_renamed(struct diff_state *state)
 		hash = hash_of_inner(&state->lone, spot);
 		other = table_find(&state->lone, hash, is_renamed, spot);
 		if (!other) {
-			if (table_add(&state->lone, hash, spot))
-				return -ENOMEM;
+			table_add(&state->lone, hash, spot);
 			continue;
 		}
 		for (int run = 0; run < 2; run++) {
@@ -224,7 +223,6 @@ static int join_renamed(struct diff_state *state)
 			spot->place.variance[run] = 0;
 		}
 	}
-	return 0;
 }
 
 /* ---- the sheet ---- */
@@ -390,8 +388,7 @@ static void end(void *user, struct sheets *sheets)
 	while (measure_next(state->measure, &at, &place))
 		if (add(state, &place))
 			report_no_memory(&sheets->failure);
-	if (join_renamed(state))
-		report_no_memory(&sheets->failure);
+	join_renamed(state);
 	for (size_t i = 0; i < state->spots.count; i++) {
 		const struct measure_place *of = &state->spots.items[i]->place;
 		bool is_left_out = is_changed(of) && is_open(of, measure_kind(state->measure));

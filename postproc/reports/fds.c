@@ -76,11 +76,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct fds_state *state = user;
 	struct entry *entry;
 
+	(void)err;
 	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
 		return 0;
 	entry = tally_entry(state->tally, move->site);
-	if (!entry)
-		return report_no_memory(err);
 	entry->now += (uint64_t)(int64_t)move->count;
 	if (!move->is_gain)
 		return 0;
@@ -200,8 +199,9 @@ static int keep_inherited(struct fds_state *state, const struct descriptor *desc
 		inherited->number = descriptor->number;
 		inherited->kind = descriptor->kind;
 		inherited->what = copy(state, what);
-		if (!inherited->what || table_add(&state->inherited_by_name, hash, inherited))
+		if (!inherited->what)
 			return -ENOMEM;
+		table_add(&state->inherited_by_name, hash, inherited);
 	}
 	inherited->processes++;
 	inherited->open += descriptor->is_open;
@@ -219,8 +219,6 @@ static int keep_rest(struct fds_state *state, const struct descriptor *descripto
 {
 	struct rest *rest = ARRAY_ADD(&state->rests);
 
-	if (!rest)
-		return -ENOMEM;
 	*rest = (struct rest){
 		.pid = summary_current(state->run->summary)->pid,
 		.number = descriptor->number,
@@ -253,7 +251,7 @@ static void attribute(const struct fds_state *state, struct descriptor *descript
 }
 
 /* The process executed another program, which has those without FD_CLOEXEC. */
-static int pass_on(struct fds_state *state)
+static void pass_on(struct fds_state *state)
 {
 	struct ledger_held held;
 
@@ -261,15 +259,12 @@ static int pass_on(struct fds_state *state)
 		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
 		struct entry *entry = tally_entry(state->tally, held.site);
 
-		if (!entry)
-			return -ENOMEM;
 		entry->now--;
 		if (descriptor && descriptor->is_open) {
 			descriptor->is_open = false;
 			state->descriptors.open--;
 		}
 	}
-	return 0;
 }
 
 /* The oldest that a place has left stands for all of them. */
@@ -306,7 +301,7 @@ static int process(void *user, struct error *err)
 	int rc = total ? look_at_places(state) : -ENOMEM;
 
 	if (rc == 0)
-		rc = pass_on(state);
+		pass_on(state);
 	for (size_t i = 0; rc == 0 && i < state->descriptors.list.count; i++) {
 		const struct descriptor *descriptor = &state->descriptors.list.items[i];
 

@@ -74,8 +74,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct entry *entry = tally_entry(state->tally, move->site);
 	uint64_t step;
 
-	if (!entry)
-		return report_no_memory(err);
+	(void)err;
 	step = step_of(state, move->event->time_ns);
 	if (entry->step && entry->step != step)
 		look(entry);

@@ -69,7 +69,9 @@ static int note(void *user, const struct event *event, struct error *err)
 {
 	struct holders_state *state = user;
 
-	return scanned_note(&state->scanned, event) ? report_no_memory(err) : 0;
+	(void)err;
+	scanned_note(&state->scanned, event);
+	return 0;
 }
 
 static const char *copy(struct holders_state *state, const char *text)
@@ -92,8 +94,6 @@ static int add_holders(struct holders_state *state)
 		struct holder *holder = ARRAY_ADD(&state->holders);
 		char text[TEXT_MAX];
 
-		if (!holder)
-			return -ENOMEM;
 		*holder = (struct holder){
 			.text = is_root ? copy(state, scanned_root_text(root, text, sizeof(text)))
 					: "several together",
@@ -194,8 +194,7 @@ static struct below *below_of(struct holders_state *state, uint32_t holder,
 	if (index)
 		return &state->below.items[index - 1];
 	below = ARRAY_ADD(&state->below);
-	if (!below || map_set(&state->index, 0, key, (uint32_t)state->below.count))
-		return NULL;
+	map_set(&state->index, 0, key, (uint32_t)state->below.count);
 	*below = (struct below){ .holder = holder };
 	if (site->backtrace)
 		below->backtrace =
@@ -203,8 +202,8 @@ static struct below *below_of(struct holders_state *state, uint32_t holder,
 	return below;
 }
 
-static int add_block(struct holders_state *state, const uint32_t *keepers,
-		     const struct ledger_held *held)
+static void add_block(struct holders_state *state, const uint32_t *keepers,
+		      const struct ledger_held *held)
 {
 	const struct scanned *scanned = &state->scanned;
 	const struct scanned_block *block = scanned_find(scanned, held->object, held->item->index);
@@ -212,12 +211,12 @@ static int add_block(struct holders_state *state, const uint32_t *keepers,
 	uint32_t keeper;
 
 	if (!block)
-		return 0;
+		return;
 	state->blocks++;
 	if (block->fate >= SCANNED_LOST) {
 		state->lost++;
 		state->lost_bytes += held->bytes;
-		return 0;
+		return;
 	}
 	keeper = keepers[block - scanned->blocks.items] - 1;
 	if (keeper == scanned->roots.count) {
@@ -225,8 +224,6 @@ static int add_block(struct holders_state *state, const uint32_t *keepers,
 		state->holders.items[state->first + keeper].count++;
 	}
 	below = below_of(state, state->first + keeper, held);
-	if (!below)
-		return -ENOMEM;
 	below->bytes += held->bytes;
 	if (!below->count++ || held->bytes > below->largest ||
 	    (held->bytes == below->largest && held->item->index < below->first)) {
@@ -234,7 +231,6 @@ static int add_block(struct holders_state *state, const uint32_t *keepers,
 		below->first = held->item->index;
 		below->kept = (uint32_t)(block - scanned->blocks.items);
 	}
-	return 0;
 }
 
 static void find_ways(struct holders_state *state, size_t first)
@@ -260,7 +256,7 @@ static int process(void *user, struct error *err)
 	rc = keepers ? add_holders(state) : -ENOMEM;
 	while (rc == 0 && ledger_held(state->run->ledger, &at, &held))
 		if (ledger_class(state->run->ledger, held.class)->known == RESOURCE_MEMORY)
-			rc = add_block(state, keepers, &held);
+			add_block(state, keepers, &held);
 	find_ways(state, first);
 	free(keepers);
 	state->scans++;
@@ -350,10 +346,6 @@ static void end(void *user, struct sheets *sheets)
 	struct sheet *sheet = sheets_begin(sheets, SHEET_holders);
 	uint32_t *ranks = rank_holders(state);
 
-	if (!ranks) {
-		report_no_memory(&sheets->failure);
-		return;
-	}
 	say_what(state, sheet);
 	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)

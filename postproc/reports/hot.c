@@ -31,11 +31,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct hot_state *state = user;
 	struct entry *entry;
 
+	(void)err;
 	if (!move->is_gain || move->is_no_call)
 		return 0;
 	entry = tally_entry(state->tally, move->site);
-	if (!entry)
-		return report_no_memory(err);
 	entry->calls += (uint64_t)move->count;
 	entry->bytes += move->bytes;
 	entry->variance += move->variance;

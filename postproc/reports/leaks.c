@@ -114,8 +114,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct leaks_state *state = user;
 	struct curve *curve = tally_entry(state->curves, move->site);
 
-	if (!curve)
-		return report_no_memory(err);
+	(void)err;
 	report_hold(state->run, &curve->rises, move);
 	return 0;
 }
@@ -152,8 +151,8 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 }
 
 /* The oldest one is the example. */
-static int add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
-		    bool is_first)
+static void add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
+		     bool is_first)
 {
 	uint64_t age_ns = age_of(state, item);
 	char text[EXAMPLE_MAX];
@@ -162,13 +161,12 @@ static int add_item(struct leaks_state *state, struct leak *leak, const struct l
 	if (is_oldest)
 		leak->oldest_ns = age_ns;
 	if (!is_oldest || !*ledger_describe(item, text, sizeof(text)))
-		return 0;
+		return;
 	leak->example = pool_text(&state->pool, text, strlen(text));
-	return leak->example ? 0 : -ENOMEM;
 }
 
 /* "pool (server), through 3 blocks" */
-static int name_keeper(struct leaks_state *state, struct found *found)
+static void name_keeper(struct leaks_state *state, struct found *found)
 {
 	const struct scanned_block *block = &state->scanned.blocks.items[found->kept - 1];
 	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
@@ -176,7 +174,7 @@ static int name_keeper(struct leaks_state *state, struct found *found)
 	const struct scanned_root *root = scanned_root_of(&state->scanned, block, &steps);
 
 	if (!root)
-		return 0;
+		return;
 	scanned_root_text(root, name, sizeof(name));
 	if (steps)
 		snprintf(text, sizeof(text), "%s, through %" PRIu32 " block%s", name, steps,
@@ -184,7 +182,6 @@ static int name_keeper(struct leaks_state *state, struct found *found)
 	else
 		snprintf(text, sizeof(text), "%s", name);
 	found->keeper = pool_text(&state->pool, text, strlen(text));
-	return found->keeper ? 0 : -ENOMEM;
 }
 
 static void note_kept(const struct leaks_state *state, struct found *found,
@@ -198,17 +195,16 @@ static void note_kept(const struct leaks_state *state, struct found *found,
 	found->kept = (uint32_t)(block - state->scanned.blocks.items) + 1;
 }
 
-static int name_keepers(struct leaks_state *state)
+static void name_keepers(struct leaks_state *state)
 {
 	size_t count = ledger_sites(state->run->ledger)->list.count;
 
 	for (uint32_t site = 1; state->scanned.is_done && site < count; site++) {
 		struct found *found = tally_entry(state->found, site);
 
-		if (!found || (found->kept && name_keeper(state, found)))
-			return -ENOMEM;
+		if (found->kept)
+			name_keeper(state, found);
 	}
-	return 0;
 }
 
 /* What the scan before did not find yet. */
@@ -248,15 +244,12 @@ static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 	return 0;
 }
 
-static int add_handle(struct leaks_state *state, uint32_t site)
+static void add_handle(struct leaks_state *state, uint32_t site)
 {
 	struct found *found = tally_entry(state->found, site);
 
-	if (!found)
-		return -ENOMEM;
 	state->has_handles = true;
 	found->handles++;
-	return 0;
 }
 
 static int add(struct leaks_state *state, const struct ledger_held *held)
@@ -265,23 +258,21 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	enum resource known = ledger_class(state->run->ledger, held->class)->known;
 	bool is_first;
 
-	if (!leak)
-		return -ENOMEM;
 	is_first = !leak->count;
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
 	leak->count_variance += held->count_variance;
-	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index) &&
-	    add_handle(state, held->site))
-		return -ENOMEM;
+	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index))
+		add_handle(state, held->site);
 	if (known == RESOURCE_MEMORY && add_fate(state, held))
 		return -ENOMEM;
 	if (known == RESOURCE_PROCESS &&
 	    summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
 			      (uint32_t)held->object))
 		return -ENOMEM;
-	return add_item(state, leak, held->item, is_first);
+	add_item(state, leak, held->item, is_first);
+	return 0;
 }
 
 /* Texts of a process's scan go with it. */
@@ -307,7 +298,9 @@ static int note(void *user, const struct event *event, struct error *err)
 {
 	struct leaks_state *state = user;
 
-	return scanned_note(&state->scanned, event) ? report_no_memory(err) : 0;
+	(void)err;
+	scanned_note(&state->scanned, event);
+	return 0;
 }
 
 static int process(void *user, struct error *err)
@@ -323,8 +316,7 @@ static int process(void *user, struct error *err)
 		if (add(state, &held))
 			return report_no_memory(err);
 	}
-	if (name_keepers(state))
-		return report_no_memory(err);
+	name_keepers(state);
 	close_scan(state);
 	return 0;
 }

@@ -97,8 +97,7 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 	if (number || !backtrace)
 		return number;
 	number = ARRAY_NUMBER(&state->places);
-	if (!number || map_set(&state->index, way, (uintptr_t)backtrace, number))
-		return 0;
+	map_set(&state->index, way, (uintptr_t)backtrace, number);
 	state->places.items[number] = (struct place){ .backtrace = backtrace, .way = way };
 	return number;
 }
@@ -149,8 +148,7 @@ static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t
 	if (number)
 		return &state->pairs.items[number];
 	number = ARRAY_NUMBER(&state->pairs);
-	if (!number || map_set(&state->index, OF_PAIR, key, number))
-		return NULL;
+	map_set(&state->index, OF_PAIR, key, number);
 	state->pairs.items[number] = (struct pair){ .waiter = waiter, .holder = holder };
 	return &state->pairs.items[number];
 }
@@ -197,8 +195,6 @@ static int close_circle(struct locks_state *state, const struct lock_order_circl
 {
 	struct circle *circle = ARRAY_ADD(&state->circles);
 
-	if (!circle)
-		return -ENOMEM;
 	*circle = (struct circle){ .facts = *of_process,
 				   .pid = summary_current(state->run->summary)->pid };
 	for (unsigned i = 0; i < of_process->count; i++) {

@@ -221,10 +221,6 @@ static void put_modules(struct sheet *sheet, const struct report_run *run)
 	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
 	cleanup_free struct naming_missing *unnamed = memory_zalloc(count + 1, sizeof(*unnamed));
 
-	if (!unnamed) {
-		report_no_memory(&sheet->sheets->failure);
-		return;
-	}
 	if (count)
 		naming_missing(run->naming, unnamed, count);
 	for (size_t i = 0; i < count; i++)

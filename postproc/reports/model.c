@@ -81,8 +81,6 @@ static uint32_t add_number(struct model_state *state)
 {
 	struct number *number = ARRAY_ADD(&state->numbers);
 
-	if (!number)
-		return 0;
 	*number = (struct number){ (uint32_t)state->numbers.count - 1,
 				   report_process(state->run) - 1 };
 	return number->place;
@@ -109,24 +107,20 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
 	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
 	uint64_t start = summary_current(state->run->summary)->start_ns;
-	int ret;
 
 	/* A descriptor that was carried over an exec: before, it was the other program's. */
 	if (gained < start)
 		gained = start;
-
-	if (entry && !entry->number)
+	(void)err;
+	if (!entry->number)
 		entry->number = add_number(state);
-	if (!entry || !entry->number)
-		return report_no_memory(err);
 	if (move->is_gain) {
-		ret = spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
-		return ret ? report_no_memory(err) : 0;
+		spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
+		return 0;
 	}
-	ret = spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
-	if (ret == 0)
-		ret = spans_add(&state->spans, entry->number, gained, now, -count, bytes);
-	return ret ? report_no_memory(err) : 0;
+	spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
+	spans_add(&state->spans, entry->number, gained, now, -count, bytes);
+	return 0;
 }
 
 /* Part of a wait for a condition is the mutex that is released and acquired: it counts once. */
@@ -171,9 +165,10 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!is_wait(event))
 		return 0;
 	number = waiter_number(state, event);
-	if (number == UINT32_MAX || spans_add(&state->waits, number, event->leave_ns, SPANS_NEVER,
-					      1, (int64_t)(event->leave_ns - event->enter_ns)))
+	if (number == UINT32_MAX)
 		return report_no_memory(err);
+	spans_add(&state->waits, number, event->leave_ns, SPANS_NEVER, 1,
+		  (int64_t)(event->leave_ns - event->enter_ns));
 	return 0;
 }
 
@@ -188,8 +183,6 @@ static int on_note(void *user, const struct event *event, struct error *err)
 	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text)
 		return 0;
 	mark = ARRAY_ADD(&state->marks);
-	if (!mark)
-		return report_no_memory(err);
 	*mark = (struct mark){ event->time_ns, memory_text(text) };
 	return mark->text ? 0 : report_no_memory(err);
 }
@@ -232,23 +225,20 @@ static void keep_longest(struct stays *stays)
 	stays->least_ns = stays->items[LONG_MOST - 1].length_ns;
 }
 
-static int add_stay(struct model_state *state, struct stays *stays, struct stay stay)
+static void add_stay(struct model_state *state, struct stays *stays, struct stay stay)
 {
 	struct stay *kept;
 
 	if (stay.length_ns < stays->least_ns) {
 		stays->left_out++;
-		return 0;
+		return;
 	}
 	stay.pid = summary_current(state->run->summary)->pid;
 	stay.function = kept_name(state, stay.function);
 	kept = ARRAY_ADD(stays);
-	if (!kept)
-		return -ENOMEM;
 	*kept = stay;
 	if (stays->count == 2 * LONG_MOST)
 		keep_longest(stays);
-	return 0;
 }
 
 static int on_lane_wait(void *user, const struct lane_wait *wait)
@@ -257,16 +247,19 @@ static int on_lane_wait(void *user, const struct lane_wait *wait)
 
 	if (wait->until_ns < wait->since_ns + WAIT_LEAST)
 		return 0;
-	return add_stay(state, &state->long_waits,
-			(struct stay){ .thread = wait->thread,
-				       .waker = wait->waker_thread,
-				       .kind = wait->kind,
-				       .function = wait->function,
-				       .object = wait->object,
-				       .since_ns = wait->since_ns,
-				       .length_ns = wait->until_ns - wait->since_ns,
-				       .backtrace = wait->waiter,
-				       .waker_backtrace = wait->waker });
+	add_stay(state, &state->long_waits,
+		 (struct stay){
+			 .thread = wait->thread,
+			 .waker = wait->waker_thread,
+			 .kind = wait->kind,
+			 .function = wait->function,
+			 .object = wait->object,
+			 .since_ns = wait->since_ns,
+			 .length_ns = wait->until_ns - wait->since_ns,
+			 .backtrace = wait->waiter,
+			 .waker_backtrace = wait->waker,
+		 });
+	return 0;
 }
 
 static int on_lane_hold(void *user, const struct lane_hold *hold)
@@ -275,13 +268,16 @@ static int on_lane_hold(void *user, const struct lane_hold *hold)
 
 	if (hold->until_ns <= hold->since_ns)
 		return 0;
-	return add_stay(state, &state->long_holds,
-			(struct stay){ .thread = hold->thread,
-				       .function = hold->function,
-				       .object = hold->object,
-				       .since_ns = hold->since_ns,
-				       .length_ns = hold->until_ns - hold->since_ns,
-				       .backtrace = hold->holder });
+	add_stay(state, &state->long_holds,
+		 (struct stay){
+			 .thread = hold->thread,
+			 .function = hold->function,
+			 .object = hold->object,
+			 .since_ns = hold->since_ns,
+			 .length_ns = hold->until_ns - hold->since_ns,
+			 .backtrace = hold->holder,
+		 });
+	return 0;
 }
 
 /* What a program held that ran another one is gone with it. */
@@ -289,16 +285,15 @@ static int on_process(void *user, struct error *err)
 {
 	struct model_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
-	int ret = lanes_process(&state->lanes, err);
 
+	(void)err;
+	lanes_process(&state->lanes);
 	lanes_clear(&state->lanes);
-	if (ret == 0)
-		ret = spans_reach(&state->spans, process->end_ns);
-
-	if (ret == 0 && process->end == SUMMARY_EXEC)
-		ret = spans_lose(&state->spans, state->first, process->end_ns);
+	spans_reach(&state->spans, process->end_ns);
+	if (process->end == SUMMARY_EXEC)
+		spans_lose(&state->spans, state->first, process->end_ns);
 	state->first = (uint32_t)state->numbers.count;
-	return ret ? report_no_memory(err) : 0;
+	return 0;
 }
 
 /* ---- the sheets ---- */
@@ -556,17 +551,14 @@ static void put_long_holds(struct model_state *state, struct sheet *sheet)
 }
 
 /* Steps of waits and of what is held are those of one time line. */
-static int align(struct model_state *state)
+static void align(struct model_state *state)
 {
 	struct spans *waits = &state->waits;
-	int ret = 0;
 
 	if (waits->first <= waits->last) {
-		ret = spans_reach(&state->spans, waits->first << waits->shift);
-		if (ret == 0)
-			ret = spans_reach(&state->spans, waits->last << waits->shift);
+		spans_reach(&state->spans, waits->first << waits->shift);
+		spans_reach(&state->spans, waits->last << waits->shift);
 	}
-	return ret;
 }
 
 /*
@@ -601,18 +593,16 @@ static void put_owners(const struct model_state *state, struct sheet *sheet)
 }
 
 /* Waits are told apart by who waited: only a page that is to be small has them by longer steps. */
-static int settle(struct model_state *state, struct folding *folding)
+static void settle(struct model_state *state, struct folding *folding)
 {
 	size_t most = most_spans(state);
-	int ret;
 
 	split_processes(state, folding);
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
-	ret = spans_settle(&state->spans, folding->renumber, most, &state->drawn);
-	return ret ? ret
-		   : spans_settle(&state->waits, NULL, state->run->detail ? most : SIZE_MAX,
-				  &state->drawn_waits);
+	spans_settle(&state->spans, folding->renumber, most, &state->drawn);
+	spans_settle(&state->waits, NULL, state->run->detail ? most : SIZE_MAX,
+		     &state->drawn_waits);
 }
 
 /* May be called again, for other sheets and another detail. */
@@ -634,10 +624,13 @@ static void end(void *user, struct sheets *sheets)
 	struct model_state *state = user;
 	struct folding folding = { .count = 0 };
 
-	if (align(state) || fold_places(state, &folding) || settle(state, &folding))
+	align(state);
+	if (fold_places(state, &folding)) {
 		report_no_memory(&sheets->failure);
-	else
+	} else {
+		settle(state, &folding);
 		put_sheets(state, &folding, sheets);
+	}
 	folding_free(&folding);
 }
 

@@ -83,8 +83,9 @@ static struct stat *have_stat(struct stats_state *state, const struct event *eve
 	*item = stat;
 	stat->name = pool_text(&state->pool, key.name, strlen(key.name));
 	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
-	if (!stat->name || !stat->class || table_add(&state->by_name, hash, stat))
+	if (!stat->name || !stat->class)
 		return NULL;
+	table_add(&state->by_name, hash, stat);
 	return stat;
 }
 
@@ -251,22 +252,19 @@ static struct total *have_total(struct stats_state *state, const char *class)
 	return total;
 }
 
-static int add_total(struct stats_state *state, const struct stat *stat)
+static void add_total(struct stats_state *state, const struct stat *stat)
 {
 	struct total *total;
 
 	if (!stat->calls)
-		return 0;
+		return;
 	total = have_total(state, stat->class);
-	if (!total)
-		return -ENOMEM;
 	total->functions++;
 	total->calls += stat->calls;
 	total->failed += stat->failed;
 	total->bytes += stat->bytes;
 	total->timed += stat->timed;
 	total->time_ns += stat->time_ns;
-	return 0;
 }
 
 static void put_total(struct sheet *sheet, const struct total *total)
@@ -290,8 +288,7 @@ static void end(void *user, struct sheets *sheets)
 	struct sheet *functions = sheets_begin(sheets, SHEET_functions);
 
 	for (size_t i = 0; i < state->stats.count; i++) {
-		if (add_total(state, state->stats.items[i]))
-			report_no_memory(&sheets->failure);
+		add_total(state, state->stats.items[i]);
 		put(functions, state->stats.items[i]);
 	}
 	for (size_t i = 0; i < state->totals.count; i++)

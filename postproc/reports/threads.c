@@ -109,7 +109,7 @@ static bool is_alike(const void *item, const void *key)
 	       are_alike(wanted->state, index, wanted->index);
 }
 
-static int find_alike(struct threads_state *state, struct table *table, uint32_t index)
+static void find_alike(struct threads_state *state, struct table *table, uint32_t index)
 {
 	const struct thread_life *life = &state->threads.list.items[index];
 	struct node *node = &state->nodes[index], *first;
@@ -119,16 +119,17 @@ static int find_alike(struct threads_state *state, struct table *table, uint32_t
 	void *found;
 
 	if (node->first != THREAD_NONE)
-		return 0;
+		return;
 	found = table_find(table, hash, is_alike, &key);
-	if (!found)
-		return table_add(table, hash, (void *)((uintptr_t)index + 1));
+	if (!found) {
+		table_add(table, hash, (void *)((uintptr_t)index + 1));
+		return;
+	}
 	node->alike = (uint32_t)((uintptr_t)found - 1);
 	first = &state->nodes[node->alike];
 	state->nodes[first->last_alike].next_alike = index;
 	first->last_alike = index;
 	first->count++;
-	return 0;
 }
 
 static void link_child(struct threads_state *state, uint32_t index)
@@ -146,11 +147,10 @@ static void link_child(struct threads_state *state, uint32_t index)
 	parent->last = index;
 }
 
-static int make_tree(struct threads_state *state)
+static void make_tree(struct threads_state *state)
 {
 	size_t count = state->threads.list.count;
 	struct table table;
-	int rc = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct thread_life *life = &state->threads.list.items[i];
@@ -166,16 +166,13 @@ static int make_tree(struct threads_state *state)
 			continue;
 		node->backtrace =
 			atlas_backtrace(&state->run->summary->atlas, life->backtrace, life->index);
-		if (!node->backtrace)
-			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		link_child(state, i);
 	table_init(&table);
-	for (uint32_t i = 0; rc == 0 && i < count; i++)
-		rc = find_alike(state, &table, i);
+	for (uint32_t i = 0; i < count; i++)
+		find_alike(state, &table, i);
 	table_free(&table);
-	return rc;
 }
 
 /* ---- lines ---- */
@@ -187,8 +184,6 @@ static struct line *begin_line(struct threads_state *state, uint32_t index, uint
 	const char *unnamed = life->is_first ? process->name : "(no name)";
 	struct line *line = ARRAY_ADD(&state->lines);
 
-	if (!line)
-		return NULL;
 	*line = (struct line){
 		.name = copy(state, *life->name ? life->name
 				    : unnamed	? unnamed
@@ -262,8 +257,9 @@ static int tell_tree(struct threads_state *state, uint32_t root)
 
 static int tell_process(struct threads_state *state)
 {
-	int rc = make_tree(state);
+	int rc = 0;
 
+	make_tree(state);
 	for (uint32_t i = 0; rc == 0 && i < state->threads.list.count; i++)
 		if (state->threads.list.items[i].creator == THREAD_NONE)
 			rc = tell_tree(state, i);
@@ -375,14 +371,18 @@ static int event(void *user, const struct event *event, struct error *err)
 {
 	struct threads_state *state = user;
 
-	return threads_event(&state->threads, event) ? report_no_memory(err) : 0;
+	(void)err;
+	threads_event(&state->threads, event);
+	return 0;
 }
 
 static int note(void *user, const struct event *event, struct error *err)
 {
 	struct threads_state *state = user;
 
-	return threads_note(&state->threads, event) ? report_no_memory(err) : 0;
+	(void)err;
+	threads_note(&state->threads, event);
+	return 0;
 }
 
 static void destroy(void *user)

@@ -33,8 +33,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct tree_state *state = user;
 
-	if (paths_init(&state->paths, run->naming))
-		return report_no_memory(err);
+	paths_init(&state->paths, run->naming);
 	return measure_begin(&state->measure, run, MEASURE_BYTES, false, err);
 }
 
@@ -105,8 +104,6 @@ static void put(struct tree_state *state, struct sheet *sheet, const struct plan
 	struct line *line = sheet_alloc(sheet, sizeof(*line));
 	struct sheet_cell *row = sheet_add(sheet);
 
-	if (!line)
-		return;
 	sheet_group(sheet, &row[0], plant->class, plant->rank);
 	*line = (struct line){ id, parent ? parent->depth + 1 : 0 };
 	end->user = line;

@@ -51,7 +51,9 @@ static int note(void *user, const struct event *event, struct error *err)
 {
 	struct way_state *state = user;
 
-	return scanned_note(&state->scanned, event) ? report_no_memory(err) : 0;
+	(void)err;
+	scanned_note(&state->scanned, event);
+	return 0;
 }
 
 /* The block that has the address in it, of those that are held. */
@@ -72,8 +74,6 @@ static struct step *add_step(struct way_state *state, const char *what)
 {
 	struct step *step = ARRAY_ADD(&state->steps);
 
-	if (!step)
-		return NULL;
 	*step = (struct step){ .what = pool_text(&state->pool, what, strlen(what)),
 			       .pid = summary_current(state->run->summary)->pid };
 	return step->what ? step : NULL;

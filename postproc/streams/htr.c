@@ -33,11 +33,10 @@ int write_htr_begin(void **state, const struct trace *trace, const struct writer
 	struct pack_piece start;
 
 	(void)trace;
-	if (!writer)
-		return error_system(err, ENOMEM, "container");
 	writer->htr = htr_create();
 	writer->pack = pack_create(LEVEL);
-	if (packets_open(&writer->packets, false) || !writer->htr || !writer->pack) {
+	packets_open(&writer->packets, false);
+	if (!writer->htr || !writer->pack) {
 		write_htr_destroy(writer);
 		return error_system(err, ENOMEM, "container");
 	}
@@ -71,8 +70,6 @@ static int64_t number_of(struct htr_writer *writer, const struct function *funct
 {
 	uint32_t *number = ARRAY_AT(&writer->functions, function->id);
 
-	if (!number)
-		return -1;
 	if (!*number)
 		*number = htr_function(writer->htr, function->name, function->length) + 1;
 	return *number - 1;

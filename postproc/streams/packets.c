@@ -12,12 +12,11 @@
 #define TEXT_CLIP 3800u /* of a text in a packet that cannot be cut into parts */
 #define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
 
-int packets_open(struct packets *packets, bool has_asides)
+void packets_open(struct packets *packets, bool has_asides)
 {
 	packets->room = ROOM;
 	packets->has_asides = has_asides;
 	packets->bytes = memory_alloc(packets->room);
-	return packets->bytes ? 0 : -ENOMEM;
 }
 
 void packets_close(struct packets *packets)

@@ -21,8 +21,7 @@ struct packets {
 			  */
 };
 
-/* Returns 0 or -ENOMEM. */
-int packets_open(struct packets *packets, bool has_asides);
+void packets_open(struct packets *packets, bool has_asides);
 void packets_close(struct packets *packets);
 
 /* Returns how many bytes the event's packets take; 0: it has none. */

@@ -43,8 +43,7 @@ int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
 {
 	struct text_writer *writer = memory_zalloc(1, sizeof(*writer));
 
-	if (!writer)
-		return no_memory(err);
+	(void)err;
 	writer->trace = trace;
 	writer->options = *options;
 	writer->out = options->out;
@@ -276,19 +275,14 @@ static void print_gathered(struct text_writer *writer)
 		print_comments(writer, UINT64_MAX);
 }
 
-static int gather(struct text_writer *writer, const struct event *event, struct error *err)
+static void gather(struct text_writer *writer, const struct event *event)
 {
 	struct event *kept = ARRAY_ADD(&writer->gathered);
 
-	if (!kept)
-		return no_memory(err);
 	*kept = *event;
 	if (event->kind == EVENT_COMMENT) {
 		kept->comment = memory_text(event->comment);
-		if (!kept->comment)
-			return no_memory(err);
 	}
-	return 0;
 }
 
 static bool has_class(const struct text_writer *writer, const struct resource_class *resource)
@@ -387,8 +381,7 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 
 /* Those that the new one covers are not asked for again, so that the list stays as short as it can
  * be. */
-static int print_again(struct text_writer *writer, const struct trace_mapping *mapping,
-		       struct error *err)
+static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
 	const struct trace_mapping **place;
 	size_t kept = 0;
@@ -399,45 +392,36 @@ static int print_again(struct text_writer *writer, const struct trace_mapping *m
 			writer->again.items[kept++] = writer->again.items[i];
 	writer->again.count = kept;
 	place = ARRAY_ADD(&writer->again);
-	if (!place)
-		return no_memory(err);
 	*place = mapping;
 	print_mapping(writer, mapping);
-	return 0;
 }
 
 /*
  * Behind all mappings of the stream the last one of an address counts, and a backtrace may have
  * been taken when another one was there: then that one is said once more.
  */
-static int print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace,
-			     struct error *err)
+static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {
 	const struct trace_node *at = backtrace ? backtrace->node : &trace_no_node;
-	int rc = 0;
 
 	if (!trace_has_contests(writer->trace))
-		return 0;
-	for (; rc == 0 && at->count; at = at->caller) {
+		return;
+	for (; at->count; at = at->caller) {
 		const struct trace_mapping *mapping =
 			trace_mapping_of(writer->trace, backtrace, at->address);
 
 		if (mapping && mapping != last_printed(writer, at->address - 1))
-			rc = print_again(writer, mapping, err);
+			print_again(writer, mapping);
 	}
-	return rc;
 }
 
-static int print_call(struct text_writer *writer, const struct event *event, struct error *err)
+static void print_call(struct text_writer *writer, const struct event *event)
 {
-	int rc = 0;
-
 	print_gathered(writer);
 	if (writer->options.is_reordered)
-		rc = print_mappings_of(writer, event->backtrace, err);
+		print_mappings_of(writer, event->backtrace);
 	print_line(writer, event);
 	print_backtrace(writer, event->backtrace);
-	return rc;
 }
 
 int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
@@ -452,12 +436,15 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 		return 0;
 	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
 		return -ENOMEM;
-	if (event_is_call(event))
-		return print_call(writer, event, err);
+	if (event_is_call(event)) {
+		print_call(writer, event);
+		return 0;
+	}
 	if (writer->has_begun) {
 		print_other(writer, event);
 	} else {
-		return gather(writer, event, err);
+		gather(writer, event);
+		return 0;
 	}
 	return 0;
 }
@@ -482,7 +469,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 	for (size_t i = 0; rc == 0 && i < compress_count(compress); i++) {
 		const struct compress_group *group = compress_at(compress, i);
 
-		rc = print_mappings_of(writer, group->backtrace, err);
+		print_mappings_of(writer, group->backtrace);
 		if (rc)
 			return rc;
 		rc = compress_each(compress, group, print_kept, writer, err);
@@ -493,22 +480,18 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
-static int print_leaks(struct text_writer *writer, const struct leaks *leaks, struct error *err)
+static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
 {
 	for (size_t i = 0; i < leaks_count(leaks); i++) {
 		struct kept kept;
 		struct event event;
-		int rc;
 
 		leaks_at(leaks, i, &kept);
-		rc = print_mappings_of(writer, kept.backtrace, err);
-		if (rc)
-			return rc;
+		print_mappings_of(writer, kept.backtrace);
 		keep_event(&kept, trace_section(writer->trace, kept.section), &event);
 		print_line(writer, &event);
 		print_backtrace(writer, event.backtrace);
 	}
-	return 0;
 }
 
 /* The lines above are of the samples themselves. */
@@ -559,7 +542,7 @@ int write_sp_rtrace_text_end(void *state, struct error *err)
 	if (views->compress)
 		rc = print_groups(writer, views->compress, err);
 	else if (views->leaks)
-		rc = print_leaks(writer, views->leaks, err);
+		print_leaks(writer, views->leaks);
 	print_comments(writer, UINT64_MAX);
 	if (rc == 0 && views->leaks)
 		print_leak_summary(writer, views->leaks);

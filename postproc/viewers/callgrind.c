@@ -56,9 +56,8 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	if (cell)
 		return cell;
 	cell = pool_zalloc(&file->pool, sizeof(*cell) + file->columns * sizeof(*cell->values));
-	place = cell ? ARRAY_ADD(&file->cells) : NULL;
-	if (!place || table_add(&file->table, hash, cell))
-		return NULL;
+	place = ARRAY_ADD(&file->cells);
+	table_add(&file->table, hash, cell);
 	*place = cell;
 	cell->function = wanted->function;
 	cell->callee = wanted->callee;
@@ -79,10 +78,8 @@ static void add_cell(struct callgrind *file, const struct cell *wanted, const ui
 {
 	struct cell *cell = cell_of(file, wanted);
 	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
-	struct cell **met = cell && !was_met(file, cell) ? ARRAY_ADD(&file->met) : NULL;
+	struct cell **met = was_met(file, cell) ? NULL : ARRAY_ADD(&file->met);
 
-	if (!cell)
-		file->error = -ENOMEM;
 	if (!met)
 		return;
 	*met = cell;
@@ -98,8 +95,6 @@ static void add(struct callgrind *file, const struct trace_node *backtrace, cons
 	size_t count = stacks_of(&file->profile->stacks, backtrace, called);
 	struct cell wanted = { 0 };
 
-	if (!count)
-		file->error = -ENOMEM;
 	file->met.count = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct stacks_frame *frame = stacks->stack[i];
@@ -151,10 +146,6 @@ static void put_place(struct callgrind *file, const char *key, const char *name)
 {
 	struct map_entry *entry = map_put(&file->names, 0, (uintptr_t)name);
 
-	if (!entry) {
-		file->error = -ENOMEM;
-		return;
-	}
 	out_text(file->out, key);
 	if (entry->value) {
 		out_format(file->out, "(%" PRIu32 ")\n", entry->value);
@@ -265,7 +256,7 @@ static int print(void *state, struct out *out, struct error *err)
 	table_init(&file.table);
 	map_init(&file.names);
 	profile_expect(state);
-	file.error = profile_columns(state);
+	profile_columns(state);
 	file.columns = file.profile->columns.count;
 	file.sum = memory_zalloc(file.columns + 1, sizeof(*file.sum));
 	if (file.error || !file.sum) {

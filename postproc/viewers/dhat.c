@@ -31,8 +31,6 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	struct json *json = &file->json;
 	size_t count = stacks_of(stacks, place->place->backtrace, place->place->function);
 
-	if (!count)
-		file->error = -ENOMEM;
 	json_begin(json, '{');
 	json_add_unsigned(json, "tb", place->gained.bytes);
 	json_add_unsigned(json, "tbk", place->gained.count);

@@ -25,11 +25,9 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 	const struct site *site = sites_at(ledger_sites(file->run->ledger), index);
 	const struct trace_node **place;
 
-	if (!entry || entry->value)
-		return entry ? entry->value : 0;
+	if (entry->value)
+		return entry->value;
 	place = ARRAY_ADD(&file->places);
-	if (!place)
-		return 0;
 	*place = atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
 	entry->value = (uint32_t)file->places.count - 1;
 	return *place ? entry->value : 0;
@@ -41,7 +39,6 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
 	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
 	uint32_t place;
-	int rc;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
 		return 0;
@@ -51,13 +48,12 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	if (!place)
 		return report_no_memory(err);
 	if (move->is_gain) {
-		rc = spans_add(&file->spans, place, now, SPANS_NEVER, count, bytes);
-		return rc ? report_no_memory(err) : 0;
+		spans_add(&file->spans, place, now, SPANS_NEVER, count, bytes);
+		return 0;
 	}
-	rc = spans_add(&file->spans, place, gained, SPANS_NEVER, count, -bytes);
-	if (rc == 0)
-		rc = spans_add(&file->spans, place, gained, now, -count, bytes);
-	return rc ? report_no_memory(err) : 0;
+	spans_add(&file->spans, place, gained, SPANS_NEVER, count, -bytes);
+	spans_add(&file->spans, place, gained, now, -count, bytes);
+	return 0;
 }
 
 static int keep_curve(struct firefox *file, uint32_t pid)
@@ -72,8 +68,6 @@ static int keep_curve(struct firefox *file, uint32_t pid)
 	while (curve_next(&file->curve, &at, &point.time_ns, &point.amount)) {
 		struct firefox_point *place = ARRAY_ADD(&counter->points);
 
-		if (!place)
-			return -ENOMEM;
 		*place = point;
 	}
 	return 0;
@@ -152,8 +146,6 @@ static int on_wait(void *user, const struct lane_wait *facts)
 		return 0;
 	}
 	place = ARRAY_ADD(&file->waits);
-	if (!place)
-		return -ENOMEM;
 	*place = wait;
 	sift_up(file, file->waits.count - 1);
 	return 0;
@@ -190,6 +182,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	struct lanes_listener listener = { .wait = on_wait, .user = file };
 	const struct trace_node **none;
 
+	(void)err;
 	table_init(&file->texts);
 	map_init(&file->numbers);
 	map_init(&file->main_threads);
@@ -199,8 +192,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	lanes_begin(&file->lanes, run, &listener);
 	ledger_listen(run->ledger, on_move, file);
 	none = ARRAY_ADD(&file->places);
-	if (!none || stacks_init(&file->stacks, run->naming))
-		return report_no_memory(err);
+	stacks_init(&file->stacks, run->naming);
 	*none = NULL;
 	file->first = 1;
 	return 0;
@@ -224,8 +216,9 @@ static int process(void *state, struct error *err)
 {
 	struct firefox *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
-	int rc = lanes_process(&file->lanes, err);
+	int rc = 0;
 
+	lanes_process(&file->lanes);
 	if (rc)
 		return rc;
 	rc = keep_names(file, process);
@@ -233,7 +226,7 @@ static int process(void *state, struct error *err)
 	if (rc)
 		return report_no_memory(err);
 	if (process->end == SUMMARY_EXEC)
-		rc = spans_lose(&file->spans, file->first, process->end_ns);
+		spans_lose(&file->spans, file->first, process->end_ns);
 	if (summary_has_ended(process) && file->curve.has_begun)
 		curve_add(&file->curve, process->end_ns, 0);
 	if (rc == 0)
@@ -299,7 +292,7 @@ static int settle(struct firefox *file)
 		renumber[i] = entry ? entry->value : 0;
 	}
 	if (rc == 0)
-		rc = spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
+		spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
 	free(renumber);
 	return rc;
 }

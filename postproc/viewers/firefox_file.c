@@ -95,11 +95,9 @@ static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
 	struct map_entry *entry = map_put(&file->frames, 0, frame->number);
 	const struct stacks_frame **place;
 
-	if (!entry || entry->value)
-		return entry ? entry->value : 0;
+	if (entry->value)
+		return entry->value;
 	place = ARRAY_ADD(&file->frame_list);
-	if (!place)
-		return 0;
 	*place = frame;
 	entry->value = (uint32_t)file->frame_list.count;
 	return entry->value;
@@ -112,8 +110,6 @@ static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrac
 	size_t count = stacks_of(&file->stacks, backtrace, called);
 	uint32_t node = 0;
 
-	if (!count)
-		file->error = -ENOMEM;
 	for (size_t i = count; i; i--) {
 		uint32_t frame = frame_of(file, file->stacks.stack[i - 1]);
 		uint64_t key = (uint64_t)node << 32 | frame;
@@ -360,10 +356,6 @@ static void put_thread(struct firefox *file, const struct firefox_wait *waits, s
 	const char *known = name_of(file, pid, tid) ?: tid == pid ? name_of(file, pid, 0) : NULL;
 	char name[80];
 
-	if (!stacks) {
-		file->error = -ENOMEM;
-		return;
-	}
 	for (size_t i = 0; i < count; i++)
 		stacks[i] = stack_of(file, waits[i].facts.waiter, waits[i].facts.function);
 	snprintf(name, sizeof(name), "%.60s", known ?: "thread");
@@ -455,10 +447,6 @@ static void put_memory(struct firefox *file)
 	size_t count = 0;
 	struct step *steps = make_steps(file, &count);
 
-	if (!steps) {
-		file->error = -ENOMEM;
-		return;
-	}
 	begin_thread(file, "memory", pid, pid);
 	put_samples(file, NULL, 0, NULL);
 	put_markers(file, NULL, 0, NULL);

@@ -73,8 +73,8 @@ static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uin
 	if (!number->value)
 		number->value = ++file->backtrace_count;
 	entry = map_put(&file->of_run, number->value, size);
-	if (!entry || entry->value)
-		return entry ? entry->value : 0;
+	if (entry->value)
+		return entry->value;
 	info = ARRAY_ADD(&file->infos);
 	entry->value = (uint32_t)file->infos.count + !info;
 	if (!info)
@@ -92,7 +92,8 @@ static int put_step(struct heaptrack *file, const struct heap_step *step, uint64
 	if (!place)
 		return -ENOMEM;
 	memcpy(place, step, sizeof(*step));
-	return timesort_commit(&file->sort, time_ns, 0, sizeof(*step));
+	timesort_commit(&file->sort, time_ns, 0, sizeof(*step));
+	return 0;
 }
 
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
@@ -158,7 +159,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	ledger_listen(run->ledger, on_move, file);
 	if (rc)
 		return rc;
-	return stacks_init(&file->stacks, run->naming) ? report_no_memory(err) : 0;
+	stacks_init(&file->stacks, run->naming);
+	return 0;
 }
 
 static void destroy(void *state)
@@ -186,10 +188,6 @@ static void put_string(struct heaptrack *file, const char *text)
 	size_t length = strnlen(text, NAME_MOST);
 	char *copy = memory_text_part(text, length);
 
-	if (!copy) {
-		file->error = -ENOMEM;
-		return;
-	}
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7f)
 			copy[i] = '?';
@@ -239,8 +237,6 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 	size_t count = stacks_of(&file->stacks, info->backtrace, info->function);
 	uint32_t trace = 0;
 
-	if (!count)
-		file->error = -ENOMEM;
 	put_frames(file, frames);
 	for (size_t i = count; i; i--) {
 		uint32_t frame = file->stacks.stack[i - 1]->number;
@@ -268,10 +264,6 @@ static void put_head(struct heaptrack *file)
 						      : "";
 	char *line = memory_text(command);
 
-	if (!line) {
-		file->error = -ENOMEM;
-		return;
-	}
 	for (char *at = line; *at; at++)
 		if ((unsigned char)*at < 0x20)
 			*at = '?';

@@ -58,11 +58,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	struct massif *massif = user;
 	struct held *held;
 
+	(void)err;
 	if (ledger_class(massif->run->ledger, move->class)->known != RESOURCE_MEMORY)
 		return 0;
 	held = tally_entry(massif->tally, move->site);
-	if (!held)
-		return report_no_memory(err);
 	report_hold(massif->run, &held->rises, move);
 	massif->now += move->is_gain ? move->bytes : -move->bytes;
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
@@ -86,9 +85,11 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct massif *massif = user;
 
+	(void)err;
 	costs_begin(&massif->costs, run);
 	massif->tally = report_listen(run, sizeof(struct held), merge, on_move, massif);
-	return stacks_init(&massif->stacks, run->naming) ? report_no_memory(err) : 0;
+	stacks_init(&massif->stacks, run->naming);
+	return 0;
 }
 
 static bool has_peak(const struct massif *massif)
@@ -102,9 +103,10 @@ static bool has_peak(const struct massif *massif)
 static int process(void *state, struct error *err)
 {
 	struct massif *massif = state;
-	int rc = costs_process(&massif->costs, err);
 
-	massif->is_best = rc == 0 && has_peak(massif);
+	(void)err;
+	costs_process(&massif->costs);
+	massif->is_best = has_peak(massif);
 	if (massif->is_best) {
 		massif->windows = massif->run->life;
 		massif->best = massif->curve;
@@ -113,7 +115,7 @@ static int process(void *state, struct error *err)
 	}
 	massif->curve = (struct curve){ 0 };
 	massif->now = 0;
-	return rc;
+	return 0;
 }
 
 static void destroy(void *state)
@@ -134,8 +136,6 @@ static struct node *child_of(struct pool *pool, struct node *node, const struct 
 	if (child)
 		return child;
 	child = pool_zalloc(pool, sizeof(*child));
-	if (!child)
-		return NULL;
 	child->frame = frame;
 	child->next = node->children;
 	node->children = child;
@@ -205,8 +205,6 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
 	uint32_t count = 0;
 
-	if (!list)
-		return NULL;
 	for (struct node *child = node->children; child; child = child->next)
 		list[count++] = child;
 	qsort(list, count, sizeof(struct node *), by_bytes);
@@ -218,20 +216,17 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	return list;
 }
 
-static int put_name(struct out *out, const struct node *node)
+static void put_name(struct out *out, const struct node *node)
 {
 	char *text;
 
 	if (!node->frame) {
 		out_text(out, "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
-		return 0;
+		return;
 	}
 	text = stacks_describe(node->frame);
-	if (!text)
-		return -ENOMEM;
 	out_name(out, text, strlen(text), ESCAPE_ALL);
 	free(text);
-	return 0;
 }
 
 static void put_folded(struct out *out, struct node *const *list, uint32_t count, unsigned depth)
@@ -256,7 +251,7 @@ static int put_node(struct out *out, const struct node *node, unsigned depth, ui
 		return rc;
 	put_indent(out, depth);
 	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
-	rc = put_name(out, node);
+	put_name(out, node);
 	out_char(out, '\n');
 	for (uint32_t i = 0; rc == 0 && i < shown; i++)
 		rc = put_node(out, list[i], depth + 1, least);

@@ -130,8 +130,6 @@ static int describe_thread(struct perfetto *file, const struct summary_process *
 	const char *name = *thread->name ? thread->name : thread->is_first ? process->name : NULL;
 	struct proto *inner = &file->packets.inner;
 
-	if (!entry)
-		return -ENOMEM;
 	if (!track || entry->value)
 		return 0;
 	entry->value = 1;
@@ -291,7 +289,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (!*curve)
 		*curve = memory_zalloc(1, sizeof(**curve));
-	if (!entry || !*curve)
+	if (!*curve)
 		return report_no_memory(err);
 	now->count += (uint64_t)(int64_t)move->count;
 	now->bytes += move->is_gain ? move->bytes : -move->bytes;
@@ -456,8 +454,6 @@ static int time_of_dumps(struct perfetto *file, const struct summary_process *pr
 
 	if (entry && !entry->value) {
 		last = ARRAY_ADD(&file->last_dumps);
-		if (!last)
-			return -ENOMEM;
 		*last = 0;
 		entry->value = (uint32_t)file->last_dumps.count;
 	}
@@ -481,8 +477,6 @@ static int dump_process(struct perfetto *file, const struct summary_process *pro
 	while (ledger_held(file->run->ledger, &at, &held)) {
 		struct heap_entry *entry = tally_entry(file->heap, held.site);
 
-		if (!entry)
-			return -ENOMEM;
 		entry->held.count += held.count;
 		entry->held.bytes += held.bytes;
 	}
@@ -523,8 +517,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	costs_begin(&file->costs, run);
 	lanes_begin(&file->lanes, run, &listener);
 	file->heap = report_listen(run, sizeof(struct heap_entry), merge, on_move, file);
-	if (stacks_init(&file->stacks, run->naming))
-		return report_no_memory(err);
+	stacks_init(&file->stacks, run->naming);
 	return perfetto_open(&file->packets, err);
 }
 
@@ -570,10 +563,11 @@ static int process(void *state, struct error *err)
 {
 	struct perfetto *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
-	int rc = lanes_process(&file->lanes, err);
+	int rc = 0;
 
+	lanes_process(&file->lanes);
 	if (rc == 0)
-		rc = costs_process(&file->costs, err);
+		costs_process(&file->costs);
 	if (rc == 0)
 		rc = dump_process(file, process);
 	if (rc == 0)

@@ -61,8 +61,8 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
 	struct map_entry *entry = map_put(&packets->stacks, 0, (uintptr_t)backtrace);
 	const struct trace_node **place;
 
-	if (!entry || entry->value)
-		return entry ? entry->value : 0;
+	if (entry->value)
+		return entry->value;
 	place = ARRAY_ADD(&packets->stack_list);
 	entry->value = (uint32_t)packets->stack_list.count + !place;
 	if (!place)
@@ -152,7 +152,8 @@ static int sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint6
 		return -ENOMEM;
 	*place = (char)kind;
 	memcpy(place + 1, packets->innermost.bytes, packets->innermost.used);
-	return timesort_commit(&packets->sort, time_ns, rank, packets->innermost.used + 1);
+	timesort_commit(&packets->sort, time_ns, rank, packets->innermost.used + 1);
+	return 0;
 }
 
 int perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank,

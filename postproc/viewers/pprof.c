@@ -136,8 +136,6 @@ static void begin_sample(struct pprof *pprof, const struct trace_node *backtrace
 	struct stacks *stacks = &pprof->profile->stacks;
 	size_t count = stacks_of(stacks, backtrace, called);
 
-	if (!count)
-		pprof->error = -ENOMEM;
 	proto_clear(&pprof->sample);
 	proto_clear(&pprof->packing);
 	for (size_t i = 0; i < count; i++)
@@ -297,9 +295,10 @@ static void release(struct pprof *pprof)
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct pprof pprof = { .profile = state };
-	int rc = profile_columns(state);
+	int rc;
 
-	rc = rc ? report_no_memory(err) : packed_begin(&pprof.packed, out, err);
+	profile_columns(state);
+	rc = packed_begin(&pprof.packed, out, err);
 	if (rc)
 		return rc;
 	table_init(&pprof.texts);

@@ -11,7 +11,8 @@
 
 static int on_wait(void *user, const struct lane_wait *wait)
 {
-	return wait_sums_add(&((struct profile *)user)->waits, wait);
+	wait_sums_add(&((struct profile *)user)->waits, wait);
+	return 0;
 }
 
 int profile_begin(void *user, struct report_run *run, struct error *err)
@@ -19,10 +20,12 @@ int profile_begin(void *user, struct report_run *run, struct error *err)
 	struct profile *profile = user;
 	struct lanes_listener listener = { .wait = on_wait, .user = profile };
 
+	(void)err;
 	costs_begin(&profile->costs, run);
 	lanes_begin(&profile->lanes, run, &listener);
 	wait_sums_init(&profile->waits);
-	return stacks_init(&profile->stacks, run->naming) ? report_no_memory(err) : 0;
+	stacks_init(&profile->stacks, run->naming);
+	return 0;
 }
 
 int profile_event(void *state, const struct event *event, struct error *err)
@@ -38,10 +41,12 @@ int profile_note(void *state, const struct event *event, struct error *err)
 int profile_process(void *state, struct error *err)
 {
 	struct profile *profile = state;
-	int rc = lanes_process(&profile->lanes, err);
 
+	(void)err;
+	lanes_process(&profile->lanes);
 	lanes_clear(&profile->lanes);
-	return rc ? rc : costs_process(&profile->costs, err);
+	costs_process(&profile->costs);
+	return 0;
 }
 
 void profile_destroy(void *state)
@@ -78,13 +83,11 @@ const char *profile_command(const struct profile *profile)
 }
 
 /* prefix: of another class than memory: its name, of which programs may make up some. */
-static int add_column(struct profile *profile, const char *prefix, const char *name,
-		      const char *unit, const char *title)
+static void add_column(struct profile *profile, const char *prefix, const char *name,
+		       const char *unit, const char *title)
 {
 	struct profile_column *column = ARRAY_ADD(&profile->columns);
 
-	if (!column)
-		return -ENOMEM;
 	column->unit = unit;
 	snprintf(column->name, sizeof(column->name), "%.32s%s%s", prefix, *prefix ? "_" : "", name);
 	snprintf(column->title, sizeof(column->title), "%.32s%s", prefix, title);
@@ -95,10 +98,9 @@ static int add_column(struct profile *profile, const char *prefix, const char *n
 		if (!isalnum((unsigned char)*at))
 			*at = '_';
 	column->title[0] = (char)toupper((unsigned char)column->title[0]);
-	return 0;
 }
 
-static int add_class(struct profile *profile, const char *prefix, bool has_bytes)
+static void add_class(struct profile *profile, const char *prefix, bool has_bytes)
 {
 	static const struct {
 		const char *name, *unit, *title;
@@ -110,35 +112,28 @@ static int add_class(struct profile *profile, const char *prefix, bool has_bytes
 		{ "peak_objects", "count", "PeakObjects" },
 		{ "peak_space", "bytes", "PeakBytes" },
 	};
-	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(costs) / sizeof(*costs); i += has_bytes ? 1 : 2)
-		rc = add_column(profile, prefix, costs[i].name, costs[i].unit, costs[i].title);
-	return rc;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i += has_bytes ? 1 : 2)
+		add_column(profile, prefix, costs[i].name, costs[i].unit, costs[i].title);
 }
 
-int profile_columns(struct profile *profile)
+void profile_columns(struct profile *profile)
 {
 	struct costs_place place;
 	uint32_t at = 0;
-	int rc = add_class(profile, "", true);
 
-	if (rc == 0)
-		rc = add_column(profile, "", "contentions", "count", "Waits");
-	if (rc == 0)
-		rc = add_column(profile, "", "delay", "nanoseconds", "WaitedNs");
-	while (rc == 0 && costs_next(&profile->costs, &at, &place)) {
+	add_class(profile, "", true);
+	add_column(profile, "", "contentions", "count", "Waits");
+	add_column(profile, "", "delay", "nanoseconds", "WaitedNs");
+	while (costs_next(&profile->costs, &at, &place)) {
 		uint32_t *first = &profile->first[place.place->class];
 
 		if (*first || place.class->known == RESOURCE_MEMORY)
 			continue;
 		*first = (uint32_t)profile->columns.count;
-		rc = add_class(profile, place.class->type, place.class->has_bytes);
+		add_class(profile, place.class->type, place.class->has_bytes);
 	}
-	if (rc)
-		return rc;
 	profile->values = memory_zalloc(profile->columns.count, sizeof(*profile->values));
-	return profile->values ? 0 : -ENOMEM;
 }
 
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place)

@@ -49,8 +49,8 @@ struct profile {
 	uint64_t *values;		/* columns.count of them */
 };
 
-/* Makes the columns of the classes that the run has. Returns 0 or -ENOMEM. */
-int profile_columns(struct profile *profile);
+/* Makes the columns of the classes that the run has. */
+void profile_columns(struct profile *profile);
 
 /* Their values, columns.count of them, until the next question. */
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);

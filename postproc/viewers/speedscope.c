@@ -45,8 +45,6 @@ static void put_stack(struct speedscope *file, const struct trace_node *backtrac
 	struct stacks *stacks = &file->profile->stacks;
 	size_t count = stacks_of(stacks, backtrace, called);
 
-	if (!count)
-		file->error = -ENOMEM;
 	json_begin(&file->json, '[');
 	for (size_t i = count; i; i--)
 		json_unsigned(&file->json, stacks->stack[i - 1]->number - 1);

@@ -10,14 +10,13 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-int stacks_init(struct stacks *stacks, struct naming *naming)
+void stacks_init(struct stacks *stacks, struct naming *naming)
 {
 	*stacks = (struct stacks){ .naming = naming };
 	table_init(&stacks->functions);
 	table_init(&stacks->frames);
 	stacks->symbols = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->symbols));
 	stacks->stack = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->stack));
-	return stacks->symbols && stacks->stack ? 0 : -ENOMEM;
 }
 
 void stacks_free(struct stacks *stacks)
@@ -51,15 +50,14 @@ static const struct stacks_function *
 keep_function(struct stacks *stacks, const struct stacks_function *wanted, uint64_t hash)
 {
 	struct stacks_function *function = pool_alloc(&stacks->pool, sizeof(*function));
-	struct stacks_function **place = function ? ARRAY_ADD(&stacks->function_list) : NULL;
+	struct stacks_function **place = ARRAY_ADD(&stacks->function_list);
 
-	if (!place || table_add(&stacks->functions, hash, function))
-		return NULL;
+	table_add(&stacks->functions, hash, function);
 	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)stacks->function_list.count;
 	function->name = pool_text(&stacks->pool, wanted->name, strlen(wanted->name));
-	return function->name ? function : NULL;
+	return function;
 }
 
 static const struct stacks_function *function_of(struct stacks *stacks,
@@ -94,9 +92,8 @@ static const struct stacks_frame *frame_of(struct stacks *stacks, const struct s
 	if (frame)
 		return frame;
 	frame = pool_alloc(&stacks->pool, sizeof(*frame));
-	place = frame ? ARRAY_ADD(&stacks->frame_list) : NULL;
-	if (!place || table_add(&stacks->frames, hash, frame))
-		return NULL;
+	place = ARRAY_ADD(&stacks->frame_list);
+	table_add(&stacks->frames, hash, frame);
 	*place = frame;
 	*frame = *wanted;
 	frame->number = (uint32_t)stacks->frame_list.count;
@@ -120,7 +117,7 @@ static const struct stacks_frame *frame_of_symbol(struct stacks *stacks,
 		function.name = text;
 	}
 	frame.function = function_of(stacks, &function);
-	return frame.function ? frame_of(stacks, &frame) : NULL;
+	return frame_of(stacks, &frame);
 }
 
 static const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name)
@@ -128,7 +125,7 @@ static const struct stacks_frame *stacks_word(struct stacks *stacks, const char 
 	struct stacks_function function = { .name = name, .file = "", .module = "" };
 	struct stacks_frame frame = { .function = function_of(stacks, &function) };
 
-	return frame.function ? frame_of(stacks, &frame) : NULL;
+	return frame_of(stacks, &frame);
 }
 
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called)
@@ -138,58 +135,47 @@ size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, cons
 	if (backtrace && backtrace->count && stacks->naming)
 		count = naming_symbols(stacks->naming, backtrace, stacks->symbols,
 				       STACKS_DEPTH_MAX);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		stacks->stack[i] = frame_of_symbol(stacks, &stacks->symbols[i]);
-		if (!stacks->stack[i])
-			return 0;
-	}
-	if (!count && (stacks->stack[0] = stacks_word(stacks, called)) != NULL)
-		count = 1;
+	if (!count)
+		stacks->stack[count++] = stacks_word(stacks, called);
 	return count;
 }
 
-static int add_char(struct stacks *stacks, char character)
+static void add_char(struct stacks *stacks, char character)
 {
 	char *place = ARRAY_ADD(&stacks->line);
 
-	if (!place)
-		return -ENOMEM;
 	*place = character;
-	return 0;
 }
 
-static int add_name(struct stacks *stacks, const char *name, char end)
+static void add_name(struct stacks *stacks, const char *name, char end)
 {
-	int rc = 0;
-
-	for (; rc == 0 && *name; name++)
-		rc = add_char(stacks, *name);
-	return rc ? rc : add_char(stacks, end);
+	for (; *name; name++)
+		add_char(stacks, *name);
+	add_char(stacks, end);
 }
 
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called)
 {
 	size_t count = stacks_of(stacks, backtrace, called);
-	int rc = count ? 0 : -ENOMEM;
 
 	stacks->line.count = 0;
-	for (size_t i = count; rc == 0 && i; i--)
-		rc = add_name(stacks, stacks->stack[i - 1]->function->name, i > 1 ? ';' : '\0');
-	return rc ? NULL : stacks->line.items;
+	for (size_t i = count; i; i--)
+		add_name(stacks, stacks->stack[i - 1]->function->name, i > 1 ? ';' : '\0');
+	return stacks->line.items;
 }
 
 char *stacks_describe(const struct stacks_frame *frame)
 {
 	const struct stacks_function *function = frame->function;
 	const char *place = *function->file ? function->file : function->module;
-	char line[24] = "", *text;
+	char line[24] = "";
 
 	if (*function->file && frame->line)
 		snprintf(line, sizeof(line), ":%u", frame->line);
-	if (asprintf(&text, "0x%" PRIX64 ": %s%s%s%s%s%s", frame->offset, function->name,
-		     *place ? " (" : "", *function->file || !*place ? "" : "in ", place, line,
-		     *place ? ")" : "") < 0)
-		return NULL;
-	return text;
+	return memory_format("0x%" PRIX64 ": %s%s%s%s%s%s", frame->offset, function->name,
+			     *place ? " (" : "", *function->file || !*place ? "" : "in ", place,
+			     line, *place ? ")" : "");
 }

@@ -46,8 +46,8 @@ struct stacks {
 	ARRAY_OF(char) line;
 };
 
-/* Returns 0 or -ENOMEM. */
-int stacks_init(struct stacks *stacks, struct naming *naming);
+/* */
+void stacks_init(struct stacks *stacks, struct naming *naming);
 void stacks_free(struct stacks *stacks);
 
 /*

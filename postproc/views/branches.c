@@ -37,8 +37,7 @@ static struct branch *grow(struct branches *branches, struct branch *parent,
 {
 	struct branch *branch = pool_zalloc(&branches->pool, sizeof(*branch));
 
-	if (!branch || table_add(&branches->table, hash, branch))
-		return NULL;
+	table_add(&branches->table, hash, branch);
 	branch->parent = parent;
 	branch->function = function;
 	branch->depth = parent->depth + 1;
@@ -173,8 +172,6 @@ void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct br
 	struct sheet_branch *shown =
 		sheet_alloc(sheet, sizeof(*shown) + count * sizeof(*shown->frames));
 
-	if (!shown)
-		return;
 	shown->depth = depth;
 	shown->is_outwards = is_outwards;
 	shown->count = count;

@@ -58,8 +58,6 @@ static int put_run(struct callsort *sort, struct error *err)
 	struct callsort_run *run = ARRAY_ADD(&sort->runs);
 	size_t count = sort->count;
 
-	if (!run)
-		return error_system(err, ENOMEM, "list of runs");
 	*run = (struct callsort_run){ .left = count };
 	sort_records(sort);
 	sort->count = 0;

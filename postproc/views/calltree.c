@@ -99,8 +99,7 @@ static int number_handle(struct calltree *tree, uint64_t value, uint32_t *number
 			return -ENOMEM;
 		*place = handle->value = value;
 		handle->number = (uint32_t)tree->handle_list.count - 1;
-		if (table_add(&tree->handles, hash, handle))
-			return -ENOMEM;
+		table_add(&tree->handles, hash, handle);
 	}
 	*number = handle->number;
 	return 0;
@@ -126,11 +125,8 @@ static struct calltree_thread *thread_of(struct calltree *tree, const struct eve
 		return thread;
 	if (!thread) {
 		thread = pool_alloc(&tree->pool, sizeof(*thread));
-		if (!thread)
-			return NULL;
 		thread->id = event->thread;
-		if (table_add(&tree->threads, hash, thread))
-			return NULL;
+		table_add(&tree->threads, hash, thread);
 	}
 	return begin_life(tree, thread, event->pthread) ? NULL : thread;
 }
@@ -236,8 +232,6 @@ static int put_block(struct calltree *tree, struct calltree_level *level, struct
 {
 	uint64_t *place = ARRAY_ADD(&level->blocks);
 
-	if (!place)
-		return no_memory(err);
 	return spool_append(&tree->spool, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes),
 			    place, err);
 }

@@ -29,8 +29,6 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		return 0;
 	if (ledger_move_is_temporary(causes->ledger, move, 1)) {
 		temporary = tally_entry(causes->temporary, move->site);
-		if (!temporary)
-			return error_set(err, ENOMEM, "no memory for the screen");
 		++*temporary;
 	}
 	return peaks_move(&causes->peaks, move, err);
@@ -183,8 +181,6 @@ int causes_create(struct causes **result, struct ledger *ledger, struct tallies 
 {
 	struct causes *causes = memory_zalloc(1, sizeof(*causes));
 
-	if (!causes)
-		return -ENOMEM;
 	causes->ledger = ledger;
 	causes->tallies = tallies;
 	peaks_init(&causes->peaks, ledger);

@@ -58,8 +58,6 @@ static uint64_t key_of(struct chains *chains, const struct chains_link *link)
 		(uint64_t)place_of(chains, link->waiter) << 32 | place_of(chains, link->waker);
 	struct map_entry *entry = map_put(&chains->places, 1, pair);
 
-	if (!entry)
-		return 0;
 	if (!entry->value)
 		entry->value = ++chains->place_count;
 	return (uint64_t)entry->value << 32 | link->next;
@@ -76,8 +74,7 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&chains->links);
-	if (!number || map_set(&chains->index, kind, key, number))
-		return 0;
+	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
 	if (wanted->function) /* names go with their process */
 		chains->links.items[number].function =
@@ -130,8 +127,6 @@ static struct chains_thread *make_thread(struct chains *chains, uint32_t tid)
 	if (thread)
 		return thread;
 	number = ARRAY_NUMBER(&chains->threads);
-	if (!number)
-		return NULL;
 	thread = chains->threads.items[number] = memory_zalloc(1, sizeof(*thread));
 	return thread && map_set(&chains->by_number, 0, tid, number) == 0 ? thread : NULL;
 }

@@ -30,13 +30,11 @@ static int no_memory(struct error *err)
 	return error_set(err, ENOMEM, "no memory left to group all calls: add -l, or select less");
 }
 
-int compress_create(struct compress **compress, bool with_arguments, struct error *err)
+void compress_create(struct compress **compress, bool with_arguments)
 {
 	const char *directory = getenv("TMPDIR");
 
 	*compress = memory_zalloc(1, sizeof(**compress));
-	if (!*compress)
-		return no_memory(err);
 	if (!directory || !*directory)
 		directory = "/tmp";
 	/* One that is not there is met by the first write, if there is one. */
@@ -44,7 +42,6 @@ int compress_create(struct compress **compress, bool with_arguments, struct erro
 	spool_init(&(*compress)->spool, (*compress)->directory);
 	table_init(&(*compress)->table);
 	(*compress)->with_arguments = with_arguments;
-	return 0;
 }
 
 static bool group_equal(const void *item, const void *key)
@@ -71,7 +68,8 @@ static struct compress_group *find_group(struct compress *compress,
 	group->backtrace = backtrace;
 	group->rank = compress->groups.count - 1;
 	*place = group;
-	return table_add(&compress->table, hash, group) ? NULL : group;
+	table_add(&compress->table, hash, group);
+	return group;
 }
 
 static size_t chunk_size(const struct compress *compress)

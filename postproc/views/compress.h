@@ -34,7 +34,7 @@ struct compress_group {
 	struct pile calls;
 };
 
-int compress_create(struct compress **compress, bool with_arguments, struct error *err);
+void compress_create(struct compress **compress, bool with_arguments);
 
 /* Events that are no calls are ignored. Returns 0 or a negative errno. */
 int compress_event(struct compress *compress, const struct event *event, struct error *err);

@@ -57,8 +57,7 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 {
 	struct entry *entry = tally_entry(((struct costs *)user)->tally, move->site);
 
-	if (!entry)
-		return report_no_memory(err);
+	(void)err;
 	if (move->is_gain)
 		gain(entry, move);
 	else
@@ -76,30 +75,25 @@ void costs_begin(struct costs *costs, struct report_run *run)
 }
 
 /* What belongs to another object is held by that. */
-static int add_held(struct costs *costs, const struct ledger_held *held, uint64_t end_ns)
+static void add_held(struct costs *costs, const struct ledger_held *held, uint64_t end_ns)
 {
 	struct entry *entry = tally_entry(costs->tally, held->site);
 
-	if (!entry)
-		return -1;
 	entry->held_ns += since(held->item->gained_ns, end_ns);
 	if (!held->is_part)
 		add(&entry->held,
 		    &(struct peaks_amount){ .count = held->count, .bytes = held->bytes });
-	return 0;
 }
 
-int costs_process(struct costs *costs, struct error *err)
+void costs_process(struct costs *costs)
 {
 	const struct summary_process *process = summary_current(costs->run->summary);
 	struct ledger_held held;
 	size_t at = 0;
 
 	while (ledger_held(costs->run->ledger, &at, &held))
-		if (add_held(costs, &held, process->end_ns))
-			return report_no_memory(err);
+		add_held(costs, &held, process->end_ns);
 	peaks_process(&costs->peaks, process->pid, process->name);
-	return 0;
 }
 
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place)

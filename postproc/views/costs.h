@@ -29,7 +29,7 @@ struct costs_place {
 
 /* For begin() and process() of a report with wants_ledger. costs does not move until the end. */
 void costs_begin(struct costs *costs, struct report_run *run);
-int costs_process(struct costs *costs, struct error *err);
+void costs_process(struct costs *costs);
 
 /* After the last process: the next place behind *at (0 at first); false after the last. */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);

@@ -28,18 +28,15 @@ static struct lane_wait *place_for(struct critical *critical)
 	return &critical->waits.items[critical->next++ % CRITICAL_WAITS];
 }
 
-int critical_add(struct critical *critical, const struct lane_wait *wait)
+void critical_add(struct critical *critical, const struct lane_wait *wait)
 {
 	struct lane_wait *kept;
 
 	if (wait->until_ns <= wait->since_ns ||
 	    (wait->kind == LANE_OTHER && wait->until_ns - wait->since_ns < CALL_LEAST))
-		return 0;
+		return;
 	kept = place_for(critical);
-	if (!kept)
-		return -ENOMEM;
 	*kept = *wait;
-	return 0;
 }
 
 void critical_free(struct critical *critical)

@@ -38,9 +38,9 @@ struct critical {
 	uint32_t last_thread;
 };
 
-/* A call of the process, and a wait. Return 0 or -ENOMEM. */
+/* A call of the process, and a wait. */
 void critical_event(struct critical *critical, const struct event *event);
-int critical_add(struct critical *critical, const struct lane_wait *wait);
+void critical_add(struct critical *critical, const struct lane_wait *wait);
 
 /*
  * Walks the path from its end and tells of each part; forgets all then. threads: of the process.

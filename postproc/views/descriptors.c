@@ -73,8 +73,6 @@ static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 	if (descriptor)
 		return descriptor;
 	descriptor = ARRAY_ADD(&descriptors->list);
-	if (!descriptor)
-		return NULL;
 	*descriptor = (struct descriptor){ .number = number, .kind = "other" };
 	if (map_set(&descriptors->by_number, 0, number, (uint32_t)descriptors->list.count) == 0)
 		return descriptor;

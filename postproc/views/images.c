@@ -91,13 +91,11 @@ static void choose(const struct summary *summary, struct rank *ranks, size_t roo
 	mark(ranks, count, first, left, is_chosen);
 }
 
-int images_choose(const struct summary *summary, size_t room, bool *is_chosen)
+void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 {
 	size_t count = summary->processes.count;
 	cleanup_free struct rank *ranks = memory_zalloc(count, sizeof(*ranks));
 
-	if (!ranks)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		ranks[i] = (struct rank){
 			.process = &summary->processes.items[i],
@@ -105,7 +103,6 @@ int images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 			.held = held_by(&summary->processes.items[i]),
 		};
 	choose(summary, ranks, room, is_chosen);
-	return 0;
 }
 
 /* ---- what ran untraced ---- */

@@ -15,9 +15,9 @@ const struct summary_process *images_next(const struct summary *summary,
 
 /*
  * Marks room of them, by index: the first process, those that hold most, those that did not end
- * well, and others. Returns 0 or -ENOMEM.
+ * well, and others.
  */
-int images_choose(const struct summary *summary, size_t room, bool *is_chosen);
+void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
  * How often the program that an image ran was run untraced, for the same reason; 0: it was traced,

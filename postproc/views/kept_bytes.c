@@ -79,7 +79,7 @@ static struct wire_value *get_arguments(const unsigned char *bytes, uint16_t cou
 	return values;
 }
 
-int kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
+void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
 {
 	struct record record;
 
@@ -100,7 +100,6 @@ int kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
 			       .type = record.type };
 	*size = sizeof(record) + record.texts;
 	if (!record.argument_count)
-		return 0;
+		return;
 	kept->arguments = get_arguments(bytes + sizeof(record), record.argument_count);
-	return kept->arguments ? 0 : -ENOMEM;
 }

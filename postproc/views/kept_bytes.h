@@ -20,8 +20,8 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
 
 /*
  * The call that kept_put() wrote, and *size, the bytes that it takes. kept->arguments is one block
- * for free() whose texts are in bytes. Returns 0 or -ENOMEM.
+ * for free() whose texts are in bytes.
  */
-int kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
+void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
 
 #endif

@@ -59,7 +59,7 @@ static int on_lock_wait(void *user, const struct locks_wait *found)
 		return rc;
 	wait.waiter = backtrace_of(lanes, sites, found->site, &wait.function);
 	wait.waker = backtrace_of(lanes, sites, found->holder_site, NULL);
-	return wait.waiter ? tell(lanes, &wait) : -ENOMEM;
+	return wait.waiter ? tell(lanes, &wait) : 0;
 }
 
 static int on_held(void *user, const struct locks_held *held)
@@ -78,7 +78,7 @@ static int on_held(void *user, const struct locks_held *held)
 		return rc;
 	hold.holder =
 		backtrace_of(lanes, &lanes->run->summary->locks.sites, held->site, &hold.function);
-	return hold.holder ? lanes->listener.hold(lanes->listener.user, &hold) : -ENOMEM;
+	return hold.holder ? lanes->listener.hold(lanes->listener.user, &hold) : 0;
 }
 
 /* ---- conditions and semaphores ---- */
@@ -108,7 +108,7 @@ static int on_wake(const struct lanes *lanes, const struct wakes *wakes, enum la
 
 	wait.waiter = backtrace_of(lanes, &wakes->sites, found->waiter, &wait.function);
 	wait.waker = backtrace_of(lanes, &wakes->sites, found->waker, NULL);
-	return wait.waiter ? tell(lanes, &wait) : -ENOMEM;
+	return wait.waiter ? tell(lanes, &wait) : 0;
 }
 
 static int on_condition(void *user, const struct wakes_wait *wait)
@@ -156,7 +156,7 @@ static int tell_call(const struct lanes *lanes, const struct hook *hook, enum la
 
 	if (hook->resource == RESOURCE_THREAD)
 		wait.waker_thread = joined_by(lanes, event);
-	return wait.waiter ? tell(lanes, &wait) : -ENOMEM;
+	return wait.waiter ? tell(lanes, &wait) : 0;
 }
 
 int lanes_event(struct lanes *lanes, const struct event *event, struct error *err)
@@ -164,9 +164,9 @@ int lanes_event(struct lanes *lanes, const struct event *event, struct error *er
 	const struct hook *hook = event->function->hook;
 	enum thread_wait wait;
 
-	if (threads_event(&lanes->threads, event) || wakes_event(&lanes->conditions, event) ||
-	    wakes_event(&lanes->semaphores, event))
-		return report_no_memory(err);
+	threads_event(&lanes->threads, event);
+	wakes_event(&lanes->conditions, event);
+	wakes_event(&lanes->semaphores, event);
 	if (event->part || event->moment == MOMENT_HALF || !threads_waits(hook, event, &wait))
 		return 0;
 	if (wait != THREAD_WAIT_JOIN && wait != THREAD_WAIT_OTHER)
@@ -194,8 +194,7 @@ int lanes_note(struct lanes *lanes, const struct event *event, struct error *err
 	enum lane_kind kind;
 	enum thread_wait wait;
 
-	if (threads_note(&lanes->threads, event))
-		return report_no_memory(err);
+	threads_note(&lanes->threads, event);
 	if (!hook || !threads_waits(hook, event, &wait) || !is_kind(wait, &kind))
 		return 0;
 	return tell_call(lanes, hook, kind, event, true) ? report_no_memory(err) : 0;
@@ -218,14 +217,13 @@ void lanes_begin(struct lanes *lanes, struct report_run *run, const struct lanes
 	run->summary->locks.listener = (struct locks_listener){ on_lock_wait, on_held, lanes };
 }
 
-int lanes_process(struct lanes *lanes, struct error *err)
+void lanes_process(struct lanes *lanes)
 {
 	uint64_t end_ns = summary_current(lanes->run->summary)->end_ns;
 
-	if (locks_finish(&lanes->run->summary->locks, end_ns) ||
-	    wakes_finish(&lanes->conditions, end_ns) || wakes_finish(&lanes->semaphores, end_ns))
-		return report_no_memory(err);
-	return 0;
+	locks_finish(&lanes->run->summary->locks, end_ns);
+	wakes_finish(&lanes->conditions, end_ns);
+	wakes_finish(&lanes->semaphores, end_ns);
 }
 
 void lanes_clear(struct lanes *lanes)

@@ -70,7 +70,7 @@ int lanes_event(struct lanes *lanes, const struct event *event, struct error *er
 int lanes_note(struct lanes *lanes, const struct event *event, struct error *err);
 
 /* Tells of what was under way. Threads are forgotten by lanes_clear() only. */
-int lanes_process(struct lanes *lanes, struct error *err);
+void lanes_process(struct lanes *lanes);
 void lanes_clear(struct lanes *lanes);
 void lanes_free(struct lanes *lanes);
 

@@ -34,15 +34,12 @@ static int no_memory(struct error *err)
 			 "no memory left for what is held: select less, see -R and -C");
 }
 
-int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err)
+void leaks_create(struct leaks **leaks, bool with_arguments)
 {
 	*leaks = memory_zalloc(1, sizeof(**leaks));
-	if (!*leaks)
-		return no_memory(err);
 	(*leaks)->with_arguments = with_arguments;
 	map_init(&(*leaks)->by_section);
 	(*leaks)->until_ns = UINT64_MAX;
-	return 0;
 }
 
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
@@ -51,38 +48,34 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
 	leaks->until_ns = until_ns;
 }
 
-static int add_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
+static void add_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
 {
 	struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
 
-	if (!stream)
-		return no_memory(err);
 	*stream = (struct passed_stream){ .process = process };
-	if (ledger_create(&stream->ledger, leaks->with_arguments, err) ||
-	    map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count))
-		return no_memory(err);
-	return 0;
+	ledger_create(&stream->ledger, leaks->with_arguments, err);
+	map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count);
 }
 
 /* Events of a merged trace come of one process, then of another one. */
-static int find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
+static void find_process(struct leaks *leaks, const struct trace_process *process,
+			 struct error *err)
 {
 	uint32_t section = process->section;
-	int rc = map_get(&leaks->by_section, 0, section) ? 0 : add_process(leaks, process, err);
 
-	if (rc)
-		return rc;
+	if (!map_get(&leaks->by_section, 0, section))
+		add_process(leaks, process, err);
 	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
-	return 0;
 }
 
 /* Apart, so that what nearly all events need is a jump. */
 static __attribute__((noinline)) int of_other(struct leaks *leaks, const struct event *event,
 					      struct error *err)
 {
-	int rc = find_process(leaks, event->process, err);
+	find_process(leaks, event->process, err);
 
-	return rc ? rc : ledger_event(leaks->current.ledger, event, err);
+	ledger_event(leaks->current.ledger, event, err);
+	return 0;
 }
 
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
@@ -91,7 +84,8 @@ int leaks_event(struct leaks *leaks, const struct event *event, struct error *er
 		leaks->last_ns = event->time_ns;
 	if (leaks->current.process != event->process)
 		return of_other(leaks, event, err);
-	return ledger_event(leaks->current.ledger, event, err);
+	ledger_event(leaks->current.ledger, event, err);
+	return 0;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -128,8 +122,6 @@ static bool put_total(struct leaks *leaks, const struct result *result)
 			total = &leaks->totals.items[i];
 	if (!total) {
 		total = ARRAY_ADD(&leaks->totals);
-		if (!total)
-			return false;
 		*total = (struct leaks_total){ .resource = resource };
 	}
 	total->count++;
@@ -150,16 +142,13 @@ static bool is_old_enough(const struct leaks *leaks, const struct ledger_item *i
 	       (item->gained_ns <= end && end - item->gained_ns >= leaks->min_age_ns);
 }
 
-static int add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held,
-		      struct error *err)
+static void add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held)
 {
 	struct result *result;
 
 	if (!is_old_enough(leaks, held->item))
-		return 0;
+		return;
 	result = ARRAY_ADD(&leaks->results);
-	if (!result)
-		return no_memory(err);
 	*result = (struct result){
 		.index = held->item->index,
 		.object = held->object,
@@ -170,22 +159,20 @@ static int add_result(struct leaks *leaks, uint32_t process, const struct ledger
 		.item = held->item,
 		.process = process,
 	};
-	return 0;
 }
 
-static int gather(struct leaks *leaks, uint32_t process, struct error *err)
+static void gather(struct leaks *leaks, uint32_t process, struct error *err)
 {
 	struct ledger *ledger = leaks->processes.items[process].ledger;
 	size_t count = leaks->processes.count;
 	struct ledger_held held;
-	int rc = ledger_settle(ledger, err);
 
-	for (size_t at = 0; rc == 0 && ledger_held(ledger, &at, &held);)
-		rc = add_result(leaks, process, &held, err);
-	for (size_t at = 0; rc == 0 && ledger_passed(ledger, &at, &held);)
+	ledger_settle(ledger, err);
+	for (size_t at = 0; ledger_held(ledger, &at, &held);)
+		add_result(leaks, process, &held);
+	for (size_t at = 0; ledger_passed(ledger, &at, &held);)
 		if (passed_to(leaks->processes.items, count, process, held.object) < count)
-			rc = add_result(leaks, process, &held, err);
-	return rc;
+			add_result(leaks, process, &held);
 }
 
 int leaks_finish(struct leaks *leaks, struct error *err)
@@ -193,7 +180,7 @@ int leaks_finish(struct leaks *leaks, struct error *err)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < leaks->processes.count; i++)
-		rc = gather(leaks, (uint32_t)i, err);
+		gather(leaks, (uint32_t)i, err);
 	if (rc == 0 && leaks->results.count)
 		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
 		      by_index);
@@ -231,6 +218,7 @@ void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
 		.count = item->count,
 		.type = CALL_TYPE_ALLOC,
 	};
+
 	while (kept->arguments && kept->arguments[kept->argument_count].name)
 		kept->argument_count++;
 }

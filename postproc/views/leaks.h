@@ -22,8 +22,8 @@ struct leaks_total {
 	uint64_t error;	 /* by which they may be wrong, in 95 of 100 cases no more */
 };
 
-/* with_arguments: the arguments of what is held are wanted, too. Returns 0 or -ENOMEM. */
-int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err);
+/* with_arguments: the arguments of what is held are wanted, too. */
+void leaks_create(struct leaks **leaks, bool with_arguments);
 
 /*
  * Before leaks_finish(): results are only what was held for that long at the end, which is the
@@ -31,10 +31,10 @@ int leaks_create(struct leaks **leaks, bool with_arguments, struct error *err);
  */
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 
-/* A call or a note. Returns 0 or -ENOMEM. */
+/* A call or a note. */
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
 
-/* After the last event: puts what is held in the order of its calls. Returns 0 or -ENOMEM. */
+/* After the last event: puts what is held in the order of its calls. */
 int leaks_finish(struct leaks *leaks, struct error *err);
 
 size_t leaks_count(const struct leaks *leaks);

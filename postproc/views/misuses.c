@@ -38,9 +38,8 @@ static struct misuse *add(struct misuses *misuses, const struct misuse *key, uin
 		misuse->what = pool_text(&misuses->pool, key->what, strlen(key->what));
 	misuse->steps[MISUSE_AGAIN].what = pool_text(&misuses->pool, key->steps[MISUSE_AGAIN].what,
 						     strlen(key->steps[MISUSE_AGAIN].what));
-	if (!misuse->steps[MISUSE_AGAIN].what || (key->what && !misuse->what))
-		return NULL;
-	return table_add(&misuses->by_place, hash, misuse) ? NULL : misuse;
+	table_add(&misuses->by_place, hash, misuse);
+	return misuse;
 }
 
 /* False: no memory. */

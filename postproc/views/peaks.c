@@ -72,8 +72,7 @@ int peaks_move(void *user, const struct ledger_move *move, struct error *err)
 	struct peaks_entry *entry = tally_entry(peaks->tally, move->site);
 	struct peaks_class *class = &peaks->classes[move->class];
 
-	if (!entry)
-		return error_set(err, ENOMEM, "no memory for the peaks");
+	(void)err;
 	if (peaks->is_over)
 		begin_process(peaks);
 	entry->class = move->class;

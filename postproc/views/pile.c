@@ -36,8 +36,6 @@ static int make_room(struct pile *pile, size_t size, struct error *err)
 	if (capacity > UINT32_MAX / 2)
 		return no_memory(err);
 	grown = memory_resize(pile->bytes, capacity);
-	if (!grown)
-		return no_memory(err);
 	pile->bytes = grown;
 	pile->capacity = (uint32_t)capacity;
 	return 0;
@@ -88,7 +86,7 @@ int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct 
 /* reading */
 
 static int print_chunk(const unsigned char *bytes, size_t size,
-		       int (*print)(void *user, struct kept *kept), void *user, struct error *err)
+		       int (*print)(void *user, struct kept *kept), void *user)
 {
 	const unsigned char *end = bytes + size;
 
@@ -97,8 +95,7 @@ static int print_chunk(const unsigned char *bytes, size_t size,
 		size_t length;
 		int rc;
 
-		if (kept_get(bytes, &kept, &length))
-			return no_memory(err);
+		kept_get(bytes, &kept, &length);
 		rc = print(user, &kept);
 		free(kept.arguments);
 		if (rc)
@@ -130,8 +127,6 @@ static int find_chunks(const struct pile *pile, const struct spool *spool, struc
 		if (rc)
 			return rc;
 		chunk = ARRAY_ADD(links);
-		if (!chunk)
-			return no_memory(err);
 		*chunk = (struct chunk){ end - link.size, link.size };
 	}
 	return 0;
@@ -146,11 +141,9 @@ static int print_spooled(const struct links *links, const struct spool *spool,
 		const struct chunk *chunk = &links->items[i - 1];
 		cleanup_free unsigned char *bytes = memory_alloc(chunk->size);
 
-		if (!bytes)
-			return no_memory(err);
 		rc = spool_read(spool, chunk->offset, bytes, chunk->size, err);
 		if (rc == 0)
-			rc = print_chunk(bytes, chunk->size, print, user, err);
+			rc = print_chunk(bytes, chunk->size, print, user);
 	}
 	return rc;
 }
@@ -164,7 +157,7 @@ int pile_each(const struct pile *pile, const struct spool *spool,
 	if (rc == 0)
 		rc = print_spooled(&links, spool, print, user, err);
 	free(links.items);
-	return rc ? rc : print_chunk(pile->bytes, pile->size, print, user, err);
+	return rc ? rc : print_chunk(pile->bytes, pile->size, print, user);
 }
 
 void pile_free(struct pile *pile)

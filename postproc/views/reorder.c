@@ -21,8 +21,6 @@ int reorder_create(struct reorder **reorder, bool with_arguments, struct error *
 	int rc;
 
 	*reorder = memory_zalloc(1, sizeof(**reorder));
-	if (!*reorder)
-		return error_system(err, ENOMEM, "calls in order");
 	(*reorder)->with_arguments = with_arguments;
 	rc = spool_directory(&(*reorder)->directory, err);
 	timesort_init(&(*reorder)->sort, (*reorder)->directory, 0);
@@ -45,9 +43,8 @@ int reorder_event(struct reorder *reorder, const struct event *event, struct err
 	if (!bytes)
 		return -err->number;
 	kept_put((unsigned char *)bytes, event, reorder->with_arguments);
-	return timesort_commit(&reorder->sort, key_of(event), 0, size)
-		       ? error_system(err, ENOMEM, "calls in order")
-		       : 0;
+	timesort_commit(&reorder->sort, key_of(event), 0, size);
+	return 0;
 }
 
 static int tell_piece(const struct timesort_piece *piece, const struct trace *trace,
@@ -59,8 +56,7 @@ static int tell_piece(const struct timesort_piece *piece, const struct trace *tr
 	size_t size;
 	int rc;
 
-	if (kept_get((const unsigned char *)piece->bytes, &kept, &size))
-		return error_system(err, ENOMEM, "calls in order");
+	kept_get((const unsigned char *)piece->bytes, &kept, &size);
 	keep_event(&kept, trace_section(trace, kept.section), &event);
 	rc = tell(user, &event, err);
 	free(kept.arguments);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 
@@ -70,19 +71,16 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 }
 
 /* What was lost by then is no news at the next scan. */
-static int keep_lost(struct scanned *scanned)
+static void keep_lost(struct scanned *scanned)
 {
-	int rc = 0;
-
 	if (!scanned->is_done)
-		return 0;
+		return;
 	map_clear(&scanned->lost_before);
-	for (size_t i = 0; rc == 0 && i < scanned->blocks.count; i++)
+	for (size_t i = 0; i < scanned->blocks.count; i++)
 		if (scanned->blocks.items[i].fate >= SCANNED_LOST)
-			rc = map_set(&scanned->lost_before, 0, scanned->blocks.items[i].address, 1);
+			map_set(&scanned->lost_before, 0, scanned->blocks.items[i].address, 1);
 	scanned->cut_before = scanned->cut;
-	scanned->has_before = rc == 0;
-	return rc;
+	scanned->has_before = true;
 }
 
 /* The result of a scan begins: that of the one before goes. */
@@ -94,32 +92,31 @@ static bool is_of_result(struct scanned *scanned, const struct event *event)
 		return false;
 	if (scanned->number == number)
 		return true;
-	if (keep_lost(scanned))
-		map_clear(&scanned->lost_before);
+	keep_lost(scanned);
 	forget_result(scanned);
 	scanned->number = number;
 	scanned->cut = scanned->next_cut;
 	return true;
 }
 
-static int take_scan(struct scanned *scanned, const struct event *event)
+static void take_scan(struct scanned *scanned, const struct event *event)
 {
 	const char *state = event_argument(event, "state");
 
 	if (!state)
-		return 0;
+		return;
 	if (!strcmp(state, "cut")) {
 		scanned->next = number_of(event, "number");
 		scanned->next_cut = event->index;
 		scanned->has_next = true;
-		return 0;
+		return;
 	}
 	if (!strcmp(state, "failed")) {
 		scanned->failure = text_of(scanned, event, "reason");
-		return 0;
+		return;
 	}
 	if (strcmp(state, "done") != 0 || !is_of_result(scanned, event))
-		return 0;
+		return;
 	scanned->is_done = true;
 	scanned->failure = NULL;
 	scanned->doubt = text_of(scanned, event, "doubt");
@@ -127,19 +124,16 @@ static int take_scan(struct scanned *scanned, const struct event *event)
 	scanned->took_ns = number_of(event, "took");
 	scanned->read_bytes = number_of(event, "read");
 	scanned->unread_bytes = number_of(event, "unread");
-	return 0;
 }
 
 /* Roots are numbered as they come; others are damage. */
-static int take_root(struct scanned *scanned, const struct event *event)
+static void take_root(struct scanned *scanned, const struct event *event)
 {
 	struct scanned_root *root;
 
 	if (!is_of_result(scanned, event) || number_of(event, "root") != scanned->roots.count)
-		return 0;
+		return;
 	root = ARRAY_ADD(&scanned->roots);
-	if (!root)
-		return -ENOMEM;
 	*root = (struct scanned_root){
 		.kind = text_of(scanned, event, "kind"),
 		.name = text_of(scanned, event, "name"),
@@ -152,7 +146,6 @@ static int take_root(struct scanned *scanned, const struct event *event)
 		.retained = number_of(event, "retained"),
 		.retained_count = (uint32_t)number_of(event, "blocks"),
 	};
-	return 0;
 }
 
 static enum scanned_fate fate_of(const char *word)
@@ -174,7 +167,7 @@ static struct scanned_node node_of(const char *text)
 	return (struct scanned_node){ 0 };
 }
 
-static int take_block(struct scanned *scanned, const char *name, const char *value)
+static void take_block(struct scanned *scanned, const char *name, const char *value)
 {
 	char fate[16], parent[24], dominator[24];
 	struct scanned_block *block;
@@ -184,10 +177,10 @@ static int take_block(struct scanned *scanned, const char *name, const char *val
 	if (sscanf(value, "%15s %23s %" SCNu64 " %23s %" SCNu64 " %" SCNu32, fate, parent, &offset,
 		   dominator, &retained, &count) != 6 ||
 	    fate_of(fate) == SCANNED_NOT)
-		return 0;
+		return;
 	block = ARRAY_ADD(&scanned->blocks);
-	if (!block || scanned->blocks.count >= UINT32_MAX)
-		return -ENOMEM;
+	if (scanned->blocks.count >= UINT32_MAX)
+		memory_none();
 	*block = (struct scanned_block){ .address = strtoull(name, NULL, 16),
 					 .fate = fate_of(fate),
 					 .parent = node_of(parent),
@@ -195,46 +188,49 @@ static int take_block(struct scanned *scanned, const char *name, const char *val
 					 .offset = offset,
 					 .retained = retained,
 					 .retained_count = count };
-	return map_set(&scanned->by_address, 0, block->address, (uint32_t)scanned->blocks.count);
+	map_set(&scanned->by_address, 0, block->address, (uint32_t)scanned->blocks.count);
 }
 
-static int take_blocks(struct scanned *scanned, const struct event *event)
+static void take_blocks(struct scanned *scanned, const struct event *event)
 {
 	if (!is_of_result(scanned, event))
-		return 0;
+		return;
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		const struct wire_value *value = &event->arguments[i];
 
-		if (!strncmp(value->name, "0x", 2) &&
-		    take_block(scanned, value->name, value->value))
-			return -ENOMEM;
+		if (!strncmp(value->name, "0x", 2))
+			take_block(scanned, value->name, value->value);
 	}
-	return 0;
 }
 
-static int take_handle(struct scanned *scanned, const struct event *event)
+static void take_handle(struct scanned *scanned, const struct event *event)
 {
 	const char *word = event_argument(event, "class");
 
 	if (!word || !is_of_result(scanned, event))
-		return 0;
+		return;
 	for (uint32_t class = 1; class < RESOURCE_COUNT; class ++)
-		if (resource_table[class].type && !strcmp(word, resource_table[class].type))
-			return map_set(&scanned->handles, class, number_of(event, "object"), 1);
-	return 0;
+		if (resource_table[class].type && !strcmp(word, resource_table[class].type)) {
+			map_set(&scanned->handles, class, number_of(event, "object"), 1);
+			return;
+		}
 }
 
 int scanned_note(struct scanned *scanned, const struct event *event)
 {
 	const char *name = event->function->name;
 
-	if (!strcmp(name, NOTE_BLOCK))
-		return take_blocks(scanned, event);
+	if (!strcmp(name, NOTE_BLOCK)) {
+		take_blocks(scanned, event);
+		return 0;
+	}
 	if (!strcmp(name, NOTE_ROOT))
-		return take_root(scanned, event);
+		take_root(scanned, event);
 	if (!strcmp(name, NOTE_HANDLE))
-		return take_handle(scanned, event);
-	return !strcmp(name, NOTE_SCAN) ? take_scan(scanned, event) : 0;
+		take_handle(scanned, event);
+	if (!strcmp(name, NOTE_SCAN))
+		take_scan(scanned, event);
+	return 0;
 }
 
 /* ---- questions ---- */

@@ -378,7 +378,7 @@ static struct sheet_group *add_group(struct sheet *sheet, const char *name, size
 	const struct sheet_group *left_out = find_left_out(sheet, name);
 	struct sheet_group *group = ARRAY_ADD(&sheet->groups);
 
-	if (!group || !begin_group(sheet, group, name, first))
+	if (!begin_group(sheet, group, name, first))
 		return NULL;
 	if (!left_out)
 		return group;

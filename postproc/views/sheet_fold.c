@@ -82,10 +82,11 @@ static int fold_row(struct sheet *sheet, struct table *table, struct sheet_cell 
 	if (same)
 		return 1;
 	same = sheet_alloc(sheet, sizeof(*same));
-	if (!same)
-		return -ENOMEM;
 	*same = (struct reading){ row, pool_text(&sheet->sheets->pool, text, strlen(text)) };
-	return same->text ? table_add(table, hash, same) : -ENOMEM;
+	if (!same->text)
+		return -ENOMEM;
+	table_add(table, hash, same);
+	return 0;
 }
 
 /* Moves what stays of a group to *to. */

@@ -36,7 +36,7 @@ static bool is_span(const void *item, const void *key)
 	return a->site == b->site && a->gained == b->gained && a->lost == b->lost;
 }
 
-static int put(struct spans *spans, const struct span *wanted)
+static void put(struct spans *spans, const struct span *wanted)
 {
 	uint64_t hash = span_hash(spans, wanted);
 	struct span *span = table_find(&spans->index, hash, is_span, wanted);
@@ -45,15 +45,13 @@ static int put(struct spans *spans, const struct span *wanted)
 	if (span) {
 		span->count += wanted->count;
 		span->bytes += wanted->bytes;
-		return 0;
+		return;
 	}
 	span = pool_alloc(&spans->pool, sizeof(*span));
-	item = span ? ARRAY_ADD(&spans->list) : NULL;
-	if (!item)
-		return -ENOMEM;
+	item = ARRAY_ADD(&spans->list);
 	*item = span;
 	*span = *wanted;
-	return table_add(&spans->index, hash, span);
+	table_add(&spans->index, hash, span);
 }
 
 static bool is_nothing(const struct span *span)
@@ -62,27 +60,25 @@ static bool is_nothing(const struct span *span)
 }
 
 /* All spans anew, after what they are known by has changed. Those that fell to nothing are gone. */
-static int rebuild(struct spans *spans)
+static void rebuild(struct spans *spans)
 {
 	struct span **items = spans->list.items;
 	size_t count = spans->list.count;
 	struct pool pool = spans->pool;
-	int ret = 0;
 
 	table_free(&spans->index);
 	table_init(&spans->index);
 	spans->list.items = NULL;
 	spans->list.count = spans->list.capacity = 0;
 	spans->pool = (struct pool){ 0 };
-	for (size_t i = 0; ret == 0 && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!is_nothing(items[i]))
-			ret = put(spans, items[i]);
+			put(spans, items[i]);
 	free(items);
 	pool_free(&pool);
-	return ret;
 }
 
-static int coarsen(struct spans *spans, unsigned by)
+static void coarsen(struct spans *spans, unsigned by)
 {
 	for (size_t i = 0; i < spans->list.count; i++) {
 		struct span *span = spans->list.items[i];
@@ -94,10 +90,10 @@ static int coarsen(struct spans *spans, unsigned by)
 	spans->shift += by;
 	spans->first >>= by;
 	spans->last >>= by;
-	return rebuild(spans);
+	rebuild(spans);
 }
 
-int spans_reach(struct spans *spans, uint64_t time_ns)
+void spans_reach(struct spans *spans, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> spans->shift, first = step, last = step;
 	unsigned by = 0;
@@ -110,71 +106,62 @@ int spans_reach(struct spans *spans, uint64_t time_ns)
 		by++;
 	spans->first = first;
 	spans->last = last;
-	return by ? coarsen(spans, by) : 0;
+	if (by)
+		coarsen(spans, by);
 }
 
 /* While it is read, too, so that memory does not grow with places and time. */
-static int bound(struct spans *spans)
+static void bound(struct spans *spans)
 {
-	int ret = 0;
-
-	while (ret == 0 && spans->list.count > spans->most / 2 &&
-	       spans->last - spans->first >= STEPS_LEAST)
-		ret = coarsen(spans, 1);
+	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
+		coarsen(spans, 1);
 	while (spans->list.count > spans->most / 2)
 		spans->most *= 2;
-	return ret;
 }
 
-int spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
-	      int64_t count, int64_t bytes)
+void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
+	       int64_t count, int64_t bytes)
 {
 	bool is_lost = lost_ns != SPANS_NEVER;
-	int ret = spans_reach(spans, gained_ns);
 
-	if (ret == 0 && is_lost)
-		ret = spans_reach(spans, lost_ns);
-	if (ret == 0)
-		ret = put(spans,
-			  &(struct span){ .site = site,
-					  .gained = gained_ns >> spans->shift,
-					  .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
-					  .count = count,
-					  .bytes = bytes });
-	return ret == 0 && spans->list.count > spans->most ? bound(spans) : ret;
+	spans_reach(spans, gained_ns);
+	if (is_lost)
+		spans_reach(spans, lost_ns);
+	put(spans, &(struct span){ .site = site,
+				   .gained = gained_ns >> spans->shift,
+				   .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
+				   .count = count,
+				   .bytes = bytes });
+	if (spans->list.count > spans->most)
+		bound(spans);
 }
 
-int spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
+void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
 {
-	int ret = spans_reach(spans, lost_ns);
-
-	for (size_t i = 0; ret == 0 && i < spans->list.count; i++) {
+	spans_reach(spans, lost_ns);
+	for (size_t i = 0; i < spans->list.count; i++) {
 		struct span *span = spans->list.items[i];
 
 		if (span->site >= from_site && span->lost == SPANS_NEVER)
 			span->lost = lost_ns >> spans->shift;
 	}
-	return ret ? ret : rebuild(spans);
+	rebuild(spans);
 }
 
-int spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
-		 struct spans *settled)
+void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
+		  struct spans *settled)
 {
-	int ret = 0;
-
 	spans_init(settled);
 	settled->shift = spans->shift;
 	settled->first = spans->first;
 	settled->last = spans->last;
-	for (size_t i = 0; ret == 0 && i < spans->list.count; i++) {
+	for (size_t i = 0; i < spans->list.count; i++) {
 		struct span span = *spans->list.items[i];
 
 		span.site = renumber ? renumber[span.site] : span.site;
 		if (!is_nothing(&span))
-			ret = put(settled, &span);
+			put(settled, &span);
 	}
-	while (ret == 0 && settled->list.count > most &&
-	       settled->last - settled->first >= STEPS_LEAST)
-		ret = coarsen(settled, 1);
-	return ret;
+	while (settled->list.count > most && settled->last - settled->first >= STEPS_LEAST)
+		coarsen(settled, 1);
 }

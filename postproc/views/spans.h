@@ -40,24 +40,24 @@ void spans_free(struct spans *spans);
 
 /*
  * Adds to what a site gained at one time and lost at another (SPANS_NEVER: has not lost); counts
- * may be negative, to take back what was said of it. Returns 0 or -ENOMEM.
+ * may be negative, to take back what was said of it.
  */
-int spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
-	      int64_t count, int64_t bytes);
+void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
+	       int64_t count, int64_t bytes);
 
-/* What sites from that number on have not lost yet is lost at that time. Returns 0 or -ENOMEM. */
-int spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
+/* What sites from that number on have not lost yet is lost at that time. */
+void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
 
-/* The time is within the steps from now on. Returns 0 or -ENOMEM. */
-int spans_reach(struct spans *spans, uint64_t time_ns);
+/* The time is within the steps from now on. */
+void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
  * Makes others of them, which are 0 or were freed: sites are those of renumber[site] (NULL: as they
- * are), and steps are doubled until at most so many spans are left. Returns 0 or -ENOMEM;
+ * are), and steps are doubled until at most so many spans are left.;
  * spans_free() in any case.
  */
-int spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
-		 struct spans *settled);
+void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
+		  struct spans *settled);
 
 /* The step of a time, from 0. */
 static inline uint64_t spans_step(const struct spans *spans, uint64_t time_ns)

@@ -132,8 +132,6 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 	while (symbols <= id)
 		symbols = symbols ? 2 * symbols : 1024;
 	grown = memory_resize(grown, symbols * words * sizeof(*grown));
-	if (!grown)
-		return NULL;
 	memset(grown + suppress->symbols * words, 0,
 	       (symbols - suppress->symbols) * words * sizeof(*grown));
 	suppress->verdicts = grown;
@@ -160,8 +158,7 @@ static const uint64_t *judge(struct suppress *suppress, const struct naming_symb
 	size_t count = suppress->patterns.count;
 	uint64_t *verdict = place_of(suppress, symbol->id);
 
-	if (!verdict ||
-	    (has_bit(verdict, count) && (symbol->id || is_told_again(suppress, symbol))))
+	if (has_bit(verdict, count) && (symbol->id || is_told_again(suppress, symbol)))
 		return verdict;
 	suppress->told = symbol->id ? suppress->told : *symbol;
 	memset(verdict, 0, suppress->words * sizeof(*verdict));
@@ -224,26 +221,22 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 
 /* ---- patterns ---- */
 
-static int add(struct suppress *suppress, enum suppress_kind kind, const char *text,
-	       const char *about)
+static void add(struct suppress *suppress, enum suppress_kind kind, const char *text,
+		const char *about)
 {
 	struct suppress_pattern *pattern = ARRAY_ADD(&suppress->patterns);
 
-	if (!pattern)
-		return -ENOMEM;
 	*pattern = (struct suppress_pattern){
 		.kind = kind,
 		.text = pool_text(&suppress->pool, text, strlen(text)),
 		.about = pool_text(&suppress->pool, about, strlen(about)),
 	};
-	return pattern->text && pattern->about ? 0 : -ENOMEM;
 }
 
-static int add_builtin(struct suppress *suppress, struct error *err)
+static int add_builtin(struct suppress *suppress)
 {
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
-		if (add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about))
-			return report_no_memory(err);
+		add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
 	return 0;
 }
 
@@ -262,7 +255,8 @@ static int read_line(struct suppress *suppress, const char *path, unsigned numbe
 				 number);
 	if (strncmp(line, "leak:", 5) != 0)
 		return 0;
-	return add(suppress, SUPPRESS_ANY, line + 5, path) ? report_no_memory(err) : 0;
+	add(suppress, SUPPRESS_ANY, line + 5, path);
+	return 0;
 }
 
 static int read_file(struct suppress *suppress, const char *path, struct error *err)
@@ -284,7 +278,7 @@ static int read_file(struct suppress *suppress, const char *path, struct error *
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err)
 {
-	int rc = options->no_suppressions ? 0 : add_builtin(suppress, err);
+	int rc = options->no_suppressions ? 0 : add_builtin(suppress);
 
 	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++)
 		rc = read_file(suppress, options->suppression_files[i], err);

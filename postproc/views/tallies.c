@@ -20,19 +20,17 @@ void *tally_make(struct tally *tally, int whose, uint32_t index)
 
 	while (tally->chunks[whose].count <= chunk) {
 		place = ARRAY_ADD(&tally->chunks[whose]);
-		if (!place)
-			return NULL;
 		*place = NULL;
 	}
 	place = &tally->chunks[whose].items[chunk];
 	if (!*place)
 		*place = memory_zalloc(TALLY_ENTRIES, tally->size);
-	return *place ? *place + index % TALLY_ENTRIES * tally->size : NULL;
+	return *place + index % TALLY_ENTRIES * tally->size;
 }
 
 /* ---- places of the run ---- */
 
-static bool make_room(struct tallies *tallies, size_t number)
+static void make_room(struct tallies *tallies, size_t number)
 {
 	size_t count = tallies->first_count + tallies->first_count / 2 + 1024;
 	uint32_t *first;
@@ -40,12 +38,9 @@ static bool make_room(struct tallies *tallies, size_t number)
 	if (count <= number)
 		count = number + 1;
 	first = memory_resize(tallies->first, count * sizeof(*first));
-	if (!first)
-		return false;
 	memset(first + tallies->first_count, 0, (count - tallies->first_count) * sizeof(*first));
 	tallies->first = first;
 	tallies->first_count = count;
-	return true;
 }
 
 static bool is_place(const struct tally_place *place, const struct site *site)
@@ -54,7 +49,7 @@ static bool is_place(const struct tally_place *place, const struct site *site)
 	       (place->backtrace->count || !strcmp(place->function, site->function->name));
 }
 
-/* Index + 1 of the place of a site; 0: no memory. */
+/* Index + 1 of the place of a site. */
 static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
 	const struct trace_node *backtrace =
@@ -62,17 +57,14 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 	struct tally_place *place;
 	uint32_t found;
 
-	if (!backtrace ||
-	    (backtrace->number >= tallies->first_count && !make_room(tallies, backtrace->number)))
-		return 0;
+	if (backtrace->number >= tallies->first_count)
+		make_room(tallies, backtrace->number);
 	found = tallies->first[backtrace->number];
 	while (found && !is_place(&tallies->places.items[found - 1], site))
 		found = tallies->places.items[found - 1].next;
 	if (found)
 		return found;
-	place = tallies->places.count < UINT32_MAX ? ARRAY_ADD(&tallies->places) : NULL;
-	if (!place)
-		return 0;
+	place = ARRAY_ADD(&tallies->places);
 	*place = (struct tally_place){
 		.backtrace = backtrace,
 		.function = pool_text_again(&tallies->pool, &tallies->recent, site->function->name),
@@ -80,24 +72,17 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 		.class = site->class,
 		.is_part = site->is_part,
 	};
-	if (!place->function)
-		return 0;
 	tallies->first[backtrace->number] = (uint32_t)tallies->places.count;
 	return (uint32_t)tallies->places.count;
 }
 
-/* Index + 1 of the place of each site; NULL: no memory. */
+/* Index + 1 of the place of each site. */
 static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 {
 	uint32_t *places = memory_zalloc(sites->list.count, sizeof(*places));
 
-	for (uint32_t i = 1; places && i < sites->list.count; i++) {
+	for (uint32_t i = 1; i < sites->list.count; i++)
 		places[i] = place_of(tallies, sites_at(sites, i));
-		if (!places[i]) {
-			free(places);
-			return NULL;
-		}
-	}
 	return places;
 }
 
@@ -118,39 +103,27 @@ static void forget_chunk(struct tally *tally, size_t chunk)
 }
 
 /* count: of the sites; 0: what the process has is forgotten alone. */
-static int merge_tally(struct tally *tally, const uint32_t *places, size_t count)
+static void merge_tally(struct tally *tally, const uint32_t *places, size_t count)
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < tally->chunks[TALLY_OF_PROCESS].count; i++) {
 		uint32_t from = (uint32_t)i * TALLY_ENTRIES;
 		const char *entries = tally->chunks[TALLY_OF_PROCESS].items[i];
 
 		for (uint32_t at = from ? from : 1;
-		     rc == 0 && entries && at < from + TALLY_ENTRIES && at < count; at++) {
-			void *run = tally_make(tally, TALLY_OF_RUN, places[at] - 1);
-
-			if (run)
-				tally->merge(tally->user, run, entries + (at - from) * tally->size);
-			else
-				rc = -ENOMEM;
-		}
+		     entries && at < from + TALLY_ENTRIES && at < count; at++)
+			tally->merge(tally->user, tally_make(tally, TALLY_OF_RUN, places[at] - 1),
+				     entries + (at - from) * tally->size);
 		forget_chunk(tally, i);
 	}
-	return rc;
 }
 
 int tallies_close(struct tallies *tallies, const struct sites *sites)
 {
 	cleanup_free uint32_t *places = sites->list.count ? make_places(tallies, sites) : NULL;
-	int rc = sites->list.count && !places ? -ENOMEM : 0;
 
-	for (unsigned i = 0; i < tallies->count; i++) {
-		int merged = merge_tally(&tallies->list[i], places, rc ? 0 : sites->list.count);
-
-		rc = rc ? rc : merged;
-	}
-	return rc;
+	for (unsigned i = 0; i < tallies->count; i++)
+		merge_tally(&tallies->list[i], places, sites->list.count);
+	return 0;
 }
 
 void tallies_init(struct tallies *tallies, struct atlas *atlas)

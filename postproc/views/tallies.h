@@ -61,7 +61,7 @@ void tallies_free(struct tallies *tallies);
 struct tally *tallies_add(struct tallies *tallies, size_t size,
 			  void (*merge)(void *user, void *run, const void *process), void *user);
 
-/* An entry that may have to be made. NULL: no memory. */
+/* An entry that may have to be made. */
 void *tally_make(struct tally *tally, int whose, uint32_t index);
 
 /* One that was made; NULL: it was not. */
@@ -74,7 +74,7 @@ static inline void *tally_find(const struct tally *tally, int whose, uint32_t in
 	return entries ? entries + index % TALLY_ENTRIES * tally->size : NULL;
 }
 
-/* The entry of a site of the process. NULL: no memory. */
+/* The entry of a site of the process. */
 static inline void *tally_entry(struct tally *tally, uint32_t site)
 {
 	void *entry = tally_find(tally, TALLY_OF_PROCESS, site);
@@ -84,7 +84,7 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 
 /*
  * The process has ended: its sites become places of the run, and entries are merged. To be called
- * before the atlas hears of another process. Returns 0 or -ENOMEM.
+ * before the atlas hears of another process. Returns 0.
  */
 int tallies_close(struct tallies *tallies, const struct sites *sites);
 

@@ -13,9 +13,9 @@
 /* ---- the tables ---- */
 
 /* The key is to mean this thread from now on. */
-static int name_by(struct map *map, uint64_t key, uint32_t index)
+static void name_by(struct map *map, uint64_t key, uint32_t index)
 {
-	return map_set(map, 0, key, index + 1);
+	map_set(map, 0, key, index + 1);
 }
 
 static uint32_t find_by(const struct map *map, uint64_t key)
@@ -25,14 +25,12 @@ static uint32_t find_by(const struct map *map, uint64_t key)
 	return place ? place - 1 : THREAD_NONE;
 }
 
-/* Index of a new thread; THREAD_NONE: no memory. tid and pthread may be 0. */
+/* Index of a new thread. tid and pthread may be 0. */
 static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
 {
 	struct thread_life *thread = ARRAY_ADD(&threads->list);
 	uint32_t index = (uint32_t)threads->list.count - 1;
 
-	if (!thread)
-		return THREAD_NONE;
 	*thread = (struct thread_life){
 		.tid = tid,
 		.pthread = pthread,
@@ -40,10 +38,11 @@ static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uin
 		.first_ns = time_ns,
 		.last_ns = time_ns,
 	};
-	if (tid && name_by(&threads->by_number, tid, index))
-		return THREAD_NONE;
-	if (pthread && name_by(&threads->by_handle, pthread, index))
-		return THREAD_NONE;
+
+	if (tid)
+		name_by(&threads->by_number, tid, index);
+	if (pthread)
+		name_by(&threads->by_handle, pthread, index);
 	return index;
 }
 
@@ -65,7 +64,8 @@ static uint32_t look_up(struct threads *threads, const struct event *event)
 	if (thread->tid)
 		return add(threads, event->thread, event->pthread, event->time_ns);
 	thread->tid = event->thread;
-	return name_by(&threads->by_number, event->thread, index) ? THREAD_NONE : index;
+	name_by(&threads->by_number, event->thread, index);
+	return index;
 }
 
 static uint32_t thread_of(struct threads *threads, const struct event *event)
@@ -120,18 +120,15 @@ static void add_wait(struct thread_life *thread, const struct hook *hook, const 
 /* ---- what becomes of them ---- */
 
 /* Made by this call: the last user of the handle from now on. */
-static int create(struct threads *threads, uint32_t creator, const struct event *event)
+static void create(struct threads *threads, uint32_t creator, const struct event *event)
 {
 	uint32_t index = add(threads, 0, event->object, event->time_ns);
 	struct thread_life *thread;
 
-	if (index == THREAD_NONE)
-		return -ENOMEM;
 	thread = &threads->list.items[index];
 	thread->creator = creator;
 	thread->backtrace = event->backtrace;
 	thread->index = event->index;
-	return 0;
 }
 
 static void join(struct thread_life *thread, const struct event *event)
@@ -166,36 +163,36 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 }
 
 /* A successful call about a thread. */
-static int on_thread(struct threads *threads, uint32_t caller, const struct event *event)
+static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
 	struct thread_life *thread = object_of(threads, event);
 	const char *function = event->function->name;
 
 	/* A join that was refused gives its thread back with a part of its own. */
-	if (event->type == CALL_TYPE_ALLOC)
-		return event->part ? 0 : create(threads, caller, event);
+	if (event->type == CALL_TYPE_ALLOC) {
+		if (!event->part)
+			create(threads, caller, event);
+		return;
+	}
 	if (event->operation == OPERATION_END)
 		threads->list.items[caller].has_ended = true;
 	else if (!strcmp(function, "prctl"))
 		set_name(&threads->list.items[caller], event);
 	else if (!thread || event->moment == MOMENT_HALF)
-		return 0;
+		return;
 	else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS)
 		join(thread, event);
 	else if (event->operation == OPERATION_FREE)
 		thread->is_detached = true;
 	else
 		set_name(thread, event);
-	return 0;
 }
 
-int threads_event(struct threads *threads, const struct event *event)
+void threads_event(struct threads *threads, const struct event *event)
 {
 	uint32_t caller = thread_of(threads, event);
 	struct thread_life *thread;
 
-	if (caller == THREAD_NONE)
-		return -ENOMEM;
 	thread = &threads->list.items[caller];
 	thread->is_first |= event->thread == event->process->pid;
 	if (event->time_ns > thread->last_ns)
@@ -208,29 +205,26 @@ int threads_event(struct threads *threads, const struct event *event)
 	}
 	if (event->flags & (CALL_FAILED | CALL_OF_CHILD) || !event->function->hook ||
 	    event->function->hook->resource != RESOURCE_THREAD)
-		return 0;
-	return on_thread(threads, caller, event);
+		return;
+	on_thread(threads, caller, event);
 }
 
 /* ~open: a call that had not come back at the end; ~process: there is a first thread. */
-int threads_note(struct threads *threads, const struct event *event)
+void threads_note(struct threads *threads, const struct event *event)
 {
 	const char *name = event->function->name, *call = event_argument(event, "call");
 	struct thread_life *thread;
 	uint32_t index;
 
 	if (strcmp(name, NOTE_OPEN) != 0 && strcmp(name, NOTE_PROCESS) != 0)
-		return 0;
+		return;
 	index = thread_of(threads, event);
-	if (index == THREAD_NONE)
-		return -ENOMEM;
 	thread = &threads->list.items[index];
 	thread->is_first |= event->thread == event->process->pid;
 	if (!call)
-		return 0;
+		return;
 	snprintf(thread->open_call, sizeof(thread->open_call), "%s", call);
 	add_wait(thread, hook_find(call), event);
-	return 0;
 }
 
 /* ---- begin and end ---- */

@@ -69,8 +69,8 @@ bool threads_waits(const struct hook *hook, const struct event *event, enum thre
 /* The last user of a pthread's handle, or NULL. */
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 
-/* A call or a note, in the order of the stream. Returns 0 or -ENOMEM. */
-int threads_event(struct threads *threads, const struct event *event);
-int threads_note(struct threads *threads, const struct event *event);
+/* A call or a note, in the order of the stream. */
+void threads_event(struct threads *threads, const struct event *event);
+void threads_note(struct threads *threads, const struct event *event);
 
 #endif

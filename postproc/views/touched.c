@@ -16,16 +16,13 @@ void touched_free(struct touched *touched)
 	free(touched->modules.items);
 }
 
-static int meet(struct touched *touched, struct touched_backtrace *item, const struct event *event)
+static void meet(struct touched *touched, struct touched_backtrace *item, const struct event *event)
 {
 	uint32_t *number = ARRAY_ADD(&touched->met);
 
-	if (!number)
-		return -ENOMEM;
 	*number = event->backtrace->id;
 	item->backtrace = event->backtrace;
 	item->index = event->index;
-	return 0;
 }
 
 int touched_event(struct touched *touched, const struct event *event)
@@ -36,9 +33,9 @@ int touched_event(struct touched *touched, const struct event *event)
 	if (!backtrace)
 		return 0;
 	item = ARRAY_AT(&touched->backtraces, backtrace->id);
-	if (!item)
-		return -ENOMEM;
-	return item->events++ == 0 ? meet(touched, item, event) : 0;
+	if (item->events++ == 0)
+		meet(touched, item, event);
+	return 0;
 }
 
 static void look_at(struct touched *touched, const struct atlas *atlas,
@@ -63,8 +60,6 @@ int touched_process(struct touched *touched, const struct atlas *atlas)
 	while (touched->modules.count < atlas->module_list.count) {
 		struct touched_module *module = ARRAY_ADD(&touched->modules);
 
-		if (!module)
-			return -ENOMEM;
 		*module = (struct touched_module){ 0 };
 	}
 	for (size_t i = touched->met.count; i; i--) {

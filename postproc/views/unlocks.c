@@ -53,8 +53,6 @@ static int tell(struct unlocks *unlocks, const struct event *event, const struct
 		return -ENOMEM;
 	if (!unlock) {
 		unlock = ARRAY_ADD(&unlocks->list);
-		if (!unlock)
-			return -ENOMEM;
 		*unlock = wanted;
 	}
 	unlock->count++;

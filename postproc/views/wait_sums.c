@@ -32,19 +32,18 @@ static bool is_sum(const void *item, const void *key)
 static struct wait_sum *keep(struct wait_sums *sums, const struct lane_wait *wait, uint64_t hash)
 {
 	struct wait_sum *sum = pool_zalloc(&sums->pool, sizeof(*sum));
-	struct wait_sum **place = sum ? ARRAY_ADD(&sums->list) : NULL;
+	struct wait_sum **place = ARRAY_ADD(&sums->list);
 
-	if (!place)
-		return NULL;
 	*place = sum;
 	sum->kind = wait->kind;
 	sum->waiter = wait->waiter;
 	sum->waker = wait->waker;
 	sum->function = pool_text(&sums->pool, wait->function, strlen(wait->function));
-	return sum->function && table_add(&sums->table, hash, sum) == 0 ? sum : NULL;
+	table_add(&sums->table, hash, sum);
+	return sum;
 }
 
-int wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
+void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 {
 	uint64_t hash = hash_two(sums->table.seed ^ wait->kind, (uintptr_t)wait->waiter,
 				 (uintptr_t)wait->waker);
@@ -52,9 +51,6 @@ int wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 
 	if (!sum)
 		sum = keep(sums, wait, hash);
-	if (!sum)
-		return -ENOMEM;
 	sum->count++;
 	sum->ns += wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
-	return 0;
 }

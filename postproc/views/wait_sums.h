@@ -23,7 +23,7 @@ struct wait_sums {
 };
 
 void wait_sums_init(struct wait_sums *sums);
-int wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait); /* 0 or -ENOMEM */
+void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait);
 void wait_sums_free(struct wait_sums *sums);
 
 #endif
