@@ -15,11 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SETTLE_NS   2000000
-#define SETTLE_MOST 100		  /* times */
-#define LIST_PART   4096	  /* bytes that are read of the list at once */
-#define LOOK_NS	    1000000000ull /* between two looks for files that were replaced */
-#define LIST_MS	    1000	  /* between two questions for files that are new */
+#define SETTLE_NS 2000000
+#define LIST_PART 4096		/* bytes that are read of the list at once */
+#define LOOK_NS	  1000000000ull /* between two looks for files that were replaced */
+#define LIST_MS	  1000		/* between two questions for files that are new */
 
 static int begins(void *user, int output, void **reader, struct error *err)
 {
