@@ -108,7 +108,7 @@ static int on_end(void *user, struct error *err)
 static int on_close(void *user, const struct trace *trace, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = summary_close(fold->run.summary, trace_tally(trace), err);
+	int rc = summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace), err);
 
 	if (rc == 0 && trace_is_damaged(trace) && !trace_process(trace))
 		rc = error_set(err, EIO,

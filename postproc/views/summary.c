@@ -706,10 +706,14 @@ static void take_skipped(struct summary *summary, const struct trace_tally *tall
 		process->end_ns = tally->skipped_last_ns;
 }
 
-int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err)
+int summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
+		  struct error *err)
 {
 	struct summary_process *process = &summary->fold->process;
 
+	/* it was asked for its children at its end, and not then */
+	if (until_ns < process->ended_ns)
+		process->has_no_zombie = false;
 	if (tally && tally->skipped)
 		take_skipped(summary, tally);
 	if (tally && is_damaged(tally)) {

@@ -336,8 +336,12 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 /* The process that is being read: what is known of it so far. */
 const struct summary_process *summary_current(const struct summary *summary);
 
-/* The trace has no more events, and may be closed after this. tally may be NULL. */
-int summary_close(struct summary *summary, const struct trace_tally *tally, struct error *err);
+/*
+ * The trace has no more events, and may be closed after this. tally may be NULL. until_ns: what
+ * happened later was left out (trace_until_ns()).
+ */
+int summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
+		  struct error *err);
 
 /* All traces are folded: sums up and ranks. */
 int summary_end(struct summary *summary, struct error *err);

@@ -92,7 +92,7 @@ static void end_process(void)
 	must(ledger_settle(fake.run.ledger, NULL));
 	if (fake.report->process)
 		must(fake.report->process(fake.state, NULL));
-	must(summary_close(fake.run.summary, NULL, NULL));
+	must(summary_close(fake.run.summary, NULL, UINT64_MAX, NULL));
 }
 
 static void end(void)

@@ -85,7 +85,7 @@ static void begin_stream(uint32_t pid)
 
 static void end_stream(void)
 {
-	if (summary_close(fake.summary, NULL, NULL))
+	if (summary_close(fake.summary, NULL, UINT64_MAX, NULL))
 		abort();
 }
 
