@@ -15,7 +15,7 @@ int array_grow(void *items, size_t *capacity, size_t size)
 	void *old, *grown;
 
 	memcpy(&old, items, sizeof(old));
-	grown = memory_resize(old, wanted <= PTRDIFF_MAX / size ? wanted * size : SIZE_MAX);
+	grown = wanted <= PTRDIFF_MAX / size ? memory_resize(old, wanted * size) : memory_none();
 	if (!grown)
 		return -ENOMEM;
 	memcpy(items, &grown, sizeof(grown));
