@@ -242,12 +242,14 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         found = list(batch(place, [case for _, cases in groups for case in cases], 5000, 1, 0, 4))
-    least = max((late for touched, _, actions in found if not actions for late in touched.late), default=0)
+    # Nothing stopped these: so late does this machine wake a sleeper. One that slept anew is 500 ms late.
+    least = max((late for touched, _, actions in found if all(what == "refused" for _, what in actions)
+                 for late in touched.late), default=0)
     for sentence, cases in groups[:-1]:
         wanted = {action for case in cases for action in case[3]}
         mine = [(touched, actions) for touched, _, actions in found if actions and actions[0][0] in wanted]
         dead = [f"{t}: status {t.status}, {a}, it said {t.said}" for t, a in mine if not t.late]
-        late = [f"{t}: {t.late[0]} ms late, {a}" for t, a in mine if t.late and t.late[0] > 150 + least]
+        late = [f"{t}: {t.late[0]} ms late, {a}" for t, a in mine if t.late and t.late[0] > 400 + least]
         failed = [f"{t}: {a}: {r}" for t, actions in mine for a, r in actions if r not in ("done", "refused")]
         done = sum(r == "done" for _, actions in mine for _, r in actions)
         verdict(not dead, f"sleeping programs that are {sentence} live, and their calls have the right results", dead)
