@@ -229,7 +229,6 @@ struct arena_own {
 
 #define ARENA_OWN 20u /* ranges; most have some ten */
 
-/* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 /* What children a process had when it ended. */
 enum arena_children {
 	CHILDREN_UNKNOWN,
@@ -238,6 +237,7 @@ enum arena_children {
 	CHILDREN_ENDED,	  /* one at least that was not waited for */
 };
 
+/* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 struct arena {
 	uint32_t used;	  /* one more than the highest slot ever taken */
 	uint32_t chunks;  /* that are made; before the last of them is used */

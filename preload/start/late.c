@@ -2,6 +2,7 @@
 #include "late.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 
 #include "injected.h"
@@ -72,6 +73,9 @@ static void keep_board(void)
 
 #define PRELOAD "LD_PRELOAD"
 
+/* Bytes of the program's stack for another environment. One that needs more is given as it is. */
+#define ROOM_MAX 16384
+
 /* The value of LD_PRELOAD, "" if there is none; and how many entries there are. */
 static const char *look_through(char *const *environment, size_t *count)
 {
@@ -85,17 +89,57 @@ static const char *look_through(char *const *environment, size_t *count)
 	return value;
 }
 
+/* Whether the word around address can be read; page: the last one that could, which is not asked
+ * for twice. */
+static bool can_read(const void *address, uintptr_t *page)
+{
+	uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
+
+	if (word >> 12 == *page)
+		return true;
+	if (!sys_is_readable((const void *)word))
+		return false;
+	*page = word >> 12;
+	return true;
+}
+
+/*
+ * The kernel refuses a list with a bad pointer in it (EFAULT), and so must nothing here crash. No
+ * where nothing may be asked: what a jailed process executes is given what the process gives it.
+ */
+static bool can_read_all(char *const *environment)
+{
+	uintptr_t list = 0, page = 0;
+
+	for (; environment; environment++) {
+		if (!can_read(environment, &list) ||
+		    !can_read((const char *)environment + sizeof(char *) - 1, &list))
+			return false;
+		if (!*environment)
+			break;
+		for (const char *at = *environment;; at++) {
+			if (!can_read(at, &page))
+				return false;
+			if (!*at)
+				break;
+		}
+	}
+	return true;
+}
+
 size_t late_room(char *const *environment)
 {
 	const char *others;
-	size_t count;
+	size_t count, size;
 
 	if (!*library || life.is_off || !life_is_running() || !life.records_children ||
-	    ring_is_quiet() || sys_call4(__NR_faccessat, AT_FDCWD, (long)library, 4, 0))
+	    ring_is_quiet() || sys_call4(__NR_faccessat, AT_FDCWD, (long)library, 4, 0) ||
+	    !can_read_all(environment))
 		return 0;
 	others = look_through(environment, &count);
-	return (count + 3) * sizeof(char *) + sizeof(PRELOAD) + plain_length(library) +
+	size = (count + 3) * sizeof(char *) + sizeof(PRELOAD) + plain_length(library) +
 	       plain_length(others) + 2;
+	return size > ROOM_MAX ? 0 : size;
 }
 
 char *const *late_environment(void *room, char *const *environment)
@@ -140,26 +184,32 @@ static const char *find_own(const char *value, size_t *length)
 size_t late_look(char *const *environment)
 {
 	struct arena *head = memory_head();
-	size_t count, length;
-	const char *value = look_through(environment, &count), *own = find_own(value, &length);
-	uint32_t flag = own ? PROCESS_GIVEN : PROCESS_DROPPED;
+	uint32_t flag = PROCESS_DROPPED;
+	const char *value, *own;
+	size_t count, length, size = 0;
 
-	if (own) {
-		char *path = __builtin_alloca(length + 1);
-
-		plain_copy(path, own, length + 1);
-		if (sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0))
-			flag = PROCESS_HIDDEN;
-	}
 	if (!head)
 		return 0;
 	__atomic_fetch_and(&head->flags,
 			   ~(uint32_t)(PROCESS_DROPPED | PROCESS_GIVEN | PROCESS_HIDDEN),
 			   __ATOMIC_RELAXED);
+	if (!can_read_all(environment))
+		return 0;
+	value = look_through(environment, &count);
+	own = find_own(value, &length);
+	if (own) {
+		char path[PATH_MAX];
+
+		flag = PROCESS_GIVEN;
+		plain_copy(path, own, length < sizeof(path) ? length + 1 : sizeof(path));
+		if (sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0)) {
+			flag = PROCESS_HIDDEN;
+			size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) +
+			       plain_length(value) + 1;
+		}
+	}
 	__atomic_fetch_or(&head->flags, flag, __ATOMIC_RELEASE);
-	return flag == PROCESS_HIDDEN
-		       ? (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1
-		       : 0;
+	return size > ROOM_MAX ? 0 : size;
 }
 
 char *const *late_without(void *room, char *const *environment)

@@ -102,6 +102,8 @@ static void names(void)
 static void programs(void)
 {
 	char name[] = "true", *argv[] = { name, NULL };
+	char *unreadable[] = { name, bad, NULL }, *endless[] = { edge, NULL };
+	char **nobodys = (char **)(uintptr_t)bad;
 	pid_t pid;
 
 	TRY(execve(bad, argv, environ));
@@ -115,6 +117,13 @@ static void programs(void)
 	TRY(execveat(AT_FDCWD, bad, argv, environ, 0));
 	TRY(fexecve(0, (char **)(uintptr_t)bad, environ));
 	TRY(posix_spawn(&pid, bad, NULL, NULL, argv, environ));
+	TRY(execve("/bin/true", argv, nobodys));
+	TRY(execve("/bin/true", argv, unreadable));
+	TRY(execve("/bin/true", argv, endless));
+	TRY(execvpe("true", argv, unreadable));
+	TRY(fexecve(0, argv, unreadable));
+	TRY(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, nobodys));
+	TRY(posix_spawnp(&pid, "true", NULL, NULL, argv, unreadable));
 }
 
 #define TEN(...)                                                                                   \
