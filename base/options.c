@@ -143,23 +143,13 @@ static int take(const struct option_table *table, void *values, const struct opt
 	case OPTION_list:
 		return take_item(member, row, text, err);
 	case OPTION_other:
-	case OPTION_alias:
+	case OPTION_renamed:
 	default:
 		return table->take(values, row, text, err);
 	}
 }
 
 /* ---- words of the command line ---- */
-
-/* The row itself, or that of which it is another word. */
-static const struct option_row *meant(const struct option_table *table,
-				      const struct option_row *row)
-{
-	for (size_t i = 0; row->kind == OPTION_alias && i < table->count; i++)
-		if (table->rows[i].kind != OPTION_alias && table->rows[i].offset == row->offset)
-			return &table->rows[i];
-	return row;
-}
 
 static int refuse_unknown(const struct option_table *table, const char *word, size_t length,
 			  struct error *err)
@@ -168,7 +158,8 @@ static int refuse_unknown(const struct option_table *table, const char *word, si
 
 	suggest_begin(&suggest, word, length);
 	for (size_t i = 0; i < table->count; i++)
-		suggest_try(&suggest, table->rows[i].option);
+		if (table->rows[i].kind != OPTION_renamed)
+			suggest_try(&suggest, table->rows[i].option);
 	if (*suggest.word)
 		return error_set(err, EINVAL, "unknown option '--%.*s'; did you mean '--%s'?",
 				 (int)length, word, suggest.word);
@@ -184,14 +175,15 @@ static int refuse_ambiguous(const struct option_table *table, const char *word, 
 	size_t used = 0;
 
 	for (size_t i = 0; i < table->count && used < sizeof(words); i++)
-		if (!strncmp(table->rows[i].option, word, length))
+		if (table->rows[i].kind != OPTION_renamed &&
+		    !strncmp(table->rows[i].option, word, length))
 			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
 						 used ? "|" : "", table->rows[i].option);
 	say_words(list, sizeof(list), "--", words);
 	return error_set(err, EINVAL, "option '--%.*s' is ambiguous: %s", (int)length, word, list);
 }
 
-/* NULL: no option begins so, or several do. */
+/* NULL: no option begins so, several do, or the option has another name now. */
 static const struct option_row *find_word(const struct option_table *table, const char *word,
 					  size_t length, struct error *err)
 {
@@ -199,13 +191,19 @@ static const struct option_row *find_word(const struct option_table *table, cons
 	bool is_ambiguous = false;
 
 	for (size_t i = 0; i < table->count; i++) {
-		const struct option_row *row = meant(table, &table->rows[i]);
+		const struct option_row *row = &table->rows[i];
+		bool is_whole = is_word(row->option, word, length);
 
-		if (strncmp(table->rows[i].option, word, length) != 0)
-			continue;
-		if (!table->rows[i].option[length])
+		if (is_whole && row->kind == OPTION_renamed) {
+			error_set(err, EINVAL, "option '--%s' was renamed: write %s", row->option,
+				  row->text);
+			return NULL;
+		}
+		if (is_whole)
 			return row;
-		is_ambiguous |= found && found != row;
+		if (row->kind == OPTION_renamed || strncmp(row->option, word, length) != 0)
+			continue;
+		is_ambiguous |= found != NULL;
 		found = row;
 	}
 	if (table->passes_others)
@@ -460,7 +458,7 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 void options_print(FILE *to, const struct option_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].text)
+		if (table->rows[i].text && table->rows[i].kind != OPTION_renamed)
 			options_print_row(to, &table->rows[i], OPTION_FULL);
 }
 

@@ -6,7 +6,7 @@
  * The one parser of command lines. The options of a program or command are rows of a table (*.def):
  *
  *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
- *   ALIAS(name, "word")    a second word for the option of that name
+ *   RENAMED("word", "what to write instead")    an option that is refused by this sentence
  *
  * kind: a member of enum option_kind. name: a member, of the type option_KIND, of the program's own
  * struct, whose first member is a struct option_values. letter: 0 where the option has none.
@@ -29,16 +29,16 @@
 enum option_kind {
 	OPTION_flag,
 	OPTION_text,
-	OPTION_word,   /* one of the words of its argument */
-	OPTION_number, /* decimal */
-	OPTION_count,  /* a number that is not 0 */
-	OPTION_mask,   /* hexadecimal */
-	OPTION_maybe,  /* a number, or nothing */
-	OPTION_size,   /* 500KB, 2MiB, in bytes */
-	OPTION_time,   /* 30s, 250ms, in ns */
-	OPTION_list,   /* texts, or pairs "OLD=NEW": the option may be given several times */
-	OPTION_other,  /* its table's function takes it */
-	OPTION_alias,
+	OPTION_word,	/* one of the words of its argument */
+	OPTION_number,	/* decimal */
+	OPTION_count,	/* a number that is not 0 */
+	OPTION_mask,	/* hexadecimal */
+	OPTION_maybe,	/* a number, or nothing */
+	OPTION_size,	/* 500KB, 2MiB, in bytes */
+	OPTION_time,	/* 30s, 250ms, in ns */
+	OPTION_list,	/* texts, or pairs "OLD=NEW": the option may be given several times */
+	OPTION_other,	/* its table's function takes it */
+	OPTION_renamed, /* is refused; text: what to write instead */
 };
 
 typedef bool option_flag;
@@ -80,8 +80,8 @@ struct option_row {
 	.option = (word_), .argument = (argument_), .with = (with_), .text = (text_), \
 	.letter = (letter_), .kind = OPTION_##kind_, .offset = offsetof(type, name)
 
-#define OPTION_ALIAS_FIELDS(type, name, word_) \
-	.option = (word_), .kind = OPTION_alias, .offset = offsetof(type, name)
+#define OPTION_RENAMED_FIELDS(word_, instead) \
+	.option = (word_), .text = (instead), .kind = OPTION_renamed
 
 #define OPTIONS_MAX 96
 

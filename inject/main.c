@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holdtrace-inject: what `holdtrace attach` and `holdtrace detach` start to reach into a program.
- * A program of its own, so that it alone needs the right to trace others.
+ * holdtrace-inject: what `holdtrace attach` and `holdtrace ctl PID detach` start to reach into a
+ * program. A program of its own, so that it alone needs the right to trace others.
  */
 #include "base/error.h"
 #include "base/options.h"
@@ -21,7 +21,7 @@ static const char usage[] =
 	"Usage: holdtrace-inject attach PID LIBRARY RUN NAME\n"
 	"       holdtrace-inject detach PID LIBRARY\n"
 	"       holdtrace-inject check PID\n"
-	"`holdtrace attach`, `holdtrace detach` and `holdtrace doctor` start it.\n";
+	"`holdtrace attach`, `holdtrace ctl` and `holdtrace doctor` start it.\n";
 
 static int complain(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands attach, detach and doctor: a run of a process that is there already. */
+/* The commands attach and doctor, and ctl's detach: a run of a process that is there already. */
 #include "control/control.h"
 #include "launch/command.h"
 #include "launch/run.h"
@@ -298,18 +298,14 @@ int command_attach(int argc, char **argv, struct error *err)
 	return status;
 }
 
-int command_detach(int argc, char **argv, struct error *err)
+int detach(const char *pid, struct error *err)
 {
 	cleanup_free char *library = NULL;
 	char line[512];
 
-	if (argc != 2 || !ctl_is_process(argv[1])) {
-		say("detach: one process id is needed: holdtrace detach PID");
-		return STATUS_USAGE;
-	}
 	if (place_find(PART_LIBRARY, &library, err))
 		return STATUS_OWN_FAILURE;
-	return order("detach", argv[1], library, NULL, NULL, line, sizeof(line), err);
+	return order("detach", pid, library, NULL, NULL, line, sizeof(line), err);
 }
 
 /* ---- doctor ---- */

@@ -22,8 +22,13 @@ enum {
 
 #define COMMAND(name, function, arguments, text) \
 	int function(int argc, char **argv, struct error *err);
+#define RENAMED(name, instead)
 #include "launch/commands.def"
 #undef COMMAND
+#undef RENAMED
+
+/* Detaches from a process, as `holdtrace ctl PID detach`. */
+int detach(const char *pid, struct error *err);
 
 /*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all

@@ -36,17 +36,19 @@ int command_ctl(int argc, char **argv, struct error *err)
 	const char *process = argc > 2 ? argv[is_swapped ? 2 : 1] : "";
 	const char *order = argc > 2 ? argv[is_swapped ? 1 : 2] : "";
 	const char *text = argc > 3 ? argv[3] : NULL;
-	bool is_keep = !strcmp(order, "keep");
+	bool is_keep = !strcmp(order, "keep"), is_detach = !strcmp(order, "detach");
 	cleanup_free struct ctl_run *run = NULL;
 	cleanup_free char *answer = NULL;
 	int word = find_word(order), pid = atoi(process), status;
 
-	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep) ||
-	    (word >= 0 && words[word].takes_text != (text != NULL))) {
-		say("ctl: one process id and start, stop, mark TEXT, snapshot, keep or scan are "
-		    "needed");
+	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep && !is_detach) ||
+	    ((word >= 0 || is_detach) && (word >= 0 && words[word].takes_text) != (text != NULL))) {
+		say("ctl: one process id and start, stop, mark TEXT, snapshot, keep [FILE], scan "
+		    "or detach are needed: holdtrace ctl 4711 snapshot");
 		return STATUS_USAGE;
 	}
+	if (is_detach)
+		return detach(process, err);
 	status = ctl_find(pid, &run, err);
 	/* the collector need not know of what is kept */
 	if (!status && is_keep)

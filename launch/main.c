@@ -22,8 +22,20 @@ struct command {
 
 static const struct command commands[] = {
 #define COMMAND(name, function, arguments, text) { #name, function, arguments, text },
+#define RENAMED(name, instead)
 #include "launch/commands.def"
 #undef COMMAND
+#undef RENAMED
+};
+
+static const struct {
+	const char *name, *instead;
+} renamed[] = {
+#define COMMAND(name, function, arguments, text)
+#define RENAMED(name, instead) { #name, instead },
+#include "launch/commands.def"
+#undef COMMAND
+#undef RENAMED
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -45,7 +57,23 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* A word that was meant for a command, as far as anybody can tell. */
+/* What to write for a command that had this name; NULL: none had. */
+static const char *find_instead(const char *name)
+{
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (strcmp(renamed[i].name, name) == 0)
+			return renamed[i].instead;
+	return NULL;
+}
+
+static int refuse_renamed(const char *name)
+{
+	say("the command %s was renamed: write `%s`; a program of that name: holdtrace run %s",
+	    name, find_instead(name), name);
+	return STATUS_USAGE;
+}
+
+/* The command that is closest to a word that is none. */
 static const char *suggest_command(struct suggest *suggest, const char *word)
 {
 	suggest_begin(suggest, word, strlen(word));
@@ -106,9 +134,8 @@ static int print_details(const struct command *command, const char *what, struct
 		return report_print_help(what, err);
 	if (!strcmp(command->name, "diff") || !strcmp(command->name, "check"))
 		return report_print_help(command->name, err);
-	if (!strcmp(command->name, "info") || !strcmp(command->name, "list"))
-		puts("\nIts options are among those of `holdtrace report --help`: --format, --top, "
-		     "--by.");
+	if (!strcmp(command->name, "info"))
+		return report_print_help(command->name, err);
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
@@ -121,6 +148,8 @@ int command_help(int argc, char **argv, struct error *err)
 		print_overview(stdout, true);
 		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
+	if (argc > 1 && !command && find_instead(argv[1]))
+		return refuse_renamed(argv[1]);
 	if (argc > 1 && !command) {
 		say("help: there is no command \"%s\"%s; `%s help` lists them", argv[1],
 		    suggest_command(&suggest, argv[1]), PROGRAM);
@@ -211,6 +240,8 @@ int main(int argc, char **argv)
 		return command_help(1, argv, &err);
 	if (strcmp(argv[1], "--help=all") == 0)
 		return command_help(2, (char *[]){ argv[0], (char *)"all", NULL }, &err);
+	if (find_instead(argv[1]))
+		return refuse_renamed(argv[1]);
 	command = choose(argc, argv, &used);
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)

@@ -100,7 +100,7 @@ function kind_of(long, argument,    words)
 		return "," classes
 	if (argument == "SIGNAL")
 		return "S"
-	if (long == "input-file" || long == "input" || long == "base")
+	if (long == "input" || long == "base")
 		return "T"
 	if (argument == "DIR")
 		return "D"
@@ -168,7 +168,7 @@ function copy(from, to, but,    i)
 # Of commands that are in no table of options.
 function own_options(    i, rows)
 {
-	copy("report", "view", "format output-dir output force")
+	copy("report", "view", "format output force")
 	rows = read_rows(top "/view/viewers.def")
 	for (i = 1; i <= rows; i++)
 		if (macro[i] == "VIEWER" && field(i, 1) != "page")
@@ -186,20 +186,12 @@ function is_left_out(set, i)
 		option_word(i) ~ /^(report|newest)$/)
 }
 
-function read_options(set, file,    i, rows, row_of, of)
+function read_options(set, file,    i, rows)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		if (is_option(i) && is_left_out(set, i)) {
-			left_out[field(i, 2)] = 1
-		} else if (is_option(i)) {
+		if (is_option(i) && !is_left_out(set, i))
 			add_row(set, i)
-			row_of[field(i, 2)] = i
-		} else if (macro[i] == "ALIAS" && !left_out[field(i, 1)]) {
-			of = row_of[field(i, 1)]
-			add(set, "", text(field(i, 2)), option_argument(of), \
-				kind_of(option_word(of), option_argument(of)), option_text(of))
-		}
 	}
 }
 
@@ -224,10 +216,12 @@ function read_commands(file,    i, rows, usage, words)
 			ctl_words = trim(words)
 		} else if (usage ~ /COMMAND/) {
 			takes[commands] = "help"
+		} else if (usage ~ /WHAT/) {
+			takes[commands] = "report"
 		} else if (usage ~ /PID/) {
-			takes[commands] = usage ~ /PID\|FILE/ ? "either" : "process"
+			takes[commands] = usage ~ /FILE/ ? "either" : "process"
 		} else {
-			takes[commands] = usage ~ /WHAT/ ? "report" : usage ~ /DIRECTORY/ ? "directories" : "traces"
+			takes[commands] = "traces"
 		}
 		names = names (names == "" ? "" : " ") field(i, 1)
 	}
@@ -413,7 +407,7 @@ function bash_commands(    i, pids)
 	print "\t\tfi"
 	print "\t\t_" name "_traces \"$word\""
 	print "\t\t;;"
-	print "\t" that_take("traces") " | " that_take("directories") ") _" name "_traces \"$word\" ;;"
+	print "\t" that_take("traces") ") _" name "_traces \"$word\" ;;"
 	print "\t" that_take("either") ")"
 	print "\t\t_" name "_traces \"$word\""
 	print "\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(" pids ")"

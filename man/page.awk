@@ -369,7 +369,7 @@ function is_listed(i, list)
 	# The sub-command gives --report and --newest itself, and its last words are the files.
 	if (list == "reporting")
 		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report|newest)$/ && \
-			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on|output-dir)/)
+			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on|output$)/)
 	return 1
 }
 
@@ -379,7 +379,7 @@ function of_reports(i,    needs, out)
 	needs = option_needs(i)
 	if (needs ~ /report=/) {
 		out = needs
-		gsub(/[a-z-]*\|?report=|\|?fail-on|filter-leaks\|?/, "", out)
+		gsub(/[a-z-]*\|?report=|\|?fail-on|^leaks\|/, "", out)
 		out = "of " out
 		gsub(/\|/, ", ", out)
 	}
@@ -388,7 +388,7 @@ function of_reports(i,    needs, out)
 	return needs ~ /^!/ || out == "" ? "" : out ": "
 }
 
-function options(file, list,    i, alias, count)
+function options(file, list,    i, count)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
@@ -396,9 +396,6 @@ function options(file, list,    i, alias, count)
 			continue
 		option(option_letter(i), option_word(i), option_argument(i))
 		print sentence(list == "options" ? option_text(i) : of_reports(i) text(field(i, 7)))
-		for (alias = 1; alias <= count; alias++)
-			if (macro[alias] == "ALIAS" && field(alias, 1) == field(i, 2))
-				print "Also\n.Fl Fl " roff(text(field(alias, 2))) " ."
 	}
 }
 

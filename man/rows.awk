@@ -133,7 +133,7 @@ function letter(s)
 
 # A row of a table of options, as base/options.h has them:
 #   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text"), FILTER likewise, and
-#   ALIAS(name, "other word")
+#   RENAMED("word", "what to write instead")
 function is_option(i)
 {
 	return macro[i] == "OPTION" || macro[i] == "FILTER"

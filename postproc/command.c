@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -14,8 +15,9 @@
 static const struct {
 	const char *command, *report;
 } commands[] = {
-	{ "list", "traces" },  { "diff", "diff" },   { "check", "check,summary" },
-	{ "info", "info" },    { "leaks", "leaks" }, { "who", "history" },
+	{ "diff", "diff" },
+	{ "check", "check,summary" },
+	{ "info", "info" },
 	{ "view", "summary" },
 };
 
@@ -69,19 +71,6 @@ static int take_what(struct options *options, char **names, struct error *err)
 			 options->report, *other);
 }
 
-/* holdtrace who PID|FILE OBJECT */
-static int take_object(struct options *options, char **names, struct error *err)
-{
-	if (options_count(names) != 2)
-		return error_set(err, EINVAL,
-				 "who: a process or a trace, and an object are needed: holdtrace "
-				 "who 4711 fd:7, holdtrace who run.htr 0x55d0c3a2");
-	options->object = names[1];
-	names[1] = NULL;
-	options->now |= ctl_is_process(names[0]);
-	return 0;
-}
-
 static int check_view(const struct options *options, struct error *err)
 {
 	if (options->format)
@@ -102,21 +91,25 @@ static char **find_process(char **names)
 	return *names ? names : NULL;
 }
 
-static int scan(struct options *options, char **process, struct error *err)
+/* A directory stands for the traces in it. */
+static bool is_directory(const char *name)
 {
-	if (!process)
-		return error_set(err, EINVAL,
-				 "leaks: a process id is needed; `holdtrace report leaks` tells of "
-				 "a trace");
-	options->now = true;
-	return ctl_scan(atoi(*process), err);
+	struct stat facts;
+
+	return name && stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 /* A process stands for the files that its run has by now. */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
-	char **process = options->now || options->so_far ? find_process(names) : NULL;
+	char **process = find_process(names);
 
+	if (options->scan && !process)
+		return error_set(err, EINVAL,
+				 "--scan: a process id is needed: report leaks --scan 4711");
+	if (options->scan && ctl_scan(atoi(*process), err))
+		return -err->number;
+	options->now |= process != NULL;
 	for (; *names; names++)
 		if (names != process)
 			*ARRAY_ADD(&options->inputs) = *names;
@@ -141,13 +134,9 @@ int command_take(const char *command, struct options *options, char **names, str
 			options->report = commands[i].report;
 	if (!options->report)
 		rc = take_what(options, names, err);
-	if (!strcmp(command, "html") && !options->format)
-		options->format = "html";
 	if (!strcmp(command, "view"))
 		rc = check_view(options, err);
-	else if (!strcmp(command, "who"))
-		rc = take_object(options, names, err);
-	else if (!strcmp(command, "leaks"))
-		rc = scan(options, find_process(names), err);
+	if (!strcmp(command, "info") && is_directory(*names))
+		options->report = "traces";
 	return rc ? rc : add_inputs(options, names, err);
 }

@@ -10,12 +10,12 @@
 #include "postproc/command.h"
 
 static const struct option_row rows[] = {
-#define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
-#define FILTER(...) { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
-#define ALIAS(...)  { OPTION_ALIAS_FIELDS(struct options, __VA_ARGS__) },
+#define OPTION(...)  { OPTION_FIELDS(struct options, __VA_ARGS__) },
+#define FILTER(...)  { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
+#define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
 #include "postproc/options.def"
 #undef OPTION
-#undef ALIAS
+#undef RENAMED
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -80,7 +80,7 @@ void request_print_help(FILE *file)
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =
-		" func module thread pid program since until size format output-dir force "
+		" func module thread pid program since until size format output force "
 		"now strict quiet ";
 	bool is_positive = row->with && *row->with != '!';
 	char word[32];
@@ -99,7 +99,7 @@ void request_print_report_help(FILE *file, const char *report)
 	if (!strcmp(report, "check"))
 		*options_given(&table, &asked, "fail-on", strlen("fail-on")) = "";
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].kind != OPTION_alias && is_of_report(&rows[i], &asked))
+		if (rows[i].kind != OPTION_renamed && is_of_report(&rows[i], &asked))
 			options_print_row(file, &rows[i], OPTION_PLAIN);
 }
 

@@ -12,10 +12,10 @@ struct options {
 	char *paths;	     /* of a process's run */
 	char filters[240];   /* those that were given, "--func=f --since=1", perhaps cut */
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
-#define ALIAS(name, word)
+#define RENAMED(word, instead)
 #include "postproc/options.def"
 #undef OPTION
-#undef ALIAS
+#undef RENAMED
 };
 
 /*

@@ -29,7 +29,7 @@ static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
 	"Finds out which blocks of a traced program are lost, and who keeps the others.\n"
 	"\n"
-	"The collector starts this program; nobody has to do so by hand. `holdtrace leaks\n"
+	"The collector starts this program; nobody has to do so by hand. `holdtrace report leaks\n"
 	"PID` asks for it.\n"
 	"\n"
 	"      --help     say this and end\n"

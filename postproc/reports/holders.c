@@ -336,8 +336,8 @@ static void say_what(struct holders_state *state, struct sheet *sheet)
 			   " B): report leaks tells of them",
 			   state->blocks, state->lost, state->lost_bytes);
 	else
-		sheet_note(sheet,
-			   "nothing was scanned: record with --scan=exit, or holdtrace leaks PID");
+		sheet_note(sheet, "nothing was scanned: record with --scan=exit, or holdtrace "
+				  "report leaks --scan PID");
 }
 
 static void end(void *user, struct sheets *sheets)

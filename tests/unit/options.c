@@ -34,7 +34,7 @@ static const struct option_row rows[] = {
 	{ OPTION_FIELDS(struct asked, time, time, "max-time", 0, "TIME", NULL, "most time") },
 	{ OPTION_FIELDS(struct asked, list, maps, "map", 0, "OLD=NEW", NULL, "moves") },
 	{ OPTION_FIELDS(struct asked, flag, own, "own", 0, NULL, NULL, "ours"), .is_own = true },
-	{ OPTION_ALIAS_FIELDS(struct asked, format, "form") },
+	{ OPTION_RENAMED_FIELDS("formula", "--format=NAME") },
 };
 
 static struct option_table table = { .rows = rows, .count = sizeof(rows) / sizeof(*rows) };
@@ -94,9 +94,9 @@ static void test_words(void)
 {
 	ok(reads("--verb --max-t=1s") && asked.verbose && asked.time.value == 1000000000,
 	   "a word may be abbreviated while one option alone begins so");
-	ok(reads("--form=json") && !strcmp(asked.format, "json"),
-	   "a second word means the same option");
-	ok(reads("--fo=json") && asked.format, "two words of one option are not ambiguous");
+	refuses("--formula=json", "option '--formula' was renamed: write --format=NAME",
+		"an option that was renamed is refused with what to write instead");
+	ok(reads("--fo=json") && asked.format, "an old word makes no abbreviation ambiguous");
 	refuses("--max=1", "option '--max' is ambiguous: --max-size or --max-time",
 		"an abbreviation of two options is refused");
 	refuses("--ordr=up", "unknown option '--ordr'; did you mean '--order'?",

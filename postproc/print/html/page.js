@@ -596,7 +596,7 @@ function drawWindows() {
 			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
 		row.append(owners);
 	} else if (M.owners.rows > 1) {
-		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace html --pid='));
+		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace report --format=html --pid='));
 	}
 	button('whole run', 0, BINS);
 	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
