@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
+#include "base/order.h"
 #include "before_kinds.h"
 #include "notes.h"
+#include "process/maps.h"
 
-#define LINE_SIZE   4352u
 #define RANGES_MOST 65536u	 /* as many as Linux allows by itself */
 #define ARENA_SPAN  0x4000000ull /* of libc's allocator, on 64 bits */
 #define GUARD_MOST  65536u
@@ -28,61 +28,43 @@
 enum use { USE_TOLD, USE_MODULE, USE_NOTHING };
 
 struct range {
-	uint64_t from, to, device, inode;
-	char permissions[5];
+	struct mapping mapping;
 	uint8_t use, kind;
 	bool joins; /* with the one before it */
-	char *path;
 };
 
 struct collect_before {
+	struct maps maps;
 	ARRAY_OF(struct range) ranges;
 };
 
 /* ---- reading ---- */
 
-static bool is_nameless(const struct range *range)
+static bool is_nameless(const struct mapping *mapping)
 {
-	return !*range->path && range->permissions[3] == 'p';
+	return !*mapping->path && !(mapping->flags & MAPPING_SHARED);
 }
 
-static bool can(const struct range *range, const char *permissions)
+static bool can(const struct mapping *mapping, unsigned access)
 {
-	return !strncmp(range->permissions, permissions, 3);
+	return (mapping->flags & MAPPING_ACCESS) == access;
 }
 
 static void free_before(struct collect_before *before)
 {
-	for (size_t i = 0; before && i < before->ranges.count; i++)
-		free(before->ranges.items[i].path);
-	if (before)
-		free(before->ranges.items);
+	if (!before)
+		return;
+	maps_free(&before->maps);
+	free(before->ranges.items);
 	free(before);
 }
 
-static bool parse(struct range *range, char *line)
-{
-	unsigned major, minor;
-	int path = 0;
-
-	*range = (struct range){ 0 };
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &range->from,
-		   &range->to, range->permissions, &major, &minor, &range->inode, &path) < 6)
-		return false;
-	range->device = (uint64_t)major << 32 | minor;
-	range->path = strdup(path ? line + path : "");
-	return range->path != NULL;
-}
-
-static bool add_range(struct collect_before *before, const struct range *range)
+static bool add_range(struct collect_before *before, const struct mapping *mapping)
 {
 	struct range *place = ARRAY_ADD(&before->ranges);
 
 	if (place)
-		*place = *range;
-	else
-		free(range->path);
+		*place = (struct range){ .mapping = *mapping };
 	return place != NULL;
 }
 
@@ -90,40 +72,31 @@ static bool add_range(struct collect_before *before, const struct range *range)
  * The next one. What lies below an arena may be one mapping with it: an arena begins where arenas
  * do, and what it may still need ends where it ends.
  */
-static bool add_part(struct collect_before *before, const struct range *range)
+static bool add_part(struct collect_before *before, const struct mapping *mapping)
 {
 	size_t count = before->ranges.count;
-	struct range *last = count ? &before->ranges.items[count - 1] : NULL;
-	struct range arena;
+	struct mapping *last = count ? &before->ranges.items[count - 1].mapping : NULL;
+	struct mapping arena;
 
-	if (!last || !is_nameless(last) || !is_nameless(range) || !can(last, "rw-") ||
-	    !can(range, "---") || last->to != range->from || range->to % ARENA_SPAN ||
-	    last->from >= range->to - ARENA_SPAN || last->to <= range->to - ARENA_SPAN)
-		return add_range(before, range);
+	if (!last || !is_nameless(last) || !is_nameless(mapping) ||
+	    !can(last, MAPPING_READ | MAPPING_WRITE) || !can(mapping, 0) ||
+	    last->to != mapping->from || mapping->to % ARENA_SPAN ||
+	    last->from >= mapping->to - ARENA_SPAN || last->to <= mapping->to - ARENA_SPAN)
+		return add_range(before, mapping);
 	arena = *last;
-	arena.path = strdup("");
-	arena.from = last->to = range->to - ARENA_SPAN;
-	return arena.path && add_range(before, &arena) && add_range(before, range);
+	arena.from = last->to = mapping->to - ARENA_SPAN;
+	return add_range(before, &arena) && add_range(before, mapping);
 }
 
 /* NULL: they may not be read, or there is no memory. */
 static struct collect_before *read_ranges(int32_t pid)
 {
 	struct collect_before *before = calloc(1, sizeof(*before));
-	char path[64], line[LINE_SIZE];
-	cleanup_file FILE *file = NULL;
-	bool has_memory = true;
+	bool is_known = before && maps_read(&before->maps, pid) == 0;
 
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/maps", pid);
-	file = before ? fopen(path, "re") : NULL;
-	while (file && has_memory && before->ranges.count < RANGES_MOST &&
-	       fgets(line, sizeof(line), file)) {
-		struct range range;
-
-		if (parse(&range, line))
-			has_memory = add_part(before, &range);
-	}
-	if (file && has_memory && before->ranges.count)
+	for (size_t i = 0; is_known && i < before->maps.count && i < RANGES_MOST; i++)
+		is_known = add_part(before, &before->maps.items[i]);
+	if (is_known)
 		return before;
 	free_before(before);
 	return NULL;
@@ -136,45 +109,44 @@ static bool begins(const char *path, const char *with)
 	return !strncmp(path, with, strlen(with));
 }
 
-static int compare(const void *left, const void *right)
+static int by_file(const void *left, const void *right)
 {
-	const struct range *a = left, *b = right;
+	const struct mapping *a = left, *b = right;
 
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return (a->inode > b->inode) - (a->inode < b->inode);
+	return ORDER(a->device, b->device) ?: ORDER(a->inode, b->inode);
 }
 
-static bool is_program_file(const struct range *range)
+static bool is_program_file(const struct mapping *mapping)
 {
-	return *range->path == '/' && !begins(range->path, "/memfd:");
+	return *mapping->path == '/' && !begins(mapping->path, "/memfd:");
 }
 
 /* All of a file that is executed somewhere is the loader's. */
 static int find_modules(struct collect_before *before)
 {
-	ARRAY_OF(struct range) executed = { 0 };
+	ARRAY_OF(struct mapping) executed = { 0 };
 
 	for (size_t i = 0; i < before->ranges.count; i++) {
-		const struct range *range = &before->ranges.items[i];
-		struct range *place = NULL;
+		const struct mapping *mapping = &before->ranges.items[i].mapping;
+		struct mapping *place = NULL;
 
-		if (range->permissions[2] != 'x' || !is_program_file(range))
+		if (!(mapping->flags & MAPPING_EXECUTE) || !is_program_file(mapping))
 			continue;
 		place = ARRAY_ADD(&executed);
 		if (!place) {
 			free(executed.items);
 			return -ENOMEM;
 		}
-		*place = *range;
+		*place = *mapping;
 	}
 	if (executed.count)
-		qsort(executed.items, executed.count, sizeof(*executed.items), compare);
+		qsort(executed.items, executed.count, sizeof(*executed.items), by_file);
 	for (size_t i = 0; executed.count && i < before->ranges.count; i++) {
 		struct range *range = &before->ranges.items[i];
 
-		if (is_program_file(range) && bsearch(range, executed.items, executed.count,
-						      sizeof(*executed.items), compare))
+		if (is_program_file(&range->mapping) &&
+		    bsearch(&range->mapping, executed.items, executed.count,
+			    sizeof(*executed.items), by_file))
 			range->use = USE_MODULE;
 	}
 	free(executed.items);
@@ -183,24 +155,25 @@ static int find_modules(struct collect_before *before)
 
 /* The part of an arena that is in use begins where arenas do, and what it may still need follows.
  */
-static bool is_arena(const struct range *range, const struct range *next)
+static bool is_arena(const struct mapping *mapping, const struct mapping *next)
 {
-	return is_nameless(range) && can(range, "rw-") && range->from % ARENA_SPAN == 0 && next &&
-	       next->from == range->to && is_nameless(next) && can(next, "---") &&
-	       next->to % ARENA_SPAN == 0;
+	return is_nameless(mapping) && can(mapping, MAPPING_READ | MAPPING_WRITE) &&
+	       mapping->from % ARENA_SPAN == 0 && next && next->from == mapping->to &&
+	       is_nameless(next) && can(next, 0) && next->to % ARENA_SPAN == 0;
 }
 
-static bool is_guard(const struct range *range, const struct range *next)
+static bool is_guard(const struct mapping *mapping, const struct mapping *next)
 {
-	return is_nameless(range) && can(range, "---") && range->to - range->from <= GUARD_MOST &&
-	       next && next->from == range->to && is_nameless(next) && can(next, "rw-") &&
+	return is_nameless(mapping) && can(mapping, 0) &&
+	       mapping->to - mapping->from <= GUARD_MOST && next && next->from == mapping->to &&
+	       is_nameless(next) && can(next, MAPPING_READ | MAPPING_WRITE) &&
 	       next->to - next->from >= STACK_LEAST;
 }
 
 /* What one line says by itself. */
 static void judge(struct range *range)
 {
-	const char *path = range->path;
+	const char *path = range->mapping.path;
 
 	if (range->use)
 		return;
@@ -209,7 +182,7 @@ static void judge(struct range *range)
 	else if (*path == '[' || begins(path, "/memfd:holdtrace"))
 		range->use = USE_NOTHING;
 	else if (begins(path, "/memfd:") || begins(path, "/SYSV") || begins(path, "/dev/shm/") ||
-		 begins(path, "/dev/zero") || (!*path && range->permissions[3] == 's'))
+		 begins(path, "/dev/zero") || (!*path && range->mapping.flags & MAPPING_SHARED))
 		range->kind = BEFORE_SHARED;
 	else if (*path)
 		range->kind = BEFORE_FILE;
@@ -218,15 +191,17 @@ static void judge(struct range *range)
 /* And what its neighbours add. */
 static void judge_neighbours(struct range *range, struct range *next)
 {
-	if (range->use != USE_TOLD && next && next->from == range->to && is_nameless(next) &&
-	    range->permissions[1] == 'w' && *range->path == '/')
+	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
+
+	if (range->use != USE_TOLD && next && behind->from == mapping->to && is_nameless(behind) &&
+	    mapping->flags & MAPPING_WRITE && *mapping->path == '/')
 		next->use = range->use; /* what a module has beyond its file */
 	if (range->use || range->kind != BEFORE_ANONYMOUS)
 		return;
-	if (is_arena(range, next)) {
+	if (is_arena(mapping, behind)) {
 		range->kind = BEFORE_ARENA;
 		next->use = USE_NOTHING; /* addresses that are kept, no memory */
-	} else if (is_guard(range, next)) {
+	} else if (is_guard(mapping, behind)) {
 		range->kind = next->kind = BEFORE_STACK;
 		next->joins = true;
 	}
@@ -234,9 +209,9 @@ static void judge_neighbours(struct range *range, struct range *next)
 
 static bool continues(const struct range *before, const struct range *range)
 {
-	return before->to == range->from && before->use == range->use &&
-	       before->kind == range->kind && before->inode == range->inode &&
-	       before->device == range->device && range->kind != BEFORE_STACK;
+	return before->mapping.to == range->mapping.from && before->use == range->use &&
+	       before->kind == range->kind && before->mapping.inode == range->mapping.inode &&
+	       before->mapping.device == range->mapping.device && range->kind != BEFORE_STACK;
 }
 
 static int judge_all(struct collect_before *before)
@@ -268,10 +243,10 @@ void collect_look_before(struct collector *collector)
 
 /* ---- what is still there ---- */
 
-static bool is_same(const struct range *a, const struct range *b)
+static bool is_same(const struct mapping *a, const struct mapping *b)
 {
 	return a->device == b->device && a->inode == b->inode && !strcmp(a->path, b->path) &&
-	       a->permissions[3] == b->permissions[3];
+	       !((a->flags ^ b->flags) & MAPPING_SHARED);
 }
 
 /* What is to be told: pieces of it that lie side by side are one. */
@@ -290,7 +265,7 @@ static void say_piece(struct telling *telling)
 	const struct wire_value values[] = { { "from", texts[0] },
 					     { "to", texts[1] },
 					     { "kind", range ? before_word(range->kind) : "" },
-					     { "path", range ? range->path : "" } };
+					     { "path", range ? range->mapping.path : "" } };
 
 	if (!range)
 		return;
@@ -299,7 +274,7 @@ static void say_piece(struct telling *telling)
 	stream_note(telling->member->stream,
 		    &(struct encode_note){ .name = NOTE_MAPPED,
 					   .values = values,
-					   .count = 3u + (*range->path == '/'),
+					   .count = 3u + (*range->mapping.path == '/'),
 					   .time = telling->time });
 }
 
@@ -341,18 +316,22 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 }
 
 /* Whatever of a range is there now, too. */
-static void add_both(struct telling *telling, const struct range *range, const struct range *first,
-		     const struct collect_before *now)
+static void add_both(struct telling *telling, const struct mapping *mapping,
+		     const struct range *first, const struct collect_before *now)
 {
-	const struct range *other =
-		now->ranges.items +
-		ARRAY_SEARCH(now->ranges.count, at, now->ranges.items[at].to <= range->from);
+	size_t i = ARRAY_SEARCH(now->ranges.count, at,
+				now->ranges.items[at].mapping.to <= mapping->from);
 
-	for (; other < now->ranges.items + now->ranges.count && other->from < range->to; other++)
-		if (is_same(range, other))
+	for (; i < now->ranges.count; i++) {
+		const struct mapping *other = &now->ranges.items[i].mapping;
+
+		if (other->from >= mapping->to)
+			return;
+		if (is_same(mapping, other))
 			add_foreign(telling, first,
-				    other->from > range->from ? other->from : range->from,
-				    other->to < range->to ? other->to : range->to);
+				    other->from > mapping->from ? other->from : mapping->from,
+				    other->to < mapping->to ? other->to : mapping->to);
+	}
 }
 
 static void say_all(struct collector *collector, struct telling *telling,
@@ -366,7 +345,7 @@ static void say_all(struct collector *collector, struct telling *telling,
 
 		first = range->joins ? first : range;
 		if (range->use == USE_TOLD)
-			add_both(telling, range, first, now);
+			add_both(telling, &range->mapping, first, now);
 	}
 	say_piece(telling);
 }

@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/proc.h"
+#include "process/maps.h"
+#include "process/proc.h"
 #include "contract.h"
 
 #ifndef SO_PEERPIDFD
@@ -504,7 +505,7 @@ static void open_pidfd(const struct door *door, struct visitor *visitor)
 		return;
 	visitor->pidfd = (int)syscall(SYS_pidfd_open, visitor->pid, 0);
 	if (visitor->pidfd >= 0 &&
-	    !proc_has_mapped(visitor->pid, door->shared->device, door->shared->inode))
+	    !maps_have(visitor->pid, door->shared->device, door->shared->inode))
 		visitor->is_stranger = true;
 }
 

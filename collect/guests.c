@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "notes.h"
 
 #include <inttypes.h>

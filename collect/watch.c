@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/proc.h"
+#include "process/maps.h"
+#include "process/proc.h"
 
 #define LOOK_NS	  1000000000u /* between two looks for a process's mapping */
 #define MISSED_NS 1000000000u /* how long an exec may take to attach again */
@@ -31,7 +32,7 @@ static int32_t find_foreign(int32_t pid, const struct shared *shared)
 		int32_t candidate = (int32_t)strtol(entry->d_name, NULL, 10);
 
 		if (candidate > 0 && proc_own_number(candidate, 0) == pid &&
-		    proc_has_mapped(candidate, shared->device, shared->inode) > 0)
+		    maps_have(candidate, shared->device, shared->inode) > 0)
 			found = candidate;
 	}
 	closedir(directory);
@@ -101,7 +102,7 @@ static bool may_be_ours(int32_t pid, const struct shared *shared)
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start)
 {
-	int mapped = proc_has_mapped(start->pid, shared->device, shared->inode);
+	int mapped = maps_have(start->pid, shared->device, shared->inode);
 	int32_t found = mapped > 0 ? 0 : find_foreign(start->pid, shared);
 
 	if (mapped > 0)
@@ -260,7 +261,7 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	 * One that a debugger holds, or that was stopped, may be at the first instruction of an
 	 * image that has still to attach.
 	 */
-	if (proc_has_mapped(watch->our_pid, shared->device, shared->inode) ||
+	if (maps_have(watch->our_pid, shared->device, shared->inode) ||
 	    !read_stat(watch->our_pid, &state, &code, &flags) || strchr("ZTt", state) ||
 	    flags & EXITING) {
 		watch->missed_ns = 0;

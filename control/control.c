@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "arena.h"
 #include "contract.h"
+#include "process/maps.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@
 
 /* The shared memory of a run, as the list of a process's mappings names it. */
 struct memory {
-	unsigned major, minor;
-	unsigned long inode;
+	dev_t device;
+	ino_t inode;
 };
 
 /* Reading another user's mappings is refused when they are opened or when they are read. */
@@ -45,49 +45,21 @@ static int refused(int number, int pid, struct error *err)
 	return error_system(err, number, "cannot see the mappings of process %d", pid);
 }
 
-/* By its mappings and not by its environment: a fork's child has them, and nobody clears them. */
-static int find_memory_in(const char *path, int pid, struct memory *memory, struct error *err)
-{
-	cleanup_file FILE *maps = fopen(path, "re");
-	char line[512];
-
-	if (!maps)
-		return refused(errno, pid, err);
-	while (fgets(line, sizeof(line), maps))
-		if (strstr(line, MEMORY_NAME) &&
-		    sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &memory->major, &memory->minor,
-			   &memory->inode) == 3)
-			return 0;
-	if (ferror(maps))
-		return refused(errno, pid, err);
-	return error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
-}
-
-/* The first thread may have left the others (pthread_exit), and then has no mappings any more. */
+/* By its mappings and not by its environment: a fork's child has them, and nothing clears them. */
 static int find_memory(int pid, struct memory *memory, struct error *err)
 {
-	char path[300];
-	const struct dirent *entry;
-	int status;
-	DIR *tasks;
+	struct maps maps = { 0 };
+	int status = maps_read(&maps, pid);
+	bool found = false;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	status = find_memory_in(path, pid, memory, err);
-	if (status != -ENOENT)
-		return status;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (status && tasks && (entry = readdir(tasks)) != NULL) {
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == pid)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/maps", pid, entry->d_name);
-		status = find_memory_in(path, pid, memory, err);
+	for (size_t i = 0; i < maps.count && !found; i++) {
+		found = strstr(maps.items[i].path, MEMORY_NAME) != NULL;
+		*memory = (struct memory){ maps.items[i].device, maps.items[i].inode };
 	}
-	if (tasks)
-		closedir(tasks);
-	if (!status)
-		*err = (struct error){ 0 };
-	return status;
+	maps_free(&maps);
+	if (status && status != -ENODATA)
+		return refused(-status, pid, err);
+	return found ? 0 : error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
 }
 
 bool ctl_is_process(const char *word)
@@ -116,8 +88,7 @@ static int open_through(const char *pid, const struct memory *memory)
 		length = readlink(path, target, sizeof(target) - 1);
 		target[length > 0 ? length : 0] = '\0';
 		if (strcmp(target, MEMORY_NAME) == 0 && stat(path, &st) == 0 &&
-		    st.st_ino == memory->inode && major(st.st_dev) == memory->major &&
-		    minor(st.st_dev) == memory->minor)
+		    st.st_ino == memory->inode && st.st_dev == memory->device)
 			found = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	closedir(directory);

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
-#include "base/stopping.h"
+#include "process/stopping.h"
 
 #define ARCH_VECTOR_MAX 16384u
 #define ARCH_FRAME_MAX	(ARCH_VECTOR_MAX + 8192u)

@@ -9,7 +9,7 @@
 #if ARCH_INJECTS
 
 #include "base/cleanup.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "contract.h"
 #include "inject/jail.h"
 #include "inject/remote.h"
@@ -17,7 +17,6 @@
 #include "inject/symbols.h"
 #include "inject/trigger.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -32,7 +31,6 @@
 #define PATIENCE_NS   10000000000ull /* to find a thread at a safe place */
 #define LEADER_NS     5000000000ull  /* to find the first one there, where others cost more */
 #define RETRY_NS      20000000
-#define THREADS_MOST  4096
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
 #define LEFT_MOST     64
@@ -113,7 +111,7 @@ static int find_door(struct library *library, struct error *err)
 
 /* ---- what is there already ---- */
 
-static bool is_library(const struct map *map)
+static bool is_library(const struct mapping *map)
 {
 	const char *name = strrchr(map->path, '/');
 
@@ -128,19 +126,19 @@ static int find_loaded(struct work *work, struct error *err)
 	struct late_door door;
 
 	work->door = 0;
-	for (size_t i = 0; i < work->target.map_count; i++) {
-		const struct map *map = &work->target.maps[i];
+	for (size_t i = 0; i < work->target.maps.count; i++) {
+		const struct mapping *map = &work->target.maps.items[i];
 
 		if (!is_library(map))
 			continue;
-		if (target_read(&work->target, map->low + work->library.address, &door,
+		if (target_read(&work->target, map->from + work->library.address, &door,
 				sizeof(door)) ||
 		    memcmp(door.mark, LATE_MARK, sizeof(door.mark)) != 0 ||
 		    door.contract != CONTRACT_HASH)
 			return error_set(err, EPROTO,
 					 "it has the library of another build of holdtrace: attach "
 					 "with that one, or restart it");
-		work->door = map->low + work->library.address;
+		work->door = map->from + work->library.address;
 		work->function = (uint64_t)(uintptr_t)door.obey;
 		return 0;
 	}
@@ -148,24 +146,6 @@ static int find_loaded(struct work *work, struct error *err)
 }
 
 /* ---- a thread to borrow ---- */
-
-static int list_threads(pid_t pid, pid_t *threads)
-{
-	char path[64];
-	const struct dirent *entry;
-	DIR *directory;
-	int count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	if (!directory)
-		return -1;
-	while (count < THREADS_MOST && (entry = readdir(directory)) != NULL)
-		if (entry->d_name[0] != '.')
-			threads[count++] = (pid_t)atoi(entry->d_name);
-	closedir(directory);
-	return count;
-}
 
 static void pause_ns(long ns)
 {
@@ -199,18 +179,14 @@ static int turn_of(const struct stopping *stopping, const char **where)
  */
 static bool has_arena_threads(pid_t pid)
 {
-	pid_t threads[THREADS_MOST];
-	int count = list_threads(pid, threads);
+	size_t count;
+	cleanup_free int32_t *threads = proc_threads(pid, &count);
 	bool found = false;
 
-	for (int i = 0; i < count && !found; i++) {
-		char path[64], name[32] = "";
-		cleanup_file FILE *file = NULL;
+	for (size_t i = 0; i < count && !found; i++) {
+		cleanup_free char *name = proc_text(pid, threads[i], "comm");
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)threads[i]);
-		file = fopen(path, "re");
-		found = file && fgets(name, sizeof(name), file) &&
-			strcmp(name, "jemalloc_bg_thd\n") == 0;
+		found = name && !strcmp(name, "jemalloc_bg_thd\n");
 	}
 	return found;
 }
@@ -243,14 +219,14 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
 		       const char **where, struct error *err)
 {
-	pid_t threads[THREADS_MOST];
-	int count = list_threads(work->target.pid, threads);
+	size_t count;
+	cleanup_free int32_t *threads = proc_threads(work->target.pid, &count);
 
-	if (count <= 0 || target_read_maps(&work->target, err))
+	if (!count || target_read_maps(&work->target, err))
 		return error_set(err, ESRCH, "process %d has ended", (int)work->target.pid);
 	for (int turn = 0; turn < 3; turn++)
-		for (int i = 0; i < count; i++) {
-			pid_t thread = threads[(work->round + (unsigned)i) % (unsigned)count];
+		for (size_t i = 0; i < count; i++) {
+			pid_t thread = threads[(work->round + i) % count];
 			struct stopping stopping;
 			int status;
 
@@ -492,16 +468,17 @@ int inject_order(int pid, const char *library, struct late_order *order,
  */
 static int check_jail(const struct target *target, struct error *err)
 {
-	pid_t threads[THREADS_MOST];
-	int count = list_threads(target->pid, threads), status = -EAGAIN;
+	size_t count;
+	cleanup_free int32_t *threads = proc_threads(target->pid, &count);
+	int status = -EAGAIN;
 	const char *where = "a sleep that nothing interrupts";
 	int64_t filters;
 
-	if (target_status(target->pid, 0, "Seccomp", 10) <= 0)
+	if (proc_status(target->pid, 0, "Seccomp", 10) <= 0)
 		return 0;
 	if (jail_look(target->pid, 0, &filters, err))
 		return -EPERM;
-	for (int i = 0; i < count && status == -EAGAIN; i++) {
+	for (size_t i = 0; i < count && status == -EAGAIN; i++) {
 		struct stopping stopping;
 		struct remote remote;
 

@@ -3,7 +3,9 @@
 
 #if ARCH_INJECTS
 
-#include <dirent.h>
+#include "base/cleanup.h"
+#include "process/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -248,25 +250,17 @@ static int refuse(struct error *err, const char *why)
 /* How many filters all threads have: then they are the same. -1: some have others. */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {
-	int64_t count = target_status(pid, thread, "Seccomp_filters", 10);
-	const struct dirent *entry;
-	bool alike = true;
-	char path[64];
-	DIR *directory;
+	int64_t count = proc_status(pid, thread, "Seccomp_filters", 10);
+	size_t threads;
+	cleanup_free int32_t *all = proc_threads(pid, &threads);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
-	while (directory && alike && (entry = readdir(directory)) != NULL) {
-		int64_t other = entry->d_name[0] == '.'
-					? count
-					: target_status(pid, (pid_t)atoi(entry->d_name),
-							"Seccomp_filters", 10);
+	for (size_t i = 0; i < threads; i++) {
+		int64_t other = proc_status(pid, all[i], "Seccomp_filters", 10);
 
-		alike = other == count || other < 0; /* it may have ended */
+		if (other != count && other >= 0) /* it may have ended */
+			return -1;
 	}
-	if (directory)
-		closedir(directory);
-	return alike ? count : -1;
+	return count;
 }
 
 static int check_filter(const struct remote *remote, long index, bool *is_last, struct error *err)
@@ -296,13 +290,13 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 
 bool jail_is_open(void)
 {
-	return target_status(getpid(), 0, "CapEff", 16) >> CAP_SYS_ADMIN & 1 &&
-	       target_status(getpid(), 0, "Seccomp", 10) <= SECCOMP_MODE_DISABLED;
+	return proc_status(getpid(), 0, "CapEff", 16) >> CAP_SYS_ADMIN & 1 &&
+	       proc_status(getpid(), 0, "Seccomp", 10) <= SECCOMP_MODE_DISABLED;
 }
 
 int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 {
-	int64_t mode = target_status(pid, thread, "Seccomp", 10);
+	int64_t mode = proc_status(pid, thread, "Seccomp", 10);
 
 	*filters = 0;
 	if (mode <= SECCOMP_MODE_DISABLED)
@@ -329,11 +323,11 @@ int jail_check(const struct remote *remote, int64_t filters, struct error *err)
 	bool is_last = false;
 	int status = 0;
 
-	if (target_status(pid, remote->thread, "Seccomp", 10) <= SECCOMP_MODE_DISABLED)
+	if (proc_status(pid, remote->thread, "Seccomp", 10) <= SECCOMP_MODE_DISABLED)
 		return 0;
 	for (long i = 0; !status && !is_last && i < FILTERS_MOST; i++)
 		status = check_filter(remote, i, &is_last, err);
-	if (!status && filters != target_status(pid, remote->thread, "Seccomp_filters", 10))
+	if (!status && filters != proc_status(pid, remote->thread, "Seccomp_filters", 10))
 		return refuse(err, "that not all of its threads have");
 	return status;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/out.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "inject/inject.h"
 
 #include <inttypes.h>

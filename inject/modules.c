@@ -184,55 +184,38 @@ static void read_library(struct target *target, const struct symbols *library)
 /* ---- what is mapped ---- */
 
 /* Where the kernel says that the program's own headers are: its name may be anything by now. */
-static const struct map *find_program(const struct target *target)
+static const struct mapping *find_program(const struct target *target)
 {
 	char path[64];
 	uint64_t pair[2];
-	const struct map *map = NULL;
+	const struct mapping *map = NULL;
 	cleanup_fd int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)target->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (!map && fd >= 0 && read(fd, pair, sizeof(pair)) == (ssize_t)sizeof(pair))
 		if (pair[0] == AT_PHDR)
-			map = target_map_of(target, pair[1]);
-	return map && !map->offset ? map : target->maps;
+			map = maps_at(&target->maps, pair[1]);
+	return map && !map->offset ? map : target->maps.items;
 }
 
-static bool is_loader(const struct map *map)
+static bool is_loader(const struct mapping *map)
 {
-	const char *name = target_name_of(map);
+	const char *name = mapping_name(map);
 
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64", 4);
 }
 
 /* Ours is at any time in functions that others call, and jumps to theirs. */
-static bool is_known(const struct map *map)
+static bool is_known(const struct mapping *map)
 {
-	const char *name = target_name_of(map);
+	const char *name = mapping_name(map);
 
 	return is_loader(map) || !strncmp(name, "libc.so.6", 9) ||
 	       !strncmp(name, "libholdtrace.so", 15) || strstr(map->path, "/memfd:holdtrace");
 }
 
-/* Whether a module's first page is here: code of the same file follows, or code without a file,
- * which some programs make of theirs. */
-static bool is_module(const struct target *target, const struct map *map)
-{
-	const struct map *end = target->maps + target->map_count;
-
-	if (!map->inode || map->offset || !strncmp(map->path, "/dev/", 5))
-		return false;
-	for (const struct map *at = map; at < end; at++) {
-		if (at->inode && (at->inode != map->inode || at->minor != map->minor))
-			break;
-		if (at->rights[2] == 'x')
-			return true;
-	}
-	return false;
-}
-
-static void read_module(struct target *target, const struct map *map, bool is_program)
+static void read_module(struct target *target, const struct mapping *map, bool is_program)
 {
 	struct symbols symbols;
 	int status = symbols_read(&symbols, target, map);
@@ -252,14 +235,14 @@ static void read_module(struct target *target, const struct map *map, bool is_pr
 
 void modules_read(struct target *target)
 {
-	const struct map *program = find_program(target);
+	const struct mapping *program = find_program(target);
 
-	for (size_t i = 0; i < target->map_count; i++) {
-		const struct map *map = &target->maps[i];
+	for (size_t i = 0; i < target->maps.count; i++) {
+		const struct mapping *map = &target->maps.items[i];
 
-		if (is_loader(map) && map->rights[2] == 'x')
-			forbid(target, map->low, map->high, "the loader");
-		if (map == program || (is_module(target, map) && !is_known(map)))
+		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
+			forbid(target, map->from, map->to, "the loader");
+		if (map == program || (maps_begins_module(&target->maps, map) && !is_known(map)))
 			read_module(target, map, map == program);
 	}
 }

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "injected.h"
 #include "inject/jail.h"
 
@@ -398,11 +398,11 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 bool remote_has_room(const struct remote *remote)
 {
 	static _Thread_local struct loan loan;
-	const struct map *stack = target_map_of(remote->target, arch_sp(&remote->state));
+	const struct mapping *stack = maps_at(&remote->target->maps, arch_sp(&remote->state));
 
 	find_loan(remote, &loan);
 	/* a stack does not grow as somebody else writes below it (Linux 6.5) */
-	return stack && stack->rights[1] == 'w' &&
+	return stack && stack->flags & MAPPING_WRITE &&
 	       !target_read(remote->target, loan.low, loan.bytes, loan.size);
 }
 
@@ -456,14 +456,14 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 /* Whether address lies in the loader's data, where its locks are. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
-	const struct map *map = target_map_of(target, address);
-	const struct map *loader = target_find(target, "ld-linux");
+	const struct mapping *map = maps_at(&target->maps, address);
+	const struct mapping *loader = maps_named(&target->maps, "ld-linux");
 
-	if (!map || !loader || map->rights[1] != 'w')
+	if (!map || !loader || !(map->flags & MAPPING_WRITE))
 		return false;
 	/* its .bss is behind the file, and has no name */
 	return strstr(map->path, "/ld-linux") ||
-	       (!*map->path && map > target->maps && strstr(map[-1].path, "/ld-linux"));
+	       (!*map->path && map > target->maps.items && strstr(map[-1].path, "/ld-linux"));
 }
 
 /*

@@ -36,8 +36,8 @@ static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Ad
 		    char **file_name, Elf **elf)
 {
 	const struct target *target = *data;
-	const struct map *map = target ? target_map_of(target, base) : NULL;
-	int fd = map ? target_open_file(target, map) : -1;
+	const struct mapping *map = target ? maps_at(&target->maps, base) : NULL;
+	int fd = map ? mapping_open(map, target->pid) : -1;
 
 	if (fd < 0)
 		return dwfl_linux_proc_find_elf(module, data, name, base, file_name, elf);
@@ -139,13 +139,13 @@ static const char *judge_word(const struct target *target, uint64_t word)
 static const char *judge_words(struct safe *safe, const struct remote *remote)
 {
 	uint64_t sp = arch_sp(&remote->state) & ~7ull, size;
-	const struct map *map = target_map_of(safe->target, sp);
+	const struct mapping *map = maps_at(&safe->target->maps, sp);
 	const char *found = judge_word(safe->target, arch_link(&remote->state));
 	ssize_t got;
 
 	if (found || !map)
 		return found ? found : "an unknown stack";
-	size = map->high - sp < sizeof(safe->words) ? map->high - sp : sizeof(safe->words);
+	size = map->to - sp < sizeof(safe->words) ? map->to - sp : sizeof(safe->words);
 	got = pread(safe->target->memory, safe->words, size, (off_t)sp);
 	for (ssize_t i = 0; i < got / 8 && !found; i++)
 		found = judge_word(safe->target, safe->words[i]);
@@ -213,7 +213,7 @@ static const char *judge_jumps(const struct remote *remote)
 {
 	const struct target *target = remote->target;
 	uint64_t pc = arch_pc(&remote->state);
-	const struct map *map = target_map_of(target, pc);
+	const struct mapping *map = maps_at(&target->maps, pc);
 
 	/* libc's own gives its lock back within itself, and is known as a whole */
 	if (!target->has_malloc && !target->has_allocator)

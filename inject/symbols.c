@@ -47,12 +47,12 @@ static int read_bytes(const struct image *image, uint64_t address, void *bytes, 
 	return target_read(image->target, image->bias + address, bytes, size);
 }
 
-static int read_segments(struct image *image, const struct map *map)
+static int read_segments(struct image *image, const struct mapping *map)
 {
 	Elf64_Ehdr header;
 	size_t size;
 	bool found = false;
-	int status = target_read(image->target, map->low, &header, sizeof(header));
+	int status = target_read(image->target, map->from, &header, sizeof(header));
 
 	if (status)
 		return status;
@@ -62,10 +62,10 @@ static int read_segments(struct image *image, const struct map *map)
 		return -ENOEXEC;
 	image->segment_count = header.e_phnum;
 	size = header.e_phnum * sizeof(Elf64_Phdr);
-	status = target_read(image->target, map->low + header.e_phoff, image->segments, size);
+	status = target_read(image->target, map->from + header.e_phoff, image->segments, size);
 	for (size_t i = 0; !status && !found && i < image->segment_count; i++) {
 		found = image->segments[i].p_type == PT_LOAD;
-		image->bias = map->low - (image->segments[i].p_vaddr & ~0xfffull);
+		image->bias = map->from - (image->segments[i].p_vaddr & ~0xfffull);
 	}
 	return status ? status : found ? 0 : -ENOEXEC;
 }
@@ -219,11 +219,11 @@ static void find_code(const struct image *image, struct symbols *symbols)
 	}
 }
 
-int symbols_read(struct symbols *symbols, const struct target *target, const struct map *map)
+int symbols_read(struct symbols *symbols, const struct target *target, const struct mapping *map)
 {
 	struct image image = { .target = target };
 	struct dynamic dynamic = { 0 };
-	cleanup_fd int file = target_open_file(target, map);
+	cleanup_fd int file = mapping_open(map, target->pid);
 	int status;
 
 	memset(symbols, 0, sizeof(*symbols));

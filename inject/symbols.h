@@ -23,7 +23,7 @@ struct symbols {
 };
 
 /* map: the module's first one. Returns 0 or a negative errno. */
-int symbols_read(struct symbols *symbols, const struct target *target, const struct map *map);
+int symbols_read(struct symbols *symbols, const struct target *target, const struct mapping *map);
 void symbols_free(struct symbols *symbols);
 
 /* The default version of a function or variable that is defined here; NULL. */

@@ -15,8 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/mapped.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "injected.h"
 #include "inject/arch.h"
 #include "inject/modules.h"
@@ -29,110 +28,27 @@ static void proc_path(char *path, size_t room, pid_t pid, const char *name)
 	snprintf(path, room, "/proc/%d/%s", (int)pid, name);
 }
 
-int64_t target_status(pid_t pid, pid_t thread, const char *name, int base)
-{
-	char path[96], line[512];
-	size_t length = strlen(name);
-	cleanup_file FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid,
-		 (int)(thread ? thread : pid));
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (strncmp(line, name, length) == 0 && line[length] == ':')
-			return (int64_t)strtoull(line + length + 1, NULL, base);
-	return -1;
-}
-
 static bool status_has(pid_t pid, const char *name, const char *word)
 {
-	char path[64], line[512];
-	cleanup_file FILE *file = NULL;
+	cleanup_free char *text = proc_text(pid, 0, "status");
+	const char *value = proc_value(text, name);
+	const char *found = value ? strstr(value, word) : NULL;
 
-	proc_path(path, sizeof(path), pid, "status");
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (strncmp(line, name, strlen(name)) == 0)
-			return strstr(line + strlen(name), word) != NULL;
-	return false;
-}
-
-static void free_maps(struct target *target)
-{
-	for (size_t i = 0; i < target->map_count; i++)
-		free(target->maps[i].path);
-	free(target->maps);
-	target->maps = NULL;
-	target->map_count = 0;
-}
-
-static int add_map(struct target *target, const char *line)
-{
-	struct map map = { 0 }, *grown;
-	int path = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &map.low,
-		   &map.high, map.rights, &map.offset, &map.major, &map.minor, &map.inode,
-		   &path) < 7 ||
-	    !path)
-		return 0;
-	grown = realloc(target->maps, (target->map_count + 1) * sizeof(map));
-	if (!grown)
-		return -ENOMEM;
-	target->maps = grown;
-	map.path = strndup(line + path, strcspn(line + path, "\n"));
-	if (!map.path)
-		return -ENOMEM;
-	target->maps[target->map_count++] = map;
-	return 0;
+	return found && found < value + strcspn(value, "\n");
 }
 
 int target_read_maps(struct target *target, struct error *err)
 {
-	char path[64];
-	cleanup_free char *line = NULL;
-	cleanup_file FILE *file = NULL;
-	size_t room = 0;
-	int status = 0;
+	int status;
 
-	proc_path(path, sizeof(path), target->pid, "maps");
-	file = fopen(path, "re");
-	if (!file)
-		return error_system(err, errno, "cannot see the mappings of process %d",
-				    (int)target->pid);
-	free_maps(target);
-	while (!status && getline(&line, &room, file) > 0)
-		status = add_map(target, line);
-	if (status)
-		return error_system(err, ENOMEM, "no memory for the mappings");
-	if (!target->map_count)
+	maps_free(&target->maps);
+	status = maps_read(&target->maps, target->pid);
+	if (status == -ENODATA)
 		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
 				 (int)target->pid);
-	return 0;
-}
-
-const char *target_name_of(const struct map *map)
-{
-	const char *slash = strrchr(map->path, '/');
-
-	return slash ? slash + 1 : map->path;
-}
-
-const struct map *target_find(const struct target *target, const char *name)
-{
-	for (size_t i = 0; i < target->map_count; i++)
-		if (strchr(target->maps[i].path, '/') &&
-		    strncmp(target_name_of(&target->maps[i]), name, strlen(name)) == 0)
-			return &target->maps[i];
-	return NULL;
-}
-
-const struct map *target_map_of(const struct target *target, uint64_t address)
-{
-	for (size_t i = 0; i < target->map_count; i++)
-		if (address >= target->maps[i].low && address < target->maps[i].high)
-			return &target->maps[i];
-	return NULL;
+	return status ? error_system(err, -status, "cannot see the mappings of process %d",
+				     (int)target->pid)
+		      : 0;
 }
 
 int target_read(const struct target *target, uint64_t address, void *bytes, size_t size)
@@ -143,23 +59,6 @@ int target_read(const struct target *target, uint64_t address, void *bytes, size
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size)
 {
 	return pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
-}
-
-int target_open_file(const struct target *target, const struct map *map)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	if (!map->inode)
-		return -1;
-	/* the very file, also if its name is gone; for root alone */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid,
-		 map->low, map->high);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)target->pid, map->path);
-	return mapped_open(path, makedev(map->major, map->minor), map->inode);
 }
 
 /* ---- its libc ---- */
@@ -188,12 +87,12 @@ static uint64_t find_restorer(const struct target *target)
 	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
 	uint8_t code[sizeof(arch_restorer_code)];
 
-	for (size_t i = 0; i < target->map_count && !found; i++) {
-		const struct map *map = &target->maps[i];
+	for (size_t i = 0; i < target->maps.count && !found; i++) {
+		const struct mapping *map = &target->maps.items[i];
 
 		if (strcmp(map->path, "[vdso]") != 0)
 			continue;
-		for (uint64_t at = map->low; at < map->high - sizeof(code) && !found;
+		for (uint64_t at = map->from; at < map->to - sizeof(code) && !found;
 		     at += ARCH_CODE_STEP)
 			if (!target_read(target, at, code, sizeof(code)) &&
 			    !memcmp(code, arch_restorer_code, sizeof(code)))
@@ -205,16 +104,17 @@ static uint64_t find_restorer(const struct target *target)
 /* A copy of libc's code, and the instructions in it that we use. */
 static int read_code(struct target *target, struct error *err)
 {
-	for (size_t i = 0; i < target->map_count && !target->code; i++) {
-		const struct map *map = &target->maps[i];
+	for (size_t i = 0; i < target->maps.count && !target->code; i++) {
+		const struct mapping *map = &target->maps.items[i];
 
-		if (map->rights[2] != 'x' || strncmp(target_name_of(map), "libc.so.6", 9) != 0)
+		if (!(map->flags & MAPPING_EXECUTE) ||
+		    strncmp(mapping_name(map), "libc.so.6", 9) != 0)
 			continue;
-		target->code_low = map->low;
-		target->code_high = map->high;
-		target->code = malloc(map->high - map->low);
+		target->code_low = map->from;
+		target->code_high = map->to;
+		target->code = malloc(map->to - map->from);
 		if (!target->code ||
-		    target_read(target, map->low, target->code, map->high - map->low))
+		    target_read(target, map->from, target->code, map->to - map->from))
 			return error_set(err, EIO, "the code of its libc cannot be read");
 	}
 	if (!target->code)
@@ -283,18 +183,18 @@ static int check_machine(const struct target *target, struct error *err)
 
 static int check_state(pid_t pid, struct error *err)
 {
-	int64_t tracer = target_status(pid, 0, "TracerPid", 10);
+	int64_t tracer = proc_status(pid, 0, "TracerPid", 10);
 
 	if (tracer > 0)
 		return error_set(err, EBUSY,
 				 "it is being traced by process %d (a debugger, strace?): end that "
 				 "first",
 				 (int)tracer);
-	if (status_has(pid, "State:", "T (stopped)"))
+	if (status_has(pid, "State", "T (stopped)"))
 		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first", (int)pid);
-	if (status_has(pid, "State:", "Z (zombie)"))
+	if (status_has(pid, "State", "Z (zombie)"))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	if (status_has(pid, "x86_Thread_features:", "shstk"))
+	if (status_has(pid, "x86_Thread_features", "shstk"))
 		return error_set(err, ENOTSUP,
 				 "it has a shadow stack, which forbids what attaching needs: start "
 				 "it by `holdtrace record --start=off`");
@@ -316,20 +216,20 @@ static int check_proc(pid_t pid, struct error *err)
 
 static int check_modules(const struct target *target, struct error *err)
 {
-	if (target_find(target, "ld-musl"))
+	if (maps_named(&target->maps, "ld-musl"))
 		return error_set(err, ENOTSUP, "its libc is musl, which holdtrace cannot enter");
-	if (target->has_sanitizer || target_find(target, "libasan.so") ||
-	    target_find(target, "libtsan.so") || target_find(target, "libmsan.so") ||
-	    target_find(target, "libclang_rt."))
+	if (target->has_sanitizer || maps_named(&target->maps, "libasan.so") ||
+	    maps_named(&target->maps, "libtsan.so") || maps_named(&target->maps, "libmsan.so") ||
+	    maps_named(&target->maps, "libclang_rt."))
 		return error_set(err, ENOTSUP,
 				 "it is built with a sanitizer, which has the same functions as "
 				 "holdtrace: run one without");
-	if (target_find(target, "memfd:" LATE_STUCK))
+	if (maps_named(&target->maps, "memfd:" LATE_STUCK))
 		return error_set(err, ENOTRECOVERABLE,
 				 "an attach was given up within its loader, so it can load no more "
 				 "libraries: restart it");
-	if (!target_find(target, "libc.so.6") ||
-	    !(target_find(target, "ld-linux") || target_find(target, "ld64")))
+	if (!maps_named(&target->maps, "libc.so.6") ||
+	    !(maps_named(&target->maps, "ld-linux") || maps_named(&target->maps, "ld64")))
 		return error_set(err, ENOTSUP,
 				 "it is statically linked, or has not come to its libc: no library "
 				 "can enter it");
@@ -338,7 +238,7 @@ static int check_modules(const struct target *target, struct error *err)
 
 static int read_libc(struct target *target, struct error *err)
 {
-	const struct map *map = target_find(target, "libc.so.6");
+	const struct mapping *map = maps_named(&target->maps, "libc.so.6");
 	struct symbols libc, loader;
 	bool is_old;
 	uint64_t offset;
@@ -355,7 +255,7 @@ static int read_libc(struct target *target, struct error *err)
 		return error_set(err, ENOTSUP,
 				 "its libc is older than 2.34, and no library can be brought in "
 				 "safely: start it by `holdtrace record --start=off`");
-	map = target_find(target, "ld-linux");
+	map = maps_named(&target->maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
 		offset = symbols_address(&loader, "__rseq_offset");
 		if (offset)
@@ -408,21 +308,21 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	target->memory = -1;
 	if (pid == getpid() || pid <= 0)
 		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
-	if (target_status(pid, 0, "Pid", 10) < 0)
+	if (proc_status(pid, 0, "Pid", 10) < 0)
 		return error_set(err, ESRCH, "there is no process %d", (int)pid);
 	status = learn(target, err);
 	if (!status)
 		return 0;
 	target_close(target);
 	/* what was not to be read may have gone meanwhile */
-	if (target_status(pid, 0, "Pid", 10) < 0 || status_has(pid, "State:", "Z (zombie)"))
+	if (proc_status(pid, 0, "Pid", 10) < 0 || status_has(pid, "State", "Z (zombie)"))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
 	return status;
 }
 
 void target_close(struct target *target)
 {
-	free_maps(target);
+	maps_free(&target->maps);
 	free(target->ranges.items);
 	free(target->code);
 	if (target->memory >= 0)

@@ -14,14 +14,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-
-struct map {
-	uint64_t low, high, offset;
-	char rights[5];
-	unsigned major, minor;
-	unsigned long inode;
-	char *path; /* "" for none */
-};
+#include "process/maps.h"
 
 /* Addresses where nothing may be interrupted, and what they are. */
 struct range {
@@ -32,8 +25,7 @@ struct range {
 struct target {
 	pid_t pid;
 	int memory; /* /proc/PID/mem */
-	struct map *maps;
-	size_t map_count;
+	struct maps maps;
 	ARRAY_OF(struct range) ranges;
 	uint64_t lowest, highest;	    /* all of them lie between */
 	bool is_short;			    /* of memory: some range is missing */
@@ -58,20 +50,7 @@ void target_close(struct target *target);
 /* The mappings as they are now. */
 int target_read_maps(struct target *target, struct error *err);
 
-/* The first mapping whose file's name begins so; NULL. */
-const struct map *target_find(const struct target *target, const char *name);
-const struct map *target_map_of(const struct target *target, uint64_t address);
-
-/* The last part of its path. */
-const char *target_name_of(const struct map *map);
-
 int target_read(const struct target *target, uint64_t address, void *bytes, size_t size);
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size);
-
-/* A line of /proc/PID/task/THREAD/status (thread 0: of the process) as a number; -1: none. */
-int64_t target_status(pid_t pid, pid_t thread, const char *name, int base);
-
-/* Opens the file that is mapped, wherever its name leads to by now; -1. */
-int target_open_file(const struct target *target, const struct map *map);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/out.h"
-#include "base/proc.h"
+#include "process/maps.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -208,7 +209,7 @@ static void detach_others(const struct run *run, int pid, char *line, size_t roo
 			if (ctl_is_process(entry->d_name) && atoi(entry->d_name) != pid &&
 			    atoi(entry->d_name) != getpid() &&
 			    atoi(entry->d_name) != run->session.collector &&
-			    proc_has_mapped(atoi(entry->d_name), board.st_dev, board.st_ino) > 0)
+			    maps_have(atoi(entry->d_name), board.st_dev, board.st_ino) > 0)
 				order("detach", entry->d_name, run->session.library, NULL, NULL,
 				      line, room, &ignored);
 	if (directory)

@@ -2,7 +2,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
-#include "base/proc.h"
+#include "process/proc.h"
 #include "base/suggest.h"
 #include "collect/keep.h"
 #include "hook_table.h"

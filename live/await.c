@@ -86,10 +86,10 @@ static const struct {
 
 static enum await_kind kind_of_call(const struct live_thread *thread)
 {
-	if (!thread->is_known || thread->call < 0)
+	if (thread->call.number < 0)
 		return AWAIT_NOTHING;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i].call == thread->call)
+		if (calls[i].call == thread->call.number)
 			return calls[i].kind;
 	return AWAIT_CALL;
 }
@@ -135,7 +135,7 @@ static enum await_kind kind_of_function(const char *name)
 
 static bool is_pi(const struct live_thread *thread)
 {
-	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+	int operation = (int)thread->call.argument[1] & FUTEX_CMD_MASK;
 
 	return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
 }
@@ -192,21 +192,22 @@ static bool is_in_descriptor(const struct live_process *process, uint64_t addres
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
-	int operation = (int)thread->arguments[1] & ~FUTEX_CLOCK_REALTIME;
-	uint32_t value = (uint32_t)thread->arguments[2];
+	int operation = (int)thread->call.argument[1] & ~FUTEX_CLOCK_REALTIME;
+	uint32_t value = (uint32_t)thread->call.argument[2];
 
 #ifdef __x86_64__
 	/* so it was before glibc 2.34 */
 	if (operation == FUTEX_WAIT)
 		operation = FUTEX_WAIT_BITSET;
 #endif
-	return operation == FUTEX_WAIT_BITSET && word_at(process, thread->arguments[0]) == value &&
-	       thread_by(process, value) && is_in_descriptor(process, thread->arguments[0]);
+	return operation == FUTEX_WAIT_BITSET &&
+	       word_at(process, thread->call.argument[0]) == value && thread_by(process, value) &&
+	       is_in_descriptor(process, thread->call.argument[0]);
 }
 
 static bool is_plain_wait(const struct live_thread *thread)
 {
-	int operation = (int)thread->arguments[1] & FUTEX_CMD_MASK;
+	int operation = (int)thread->call.argument[1] & FUTEX_CMD_MASK;
 
 	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
 }
@@ -218,8 +219,8 @@ static bool is_plain_wait(const struct live_thread *thread)
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
-	uint64_t at = thread->arguments[0];
-	uint32_t value = (uint32_t)thread->arguments[2], owner = word_at(process, at + 8);
+	uint64_t at = thread->call.argument[0];
+	uint32_t value = (uint32_t)thread->call.argument[2], owner = word_at(process, at + 8);
 
 	return is_plain_wait(thread) &&
 	       (value == 2 || (value & FUTEX_WAITERS && (value & FUTEX_TID_MASK) == owner)) &&
@@ -235,11 +236,11 @@ static bool is_mutex(const struct live_process *process, const struct live_threa
  */
 static bool is_semaphore(const struct live_process *process, const struct live_thread *thread)
 {
-	uint64_t at = thread->arguments[0];
+	uint64_t at = thread->call.argument[0];
 	uint32_t waiters = word_at(process, at + 4);
-	bool is_private = thread->arguments[1] & FUTEX_PRIVATE_FLAG;
+	bool is_private = thread->call.argument[1] & FUTEX_PRIVATE_FLAG;
 
-	return is_plain_wait(thread) && (uint32_t)thread->arguments[2] == 0 && waiters &&
+	return is_plain_wait(thread) && (uint32_t)thread->call.argument[2] == 0 && waiters &&
 	       (!is_private || waiters <= process->thread_count + process->left_out) &&
 	       word_at(process, at + 8) == (is_private ? 0 : FUTEX_PRIVATE_FLAG);
 }
@@ -250,10 +251,10 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 {
 	enum await_kind kind = kind_of_name(names, count);
 
-	if (thread->call == SYS_futex && is_pi(thread))
+	if (thread->call.number == SYS_futex && is_pi(thread))
 		return AWAIT_MUTEX;
-	if (thread->call != SYS_futex || !process->is_glibc)
-		return kind == AWAIT_FUTEX && thread->call != SYS_futex ? AWAIT_CALL : kind;
+	if (thread->call.number != SYS_futex || !process->is_glibc)
+		return kind == AWAIT_FUTEX && thread->call.number != SYS_futex ? AWAIT_CALL : kind;
 	/* the program's own wait: by its own code, or by syscall(2) */
 	if (!count || (names[0] && !strcmp(names[0], "syscall")))
 		return kind;
@@ -272,7 +273,7 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 static void find_mutex_owner(struct await *await, const struct live_process *process,
 			     const struct live_thread *thread)
 {
-	await->address = thread->arguments[0];
+	await->address = thread->call.argument[0];
 	await->owner = (int)(is_pi(thread) ? word_at(process, await->address) & FUTEX_TID_MASK
 					   : word_at(process, await->address + 8));
 }
@@ -285,11 +286,11 @@ static void find_mutex_owner(struct await *await, const struct live_process *pro
 static void find_rwlock_owner(struct await *await, const struct live_process *process,
 			      const struct live_thread *thread)
 {
-	uint64_t futex = thread->arguments[0];
+	uint64_t futex = thread->call.argument[0];
 
 	/* one that prefers writers waits for readers itself, whose number is beyond the phases'
 	 * flags */
-	await->address = futex - ((uint32_t)thread->arguments[2] > 3 ? 0 : futex & 4 ? 12 : 8);
+	await->address = futex - ((uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8);
 	await->owner = (int)word_at(process, await->address + 24);
 	if (!await->owner)
 		await->readers = word_at(process, await->address) >> 3;
@@ -304,9 +305,9 @@ static void find_owner(struct await *await, const struct live_process *process,
 		find_rwlock_owner(await, process, thread);
 	else if (await->kind == AWAIT_JOIN)
 		/* the kernel clears the thread's id and wakes when it has ended */
-		await->owner = (int)word_at(process, thread->arguments[0]);
+		await->owner = (int)word_at(process, thread->call.argument[0]);
 	else
-		await->address = thread->arguments[0];
+		await->address = thread->call.argument[0];
 }
 
 /*
@@ -322,7 +323,7 @@ static void place_owner(struct await *await, const struct live_process *process,
 
 	if (thread_by(process, (uint32_t)await->owner))
 		return;
-	await->has_ended = thread->arguments[1] & FUTEX_PRIVATE_FLAG;
+	await->has_ended = thread->call.argument[1] & FUTEX_PRIVATE_FLAG;
 	await->is_elsewhere = !process->has_our_numbers && !await->has_ended;
 	if (!process->has_our_numbers)
 		return;
@@ -401,9 +402,9 @@ static bool find_wish(const struct await *await, const struct live_process *proc
 				    .low = minor(status.st_dev),
 				    .to = UINT64_MAX,
 				    .is_write = true };
-	if (thread->call != SYS_fcntl)
+	if (thread->call.number != SYS_fcntl)
 		return true;
-	if (live_read(process->pid, thread->arguments[2], &lock, sizeof(lock)))
+	if (live_read(process->pid, thread->call.argument[2], &lock, sizeof(lock)))
 		return false;
 	wish->is_range = true;
 	wish->is_write = lock.l_type == F_WRLCK;
@@ -452,7 +453,7 @@ static void find_file(struct await *await, const struct live_process *process,
 {
 	if (await->kind != AWAIT_FILE && await->kind != AWAIT_FILE_LOCK)
 		return;
-	name_file(await, process, (int)thread->arguments[0]);
+	name_file(await, process, (int)thread->call.argument[0]);
 	if (await->kind == AWAIT_FILE_LOCK)
 		find_file_owner(await, process, thread);
 }

@@ -20,19 +20,20 @@ static int map_modules(struct look *look)
 	atlas_begin_process(&look->atlas);
 	if (process->program && atlas_add_program(&look->atlas, process->program))
 		return -ENOMEM;
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct live_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 		const struct trace_mapping module = {
-			.from = live_base(process, mapping),
-			.to = mapping->end,
+			.from = maps_base(&process->maps, mapping),
+			.to = mapping->to,
 			.path = mapping->path,
 			.has_tail = true,
-			.code = mapping->start,
+			.code = mapping->from,
 			.offset = mapping->offset,
 			.build_id = "",
 		};
 
-		if (mapping->is_code && atlas_map(&look->atlas, &module))
+		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE &&
+		    atlas_map(&look->atlas, &module))
 			return -ENOMEM;
 	}
 	return 0;
@@ -70,8 +71,8 @@ static bool is_libc(const char *path)
 
 static bool has_glibc(const struct live_process *process)
 {
-	for (size_t i = 0; i < process->mappings.count; i++)
-		if (is_libc(process->mappings.items[i].path))
+	for (size_t i = 0; i < process->maps.count; i++)
+		if (is_libc(process->maps.items[i].path))
 			return true;
 	return false;
 }
@@ -221,8 +222,8 @@ const struct live_thread *look_owner(const struct look *look, const struct await
 
 bool look_is_traced(const struct look *look)
 {
-	for (size_t i = 0; i < look->process.mappings.count; i++)
-		if (strstr(look->process.mappings.items[i].path, "/memfd:" BOARD_NAME))
+	for (size_t i = 0; i < look->process.maps.count; i++)
+		if (strstr(look->process.maps.items[i].path, "/memfd:" BOARD_NAME))
 			return true;
 	return false;
 }

@@ -76,7 +76,7 @@ static void put_await(struct out *out, const struct await *await, const struct l
 	if (await->address)
 		out_format(out, " 0x%llx", (unsigned long long)await->address);
 	if (await->kind == AWAIT_CALL)
-		out_format(out, " %ld", thread->call);
+		out_format(out, " %lld", (long long)thread->call.number);
 	if (await->fd < 0)
 		return;
 	out_format(out, " %d (", await->fd);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/process.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
-#include "base/registers.h"
-#include "base/stopping.h"
+#include "process/registers.h"
+#include "process/stopping.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,50 +15,14 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define OWN_CLASS  (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-#define MAPS_MAX   (64u << 20)
 #define STOP_TRIES 50000 /* five seconds: one that is about to stop must be let go by us */
 #define STOP_NS	   100000
-
-/* ---- files of /proc ---- */
-
-/* The whole file, ended by NUL, to be freed; NULL: errno says why. */
-static char *read_file(const char *path, size_t most)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t size = 0, room = 4096;
-	char *text = fd < 0 ? NULL : malloc(room);
-
-	while (text) {
-		ssize_t got = read(fd, text + size, room - size - 1);
-		char *larger;
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			text[size] = 0;
-			if (!got)
-				return text;
-			break;
-		}
-		size += (size_t)got;
-		if (size + 1 < room)
-			continue;
-		room *= 2;
-		larger = room > most ? NULL : realloc(text, room);
-		if (!larger)
-			break;
-		text = larger;
-	}
-	free(text);
-	return NULL;
-}
 
 static int refuse(int number, int pid, struct error *err)
 {
@@ -75,64 +36,15 @@ static int refuse(int number, int pid, struct error *err)
 	return error_system(err, number, "cannot look into process %d", pid);
 }
 
-/* ---- mappings ---- */
-
-/* One line of maps; its path is ended in place. Returns the next line, NULL: no memory. */
-static char *take_mapping(struct live_process *process, char *line)
-{
-	size_t length = strcspn(line, "\n");
-	char *next = line + length + (line[length] == '\n');
-	struct live_mapping mapping, *kept;
-	unsigned high, low;
-	char flags[5];
-	int at = 0;
-
-	line[length] = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &mapping.start, &mapping.end, flags, &mapping.offset, &high, &low,
-		   &mapping.inode, &at) < 7 ||
-	    !at || line[at] != '/')
-		return next;
-	mapping.is_code = flags[2] == 'x';
-	mapping.device = makedev(high, low);
-	mapping.path = line + at;
-	kept = ARRAY_ADD(&process->mappings);
-	if (!kept)
-		return NULL;
-	*kept = mapping;
-	return next;
-}
-
-/* A process whose first thread has ended shows its mappings by the others alone. */
-static char *read_maps(const struct live_process *process)
-{
-	char path[64];
-	char *maps = NULL;
-
-	for (size_t i = 0; i < process->thread_count && (!maps || !*maps); i++) {
-		free(maps);
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", process->pid,
-			 process->threads[i].tid);
-		maps = read_file(path, MAPS_MAX);
-	}
-	return maps;
-}
-
 static int read_mappings(struct live_process *process, struct error *err)
 {
-	process->maps = read_maps(process);
-	if (!process->maps)
-		return refuse(errno, process->pid, err);
-	if (!*process->maps)
+	int status = maps_read(&process->maps, process->pid);
+
+	if (status == -ENODATA)
 		return error_set(err, ESRCH,
 				 "process %d has no memory: it has ended, or is the kernel's own",
 				 process->pid);
-	for (char *at = process->maps; *at;) {
-		at = take_mapping(process, at);
-		if (!at)
-			return error_system(err, ENOMEM, "process %d", process->pid);
-	}
-	return 0;
+	return status ? refuse(-status, process->pid, err) : 0;
 }
 
 /* What a link of /proc/PID leads to, to be freed; NULL: not known. */
@@ -167,87 +79,24 @@ static void find_root(struct live_process *process)
 
 /* ---- threads ---- */
 
-static void copy_name(char *to, const char *from)
+static void read_name(int pid, int tid, char name[LIVE_NAME_MAX])
 {
-	snprintf(to, LIVE_NAME_MAX, "%.*s", (int)strcspn(from, "\n"), from);
-}
+	cleanup_free char *text = proc_text(pid, tid, "comm");
 
-static void read_name(int pid, int tid, char *name)
-{
-	char path[64];
-	cleanup_free char *text = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	text = read_file(path, 4096);
-	copy_name(name, text ? text : "");
-}
-
-/* The number behind "key:" in a file of lines, or the last one of its line; 0: there is none. */
-static uint64_t number_of(const char *text, const char *key, bool last)
-{
-	const char *at = strstr(text, key);
-	const char *blank;
-
-	if (!at)
-		return 0;
-	at += strlen(key);
-	at += strspn(at, ": \t");
-	while (last && (blank = at + strcspn(at, "\t\n"), *blank == '\t'))
-		at = blank + 1;
-	return strtoull(at, NULL, 10);
+	snprintf(name, LIVE_NAME_MAX, "%.*s", text ? (int)strcspn(text, "\n") : 0,
+		 text ? text : "");
 }
 
 static void read_status(int pid, struct live_thread *thread)
 {
-	char path[64];
-	cleanup_free char *text = NULL;
-	const char *state;
+	cleanup_free char *text = proc_text(pid, thread->tid, "status");
+	const char *state = proc_value(text, "State");
+	const char *waited = proc_value(text, "voluntary_ctxt_switches");
+	const char *yielded = proc_value(text, "nonvoluntary_ctxt_switches");
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, thread->tid);
-	text = read_file(path, 65536);
-	if (!text)
-		return;
-	state = strstr(text, "\nState:\t");
-	thread->state = state ? state[8] : '?';
-	thread->own_tid = (int)number_of(text, "\nNSpid", true);
-	if (!thread->own_tid)
-		thread->own_tid = thread->tid;
-	thread->switches = number_of(text, "\nvoluntary_ctxt_switches", false) +
-			   number_of(text, "\nnonvoluntary_ctxt_switches", false);
-}
-
-/* When a thread ran last, in the scheduler's clock; 0: the kernel does not say. */
-static uint64_t ran_ns(int pid, int tid)
-{
-	char path[64];
-	cleanup_free char *text = NULL;
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/sched", pid, tid);
-	text = read_file(path, 65536);
-	at = text ? strstr(text, "se.exec_start") : NULL;
-	at = at ? strchr(at, ':') : NULL;
-	return at ? (uint64_t)(strtod(at + 1, NULL) * 1e6) : 0;
-}
-
-/* The system call that a thread sleeps in: proc_pid_syscall(5). Returns 0 or what errno was. */
-static int read_call(int pid, struct live_thread *thread)
-{
-	char path[64];
-	cleanup_free char *text = NULL;
-	uint64_t *a = thread->arguments;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread->tid);
-	errno = 0;
-	text = read_file(path, 4096);
-	if (!text)
-		return errno;
-	thread->is_known = sscanf(text,
-				  "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-				  " %" SCNx64 " %" SCNx64 " %" SCNx64,
-				  &thread->call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
-				  &thread->stack_at, &thread->pc) == 9;
-	return 0;
+	thread->state = state ? *state : '?';
+	thread->switches = (waited ? strtoull(waited, NULL, 10) : 0) +
+			   (yielded ? strtoull(yielded, NULL, 10) : 0);
 }
 
 static int read_thread(struct live_process *process, int tid, uint64_t now)
@@ -259,41 +108,37 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 	memset(thread, 0, sizeof(*thread));
 	thread->tid = tid;
 	read_status(process->pid, thread);
-	status = read_call(process->pid, thread);
-	if (status == ESRCH || status == ENOENT)
+	thread->own_tid = proc_own_number(process->pid, tid);
+	if (!thread->own_tid)
+		thread->own_tid = tid;
+	status = proc_call(process->pid, tid, &thread->call);
+	if (status == -ESRCH || status == -ENOENT)
 		return 0;
+	thread->stack_at = thread->call.sp;
+	thread->pc = thread->call.pc;
 	read_name(process->pid, tid, thread->name);
-	ran = ran_ns(process->pid, tid);
-	thread->asleep_ns = thread->is_known && ran && now > ran ? now - ran : 0;
+	ran = proc_ran_ns(process->pid, tid);
+	thread->asleep_ns = thread->call.number >= 0 && ran && now > ran ? now - ran : 0;
 	process->thread_count++;
 	return status;
 }
 
 static int read_threads(struct live_process *process, struct error *err)
 {
-	uint64_t now = ran_ns(getpid(), getpid());
-	const struct dirent *entry;
-	char path[64];
+	uint64_t now = proc_ran_ns(getpid(), getpid());
+	size_t count;
+	cleanup_free int32_t *threads = proc_threads(process->pid, &count);
 	int status = 0;
-	DIR *tasks;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return refuse(errno, process->pid, err);
-	process->threads = calloc(LIVE_THREADS_MAX, sizeof(*process->threads));
-	while (process->threads && !status && (entry = readdir(tasks)) != NULL) {
-		int tid = atoi(entry->d_name);
-
-		if (tid > 0 && process->thread_count == LIVE_THREADS_MAX)
-			process->left_out++;
-		else if (tid > 0)
-			status = read_thread(process, tid, now);
-	}
-	closedir(tasks);
+	if (!count)
+		return refuse(ESRCH, process->pid, err);
+	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
+	process->threads = calloc(count - process->left_out, sizeof(*process->threads));
 	if (!process->threads)
 		return error_system(err, ENOMEM, "process %d", process->pid);
-	return status ? refuse(status, process->pid, err) : 0;
+	for (size_t i = 0; !status && i < count - process->left_out; i++)
+		status = read_thread(process, threads[i], now);
+	return status ? refuse(-status, process->pid, err) : 0;
 }
 
 /* Numbers of system calls, and the locks' layout, are those of our own kind of program. */
@@ -347,8 +192,7 @@ void live_free(struct live_process *process)
 	for (size_t i = 0; i < process->thread_count; i++)
 		free(process->threads[i].stack);
 	free(process->threads);
-	free(process->mappings.items);
-	free(process->maps);
+	maps_free(&process->maps);
 	free(process->program);
 	free(process->root);
 	*process = (struct live_process){ 0 };
@@ -444,7 +288,7 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 	for (size_t i = 0; i < process->thread_count; i++) {
 		struct live_thread *thread = &process->threads[i];
 
-		if (!thread->is_known || thread->call < 0 || thread->is_whole)
+		if (thread->call.number < 0 || thread->is_whole)
 			continue;
 		if (stops && !stop_and_read(process, thread))
 			continue;
@@ -464,8 +308,8 @@ bool live_is_unmoved(int pid, const struct live_thread *thread)
 	struct live_thread now = { .tid = thread->tid };
 
 	read_status(pid, &now);
-	if (read_call(pid, &now) || !now.is_known)
+	if (proc_call(pid, thread->tid, &now.call) || now.call.number < 0)
 		return false;
-	return now.switches == thread->switches && now.call == thread->call &&
-	       !memcmp(now.arguments, thread->arguments, sizeof(now.arguments));
+	return now.switches == thread->switches && now.call.number == thread->call.number &&
+	       !memcmp(now.call.argument, thread->call.argument, sizeof(now.call.argument));
 }

@@ -6,7 +6,7 @@
  * A running process as /proc and ptrace show it, without anything of ours inside. A look stops
  * nothing but threads whose stack cannot be walked by its stack pointer alone, one by one, each for
  * the time that it takes to read its registers, and only where nothing objects to that
- * (base/stopping.h).
+ * (process/stopping.h).
  *
  * All of it is the process's own word: names, memory and stacks are whatever it made of them.
  */
@@ -16,8 +16,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "process/maps.h"
+#include "process/proc.h"
 
 #define LIVE_THREADS_MAX   4096
 #define LIVE_FRAMES_MAX	   64
@@ -25,23 +26,12 @@
 #define LIVE_REGISTERS_MAX 33		/* by their DWARF numbers */
 #define LIVE_NAME_MAX	   64
 
-/* A file mapping, as a line of /proc/PID/maps has it. */
-struct live_mapping {
-	uint64_t start, end, offset;
-	bool is_code;
-	uint64_t inode;
-	dev_t device;
-	const char *path; /* in the process's root; a part of the list's text */
-};
-
 struct live_thread {
 	int tid;     /* as we call it */
 	int own_tid; /* as the process calls it */
 	char name[LIVE_NAME_MAX];
-	char state;    /* of proc_pid_stat(5): R S D T Z ... */
-	bool is_known; /* the following are: it is in a system call */
-	long call;     /* its number */
-	uint64_t arguments[6];
+	char state;	       /* of proc_pid_stat(5): R S D T Z ... */
+	struct proc_call call; /* that it sleeps in */
 	uint64_t stack_at, pc;
 	uint64_t asleep_ns; /* since it ran last; 0: not known */
 	uint64_t switches;  /* how often it went to sleep */
@@ -65,11 +55,10 @@ struct live_process {
 	char *root;	      /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
 	bool has_our_numbers; /* lives in our pid namespace */
 	bool is_glibc;	      /* its locks are those of glibc */
-	char *maps;	      /* text of /proc/PID/maps, which the paths are cut from */
+	struct maps maps;
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
-	ARRAY_OF(struct live_mapping) mappings;
 };
 
 /* Looks at a process. Returns 0, -ESRCH, -EACCES with the way out, -ENOMEM. */
@@ -81,9 +70,6 @@ void live_free(struct live_process *process);
  * not come to its end and that may be stopped. Returns how many stacks were read.
  */
 size_t live_read_stacks(struct live_process *process, bool stops);
-
-/* Where the file of a mapping begins in memory. */
-uint64_t live_base(const struct live_process *process, const struct live_mapping *mapping);
 
 /* Exactly size bytes of the process's memory. Returns 0 or -EFAULT. */
 int live_read(int pid, uint64_t address, void *bytes, size_t size);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/unwind.h"
 
-#include "base/mapped.h"
 #include "base/sandbox.h"
-#include "base/registers.h"
+#include "process/registers.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -137,37 +136,15 @@ static void walk_thread(Dwfl *dwfl, struct walk *walk, struct live_thread *threa
 			  has_no_caller(dwfl, thread->frames[thread->frame_count - 1] - 1)));
 }
 
-/* A file as the process has it mapped, where the path still leads to it. */
-static int open_mapped(const struct live_process *process, const struct live_mapping *mapping)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s%s", process->root ? process->root : "", mapping->path);
-	return mapped_open(path, 0, mapping->inode);
-}
-
-uint64_t live_base(const struct live_process *process, const struct live_mapping *mapping)
-{
-	uint64_t base = mapping->start - mapping->offset;
-
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct live_mapping *other = &process->mappings.items[i];
-
-		if (other->inode == mapping->inode && other->device == mapping->device &&
-		    other->offset == 0 && other->start <= mapping->start)
-			base = other->start;
-	}
-	return base;
-}
-
 static int *open_files(const struct live_process *process)
 {
-	int *files = calloc(process->mappings.count + 1, sizeof(*files));
+	int *files = calloc(process->maps.count + 1, sizeof(*files));
 
-	for (size_t i = 0; files && i < process->mappings.count; i++) {
-		const struct live_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; files && i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
-		files[i] = mapping->is_code ? open_mapped(process, mapping) : -1;
+		files[i] =
+			mapping->flags & MAPPING_EXECUTE ? mapping_open(mapping, process->pid) : -1;
 	}
 	return files;
 }
@@ -177,12 +154,12 @@ static void report_modules(Dwfl *dwfl, const struct walk *walk)
 	const struct live_process *process = walk->process;
 
 	dwfl_report_begin(dwfl);
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct live_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
 		if (walk->files[i] >= 0)
 			dwfl_report_elf(dwfl, mapping->path, mapping->path, walk->files[i],
-					live_base(process, mapping), true);
+					maps_base(&process->maps, mapping), true);
 	}
 	dwfl_report_end(dwfl, NULL, NULL);
 }
@@ -262,7 +239,7 @@ static bool take_answer(int fd, struct live_thread *thread)
 
 static void keep_innermost(struct live_thread *thread)
 {
-	if (thread->frame_count || !thread->is_known)
+	if (thread->frame_count || thread->call.number < 0)
 		return;
 	thread->frames[0] = thread->pc;
 	thread->frame_count = 1;

@@ -28,7 +28,7 @@ void dead_free(struct dead *dead)
 	*dead = (struct dead){ 0 };
 }
 
-static bool is_nameless(const struct process_mapping *mapping)
+static bool is_nameless(const struct mapping *mapping)
 {
 	return !*mapping->path && mapping->flags & MAPPING_WRITE &&
 	       !(mapping->flags & MAPPING_SHARED);
@@ -40,7 +40,7 @@ static bool is_nameless(const struct process_mapping *mapping)
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
 	for (unsigned i = 0; element && i < LIST_MOST; i++) {
-		const struct process_mapping *mapping = process_mapping_at(process, element);
+		const struct mapping *mapping = maps_at(&process->maps, element);
 
 		if (mapping &&
 		    (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libpthread")))
@@ -66,8 +66,8 @@ static bool is_heap(const struct process *process, uint64_t heap)
 
 static int find_heaps(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct process_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 		uint64_t heap = (mapping->from + HEAP_SIZE - 1) & ~(HEAP_SIZE - 1);
 
 		if (!strcmp(mapping->path, "[heap]") &&
@@ -116,7 +116,7 @@ static uint64_t arena_of_bin(const struct process *process, uint64_t at)
 
 /* The arena of the first thread stands in libc's data: its bins lead to free memory. */
 static int find_main_arena(struct dead *dead, const struct process *process,
-			   const struct process_mapping *data)
+			   const struct mapping *data)
 {
 	struct words_walk walk = words_begin(&process->words, data->from, data->to);
 	uint64_t at, word;
@@ -135,8 +135,8 @@ static int find_main_arena(struct dead *dead, const struct process *process,
 
 static int find_main_arenas(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct process_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
 		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false) &&
 		    find_main_arena(dead, process, mapping))
@@ -152,7 +152,7 @@ static int find_main_arenas(struct dead *dead, const struct process *process)
 static int find_mapped_blocks(struct dead *dead, const struct process *process,
 			      const struct graph *graph)
 {
-	const struct process_mapping *code = process_mapping_at(process, process->malloc_at);
+	const struct mapping *code = maps_at(&process->maps, process->malloc_at);
 
 	if (!code || !mapping_is_libc(code, false))
 		return 0;
@@ -175,15 +175,15 @@ static int find_mapped_blocks(struct dead *dead, const struct process *process,
 /* Whose code made a mapping; NULL: it is not known. */
 static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
-	const struct process_mapping *code = process_mapping_at(process, mapping->caller);
+	const struct mapping *code = maps_at(&process->maps, mapping->caller);
 
 	return code && *code->path == '/' ? code->path : NULL;
 }
 
 /* The library, if not libc, that has malloc; NULL: none. */
-static const struct process_mapping *library_of_malloc(const struct process *process)
+static const struct mapping *library_of_malloc(const struct process *process)
 {
-	const struct process_mapping *code = process_mapping_at(process, process->malloc_at);
+	const struct mapping *code = maps_at(&process->maps, process->malloc_at);
 
 	return code && !mapping_is_libc(code, true) && !mapping_is_of(code, "libholdtrace.so") &&
 			       strstr(code->path, ".so")
@@ -196,7 +196,7 @@ const char *dead_allocator(const struct process *process)
 	static const char *const names[] = { "libjemalloc",  "libtcmalloc", "libmimalloc",
 					     "libtbbmalloc", "librpmalloc", "libsnmalloc",
 					     "libhoard",     "libscudo" };
-	const struct process_mapping *code = library_of_malloc(process);
+	const struct mapping *code = library_of_malloc(process);
 
 	for (size_t i = 0; code && i < sizeof(names) / sizeof(*names); i++)
 		if (mapping_is_of(code, names[i]))
@@ -232,7 +232,7 @@ static bool has_blocks(const struct process *process, const struct live *live,
 static int find_allocator(struct dead *dead, const struct process *process, const struct live *live,
 			  const struct graph *graph)
 {
-	const struct process_mapping *code = library_of_malloc(process);
+	const struct mapping *code = library_of_malloc(process);
 	const char *path = code ? code->path : NULL;
 	struct ranges *ranges = dead_allocator(process) ? &dead->ranges : &dead->doubtful;
 
@@ -245,14 +245,14 @@ static int find_allocator(struct dead *dead, const struct process *process, cons
 		    ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct process_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
 		if (!is_same(path, mapping->path))
 			continue;
 		if (ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
-		if (i + 1 < process->mappings.count && mapping[1].from == mapping->to &&
+		if (i + 1 < process->maps.count && mapping[1].from == mapping->to &&
 		    is_nameless(&mapping[1]) && ranges_add(ranges, mapping[1].from, mapping[1].to))
 			return -ENOMEM;
 	}
@@ -306,7 +306,7 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
  * stack it keeps for the next.
  */
 static int find_stack_in(struct dead *dead, const struct process *process,
-			 const struct process_mapping *mapping)
+			 const struct mapping *mapping)
 {
 	struct words_walk walk = words_begin(&process->words, mapping->from, mapping->to);
 	uint64_t at, word;
@@ -331,7 +331,7 @@ static int find_stack_in(struct dead *dead, const struct process *process,
  */
 static bool is_guarded(const struct process *process, size_t i)
 {
-	const struct process_mapping *mapping = &process->mappings.items[i];
+	const struct mapping *mapping = &process->maps.items[i];
 
 	return i && mapping[-1].to == mapping->from && !*mapping[-1].path &&
 	       !(mapping[-1].flags & (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE));
@@ -339,8 +339,8 @@ static bool is_guarded(const struct process *process, size_t i)
 
 static int find_stacks(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct process_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
 		if (is_nameless(mapping) && is_guarded(process, i) &&
 		    !ranges_have(&dead->heaps, mapping->from) &&
@@ -373,7 +373,7 @@ static int bury_first_stack(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->threads.count; i++) {
 		const struct process_thread *thread = &process->threads.items[i];
-		const struct process_mapping *mapping = process_mapping_at(process, thread->sp);
+		const struct mapping *mapping = maps_at(&process->maps, thread->sp);
 
 		if (!thread->tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
 			continue;

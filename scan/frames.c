@@ -64,7 +64,7 @@ static const Dwfl_Callbacks callbacks = {
 };
 
 /* The file that is mapped, and no other in its place. */
-static int open_mapped(const struct process_mapping *mapping)
+static int open_mapped(const struct mapping *mapping)
 {
 	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
@@ -78,7 +78,7 @@ static int open_mapped(const struct process_mapping *mapping)
 	return fd;
 }
 
-static void report_module(struct names *names, const struct process_mapping *mapping)
+static void report_module(struct names *names, const struct mapping *mapping)
 {
 	int fd = open_mapped(mapping);
 	Dwfl_Module *dwfl = NULL;
@@ -99,12 +99,12 @@ static void report_module(struct names *names, const struct process_mapping *map
 /* Whether it is the first mapping of a file that has code: others of it follow. */
 static bool begins_module(const struct process *process, size_t i)
 {
-	const struct process_mapping *mapping = &process->mappings.items[i];
+	const struct mapping *mapping = &process->maps.items[i];
 
 	if (*mapping->path != '/' || mapping->offset || !strncmp(mapping->path, "/dev/", 5))
 		return false;
-	for (size_t k = i; k < process->mappings.count && k < i + 16; k++) {
-		const struct process_mapping *next = &process->mappings.items[k];
+	for (size_t k = i; k < process->maps.count && k < i + 16; k++) {
+		const struct mapping *next = &process->maps.items[k];
 
 		if (next->inode == mapping->inode && next->flags & MAPPING_EXECUTE)
 			return true;
@@ -125,9 +125,9 @@ struct names *names_open(const struct process *process)
 		return NULL;
 	}
 	dwfl_report_begin(names->dwfl);
-	for (size_t i = 0; i < process->mappings.count; i++)
+	for (size_t i = 0; i < process->maps.count; i++)
 		if (begins_module(process, i))
-			report_module(names, &process->mappings.items[i]);
+			report_module(names, &process->maps.items[i]);
 	dwfl_report_end(names->dwfl, NULL, NULL);
 	return names;
 }
@@ -265,7 +265,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 
 static bool is_ours_or_libc(const struct names *names, uint64_t pc)
 {
-	const struct process_mapping *mapping = process_mapping_at(names->process, pc);
+	const struct mapping *mapping = maps_at(&names->process->maps, pc);
 
 	return mapping &&
 	       (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libholdtrace.so"));
@@ -321,13 +321,13 @@ static bool has_frames_above(const struct process *process, const struct process
 			     uint64_t sp)
 {
 	for (uint64_t at = (sp + 8 + 7) & ~7ull; at + 8 <= thread->tls; at += 8) {
-		const struct process_mapping *mapping;
+		const struct mapping *mapping;
 		uint64_t word;
 
 		if (at - thread->stack_from + 8 > thread->stack_size)
 			return true;
 		memcpy(&word, thread->stack + (at - thread->stack_from), sizeof(word));
-		mapping = process_mapping_at(process, word);
+		mapping = maps_at(&process->maps, word);
 		if (mapping && mapping->flags & MAPPING_EXECUTE && mapping_is_libc(mapping, false))
 			return true;
 	}
@@ -341,7 +341,7 @@ static bool has_frames_above(const struct process *process, const struct process
  */
 static bool is_whole(const struct process *process, const struct process_thread *thread)
 {
-	const struct process_mapping *mapping = process_mapping_at(process, thread->sp);
+	const struct mapping *mapping = maps_at(&process->maps, thread->sp);
 	uint64_t first;
 
 	for (unsigned i = 1; i < thread->frame_count; i++)

@@ -144,7 +144,7 @@ static bool is_had(const struct judging *judging, uint64_t at)
 		judging->live->doubt);
 }
 
-static void look_at_mapping(struct judging *judging, const struct process_mapping *mapping)
+static void look_at_mapping(struct judging *judging, const struct mapping *mapping)
 {
 	struct words_walk walk = words_begin(&judging->process->words, mapping->from, mapping->to);
 	uint64_t at, word;
@@ -187,8 +187,8 @@ static int judge_threads(struct judging *judging)
 		return 0;
 	if (dead_find(&judging->dead, judging->process, live, judging->graph))
 		return -ENOMEM;
-	for (size_t i = 0; i < judging->process->mappings.count; i++)
-		look_at_mapping(judging, &judging->process->mappings.items[i]);
+	for (size_t i = 0; i < judging->process->maps.count; i++)
+		look_at_mapping(judging, &judging->process->maps.items[i]);
 	look_at_registers(judging);
 	return 0;
 }

@@ -16,11 +16,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define CHUNK	      (1u << 20)
-#define ENTRIES	      (CHUNK / WORDS_PAGE) /* of the page map, at a time */
-#define MAPPINGS_MAX  1000000u
-#define KERNEL_MAX    1000000u
-#define LINE_MAX_SIZE 8192
+#define CHUNK	   (1u << 20)
+#define ENTRIES	   (CHUNK / WORDS_PAGE) /* of the page map, at a time */
+#define KERNEL_MAX 1000000u
 
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_SWAPPED (1ull << 62)
@@ -64,76 +62,21 @@ static int living(const struct process *process)
 
 /* ---- mappings ---- */
 
-static unsigned flags_of(const char *permissions)
-{
-	return (permissions[0] == 'r' ? MAPPING_READ : 0u) |
-	       (permissions[1] == 'w' ? MAPPING_WRITE : 0u) |
-	       (permissions[2] == 'x' ? MAPPING_EXECUTE : 0u) |
-	       (permissions[3] == 's' ? MAPPING_SHARED : 0u);
-}
-
-static int add_mapping(struct process *process, const char *line, struct error *err)
-{
-	struct process_mapping mapping = { 0 }, *place;
-	char permissions[5];
-	int path = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
-		   &mapping.from, &mapping.to, permissions, &mapping.offset, &mapping.inode,
-		   &path) < 5 ||
-	    mapping.from >= mapping.to)
-		return 0;
-	mapping.flags = flags_of(permissions);
-	if (mapping.to - 1 > ADDRESS_MAX) {
-		/* [vsyscall] lies above all programs; with 57 bits, what was asked for there, too
-		 */
-		process->unread_bytes +=
-			mapping.flags & MAPPING_WRITE ? mapping.to - mapping.from : 0;
-		return 0;
-	}
-	mapping.path =
-		path ? pool_text(&process->pool, line + path, strcspn(line + path, "\n")) : "";
-	place = process->mappings.count < MAPPINGS_MAX ? ARRAY_ADD(&process->mappings) : NULL;
-	if (!place || !mapping.path)
-		return error_system(err, ENOMEM, "mappings");
-	*place = mapping;
-	return 0;
-}
-
+/* [vsyscall] lies above all programs; with 57 bits, what was asked for there, too. */
 static int read_mappings(struct process *process, struct error *err)
 {
-	cleanup_free char *line = malloc(LINE_MAX_SIZE);
-	int fd = process_open(process, "maps"), rc = 0;
-	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	struct maps *maps = &process->maps;
+	int rc = maps_read(maps, process->pid);
 
-	if (!file || !line)
-		return error_system(err, errno, "mappings");
-	while (rc == 0 && fgets(line, LINE_MAX_SIZE, file))
-		rc = add_mapping(process, line, err);
-	return rc;
-}
+	if (rc)
+		return error_system(err, -rc, "mappings");
+	for (; maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX; maps->count--) {
+		const struct mapping *mapping = &maps->items[maps->count - 1];
 
-const struct process_mapping *process_mapping_at(const struct process *process, uint64_t address)
-{
-	size_t low = ARRAY_SEARCH(process->mappings.count, at,
-				  process->mappings.items[at].to <= address);
-
-	if (low == process->mappings.count || process->mappings.items[low].from > address)
-		return NULL;
-	return &process->mappings.items[low];
-}
-
-bool mapping_is_of(const struct process_mapping *mapping, const char *name)
-{
-	const char *slash = strrchr(mapping->path, '/');
-
-	return slash && !strncmp(slash + 1, name, strlen(name));
-}
-
-bool mapping_is_libc(const struct process_mapping *mapping, bool or_loader)
-{
-	return mapping_is_of(mapping, "libc.so.6") || mapping_is_of(mapping, "libc-2.") ||
-	       (or_loader && mapping_is_of(mapping, "ld-"));
+		process->unread_bytes +=
+			mapping->flags & MAPPING_WRITE ? mapping->to - mapping->from : 0;
+	}
+	return 0;
 }
 
 /*
@@ -142,25 +85,24 @@ bool mapping_is_libc(const struct process_mapping *mapping, bool or_loader)
  */
 static int find_own_files(struct process *process)
 {
-	char path[64], line[LINE_MAX_SIZE];
-	uint64_t inode, *place;
+	struct maps ours = { 0 };
+	int rc = maps_read(&ours, getppid()) == -ENOMEM ? -ENOMEM : 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)getppid());
-	cleanup_file FILE *file = fopen(path, "re");
+	for (size_t i = 0; rc == 0 && i < ours.count; i++) {
+		uint64_t *place = strstr(ours.items[i].path, OWN_FILE)
+					  ? ARRAY_ADD(&process->own_files)
+					  : NULL;
 
-	while (file && fgets(line, sizeof(line), file)) {
-		if (!strstr(line, OWN_FILE) ||
-		    sscanf(line, "%*x-%*x %*4s %*x %*x:%*x %" SCNu64, &inode) != 1)
-			continue;
-		place = ARRAY_ADD(&process->own_files);
-		if (!place)
-			return -ENOMEM;
-		*place = inode;
+		if (place)
+			*place = ours.items[i].inode;
+		else if (strstr(ours.items[i].path, OWN_FILE))
+			rc = -ENOMEM;
 	}
-	return 0;
+	maps_free(&ours);
+	return rc;
 }
 
-static bool is_own_file(const struct process *process, const struct process_mapping *mapping)
+static bool is_own_file(const struct process *process, const struct mapping *mapping)
 {
 	if (strncmp(mapping->path, OWN_FILE, strlen(OWN_FILE)) != 0)
 		return false;
@@ -172,7 +114,7 @@ static bool is_own_file(const struct process *process, const struct process_mapp
 
 /* Reading a device may do what nobody asked for; what the kernel maps has nothing of the program's;
  * our own memory has every address that there ever was. */
-static bool is_of_interest(const struct process *process, const struct process_mapping *mapping)
+static bool is_of_interest(const struct process *process, const struct mapping *mapping)
 {
 	const char *path = mapping->path;
 
@@ -188,7 +130,7 @@ static bool is_of_interest(const struct process *process, const struct process_m
  * Memory that the program may have written, whatever it may do there now. Of a file that is shared
  * and cannot be written nobody can tell; such files are large and many, and are left out.
  */
-static bool may_be_written(const struct process_mapping *mapping)
+static bool may_be_written(const struct mapping *mapping)
 {
 	const char *path = mapping->path;
 
@@ -200,8 +142,8 @@ static bool may_be_written(const struct process_mapping *mapping)
 
 static int find_targets(struct process *process)
 {
-	for (size_t i = 0; i < process->mappings.count; i++) {
-		const struct process_mapping *mapping = &process->mappings.items[i];
+	for (size_t i = 0; i < process->maps.count; i++) {
+		const struct mapping *mapping = &process->maps.items[i];
 
 		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(process, mapping))
 			continue;
@@ -239,7 +181,7 @@ struct reading {
 };
 
 /* Of what cannot be written only pages count that were written all the same, before. */
-static bool is_wanted(const struct process_mapping *mapping, uint64_t entry)
+static bool is_wanted(const struct mapping *mapping, uint64_t entry)
 {
 	if (!(entry & (PAGE_PRESENT | PAGE_SWAPPED)))
 		return false;
@@ -248,8 +190,8 @@ static bool is_wanted(const struct process_mapping *mapping, uint64_t entry)
 }
 
 /* Where the page map is not to be had, all that can be written counts. */
-static void read_entries(struct reading *reading, const struct process_mapping *mapping,
-			 uint64_t page, size_t count)
+static void read_entries(struct reading *reading, const struct mapping *mapping, uint64_t page,
+			 size_t count)
 {
 	ssize_t got = reading->pagemap < 0 ? -1
 					   : pread(reading->pagemap, reading->entries, count * 8,
@@ -294,7 +236,7 @@ static int read_pages(struct reading *reading, uint64_t from, size_t size)
 	return 0;
 }
 
-static int read_chunk(struct reading *reading, const struct process_mapping *mapping, uint64_t from,
+static int read_chunk(struct reading *reading, const struct mapping *mapping, uint64_t from,
 		      size_t count)
 {
 	read_entries(reading, mapping, from / WORDS_PAGE, count);
@@ -330,7 +272,7 @@ static int read_region(struct reading *reading, const struct scan_region *region
 }
 
 /* Returns 0, -ENOMEM, or -ENOTTY: the kernel cannot say what is there. */
-static int read_present(struct reading *reading, const struct process_mapping *mapping)
+static int read_present(struct reading *reading, const struct mapping *mapping)
 {
 	bool is_written = may_be_written(mapping);
 	struct scan_arguments scan = {
@@ -360,7 +302,7 @@ static int read_present(struct reading *reading, const struct process_mapping *m
 	return 0;
 }
 
-static int read_mapping(struct reading *reading, const struct process_mapping *mapping)
+static int read_mapping(struct reading *reading, const struct mapping *mapping)
 {
 	if (!is_of_interest(reading->process, mapping) ||
 	    (!may_be_written(mapping) && (mapping->flags & MAPPING_SHARED)))
@@ -397,8 +339,8 @@ static int read_memory(struct process *process, struct error *err)
 		*reading = (struct reading){
 			.process = process, .pagemap = pagemap, .memory = memory, .bytes = bytes
 		};
-	for (size_t i = 0; rc == 0 && i < process->mappings.count; i++)
-		rc = read_mapping(reading, &process->mappings.items[i]);
+	for (size_t i = 0; rc == 0 && i < process->maps.count; i++)
+		rc = read_mapping(reading, &process->maps.items[i]);
 	if (rc)
 		return error_system(err, ENOMEM, "its memory");
 	if (!process->words.pages.count)
@@ -411,7 +353,7 @@ static int read_memory(struct process *process, struct error *err)
 /* Whole, as far as its frames are of interest; without it they have no names. */
 static void copy_stack(struct process *process, struct process_thread *thread)
 {
-	const struct process_mapping *mapping = process_mapping_at(process, thread->sp);
+	const struct mapping *mapping = maps_at(&process->maps, thread->sp);
 	uint64_t size = mapping ? mapping->to - thread->sp : 0;
 	struct iovec to, at;
 	ssize_t got;

@@ -13,7 +13,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/stopping.h"
+#include "process/maps.h"
+#include "process/stopping.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
@@ -52,19 +53,6 @@ struct process_frame {
 	const char *function; /* lives as long as the names */
 };
 
-enum mapping_flag {
-	MAPPING_READ = 1,
-	MAPPING_WRITE = 2,
-	MAPPING_EXECUTE = 4,
-	MAPPING_SHARED = 8,
-};
-
-struct process_mapping {
-	uint64_t from, to, offset, inode;
-	unsigned flags;
-	const char *path; /* "" if it has none */
-};
-
 /* A word that the kernel keeps for the program and gives back: epoll's data, a timer's value. */
 struct process_kernel_word {
 	uint64_t value;
@@ -75,7 +63,7 @@ struct process {
 	int pid;
 	struct pool pool;
 	ARRAY_OF(struct process_thread) threads;
-	ARRAY_OF(struct process_mapping) mappings; /* by address */
+	struct maps maps; /* below ADDRESS_MAX */
 	ARRAY_OF(struct process_kernel_word) kernel;
 	uint64_t malloc_at;	      /* where malloc begins; 0: not known */
 	struct ranges own;	      /* memory of holdtrace's library */
@@ -91,15 +79,6 @@ struct process {
 
 /* What of it is stopped: mappings, words, what the kernel keeps. Returns 0 or a negative errno. */
 int process_read(struct process *process, struct error *err);
-
-/* The mapping that has this address, or NULL. */
-const struct process_mapping *process_mapping_at(const struct process *process, uint64_t address);
-
-/* Whether a file of that name is mapped there: the last part of its path begins so. */
-bool mapping_is_of(const struct process_mapping *mapping, const char *name);
-
-/* The data or code of libc or, if or_loader, of the loader. */
-bool mapping_is_libc(const struct process_mapping *mapping, bool or_loader);
 
 /* Opens a file of /proc/PID, or -1. */
 int process_open(const struct process *process, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/registers.h"
 
-#include "base/registers.h"
+#include "process/registers.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #include "scan/process.h"
 
 /*
- * Reads them into the thread, and settles those that it has (base/stopping.h): so it goes on well
- * even if this process is killed. Returns 0 or a negative errno.
+ * Reads them into the thread, and settles those that it has (process/stopping.h): so it goes on
+ * well even if this process is killed. Returns 0 or a negative errno.
  */
 int registers_read(struct process_thread *thread);
 

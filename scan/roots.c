@@ -22,27 +22,25 @@ struct finding {
 
 /* ---- what a piece of memory is ---- */
 
-static bool is_file(const struct process_mapping *mapping)
+static bool is_file(const struct mapping *mapping)
 {
 	return *mapping->path == '/' && !(mapping->flags & MAPPING_SHARED);
 }
 
 /* What follows the data of a file without a gap and without a name is its .bss. */
-static const struct process_mapping *file_of(const struct process *process,
-					     const struct process_mapping *mapping)
+static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {
 	if (is_file(mapping))
 		return mapping;
-	if (*mapping->path || mapping == process->mappings.items ||
-	    mapping[-1].to != mapping->from || !is_file(&mapping[-1]) ||
-	    !(mapping[-1].flags & MAPPING_WRITE))
+	if (*mapping->path || mapping == process->maps.items || mapping[-1].to != mapping->from ||
+	    !is_file(&mapping[-1]) || !(mapping[-1].flags & MAPPING_WRITE))
 		return NULL;
 	return &mapping[-1];
 }
 
 /* The thread whose stack or descriptor lies in a mapping without a name, and what of it. */
-static enum root_kind kind_of_nameless(const struct finding *finding,
-				       const struct process_mapping *mapping, uint32_t *thread)
+static enum root_kind kind_of_nameless(const struct finding *finding, const struct mapping *mapping,
+				       uint32_t *thread)
 {
 	const struct process *process = finding->process;
 
@@ -60,13 +58,13 @@ static enum root_kind kind_of_nameless(const struct finding *finding,
 }
 
 /* owner: of a thread its index, else what it is of. */
-static enum root_kind kind_of(const struct finding *finding, const struct process_mapping *mapping,
+static enum root_kind kind_of(const struct finding *finding, const struct mapping *mapping,
 			      uint32_t *owner)
 {
 	const struct process *process = finding->process;
-	const struct process_mapping *file = file_of(process, mapping);
+	const struct mapping *file = file_of(process, mapping);
 
-	*owner = (uint32_t)(mapping - process->mappings.items);
+	*owner = (uint32_t)(mapping - process->maps.items);
 	if (file)
 		return mapping_is_of(file, "libholdtrace.so") ? ROOT_OWN : ROOT_GLOBAL;
 	if (!strcmp(mapping->path, "[stack]"))
@@ -145,7 +143,7 @@ static int take_range(struct finding *finding, uint64_t from, uint64_t to,
 	return 0;
 }
 
-static int take_mapping(struct finding *finding, const struct process_mapping *mapping)
+static int take_mapping(struct finding *finding, const struct mapping *mapping)
 {
 	const struct ranges *dead = &finding->dead.ranges;
 	uint64_t from = mapping->from;
@@ -214,8 +212,8 @@ int roots_find(struct graph *graph, struct process *process, const struct live *
 	struct finding finding = { .graph = graph, .process = process, .live = live };
 	int rc = dead_find(&finding.dead, process, live, graph);
 
-	for (size_t i = 0; rc == 0 && i < process->mappings.count; i++)
-		rc = take_mapping(&finding, &process->mappings.items[i]);
+	for (size_t i = 0; rc == 0 && i < process->maps.count; i++)
+		rc = take_mapping(&finding, &process->maps.items[i]);
 	if (rc == 0)
 		rc = take_threads(&finding);
 	if (rc == 0)

@@ -43,7 +43,7 @@ struct naming_roots {
 
 static void describe_global(struct naming_roots *naming, struct root *root, uint64_t at)
 {
-	const struct process_mapping *mapping = process_mapping_at(naming->process, at);
+	const struct mapping *mapping = maps_at(&naming->process->maps, at);
 	struct name name;
 
 	naming->until = 0;
@@ -93,8 +93,8 @@ static void describe(struct naming_roots *naming, struct root *root, const struc
 		root->name = process->kernel.items[hit->owner].about;
 		break;
 	case ROOT_MAPPING:
-		root->from = process->mappings.items[hit->owner].from;
-		root->name = process->mappings.items[hit->owner].path;
+		root->from = process->maps.items[hit->owner].from;
+		root->name = process->maps.items[hit->owner].path;
 		break;
 	case ROOT_OWN:
 	case ROOT_HEAP:

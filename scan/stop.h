@@ -11,7 +11,7 @@
 #include "scan/process.h"
 
 /*
- * Waits until all threads may be stopped without harm (base/stopping.h), for a second at most.
+ * Waits until all threads may be stopped without harm (process/stopping.h), for a second at most.
  * Returns 0, or -EBUSY with the thread that may not. A process at its end needs no such care: its
  * limits of time do not matter any more.
  */

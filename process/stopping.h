@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_STOPPING_H
-#define BASE_STOPPING_H
+#ifndef PROCESS_STOPPING_H
+#define PROCESS_STOPPING_H
 
 /*
  * The rule for all that stop threads of a program by ptrace: the program must not notice. A stop
@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/proc.h"
-#include "base/registers.h"
+#include "process/proc.h"
+#include "process/registers.h"
 
 /* What a stop does to the call, all known of its time limit considered. */
 enum stopping_effect {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_REGISTERS_H
-#define BASE_REGISTERS_H
+#ifndef PROCESS_REGISTERS_H
+#define PROCESS_REGISTERS_H
 
 /* A stopped thread's registers by their DWARF numbers: what differs between processors. */
 

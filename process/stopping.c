@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/stopping.h"
+#include "process/stopping.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/maps.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -41,7 +42,7 @@ static const struct call {
 	int argument;
 } calls[] = {
 #define CALL(name, result, form, argument) { SYS_##name, result, form, argument },
-#include "base/stopping.def"
+#include "process/stopping.def"
 #undef CALL
 };
 
@@ -63,31 +64,13 @@ static uint64_t now_ns(void)
 
 /* ---- how long it has slept ---- */
 
-/* When a thread ran last, in the clock of its processor; 0: the kernel does not say. */
-static uint64_t ran_ns(pid_t pid, pid_t tid)
-{
-	char path[64], line[128];
-	cleanup_file FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/sched", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, "se.exec_start", 13) && strchr(line, ':'))
-			return (uint64_t)(strtod(strchr(line, ':') + 1, NULL) * 1e6);
-	return 0;
-}
-
 static int processor_of(pid_t pid, pid_t tid)
 {
-	enum { FIELD = 39 - 3 }; /* proc_pid_stat(5); proc_stat() begins with the third */
+	enum { PROCESSOR = 39 };
 	char text[PROC_STAT_SIZE];
-	const char *at = proc_stat((int32_t)pid, (int32_t)tid, text);
+	const char *field = proc_field(proc_stat(pid, tid, text), PROCESSOR);
 
-	for (int i = 0; at && i < FIELD; i++) {
-		at = strchr(at, ' ');
-		at += at != NULL;
-	}
-	return at ? atoi(at) : -1;
+	return field ? atoi(field) : -1;
 }
 
 /*
@@ -96,7 +79,7 @@ static int processor_of(pid_t pid, pid_t tid)
  */
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
-	uint64_t theirs = ran_ns(pid, tid), ours = 0;
+	uint64_t theirs = proc_ran_ns(pid, tid), ours = 0;
 	int processor = processor_of(pid, tid);
 	cpu_set_t before, wanted;
 
@@ -107,7 +90,7 @@ static uint64_t asleep_ns(pid_t pid, pid_t tid)
 	CPU_SET(processor, &wanted);
 	if (sched_setaffinity(0, sizeof(wanted), &wanted) == 0) {
 		sched_yield();
-		ours = ran_ns(getpid(), (pid_t)syscall(SYS_gettid));
+		ours = proc_ran_ns(getpid(), (pid_t)syscall(SYS_gettid));
 		sched_setaffinity(0, sizeof(before), &before);
 	}
 	return ours > theirs ? ours - theirs : 0;
@@ -125,20 +108,12 @@ static void find_age(struct stopping *stopping)
  */
 static bool is_libc(pid_t pid, uint64_t pc)
 {
-	char path[64], line[512];
-	cleanup_file FILE *file = NULL;
+	struct maps maps = { 0 };
+	const struct mapping *code = maps_read(&maps, pid) ? NULL : maps_at(&maps, pc);
+	bool found = code && mapping_is_libc(code, false);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		uint64_t from, to;
-		const char *slash = strrchr(line, '/');
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2 && pc >= from && pc < to)
-			return slash && (!strncmp(slash, "/libc.so.6", 10) ||
-					 !strncmp(slash, "/libc-2.", 8));
-	}
-	return false;
+	maps_free(&maps);
+	return found;
 }
 
 /* A limit of so many ms in a register. */
@@ -287,28 +262,22 @@ static enum stopping_effect judge_call(struct stopping *stopping)
 
 static void read_status(struct stopping *stopping)
 {
-	char path[64], line[512];
-	cleanup_file FILE *file = NULL;
-	int mode = 0;
+	cleanup_free char *text = proc_text(stopping->pid, stopping->tid, "status");
+	const char *state = proc_value(text, "State"), *blocked = proc_value(text, "SigBlk"),
+		   *switches = proc_value(text, "voluntary_ctxt_switches"),
+		   *mode = proc_value(text, "Seccomp");
 
-	stopping->state = '?';
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)stopping->pid,
-		 (int)stopping->tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		sscanf(line, "State: %c", &stopping->state);
-		sscanf(line, "Seccomp: %d", &mode);
-		sscanf(line, "SigBlk: %" SCNx64, &stopping->blocked);
-		sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &stopping->switches);
-	}
-	stopping->is_filtered = mode != 0;
+	stopping->state = state ? *state : '?';
+	stopping->is_filtered = mode && *mode != '0';
+	stopping->blocked = blocked ? strtoull(blocked, NULL, 16) : 0;
+	stopping->switches = switches ? strtoull(switches, NULL, 10) : 0;
 }
 
 void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 {
 	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = now_ns() };
 	read_status(stopping);
-	proc_call((int32_t)pid, (int32_t)tid, &stopping->call);
+	proc_call(pid, tid, &stopping->call);
 	/* what sleeps for a disk is not interrupted, and what is stopped has been */
 	if (strchr("DTt", stopping->state))
 		return;
@@ -453,17 +422,11 @@ static void shorten_register(const struct stopping *stopping, registers_native *
 /* Whether a signal is about to end the call, as the stop did. */
 static bool has_signal(const struct stopping *stopping)
 {
-	char path[64], line[512];
-	cleanup_file FILE *file = NULL;
-	uint64_t pending = 0, mask;
+	cleanup_free char *text = proc_text(stopping->pid, stopping->tid, "status");
+	const char *own = proc_value(text, "SigPnd"), *shared = proc_value(text, "ShdPnd");
+	uint64_t pending =
+		(own ? strtoull(own, NULL, 16) : 0) | (shared ? strtoull(shared, NULL, 16) : 0);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)stopping->pid,
-		 (int)stopping->tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "SigPnd: %" SCNx64, &mask) == 1 ||
-		    sscanf(line, "ShdPnd: %" SCNx64, &mask) == 1)
-			pending |= mask;
 	return pending & ~stopping->blocked;
 }
 
