@@ -9,18 +9,37 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/holdtrace-test.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
 library=$PWD/libholdtrace.so
 
+# result STATUS SENTENCE [FILE...]: ok if STATUS is 0, else followed by what the FILES say, or those of $details
+details=
+result()
+{
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+		return
+	fi
+	echo "not ok $number - $2"
+	shift 2
+	# shellcheck disable=SC2086 # words
+	[ $# -gt 0 ] || set -- $details
+	[ $# -eq 0 ] || cat "$@" 2>/dev/null | sed 's/^/# /' | head -n 40
+}
+
 # verdict SENTENCE COMMAND...: ok if the command succeeds
 verdict()
 {
 	sentence=$1
 	shift
-	number=$((number + 1))
-	if "$@" >"$dir/verdict" 2>&1; then
-		echo "ok $number - $sentence"
-	else
-		echo "not ok $number - $sentence"
-		sed 's/^/# /' "$dir/verdict" | head -n 40
-	fi
+	"$@" >"$dir/verdict" 2>&1
+	result $? "$sentence" "$dir/verdict"
+}
+
+# none FAULTS SENTENCE: ok if FAULTS is an empty text
+none()
+{
+	printf '%s' "$1" >"$dir/verdict"
+	[ -z "$1" ]
+	result $? "$2" "$dir/verdict"
 }
 
 skip()
