@@ -300,6 +300,23 @@ static uint64_t uncontended(const struct member *member)
 	return sum;
 }
 
+/* The words of what a process did past all hooks, separated by commas. */
+static void add_past(struct facts *facts, uint32_t past)
+{
+	static const char *const words[] = {
+		[PAST_NAMESPACE] = "namespace", [PAST_MEMORY] = "memory",
+		[PAST_MAPPING] = "mapping",	[PAST_FD] = "fd",
+		[PAST_PROCESS] = "process",
+	};
+	char *text = facts->text[facts->count];
+
+	for (int i = 0; i < PAST_COUNT; i++)
+		if (past >> i & 1)
+			strcat(strcat(text, *text ? "," : ""), words[i]);
+	if (*text)
+		add_text(facts, "past", text);
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -352,6 +369,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
 		add_text(&facts, "children", children[left]);
+	add_past(&facts, __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED));
 	add_number(&facts, "events", counts->events);
 	add_number(&facts, "lost", lost);
 	if (counts->late)

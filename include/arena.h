@@ -237,6 +237,17 @@ enum arena_children {
 	CHILDREN_ENDED,	  /* one at least that was not waited for */
 };
 
+/* What a process did past all hooks, as far as the library noticed; a bit each. */
+enum arena_past {
+	PAST_NAMESPACE, /* its loader made another link namespace: libraries with a libc of their
+			   own */
+	PAST_MEMORY,	/* syscall(2): mapped memory that blocks can be made of */
+	PAST_MAPPING,	/* syscall(2), as all that follow */
+	PAST_FD,
+	PAST_PROCESS,
+	PAST_COUNT
+};
+
 /* The head of a chunk. All but used belongs to the process, and counts in its first one alone. */
 struct arena {
 	uint32_t used;	  /* one more than the highest slot ever taken */
@@ -248,6 +259,7 @@ struct arena {
 	uint64_t lost[LOSS_COUNT]; /* atomic adds: what belongs to no slot */
 	uint32_t descriptors;	   /* that the kernel had open for it at its end; 0: not known */
 	uint32_t children;	   /* enum arena_children, likewise */
+	uint32_t past;		   /* a bit for each enum arena_past; atomic or */
 	/*
 	 * How children ended, as wait(2) gave it to this process: the newest ones, each the pid in
 	 * the upper half and the status.

@@ -76,6 +76,26 @@ static void print_bypasses(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
+static void print_namespaces(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary->processes.items;
+	struct line line;
+
+	if (!summary->namespaces)
+		return;
+	while (!process->has_namespace)
+		process++;
+	line_begin(&line);
+	line_add(&line,
+		 "UNSEEN  calls of libraries that %s loaded into another link namespace (dlmopen): "
+		 "nothing of them is counted here",
+		 overview_name(process));
+	if (summary->namespaces > 1)
+		line_add(&line, "; %s processes did so", COUNT(summary->namespaces));
+	screen_wrap(&overview->screen, &line, 8);
+}
+
 /* A screen without waits would look as if no thread had waited. */
 static void print_coverage(struct overview *overview)
 {
@@ -128,6 +148,7 @@ void overview_doubts(struct overview *overview)
 	print_allocator(overview);
 	print_inner_allocator(overview);
 	print_bypasses(overview);
+	print_namespaces(overview);
 	print_coverage(overview);
 	print_pauses(overview);
 	print_sample(overview);

@@ -394,6 +394,8 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
 	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
+	add_gap(&text, gaps.namespace, gaps.traces, "program",
+		"with libraries in another link namespace (dlmopen)");
 	add_unnamed(job, &text);
 	if (!text.length)
 		return;
@@ -454,7 +456,7 @@ static void print_next(const struct sheets_job *job)
 		return;
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
-	     gaps.bypasses) &&
+	     gaps.bypasses || gaps.namespace) &&
 	    !is_asked(job, "missing"))
 		next = "missing";
 	out_text(job->out, "next:  ");

@@ -116,6 +116,17 @@ static void put_process(struct sheet *sheet, const struct summary *summary,
 		put(sheet, "unseen", process, 0,
 		    "descriptors were opened or closed past all hooks: at its end it had another "
 		    "number of them than its calls explain");
+	if (report_has_unseen_zombie(summary, process))
+		put(sheet, "unseen", process, 0,
+		    "a child was made past all hooks: it had ended and was not waited for");
+	if (process->has_namespace)
+		put(sheet, "unseen", process, 0,
+		    "libraries in a link namespace of their own (dlmopen) call a libc of their "
+		    "own: nothing of that is recorded");
+	if (report_made_directly(process))
+		put(sheet, "unseen", process, 0,
+		    "calls by syscall(2) acquired or released objects: nothing of that is "
+		    "recorded");
 	if (process->unscanned)
 		put(sheet, "unscanned", process, 0, process->unscanned);
 	if (process->late)

@@ -171,15 +171,25 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
+/* All its calls were to be recorded, and are counted. */
+static bool is_whole(const struct summary *summary, const struct summary_process *process)
+{
+	return !(summary->selection && summary->selection->filters) && !process->recorded &&
+	       !process->pauses && !process->is_attached && !process->cut_calls;
+}
+
 /* The kernel had another number of descriptors for it than all calls together explain. */
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
 {
-	bool is_whole = !(summary->selection && summary->selection->filters) &&
-			!process->recorded && !process->pauses && !process->is_attached &&
-			!process->cut_calls;
-
-	return is_whole && process->descriptors &&
+	return is_whole(summary, process) && process->descriptors &&
 	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
+}
+
+/* The kernel had one for it, and all calls together explain none. */
+bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process)
+{
+	return is_whole(summary, process) && process->has_zombie &&
+	       !process->held[RESOURCE_PROCESS];
 }
 
 /* An image that another program replaced holds nothing. */
@@ -213,17 +223,32 @@ static bool is_listed(const char *list, const char *class)
 	return false;
 }
 
-/* The kinds of events that --events left out. */
-static unsigned report_unrecorded(const struct summary_process *process)
+/* The kinds of events whose classes a list has; KIND_SCAN and KIND_NOTE have none. */
+static unsigned kinds_listed(const char *list)
 {
 	unsigned kinds = 0;
 
-	if (!process->recorded)
-		return 0;
-#define KIND(name, class) \
-	kinds |= strcmp(class, "-") && !is_listed(process->recorded, class) ? KIND_##name : 0;
+#define KIND(name, class) kinds |= strcmp(class, "-") && is_listed(list, class) ? KIND_##name : 0;
 #include "postproc/reasons.def"
 #undef KIND
+	return kinds;
+}
+
+/* The kinds of events that --events left out. */
+static unsigned report_unrecorded(const struct summary_process *process)
+{
+	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
+}
+
+/* What the kernel counted at the end is known all the same. */
+unsigned report_made_directly(const struct summary_process *process)
+{
+	unsigned kinds = process->past ? kinds_listed(process->past) : 0;
+
+	if (process->descriptors)
+		kinds &= ~KIND_FD;
+	if (process->has_no_zombie)
+		kinds &= ~KIND_PROCESS;
 	return kinds;
 }
 

@@ -195,7 +195,7 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (report)
 		return report;
-	if (summary->bypasses.count)
+	if (summary->bypasses.count || summary->namespaces)
 		return "missing"; /* it names them, and without them no leak is certain */
 	if (!leaks->class)
 		return "hot";

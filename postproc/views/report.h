@@ -160,7 +160,12 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
+
+/* The kinds of events that it made by syscall(2), of which nothing is recorded. */
+unsigned report_made_directly(const struct summary_process *process);
+
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
+bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
 /* A row of a sheet whose first column is the group of a class. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);

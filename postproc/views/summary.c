@@ -454,6 +454,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	const char *followed = event_argument(event, "followed");
 	const char *at = event_argument(event, "at");
 	const char *children = event_argument(event, "children");
+	const char *past = event_argument(event, "past");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -472,7 +473,10 @@ static void note_end(struct summary *summary, const struct event *event)
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
 	process->descriptors = number_of(event, "descriptors");
-	process->has_no_zombie = children && strcmp(children, "ended") != 0;
+	process->has_zombie = children && !strcmp(children, "ended");
+	process->has_no_zombie = children && !process->has_zombie;
+	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
+	process->past = past ? copy(summary, past) : NULL;
 	process->uncontended = number_of(event, "uncontended");
 	/* which of them were written: they themselves say */
 	summary->wants_calls |= number_of(event, "late") != 0;
@@ -713,7 +717,7 @@ int summary_close(struct summary *summary, const struct trace_tally *tally, uint
 
 	/* it was asked for its children at its end, and not then */
 	if (until_ns < process->ended_ns)
-		process->has_no_zombie = false;
+		process->has_no_zombie = process->has_zombie = false;
 	if (tally && tally->skipped)
 		take_skipped(summary, tally);
 	if (tally && is_damaged(tally)) {

@@ -156,9 +156,13 @@ struct summary_process {
 	uint64_t had_threads, had_bytes, had_ns;
 	struct before_sum had[BEFORE_KINDS]; /* that it had mapped then */
 	uint64_t unmapped;		     /* calls that have given some of that back */
-	uint64_t inherited;	       /* descriptors open at the start and not closed since */
-	uint64_t descriptors;	       /* that the kernel had open when it ended; 0: not known */
-	bool has_no_zombie;	       /* the kernel had no ended child of it then */
+	uint64_t inherited;   /* descriptors open at the start and not closed since */
+	uint64_t descriptors; /* that the kernel had open when it ended; 0: not known */
+	bool has_no_zombie;   /* the kernel had no ended child of it then */
+	bool has_zombie;      /* it had one */
+	const char *past;   /* classes of objects that it acquired or released by syscall(2); NULL:
+			       none */
+	bool has_namespace; /* libraries in another link namespace called a libc of their own */
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
 	uint64_t peak_bytes;
@@ -263,6 +267,7 @@ struct summary {
 	uint64_t deadlocked;	 /* threads */
 	uint64_t lost_wakeups;	 /* of blocked */
 	uint64_t allocators;	 /* processes with a malloc of their own */
+	uint64_t namespaces;	 /* processes with libraries in another link namespace */
 	uint64_t damaged;	 /* traces */
 	uint64_t earlier_blocks; /* of memory: freed, allocated before the attach */
 	uint64_t earlier_others; /* the same of all other classes but mappings */

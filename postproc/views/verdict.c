@@ -756,6 +756,7 @@ static bool is_first_of_pid(const struct summary *summary, size_t index)
 static void sum_gaps(struct summary *summary, const struct summary_process *process)
 {
 	summary->allocators += process->allocator != NULL;
+	summary->namespaces += process->has_namespace;
 	summary->late += process->late;
 	summary->damaged += process->is_damaged;
 	if (process->pauses > summary->pauses)

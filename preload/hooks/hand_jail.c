@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * syscall(2). It is no hook: nothing of it is recorded. A filter for system calls is put on by it
- * (libseccomp does), and afterwards one of ours could kill the program. So it is looked for, and
- * all else is done as libc does it. Under syscall user dispatch (Wine, emulators) ours would come
+ * (libseccomp does), and afterwards one of ours could kill the program. So it is looked for. Calls
+ * that acquire or release what hooks are about are noticed, so that limits on that become unknown.
+ * All else is done as libc does it. Under syscall user dispatch (Wine, emulators) ours would come
  * to the program as SIGSYS. Where ours are made through libc's function it is left alone.
  */
 #include "hand.h"
@@ -24,6 +25,50 @@ static bool puts_filter_on(long number, long first)
 		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
+/* Bits of enum arena_past for a call that has succeeded; of a fork, in the parent. */
+static uint32_t past_of(long number, const long *argument, long result)
+{
+	switch (number) {
+	case __NR_mmap:
+		return 1u << PAST_MAPPING |
+		       (argument[2] & PROT_WRITE && argument[3] & MAP_ANONYMOUS) << PAST_MEMORY;
+	case __NR_munmap:
+	case __NR_mremap:
+		return 1u << PAST_MAPPING;
+#ifdef __NR_open
+	case __NR_open:
+	case __NR_creat:
+	case __NR_dup2:
+	case __NR_pipe:
+#endif
+	case __NR_openat:
+	case __NR_openat2:
+	case __NR_close:
+	case __NR_close_range:
+	case __NR_dup:
+	case __NR_dup3:
+	case __NR_pipe2:
+	case __NR_socket:
+	case __NR_accept4:
+	case __NR_memfd_create:
+		return 1u << PAST_FD;
+#ifdef __NR_fork
+	case __NR_fork:
+	case __NR_vfork:
+#endif
+	case __NR_wait4:
+		return (result != 0) << PAST_PROCESS;
+	case __NR_waitid:
+		return 1u << PAST_PROCESS;
+	case __NR_clone:
+		return (result && !(argument[0] & CLONE_THREAD)) << PAST_PROCESS;
+	case __NR_clone3:
+		return (result && !(*(const uint64_t *)argument[0] & CLONE_THREAD)) << PAST_PROCESS;
+	default:
+		return 0;
+	}
+}
+
 EXPORT long syscall(long number, ...)
 {
 	long argument[6], result;
@@ -39,8 +84,10 @@ EXPORT long syscall(long number, ...)
 	}
 	result = sys_call6(number, argument[0], argument[1], argument[2], argument[3], argument[4],
 			   argument[5]);
-	if ((unsigned long)result <= -4096ul)
+	if ((unsigned long)result <= -4096ul) {
+		life_note_past(past_of(number, argument, result));
 		return result;
+	}
 	errno = (int)-result;
 	return -1;
 }

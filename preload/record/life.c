@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "life.h"
+
+#include <link.h>
 
 #include "bypass.h"
 #include "call.h"
@@ -79,6 +84,7 @@ void life_seal(bool on)
 
 /* What was lost before there was memory to say it in. */
 static uint64_t early[LOSS_COUNT];
+static uint32_t early_past;
 
 void life_lose(enum loss reason)
 {
@@ -100,6 +106,28 @@ static void tell_early(void)
 			__atomic_fetch_add(&memory_head()->lost[i],
 					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
 					   __ATOMIC_RELAXED);
+	life_note_past(__atomic_exchange_n(&early_past, 0, __ATOMIC_RELAXED));
+}
+
+/* A new child has no memory before its first hooked call. */
+void life_note_past(uint32_t past)
+{
+	struct arena *head;
+
+	if (!past || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING)
+		return;
+	head = *life.fork_mark ? memory_head() : NULL;
+	__atomic_fetch_or(head ? &head->past : &early_past, past, __ATOMIC_RELAXED);
+}
+
+/*
+ * Libraries of another namespace call a libc of their own, which no stub precedes. The loader never
+ * takes that version back (glibc's elf/dl-debug.c).
+ */
+static void note_namespaces(void)
+{
+	if (_r_debug.r_version > 1)
+		life_note_past(1u << PAST_NAMESPACE);
 }
 
 void life_note_end(bool is_over)
@@ -112,6 +140,7 @@ void life_note_end(bool is_over)
 		return;
 	if (head)
 		__atomic_store_n(&head->ended, is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
+	note_namespaces();
 }
 
 void life_tell_end(int32_t pid, int status)

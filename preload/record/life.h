@@ -105,6 +105,9 @@ void life_tell_end(int32_t pid, int status);
  */
 void life_note_end(bool is_over);
 
+/* This process did that past all hooks. past: bits of enum arena_past. */
+void life_note_past(uint32_t past);
+
 /* Counts an event that belongs to no slot. */
 void life_lose(enum loss reason);
 

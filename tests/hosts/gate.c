@@ -3,6 +3,8 @@
  * Does one thing that a limit of --fail-on is about, or keeps from doing it: the arguments say
  * what. tests/gate has the limits that each must break, keep or leave unknown.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -386,6 +388,53 @@ static void raw_close(void)
 	syscall(SYS_close, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
+static void raw_map(void)
+{
+	syscall(SYS_mmap, NULL, 8192, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static void raw_arena(void)
+{
+	syscall(SYS_mmap, NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		0);
+}
+
+/* A child of a call that is neither hooked nor made by syscall(2). */
+static long fork_bare(void)
+{
+#ifdef __x86_64__
+	long pid;
+
+	__asm__ volatile("syscall" : "=a"(pid) : "0"(SYS_fork) : "rcx", "r11", "memory");
+	return pid;
+#else
+	return syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+#endif
+}
+
+static void raw_fork(void)
+{
+	if (!fork_bare())
+		syscall(SYS_exit_group, 0);
+	pause_ms(20);
+}
+
+/* Where the kernel is not asked for children at the end. */
+static void raw_fork_killed(void)
+{
+	if (!syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL))
+		syscall(SYS_exit_group, 0);
+	pause_ms(20);
+	raise(SIGKILL);
+}
+
+/* A library with a libc of its own. */
+static void namespace(void)
+{
+	if (!dlmopen(LM_ID_NEWLM, "libm.so.6", RTLD_NOW))
+		_exit(99);
+}
+
 static void raw_wait(void)
 {
 	pid_t pid = fork();
@@ -513,6 +562,11 @@ static const struct {
 	{ "flood", flood },
 	{ "raw-fd", raw_fd },
 	{ "raw-close", raw_close },
+	{ "raw-map", raw_map },
+	{ "raw-arena", raw_arena },
+	{ "raw-fork", raw_fork },
+	{ "raw-fork-killed", raw_fork_killed },
+	{ "namespace", namespace },
 	{ "raw-wait", raw_wait },
 	{ "ignored-child", ignored_child },
 	{ "robust", robust },

@@ -69,6 +69,21 @@ static void have_unhooked(struct world *world)
 	world->process->descriptors = 4;
 }
 
+static void have_zombie(struct world *world)
+{
+	world->process->has_zombie = true;
+}
+
+static void have_namespace(struct world *world)
+{
+	world->process->has_namespace = true;
+}
+
+static void have_directly(struct world *world)
+{
+	world->process->past = "mapping,process";
+}
+
 static void have_bypasses(struct world *world)
 {
 	struct summary_bypass *bypass = ARRAY_ADD(&world->summary->bypasses);
@@ -284,16 +299,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i            a   u
- *                                 n            l  cnu
- *                                 c   ubda    ul  oon
- *                              d  o  pnyot   rno  nbss n
- *                             ua  m pahput   etc mtsca o
- *                             nm  p aroaba   fraiaeeamet
- *                             rallllutostc gpuatnpnrnpmh
- *                             egoaeesiksfhcoasconpdvnlpi
- *                             aesttfeaeeueunreereeeeeetn
- *                             ddteetdldsldtetddsrdddddyg
+ *                                 i               a   u
+ *                                 n      n        l  cnu
+ *                                 c   ub adda    ul  oon
+ *                              d  o  pny miot   rno  nbss n
+ *                             ua  m pahpzerut   etc mtsca o
+ *                             nm  p aroaoseba   fraiaeeamet
+ *                             rallllutosmpctc gpuatnpnrnpmh
+ *                             egoaeesiksbatfhcoasconpdvnlpi
+ *                             aesttfeaeeiclueunreereeeeeetn
+ *                             ddteetdldseeyldtetddsrdddddyg
  */
 /* clang-format off */
 static const struct {
@@ -301,30 +316,30 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.m.mummmmm....mm" },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.m.mummmmm....mm" },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.m.mumm.......mm" },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.m.mumm.......mm" },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuu.u.m.mumm.......mm" },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...m...mm" },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuuu.m.mummmmmm...mm" },
-	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.mmmummmmm....mm" },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.mmmumm.......mm" },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.mmmmmm.......mm" },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.mmmmmm.......mm" },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.mmmumm...m...mm" },
-	{ "wait",         LIMIT_NS,     "mmmmmmm..m.mmmmmm....m..mm" },
-	{ "waited",       LIMIT_NS,     "mmmmmmm..m.mmmmmm....m..mm" },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...mm..mm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.m.mumm...mm..mm" },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.mmmumm...m...mm" },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.uum.mummmmm..mmmm" },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.uum.mummmmm..mmmm" },
-	{ "dropped",      LIMIT_NUMBER, "mm..m........m.m........mm" },
-	{ "untraced",     LIMIT_NUMBER, "mm..m........m.m........mm" },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmm....mm" },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmm....mm" },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mumm.......mm" },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm.......mm" },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mumm.......mm" },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mumm.......mm" },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm.......mm" },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mumm.......mm" },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...m...mm" },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmm...mm" },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmm....mm" },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmumm.......mm" },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmm.......mm" },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmm.......mm" },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
+	{ "waited",       LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmm..mmmm" },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmm..mmmm" },
+	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m........mm" },
+	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m........mm" },
 };
 /* clang-format on */
 
