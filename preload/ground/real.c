@@ -277,7 +277,7 @@ void real_tell(uint64_t *addresses)
 #define ALIGNED_ALLOC_VERSION MALLOC_VERSION
 #endif
 
-static void *find_allocator(const char *name)
+static void *find_versioned(const char *name)
 {
 	static const char allocators[][16] = { "malloc",   "calloc",	     "realloc", "free",
 					       "memalign", "posix_memalign", "valloc",	"pvalloc" };
@@ -289,15 +289,33 @@ static void *find_allocator(const char *name)
 						  : NULL;
 }
 
+/* Whether one function's module is searched before another's. */
+static bool is_before(void *one, void *other)
+{
+	struct dl_find_object first, second;
+	const struct link_map *map;
+
+	if (_dl_find_object(one, &first) || _dl_find_object(other, &second))
+		return false;
+	for (map = first.dlfo_link_map->l_next; map && map != second.dlfo_link_map;)
+		map = map->l_next;
+	return map;
+}
+
 /*
- * The default version. __pthread_mutex_lock and its like have none since glibc 2.34, only one that
- * dlsym does not give; they are the functions without the underlines.
+ * As a program's call is bound: to the first module that has the name without a version, in its
+ * default version, or in the one that programs ask for. dlsym finds none but the former two, dlvsym
+ * none but the last.
+ *
+ * __pthread_mutex_lock and its like have no default version since glibc 2.34, and dlsym does not
+ * give them; they are the functions without the underlines.
  */
 static void *find(const char *name)
 {
-	void *found = find_allocator(name);
+	void *found = dlsym(RTLD_NEXT, name), *versioned = find_versioned(name);
 
-	found = found ? found : dlsym(RTLD_NEXT, name);
+	if (versioned && (!found || is_before(versioned, found)))
+		return versioned;
 	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
 }
 
