@@ -89,8 +89,12 @@ static const char *look_through(char *const *environment, size_t *count)
 	return value;
 }
 
-/* Whether the word around address can be read; page: the last one that could, which is not asked
- * for twice. */
+#define NO_PAGE (~(uintptr_t)0)
+
+/*
+ * Whether the word around address can be read. page: the last one that could, which is not asked
+ * for twice; NO_PAGE: none yet.
+ */
 static bool can_read(const void *address, uintptr_t *page)
 {
 	uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
@@ -109,7 +113,7 @@ static bool can_read(const void *address, uintptr_t *page)
  */
 static bool can_read_all(char *const *environment)
 {
-	uintptr_t list = 0, page = 0;
+	uintptr_t list = NO_PAGE, page = NO_PAGE;
 
 	for (; environment; environment++) {
 		if (!can_read(environment, &list) ||
@@ -181,6 +185,28 @@ static const char *find_own(const char *value, size_t *length)
 	return NULL;
 }
 
+/*
+ * Whether the loader will not find that part of LD_PRELOAD. What has no slash it looks for in other
+ * places, what has a $ it changes: of these nothing is known. The name is as long on the stack as
+ * it is, for that may be a signal's.
+ */
+static bool is_missing(const char *own, size_t length)
+{
+	bool has_slash = false;
+	char *path;
+
+	if (length >= PATH_MAX)
+		return false;
+	path = __builtin_alloca(length + 1);
+	plain_copy(path, own, length + 1);
+	for (size_t i = 0; i < length; i++) {
+		has_slash |= path[i] == '/';
+		if (path[i] == '$')
+			return false;
+	}
+	return has_slash && sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0);
+}
+
 size_t late_look(char *const *environment)
 {
 	struct arena *head = memory_head();
@@ -197,16 +223,11 @@ size_t late_look(char *const *environment)
 		return 0;
 	value = look_through(environment, &count);
 	own = find_own(value, &length);
-	if (own) {
-		char path[PATH_MAX];
-
+	if (own)
 		flag = PROCESS_GIVEN;
-		plain_copy(path, own, length < sizeof(path) ? length + 1 : sizeof(path));
-		if (sys_call4(__NR_faccessat, AT_FDCWD, (long)path, 4, 0)) {
-			flag = PROCESS_HIDDEN;
-			size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) +
-			       plain_length(value) + 1;
-		}
+	if (own && is_missing(own, length)) {
+		flag = PROCESS_HIDDEN;
+		size = (count + 1) * sizeof(char *) + sizeof(PRELOAD) + plain_length(value) + 1;
 	}
 	__atomic_fetch_or(&head->flags, flag, __ATOMIC_RELEASE);
 	return size > ROOM_MAX ? 0 : size;

@@ -103,7 +103,8 @@ static void programs(void)
 {
 	char name[] = "true", *argv[] = { name, NULL };
 	char *unreadable[] = { name, bad, NULL }, *endless[] = { edge, NULL };
-	char **nobodys = (char **)(uintptr_t)bad;
+	char **nobodys = (char **)(uintptr_t)bad, **first_page = (char **)8;
+	char *in_first_page[] = { (char *)first_page, NULL };
 	pid_t pid;
 
 	TRY(execve(bad, argv, environ));
@@ -120,6 +121,8 @@ static void programs(void)
 	TRY(execve("/bin/true", argv, nobodys));
 	TRY(execve("/bin/true", argv, unreadable));
 	TRY(execve("/bin/true", argv, endless));
+	TRY(execve("/bin/true", argv, first_page));
+	TRY(execve("/bin/true", argv, in_first_page));
 	TRY(execvpe("true", argv, unreadable));
 	TRY(fexecve(0, argv, unreadable));
 	TRY(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, nobodys));

@@ -29,6 +29,7 @@ static void run(void)
 	sem_init(&semaphore, 0, 1);
 	sem_wait(&semaphore);
 	dup2(0, 0);
+	execl("/nonexistent/program", "program", (char *)NULL);
 }
 
 static size_t used(void)
