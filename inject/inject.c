@@ -126,12 +126,12 @@ static int find_loaded(struct work *work, struct error *err)
 	struct late_door door;
 
 	work->door = 0;
-	for (size_t i = 0; i < work->target.maps.count; i++) {
-		const struct mapping *map = &work->target.maps.items[i];
+	for (size_t i = 0; i < work->target.subject.maps.count; i++) {
+		const struct mapping *map = &work->target.subject.maps.items[i];
 
 		if (!is_library(map))
 			continue;
-		if (target_read(&work->target, map->from + work->library.address, &door,
+		if (subject_get(&work->target.subject, map->from + work->library.address, &door,
 				sizeof(door)) ||
 		    memcmp(door.mark, LATE_MARK, sizeof(door.mark)) != 0 ||
 		    door.contract != CONTRACT_HASH)
@@ -196,7 +196,7 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 		      const char **where, struct error *err)
 {
 	int64_t filters;
-	int status = jail_look(work->target.pid, stopping->tid, &filters, err);
+	int status = jail_look(work->target.subject.pid, stopping->tid, &filters, err);
 
 	if (!status)
 		status = remote_stop(remote, &work->target, stopping, err);
@@ -220,19 +220,19 @@ static int choose_once(struct work *work, struct remote *remote, bool wants_lead
 		       const char **where, struct error *err)
 {
 	size_t count;
-	cleanup_free int32_t *threads = proc_threads(work->target.pid, &count);
+	cleanup_free int32_t *threads = proc_threads(work->target.subject.pid, &count);
 
 	if (!count || target_read_maps(&work->target, err))
-		return error_set(err, ESRCH, "process %d has ended", (int)work->target.pid);
+		return error_set(err, ESRCH, "process %d has ended", (int)work->target.subject.pid);
 	for (int turn = 0; turn < 3; turn++)
 		for (size_t i = 0; i < count; i++) {
 			pid_t thread = threads[(work->round + i) % count];
 			struct stopping stopping;
 			int status;
 
-			if (wants_leader && thread != work->target.pid)
+			if (wants_leader && thread != work->target.subject.pid)
 				continue;
-			stopping_look(&stopping, work->target.pid, thread);
+			stopping_look(&stopping, work->target.subject.pid, thread);
 			if (turn_of(&stopping, where) != turn)
 				continue;
 			status = try_thread(work, remote, &stopping, where, err);
@@ -247,7 +247,7 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 {
 	uint64_t begun = remote_clock_ns();
 	const char *where = "a system call that cannot be interrupted";
-	bool wants_leader = has_arena_threads(work->target.pid);
+	bool wants_leader = has_arena_threads(work->target.subject.pid);
 	int status;
 
 	work->round++;
@@ -257,7 +257,7 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 			return error_set(err, EAGAIN,
 					 "no thread of process %d came to a safe place in 10 "
 					 "seconds (the last one was in %s): try again",
-					 (int)work->target.pid, where);
+					 (int)work->target.subject.pid, where);
 		/* not always at the same place of a loop; and if nothing may be stopped, less often
 		 */
 		pause_ns((work->result->stops ? 50000 : 1000000) +
@@ -292,7 +292,7 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 	if (work->target.dlerror &&
 	    !remote_call(remote, &(struct arch_call){ work->target.dlerror, { 0 } }, &at, err) &&
 	    at)
-		target_read(&work->target, at, text, sizeof(text) - 1);
+		subject_get(&work->target.subject, at, text, sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	return error_set(err, ELIBACC,
 			 "its loader does not take the library: %s; start it by "
@@ -336,14 +336,14 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 		return error_set(err, ETIMEDOUT,
 				 "the machine is so busy that process %d went on before we were "
 				 "done: try again",
-				 (int)work->target.pid);
+				 (int)work->target.subject.pid);
 	if (remote->is_left) {
 		/* what the loader comes to later, without us, is to change nothing */
 		order->command = LATE_NOTHING;
 		target_write(&work->target, order_at, order, sizeof(*order));
 		return status;
 	}
-	target_read(&work->target, order_at, order, sizeof(*order));
+	subject_get(&work->target.subject, order_at, order, sizeof(*order));
 	if (order->file >= 0)
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });
 	if (!status && !*handle)
@@ -403,7 +403,7 @@ static int try_order(struct work *work, struct error *err)
 	struct remote remote;
 	int status;
 
-	work->left_count = remote_find_files(work->target.pid, work->left, LEFT_MOST);
+	work->left_count = remote_find_files(work->target.subject.pid, work->left, LEFT_MOST);
 	status = choose(work, &remote, err);
 	if (status)
 		return status;
@@ -434,7 +434,7 @@ static int open_work(struct work *work, int pid, const char *path, struct error 
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err)
 {
-	struct work work = { .order = order, .result = result, .target.memory = -1 };
+	struct work work = { .order = order, .result = result, .target.subject.memory = -1 };
 	uint64_t begun = remote_clock_ns();
 	int status = open_work(&work, pid, library, err);
 
@@ -469,20 +469,20 @@ int inject_order(int pid, const char *library, struct late_order *order,
 static int check_jail(const struct target *target, struct error *err)
 {
 	size_t count;
-	cleanup_free int32_t *threads = proc_threads(target->pid, &count);
+	cleanup_free int32_t *threads = proc_threads(target->subject.pid, &count);
 	int status = -EAGAIN;
 	const char *where = "a sleep that nothing interrupts";
 	int64_t filters;
 
-	if (proc_status(target->pid, 0, "Seccomp", 10) <= 0)
+	if (proc_status(target->subject.pid, 0, "Seccomp", 10) <= 0)
 		return 0;
-	if (jail_look(target->pid, 0, &filters, err))
+	if (jail_look(target->subject.pid, 0, &filters, err))
 		return -EPERM;
 	for (size_t i = 0; i < count && status == -EAGAIN; i++) {
 		struct stopping stopping;
 		struct remote remote;
 
-		stopping_look(&stopping, target->pid, threads[i]);
+		stopping_look(&stopping, target->subject.pid, threads[i]);
 		if (turn_of(&stopping, &where) < 0)
 			continue;
 		status = remote_stop(&remote, target, &stopping, err);

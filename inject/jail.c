@@ -319,7 +319,7 @@ int jail_is_unknown(const char *where, struct error *err)
 
 int jail_check(const struct remote *remote, int64_t filters, struct error *err)
 {
-	pid_t pid = remote->target->pid;
+	pid_t pid = remote->target->subject.pid;
 	bool is_last = false;
 	int status = 0;
 

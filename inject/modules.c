@@ -191,12 +191,12 @@ static const struct mapping *find_program(const struct target *target)
 	const struct mapping *map = NULL;
 	cleanup_fd int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)target->pid);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)target->subject.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (!map && fd >= 0 && read(fd, pair, sizeof(pair)) == (ssize_t)sizeof(pair))
 		if (pair[0] == AT_PHDR)
-			map = maps_at(&target->maps, pair[1]);
-	return map && !map->offset ? map : target->maps.items;
+			map = maps_at(&target->subject.maps, pair[1]);
+	return map && !map->offset ? map : target->subject.maps.items;
 }
 
 static bool is_loader(const struct mapping *map)
@@ -237,12 +237,13 @@ void modules_read(struct target *target)
 {
 	const struct mapping *program = find_program(target);
 
-	for (size_t i = 0; i < target->maps.count; i++) {
-		const struct mapping *map = &target->maps.items[i];
+	for (size_t i = 0; i < target->subject.maps.count; i++) {
+		const struct mapping *map = &target->subject.maps.items[i];
 
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
 			forbid(target, map->from, map->to, "the loader");
-		if (map == program || (maps_begins_module(&target->maps, map) && !is_known(map)))
+		if (map == program ||
+		    (maps_begins_module(&target->subject.maps, map) && !is_known(map)))
 			read_module(target, map, map == program);
 	}
 }

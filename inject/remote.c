@@ -112,7 +112,7 @@ static void look_around(const struct remote *remote, struct arch_state *state)
 	uint8_t code[2][4];
 
 	state->is_at_call =
-		!target_read(remote->target, arch_pc(state) - 4, code, sizeof(code)) &&
+		!subject_get(&remote->target->subject, arch_pc(state) - 4, code, sizeof(code)) &&
 		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
 	ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_ARM_TLS, &part);
 }
@@ -164,7 +164,7 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 			return 0;
 		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
 		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first",
-				 (int)remote->target->pid);
+				 (int)remote->target->subject.pid);
 	}
 }
 
@@ -223,7 +223,7 @@ static void hold(const struct remote *remote)
 		if (status == -ESRCH || remote_clock_ns() > end)
 			return;
 		/* a call is told of a thread that sleeps: it is behind the filter by then */
-		proc_call(remote->target->pid, remote->thread, &call);
+		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&
 		    (call.number == SYS_restart_syscall ||
 		     call.number != remote->stopping.call.number))
@@ -250,7 +250,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	if (!is_held(thread) && ptrace(PTRACE_SEIZE, thread, 0, options)) {
 		int number = errno;
 		char text[PROC_STAT_SIZE];
-		const char *state = proc_stat(target->pid, thread, text);
+		const char *state = proc_stat(target->subject.pid, thread, text);
 
 		/* what ends may be traced no more */
 		if (number == ESRCH || !state || strchr("ZX", *state))
@@ -398,12 +398,13 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 bool remote_has_room(const struct remote *remote)
 {
 	static _Thread_local struct loan loan;
-	const struct mapping *stack = maps_at(&remote->target->maps, arch_sp(&remote->state));
+	const struct mapping *stack =
+		maps_at(&remote->target->subject.maps, arch_sp(&remote->state));
 
 	find_loan(remote, &loan);
 	/* a stack does not grow as somebody else writes below it (Linux 6.5) */
 	return stack && stack->flags & MAPPING_WRITE &&
-	       !target_read(remote->target, loan.low, loan.bytes, loan.size);
+	       !subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
 }
 
 static int begin(struct remote *remote, const struct arch_state *state)
@@ -428,7 +429,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 	if (borrows) {
 		find_loan(remote, &loan);
 		at = loan.frame;
-		status = target_read(remote->target, loan.low, loan.bytes, loan.size);
+		status = subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
 	}
 	if (!status)
 		status = put_frame(remote, at);
@@ -456,14 +457,14 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 /* Whether address lies in the loader's data, where its locks are. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
-	const struct mapping *map = maps_at(&target->maps, address);
-	const struct mapping *loader = maps_named(&target->maps, "ld-linux");
+	const struct mapping *map = maps_at(&target->subject.maps, address);
+	const struct mapping *loader = maps_named(&target->subject.maps, "ld-linux");
 
 	if (!map || !loader || !(map->flags & MAPPING_WRITE))
 		return false;
 	/* its .bss is behind the file, and has no name */
-	return strstr(map->path, "/ld-linux") ||
-	       (!*map->path && map > target->maps.items && strstr(map[-1].path, "/ld-linux"));
+	return strstr(map->path, "/ld-linux") || (!*map->path && map > target->subject.maps.items &&
+						  strstr(map[-1].path, "/ld-linux"));
 }
 
 /*
@@ -473,13 +474,13 @@ static bool is_loaders(const struct target *target, uint64_t address)
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
 	enum { LOCK_SIZE = 40, OWNER = 8 };
-	int32_t self = proc_own_number(remote->target->pid, remote->thread), owner;
+	int32_t self = proc_own_number(remote->target->subject.pid, remote->thread), owner;
 
 	if (!self)
 		self = (int32_t)remote->thread;
 	for (int i = 1; i <= 2; i++)
-		if (target_read(remote->target, lock - (uint64_t)i * LOCK_SIZE + OWNER, &owner,
-				sizeof(owner)) ||
+		if (subject_get(&remote->target->subject, lock - (uint64_t)i * LOCK_SIZE + OWNER,
+				&owner, sizeof(owner)) ||
 		    owner == self)
 			return true;
 	return false;
@@ -490,7 +491,7 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
 
-	if (target_read(remote->target, at, now, sizeof(now)))
+	if (subject_get(&remote->target->subject, at, now, sizeof(now)))
 		return;
 	for (size_t i = 0; i < TCB_WORDS; i++)
 		if (now[i] != before[i] && now[i] >= remote->scratch &&
@@ -520,12 +521,12 @@ static bool waits_for_itself(const struct remote *remote, const struct arch_stat
 		int32_t owner;
 		uint32_t users, kind;
 	} mutex;
-	int32_t self = proc_own_number(remote->target->pid, remote->thread);
+	int32_t self = proc_own_number(remote->target->subject.pid, remote->thread);
 
 	if (arch_number(state) != SYS_futex ||
 	    (arch_argument(state, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT ||
 	    (uint32_t)arch_argument(state, 2) != LOCK_CONTENDED ||
-	    target_read(remote->target, arch_argument(state, 0), &mutex, sizeof(mutex)))
+	    subject_get(&remote->target->subject, arch_argument(state, 0), &mutex, sizeof(mutex)))
 		return false;
 	return mutex.lock == LOCK_CONTENDED && mutex.owner == (self ? self : remote->thread) &&
 	       mutex.users && mutex.kind < MUTEX_KINDS;
@@ -591,7 +592,8 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 
 		if (stop != -EAGAIN)
 			return stop < 0 ? stop : -EFAULT;
-		if (target_read(remote->target, remote->scratch + REMOTE_WORD, word, sizeof(*word)))
+		if (subject_get(&remote->target->subject, remote->scratch + REMOTE_WORD, word,
+				sizeof(*word)))
 			return -EFAULT;
 		if (word->is_done)
 			return 0;
@@ -664,8 +666,8 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	int status = put_frame(remote, frame);
 
 	memset(before, 0, sizeof(before));
-	target_read(remote->target, arch_thread_pointer(&state) - TCB_BELOW * 8ull, before,
-		    sizeof(before));
+	subject_get(&remote->target->subject, arch_thread_pointer(&state) - TCB_BELOW * 8ull,
+		    before, sizeof(before));
 	if (!status)
 		status = target_write(remote->target, remote->scratch + REMOTE_WORD, &word,
 				      sizeof(word));
@@ -683,10 +685,10 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 			"that is not known as one): it goes on as before, but its loader stays "
 			"locked, and process %d can load no more libraries: restart it when you "
 			"can",
-			(int)remote->thread, (int)remote->target->pid);
+			(int)remote->thread, (int)remote->target->subject.pid);
 	if (status && status != -EDEADLK && status != -ECANCELED)
 		return error_set(err, -status, "a call in process %d did not come back (%s)",
-				 (int)remote->target->pid, strerror(-status));
+				 (int)remote->target->subject.pid, strerror(-status));
 	return status;
 }
 
@@ -726,7 +728,7 @@ static int fill(const struct remote *remote, int fd, const void *bytes, size_t s
 	char path[64];
 	cleanup_fd int own = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)remote->target->pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)remote->target->subject.pid, fd);
 	own = open(path, O_RDWR | O_CLOEXEC);
 	if (own < 0)
 		return -errno;
@@ -804,7 +806,7 @@ void remote_close_file(struct remote *remote, int file)
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", file);
-	if (is_our_file(remote->target->pid, number))
+	if (is_our_file(remote->target->subject.pid, number))
 		remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)file } });
 }
 

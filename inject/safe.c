@@ -4,8 +4,8 @@
 #if ARCH_INJECTS
 
 #include "inject/modules.h"
+#include "process/frames.h"
 
-#include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,44 +23,13 @@
 
 struct safe {
 	const struct target *target;
-	Dwfl *dwfl;
-	bool wants_frames, has_frames;
+	struct frames *frames;
+	bool wants_frames;
 	const char *found; /* by the frames that are being looked at */
 	uint64_t words[STACK_WORDS];
 };
 
 /* ---- frames ---- */
-
-/* Also in another mount namespace, and of files that are gone. */
-static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-		    char **file_name, Elf **elf)
-{
-	const struct target *target = *data;
-	const struct mapping *map = target ? maps_at(&target->maps, base) : NULL;
-	int fd = map ? mapping_open(map, target->pid) : -1;
-
-	if (fd < 0)
-		return dwfl_linux_proc_find_elf(module, data, name, base, file_name, elf);
-	*file_name = strdup(map->path);
-	return fd;
-}
-
-/* CFI is in the program itself. */
-static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-			const char *file, const char *link, GElf_Word sum, char **found)
-{
-	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)sum;
-	(void)found;
-	return -1;
-}
-
-static int give_target(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
-		       void *target)
-{
-	(void)module, (void)name, (void)start;
-	*data = target;
-	return DWARF_CB_OK;
-}
 
 /* Else it would be read at the first frame there. */
 static int read_module(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
@@ -71,23 +40,6 @@ static int read_module(Dwfl_Module *module, void **data, const char *name, Dwarf
 	(void)data, (void)name, (void)start, (void)ignored;
 	dwfl_module_eh_cfi(module, &bias);
 	return DWARF_CB_OK;
-}
-
-static bool begin_frames(struct safe *safe)
-{
-	static const Dwfl_Callbacks callbacks = { .find_elf = find_elf,
-						  .find_debuginfo = find_nothing };
-
-	safe->dwfl = dwfl_begin(&callbacks);
-	if (!safe->dwfl)
-		return false;
-	dwfl_report_begin(safe->dwfl);
-	if (dwfl_linux_proc_report(safe->dwfl, safe->target->pid) ||
-	    dwfl_report_end(safe->dwfl, NULL, NULL))
-		return false;
-	dwfl_getmodules(safe->dwfl, give_target, (void *)(uintptr_t)safe->target, 0);
-	dwfl_getmodules(safe->dwfl, read_module, NULL, 0);
-	return dwfl_linux_proc_attach(safe->dwfl, safe->target->pid, true) == 0;
 }
 
 static int look_at_frame(Dwfl_Frame *frame, void *argument)
@@ -106,13 +58,18 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 }
 
 /* True: all frames were seen, and none of them is in a place that matters. */
-static bool frames_are_safe(struct safe *safe, pid_t thread)
+static bool frames_are_safe(struct safe *safe, const struct remote *remote)
 {
+	struct frames_thread start = { .tid = remote->thread,
+				       .pc = arch_pc(&remote->state),
+				       .has_registers = true };
+
 	safe->wants_frames = true;
-	if (!safe->has_frames)
+	if (!safe->frames)
 		return false;
+	registers_copy(&remote->state.regs, start.registers);
 	safe->found = NULL;
-	return dwfl_getthread_frames(safe->dwfl, thread, look_at_frame, safe) == 0 && !safe->found;
+	return frames_walk(safe->frames, &start, look_at_frame, safe) && !safe->found;
 }
 
 /* ---- words ---- */
@@ -139,15 +96,14 @@ static const char *judge_word(const struct target *target, uint64_t word)
 static const char *judge_words(struct safe *safe, const struct remote *remote)
 {
 	uint64_t sp = arch_sp(&remote->state) & ~7ull, size;
-	const struct mapping *map = maps_at(&safe->target->maps, sp);
+	const struct mapping *map = maps_at(&safe->target->subject.maps, sp);
 	const char *found = judge_word(safe->target, arch_link(&remote->state));
-	ssize_t got;
 
 	if (found || !map)
 		return found ? found : "an unknown stack";
 	size = map->to - sp < sizeof(safe->words) ? map->to - sp : sizeof(safe->words);
-	got = pread(safe->target->memory, safe->words, size, (off_t)sp);
-	for (ssize_t i = 0; i < got / 8 && !found; i++)
+	size = subject_read(&safe->target->subject, sp, safe->words, size);
+	for (size_t i = 0; i < size / 8 && !found; i++)
 		found = judge_word(safe->target, safe->words[i]);
 	return found;
 }
@@ -164,9 +120,9 @@ static bool is_in_rseq(const struct remote *remote)
 	uint64_t at = arch_thread_pointer(&remote->state), pointer;
 
 	if (!remote->target->rseq || !at ||
-	    target_read(remote->target, at + (uint64_t)remote->target->rseq + 8, &pointer,
+	    subject_get(&remote->target->subject, at + (uint64_t)remote->target->rseq + 8, &pointer,
 			sizeof(pointer)) ||
-	    !pointer || target_read(remote->target, pointer, &section, sizeof(section)))
+	    !pointer || subject_get(&remote->target->subject, pointer, &section, sizeof(section)))
 		return false;
 	return arch_pc(&remote->state) - section.start < section.length;
 }
@@ -188,7 +144,7 @@ static bool is_behind_syscall(const struct remote *remote)
 
 	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
 		return true;
-	return target_read(remote->target, arch_pc(&remote->state) - sizeof(code), code,
+	return subject_get(&remote->target->subject, arch_pc(&remote->state) - sizeof(code), code,
 			   sizeof(code)) == 0 &&
 	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
 }
@@ -213,7 +169,7 @@ static const char *judge_jumps(const struct remote *remote)
 {
 	const struct target *target = remote->target;
 	uint64_t pc = arch_pc(&remote->state);
-	const struct mapping *map = maps_at(&target->maps, pc);
+	const struct mapping *map = maps_at(&target->subject.maps, pc);
 
 	/* libc's own gives its lock back within itself, and is known as a whole */
 	if (!target->has_malloc && !target->has_allocator)
@@ -249,13 +205,20 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (found)
 		return found;
 	found = judge_words(safe, remote);
-	return found && frames_are_safe(safe, remote->thread) ? NULL : found;
+	return found && frames_are_safe(safe, remote) ? NULL : found;
 }
 
 void safe_prepare(struct safe *safe)
 {
-	if (safe->wants_frames && !safe->dwfl)
-		safe->has_frames = begin_frames(safe);
+	Dwfl *modules = NULL;
+
+	if (!safe->wants_frames || safe->frames)
+		return;
+	safe->frames = frames_open(&safe->target->subject);
+	if (safe->frames)
+		modules = frames_modules(safe->frames);
+	if (modules)
+		dwfl_getmodules(modules, read_module, NULL, 0);
 }
 
 struct safe *safe_create(const struct target *target)
@@ -269,8 +232,8 @@ struct safe *safe_create(const struct target *target)
 
 void safe_destroy(struct safe *safe)
 {
-	if (safe && safe->dwfl)
-		dwfl_end(safe->dwfl);
+	if (safe)
+		frames_close(safe->frames);
 	free(safe);
 }
 

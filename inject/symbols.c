@@ -44,7 +44,7 @@ static int read_bytes(const struct image *image, uint64_t address, void *bytes, 
 {
 	if (image->file >= 0)
 		return read_file(image, address, bytes, size);
-	return target_read(image->target, image->bias + address, bytes, size);
+	return subject_get(&image->target->subject, image->bias + address, bytes, size);
 }
 
 static int read_segments(struct image *image, const struct mapping *map)
@@ -52,7 +52,7 @@ static int read_segments(struct image *image, const struct mapping *map)
 	Elf64_Ehdr header;
 	size_t size;
 	bool found = false;
-	int status = target_read(image->target, map->from, &header, sizeof(header));
+	int status = subject_get(&image->target->subject, map->from, &header, sizeof(header));
 
 	if (status)
 		return status;
@@ -62,7 +62,8 @@ static int read_segments(struct image *image, const struct mapping *map)
 		return -ENOEXEC;
 	image->segment_count = header.e_phnum;
 	size = header.e_phnum * sizeof(Elf64_Phdr);
-	status = target_read(image->target, map->from + header.e_phoff, image->segments, size);
+	status = subject_get(&image->target->subject, map->from + header.e_phoff, image->segments,
+			     size);
 	for (size_t i = 0; !status && !found && i < image->segment_count; i++) {
 		found = image->segments[i].p_type == PT_LOAD;
 		image->bias = map->from - (image->segments[i].p_vaddr & ~0xfffull);
@@ -223,7 +224,7 @@ int symbols_read(struct symbols *symbols, const struct target *target, const str
 {
 	struct image image = { .target = target };
 	struct dynamic dynamic = { 0 };
-	cleanup_fd int file = mapping_open(map, target->pid);
+	cleanup_fd int file = mapping_open(map, target->subject.pid);
 	int status;
 
 	memset(symbols, 0, sizeof(*symbols));

@@ -41,24 +41,21 @@ int target_read_maps(struct target *target, struct error *err)
 {
 	int status;
 
-	maps_free(&target->maps);
-	status = maps_read(&target->maps, target->pid);
+	maps_free(&target->subject.maps);
+	status = maps_read(&target->subject.maps, target->subject.pid);
 	if (status == -ENODATA)
 		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
-				 (int)target->pid);
+				 (int)target->subject.pid);
 	return status ? error_system(err, -status, "cannot see the mappings of process %d",
-				     (int)target->pid)
+				     (int)target->subject.pid)
 		      : 0;
-}
-
-int target_read(const struct target *target, uint64_t address, void *bytes, size_t size)
-{
-	return pread(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size)
 {
-	return pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
+	return pwrite(target->subject.memory, bytes, size, (off_t)address) == (ssize_t)size
+		       ? 0
+		       : -EFAULT;
 }
 
 /* ---- its libc ---- */
@@ -87,14 +84,14 @@ static uint64_t find_restorer(const struct target *target)
 	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
 	uint8_t code[sizeof(arch_restorer_code)];
 
-	for (size_t i = 0; i < target->maps.count && !found; i++) {
-		const struct mapping *map = &target->maps.items[i];
+	for (size_t i = 0; i < target->subject.maps.count && !found; i++) {
+		const struct mapping *map = &target->subject.maps.items[i];
 
 		if (strcmp(map->path, "[vdso]") != 0)
 			continue;
 		for (uint64_t at = map->from; at < map->to - sizeof(code) && !found;
 		     at += ARCH_CODE_STEP)
-			if (!target_read(target, at, code, sizeof(code)) &&
+			if (!subject_get(&target->subject, at, code, sizeof(code)) &&
 			    !memcmp(code, arch_restorer_code, sizeof(code)))
 				found = at;
 	}
@@ -104,8 +101,8 @@ static uint64_t find_restorer(const struct target *target)
 /* A copy of libc's code, and the instructions in it that we use. */
 static int read_code(struct target *target, struct error *err)
 {
-	for (size_t i = 0; i < target->maps.count && !target->code; i++) {
-		const struct mapping *map = &target->maps.items[i];
+	for (size_t i = 0; i < target->subject.maps.count && !target->code; i++) {
+		const struct mapping *map = &target->subject.maps.items[i];
 
 		if (!(map->flags & MAPPING_EXECUTE) ||
 		    strncmp(mapping_name(map), "libc.so.6", 9) != 0)
@@ -114,7 +111,7 @@ static int read_code(struct target *target, struct error *err)
 		target->code_high = map->to;
 		target->code = malloc(map->to - map->from);
 		if (!target->code ||
-		    target_read(target, map->from, target->code, map->to - map->from))
+		    subject_get(&target->subject, map->from, target->code, map->to - map->from))
 			return error_set(err, EIO, "the code of its libc cannot be read");
 	}
 	if (!target->code)
@@ -159,13 +156,13 @@ static int check_machine(const struct target *target, struct error *err)
 	char path[64];
 	cleanup_fd int fd = -1;
 
-	proc_path(path, sizeof(path), target->pid, "exe");
+	proc_path(path, sizeof(path), target->subject.pid, "exe");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT)
 		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
-				 (int)target->pid);
+				 (int)target->subject.pid);
 	if (fd < 0)
-		return refuse_rights(target->pid, errno, err);
+		return refuse_rights(target->subject.pid, errno, err);
 #if ARCH_INJECTS
 	if (read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] != ELFCLASS64 ||
 	    head[18] != (ARCH_MACHINE & 0xff) || head[19] != ARCH_MACHINE >> 8)
@@ -216,20 +213,22 @@ static int check_proc(pid_t pid, struct error *err)
 
 static int check_modules(const struct target *target, struct error *err)
 {
-	if (maps_named(&target->maps, "ld-musl"))
+	if (maps_named(&target->subject.maps, "ld-musl"))
 		return error_set(err, ENOTSUP, "its libc is musl, which holdtrace cannot enter");
-	if (target->has_sanitizer || maps_named(&target->maps, "libasan.so") ||
-	    maps_named(&target->maps, "libtsan.so") || maps_named(&target->maps, "libmsan.so") ||
-	    maps_named(&target->maps, "libclang_rt."))
+	if (target->has_sanitizer || maps_named(&target->subject.maps, "libasan.so") ||
+	    maps_named(&target->subject.maps, "libtsan.so") ||
+	    maps_named(&target->subject.maps, "libmsan.so") ||
+	    maps_named(&target->subject.maps, "libclang_rt."))
 		return error_set(err, ENOTSUP,
 				 "it is built with a sanitizer, which has the same functions as "
 				 "holdtrace: run one without");
-	if (maps_named(&target->maps, "memfd:" LATE_STUCK))
+	if (maps_named(&target->subject.maps, "memfd:" LATE_STUCK))
 		return error_set(err, ENOTRECOVERABLE,
 				 "an attach was given up within its loader, so it can load no more "
 				 "libraries: restart it");
-	if (!maps_named(&target->maps, "libc.so.6") ||
-	    !(maps_named(&target->maps, "ld-linux") || maps_named(&target->maps, "ld64")))
+	if (!maps_named(&target->subject.maps, "libc.so.6") ||
+	    !(maps_named(&target->subject.maps, "ld-linux") ||
+	      maps_named(&target->subject.maps, "ld64")))
 		return error_set(err, ENOTSUP,
 				 "it is statically linked, or has not come to its libc: no library "
 				 "can enter it");
@@ -238,7 +237,7 @@ static int check_modules(const struct target *target, struct error *err)
 
 static int read_libc(struct target *target, struct error *err)
 {
-	const struct mapping *map = maps_named(&target->maps, "libc.so.6");
+	const struct mapping *map = maps_named(&target->subject.maps, "libc.so.6");
 	struct symbols libc, loader;
 	bool is_old;
 	uint64_t offset;
@@ -255,11 +254,11 @@ static int read_libc(struct target *target, struct error *err)
 		return error_set(err, ENOTSUP,
 				 "its libc is older than 2.34, and no library can be brought in "
 				 "safely: start it by `holdtrace record --start=off`");
-	map = maps_named(&target->maps, "ld-linux");
+	map = maps_named(&target->subject.maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
 		offset = symbols_address(&loader, "__rseq_offset");
 		if (offset)
-			target_read(target, offset, &target->rseq, sizeof(target->rseq));
+			subject_get(&target->subject, offset, &target->rseq, sizeof(target->rseq));
 		symbols_free(&loader);
 	}
 	if (is_old)
@@ -270,24 +269,22 @@ static int read_libc(struct target *target, struct error *err)
 
 static int learn(struct target *target, struct error *err)
 {
-	char path[64];
 	int status = check_machine(target, err);
 
 	if (!status)
-		status = check_state(target->pid, err);
+		status = check_state(target->subject.pid, err);
 	if (status)
 		return status;
-	proc_path(path, sizeof(path), target->pid, "mem");
-	target->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (target->memory < 0)
-		return refuse_rights(target->pid, errno, err);
+	status = subject_open_memory(&target->subject, O_RDWR);
+	if (status)
+		return refuse_rights(target->subject.pid, -status, err);
 	status = target_read_maps(target, err);
 	if (!status)
 		modules_read(target);
 	if (!status)
 		status = check_modules(target, err);
 	if (!status)
-		status = check_proc(target->pid, err);
+		status = check_proc(target->subject.pid, err);
 	if (!status)
 		status = read_libc(target, err);
 	if (!status && target->is_short)
@@ -304,8 +301,7 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	int status;
 
 	memset(target, 0, sizeof(*target));
-	target->pid = pid;
-	target->memory = -1;
+	subject_begin(&target->subject, pid);
 	if (pid == getpid() || pid <= 0)
 		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
 	if (proc_status(pid, 0, "Pid", 10) < 0)
@@ -322,12 +318,9 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 
 void target_close(struct target *target)
 {
-	maps_free(&target->maps);
+	subject_end(&target->subject);
 	free(target->ranges.items);
 	free(target->code);
-	if (target->memory >= 0)
-		close(target->memory);
 	target->code = NULL;
 	target->ranges.items = NULL;
-	target->memory = -1;
 }

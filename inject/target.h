@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "process/maps.h"
+#include "process/subject.h"
 
 /* Addresses where nothing may be interrupted, and what they are. */
 struct range {
@@ -23,9 +23,7 @@ struct range {
 };
 
 struct target {
-	pid_t pid;
-	int memory; /* /proc/PID/mem */
-	struct maps maps;
+	struct subject subject;
 	ARRAY_OF(struct range) ranges;
 	uint64_t lowest, highest;	    /* all of them lie between */
 	bool is_short;			    /* of memory: some range is missing */
@@ -50,7 +48,6 @@ void target_close(struct target *target);
 /* The mappings as they are now. */
 int target_read_maps(struct target *target, struct error *err);
 
-int target_read(const struct target *target, uint64_t address, void *bytes, size_t size);
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size);
 
 #endif

@@ -155,7 +155,7 @@ static uint32_t word_at(const struct live_process *process, uint64_t address)
 {
 	uint32_t word = 0;
 
-	live_read(process->pid, address, &word, sizeof(word));
+	subject_get(&process->subject, address, &word, sizeof(word));
 	return word;
 }
 
@@ -176,7 +176,8 @@ static bool is_in_descriptor(const struct live_process *process, uint64_t addres
 #ifdef __x86_64__
 	uint64_t at = address - 720, own[3] = { 0 };
 
-	return live_read(process->pid, at, own, sizeof(own)) == 0 && own[0] == at && own[2] == at;
+	return subject_get(&process->subject, at, own, sizeof(own)) == 0 && own[0] == at &&
+	       own[2] == at;
 #else
 	(void)process;
 	(void)address;
@@ -342,7 +343,7 @@ static void name_file(struct await *await, const struct live_process *process, i
 	char path[64];
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, fd);
 	length = readlink(path, await->path, sizeof(await->path) - 1);
 	await->path[length > 0 ? length : 0] = 0;
 	await->fd = fd;
@@ -362,7 +363,7 @@ static bool find_position(const struct await *await, const struct live_process *
 	char path[64];
 	cleanup_file FILE *file = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", process->pid, await->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", process->subject.pid, await->fd);
 	file = fopen(path, "re");
 	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
 }
@@ -394,7 +395,7 @@ static bool find_wish(const struct await *await, const struct live_process *proc
 	struct stat status;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->pid, await->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
 	if (stat(path, &status) != 0)
 		return false;
 	*wish = (struct file_wish){ .inode = status.st_ino,
@@ -404,7 +405,7 @@ static bool find_wish(const struct await *await, const struct live_process *proc
 				    .is_write = true };
 	if (thread->call.number != SYS_fcntl)
 		return true;
-	if (live_read(process->pid, thread->call.argument[2], &lock, sizeof(lock)))
+	if (subject_get(&process->subject, thread->call.argument[2], &lock, sizeof(lock)))
 		return false;
 	wish->is_range = true;
 	wish->is_write = lock.l_type == F_WRLCK;
@@ -443,7 +444,7 @@ static void find_file_owner(struct await *await, const struct live_process *proc
 	while (!await->owner_pid && fgets(line, sizeof(line), locks)) {
 		int pid = holder_in(line, &wish);
 
-		await->owner_pid = pid != process->pid ? pid : 0;
+		await->owner_pid = pid != process->subject.pid ? pid : 0;
 	}
 }
 

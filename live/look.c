@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "arena.h"
-#include "live/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +19,10 @@ static int map_modules(struct look *look)
 	atlas_begin_process(&look->atlas);
 	if (process->program && atlas_add_program(&look->atlas, process->program))
 		return -ENOMEM;
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 		const struct trace_mapping module = {
-			.from = maps_base(&process->maps, mapping),
+			.from = maps_base(&process->subject.maps, mapping),
 			.to = mapping->to,
 			.path = mapping->path,
 			.has_tail = true,
@@ -71,8 +70,8 @@ static bool is_libc(const char *path)
 
 static bool has_glibc(const struct live_process *process)
 {
-	for (size_t i = 0; i < process->maps.count; i++)
-		if (is_libc(process->maps.items[i].path))
+	for (size_t i = 0; i < process->subject.maps.count; i++)
+		if (is_libc(process->subject.maps.items[i].path))
 			return true;
 	return false;
 }
@@ -103,7 +102,7 @@ static bool is_standing(const struct look *look, const size_t *ring, size_t coun
 {
 	for (size_t i = 0; i < count; i++)
 		if (ring[i] < ring[0] ||
-		    !live_is_unmoved(look->process.pid, &look->process.threads[ring[i]]))
+		    !live_is_unmoved(look->process.subject.pid, &look->process.threads[ring[i]]))
 			return false;
 	return count > 0;
 }
@@ -130,7 +129,7 @@ static int find_rings(struct look *look, bool stopped)
 	for (size_t i = 0; i < count; i++)
 		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
 	for (size_t i = 0; may_be && i < count; i++)
-		live_look_again(look->process.pid, &look->process.threads[i]);
+		live_look_again(look->process.subject.pid, &look->process.threads[i]);
 	if (may_be)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 	for (size_t i = 0; may_be && i < count; i++) {
@@ -161,8 +160,9 @@ static int name_all(struct look *look, bool stops, struct error *err)
 		find_awaits(look);
 	if (!status)
 		status = find_rings(look, stops);
-	return status == -ENOMEM ? error_system(err, ENOMEM, "process %d", look->process.pid)
-				 : status;
+	return status == -ENOMEM
+		       ? error_system(err, ENOMEM, "process %d", look->process.subject.pid)
+		       : status;
 }
 
 int look_take(struct look *look, int pid, bool stops, struct error *err)
@@ -222,8 +222,8 @@ const struct live_thread *look_owner(const struct look *look, const struct await
 
 bool look_is_traced(const struct look *look)
 {
-	for (size_t i = 0; i < look->process.maps.count; i++)
-		if (strstr(look->process.maps.items[i].path, "/memfd:" BOARD_NAME))
+	for (size_t i = 0; i < look->process.subject.maps.count; i++)
+		if (strstr(look->process.subject.maps.items[i].path, "/memfd:" BOARD_NAME))
 			return true;
 	return false;
 }

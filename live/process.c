@@ -2,27 +2,18 @@
 #include "live/process.h"
 
 #include "base/cleanup.h"
-#include "process/registers.h"
-#include "process/stopping.h"
+#include "process/tracee.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define OWN_CLASS  (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-#define STOP_TRIES 50000 /* five seconds: one that is about to stop must be let go by us */
-#define STOP_NS	   100000
+#define OWN_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
 static int refuse(int number, int pid, struct error *err)
 {
@@ -38,13 +29,13 @@ static int refuse(int number, int pid, struct error *err)
 
 static int read_mappings(struct live_process *process, struct error *err)
 {
-	int status = maps_read(&process->maps, process->pid);
+	int status = maps_read(&process->subject.maps, process->subject.pid);
 
 	if (status == -ENODATA)
 		return error_set(err, ESRCH,
 				 "process %d has no memory: it has ended, or is the kernel's own",
-				 process->pid);
-	return status ? refuse(-status, process->pid, err) : 0;
+				 process->subject.pid);
+	return status ? refuse(-status, process->subject.pid, err) : 0;
 }
 
 /* What a link of /proc/PID leads to, to be freed; NULL: not known. */
@@ -68,12 +59,12 @@ static bool is_same(int pid, const char *link)
 
 static void find_root(struct live_process *process)
 {
-	cleanup_free char *root = read_link(process->pid, "root");
+	cleanup_free char *root = read_link(process->subject.pid, "root");
 
-	process->has_our_numbers = is_same(process->pid, "ns/pid");
-	if (root && !strcmp(root, "/") && is_same(process->pid, "ns/mnt"))
+	process->has_our_numbers = is_same(process->subject.pid, "ns/pid");
+	if (root && !strcmp(root, "/") && is_same(process->subject.pid, "ns/mnt"))
 		return;
-	if (asprintf(&process->root, "/proc/%d/root", process->pid) < 0)
+	if (asprintf(&process->root, "/proc/%d/root", process->subject.pid) < 0)
 		process->root = NULL;
 }
 
@@ -107,17 +98,18 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 
 	memset(thread, 0, sizeof(*thread));
 	thread->tid = tid;
-	read_status(process->pid, thread);
-	thread->own_tid = proc_own_number(process->pid, tid);
+	read_status(process->subject.pid, thread);
+	thread->own_tid = proc_own_number(process->subject.pid, tid);
 	if (!thread->own_tid)
 		thread->own_tid = tid;
-	status = proc_call(process->pid, tid, &thread->call);
+	status = proc_call(process->subject.pid, tid, &thread->call);
 	if (status == -ESRCH || status == -ENOENT)
 		return 0;
-	thread->stack_at = thread->call.sp;
-	thread->pc = thread->call.pc;
-	read_name(process->pid, tid, thread->name);
-	ran = proc_ran_ns(process->pid, tid);
+	thread->start = (struct frames_thread){ .tid = tid,
+						.pc = thread->call.pc,
+						.stack.from = thread->call.sp };
+	read_name(process->subject.pid, tid, thread->name);
+	ran = proc_ran_ns(process->subject.pid, tid);
 	thread->asleep_ns = thread->call.number >= 0 && ran && now > ran ? now - ran : 0;
 	process->thread_count++;
 	return status;
@@ -127,18 +119,18 @@ static int read_threads(struct live_process *process, struct error *err)
 {
 	uint64_t now = proc_ran_ns(getpid(), getpid());
 	size_t count;
-	cleanup_free int32_t *threads = proc_threads(process->pid, &count);
+	cleanup_free int32_t *threads = proc_threads(process->subject.pid, &count);
 	int status = 0;
 
 	if (!count)
-		return refuse(ESRCH, process->pid, err);
+		return refuse(ESRCH, process->subject.pid, err);
 	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
 	process->threads = calloc(count - process->left_out, sizeof(*process->threads));
 	if (!process->threads)
-		return error_system(err, ENOMEM, "process %d", process->pid);
+		return error_system(err, ENOMEM, "process %d", process->subject.pid);
 	for (size_t i = 0; !status && i < count - process->left_out; i++)
 		status = read_thread(process, threads[i], now);
-	return status ? refuse(-status, process->pid, err) : 0;
+	return status ? refuse(-status, process->subject.pid, err) : 0;
 }
 
 /* Numbers of system calls, and the locks' layout, are those of our own kind of program. */
@@ -148,24 +140,24 @@ static int check_class(const struct live_process *process, struct error *err)
 	char path[64];
 	cleanup_fd int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", process->subject.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
 		return 0;
 	return error_set(err, ENOTSUP,
 			 "process %d is a program of another size of words (32-bit?), whose waits "
 			 "are not known here",
-			 process->pid);
+			 process->subject.pid);
 }
 
 static char *find_program(const struct live_process *process)
 {
 	char name[32];
-	char *found = read_link(process->pid, "exe");
+	char *found = read_link(process->subject.pid, "exe");
 
 	for (size_t i = 0; i < process->thread_count && !found; i++) {
 		snprintf(name, sizeof(name), "task/%d/exe", process->threads[i].tid);
-		found = read_link(process->pid, name);
+		found = read_link(process->subject.pid, name);
 	}
 	return found;
 }
@@ -174,7 +166,8 @@ int live_look(struct live_process *process, int pid, struct error *err)
 {
 	int status;
 
-	*process = (struct live_process){ .pid = pid };
+	*process = (struct live_process){ 0 };
+	subject_begin(&process->subject, pid);
 	read_name(pid, pid, process->name);
 	find_root(process);
 	status = check_class(process, err);
@@ -190,9 +183,9 @@ int live_look(struct live_process *process, int pid, struct error *err)
 void live_free(struct live_process *process)
 {
 	for (size_t i = 0; i < process->thread_count; i++)
-		free(process->threads[i].stack);
+		free(process->threads[i].start.stack.bytes);
 	free(process->threads);
-	maps_free(&process->maps);
+	subject_end(&process->subject);
 	free(process->program);
 	free(process->root);
 	*process = (struct live_process){ 0 };
@@ -200,85 +193,25 @@ void live_free(struct live_process *process)
 
 /* ---- memory and registers ---- */
 
-int live_read(int pid, uint64_t address, void *bytes, size_t size)
-{
-	struct iovec to = { bytes, size };
-	struct iovec from = { (void *)(uintptr_t)address, size };
-
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
-}
-
-/* As much of the stack as is there. */
-static void read_stack(const struct live_process *process, struct live_thread *thread)
-{
-	uint8_t *stack = thread->stack ? thread->stack : malloc(LIVE_STACK_MAX);
-	uint64_t at = thread->stack_at;
-	size_t size = 0;
-
-	/* by pages, since a call that meets a hole gives nothing of what lies before it */
-	while (stack && size < LIVE_STACK_MAX) {
-		size_t part = 4096 - ((at + size) & 4095);
-
-		if (part > LIVE_STACK_MAX - size)
-			part = LIVE_STACK_MAX - size;
-		if (live_read(process->pid, at + size, stack + size, part))
-			break;
-		size += part;
-	}
-	thread->stack = stack;
-	thread->stack_size = size;
-}
-
-static void read_registers(struct live_thread *thread, struct stopping *stopping)
-{
-	registers_native native;
-	struct iovec place = { &native, sizeof(native) };
-
-	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &place) != 0)
-		return;
-	stopping_stopped(stopping, &native);
-	if (stopping_settle(stopping, &native, STOPPING_READ))
-		ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_PRSTATUS, &place);
-	stopping_shorten(stopping, &native);
-	thread->pc = registers_copy(&native, thread->registers);
-	thread->stack_at = thread->registers[REGISTERS_STACK];
-	thread->has_registers = true;
-}
-
-/* One that is frozen may never stop. */
-static bool wait_stopped(int tid, int *status)
-{
-	for (int i = 0; i < STOP_TRIES; i++) {
-		pid_t found = waitpid(tid, status, __WALL | WNOHANG);
-
-		if (found)
-			return found == tid && WIFSTOPPED(*status);
-		nanosleep(&(struct timespec){ .tv_nsec = STOP_NS }, NULL);
-	}
-	return false;
-}
-
 /* A thread that we cannot stop (another tracer's, say) is told with less. */
 static bool stop_and_read(const struct live_process *process, struct live_thread *thread)
 {
 	struct stopping stopping;
-	int status;
+	struct tracee tracee;
 
-	stopping_look(&stopping, process->pid, thread->tid);
+	stopping_look(&stopping, process->subject.pid, thread->tid);
 	thread->objection = stopping.state == 'D' ? "a sleep that nothing interrupts"
 						  : stopping_objection(&stopping);
 	if (!REGISTERS_COUNT || thread->objection)
 		return false;
-	if (ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) != 0)
+	if (tracee_ask(&tracee, &stopping) || tracee_await(&tracee) || !tracee.tid)
 		return false;
-	if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 &&
-	    wait_stopped(thread->tid, &status)) {
-		int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
-
-		read_registers(thread, &stopping);
-		ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)signal);
-	}
-	return thread->has_registers;
+	registers_copy(&tracee.registers, thread->start.registers);
+	thread->start.pc = tracee.pc;
+	thread->start.stack.from = tracee.sp;
+	thread->start.has_registers = true;
+	tracee_release(&tracee);
+	return true;
 }
 
 size_t live_read_stacks(struct live_process *process, bool stops)
@@ -292,7 +225,8 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 			continue;
 		if (stops && !stop_and_read(process, thread))
 			continue;
-		read_stack(process, thread);
+		subject_copy_stack(&process->subject, thread->start.stack.from,
+				   &thread->start.stack);
 		count++;
 	}
 	return count;

@@ -17,14 +17,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "process/maps.h"
+#include "process/frames.h"
 #include "process/proc.h"
+#include "process/subject.h"
 
-#define LIVE_THREADS_MAX   4096
-#define LIVE_FRAMES_MAX	   64
-#define LIVE_STACK_MAX	   (256u << 10) /* bytes that are read of a thread's stack */
-#define LIVE_REGISTERS_MAX 33		/* by their DWARF numbers */
-#define LIVE_NAME_MAX	   64
+#define LIVE_THREADS_MAX 4096
+#define LIVE_FRAMES_MAX	 64
+#define LIVE_NAME_MAX	 64
 
 struct live_thread {
 	int tid;     /* as we call it */
@@ -32,14 +31,10 @@ struct live_thread {
 	char name[LIVE_NAME_MAX];
 	char state;	       /* of proc_pid_stat(5): R S D T Z ... */
 	struct proc_call call; /* that it sleeps in */
-	uint64_t stack_at, pc;
-	uint64_t asleep_ns; /* since it ran last; 0: not known */
-	uint64_t switches;  /* how often it went to sleep */
+	uint64_t asleep_ns;    /* since it ran last; 0: not known */
+	uint64_t switches;     /* how often it went to sleep */
 
-	uint64_t registers[LIVE_REGISTERS_MAX]; /* where has_registers */
-	bool has_registers;			/* else stack_at and pc alone */
-	uint8_t *stack;				/* from stack_at on */
-	size_t stack_size;
+	struct frames_thread start; /* where its walk begins */
 
 	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
 	unsigned frame_count;
@@ -49,13 +44,12 @@ struct live_thread {
 };
 
 struct live_process {
-	int pid;
+	struct subject subject;
 	char name[LIVE_NAME_MAX];
 	char *program;	      /* path of the executable in the process's root; NULL: not known */
 	char *root;	      /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
 	bool has_our_numbers; /* lives in our pid namespace */
 	bool is_glibc;	      /* its locks are those of glibc */
-	struct maps maps;
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
@@ -71,8 +65,12 @@ void live_free(struct live_process *process);
  */
 size_t live_read_stacks(struct live_process *process, bool stops);
 
-/* Exactly size bytes of the process's memory. Returns 0 or -EFAULT. */
-int live_read(int pid, uint64_t address, void *bytes, size_t size);
+/*
+ * Fills the frames of all threads whose stacks were read. The files that the process has mapped
+ * tell how; they may be anybody's, so a child in a sandbox reads them, and a thread for which it
+ * has no answer keeps its innermost frame. Returns 0 or a negative errno.
+ */
+int live_unwind(struct live_process *process, struct error *err);
 
 /* Looks again how often a thread went to sleep: who is looked at may have been woken by it. */
 void live_look_again(int pid, struct live_thread *thread);

@@ -47,7 +47,7 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 		return;
 	look_put_thread(&text, look, i);
 	*wait = (struct top_wait){
-		.pid = look->process.pid,
+		.pid = look->process.subject.pid,
 		.is_in_ring = look->is_in_ring[i],
 		.is_orphaned = look_is_orphaned(&look->awaits[i]),
 	};

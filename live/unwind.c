@@ -1,106 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/unwind.h"
+#include "live/process.h"
 
 #include "base/sandbox.h"
-#include "process/registers.h"
 
-#include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define UNWIND_SECONDS 20 /* for all threads */
 
+/* What the child found out of a thread, in memory that it shares with its parent. */
+struct answer {
+	unsigned frame_count;
+	bool is_whole;
+	uint64_t frames[LIVE_FRAMES_MAX];
+};
+
 /* ---- in the child: libdw over what was copied ---- */
-
-struct walk {
-	struct live_process *process;
-	const struct live_thread *thread; /* libdw does not say whose memory it asks for */
-	int *files;			  /* one for each mapping; -1: none */
-};
-
-static pid_t next_thread(Dwfl *dwfl, void *context, void **thread)
-{
-	(void)dwfl;
-	(void)context;
-	(void)thread;
-	return 0;
-}
-
-static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **found)
-{
-	struct live_process *process = ((struct walk *)context)->process;
-
-	(void)dwfl;
-	for (size_t i = 0; i < process->thread_count; i++) {
-		if (process->threads[i].tid != tid)
-			continue;
-		*found = &process->threads[i];
-		return true;
-	}
-	return false;
-}
-
-static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *context)
-{
-	const struct live_thread *thread = ((struct walk *)context)->thread;
-	uint64_t offset = address - thread->stack_at;
-
-	(void)dwfl;
-	if (address < thread->stack_at || thread->stack_size < sizeof(*word) ||
-	    offset > thread->stack_size - sizeof(*word))
-		return false;
-	memcpy(word, thread->stack + offset, sizeof(*word));
-	return true;
-}
-
-static bool set_registers(Dwfl_Thread *state, void *context)
-{
-	const struct live_thread *thread = context;
-	const Dwarf_Word *all = (const Dwarf_Word *)thread->registers;
-	const Dwarf_Word sp = thread->stack_at, pc = thread->pc;
-
-	dwfl_thread_state_register_pc(state, pc);
-	if (thread->has_registers)
-		return dwfl_thread_state_registers(state, 0, REGISTERS_COUNT, all);
-	return dwfl_thread_state_registers(state, REGISTERS_STACK, 1, &sp) &&
-	       (REGISTERS_PC >= REGISTERS_COUNT ||
-		dwfl_thread_state_registers(state, REGISTERS_PC, 1, &pc));
-}
-
-static const Dwfl_Thread_Callbacks thread_callbacks = {
-	.next_thread = next_thread,
-	.get_thread = get_thread,
-	.memory_read = read_memory,
-	.set_initial_registers = set_registers,
-};
-
-/* Files were opened before; nothing is searched for. */
-static const Dwfl_Callbacks file_callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
 
 static int take_frame(Dwfl_Frame *frame, void *context)
 {
-	struct live_thread *thread = context;
+	struct answer *answer = context;
 	Dwarf_Addr pc;
 
-	if (!dwfl_frame_pc(frame, &pc, NULL) || thread->frame_count == LIVE_FRAMES_MAX)
+	if (!dwfl_frame_pc(frame, &pc, NULL) || answer->frame_count == LIVE_FRAMES_MAX)
 		return DWARF_CB_ABORT;
-	thread->frames[thread->frame_count++] = pc;
+	answer->frames[answer->frame_count++] = pc;
 	return DWARF_CB_OK;
 }
 
-/* Rules say so of functions that nobody called: _start, clone(). */
+/* Rules say so of functions that have no caller: _start, clone(). */
 static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
@@ -121,153 +53,62 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 }
 
 /*
- * To libdw a caller that is found by way of a register that nobody has read looks like none: so
- * does that of a function with a frame pointer, unless the thread was stopped.
+ * To libdw a caller that is found by way of a register that was not read looks like none: so does
+ * that of a function with a frame pointer, unless the thread was stopped.
  */
-static void walk_thread(Dwfl *dwfl, struct walk *walk, struct live_thread *thread)
+static void walk_thread(struct frames *frames, const struct frames_thread *start,
+			struct answer *answer)
 {
-	thread->frame_count = 0;
-	walk->thread = thread;
-	if (thread->stack)
-		thread->is_whole =
-			dwfl_getthread_frames(dwfl, thread->tid, take_frame, thread) == 0 &&
-			(thread->has_registers ||
-			 (thread->frame_count > 1 &&
-			  has_no_caller(dwfl, thread->frames[thread->frame_count - 1] - 1)));
-}
-
-static int *open_files(const struct live_process *process)
-{
-	int *files = calloc(process->maps.count + 1, sizeof(*files));
-
-	for (size_t i = 0; files && i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
-
-		files[i] =
-			mapping->flags & MAPPING_EXECUTE ? mapping_open(mapping, process->pid) : -1;
-	}
-	return files;
-}
-
-static void report_modules(Dwfl *dwfl, const struct walk *walk)
-{
-	const struct live_process *process = walk->process;
-
-	dwfl_report_begin(dwfl);
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
-
-		if (walk->files[i] >= 0)
-			dwfl_report_elf(dwfl, mapping->path, mapping->path, walk->files[i],
-					maps_base(&process->maps, mapping), true);
-	}
-	dwfl_report_end(dwfl, NULL, NULL);
-}
-
-static bool write_all(int fd, const void *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return false;
-		done += (size_t)wrote;
-	}
-	return true;
-}
-
-static void answer(int fd, const struct live_thread *thread)
-{
-	uint64_t count = thread->frame_count;
-	uint8_t is_whole = thread->is_whole;
-
-	write_all(fd, &count, sizeof(count));
-	write_all(fd, &is_whole, sizeof(is_whole));
-	write_all(fd, thread->frames, count * sizeof(*thread->frames));
+	answer->is_whole = start->stack.bytes && frames_walk(frames, start, take_frame, answer) &&
+			   (start->has_registers ||
+			    (answer->frame_count > 1 &&
+			     has_no_caller(frames_modules(frames),
+					   answer->frames[answer->frame_count - 1] - 1)));
 }
 
 /* The files are opened outside of the sandbox, and read inside. */
-static void serve(struct live_process *process, int fd)
+static void walk_all(const struct live_process *process, struct answer *answers)
 {
-	struct walk walk = { .process = process, .files = open_files(process) };
-	Dwfl *dwfl;
+	struct frames *frames = frames_open(&process->subject);
 
 	alarm(UNWIND_SECONDS);
 	sandbox_enter(&(struct sandbox_wish){ 0 });
-	dwfl = walk.files ? dwfl_begin(&file_callbacks) : NULL;
-	if (!dwfl)
-		return;
-	report_modules(dwfl, &walk);
-	if (!dwfl_attach_state(dwfl, NULL, process->pid, &thread_callbacks, &walk))
-		return;
-	for (size_t i = 0; i < process->thread_count; i++) {
-		walk_thread(dwfl, &walk, &process->threads[i]);
-		answer(fd, &process->threads[i]);
-	}
+	for (size_t i = 0; frames && i < process->thread_count; i++)
+		walk_thread(frames, &process->threads[i].start, &answers[i]);
+	_exit(0);
 }
 
 /* ---- in the parent: its answers, which are not believed either ---- */
 
-static bool read_all(int fd, void *bytes, size_t size)
+static void take_answer(struct live_thread *thread, const struct answer *answer)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t got = read(fd, (char *)bytes + done, size - done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		done += (size_t)got;
+	thread->is_whole = answer->is_whole;
+	thread->frame_count =
+		answer->frame_count < LIVE_FRAMES_MAX ? answer->frame_count : LIVE_FRAMES_MAX;
+	memcpy(thread->frames, answer->frames, sizeof(thread->frames));
+	/* without an answer the innermost frame is known */
+	if (!thread->frame_count && thread->call.number >= 0) {
+		thread->frames[0] = thread->start.pc;
+		thread->frame_count = 1;
 	}
-	return true;
-}
-
-static bool take_answer(int fd, struct live_thread *thread)
-{
-	uint64_t count;
-	uint8_t is_whole;
-
-	if (!read_all(fd, &count, sizeof(count)) || count > LIVE_FRAMES_MAX ||
-	    !read_all(fd, &is_whole, sizeof(is_whole)))
-		return false;
-	thread->is_whole = is_whole == 1;
-	thread->frame_count = (unsigned)count;
-	return read_all(fd, thread->frames, count * sizeof(*thread->frames));
-}
-
-static void keep_innermost(struct live_thread *thread)
-{
-	if (thread->frame_count || thread->call.number < 0)
-		return;
-	thread->frames[0] = thread->pc;
-	thread->frame_count = 1;
 }
 
 int live_unwind(struct live_process *process, struct error *err)
 {
-	int ends[2], status;
-	bool answers = true;
+	size_t size = (process->thread_count + 1) * sizeof(struct answer);
+	struct answer *answers =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 
-	if (pipe(ends))
-		return error_system(err, errno, "cannot make a pipe");
+	if (answers == MAP_FAILED)
+		return error_system(err, errno, "process %d", process->subject.pid);
 	child = fork();
-	if (child == 0) {
-		close(ends[0]);
-		serve(process, ends[1]);
-		_exit(0);
-	}
-	close(ends[1]);
-	for (size_t i = 0; child > 0 && i < process->thread_count; i++) {
-		answers = answers && take_answer(ends[0], &process->threads[i]);
-		if (!answers)
-			process->threads[i].frame_count = 0;
-		keep_innermost(&process->threads[i]);
-	}
-	close(ends[0]);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+	if (child == 0)
+		walk_all(process, answers);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
+	for (size_t i = 0; child > 0 && i < process->thread_count; i++)
+		take_answer(&process->threads[i], &answers[i]);
+	munmap(answers, size);
 	return child < 0 ? error_system(err, errno, "cannot start a child") : 0;
 }

@@ -40,8 +40,8 @@ static void put_head(struct out *out, const struct look *look)
 
 	out_name(out, process->name, strlen(process->name), ESCAPE_ALL);
 	out_format(out, " (pid %d): %zu thread%s, %zu wait%s for a lock that is held\n",
-		   process->pid, process->thread_count, process->thread_count == 1 ? "" : "s",
-		   look_count(look, look_is_held_up),
+		   process->subject.pid, process->thread_count,
+		   process->thread_count == 1 ? "" : "s", look_count(look, look_is_held_up),
 		   look_count(look, look_is_held_up) == 1 ? "s" : "");
 	if (process->left_out)
 		out_format(out, "%zu more threads were left out\n", process->left_out);
@@ -131,7 +131,7 @@ static void put_json(struct out *out, const struct look *look)
 
 	json_start(&json, out, true);
 	json_begin(&json, '{');
-	json_add_unsigned(&json, "pid", (uint64_t)look->process.pid);
+	json_add_unsigned(&json, "pid", (uint64_t)look->process.subject.pid);
 	json_add_text(&json, "program", look->process.program);
 	json_add_unsigned(&json, "deadlocks", look->rings);
 	json_add_unsigned(&json, "threads_left_out", look->process.left_out);

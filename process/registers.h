@@ -4,20 +4,40 @@
 
 /* A stopped thread's registers by their DWARF numbers: what differs between processors. */
 
+#include <elf.h>
 #include <stdint.h>
 #include <sys/user.h>
 
 #if defined(__x86_64__)
 
-#define REGISTERS_COUNT                                                           \
-	17 /* System V ABI, AMD64 supplement, figure 3.36; 16: the return address \
-	    */
+/* System V ABI, AMD64 supplement, figure 3.36; 16: the return address */
+#define REGISTERS_COUNT 17
 #define REGISTERS_STACK 7
 #define REGISTERS_PC	16
+#define REGISTERS_KEPT               \
+	{                            \
+		3, 6, 12, 13, 14, 15 \
+	} /* by a call: rbx, rbp, r12 to r15 */
+#define REGISTERS_VECTORS NT_X86_XSTATE
 
 typedef struct user_regs_struct registers_native;
 
-static inline uint64_t registers_copy(const registers_native *from, uint64_t *to)
+static inline uint64_t registers_pc(const registers_native *from)
+{
+	return from->rip;
+}
+
+static inline uint64_t registers_sp(const registers_native *from)
+{
+	return from->rsp;
+}
+
+static inline uint64_t registers_tls(const registers_native *from)
+{
+	return from->fs_base;
+}
+
+static inline void registers_copy(const registers_native *from, uint64_t *to)
 {
 	const uint64_t values[REGISTERS_COUNT] = {
 		from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi,
@@ -27,7 +47,6 @@ static inline uint64_t registers_copy(const registers_native *from, uint64_t *to
 
 	for (int i = 0; i < REGISTERS_COUNT; i++)
 		to[i] = values[i];
-	return from->rip;
 }
 
 #elif defined(__aarch64__)
@@ -35,32 +54,58 @@ static inline uint64_t registers_copy(const registers_native *from, uint64_t *to
 #define REGISTERS_COUNT 32 /* DWARF for the Arm 64-bit Architecture: X0 to X30, SP */
 #define REGISTERS_STACK 31
 #define REGISTERS_PC	32 /* none: told apart */
+#define REGISTERS_KEPT                                     \
+	{                                                  \
+		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 \
+	}
+#define REGISTERS_VECTORS NT_PRFPREG
+#define REGISTERS_TLS	  0x401 /* NT_ARM_TLS: a set of its own */
 
 typedef struct user_regs_struct registers_native;
 
-static inline uint64_t registers_copy(const registers_native *from, uint64_t *to)
+static inline uint64_t registers_pc(const registers_native *from)
+{
+	return from->pc;
+}
+
+static inline uint64_t registers_sp(const registers_native *from)
+{
+	return from->sp;
+}
+
+static inline uint64_t registers_tls(const registers_native *from)
+{
+	(void)from;
+	return 0;
+}
+
+static inline void registers_copy(const registers_native *from, uint64_t *to)
 {
 	for (int i = 0; i < 31; i++)
 		to[i] = from->regs[i];
 	to[REGISTERS_STACK] = from->sp;
-	return from->pc;
 }
 
 #else
 
-#define REGISTERS_COUNT 0 /* nobody has described them: a thread's own function alone is told */
+#define REGISTERS_COUNT                                                          \
+	0 /* they are not described: of a thread its own function alone is known \
+	   */
 #define REGISTERS_STACK 0
 #define REGISTERS_PC	0
+#define REGISTERS_KEPT \
+	{              \
+		0      \
+	}
 
 typedef struct {
 	char none;
 } registers_native;
 
-static inline uint64_t registers_copy(const registers_native *from, uint64_t *to)
+static inline void registers_copy(const registers_native *from, uint64_t *to)
 {
 	(void)from;
 	(void)to;
-	return 0;
 }
 
 #endif

@@ -339,6 +339,12 @@ static void call_of(const registers_native *registers, struct proc_call *call)
 	};
 }
 
+bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers)
+{
+	(void)stopping;
+	return (int64_t)registers->orig_rax >= 0;
+}
+
 static void set_limit(registers_native *registers, int argument, uint64_t ms)
 {
 	if (argument == 2)
@@ -353,6 +359,13 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 static void call_of(const registers_native *registers, struct proc_call *call)
 {
 	*call = (struct proc_call){ .number = -1, .sp = registers->sp, .pc = registers->pc };
+}
+
+/* Behind the call, or at it to begin it again. */
+bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers)
+{
+	return stopping->call.number == (int64_t)registers->regs[8] &&
+	       stopping->call.sp == registers->sp && stopping->call.pc - registers->pc <= 4;
 }
 
 static void set_limit(registers_native *registers, int argument, uint64_t ms)
@@ -380,8 +393,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 #if defined(__x86_64__)
 	stopping->is_fresh = memcmp(&call, &stopping->call, sizeof(call)) != 0;
 #else
-	stopping->is_fresh = stopping->call.number != (int64_t)registers->regs[8] ||
-			     stopping->call.sp != call.sp || stopping->call.pc - call.pc > 4;
+	stopping->is_fresh = !stopping_is_in_call(stopping, registers);
 #endif
 	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
 		/* the same call may be another one: our stop alone has woken this one */

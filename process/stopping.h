@@ -50,6 +50,9 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid);
 /* Why the thread may not be stopped: what it is in. NULL: it may. */
 const char *stopping_objection(const struct stopping *stopping);
 
+/* Whether the stopped thread is in a system call: the one that it was looked at in, or any. */
+bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers);
+
 /* To be called when the thread has stopped, and before anything is made of that. */
 void stopping_stopped(struct stopping *stopping, const registers_native *registers);
 

@@ -40,7 +40,7 @@ static bool is_nameless(const struct mapping *mapping)
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
 	for (unsigned i = 0; element && i < LIST_MOST; i++) {
-		const struct mapping *mapping = maps_at(&process->maps, element);
+		const struct mapping *mapping = maps_at(&process->subject.maps, element);
 
 		if (mapping &&
 		    (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libpthread")))
@@ -66,8 +66,8 @@ static bool is_heap(const struct process *process, uint64_t heap)
 
 static int find_heaps(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 		uint64_t heap = (mapping->from + HEAP_SIZE - 1) & ~(HEAP_SIZE - 1);
 
 		if (!strcmp(mapping->path, "[heap]") &&
@@ -135,8 +135,8 @@ static int find_main_arena(struct dead *dead, const struct process *process,
 
 static int find_main_arenas(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false) &&
 		    find_main_arena(dead, process, mapping))
@@ -152,7 +152,7 @@ static int find_main_arenas(struct dead *dead, const struct process *process)
 static int find_mapped_blocks(struct dead *dead, const struct process *process,
 			      const struct graph *graph)
 {
-	const struct mapping *code = maps_at(&process->maps, process->malloc_at);
+	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
 
 	if (!code || !mapping_is_libc(code, false))
 		return 0;
@@ -175,7 +175,7 @@ static int find_mapped_blocks(struct dead *dead, const struct process *process,
 /* Whose code made a mapping; NULL: it is not known. */
 static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
-	const struct mapping *code = maps_at(&process->maps, mapping->caller);
+	const struct mapping *code = maps_at(&process->subject.maps, mapping->caller);
 
 	return code && *code->path == '/' ? code->path : NULL;
 }
@@ -183,7 +183,7 @@ static const char *maker_of(const struct process *process, const struct live_map
 /* The library, if not libc, that has malloc; NULL: none. */
 static const struct mapping *library_of_malloc(const struct process *process)
 {
-	const struct mapping *code = maps_at(&process->maps, process->malloc_at);
+	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
 
 	return code && !mapping_is_libc(code, true) && !mapping_is_of(code, "libholdtrace.so") &&
 			       strstr(code->path, ".so")
@@ -245,14 +245,14 @@ static int find_allocator(struct dead *dead, const struct process *process, cons
 		    ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (!is_same(path, mapping->path))
 			continue;
 		if (ranges_add(ranges, mapping->from, mapping->to))
 			return -ENOMEM;
-		if (i + 1 < process->maps.count && mapping[1].from == mapping->to &&
+		if (i + 1 < process->subject.maps.count && mapping[1].from == mapping->to &&
 		    is_nameless(&mapping[1]) && ranges_add(ranges, mapping[1].from, mapping[1].to))
 			return -ENOMEM;
 	}
@@ -273,7 +273,8 @@ static int find_own(struct dead *dead, const struct process *process)
 static uint32_t thread_of(const struct process *process, uint64_t descriptor)
 {
 	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tid && process->threads.items[i].tls == descriptor)
+		if (process->threads.items[i].tracee.tid &&
+		    process->threads.items[i].tracee.tls == descriptor)
 			return (uint32_t)i;
 	return DEAD_NOBODY;
 }
@@ -316,7 +317,7 @@ static int find_stack_in(struct dead *dead, const struct process *process,
 			continue;
 		/* the first thread's descriptor has no stack below it */
 		if (thread_of(process, at) != DEAD_NOBODY &&
-		    process->threads.items[thread_of(process, at)].tid == process->pid)
+		    process->threads.items[thread_of(process, at)].tracee.tid == process->pid)
 			continue;
 		if (thread_of(process, at) == DEAD_NOBODY && !is_listed(process, at))
 			continue;
@@ -331,7 +332,7 @@ static int find_stack_in(struct dead *dead, const struct process *process,
  */
 static bool is_guarded(const struct process *process, size_t i)
 {
-	const struct mapping *mapping = &process->maps.items[i];
+	const struct mapping *mapping = &process->subject.maps.items[i];
 
 	return i && mapping[-1].to == mapping->from && !*mapping[-1].path &&
 	       !(mapping[-1].flags & (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE));
@@ -339,8 +340,8 @@ static bool is_guarded(const struct process *process, size_t i)
 
 static int find_stacks(struct dead *dead, const struct process *process)
 {
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (is_nameless(mapping) && is_guarded(process, i) &&
 		    !ranges_have(&dead->heaps, mapping->from) &&
@@ -373,9 +374,9 @@ static int bury_first_stack(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->threads.count; i++) {
 		const struct process_thread *thread = &process->threads.items[i];
-		const struct mapping *mapping = maps_at(&process->maps, thread->sp);
+		const struct mapping *mapping = maps_at(&process->subject.maps, thread->tracee.sp);
 
-		if (!thread->tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
+		if (!thread->tracee.tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
 			continue;
 		if (ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, mapping->from,
 			       thread->live_sp))

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/frames.h"
 
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/order.h"
 #include "base/pool.h"
+#include "process/frames.h"
 #include "resolver/demangle.h"
-#include "scan/registers.h"
 
 #define FRAMES_MAX  512u
 #define THREADS_MAX 2000u   /* whose stacks are walked */
@@ -29,13 +24,12 @@ struct module {
 	Dwfl_Module *dwfl;
 	const char *path;
 	uint64_t bias;
-	bool is_read;
 	ARRAY_OF(struct variable) variables; /* by address */
 };
 
 struct names {
 	struct pool pool; /* names as people write them */
-	Dwfl *dwfl;
+	struct frames *frames;
 	const struct process *process;
 	struct process_thread *thread; /* that is being walked */
 	ARRAY_OF(struct module) modules;
@@ -43,93 +37,15 @@ struct names {
 
 /* ---- modules ---- */
 
-static int find_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-			     const char *file, const char *link, GElf_Word crc, char **path)
-{
-	(void)module, (void)user, (void)name, (void)base, (void)file, (void)link, (void)crc;
-	(void)path;
-	return -1;
-}
-
-static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-		       char **path, Elf **elf)
-{
-	(void)module, (void)user, (void)name, (void)base, (void)path, (void)elf;
-	return -1;
-}
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = find_no_elf,
-	.find_debuginfo = find_no_debuginfo,
-};
-
-/* The file that is mapped, and no other in its place. */
-static int open_mapped(const struct mapping *mapping)
-{
-	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_ino != mapping->inode) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static void report_module(struct names *names, const struct mapping *mapping)
-{
-	int fd = open_mapped(mapping);
-	Dwfl_Module *dwfl = NULL;
-	struct module *module;
-
-	if (fd < 0)
-		return;
-	dwfl = dwfl_report_elf(names->dwfl, mapping->path, mapping->path, fd, mapping->from, false);
-	if (!dwfl) {
-		close(fd);
-		return;
-	}
-	module = ARRAY_ADD(&names->modules);
-	if (module)
-		*module = (struct module){ .dwfl = dwfl, .path = mapping->path };
-}
-
-/* Whether it is the first mapping of a file that has code: others of it follow. */
-static bool begins_module(const struct process *process, size_t i)
-{
-	const struct mapping *mapping = &process->maps.items[i];
-
-	if (*mapping->path != '/' || mapping->offset || !strncmp(mapping->path, "/dev/", 5))
-		return false;
-	for (size_t k = i; k < process->maps.count && k < i + 16; k++) {
-		const struct mapping *next = &process->maps.items[k];
-
-		if (next->inode == mapping->inode && next->flags & MAPPING_EXECUTE)
-			return true;
-	}
-	return false;
-}
-
 struct names *names_open(const struct process *process)
 {
 	struct names *names = calloc(1, sizeof(*names));
 
-	if (!names)
-		return NULL;
-	names->process = process;
-	names->dwfl = dwfl_begin(&callbacks);
-	if (!names->dwfl) {
-		free(names);
-		return NULL;
+	if (names) {
+		names->process = process;
+		names->frames = frames_open(&process->subject);
 	}
-	dwfl_report_begin(names->dwfl);
-	for (size_t i = 0; i < process->maps.count; i++)
-		if (begins_module(process, i))
-			report_module(names, &process->maps.items[i]);
-	dwfl_report_end(names->dwfl, NULL, NULL);
-	return names;
+	return names && names->frames ? names : NULL;
 }
 
 /* The name as it is in a program's source; as it stands if it is not mangled. */
@@ -173,7 +89,6 @@ static void read_variables(struct module *module)
 	int count = dwfl_module_getsymtab(module->dwfl);
 	GElf_Addr bias = 0;
 
-	module->is_read = true;
 	dwfl_module_getelf(module->dwfl, &bias);
 	module->bias = bias;
 	for (int i = 1; i < count && i < SYMBOLS_MAX; i++)
@@ -192,14 +107,23 @@ static const struct variable *find_variable(const struct module *module, uint64_
 	return low && items[low - 1].to > address ? &items[low - 1] : NULL;
 }
 
+/* NULL: no module that is known. */
 static struct module *module_of(struct names *names, uint64_t address)
 {
-	Dwfl_Module *dwfl = dwfl_addrmodule(names->dwfl, address);
+	Dwfl *all = frames_modules(names->frames);
+	Dwfl_Module *dwfl = all ? dwfl_addrmodule(all, address) : NULL;
+	struct module *module;
 
 	for (size_t i = 0; dwfl && i < names->modules.count; i++)
 		if (names->modules.items[i].dwfl == dwfl)
 			return &names->modules.items[i];
-	return NULL;
+	module = dwfl ? ARRAY_ADD(&names->modules) : NULL;
+	if (module) {
+		*module = (struct module){ .dwfl = dwfl };
+		module->path = dwfl_module_info(dwfl, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+		read_variables(module);
+	}
+	return module;
 }
 
 bool names_find(struct names *names, uint64_t address, struct name *name)
@@ -209,8 +133,6 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 	if (!module)
 		return false;
-	if (!module->is_read)
-		read_variables(module);
 	variable = find_variable(module, address);
 	*name = (struct name){ .name = variable ? readable(names, variable->name) : NULL,
 			       .module = module->path,
@@ -222,50 +144,9 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 /* ---- frames ---- */
 
-static pid_t next_thread(Dwfl *dwfl, void *user, void **argument)
-{
-	struct names *names = user;
-
-	(void)dwfl;
-	if (*argument)
-		return 0;
-	*argument = names;
-	return names->thread->tid;
-}
-
-static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *user)
-{
-	const struct names *names = user;
-	const struct process_thread *thread = names->thread;
-
-	(void)dwfl;
-	if (address < thread->stack_from || thread->stack_size < 8 ||
-	    address - thread->stack_from > thread->stack_size - 8)
-		return false;
-	memcpy(result, thread->stack + (address - thread->stack_from), 8);
-	return true;
-}
-
-static bool set_registers(Dwfl_Thread *dwfl, void *user)
-{
-	const struct names *names = user;
-	Dwarf_Word values[PROCESS_REGISTERS_MAX];
-	unsigned count =
-		registers_by_number(names->thread, (uint64_t *)values, PROCESS_REGISTERS_MAX);
-
-	dwfl_thread_state_register_pc(dwfl, names->thread->pc);
-	return count && dwfl_thread_state_registers(dwfl, 0, count, values);
-}
-
-static const Dwfl_Thread_Callbacks thread_callbacks = {
-	.next_thread = next_thread,
-	.memory_read = read_word,
-	.set_initial_registers = set_registers,
-};
-
 static bool is_ours_or_libc(const struct names *names, uint64_t pc)
 {
-	const struct mapping *mapping = maps_at(&names->process->maps, pc);
+	const struct mapping *mapping = maps_at(&names->process->subject.maps, pc);
 
 	return mapping &&
 	       (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libholdtrace.so"));
@@ -274,12 +155,13 @@ static bool is_ours_or_libc(const struct names *names, uint64_t pc)
 /* The caller of exit(): what it had in registers that calls keep is all that counts of them. */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {
+	static const unsigned kept[] = REGISTERS_KEPT;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < registers_kept_count; i++) {
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		Dwarf_Word value;
 
-		if (dwfl_frame_reg(frame, (unsigned)registers_kept[i], &value) == 0)
+		if (dwfl_frame_reg(frame, kept[i], &value) == 0)
 			thread->registers[count++] = value;
 	}
 	thread->register_count = count;
@@ -297,8 +179,7 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	Dwarf_Addr pc;
 	bool is_exact;
 
-	if (!dwfl_frame_pc(frame, &pc, &is_exact) ||
-	    dwfl_frame_reg(frame, (unsigned)registers_stack_pointer, &sp) ||
+	if (!dwfl_frame_pc(frame, &pc, &is_exact) || dwfl_frame_reg(frame, REGISTERS_STACK, &sp) ||
 	    thread->frame_count == FRAMES_MAX)
 		return DWARF_CB_ABORT;
 	pc -= !is_exact;
@@ -308,7 +189,7 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	}
 	place = &thread->frames[thread->frame_count++];
 	*place = (struct process_frame){ .sp = sp, .pc = pc };
-	module = dwfl_addrmodule(names->dwfl, pc);
+	module = dwfl_addrmodule(frames_modules(names->frames), pc);
 	place->function = module ? readable(names, dwfl_module_addrname(module, pc)) : NULL;
 	return DWARF_CB_OK;
 }
@@ -320,14 +201,14 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 static bool has_frames_above(const struct process *process, const struct process_thread *thread,
 			     uint64_t sp)
 {
-	for (uint64_t at = (sp + 8 + 7) & ~7ull; at + 8 <= thread->tls; at += 8) {
+	for (uint64_t at = (sp + 8 + 7) & ~7ull; at + 8 <= thread->tracee.tls; at += 8) {
 		const struct mapping *mapping;
 		uint64_t word;
 
-		if (at - thread->stack_from + 8 > thread->stack_size)
+		if (at - thread->stack.from + 8 > thread->stack.size)
 			return true;
-		memcpy(&word, thread->stack + (at - thread->stack_from), sizeof(word));
-		mapping = maps_at(&process->maps, word);
+		memcpy(&word, thread->stack.bytes + (at - thread->stack.from), sizeof(word));
+		mapping = maps_at(&process->subject.maps, word);
 		if (mapping && mapping->flags & MAPPING_EXECUTE && mapping_is_libc(mapping, false))
 			return true;
 	}
@@ -341,7 +222,7 @@ static bool has_frames_above(const struct process *process, const struct process
  */
 static bool is_whole(const struct process *process, const struct process_thread *thread)
 {
-	const struct mapping *mapping = maps_at(&process->maps, thread->sp);
+	const struct mapping *mapping = maps_at(&process->subject.maps, thread->tracee.sp);
 	uint64_t first;
 
 	for (unsigned i = 1; i < thread->frame_count; i++)
@@ -352,33 +233,27 @@ static bool is_whole(const struct process *process, const struct process_thread 
 	first = thread->frames[thread->frame_count - 1].sp;
 	if (!strcmp(mapping->path, "[stack]"))
 		return process->stack_start - first + START_MOST < 2 * START_MOST;
-	return first < thread->tls && thread->tls <= mapping->to &&
+	return first < thread->tracee.tls && thread->tracee.tls <= mapping->to &&
 	       !has_frames_above(process, thread, first);
-}
-
-static int on_thread(Dwfl_Thread *dwfl, void *user)
-{
-	struct names *names = user;
-	struct process_thread *thread = names->thread;
-
-	thread->is_whole = dwfl_thread_getframes(dwfl, on_frame, user) == 0 &&
-			   is_whole(names->process, thread);
-	return DWARF_CB_ABORT;
 }
 
 void frames_find(struct names *names, struct process *process)
 {
-	if (!dwfl_attach_state(names->dwfl, NULL, process->pid, &thread_callbacks, names))
-		return;
 	for (size_t i = 0; i < process->threads.count && i < THREADS_MAX; i++) {
 		struct process_thread *thread = &process->threads.items[i];
+		struct frames_thread start = { .tid = thread->tracee.tid,
+					       .pc = thread->tracee.pc,
+					       .has_registers = true,
+					       .stack = thread->stack };
 
-		if (!thread->tid || !thread->stack)
+		if (!thread->tracee.tid || !thread->stack.bytes)
 			continue;
+		registers_copy(&thread->tracee.registers, start.registers);
 		thread->frames = calloc(FRAMES_MAX, sizeof(*thread->frames));
 		names->thread = thread;
-		if (thread->frames)
-			dwfl_getthreads(names->dwfl, on_thread, names);
+		thread->is_whole = thread->frames &&
+				   frames_walk(names->frames, &start, on_frame, names) &&
+				   is_whole(process, thread);
 		if (process->beat)
 			process->beat(process->user);
 	}

@@ -4,8 +4,8 @@
 
 /*
  * Names of what a process has mapped, and the frames of its threads' stacks, from copies: it has
- * gone on by then. The files are those of the process, which anybody may have made: to be called in
- * the sandbox alone.
+ * gone on by then. The files are those of the process, which anybody may have made: all but
+ * names_open(), which opens them, is to be called in the sandbox alone.
  */
 
 #include "scan/process.h"

@@ -125,7 +125,8 @@ static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 	if (at >= thread)
 		return at - thread < DESCRIPTOR_SIZE;
 	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tid && process->threads.items[i].tls == thread)
+		if (process->threads.items[i].tracee.tid &&
+		    process->threads.items[i].tracee.tls == thread)
 			return at >= process->threads.items[i].live_sp;
 	return false;
 }
@@ -164,10 +165,10 @@ static void look_at_registers(struct judging *judging)
 	for (size_t i = 0; i < judging->process->threads.count; i++) {
 		const struct process_thread *thread = &judging->process->threads.items[i];
 
-		for (unsigned k = 0; thread->tid && k < thread->register_count; k++) {
+		for (unsigned k = 0; thread->tracee.tid && k < thread->register_count; k++) {
 			struct live_handle *handle = thread_of(judging, thread->registers[k]);
 
-			if (handle && handle->object != thread->tls)
+			if (handle && handle->object != thread->tracee.tls)
 				handle->is_lost = false;
 		}
 	}
@@ -187,8 +188,8 @@ static int judge_threads(struct judging *judging)
 		return 0;
 	if (dead_find(&judging->dead, judging->process, live, judging->graph))
 		return -ENOMEM;
-	for (size_t i = 0; i < judging->process->maps.count; i++)
-		look_at_mapping(judging, &judging->process->maps.items[i]);
+	for (size_t i = 0; i < judging->process->subject.maps.count; i++)
+		look_at_mapping(judging, &judging->process->subject.maps.items[i]);
 	look_at_registers(judging);
 	return 0;
 }

@@ -106,7 +106,7 @@ static int await(struct scan *scan, enum scan_message message, int most_ms, stru
 static void name_exiting(struct scan *scan)
 {
 	for (size_t i = 0; i < scan->process.threads.count; i++)
-		if (scan->exiting && scan->process.threads.items[i].tid == scan->exiting)
+		if (scan->exiting && scan->process.threads.items[i].tracee.tid == scan->exiting)
 			scan->process.threads.items[i].is_exiting = true;
 }
 
@@ -148,6 +148,8 @@ static int take(struct scan *scan, struct error *err)
 	scan->pause_ns = now_ns() - begun_ns;
 	if (rc)
 		return rc;
+	/* not while it stands still: a file system that it serves itself would not answer */
+	scan->names = names_open(&scan->process);
 	tell(scan, SCAN_GOES_ON, "");
 	return take_own(scan);
 }
@@ -185,7 +187,6 @@ static int analyse(struct scan *scan, struct error *err)
 	struct live *live = &scan->live;
 	int rc;
 
-	scan->names = names_open(&scan->process);
 	if (scan->names)
 		frames_find(scan->names, &scan->process);
 	rc = graph_begin(graph, live->blocks.items, live->blocks.count);

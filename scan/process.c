@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
 #define ENTRIES	   (CHUNK / WORDS_PAGE) /* of the page map, at a time */
@@ -31,41 +31,12 @@
 	(64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
 		       */
 
-/* The leader may be gone by pthread_exit: then any other thread's place in /proc serves. */
-int process_open(const struct process *process, const char *name)
-{
-	char path[128];
-
-	for (size_t i = 0; i < process->threads.count && i < 64; i++) {
-		const struct process_thread *thread = &process->threads.items[i];
-
-		if (!thread->tid || !strncmp(name, "task/", 5))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", process->pid, thread->tid,
-			 name);
-		/* those that a task does not have are the process's */
-		if (access(path, F_OK) == 0)
-			return open(path, O_RDONLY | O_CLOEXEC);
-	}
-	snprintf(path, sizeof(path), "/proc/%d/%s", process->pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* A thread that has the process's memory, as the leader may not. */
-static int living(const struct process *process)
-{
-	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tid)
-			return process->threads.items[i].tid;
-	return process->pid;
-}
-
 /* ---- mappings ---- */
 
 /* [vsyscall] lies above all programs; with 57 bits, what was asked for there, too. */
 static int read_mappings(struct process *process, struct error *err)
 {
-	struct maps *maps = &process->maps;
+	struct maps *maps = &process->subject.maps;
 	int rc = maps_read(maps, process->pid);
 
 	if (rc)
@@ -142,8 +113,8 @@ static bool may_be_written(const struct mapping *mapping)
 
 static int find_targets(struct process *process)
 {
-	for (size_t i = 0; i < process->maps.count; i++) {
-		const struct mapping *mapping = &process->maps.items[i];
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(process, mapping))
 			continue;
@@ -173,9 +144,9 @@ struct scan_arguments {
 
 struct reading {
 	struct process *process;
-	int pagemap, memory; /* -1: not there */
-	char *bytes;	     /* a chunk */
-	bool cannot_scan;    /* the kernel has no PAGEMAP_SCAN */
+	int pagemap;	  /* -1: not there */
+	char *bytes;	  /* a chunk */
+	bool cannot_scan; /* the kernel has no PAGEMAP_SCAN */
 	uint64_t entries[ENTRIES];
 	struct scan_region regions[REGIONS];
 };
@@ -205,13 +176,8 @@ static void read_entries(struct reading *reading, const struct mapping *mapping,
 /* Memory that may not be read even by its own program is read through its file. */
 static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
 {
-	struct iovec to = { reading->bytes, size }, at = { (void *)(uintptr_t)from, size };
-	ssize_t got = process_vm_readv(living(reading->process), &to, 1, &at, 1, 0);
-
-	if (got == (ssize_t)size)
-		return size;
-	got = reading->memory < 0 ? -1 : pread(reading->memory, reading->bytes, size, (off_t)from);
-	return got < 0 ? 0 : (size_t)got & ~(size_t)(WORDS_PAGE - 1);
+	return subject_read(&reading->process->subject, from, reading->bytes, size) &
+	       ~(size_t)(WORDS_PAGE - 1);
 }
 
 static int read_pages(struct reading *reading, uint64_t from, size_t size)
@@ -329,18 +295,16 @@ static int read_mapping(struct reading *reading, const struct mapping *mapping)
 
 static int read_memory(struct process *process, struct error *err)
 {
-	cleanup_fd int pagemap = process_open(process, "pagemap");
-	cleanup_fd int memory = process_open(process, "mem");
+	cleanup_fd int pagemap = subject_open(&process->subject, "pagemap");
 	cleanup_free char *bytes = malloc(CHUNK);
 	cleanup_free struct reading *reading = calloc(1, sizeof(*reading));
 	int rc = bytes && reading ? 0 : -ENOMEM;
 
 	if (reading)
-		*reading = (struct reading){
-			.process = process, .pagemap = pagemap, .memory = memory, .bytes = bytes
-		};
-	for (size_t i = 0; rc == 0 && i < process->maps.count; i++)
-		rc = read_mapping(reading, &process->maps.items[i]);
+		*reading =
+			(struct reading){ .process = process, .pagemap = pagemap, .bytes = bytes };
+	for (size_t i = 0; rc == 0 && i < process->subject.maps.count; i++)
+		rc = read_mapping(reading, &process->subject.maps.items[i]);
 	if (rc)
 		return error_system(err, ENOMEM, "its memory");
 	if (!process->words.pages.count)
@@ -349,27 +313,6 @@ static int read_memory(struct process *process, struct error *err)
 }
 
 /* ---- stacks ---- */
-
-/* Whole, as far as its frames are of interest; without it they have no names. */
-static void copy_stack(struct process *process, struct process_thread *thread)
-{
-	const struct mapping *mapping = maps_at(&process->maps, thread->sp);
-	uint64_t size = mapping ? mapping->to - thread->sp : 0;
-	struct iovec to, at;
-	ssize_t got;
-
-	thread->live_sp = (thread->sp - PROCESS_RED_ZONE) & ~7ull;
-	if (size > PROCESS_STACK_COPY)
-		size = PROCESS_STACK_COPY;
-	thread->stack = size ? malloc(size) : NULL;
-	if (!thread->stack)
-		return;
-	to = (struct iovec){ thread->stack, size };
-	at = (struct iovec){ (void *)(uintptr_t)thread->sp, size };
-	got = process_vm_readv(living(process), &to, 1, &at, 1, 0);
-	thread->stack_from = thread->sp;
-	thread->stack_size = got > 0 ? (uint64_t)got : 0;
-}
 
 /* ---- what the kernel keeps ---- */
 
@@ -393,7 +336,7 @@ static int read_epoll(struct process *process, const char *number)
 	int fd, rc = 0;
 
 	snprintf(name, sizeof(name), "fdinfo/%.20s", number);
-	fd = process_open(process, name);
+	fd = subject_open(&process->subject, name);
 	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
 	while (rc == 0 && file && fgets(line, sizeof(line), file)) {
@@ -415,7 +358,7 @@ static int read_epolls(struct process *process)
 	DIR *directory;
 	int rc = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", process->pid, living(process));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", process->pid, process->subject.thread);
 	directory = opendir(path);
 	while (rc == 0 && directory && (entry = readdir(directory)) != NULL) {
 		ssize_t length =
@@ -432,7 +375,7 @@ static int read_epolls(struct process *process)
 
 static int read_timers(struct process *process)
 {
-	int fd = process_open(process, "timers"), rc = 0;
+	int fd = subject_open(&process->subject, "timers"), rc = 0;
 	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256];
 
@@ -445,25 +388,30 @@ static int read_timers(struct process *process)
 	return rc;
 }
 
-/* Field 28 of stat; the name before it may hold blanks and parentheses. */
 static void read_stack_start(struct process *process)
 {
-	cleanup_fd int fd = process_open(process, "stat");
-	char line[1024];
-	ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-	const char *at;
+	enum { STACK_START = 28 };
+	char text[PROC_STAT_SIZE];
+	const char *field =
+		proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
 
-	line[got > 0 ? got : 0] = '\0';
-	at = strrchr(line, ')');
-	for (int field = 2; at && field < 28; field++)
-		at = strchr(at + 1, ' ');
-	process->stack_start = at ? strtoull(at, NULL, 10) : 0;
+	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* Whole, as far as its frames are of interest; without it they have no names. */
+static void copy_stack(struct process *process, struct process_thread *thread)
+{
+	thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
+	subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
 }
 
 int process_read(struct process *process, struct error *err)
 {
-	int rc = read_mappings(process, err);
+	int rc;
 
+	subject_begin(&process->subject, process->pid);
+	subject_open_memory(&process->subject, O_RDONLY);
+	rc = read_mappings(process, err);
 	if (rc)
 		return rc;
 	read_stack_start(process);
@@ -473,7 +421,7 @@ int process_read(struct process *process, struct error *err)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tid)
+		if (process->threads.items[i].tracee.tid)
 			copy_stack(process, &process->threads.items[i]);
 	if (read_epolls(process) || read_timers(process))
 		return error_system(err, ENOMEM, "what the kernel keeps");

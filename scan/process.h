@@ -13,38 +13,30 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "process/maps.h"
-#include "process/stopping.h"
+#include "process/subject.h"
+#include "process/tracee.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
-#define PROCESS_VECTORS_MAX   512u	   /* words of them */
-#define PROCESS_STACK_COPY    (256u << 10) /* bytes from the stack pointer on, for its frames */
-#define PROCESS_RED_ZONE      128u	   /* below the stack pointer that leaves may use */
+#define PROCESS_VECTORS_MAX   512u /* words of them */
+#define PROCESS_RED_ZONE      128u /* below the stack pointer that leaves may use */
 
 struct process_thread {
-	int tid;
+	struct tracee tracee;
 	char name[16];
-	uint64_t sp, pc, tls;
-	struct stopping stopping; /* what it slept in */
-	bool is_in_call; /* it was in a system call, so its vector registers hold nothing */
 	bool is_exiting; /* it waits for us in the library, at the end of its process */
-	uint64_t registers[PROCESS_REGISTERS_MAX];
+	uint64_t registers[PROCESS_REGISTERS_MAX]; /* words that may be pointers */
 	unsigned register_count;
 	uint64_t vectors[PROCESS_VECTORS_MAX];
 	unsigned vector_count;
-	char *stack; /* bytes from stack_from on; NULL: none were copied */
-	uint64_t stack_from, stack_size;
-	/* what frames.c finds out: what of its stack is in use begins here */
+	struct subject_stack stack;
+	/* what scan/frames.h finds out: what of its stack is in use begins here */
 	uint64_t live_sp;
 	/* its frames follow each other as far as the start of its stack, so nothing else is in use
 	 */
 	bool is_whole;
 	struct process_frame *frames; /* innermost first */
 	unsigned frame_count;
-	/* what stop.c must give back */
-	int signal; /* that it was about to get */
-	bool is_stopped;
 };
 
 /* A frame begins at sp and ends where the next one begins. */
@@ -63,7 +55,7 @@ struct process {
 	int pid;
 	struct pool pool;
 	ARRAY_OF(struct process_thread) threads;
-	struct maps maps; /* below ADDRESS_MAX */
+	struct subject subject; /* with the maps below ADDRESS_MAX */
 	ARRAY_OF(struct process_kernel_word) kernel;
 	uint64_t malloc_at;	      /* where malloc begins; 0: not known */
 	struct ranges own;	      /* memory of holdtrace's library */
@@ -79,8 +71,5 @@ struct process {
 
 /* What of it is stopped: mappings, words, what the kernel keeps. Returns 0 or a negative errno. */
 int process_read(struct process *process, struct error *err);
-
-/* Opens a file of /proc/PID, or -1. */
-int process_open(const struct process *process, const char *name);
 
 #endif

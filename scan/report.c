@@ -66,7 +66,7 @@ static void end(struct out *out)
 static const char *thread_name(const struct report *report, int tid)
 {
 	for (size_t i = 0; i < report->process->threads.count; i++)
-		if (report->process->threads.items[i].tid == tid)
+		if (report->process->threads.items[i].tracee.tid == tid)
 			return report->process->threads.items[i].name;
 	return NULL;
 }
@@ -231,7 +231,7 @@ static void put_end(struct out *out, const struct report *report)
 		bytes += graph->classes[i] >= GRAPH_LOST ? graph->blocks[i].size : 0;
 	}
 	for (size_t i = 0; i < process->threads.count; i++)
-		threads += process->threads.items[i].tid != 0;
+		threads += process->threads.items[i].tracee.tid != 0;
 	begin(out, report, NOTE_SCAN);
 	put(out, "state");
 	put(out, "done");

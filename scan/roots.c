@@ -32,8 +32,9 @@ static const struct mapping *file_of(const struct process *process, const struct
 {
 	if (is_file(mapping))
 		return mapping;
-	if (*mapping->path || mapping == process->maps.items || mapping[-1].to != mapping->from ||
-	    !is_file(&mapping[-1]) || !(mapping[-1].flags & MAPPING_WRITE))
+	if (*mapping->path || mapping == process->subject.maps.items ||
+	    mapping[-1].to != mapping->from || !is_file(&mapping[-1]) ||
+	    !(mapping[-1].flags & MAPPING_WRITE))
 		return NULL;
 	return &mapping[-1];
 }
@@ -48,9 +49,10 @@ static enum root_kind kind_of_nameless(const struct finding *finding, const stru
 		const struct process_thread *at = &process->threads.items[i];
 
 		*thread = (uint32_t)i;
-		if (at->tid && at->sp >= mapping->from && at->sp < mapping->to)
+		if (at->tracee.tid && at->tracee.sp >= mapping->from && at->tracee.sp < mapping->to)
 			return ROOT_STACK;
-		if (at->tid && at->tls >= mapping->from && at->tls < mapping->to)
+		if (at->tracee.tid && at->tracee.tls >= mapping->from &&
+		    at->tracee.tls < mapping->to)
 			return ROOT_TLS;
 	}
 	*thread = 0;
@@ -64,7 +66,7 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 	const struct process *process = finding->process;
 	const struct mapping *file = file_of(process, mapping);
 
-	*owner = (uint32_t)(mapping - process->maps.items);
+	*owner = (uint32_t)(mapping - process->subject.maps.items);
 	if (file)
 		return mapping_is_of(file, "libholdtrace.so") ? ROOT_OWN : ROOT_GLOBAL;
 	if (!strcmp(mapping->path, "[stack]"))
@@ -95,10 +97,10 @@ static bool is_in_block(const struct graph *graph, uint64_t at)
 /* Above a thread's stack its own data and its descriptor lie, or the other way round. */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {
-	if (!thread->tls || thread->sp >= thread->tls)
+	if (!thread->tracee.tls || thread->tracee.sp >= thread->tracee.tls)
 		return false;
-	if (at >= thread->tls)
-		return at - thread->tls < 65536;
+	if (at >= thread->tracee.tls)
+		return at - thread->tracee.tls < 65536;
 	return thread->is_whole && at >= thread->frames[thread->frame_count - 1].sp;
 }
 
@@ -185,7 +187,7 @@ static int take_threads(struct finding *finding)
 		const struct process_thread *thread = &process->threads.items[i];
 		struct graph_hit like = { .kind = ROOT_REGISTER, .owner = (uint32_t)i };
 
-		if (!thread->tid)
+		if (!thread->tracee.tid)
 			continue;
 		if (take_values(finding, thread->registers, thread->register_count, &like) ||
 		    take_values(finding, thread->vectors, thread->vector_count, &like))
@@ -212,8 +214,8 @@ int roots_find(struct graph *graph, struct process *process, const struct live *
 	struct finding finding = { .graph = graph, .process = process, .live = live };
 	int rc = dead_find(&finding.dead, process, live, graph);
 
-	for (size_t i = 0; rc == 0 && i < process->maps.count; i++)
-		rc = take_mapping(&finding, &process->maps.items[i]);
+	for (size_t i = 0; rc == 0 && i < process->subject.maps.count; i++)
+		rc = take_mapping(&finding, &process->subject.maps.items[i]);
 	if (rc == 0)
 		rc = take_threads(&finding);
 	if (rc == 0)

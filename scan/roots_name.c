@@ -43,7 +43,7 @@ struct naming_roots {
 
 static void describe_global(struct naming_roots *naming, struct root *root, uint64_t at)
 {
-	const struct mapping *mapping = maps_at(&naming->process->maps, at);
+	const struct mapping *mapping = maps_at(&naming->process->subject.maps, at);
 	struct name name;
 
 	naming->until = 0;
@@ -76,7 +76,7 @@ static void describe(struct naming_roots *naming, struct root *root, const struc
 		break;
 	case ROOT_STACK:
 		thread = &process->threads.items[hit->owner];
-		root->thread = thread->tid;
+		root->thread = thread->tracee.tid;
 		frame = frame_at(thread, hit->at);
 		if (!frame)
 			break;
@@ -87,14 +87,14 @@ static void describe(struct naming_roots *naming, struct root *root, const struc
 		break;
 	case ROOT_TLS:
 	case ROOT_REGISTER:
-		root->thread = process->threads.items[hit->owner].tid;
+		root->thread = process->threads.items[hit->owner].tracee.tid;
 		break;
 	case ROOT_KERNEL:
 		root->name = process->kernel.items[hit->owner].about;
 		break;
 	case ROOT_MAPPING:
-		root->from = process->maps.items[hit->owner].from;
-		root->name = process->maps.items[hit->owner].path;
+		root->from = process->subject.maps.items[hit->owner].from;
+		root->name = process->subject.maps.items[hit->owner].path;
 		break;
 	case ROOT_OWN:
 	case ROOT_HEAP:

@@ -90,7 +90,7 @@ def has_ended(pid):
 def act(place, action, sleeper):
     """One stop. Returns "done", "refused" or what went wrong."""
     pid = str(sleeper.pid)
-    words = {"waits": ["waits", pid], "doctor": ["doctor", pid], "leaks": ["leaks", pid],
+    words = {"waits": ["waits", pid], "doctor": ["doctor", pid], "leaks": ["report", "leaks", "--scan", pid],
              "attach": ["attach", pid, "--for=20ms", "--screen=/dev/null", "-o",
                         f"{place}/{next(numbers)}.htr"]}[action]
     try:

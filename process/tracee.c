@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define STUCK_NS 200000000ull  /* for a thread that may not stop: vfork's parent, a dead disk */
+#define STOP_NS	 5000000000ull /* for one that will: the process that stops it must let it go */
+#define STEP_NS	 50000
+#define SPIN	 20 /* looks without a pause: the stop is another processor's interrupt away */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
+{
+	*tracee = (struct tracee){ .tid = stopping->tid, .stopping = *stopping };
+	if (ptrace(PTRACE_SEIZE, tracee->tid, NULL, NULL) ||
+	    ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
+		return -errno;
+	return 0;
+}
+
+#if REGISTERS_COUNT > 0
+
+/* Returns how many bytes there are, or a negative errno. */
+static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t size)
+{
+	struct iovec part = { to, size };
+
+	return ptrace(PTRACE_GETREGSET, tracee->tid, (void *)(uintptr_t)type, &part)
+		       ? -errno
+		       : (ssize_t)part.iov_len;
+}
+
+/* How it goes on. */
+static void settle(const struct tracee *tracee, registers_native *registers)
+{
+	struct iovec part = { registers, sizeof(*registers) };
+
+	*registers = tracee->registers;
+	if (stopping_settle(&tracee->stopping, registers, STOPPING_READ))
+		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
+}
+
+/* At once it is settled: so it goes on well even if this process is killed. */
+static int read_registers(struct tracee *tracee)
+{
+	registers_native *registers = &tracee->registers, settled;
+	ssize_t got = get_set(tracee, NT_PRSTATUS, registers, sizeof(*registers));
+
+	if (got < 0)
+		return (int)got;
+	tracee->pc = registers_pc(registers);
+	tracee->sp = registers_sp(registers);
+	tracee->tls = registers_tls(registers);
+#ifdef REGISTERS_TLS
+	get_set(tracee, REGISTERS_TLS, &tracee->tls, sizeof(tracee->tls));
+#endif
+	tracee->is_in_call = stopping_is_in_call(&tracee->stopping, registers);
+	stopping_stopped(&tracee->stopping, registers);
+	settle(tracee, &settled);
+	return 0;
+}
+
+unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max)
+{
+	/* a wider set than there is room for is cut by the kernel */
+	ssize_t got = tracee->is_in_call ? 0 : get_set(tracee, REGISTERS_VECTORS, words, max * 8ul);
+
+	return got < 0 ? 0 : (unsigned)(got / 8);
+}
+
+#else
+
+static int read_registers(struct tracee *tracee)
+{
+	(void)tracee;
+	return -ENOSYS;
+}
+
+unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max)
+{
+	(void)tracee, (void)words, (void)max;
+	return 0;
+}
+
+#endif
+
+void tracee_release(struct tracee *tracee)
+{
+	if (!tracee->tid || !tracee->is_stopped)
+		return;
+#if REGISTERS_COUNT > 0
+	if (!tracee->signal) {
+		registers_native settled;
+
+		settle(tracee, &settled);
+		stopping_shorten(&tracee->stopping, &settled);
+	}
+#endif
+	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(uintptr_t)tracee->signal);
+	tracee->is_stopped = false;
+}
+
+int tracee_await(struct tracee *tracee)
+{
+	const struct timespec step = { .tv_nsec = STEP_NS };
+	uint64_t until_ns = now_ns() + (tracee->stopping.state == 'D' ? STUCK_NS : STOP_NS);
+	int status = 0, rc;
+
+	for (unsigned looks = 0;; looks++) {
+		pid_t got = waitpid(tracee->tid, &status, __WALL | WNOHANG);
+
+		if (got == tracee->tid && WIFSTOPPED(status))
+			break;
+		if (got == tracee->tid || (got < 0 && errno != EINTR)) {
+			tracee->tid = 0;
+			return 0;
+		}
+		if (now_ns() > until_ns)
+			return -EBUSY;
+		if (looks > SPIN)
+			nanosleep(&step, NULL);
+	}
+	tracee->is_stopped = true;
+	tracee->signal = status >> 16 ? 0 : WSTOPSIG(status);
+	rc = read_registers(tracee);
+	/* the leader may be gone while others go on (pthread_exit): a zombie has no registers */
+	if (rc == -ESRCH) {
+		tracee->tid = 0;
+		return 0;
+	}
+	if (rc)
+		tracee_release(tracee);
+	return rc;
+}
