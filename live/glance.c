@@ -64,7 +64,7 @@ void glance_tick(struct watched *const *processes, size_t count, double seconds)
 
 /* ---- classes ---- */
 
-static struct glance_class *class_of(struct glance *glance, const struct ledger_class *known)
+static struct glance_row *class_of(struct glance *glance, const struct ledger_class *known)
 {
 	for (size_t i = 0; i < glance->class_count; i++)
 		if (!strcmp(glance->classes[i].type, known->type))
@@ -72,7 +72,7 @@ static struct glance_class *class_of(struct glance *glance, const struct ledger_
 	if (glance->class_count == GLANCE_CLASSES)
 		return NULL;
 	glance->classes[glance->class_count] =
-		(struct glance_class){ .type = known->type, .has_bytes = known->has_bytes };
+		(struct glance_row){ .type = known->type, .has_bytes = known->has_bytes };
 	return &glance->classes[glance->class_count++];
 }
 
@@ -80,13 +80,13 @@ static void add_classes(struct glance *glance, struct watched *watched)
 {
 	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
-		struct glance_class *class = class_of(glance, ledger_class(watched->ledger, i));
+		struct glance_row *class = class_of(glance, ledger_class(watched->ledger, i));
 
 		if (!class || !(sum->gained || sum->count || sum->peak))
 			continue;
-		class->gained += sum->gained;
-		class->count += sum->count;
-		class->bytes += sum->bytes;
+		class->acquired += sum->gained;
+		class->count += (int64_t)sum->count;
+		class->bytes += (int64_t)sum->bytes;
 		class->variance += sum->variance;
 		class->peak += sum->peak;
 	}
@@ -111,11 +111,11 @@ static bool describe(struct watched *watched, uint32_t index, const struct glanc
 	*row = (struct glance_row){
 		.type = class->type,
 		.has_bytes = class->has_bytes,
-		.gained = site->gained,
+		.acquired = site->gained,
 		.count = (int64_t)(site->count - (wish->since_base ? site->base_count : 0)),
 		.bytes = (int64_t)(site->bytes - (wish->since_base ? site->base_bytes : 0)),
 		.variance = site->variance,
-		.gained_rate = (double)site->gained_rate,
+		.acquired_rate = (double)site->gained_rate,
 		.growth_rate = (double)site->growth_rate,
 		.watched = watched,
 		.site = index,
@@ -129,7 +129,7 @@ static double weight(const struct glance_row *row, enum glance_order order)
 	case GLANCE_GROWTH:
 		return row->growth_rate;
 	case GLANCE_RATE:
-		return row->gained_rate ? row->gained_rate : (double)row->gained * 1e-12;
+		return row->acquired_rate ? row->acquired_rate : (double)row->acquired * 1e-12;
 	case GLANCE_OBJECTS:
 		return (double)row->count;
 	case GLANCE_HELD:
@@ -189,12 +189,12 @@ static void name(struct glance_row *row)
 	watched_lock(row->watched);
 	naming_site(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES, &count);
 	if (!count)
-		snprintf(row->place, sizeof(row->place), "%s",
+		snprintf(row->site_text, sizeof(row->site_text), "%s",
 			 sites_at(ledger_sites(row->watched->ledger), row->site)->function->name);
 	watched_unlock(row->watched);
-	for (size_t i = 0; i < count && used < sizeof(row->place); i++)
-		used += (size_t)snprintf(row->place + used, sizeof(row->place) - used, "%s%s",
-					 i ? " <- " : "", lines[i].text);
+	for (size_t i = 0; i < count && used < sizeof(row->site_text); i++)
+		used += (size_t)snprintf(row->site_text + used, sizeof(row->site_text) - used,
+					 "%s%s", i ? " <- " : "", lines[i].text);
 }
 
 static void expect_names(const struct glance_row *rows, size_t count)
@@ -211,18 +211,18 @@ static struct glance_row *find_same(struct glance_row *rows, size_t count,
 				    const struct glance_row *row)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(rows[i].type, row->type) && !strcmp(rows[i].place, row->place))
+		if (!strcmp(rows[i].type, row->type) && !strcmp(rows[i].site_text, row->site_text))
 			return &rows[i];
 	return NULL;
 }
 
 static void add_up(struct glance_row *sum, const struct glance_row *row)
 {
-	sum->gained += row->gained;
+	sum->acquired += row->acquired;
 	sum->count += row->count;
 	sum->bytes += row->bytes;
 	sum->variance += row->variance;
-	sum->gained_rate += row->gained_rate;
+	sum->acquired_rate += row->acquired_rate;
 	sum->growth_rate += row->growth_rate;
 }
 
@@ -274,7 +274,7 @@ static int add_process(struct glance *glance, struct list *list, struct watched 
 	watched_lock(watched);
 	glance->events += watched->events;
 	glance->event_rate += watched->event_rate;
-	glance->lost += watched->lost;
+	glance->dropped += watched->lost;
 	glance->damages += watched->damages;
 	glance->ended += watched->has_ended || watched->is_finished;
 	glance->running += !watched->has_ended && !watched->is_finished;
@@ -292,11 +292,11 @@ static void add_rates(struct glance *glance, const struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		for (size_t k = 0; k < glance->class_count; k++) {
-			struct glance_class *class = &glance->classes[k];
+			struct glance_row *class = &glance->classes[k];
 
 			if (strcmp(class->type, list->items[i].type) != 0)
 				continue;
-			class->gained_rate += list->items[i].gained_rate;
+			class->acquired_rate += list->items[i].acquired_rate;
 			class->growth_rate += list->items[i].growth_rate;
 		}
 }

@@ -10,9 +10,9 @@
 
 #include "live/watched.h"
 
-#define GLANCE_CLASSES	 48u
-#define GLANCE_ROWS_MAX	 200u
-#define GLANCE_PLACE_MAX 400
+#define GLANCE_CLASSES	48u
+#define GLANCE_ROWS_MAX 200u
+#define GLANCE_SITE_MAX 400
 
 enum glance_order { GLANCE_HELD, GLANCE_GROWTH, GLANCE_RATE, GLANCE_OBJECTS, GLANCE_ORDERS };
 
@@ -23,34 +23,26 @@ struct glance_wish {
 	size_t rows;	 /* at most GLANCE_ROWS_MAX */
 };
 
-struct glance_class {
-	const char *type;
-	bool has_bytes;
-	uint64_t gained, count, bytes; /* so far; held now */
-	double variance;	       /* of these bytes, where they are estimates */
-	uint64_t peak;		       /* the sum of the processes' peaks, each of its own moment */
-	double gained_rate, growth_rate; /* each second: calls; bytes, or else objects */
-};
-
+/* Of a class or of a call site. */
 struct glance_row {
 	const char *type;
 	bool has_bytes;
-	uint64_t gained;
-	int64_t count, bytes; /* held, or since the baseline: then also less than nothing */
-	double variance;      /* of what is held, where it is an estimate */
-	double gained_rate, growth_rate;
-	char place[GLANCE_PLACE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; names are the host's
-				       */
-	struct watched *watched;      /* one of the processes that have it */
+	uint64_t acquired;    /* so far */
+	int64_t count, bytes; /* live, or since the baseline: then also less than nothing */
+	double variance;      /* of these bytes, where they are estimates */
+	double acquired_rate, growth_rate; /* each second: calls; bytes, or else objects */
+	uint64_t peak; /* of a class: the sum of the processes' peaks, each of its own moment */
+	char site_text[GLANCE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; ""; of a class */
+	struct watched *watched;	 /* one of the processes that have it */
 	uint32_t site;
 };
 
 struct glance {
-	struct glance_class classes[GLANCE_CLASSES];
+	struct glance_row classes[GLANCE_CLASSES];
 	size_t class_count;
 	struct glance_row *rows;
 	size_t row_count;
-	uint64_t events, lost, damages;
+	uint64_t events, dropped, damages;
 	double event_rate;
 	size_t running, ended;
 	uint64_t sample; /* bytes from one sample of memory to the next, the most; 0: all is

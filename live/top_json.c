@@ -4,35 +4,24 @@
 #include "account/estimate.h"
 #include "base/json.h"
 
-static void add_class(struct json *json, const struct glance_class *class)
-{
-	json_begin(json, '{');
-	json_add_text(json, "class", class->type);
-	json_add_unsigned(json, "objects", class->count);
-	if (class->has_bytes)
-		json_add_unsigned(json, "bytes", class->bytes);
-	if (estimate_error(class->variance))
-		json_add_unsigned(json, "error", estimate_error(class->variance));
-	json_add_unsigned(json, "gained", class->gained);
-	json_add_unsigned(json, "peak", class->peak);
-	json_add_real(json, "gained_per_s", class->gained_rate);
-	json_add_real(json, "growth_per_s", class->growth_rate);
-	json_end(json);
-}
-
 static void add_row(struct json *json, const struct glance_row *row)
 {
+	uint64_t error = estimate_error(row->variance);
+
 	json_begin(json, '{');
 	json_add_text(json, "class", row->type);
 	json_add_signed(json, "objects", row->count);
 	if (row->has_bytes)
 		json_add_signed(json, "bytes", row->bytes);
-	if (estimate_error(row->variance))
-		json_add_unsigned(json, "error", estimate_error(row->variance));
-	json_add_unsigned(json, "gained", row->gained);
-	json_add_real(json, "gained_per_s", row->gained_rate);
+	if (error)
+		json_add_unsigned(json, "bytes_error", error);
+	json_add_unsigned(json, "acquired", row->acquired);
+	json_add_real(json, "acquired_per_s", row->acquired_rate);
 	json_add_real(json, "growth_per_s", row->growth_rate);
-	json_add_text(json, "place", row->place);
+	if (*row->site_text)
+		json_add_text(json, "site", row->site_text);
+	else
+		json_add_unsigned(json, "peak", row->peak);
 	json_end(json);
 }
 
@@ -41,7 +30,7 @@ static void add_wait(struct json *json, const struct top_wait *wait)
 	json_begin(json, '{');
 	json_add_unsigned(json, "pid", (uint64_t)wait->pid);
 	json_add_bool(json, "in_deadlock", wait->is_in_ring);
-	json_add_bool(json, "owner_has_ended", wait->is_orphaned);
+	json_add_bool(json, "holder_has_ended", wait->is_orphaned);
 	json_add_text(json, "text", wait->text);
 	json_end(json);
 }
@@ -53,26 +42,26 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 
 	json_start(&json, out, false);
 	json_begin(&json, '{');
-	json_add_real(&json, "seconds", (double)glance_age_ns(glance) / 1e9);
+	json_add_real(&json, "duration_s", (double)glance_age_ns(glance) / 1e9);
 	json_add_unsigned(&json, "events", glance->events);
 	json_add_real(&json, "events_per_s", glance->event_rate);
-	json_add_unsigned(&json, "lost", glance->lost);
+	json_add_unsigned(&json, "dropped", glance->dropped);
 	if (glance->sample)
-		json_add_unsigned(&json, "sample", glance->sample);
+		json_add_unsigned(&json, "sample_bytes", glance->sample);
 	json_add_unsigned(&json, "damages", glance->damages);
-	json_add_unsigned(&json, "left_out", picture->left_out);
+	json_add_unsigned(&json, "files_left_out", picture->left_out);
 	json_add_unsigned(&json, "running", glance->running);
 	json_add_unsigned(&json, "ended", glance->ended);
 	json_open(&json, "classes", '[');
 	for (size_t i = 0; i < glance->class_count; i++)
-		add_class(&json, &glance->classes[i]);
+		add_row(&json, &glance->classes[i]);
 	json_end(&json);
-	json_open(&json, "places", '[');
+	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < glance->row_count; i++)
 		add_row(&json, &glance->rows[i]);
 	json_end(&json);
 	if (picture->has_waits) {
-		json_add_unsigned(&json, "held_up", picture->held_up);
+		json_add_unsigned(&json, "waiting_threads", picture->held_up);
 		json_add_unsigned(&json, "deadlocks", picture->rings);
 		json_open(&json, "waits", '[');
 		for (size_t i = 0; i < picture->wait_count; i++)

@@ -33,7 +33,7 @@ static void put_single(struct out *out, const char *name, const char *type, cons
 		   (unsigned long long)value);
 }
 
-static void put_class(struct out *out, const char *name, const struct glance_class *class,
+static void put_class(struct out *out, const char *name, const struct glance_row *class,
 		      uint64_t value)
 {
 	out_format(out, "%s{", name);
@@ -48,45 +48,45 @@ static void put_errors(struct out *out, const struct glance *glance)
 		return;
 	put_single(out, "holdtrace_sample_bytes", "gauge",
 		   "Memory is estimated: bytes from one sample to the next.", glance->sample);
-	put_family(out, "holdtrace_held_bytes_error", "gauge",
-		   "By how much held bytes may be wrong, in 95 of 100 cases.");
+	put_family(out, "holdtrace_live_bytes_error", "gauge",
+		   "By how much live bytes may be wrong, in 95 of 100 cases.");
 	for (size_t i = 0; i < glance->class_count; i++)
 		if (estimate_error(glance->classes[i].variance))
-			put_class(out, "holdtrace_held_bytes_error", &glance->classes[i],
+			put_class(out, "holdtrace_live_bytes_error", &glance->classes[i],
 				  estimate_error(glance->classes[i].variance));
 }
 
 static void put_classes(struct out *out, const struct glance *glance)
 {
-	put_family(out, "holdtrace_held_objects", "gauge", "Objects that are held.");
+	put_family(out, "holdtrace_live_objects", "gauge", "Objects that are live.");
 	for (size_t i = 0; i < glance->class_count; i++)
-		put_class(out, "holdtrace_held_objects", &glance->classes[i],
-			  glance->classes[i].count);
-	put_family(out, "holdtrace_held_bytes", "gauge", "Bytes that are held.");
+		put_class(out, "holdtrace_live_objects", &glance->classes[i],
+			  (uint64_t)glance->classes[i].count);
+	put_family(out, "holdtrace_live_bytes", "gauge", "Bytes that are live.");
 	for (size_t i = 0; i < glance->class_count; i++)
 		if (glance->classes[i].has_bytes)
-			put_class(out, "holdtrace_held_bytes", &glance->classes[i],
-				  glance->classes[i].bytes);
+			put_class(out, "holdtrace_live_bytes", &glance->classes[i],
+				  (uint64_t)glance->classes[i].bytes);
 	put_errors(out, glance);
-	put_family(out, "holdtrace_gained", "counter", "Calls that gained an object.");
+	put_family(out, "holdtrace_acquired", "counter", "Calls that acquired an object.");
 	for (size_t i = 0; i < glance->class_count; i++)
-		put_class(out, "holdtrace_gained_total", &glance->classes[i],
-			  glance->classes[i].gained);
+		put_class(out, "holdtrace_acquired_total", &glance->classes[i],
+			  glance->classes[i].acquired);
 }
 
-static void put_places(struct out *out, const struct glance *glance)
+static void put_sites(struct out *out, const struct glance *glance)
 {
-	put_family(out, "holdtrace_place_held_bytes", "gauge",
-		   "Bytes that are held, by place, the first ones alone.");
+	put_family(out, "holdtrace_site_live_bytes", "gauge",
+		   "Bytes that are live, by call site, the first ones alone.");
 	for (size_t i = 0; i < glance->row_count; i++) {
 		const struct glance_row *row = &glance->rows[i];
 
 		if (!row->has_bytes)
 			continue;
-		out_text(out, "holdtrace_place_held_bytes{");
+		out_text(out, "holdtrace_site_live_bytes{");
 		put_label(out, "class", row->type);
 		out_char(out, ',');
-		put_label(out, "place", row->place);
+		put_label(out, "site", row->site_text);
 		out_format(out, "} %lld\n", (long long)row->bytes);
 	}
 }
@@ -98,7 +98,8 @@ void top_put_metrics(struct out *out, const struct top_picture *picture)
 	put_single(out, "holdtrace_processes", "gauge", "Traced processes that run.",
 		   glance->running);
 	put_single(out, "holdtrace_events", "counter", "Recorded events.", glance->events);
-	put_single(out, "holdtrace_lost_events", "counter", "Events that were lost.", glance->lost);
+	put_single(out, "holdtrace_dropped_events", "counter", "Events that were dropped.",
+		   glance->dropped);
 	if (picture->has_waits) {
 		put_single(out, "holdtrace_waiting_threads", "gauge",
 			   "Threads that wait for a lock that is held.", picture->held_up);
@@ -106,6 +107,6 @@ void top_put_metrics(struct out *out, const struct top_picture *picture)
 			   "Rings of threads that wait for each other.", picture->rings);
 	}
 	put_classes(out, glance);
-	put_places(out, glance);
+	put_sites(out, glance);
 	out_text(out, "# EOF\n");
 }

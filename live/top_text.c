@@ -13,7 +13,7 @@
 
 #define NUMBERS_WIDTH 53u /* of a row, before its call site */
 
-static const char *const orders[GLANCE_ORDERS] = { "held", "growth", "rate", "objects" };
+static const char *const orders[GLANCE_ORDERS] = { "live", "growth", "rate", "objects" };
 
 /* A size with its sign: +1.2 KB, -3, 0. */
 static const char *change(struct human *human, double amount, bool is_bytes)
@@ -54,8 +54,8 @@ static void put_head(struct out *out, const struct top_picture *picture)
 		   glance->running + glance->ended == 1 ? "" : "es", glance->ended,
 		   human_count(&events, glance->events),
 		   human_count(&rate, (uint64_t)glance->event_rate));
-	if (glance->lost)
-		out_format(out, ", %s LOST", human_count(&rate, glance->lost));
+	if (glance->dropped)
+		out_format(out, ", %s DROPPED", human_count(&rate, glance->dropped));
 	if (glance->damages)
 		out_format(out, ", %llu DAMAGED", (unsigned long long)glance->damages);
 	if (picture->left_out)
@@ -64,16 +64,16 @@ static void put_head(struct out *out, const struct top_picture *picture)
 	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
 }
 
-static void put_class(struct out *out, const struct glance_class *class)
+static void put_class(struct out *out, const struct glance_row *class)
 {
 	struct human bytes, count, growth, rate, gained, peak;
 
-	out_format(out, "%-9.9s %10s %9s %10s %9s %12s %10s\n", class->type,
-		   class->has_bytes ? human_bytes(&bytes, class->bytes) : "",
-		   human_count(&count, class->count),
+	out_format(out, "%-9.9s %10s %9s %9s %10s %12s %10s\n", class->type,
+		   class->has_bytes ? human_bytes(&bytes, (uint64_t) class->bytes) : "",
+		   human_count(&count, (uint64_t) class->count),
 		   change(&growth, class->growth_rate, class->has_bytes),
-		   human_count(&rate, (uint64_t)llround(class->gained_rate)),
-		   human_count(&gained, class->gained),
+		   human_count(&rate, (uint64_t)llround(class->acquired_rate)),
+		   human_count(&gained, class->acquired),
 		   class->has_bytes ? human_bytes(&peak, class->peak)
 				    : human_count(&peak, class->peak));
 }
@@ -90,15 +90,15 @@ static void put_samples(struct out *out, const struct glance *glance)
 	for (size_t i = 0; i < glance->class_count; i++)
 		if (estimate_error(glance->classes[i].variance))
 			out_format(
-				out, "; held +- %s",
+				out, "; live +- %s",
 				human_bytes(&error, estimate_error(glance->classes[i].variance)));
 	out_char(out, '\n');
 }
 
 static void put_classes(struct out *out, const struct top_picture *picture)
 {
-	out_format(out, "%-9s %10s %9s %10s %9s %12s %10s\n", "class", "held", "objects",
-		   "growth/s", "gained/s", "gained", "peak");
+	out_format(out, "%-9s %10s %9s %9s %10s %12s %10s\n", "class", "live", "objects",
+		   "growth/s", "acquired/s", "acquired", "peak");
 	for (size_t i = 0; i < picture->glance.class_count; i++)
 		put_class(out, &picture->glance.classes[i]);
 }
@@ -121,21 +121,21 @@ static void put_backtrace(struct out *out, const struct glance_row *row)
 	size_t count = glance_backtrace(row, lines, LINES_MAX);
 
 	for (size_t i = 0; i < count; i++)
-		out_format(out, "%53s%s\n", "", lines[i].text);
+		out_format(out, "%*s%s\n", (int)NUMBERS_WIDTH, "", lines[i].text);
 }
 
 static void put_row(struct out *out, const struct glance_row *row, size_t width)
 {
 	struct human held, count, growth, rate;
 
-	out_format(out, "%-9.9s %10s %9s %10s %9s  ", row->type,
+	out_format(out, "%-9.9s %10s %9s %9s %10s  ", row->type,
 		   row->has_bytes ? amount(&held, row->bytes, true) : "",
 		   amount(&count, row->count, false),
 		   change(&growth, row->growth_rate, row->has_bytes),
-		   human_count(&rate, (uint64_t)llround(row->gained_rate)));
-	if (width && NUMBERS_WIDTH + name_columns(row->place, strlen(row->place)) > width)
+		   human_count(&rate, (uint64_t)llround(row->acquired_rate)));
+	if (width && NUMBERS_WIDTH + name_columns(row->site_text, strlen(row->site_text)) > width)
 		out_text(out, "\n    ");
-	out_name(out, row->place, strlen(row->place), ESCAPE_ALL);
+	out_name(out, row->site_text, strlen(row->site_text), ESCAPE_ALL);
 	out_char(out, '\n');
 }
 
@@ -156,8 +156,8 @@ void top_put_text(struct out *out, const struct top_picture *picture, size_t wid
 	put_classes(out, picture);
 	put_samples(out, &picture->glance);
 	put_waits(out, picture);
-	out_format(out, "\n%-9s %10s %9s %10s %9s  where (%s, by %s%s)\n", "class",
-		   wish->since_base ? "since base" : "held", "objects", "growth/s", "gained/s",
+	out_format(out, "\n%-9s %10s %9s %9s %10s  where (%s, by %s%s)\n", "class",
+		   wish->since_base ? "since base" : "live", "objects", "growth/s", "acquired/s",
 		   wish->class ? wish->class : "all classes", orders[wish->order],
 		   wish->since_base ? ", since the baseline" : "");
 	for (size_t i = 0; i < picture->glance.row_count; i++) {

@@ -88,12 +88,12 @@ static void add_await(struct json *json, const struct look *look, const struct a
 		json_add_text(json, "path", await->path);
 	}
 	if (await->owner) {
-		json_add_unsigned(json, "owner", (uint64_t)await->owner);
-		json_add_text(json, "owner_name", owner ? owner->name : NULL);
-		json_add_bool(json, "owner_has_ended", await->has_ended);
+		json_add_unsigned(json, "holder", (uint64_t)await->owner);
+		json_add_text(json, "holder_name", owner ? owner->name : NULL);
+		json_add_bool(json, "holder_has_ended", await->has_ended);
 	}
 	if (await->owner_pid)
-		json_add_unsigned(json, "owner_pid", (uint64_t)await->owner_pid);
+		json_add_unsigned(json, "holder_pid", (uint64_t)await->owner_pid);
 	if (await->readers)
 		json_add_unsigned(json, "readers", await->readers);
 	json_end(json);
@@ -110,7 +110,7 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 	json_add_unsigned(json, "tid", (uint64_t)thread->own_tid);
 	json_add_text(json, "name", thread->name);
 	json_add_text(json, "state", state);
-	json_key(json, "asleep_s");
+	json_key(json, "wait_s");
 	if (thread->asleep_ns)
 		json_real(json, (double)thread->asleep_ns / 1e9);
 	else
@@ -134,7 +134,7 @@ static void put_json(struct out *out, const struct look *look)
 	json_add_unsigned(&json, "pid", (uint64_t)look->process.subject.pid);
 	json_add_text(&json, "program", look->process.program);
 	json_add_unsigned(&json, "deadlocks", look->rings);
-	json_add_unsigned(&json, "threads_left_out", look->process.left_out);
+	json_add_unsigned(&json, "threads_not_shown", look->process.left_out);
 	json_open(&json, "threads", '[');
 	for (size_t i = 0; i < look->process.thread_count; i++)
 		add_thread(&json, look, i);
