@@ -56,9 +56,8 @@ static int make_ruleset(const struct sandbox_wish *wish, uint64_t *rights)
 	*rights = known_rights(version);
 	rules = (struct ruleset){
 		.files = *rights,
-		.network = wish->may_connect ? 0 : 3, /* bind and connect by TCP */
-		.scopes = wish->may_connect || wish->may_start ? 0
-							       : 3, /* abstract sockets, signals */
+		.network = 3,			   /* bind and connect by TCP */
+		.scopes = wish->may_start ? 0 : 3, /* abstract sockets, signals */
 	};
 	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 }
@@ -81,8 +80,6 @@ static bool close_files(const struct sandbox_wish *wish)
 
 	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
 		return false;
-	if (wish->readable)
-		allow(ruleset, wish->readable, READ);
 	/* a right of directories would be refused for what is none */
 	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
@@ -200,7 +197,7 @@ static bool close_calls(const struct sandbox_wish *wish)
 		status = forbid(filter, programs, COUNT(programs));
 	if (!status && !wish->may_start)
 		status = forbid_processes(filter);
-	if (!status && !wish->may_connect)
+	if (!status)
 		status = forbid(filter, network, COUNT(network));
 	if (!status)
 		status = seccomp_load(filter);
@@ -294,9 +291,8 @@ static void describe_files(const struct sandbox_wish *wish, char *line, size_t s
 
 static void describe_calls(const struct sandbox_wish *wish, char *line, size_t size)
 {
-	snprintf(line, size, "no %s%s%sptrace, bpf, mounts (seccomp)",
-		 wish->may_execute ? "" : "programs, ", wish->may_start ? "" : "processes, ",
-		 wish->may_connect ? "" : "sockets, ");
+	snprintf(line, size, "no %s%ssockets, ptrace, bpf, mounts (seccomp)",
+		 wish->may_execute ? "" : "programs, ", wish->may_start ? "" : "processes, ");
 }
 
 static void describe_limits(const struct sandbox_wish *wish, char *line, size_t size)

@@ -21,11 +21,9 @@ enum sandbox_wall {
 
 /* What is needed nevertheless. All false: reading files, and answering over what is open. */
 struct sandbox_wish {
-	bool may_connect;     /* the network */
-	bool may_start;	      /* children, and signals to them */
-	bool may_execute;     /* programs */
-	bool may_grow;	      /* files that are open, without a bound */
-	const char *readable; /* a directory that is not below our root, or NULL */
+	bool may_start;				    /* children, and signals to them */
+	bool may_execute;			    /* programs */
+	bool may_grow;				    /* files that are open, without a bound */
 	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, NULL behind the last */
 };
 

@@ -81,7 +81,7 @@ static char *wrong_file(const char *build_id)
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options)
 {
-	char build_id[2 * MESSAGE_BUILD_ID + 1];
+	char build_id[2 * FILES_BUILD_ID_MAX + 1];
 
 	write_build_id(entry, build_id);
 	switch (reason) {

@@ -2,6 +2,7 @@
 #include "resolver/cache.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #define CACHE_SIZE_MAX (256u << 20)
 
 /* First in each file: files of another version or byte order are not read, and written anew. */
-static const uint64_t mark = UINT64_C(0x0001736d616e7468);
+static const uint64_t mark = UINT64_C(0x0002736d616e7468);
 
 int cache_open(const char *directory, struct error *err)
 {
@@ -29,57 +30,43 @@ int cache_open(const char *directory, struct error *err)
 	return 0;
 }
 
-static const uint8_t *build_id_of(const struct entry *entry, unsigned *size)
-{
-	if (entry->build_id_size) {
-		*size = entry->build_id_size;
-		return entry->build_id;
-	}
-	*size = entry->facts.build_id_size;
-	return entry->facts.build_id;
-}
-
 /* The file for this module, or NULL if it has none. Styles whose answers differ have their own. */
 static char *path_of(const struct crew *crew, const struct entry *entry)
 {
 	const struct resolve_options *options = &crew->options;
-	char digits[2 * MESSAGE_BUILD_ID + 1] = "";
-	const uint8_t *build_id;
-	unsigned size;
-	char *path;
+	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
+	const uint8_t *build_id = entry->build_id_size ? entry->build_id : entry->facts.build_id;
+	unsigned size = entry->build_id_size ? entry->build_id_size : entry->facts.build_id_size;
 
-	build_id = build_id_of(entry, &size);
 	if (!options->cache || options->symbols_only || entry->broken || size < 8)
 		return NULL;
 	for (unsigned i = 0; i < size; i++)
 		sprintf(digits + 2 * i, "%02x", build_id[i]);
-	if (asprintf(&path, "%s/%s-%c%u%c.names", options->cache, digits,
-		     options->inlines ? 'i' : 'o', options->demangle,
-		     options->full_path ? 'p' : 'b') < 0)
-		return NULL;
-	return path;
+	return memory_format("%s/%s-%c%u%c.names", options->cache, digits,
+			     options->inlines ? 'i' : 'o', options->demangle,
+			     options->full_path ? 'p' : 'b');
 }
 
-static int read_whole(const char *path, struct message_buffer *buffer)
+/* The file's bytes, to be freed, or NULL. */
+static char *read_whole(const char *path, size_t *size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	cleanup_file FILE *file = NULL;
 	struct stat status;
+	char *bytes;
 
 	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
 	    status.st_size > CACHE_SIZE_MAX)
-		return -EINVAL;
-	buffer->items = malloc((size_t)status.st_size + 1);
-	if (!buffer->items)
-		return -ENOMEM;
-	while (buffer->count < (size_t)status.st_size) {
-		ssize_t size = read(fd, buffer->items + buffer->count,
-				    (size_t)status.st_size - buffer->count);
-
-		if (size <= 0)
-			return -EIO;
-		buffer->count += (size_t)size;
+		return NULL;
+	bytes = memory_alloc((size_t)status.st_size);
+	file = fdopen(fd, "r");
+	if (!file) {
+		free(bytes);
+		return NULL;
 	}
-	return 0;
+	fd = -1;
+	*size = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
+	return bytes;
 }
 
 static void take_message(struct crew *crew, struct entry *entry, const struct message *message)
@@ -87,34 +74,28 @@ static void take_message(struct crew *crew, struct entry *entry, const struct me
 	struct answer *answer;
 	struct facts facts;
 
-	if (message->kind == MESSAGE_ANSWER && message_get_answer(message, &answer) == 0)
+	if (message_get_answer(message, &answer) == 0)
 		crew_add_answer(crew, entry, answer);
-	if (message->kind != MESSAGE_FACTS || entry->facts.is_known ||
-	    message_get_facts(message, &facts) != 0)
-		return;
-	if (facts.reason == RESOLVE_FINE)
+	else if (!entry->facts.is_known && message_get_facts(message, &facts) == 0 &&
+		 facts.reason == RESOLVE_FINE)
 		entry->facts = facts;
-	else
-		facts_free(&facts);
 }
 
 void cache_load(struct crew *crew, struct entry *entry)
 {
 	cleanup_free char *path = path_of(crew, entry);
-	struct message_buffer buffer = { 0 };
+	cleanup_free char *bytes = NULL;
+	size_t size = 0, used = sizeof(mark);
 	struct message message;
-	size_t used = sizeof(mark);
 
 	/* Without a build-id in the trace the file's own is to be awaited. */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
-	if (!path)
+	if (path)
+		bytes = read_whole(path, &size);
+	if (!bytes || size < sizeof(mark) || memcmp(bytes, &mark, sizeof(mark)) != 0)
 		return;
-	if (read_whole(path, &buffer) == 0 && buffer.count > sizeof(mark) &&
-	    memcmp(buffer.items, &mark, sizeof(mark)) == 0) {
-		while (message_next(&buffer, &used, &message) == 1)
-			take_message(crew, entry, &message);
-	}
-	free(buffer.items);
+	while (message_next(bytes, size, &used, &message) == 1)
+		take_message(crew, entry, &message);
 }
 
 static bool is_whole(const struct answer *answer)
@@ -128,57 +109,55 @@ static bool is_whole(const struct answer *answer)
 	return true;
 }
 
-static void keep(struct entry *entry, const struct answer *answer)
+/* Begins the file that is to be the module's. Its name, to be freed, goes to *fresh. */
+static FILE *begin_file(const char *path, char **fresh)
 {
-	if (entry->kept.count == 0 && message_put_facts(&entry->kept, &entry->facts) != 0)
-		return;
-	(void)message_put_answer(&entry->kept, answer->address, answer->symbols, answer->count);
+	FILE *file;
+	int fd;
+
+	*fresh = memory_format("%s.XXXXXX", path);
+	fd = *fresh ? mkostemp(*fresh, O_CLOEXEC) : -1;
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "w");
+	if (file)
+		return file;
+	close(fd);
+	unlink(*fresh);
+	return NULL;
 }
 
 /* A file is there whole or not at all, also for others who use the cache now. */
-static void write_file(const char *path, const struct message_buffer *kept)
+static void save(const struct crew *crew, const struct entry *entry, const char *path)
 {
 	cleanup_free char *fresh = NULL;
-	cleanup_file FILE *file = NULL;
-	bool is_written;
-	int fd;
+	FILE *file = begin_file(path, &fresh);
+	bool has_failed;
 
-	if (asprintf(&fresh, "%s.XXXXXX", path) < 0) {
-		fresh = NULL;
+	if (!file)
 		return;
+	fwrite(&mark, sizeof(mark), 1, file);
+	message_put(file, MESSAGE_FACTS, &entry->facts, sizeof(entry->facts));
+	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++) {
+		const struct answer *answer = crew->answers.slots[i].item;
+
+		if (answer && answer->owner == entry && is_whole(answer))
+			message_put_answer(file, answer->address, answer->symbols, answer->count);
 	}
-	fd = mkostemp(fresh, O_CLOEXEC);
-	if (fd < 0)
-		return;
-	file = fdopen(fd, "w");
-	if (!file) {
-		close(fd);
-		unlink(fresh);
-		return;
-	}
-	is_written = fwrite(&mark, sizeof(mark), 1, file) == 1 &&
-		     fwrite(kept->items, kept->count, 1, file) == 1 && fflush(file) == 0;
-	if (!is_written || rename(fresh, path) != 0)
+	has_failed = ferror(file);
+	if (fclose(file) != 0 || has_failed || rename(fresh, path) != 0)
 		unlink(fresh);
 }
 
-void cache_save(struct crew *crew, struct entry *const *entries, size_t count)
+void cache_save(const struct crew *crew, struct entry *const *entries, size_t count)
 {
-	if (!crew->options.cache)
-		return;
-	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++) {
-		const struct answer *answer = crew->answers.slots[i].item;
-		struct entry *entry = answer ? (struct entry *)answer->owner : NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = entries[i];
+		cleanup_free char *path = path_of(crew, entry);
 
 		/* Without a child there was nothing new. */
-		if (entry && entry->is_employed && !entry->facts.layout.is_debug &&
-		    is_whole(answer))
-			keep(entry, answer);
-	}
-	for (size_t i = 0; i < count; i++) {
-		cleanup_free char *path = path_of(crew, entries[i]);
-
-		if (path && entries[i]->kept.count)
-			write_file(path, &entries[i]->kept);
+		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
+		    !entry->facts.layout.is_debug)
+			save(crew, entry, path);
 	}
 }

@@ -17,6 +17,6 @@ int cache_open(const char *directory, struct error *err);
 void cache_load(struct crew *crew, struct entry *entry);
 
 /* Writes what is worth it of all modules; entries: all there are. */
-void cache_save(struct crew *crew, struct entry *const *entries, size_t count);
+void cache_save(const struct crew *crew, struct entry *const *entries, size_t count);
 
 #endif

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/crew.h"
 
-#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "resolver/cache.h"
-#include "resolver/debuginfod.h"
 #include "resolver/lookup.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
-/* A download tells of itself each second, and ends after ten minutes. */
-#define PROGRESS_MAX 3600
+/* Files that one module may ask for: programs with split debug information have thousands. */
+#define WANTS_MAX 65536
 
 static unsigned default_jobs(void)
 {
@@ -139,35 +137,60 @@ static bool dismiss_oldest(struct crew *crew)
 	return oldest;
 }
 
-/* Starts the module's child, which first tells the facts. */
+static const char deleted[] = " (deleted)";
+
+/*
+ * Opens the module's file. What stands at the path of one that was deleted or replaced while it ran
+ * only a build-id can prove to be the same.
+ */
+static int open_module(const struct crew *crew, struct entry *entry, struct error *err)
+{
+	int file = files_open_module(&crew->options, entry->file_path, err);
+	size_t length = strlen(entry->file_path), mark = strlen(deleted);
+
+	if (file >= 0 || length <= mark || strcmp(entry->file_path + length - mark, deleted) != 0)
+		return file;
+	if (!entry->build_id_size)
+		return error_set(err, ENOENT, "was deleted or replaced while the program ran");
+	entry->file_path[length - mark] = 0;
+	return files_open_module(&crew->options, entry->file_path, err);
+}
+
+/* Starts the module's child, which first tells the facts. Returns 0 or a negative errno value. */
 static int employ(struct crew *crew, struct entry *entry)
 {
-	struct sandbox_wish wish = { .may_connect = crew->options.debuginfod,
-				     .readable = crew->options.root };
-	char cache[PATH_MAX];
+	struct error err = { 0 };
+	cleanup_fd int file = open_module(crew, entry, &err);
+	struct module_request request = {
+		.machine = crew->machine,
+		.options = crew->options,
+		.build_id = entry->build_id,
+		.build_id_size = entry->build_id_size,
+		.is_special = entry->file_path[0] == '[',
+		.reason = file == -ENOEXEC ? RESOLVE_REFUSED : RESOLVE_MISSING,
+		.why = err.text,
+	};
 	struct entry **place;
 
+	request.options.symbols_only |= entry->is_symbols_only;
+	/* There is nothing to read, unless a build-id leads to a debug file. */
+	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
+		entry->facts.is_known = true;
+		entry->facts.reason = request.reason;
+		snprintf(entry->facts.text, sizeof(entry->facts.text), "%s", err.text);
+		return 0;
+	}
 	if (crew->staff.count >= CREW_KEPT_MAX && crew->staff.count >= crew->options.jobs)
 		dismiss_oldest(crew);
 	place = ARRAY_ADD(&crew->staff);
 	if (!place)
 		return -ENOMEM;
 	*place = entry;
-	entry->options = crew->options;
-	entry->options.symbols_only = crew->options.symbols_only || entry->is_symbols_only;
-	entry->options.root = crew->options.root ? WORKER_READABLE : NULL;
-	entry->request = (struct module_request){
-		.path = entry->file_path,
-		.machine = crew->machine,
-		.options = &entry->options,
-		.build_id = entry->build_id,
-		.build_id_size = entry->build_id_size,
-	};
 	entry->is_employed = true;
-	if (wish.may_connect && debuginfod_cache(cache, sizeof(cache)))
-		wish.writable[0] = cache;
-	if (worker_start(&entry->worker, lookup_run, &entry->request, &wish) == 0)
+	entry->state = ENTRY_OPENING;
+	if (worker_start(&entry->worker, lookup_run, file, &request) == 0)
 		return 0;
+	entry->state = ENTRY_RESTING;
 	crew->staff.count--;
 	return -EAGAIN;
 }
@@ -187,7 +210,7 @@ static void give_up(struct entry *entry, const char *why)
 {
 	entry->is_given_up = true;
 	free(entry->broken);
-	entry->broken = strdup(why);
+	entry->broken = memory_text(why);
 }
 
 /* Of what is not answered: fills the batch with the file's addresses, ascending, each once. */
@@ -238,7 +261,7 @@ static void settle(const struct crew *crew, struct entry *entry)
 static int ask_batch(struct entry *entry)
 {
 	if (!entry->batch)
-		entry->batch = malloc(WORKER_BATCH_MAX * sizeof(*entry->batch));
+		entry->batch = memory_zalloc(WORKER_BATCH_MAX, sizeof(*entry->batch));
 	if (!entry->batch)
 		return -ENOMEM;
 	make_batch(entry);
@@ -257,11 +280,15 @@ static bool proceed(struct crew *crew, struct entry *entry)
 		settle(crew, entry);
 	if (!entry->asks)
 		return false;
-	if (!entry->worker.pid) {
-		if (employ_somehow(crew, entry) == 0) {
-			entry->state = ENTRY_OPENING;
-			return true;
-		}
+	if (entry->worker.pid && ask_batch(entry) == 0) {
+		entry->state = ENTRY_ASKING;
+		return true;
+	}
+	/* One that ended while it had nothing to do is no fault of the file's. */
+	if (entry->worker.pid && entry->restarts++ == RESTARTS_MAX)
+		give_up(entry, "reading it failed");
+	dismiss(crew, entry);
+	if (!entry->is_given_up && employ_somehow(crew, entry) != 0) {
 		if (crew->active.count > 1) {
 			/* Those that work will be done one day; from now on there are no more. */
 			crew->options.jobs = (unsigned)crew->active.count - 1;
@@ -269,17 +296,9 @@ static bool proceed(struct crew *crew, struct entry *entry)
 			return false;
 		}
 		give_up(entry, "no process could be started to read it (see ulimit -u)");
-	} else if (ask_batch(entry) == 0) {
-		entry->state = ENTRY_ASKING;
-		return true;
-	} else if (entry->restarts++ < RESTARTS_MAX) {
-		/* Ended while it had nothing to do: no fault of the file's. */
-		dismiss(crew, entry);
-		return proceed(crew, entry);
-	} else {
-		dismiss(crew, entry);
-		give_up(entry, "reading it failed");
 	}
+	if (entry->worker.pid)
+		return true;
 	settle(crew, entry);
 	return false;
 }
@@ -291,14 +310,14 @@ static void replace(struct crew *crew, struct entry *entry)
 
 	worker_end(&entry->worker, why, sizeof(why));
 	dismiss(crew, entry);
+	entry->state = ENTRY_IN_LINE;
 	if (entry->is_symbols_only || !entry->facts.is_known) {
 		give_up(entry, why);
 		return;
 	}
 	entry->is_symbols_only = true;
 	free(entry->broken);
-	if (asprintf(&entry->broken, "its debug information is not used: %s", why) < 0)
-		entry->broken = NULL;
+	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
 static int take_facts(struct entry *entry, const struct message *message)
@@ -310,9 +329,7 @@ static int take_facts(struct entry *entry, const struct message *message)
 	if (failure)
 		return failure;
 	/* A module's second child has nothing new to tell. */
-	if (entry->facts.is_known)
-		facts_free(&facts);
-	else
+	if (!entry->facts.is_known)
 		entry->facts = facts;
 	entry->state = ENTRY_IN_LINE;
 	return 0;
@@ -335,19 +352,16 @@ static int take_answer(struct crew *crew, struct entry *entry, const struct mess
 	return 0;
 }
 
-static int take_progress(const struct crew *crew, struct entry *entry,
-			 const struct message *message)
+static int give_file(const struct crew *crew, struct entry *entry, const struct message *message)
 {
-	char text[1024];
+	struct file_want want;
+	cleanup_fd int file = -1;
+	int failure = message_get_want(message, &want);
 
-	if (entry->state != ENTRY_OPENING || entry->progress++ >= PROGRESS_MAX)
+	if (failure || entry->wants++ == WANTS_MAX)
 		return -EBADMSG;
-	if (!crew->options.progress || message->size < sizeof(uint64_t))
-		return 0;
-	snprintf(text, sizeof(text), "%.*s", (int)(message->size - sizeof(uint64_t)),
-		 message->body + sizeof(uint64_t));
-	crew->options.progress(crew->options.progress_context, text);
-	return 0;
+	file = files_open(&crew->options, entry->file_path, &want);
+	return worker_give(&entry->worker, file);
 }
 
 static int take_message(struct crew *crew, struct entry *entry, const struct message *message)
@@ -357,8 +371,8 @@ static int take_message(struct crew *crew, struct entry *entry, const struct mes
 		return take_facts(entry, message);
 	case MESSAGE_ANSWER:
 		return take_answer(crew, entry, message);
-	case MESSAGE_PROGRESS:
-		return take_progress(crew, entry, message);
+	case MESSAGE_WANT:
+		return give_file(crew, entry, message);
 	}
 	return -EBADMSG;
 }
@@ -376,32 +390,8 @@ static void hear(struct crew *crew, struct entry *entry)
 			break;
 		found = take_message(crew, entry, &message);
 	}
-	if (found < 0) {
+	if (found < 0)
 		replace(crew, entry);
-		entry->state = ENTRY_IN_LINE;
-	}
-}
-
-/* Waits until a child says something, or a second has gone by. */
-static int wait_for_words(struct crew *crew, struct pollfd *polled)
-{
-	for (size_t i = 0; i < crew->active.count; i++)
-		polled[i] = (struct pollfd){ .fd = crew->active.items[i]->worker.socket,
-					     .events = POLLIN };
-	return poll(polled, crew->active.count, 1000);
-}
-
-/* Seconds are counted one by one: while we are stopped, so are the children. */
-static void count_second(struct crew *crew)
-{
-	for (size_t i = 0; i < crew->active.count; i++) {
-		struct entry *entry = crew->active.items[i];
-
-		if (++entry->idle < CREW_SECONDS_MAX)
-			continue;
-		replace(crew, entry);
-		entry->state = ENTRY_IN_LINE;
-	}
 }
 
 /* Fills the places that are free with modules in line. */
@@ -422,41 +412,29 @@ static void fill(struct crew *crew)
 	}
 }
 
-/* Those that have what they waited for go on, or make room. */
-static void go_on(struct crew *crew)
-{
-	for (size_t i = crew->active.count; i > 0; i--) {
-		struct entry *entry = crew->active.items[i - 1];
-
-		if (entry->state != ENTRY_IN_LINE || proceed(crew, entry))
-			continue;
-		crew->active.items[i - 1] = crew->active.items[--crew->active.count];
-	}
-}
-
-static time_t now_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
 void crew_wait(struct crew *crew)
 {
 	struct pollfd polled[JOBS_MAX];
-	time_t second = now_seconds();
 
 	for (fill(crew); crew->active.count; fill(crew)) {
-		int ready = wait_for_words(crew, polled);
+		int ready;
 
-		for (size_t i = 0; ready > 0 && i < crew->active.count; i++) {
-			if (polled[i].revents)
-				hear(crew, crew->active.items[i]);
+		for (size_t i = 0; i < crew->active.count; i++)
+			polled[i] = (struct pollfd){ .fd = crew->active.items[i]->worker.socket,
+						     .events = POLLIN };
+		/* Seconds are counted one by one: while we are stopped, so are the children. */
+		ready = poll(polled, crew->active.count, 1000);
+		for (size_t i = crew->active.count; i > 0 && ready >= 0; i--) {
+			struct entry *entry = crew->active.items[i - 1];
+
+			if (polled[i - 1].revents)
+				hear(crew, entry);
+			else if (ready == 0 && ++entry->idle == CREW_SECONDS_MAX)
+				replace(crew, entry);
+			/* One that has what it waited for goes on, or makes room. */
+			if (entry->state == ENTRY_IN_LINE && !proceed(crew, entry))
+				crew->active.items[i - 1] =
+					crew->active.items[--crew->active.count];
 		}
-		if (now_seconds() != second)
-			count_second(crew);
-		second = now_seconds();
-		go_on(crew);
 	}
 }

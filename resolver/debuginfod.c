@@ -5,11 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* What elfutils' debuginfod.h declares. */
 struct client;
@@ -27,11 +23,12 @@ struct library {
 };
 
 struct download {
-	const struct debuginfod_question *question;
+	const char *module; /* path */
+	const struct resolve_options *options;
 	time_t told; /* seconds */
 };
 
-/* A child of its own downloads, and for one module; so the library is opened once. */
+/* The same functions whoever opens it. */
 static struct library library;
 
 static void *function(void *handle, const char *name)
@@ -42,18 +39,15 @@ static void *function(void *handle, const char *name)
 /* Returns false where libdebuginfod is not installed. */
 static bool open_library(void)
 {
-	void *handle;
+	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	if (library.begin)
-		return true;
-	handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+	library.begin = function(handle, "debuginfod_begin");
 	library.end = function(handle, "debuginfod_end");
 	library.set_progress = function(handle, "debuginfod_set_progressfn");
 	library.set_data = function(handle, "debuginfod_set_user_data");
 	library.get_data = function(handle, "debuginfod_get_user_data");
 	library.find_debuginfo = function(handle, "debuginfod_find_debuginfo");
 	library.find_executable = function(handle, "debuginfod_find_executable");
-	library.begin = function(handle, "debuginfod_begin");
 	return library.begin && library.end && library.set_progress && library.set_data &&
 	       library.get_data && library.find_debuginfo && library.find_executable;
 }
@@ -61,75 +55,37 @@ static bool open_library(void)
 static int tell(struct client *client, long done, long all)
 {
 	struct download *download = library.get_data(client);
-	const struct debuginfod_question *question = download->question;
 	time_t now = time(NULL);
 	char text[512];
 
-	if (!question->progress || now == download->told)
+	if (now == download->told)
 		return 0;
 	download->told = now;
 	if (all > 0)
-		snprintf(text, sizeof(text), "%.400s: %ld of %ld KiB", question->name, done >> 10,
+		snprintf(text, sizeof(text), "%.400s: %ld of %ld KiB", download->module, done >> 10,
 			 all >> 10);
 	else
-		snprintf(text, sizeof(text), "%.400s: asking", question->name);
-	question->progress(question->context, text);
+		snprintf(text, sizeof(text), "%.400s: asking", download->module);
+	download->options->progress(download->options->progress_context, text);
 	return 0;
 }
 
-char *debuginfod_find(const struct debuginfod_question *question)
+int debuginfod_find(const struct file_want *want, const char *module,
+		    const struct resolve_options *options)
 {
-	struct download download = { .question = question, .told = time(NULL) };
+	struct download download = { .module = module, .options = options, .told = time(NULL) };
+	struct client *client = open_library() ? library.begin() : NULL;
 	find_function *find;
-	struct client *client;
-	char *path = NULL;
 	int fd;
 
-	if (!open_library())
-		return NULL;
-	client = library.begin();
 	if (!client)
-		return NULL;
+		return -ENOENT;
 	library.set_data(client, &download);
-	library.set_progress(client, tell);
-	find = question->kind == DEBUGINFOD_EXECUTABLE ? library.find_executable
-						       : library.find_debuginfo;
-	fd = find(client, question->build_id, (int)question->build_id_size, &path);
+	if (options->progress)
+		library.set_progress(client, tell);
+	find = want->kind == FILE_EXECUTABLE_FETCHED ? library.find_executable
+						     : library.find_debuginfo;
+	fd = find(client, want->build_id, (int)want->build_id_size, NULL);
 	library.end(client);
-	if (fd < 0)
-		return NULL;
-	close(fd);
-	return path;
-}
-
-/* mkdir -p */
-static bool make_directories(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-/* As libdebuginfod looks for it (debuginfod_find_debuginfo(3)). */
-bool debuginfod_cache(char *path, size_t size)
-{
-	const char *named = getenv("DEBUGINFOD_CACHE_PATH"), *caches = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
-	struct stat old;
-	int length;
-
-	home = home ? home : "";
-	snprintf(path, size, "%s/.debuginfod_client_cache", home);
-	if (named && *named)
-		length = snprintf(path, size, "%s", named);
-	else if (stat(path, &old) == 0)
-		return true;
-	else if (caches && *caches)
-		length = snprintf(path, size, "%s/debuginfod_client", caches);
-	else
-		length = snprintf(path, size, "%s/.cache/debuginfod_client", home);
-	return length > 0 && (size_t)length < size && make_directories(path);
+	return fd;
 }

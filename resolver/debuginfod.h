@@ -8,31 +8,14 @@
  * program sets, say which servers, and for how long.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum debuginfod_kind {
-	DEBUGINFOD_EXECUTABLE,
-	DEBUGINFOD_DEBUGINFO,
-};
-
-struct debuginfod_question {
-	enum debuginfod_kind kind;
-	const uint8_t *build_id;
-	size_t build_id_size;
-	const char *name;				   /* of the module, for the progress */
-	void (*progress)(void *context, const char *text); /* or NULL; about once a second */
-	void *context;
-};
-
-/* Returns the path of the file in the user's cache, to be freed, or NULL. */
-char *debuginfod_find(const struct debuginfod_question *question);
+#include "resolver/files.h"
 
 /*
- * The directory that downloads are kept in, made if it is not there: the only one that whoever
- * downloads writes into. False where there is none; then libdebuginfod's own search ends nowhere.
+ * want: FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED, with a build-id; module: its path, for the
+ * progress, of which options are told about once a second. Returns a descriptor of the file in the
+ * user's cache, or a negative errno value.
  */
-bool debuginfod_cache(char *path, size_t size);
+int debuginfod_find(const struct file_want *want, const char *module,
+		    const struct resolve_options *options);
 
 #endif

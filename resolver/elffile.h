@@ -3,8 +3,8 @@
 #define ELFFILE_H
 
 /*
- * One ELF file, opened with distrust: whoever wrote the trace chose the path. It must be a regular
- * file of sane size, is never waited for, and no device, FIFO or terminal is touched.
+ * One ELF file, read with distrust by a process that may crash over it (resolver/worker.h) and that
+ * ends where it has no memory.
  */
 
 #include <gelf.h>
@@ -15,9 +15,6 @@
 #include "base/error.h"
 #include "resolver/layout.h"
 
-/* Larger files are refused: they cannot be mapped on every machine. */
-#define ELFFILE_SIZE_MAX (UINT64_C(4) << 30)
-
 struct elffile {
 	int fd;
 	Elf *elf;
@@ -27,18 +24,8 @@ struct elffile {
 	size_t build_id_size;
 };
 
-/*
- * root: directory in which path (and every symbolic link on it) is taken, or NULL.
- * Returns 0, -ENOENT and its like, or -ENOEXEC for what is there but will not be used.
- */
-int elffile_open(struct elffile **file, const char *root, const char *path, struct error *err);
-
-/* The same for a file of debug information alone, which is neither a program nor a library. */
-int elffile_open_package(struct elffile **file, const char *root, const char *path,
-			 struct error *err);
-
-/* The [vdso] of this process, copied. */
-int elffile_open_vdso(struct elffile **file, struct error *err);
+/* Takes the descriptor over, also where it fails. Returns 0, or -ENOEXEC: it is no ELF file. */
+int elffile_open(struct elffile **file, int fd, struct error *err);
 
 void elffile_close(struct elffile *file);
 

@@ -5,8 +5,6 @@
 /* One module of a trace: who it is, what its files said, and what is still to be asked of them. */
 
 #include "resolver/mappings.h"
-#include "resolver/message.h"
-#include "resolver/module.h"
 #include "resolver/worker.h"
 
 /* One address of one place. */
@@ -29,11 +27,11 @@ enum entry_state {
 struct entry {
 	char *path;	 /* as the trace has it */
 	char *file_path; /* where it is looked for */
-	uint8_t build_id[MESSAGE_BUILD_ID];
+	uint8_t build_id[FILES_BUILD_ID_MAX];
 	unsigned build_id_size; /* of the trace; 0: it had none */
 	struct facts facts;
-	char *text, *advice; /* the reason in words, the next step; made when they are asked for */
-	char *broken;	     /* what went wrong with the children, or NULL */
+	char *advice; /* the next step; made when it is asked for */
+	char *broken; /* what went wrong with the children, or NULL */
 	bool is_symbols_only, is_given_up;
 	bool is_misfit; /* the range of the trace is none of the file's */
 
@@ -41,17 +39,14 @@ struct entry {
 	struct entry *next; /* in line */
 	struct resolve_ask *asks;
 	struct worker worker;
-	struct module_request request; /* the worker's job */
-	struct resolve_options options;
 	uint64_t *batch;
 	size_t batch_count, batch_done;
 	uint64_t used; /* when, in steps of the crew */
 	unsigned restarts;
-	unsigned idle;		    /* seconds without a word */
-	unsigned progress;	    /* messages that are no answers */
-	bool is_cached;		    /* the cache was looked at */
-	bool is_employed;	    /* has had a child */
-	struct message_buffer kept; /* for the cache */
+	unsigned idle;	  /* seconds without a word */
+	unsigned wants;	  /* files that were asked for */
+	bool is_cached;	  /* the cache was looked at */
+	bool is_employed; /* has had a child */
 
 	uint64_t asked, unresolved, unlined, events;
 	uint64_t backtrace; /* the last one counted in events */

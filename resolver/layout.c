@@ -3,11 +3,10 @@
 
 bool layout_is_code(const struct layout *layout, uint64_t address)
 {
-	for (size_t i = 0; i < layout->count; i++) {
+	for (uint32_t i = 0; i < layout->count; i++) {
 		const struct segment *segment = &layout->segments[i];
 
-		if (segment->is_code && address >= segment->vaddr &&
-		    address - segment->vaddr < segment->memsz)
+		if (address >= segment->vaddr && address - segment->vaddr < segment->memsz)
 			return true;
 	}
 	return false;
@@ -17,11 +16,10 @@ bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_
 {
 	if (layout->is_debug)
 		return false;
-	for (size_t i = 0; i < layout->count; i++) {
+	for (uint32_t i = 0; i < layout->count; i++) {
 		const struct segment *segment = &layout->segments[i];
 
-		if (segment->is_code && offset >= segment->offset &&
-		    offset - segment->offset < segment->filesz) {
+		if (offset >= segment->offset && offset - segment->offset < segment->filesz) {
 			*address = offset - segment->offset + segment->vaddr;
 			return true;
 		}
@@ -73,9 +71,8 @@ bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64
 	/* Nothing is mapped there: these are the file's own addresses. */
 	if (from == 0)
 		return true;
-	for (size_t i = 0; i < layout->count; i++)
-		if (layout->segments[i].is_code &&
-		    find_bias(layout, &layout->segments[i], from, to, bias))
+	for (uint32_t i = 0; i < layout->count; i++)
+		if (find_bias(layout, &layout->segments[i], from, to, bias))
 			return true;
 	return false;
 }

@@ -2,21 +2,23 @@
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
-/* Where the parts of an ELF file come to lie in memory: from mapped addresses to the file's own. */
+/* Where the code of an ELF file comes to lie in memory: from mapped addresses to the file's own. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* Linkers make one; code in those beyond has no names. */
+#define LAYOUT_SEGMENTS_MAX 16
+
 struct segment {
-	uint64_t offset, vaddr, filesz, memsz, align;
-	bool is_code;
+	uint64_t offset, vaddr, filesz, memsz;
 };
 
 struct layout {
-	struct segment *segments; /* PT_LOAD only */
-	size_t count;
-	bool is_debug; /* a debug file's: the offsets are its own, not the module's */
+	uint32_t count;
+	uint32_t is_debug; /* a debug file's: the offsets are its own, not the module's */
+	struct segment segments[LAYOUT_SEGMENTS_MAX]; /* executable ones only */
 };
 
 /* Is address in an executable segment, as the file counts addresses? */

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/lookup.h"
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/table.h"
 #include "resolver/demangle.h"
 #include "resolver/message.h"
 #include "resolver/worker.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Answers wait for company at most this long, and in at most so many bytes. */
 #define SEND_NS	  200000000
-#define SEND_SIZE (32u << 10)
-
-static const char deleted[] = " (deleted)";
+#define SEND_SIZE (32 << 10)
 
 /* A linker name and what it reads as. Names are known by where they lie in their file. */
 struct name {
@@ -30,18 +28,10 @@ struct lookup {
 	int socket;
 	const struct module_request *request;
 	struct module *module;
-	struct message_buffer out;
+	FILE *out;
 	struct table names;
 	uint64_t sent_ns;
 };
-
-/* Does path say that the file was deleted or replaced while it ran? */
-static bool is_deleted(const char *path)
-{
-	size_t length = strlen(path), mark = strlen(deleted);
-
-	return length > mark && strcmp(path + length - mark, deleted) == 0;
-}
 
 static uint64_t now_ns(void)
 {
@@ -51,89 +41,58 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int send_out(struct lookup *lookup)
+/* Whoever does not listen any more wants no answers either. */
+static void send_out(struct lookup *lookup)
 {
 	lookup->sent_ns = now_ns();
-	return worker_send(lookup->socket, &lookup->out);
+	if (fflush(lookup->out) != 0)
+		_exit(0);
 }
 
-static void tell_progress(void *context, const char *text)
+static int open_file(void *context, const struct file_want *want)
 {
 	struct lookup *lookup = context;
 
-	if (message_put_progress(&lookup->out, text) == 0)
-		send_out(lookup);
+	message_put(lookup->out, MESSAGE_WANT, want, sizeof(*want));
+	send_out(lookup);
+	return worker_take(lookup->socket);
 }
 
-/* Opens what stands at the path now, which only a build-id can prove to be the same. */
-static int open_deleted(struct lookup *lookup, struct module_request *request,
-			enum resolve_reason *reason, struct error *err)
-{
-	size_t length = strlen(request->path) - strlen(deleted);
-	cleanup_free char *path = strndup(request->path, length);
-	enum resolve_reason ignored;
-
-	*reason = RESOLVE_MISSING;
-	if (!path || !request->build_id_size)
-		return error_set(err, ENOENT, "was deleted or replaced while the program ran");
-	request->path = path;
-	return module_open(&lookup->module, request, &ignored, err);
-}
-
-static void open_files(struct lookup *lookup, struct facts *facts, struct error *err)
-{
-	struct module_request request = *lookup->request;
-	int failure;
-
-	request.progress = tell_progress;
-	request.progress_context = lookup;
-	failure = module_open(&lookup->module, &request, &facts->reason, err);
-	if (failure && is_deleted(request.path))
-		failure = open_deleted(lookup, &request, &facts->reason, err);
-	if (failure)
-		facts->text = err->text;
-	else
-		facts->reason = RESOLVE_FINE;
-}
-
-static void take_facts(struct lookup *lookup, struct facts *facts)
-{
-	const struct elffile *file = module_file(lookup->module);
-
-	facts->has_symbols = module_has_symbols(lookup->module);
-	facts->layout = file->layout;
-	facts->layout.is_debug = !lookup->module->file;
-	if (file->build_id_size > sizeof(facts->build_id))
-		return;
-	facts->build_id_size = (unsigned)file->build_id_size;
-	if (facts->build_id_size)
-		memcpy(facts->build_id, file->build_id, file->build_id_size);
-}
-
-static int tell_facts(struct lookup *lookup)
+static void tell_facts(struct lookup *lookup)
 {
 	struct facts facts = { 0 };
 	struct error err = { 0 };
-	int failure;
+	enum resolve_reason reason;
 
-	open_files(lookup, &facts, &err);
-	if (lookup->module)
-		take_facts(lookup, &facts);
-	failure = message_put_facts(&lookup->out, &facts);
-	return failure ? failure : send_out(lookup);
+	if (module_open(&lookup->module, lookup->request, &reason, &err) != 0) {
+		snprintf(facts.text, sizeof(facts.text), "%s", err.text);
+	} else {
+		const struct elffile *file = module_file(lookup->module);
+
+		facts.has_symbols = module_has_symbols(lookup->module);
+		facts.layout = file->layout;
+		facts.layout.is_debug = !lookup->module->file;
+		if (file->build_id_size <= sizeof(facts.build_id))
+			facts.build_id_size = (uint32_t)file->build_id_size;
+		if (facts.build_id_size)
+			memcpy(facts.build_id, file->build_id, facts.build_id_size);
+	}
+	facts.reason = reason;
+	message_put(lookup->out, MESSAGE_FACTS, &facts, sizeof(facts));
+	send_out(lookup);
 }
 
 static void read_name(const struct lookup *lookup, struct name *name)
 {
-	enum demangle style = lookup->request->options->demangle;
+	enum demangle style = lookup->request->options.demangle;
 	const char *version = strchr(name->mangled, '@');
 
 	name->owned = demangle(name->mangled, style, &name->has_parameters);
 	/* Symbol tables may say memcpy@@GLIBC_2.14. */
 	if (!name->owned && version && version > name->mangled) {
-		char *plain = strndup(name->mangled, (size_t)(version - name->mangled));
+		char *plain = memory_text_part(name->mangled, (size_t)(version - name->mangled));
 
-		name->owned = plain ? demangle(plain, style, &name->has_parameters) : NULL;
+		name->owned = demangle(plain, style, &name->has_parameters);
 		if (name->owned)
 			free(plain);
 		else
@@ -147,7 +106,6 @@ static bool is_name(const void *item, const void *key)
 	return ((const struct name *)item)->mangled == key;
 }
 
-/* Returns what name reads as, or NULL without memory. */
 static const struct name *find_name(struct lookup *lookup, const char *mangled)
 {
 	uint64_t hash = hash_two(lookup->names.seed, (uintptr_t)mangled, 0);
@@ -155,16 +113,11 @@ static const struct name *find_name(struct lookup *lookup, const char *mangled)
 
 	if (name)
 		return name;
-	name = calloc(1, sizeof(*name));
-	if (!name)
-		return NULL;
+	name = memory_zalloc(1, sizeof(*name));
 	name->mangled = mangled;
 	read_name(lookup, name);
-	if (table_add(&lookup->names, hash, name) == 0)
-		return name;
-	free(name->owned);
-	free(name);
-	return NULL;
+	table_add(&lookup->names, hash, name);
+	return name;
 }
 
 static void make_symbol(struct lookup *lookup, const struct debug_frame *frame,
@@ -174,7 +127,7 @@ static void make_symbol(struct lookup *lookup, const struct debug_frame *frame,
 	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
 
 	*symbol = (struct symbol){ .file = frame->file, .line = frame->line };
-	if (slash && slash[1] && !lookup->request->options->full_path)
+	if (slash && slash[1] && !lookup->request->options.full_path)
 		symbol->file = slash + 1;
 	if (name) {
 		symbol->function = name->text;
@@ -182,9 +135,9 @@ static void make_symbol(struct lookup *lookup, const struct debug_frame *frame,
 	}
 }
 
-static int answer(struct lookup *lookup, uint64_t address)
+static void answer(struct lookup *lookup, uint64_t address)
 {
-	unsigned max = lookup->request->options->inlines ? RESOLVE_FRAMES_MAX : 1;
+	unsigned max = lookup->request->options.inlines ? RESOLVE_FRAMES_MAX : 1;
 	struct debug_frame frames[RESOLVE_FRAMES_MAX];
 	struct symbol symbols[RESOLVE_FRAMES_MAX];
 	unsigned count;
@@ -195,35 +148,32 @@ static int answer(struct lookup *lookup, uint64_t address)
 		count = max;
 	for (unsigned i = 0; i < count; i++)
 		make_symbol(lookup, &frames[i], &symbols[i]);
-	return message_put_answer(&lookup->out, address, symbols, count);
+	message_put_answer(lookup->out, address, symbols, count);
+	if (now_ns() - lookup->sent_ns >= SEND_NS)
+		send_out(lookup);
 }
 
-static int answer_all(struct lookup *lookup, const uint64_t *addresses, size_t count)
+void lookup_run(int socket, int file, const void *job)
 {
-	int failure = 0;
-
-	lookup->sent_ns = now_ns();
-	for (size_t i = 0; i < count && !failure; i++) {
-		failure = answer(lookup, addresses[i]);
-		if (!failure &&
-		    (lookup->out.count >= SEND_SIZE || now_ns() - lookup->sent_ns >= SEND_NS))
-			failure = send_out(lookup);
-	}
-	return failure ? failure : send_out(lookup);
-}
-
-void lookup_run(int socket, const void *job)
-{
-	struct lookup lookup = { .socket = socket, .request = job };
+	struct module_request request = *(const struct module_request *)job;
+	struct lookup lookup = { .socket = socket, .request = &request };
 	uint64_t addresses[WORKER_BATCH_MAX];
 	size_t count;
 
-	table_init(&lookup.names);
-	if (tell_facts(&lookup) != 0 || !lookup.module)
+	request.file = file;
+	request.open = open_file;
+	request.context = &lookup;
+	lookup.out = fdopen(socket, "w");
+	if (!lookup.out)
 		return;
-	while ((count = worker_question(socket, addresses)) > 0) {
-		if (answer_all(&lookup, addresses, count) != 0)
-			return;
+	setvbuf(lookup.out, NULL, _IOFBF, SEND_SIZE);
+	table_init(&lookup.names);
+	tell_facts(&lookup);
+	while (lookup.module && (count = worker_question(socket, addresses)) > 0) {
+		lookup.sent_ns = now_ns();
+		for (size_t i = 0; i < count; i++)
+			answer(&lookup, addresses[i]);
+		send_out(&lookup);
 	}
 	/* The process ends here, and everything with it. */
 }

@@ -9,7 +9,7 @@
 
 #include "resolver/module.h"
 
-/* A worker_run; job is a struct module_request. */
-void lookup_run(int socket, const void *job);
+/* A worker_run; job is a struct module_request, whose file is the descriptor of that name. */
+void lookup_run(int socket, int file, const void *job);
 
 #endif

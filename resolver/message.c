@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/message.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,314 +13,154 @@ struct header {
 	uint32_t kind;
 };
 
-#define FLAG_PARAMETERS 1u
+/* An answer is these two, a number for each symbol, and the strings that the numbers say it has. */
+struct answer_head {
+	uint64_t address, count;
+};
 
-static int reserve(struct message_buffer *buffer, size_t size)
+enum {
+	HAS_PARAMETERS = 1,
+	HAS_FUNCTION = 2,
+	HAS_FILE = 4,
+	LINE_SHIFT = 32,
+};
+
+void message_put(FILE *to, enum message_kind kind, const void *body, size_t size)
 {
-	size_t capacity = buffer->capacity ? buffer->capacity : 4096;
-	char *items;
+	const struct header header = { .size = (uint32_t)size, .kind = kind };
 
-	if (buffer->capacity - buffer->count >= size)
-		return 0;
-	while (capacity - buffer->count < size)
-		capacity *= 2;
-	items = realloc(buffer->items, capacity);
-	if (!items)
-		return -ENOMEM;
-	buffer->items = items;
-	buffer->capacity = capacity;
-	return 0;
+	fwrite(&header, sizeof(header), 1, to);
+	fwrite(body, size, 1, to);
 }
 
-static int put(struct message_buffer *buffer, const void *bytes, size_t size)
+void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count)
 {
-	if (reserve(buffer, size) != 0)
-		return -ENOMEM;
-	if (size)
-		memcpy(buffer->items + buffer->count, bytes, size);
-	buffer->count += size;
-	return 0;
-}
+	const char *texts[2 * RESOLVE_FRAMES_MAX];
+	size_t sizes[2 * RESOLVE_FRAMES_MAX], all = 0;
+	uint64_t numbers[RESOLVE_FRAMES_MAX];
+	struct answer_head head = { .address = address, .count = count };
+	struct header header = { .kind = MESSAGE_ANSWER };
 
-static int put_number(struct message_buffer *buffer, uint64_t number)
-{
-	return put(buffer, &number, sizeof(number));
-}
+	if (head.count > RESOLVE_FRAMES_MAX)
+		head.count = RESOLVE_FRAMES_MAX;
+	for (size_t i = 0; i < head.count; i++) {
+		const struct symbol *symbol = &symbols[i];
 
-/* With its end, so that it can be used where it lies; no string is an empty one without. */
-static int put_string(struct message_buffer *buffer, const char *text)
-{
-	size_t length = text ? strnlen(text, MESSAGE_NAME_MAX) : 0;
-	int failure = put_number(buffer, text ? length + 1 : 0);
-
-	if (!failure && text)
-		failure = put(buffer, text, length);
-	if (!failure && text)
-		failure = put(buffer, "", 1);
-	return failure;
-}
-
-static int begin(struct message_buffer *buffer, enum message_kind kind, size_t *start)
-{
-	const struct header header = { .kind = kind };
-
-	*start = buffer->count;
-	return put(buffer, &header, sizeof(header));
-}
-
-/* Fills the size in; a message that failed is taken out. Returns failure. */
-static int end(struct message_buffer *buffer, size_t start, int failure)
-{
-	uint32_t size;
-
-	if (failure) {
-		buffer->count = start;
-		return failure;
+		numbers[i] = (uint64_t)symbol->line << LINE_SHIFT |
+			     (symbol->has_parameters ? HAS_PARAMETERS : 0) |
+			     (symbol->function ? HAS_FUNCTION : 0) | (symbol->file ? HAS_FILE : 0);
+		texts[2 * i] = symbol->function;
+		texts[2 * i + 1] = symbol->file;
 	}
-	size = (uint32_t)(buffer->count - start - sizeof(struct header));
-	memcpy(buffer->items + start + offsetof(struct header, size), &size, sizeof(size));
-	return 0;
-}
-
-static int put_segments(struct message_buffer *buffer, const struct layout *layout)
-{
-	size_t count = layout->count < MESSAGE_SEGMENTS ? layout->count : MESSAGE_SEGMENTS;
-	int failure = put_number(buffer, count);
-
-	for (size_t i = 0; i < count && !failure; i++) {
-		const struct segment *segment = &layout->segments[i];
-		const uint64_t numbers[] = { segment->offset, segment->vaddr, segment->filesz,
-					     segment->memsz,  segment->align, segment->is_code };
-
-		failure = put(buffer, numbers, sizeof(numbers));
+	for (size_t i = 0; i < 2 * head.count; i++) {
+		sizes[i] = texts[i] ? strnlen(texts[i], MESSAGE_NAME_MAX) : 0;
+		all += texts[i] ? sizes[i] + 1 : 0;
 	}
-	return failure;
+	header.size = (uint32_t)(sizeof(head) + head.count * sizeof(*numbers) + all);
+	fwrite(&header, sizeof(header), 1, to);
+	fwrite(&head, sizeof(head), 1, to);
+	fwrite(numbers, sizeof(*numbers), head.count, to);
+	for (size_t i = 0; i < 2 * head.count; i++) {
+		if (!texts[i])
+			continue;
+		fwrite(texts[i], 1, sizes[i], to);
+		fputc(0, to);
+	}
 }
 
-int message_put_facts(struct message_buffer *buffer, const struct facts *facts)
+int message_next(const char *bytes, size_t count, size_t *used, struct message *message)
 {
-	size_t start;
-	int failure = begin(buffer, MESSAGE_FACTS, &start);
-
-	if (!failure)
-		failure = put_number(buffer, facts->reason);
-	if (!failure)
-		failure = put_string(buffer, facts->text);
-	if (!failure)
-		failure = put_number(buffer, facts->build_id_size);
-	if (!failure)
-		failure = put(buffer, facts->build_id, facts->build_id_size);
-	if (!failure)
-		failure = put_number(buffer, facts->has_symbols);
-	if (!failure)
-		failure = put_number(buffer, facts->layout.is_debug);
-	if (!failure)
-		failure = put_segments(buffer, &facts->layout);
-	return end(buffer, start, failure);
-}
-
-static int put_symbol(struct message_buffer *buffer, const struct symbol *symbol)
-{
-	int failure = put_number(buffer, (uint64_t)symbol->line << 32 |
-						 (symbol->has_parameters ? FLAG_PARAMETERS : 0));
-
-	if (!failure)
-		failure = put_string(buffer, symbol->function);
-	if (!failure)
-		failure = put_string(buffer, symbol->file);
-	return failure;
-}
-
-int message_put_answer(struct message_buffer *buffer, uint64_t address,
-		       const struct symbol *symbols, unsigned count)
-{
-	size_t start;
-	int failure = begin(buffer, MESSAGE_ANSWER, &start);
-
-	if (count > RESOLVE_FRAMES_MAX)
-		count = RESOLVE_FRAMES_MAX;
-	if (!failure)
-		failure = put_number(buffer, address);
-	if (!failure)
-		failure = put_number(buffer, count);
-	for (unsigned i = 0; i < count && !failure; i++)
-		failure = put_symbol(buffer, &symbols[i]);
-	return end(buffer, start, failure);
-}
-
-int message_put_progress(struct message_buffer *buffer, const char *text)
-{
-	size_t start;
-	int failure = begin(buffer, MESSAGE_PROGRESS, &start);
-
-	if (!failure)
-		failure = put_string(buffer, text);
-	return end(buffer, start, failure);
-}
-
-int message_next(const struct message_buffer *buffer, size_t *used, struct message *message)
-{
-	size_t left = buffer->count - *used;
+	size_t left = count - *used;
 	struct header header;
 
 	if (left < sizeof(header))
 		return 0;
-	memcpy(&header, buffer->items + *used, sizeof(header));
+	memcpy(&header, bytes + *used, sizeof(header));
 	if (header.size > MESSAGE_SIZE_MAX)
 		return -EBADMSG;
 	if (left - sizeof(header) < header.size)
 		return 0;
 	*message = (struct message){
-		.kind = (enum message_kind)header.kind,
-		.body = buffer->items + *used + sizeof(header),
+		.kind = header.kind,
 		.size = header.size,
+		.body = bytes + *used + sizeof(header),
 	};
 	*used += sizeof(header) + header.size;
 	return 1;
 }
 
-/* One cursor over a body; it fails for good at the first thing that does not fit. */
-struct taker {
-	const char *at, *end;
-	bool has_failed;
-};
-
-static const char *take(struct taker *taker, uint64_t size)
+int message_get_facts(const struct message *message, struct facts *facts)
 {
-	const char *at = taker->at;
-
-	if (taker->has_failed || (uint64_t)(taker->end - at) < size) {
-		taker->has_failed = true;
-		return NULL;
-	}
-	taker->at += size;
-	return at;
-}
-
-static uint64_t take_number(struct taker *taker)
-{
-	const char *at = take(taker, sizeof(uint64_t));
-	uint64_t number = 0;
-
-	if (at)
-		memcpy(&number, at, sizeof(number));
-	return number;
-}
-
-static const char *take_string(struct taker *taker)
-{
-	uint64_t size = take_number(taker);
-	const char *text = size ? take(taker, size) : NULL;
-
-	if (text && memchr(text, 0, size) != text + size - 1) {
-		taker->has_failed = true;
-		return NULL;
-	}
-	return text;
-}
-
-static void take_build_id(struct taker *taker, struct facts *facts)
-{
-	uint64_t size = take_number(taker);
-	const char *bytes = take(taker, size);
-
-	if (size > sizeof(facts->build_id))
-		taker->has_failed = true;
-	if (taker->has_failed)
-		return;
-	memcpy(facts->build_id, bytes, size);
-	facts->build_id_size = (unsigned)size;
-}
-
-static int take_segments(struct taker *taker, struct layout *layout)
-{
-	uint64_t count = take_number(taker);
-
-	if (count > MESSAGE_SEGMENTS)
+	if (message->kind != MESSAGE_FACTS || message->size != sizeof(*facts))
 		return -EBADMSG;
-	layout->segments = calloc(count + 1, sizeof(*layout->segments));
-	if (!layout->segments)
-		return -ENOMEM;
-	for (layout->count = 0; layout->count < count && !taker->has_failed; layout->count++) {
-		struct segment *segment = &layout->segments[layout->count];
-
-		segment->offset = take_number(taker);
-		segment->vaddr = take_number(taker);
-		segment->filesz = take_number(taker);
-		segment->memsz = take_number(taker);
-		segment->align = take_number(taker);
-		segment->is_code = take_number(taker) != 0;
-	}
+	memcpy(facts, message->body, sizeof(*facts));
+	if (facts->reason > RESOLVE_BROKEN || facts->build_id_size > sizeof(facts->build_id) ||
+	    facts->layout.count > LAYOUT_SEGMENTS_MAX ||
+	    !memchr(facts->text, 0, sizeof(facts->text)))
+		return -EBADMSG;
+	facts->is_known = true;
 	return 0;
 }
 
-static bool is_reason(uint64_t number)
+int message_get_want(const struct message *message, struct file_want *want)
 {
-	return number <= RESOLVE_BROKEN;
+	if (message->kind != MESSAGE_WANT || message->size != sizeof(*want))
+		return -EBADMSG;
+	memcpy(want, message->body, sizeof(*want));
+	if (want->build_id_size > sizeof(want->build_id) ||
+	    !memchr(want->name, 0, sizeof(want->name)) ||
+	    !memchr(want->directory, 0, sizeof(want->directory)))
+		return -EBADMSG;
+	return 0;
 }
 
-int message_get_facts(const struct message *message, struct facts *facts)
+/* The string at *at, which it steps over; NULL: it has no end. */
+static const char *take_text(const char **at, const char *end)
 {
-	struct taker taker = { .at = message->body, .end = message->body + message->size };
-	uint64_t reason = take_number(&taker);
-	const char *text = take_string(&taker);
-	int failure;
+	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
 
-	*facts = (struct facts){ .is_known = true, .reason = (enum resolve_reason)reason };
-	take_build_id(&taker, facts);
-	facts->has_symbols = take_number(&taker) != 0;
-	facts->layout.is_debug = take_number(&taker) != 0;
-	failure = take_segments(&taker, &facts->layout);
-	if (!failure && (taker.has_failed || !is_reason(reason)))
-		failure = -EBADMSG;
-	if (!failure && text) {
-		facts->text = strdup(text);
-		failure = facts->text ? 0 : -ENOMEM;
-	}
-	if (failure)
-		facts_free(facts);
-	return failure;
-}
-
-void facts_free(struct facts *facts)
-{
-	free(facts->text);
-	free(facts->layout.segments);
-	*facts = (struct facts){ 0 };
+	*at = stop ? stop + 1 : end;
+	return stop ? text : NULL;
 }
 
 int message_get_answer(const struct message *message, struct answer **result)
 {
-	struct taker taker = { .at = message->body, .end = message->body + message->size };
-	uint64_t address = take_number(&taker), count = take_number(&taker);
-	size_t head = sizeof(struct answer) + count * sizeof(struct symbol);
+	const char *at = message->body, *end;
+	struct answer_head head;
 	struct answer *answer;
+	size_t strings;
 
-	if (taker.has_failed || count == 0 || count > RESOLVE_FRAMES_MAX)
+	if (message->kind != MESSAGE_ANSWER || message->size < sizeof(head))
 		return -EBADMSG;
-	answer = malloc(head + message->size);
+	memcpy(&head, at, sizeof(head));
+	if (head.count == 0 || head.count > RESOLVE_FRAMES_MAX ||
+	    message->size - sizeof(head) < head.count * sizeof(uint64_t))
+		return -EBADMSG;
+	/* The strings stay in a copy behind the answer. */
+	strings = message->size - sizeof(head) - head.count * sizeof(uint64_t);
+	answer = memory_alloc(sizeof(*answer) + head.count * sizeof(struct symbol) + strings);
 	if (!answer)
 		return -ENOMEM;
-	/* The strings stay in a copy of the body behind the answer. */
-	memcpy((char *)answer + head, message->body, message->size);
-	taker.at = (char *)answer + head + (taker.at - message->body);
-	taker.end = (char *)answer + head + message->size;
-	answer->owner = NULL;
-	answer->address = address;
-	answer->count = (unsigned)count;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number = take_number(&taker);
+	*answer = (struct answer){ .address = head.address, .count = (unsigned)head.count };
+	memcpy(&answer->symbols[head.count], message->body + message->size - strings, strings);
+	at = (const char *)&answer->symbols[head.count];
+	end = at + strings;
+	for (size_t i = 0; i < head.count; i++) {
+		struct symbol *symbol = &answer->symbols[i];
+		uint64_t number;
 
-		answer->symbols[i] = (struct symbol){
-			.line = (unsigned)(number >> 32),
-			.has_parameters = number & FLAG_PARAMETERS,
-		};
-		answer->symbols[i].function = take_string(&taker);
-		answer->symbols[i].file = take_string(&taker);
-	}
-	if (taker.has_failed) {
-		free(answer);
-		return -EBADMSG;
+		memcpy(&number, message->body + sizeof(head) + i * sizeof(number), sizeof(number));
+		*symbol = (struct symbol){ .line = (unsigned)(number >> LINE_SHIFT),
+					   .has_parameters = number & HAS_PARAMETERS };
+		if (number & HAS_FUNCTION)
+			symbol->function = take_text(&at, end);
+		if (number & HAS_FILE)
+			symbol->file = take_text(&at, end);
+		if (!symbol->function != !(number & HAS_FUNCTION) ||
+		    !symbol->file != !(number & HAS_FILE)) {
+			free(answer);
+			return -EBADMSG;
+		}
 	}
 	*result = answer;
 	return 0;

@@ -11,43 +11,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#include "resolver/debuginfo.h"
+#include "resolver/files.h"
 #include "resolver/layout.h"
 #include "resolver/symbol.h"
 
 #define MESSAGE_SIZE_MAX (16u << 20)
 #define MESSAGE_NAME_MAX (64u << 10) /* longer names are cut */
-#define MESSAGE_BUILD_ID 64
-#define MESSAGE_SEGMENTS 4096
 
 enum message_kind {
-	MESSAGE_FACTS = 1,
-	MESSAGE_ANSWER,
-	MESSAGE_PROGRESS, /* a text: something slow goes on */
-};
-
-/* Bytes that are being put together, or taken apart. All 0 at first; free(items) ends it. */
-struct message_buffer {
-	char *items;
-	size_t count, capacity;
+	MESSAGE_FACTS = 1, /* struct facts */
+	MESSAGE_ANSWER,	   /* see message_put_answer() */
+	MESSAGE_WANT,	   /* struct file_want: asks for a descriptor */
 };
 
 struct message {
-	enum message_kind kind;
+	uint32_t kind, size;
 	const char *body; /* inside the buffer */
-	size_t size;
 };
 
-/* What is known of a module without looking an address up. */
+/* What is known of a module without looking an address up. Travels as it is. */
 struct facts {
-	bool is_known;
-	enum resolve_reason reason;
-	char *text; /* the reason in words, or NULL */
-	uint8_t build_id[MESSAGE_BUILD_ID];
-	unsigned build_id_size;
-	bool has_symbols; /* more than the dynamic ones */
+	uint32_t is_known;
+	uint32_t reason;      /* enum resolve_reason */
+	uint32_t has_symbols; /* more than the dynamic ones */
+	uint32_t build_id_size;
+	uint8_t build_id[FILES_BUILD_ID_MAX];
 	struct layout layout;
+	char text[ERROR_TEXT_MAX]; /* the reason in words, or empty */
 };
 
 /* The answer for one address of one module. */
@@ -58,27 +50,22 @@ struct answer {
 	struct symbol symbols[];
 };
 
-/*
- * Put one message behind what is in the buffer. Return 0 or -ENOMEM. Frames beyond
- * RESOLVE_FRAMES_MAX are left out.
- */
-int message_put_facts(struct message_buffer *buffer, const struct facts *facts);
-int message_put_answer(struct message_buffer *buffer, uint64_t address,
-		       const struct symbol *symbols, unsigned count);
-int message_put_progress(struct message_buffer *buffer, const char *text);
+/* Write one message. Whether it was written the file's error indicator says. */
+void message_put(FILE *to, enum message_kind kind, const void *body, size_t size);
+/* Frames beyond RESOLVE_FRAMES_MAX are left out. */
+void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count);
 
 /*
  * Takes the message at *used, if it is there whole, and steps over it. Returns 1, 0 if more bytes
  * are needed, or -EBADMSG.
  */
-int message_next(const struct message_buffer *buffer, size_t *used, struct message *message);
+int message_next(const char *bytes, size_t count, size_t *used, struct message *message);
 
-/* Fills facts, which facts_free() empties. Returns 0, -EBADMSG or -ENOMEM. */
+/* Returns 0 or -EBADMSG. */
 int message_get_facts(const struct message *message, struct facts *facts);
+int message_get_want(const struct message *message, struct file_want *want);
 
-/* The answer, to be freed, its strings with it; their module is left NULL. */
+/* The answer, to be freed, its strings with it; their module is left NULL. As above, or -ENOMEM. */
 int message_get_answer(const struct message *message, struct answer **answer);
-
-void facts_free(struct facts *facts);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "resolver/debuginfo.h"
 #include "resolver/elffile.h"
+#include "resolver/files.h"
 #include "resolver/symbol.h"
 #include "resolver/symtab.h"
 
@@ -25,23 +26,26 @@ struct module {
 	struct symtab symtab;
 	bool has_symtab; /* more than the dynamic symbols */
 	bool is_loaded;
-	const struct resolve_options *options;
-	char *path; /* of the request */
+	const struct module_request *request;
 };
 
 struct module_request {
-	const char *path;
+	int file;		    /* descriptor of the module's own file, or -1 … */
+	enum resolve_reason reason; /* … and why that is so, */
+	const char *why;	    /* in words */
 	const uint8_t *build_id;
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
-	const struct resolve_options *options;
-	void (*progress)(void *context, const char *text); /* NULL, or told of downloads */
-	void *progress_context;
+	bool is_special;  /* the kernel's own module: nobody else has files of it */
+	struct resolve_options options;
+	/* Opens what is at the place of the want, as files_open() does. */
+	int (*open)(void *context, const struct file_want *want);
+	void *context;
 };
 
 /*
- * Opens the module's files; request->options must outlive it. *reason tells the kind of a
- * failure, err tells it in words. Returns 0 or a negative errno value.
+ * Takes the descriptor and opens the module's other files; the request must outlive it. *reason
+ * tells the kind of a failure, err tells it in words. Returns 0 or a negative errno value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);

@@ -6,7 +6,6 @@
 #include "resolver/advice.h"
 #include "resolver/cache.h"
 #include "resolver/crew.h"
-#include "resolver/lookup.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,14 +43,11 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
 
 static void free_entry(struct entry *entry)
 {
-	facts_free(&entry->facts);
 	free(entry->path);
 	free(entry->file_path);
-	free(entry->text);
 	free(entry->advice);
 	free(entry->broken);
 	free(entry->batch);
-	free(entry->kept.items);
 	free(entry);
 }
 
@@ -154,7 +150,7 @@ int resolve_map(struct resolve *resolve, const struct resolve_module *module)
 	struct entry *entry;
 
 	/* An id that no linker makes proves nothing. */
-	if (known.build_id_size > MESSAGE_BUILD_ID)
+	if (known.build_id_size > FILES_BUILD_ID_MAX)
 		known.build_id_size = 0;
 	entry = find_entry(resolve, &known);
 	return entry ? mappings_add(&resolve->mappings, &known, entry) : -ENOMEM;
@@ -297,7 +293,7 @@ static const char *text_of(const struct entry *entry, enum resolve_reason reason
 	case RESOLVE_WRONG_MACHINE:
 		break;
 	}
-	return entry->facts.text ? entry->facts.text : "";
+	return entry->facts.text;
 }
 
 static void describe(struct resolve *resolve, struct entry *entry, struct resolve_state *state)

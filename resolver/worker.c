@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/worker.h"
 
+#include "base/memory.h"
+#include "base/sandbox.h"
 #include "base/sanitized.h"
 
 #include <errno.h>
@@ -19,32 +21,31 @@
 
 #define READ_SIZE (64 << 10)
 
-static void limit(const struct sandbox_wish *wish)
-{
-	struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
+/* How a child ends that has no memory left. */
+#define STATUS_MEMORY 101
 
-	sandbox_enter(wish ? wish : &(struct sandbox_wish){ 0 });
-	if (!IS_SANITIZED)
-		setrlimit(RLIMIT_DATA, &memory);
+static void end_without_memory(void)
+{
+	_exit(STATUS_MEMORY);
 }
 
-/* Whoever waits for the end of our output must not wait for a child. */
-static int drop_descriptors(int socket, const char *readable)
+/* Whoever waits for the end of our output must not wait for a child. Returns false on failure. */
+static bool drop_descriptors(int *socket, int *file)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int high = fcntl(*socket, F_DUPFD, 5), given = *file < 0 ? -1 : fcntl(*file, F_DUPFD, 5);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-		return -1;
+		return false;
 	/* Standard error may be a pipe, too, but a sanitizer has things to say there. */
 	if (!IS_SANITIZED && dup2(null, STDERR_FILENO) < 0)
-		return -1;
-	if (socket != 3 && dup2(socket, 3) < 0)
-		return -1;
-	syscall(SYS_close_range, 4u, ~0u, 0u);
-	/* before the sandbox, which lets nobody pass through another process's root */
-	if (readable && open(readable, O_PATH | O_DIRECTORY | O_CLOEXEC) > 4)
-		return -1;
-	return 3;
+		return false;
+	if (high < 0 || dup2(high, 3) < 0 || (*file >= 0 && (given < 0 || dup2(given, 4) < 0)))
+		return false;
+	*socket = 3;
+	*file = *file < 0 ? -1 : 4;
+	syscall(SYS_close_range, *file < 0 ? 4u : 5u, ~0u, 0u);
+	return true;
 }
 
 /* What the parent does with its signals is not for its children; a handler of its least of all. */
@@ -64,23 +65,26 @@ static void restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-__attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_run *run,
-					       const void *job, const struct sandbox_wish *wish)
+__attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_run *run, int file,
+					       const void *job)
 {
+	const struct rlimit memory = { WORKER_MEMORY_MAX, WORKER_MEMORY_MAX };
+
 	restore_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "holdtrace-names");
-	socket = drop_descriptors(socket, wish ? wish->readable : NULL);
-	if (socket < 0 || getppid() != parent)
+	if (!drop_descriptors(&socket, &file) || getppid() != parent)
 		_exit(1);
-	limit(wish);
+	memory_set_end(end_without_memory);
+	sandbox_enter(&(struct sandbox_wish){ 0 });
+	if (!IS_SANITIZED)
+		setrlimit(RLIMIT_DATA, &memory);
 	worker_restart_clock();
-	run(socket, job);
+	run(socket, file, job);
 	_exit(0);
 }
 
-int worker_start(struct worker *worker, worker_run *run, const void *job,
-		 const struct sandbox_wish *wish)
+int worker_start(struct worker *worker, worker_run *run, int file, const void *job)
 {
 	pid_t parent = getpid();
 	int sockets[2];
@@ -90,7 +94,7 @@ int worker_start(struct worker *worker, worker_run *run, const void *job,
 		return -errno;
 	worker->pid = fork();
 	if (worker->pid == 0)
-		be_child(parent, sockets[1], run, job, wish);
+		be_child(parent, sockets[1], run, file, job);
 	close(sockets[1]);
 	if (worker->pid < 0) {
 		int failure = -errno;
@@ -103,78 +107,112 @@ int worker_start(struct worker *worker, worker_run *run, const void *job,
 	return 0;
 }
 
-static int send_all(int socket, const char *bytes, size_t size, int flags)
-{
-	while (size > 0) {
-		ssize_t sent = send(socket, bytes, size, flags | MSG_NOSIGNAL);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent <= 0)
-			return -EPIPE;
-		bytes += sent;
-		size -= (size_t)sent;
-	}
-	return 0;
-}
-
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 {
 	uint64_t question[WORKER_BATCH_MAX + 1] = { count };
+	size_t size = (count + 1) * sizeof(*question);
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
 	/* It fits where all earlier ones were read; a child that does not read is not waited for.
 	 */
-	return send_all(worker->socket, (const char *)question, (count + 1) * sizeof(*question),
-			MSG_DONTWAIT);
+	return send(worker->socket, question, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size
+		       ? 0
+		       : -EPIPE;
 }
 
-/* Makes room behind what is in the buffer; what was taken goes. */
-static int make_room(struct worker *worker)
-{
-	struct message_buffer *in = &worker->in;
-	size_t capacity = in->capacity;
-	char *items;
+/* A message of one number, with room for a descriptor. */
+struct parcel {
+	int64_t number;
+	struct iovec bytes;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr message;
+};
 
-	if (worker->used) {
-		memmove(in->items, in->items + worker->used, in->count - worker->used);
-		in->count -= worker->used;
-		worker->used = 0;
+static void pack(struct parcel *parcel, bool has_file)
+{
+	parcel->bytes = (struct iovec){ &parcel->number, sizeof(parcel->number) };
+	parcel->message = (struct msghdr){ .msg_iov = &parcel->bytes, .msg_iovlen = 1 };
+	if (!has_file)
+		return;
+	parcel->message.msg_control = &parcel->control;
+	parcel->message.msg_controllen = sizeof(parcel->control);
+}
+
+int worker_give(struct worker *worker, int file)
+{
+	struct parcel parcel = { .number = file < 0 ? file : 0 };
+	struct cmsghdr *head;
+
+	pack(&parcel, file >= 0);
+	head = CMSG_FIRSTHDR(&parcel.message);
+	if (head) {
+		*head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					  .cmsg_type = SCM_RIGHTS,
+					  .cmsg_len = CMSG_LEN(sizeof(file)) };
+		memcpy(CMSG_DATA(head), &file, sizeof(file));
 	}
-	if (capacity - in->count >= READ_SIZE)
-		return 0;
-	capacity = capacity ? capacity * 2 : 2 * READ_SIZE;
-	items = realloc(in->items, capacity);
-	if (!items)
-		return -ENOMEM;
-	in->items = items;
-	in->capacity = capacity;
-	return 0;
+	return sendmsg(worker->socket, &parcel.message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -EPIPE
+											 : 0;
+}
+
+int worker_take(int socket)
+{
+	struct parcel parcel = { 0 };
+	struct cmsghdr *head;
+	int file;
+
+	pack(&parcel, true);
+	if (recvmsg(socket, &parcel.message, MSG_CMSG_CLOEXEC | MSG_WAITALL) !=
+	    sizeof(parcel.number))
+		_exit(0); /* nobody listens any more */
+	head = CMSG_FIRSTHDR(&parcel.message);
+	if (parcel.number < 0 || !head || head->cmsg_type != SCM_RIGHTS)
+		return parcel.number < 0 ? (int)parcel.number : -EMFILE;
+	memcpy(&file, CMSG_DATA(head), sizeof(file));
+	return file;
 }
 
 int worker_read(struct worker *worker)
 {
 	ssize_t size;
 
-	if (make_room(worker) != 0)
-		return -EPIPE;
+	if (worker->used) {
+		memmove(worker->in, worker->in + worker->used, worker->count - worker->used);
+		worker->count -= worker->used;
+		worker->used = 0;
+	}
+	if (worker->capacity - worker->count < READ_SIZE) {
+		size_t capacity = worker->capacity ? worker->capacity * 2 : 2 * READ_SIZE;
+		char *in = memory_resize(worker->in, capacity);
+
+		if (!in)
+			return -EPIPE;
+		worker->in = in;
+		worker->capacity = capacity;
+	}
 	do
-		size = recv(worker->socket, worker->in.items + worker->in.count, READ_SIZE, 0);
+		size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
 	while (size < 0 && errno == EINTR);
 	if (size <= 0)
 		return -EPIPE;
-	worker->in.count += (size_t)size;
+	worker->count += (size_t)size;
 	return 0;
 }
 
 int worker_next(struct worker *worker, struct message *message)
 {
-	return message_next(&worker->in, &worker->used, message);
+	return message_next(worker->in, worker->count, &worker->used, message);
 }
 
 static void describe(int status, char *why, size_t size)
 {
-	if (!WIFSIGNALED(status))
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_MEMORY)
+		snprintf(why, size, "reading it took more than %d GiB of memory",
+			 (int)(WORKER_MEMORY_MAX >> 30));
+	else if (!WIFSIGNALED(status))
 		snprintf(why, size, "reading it ended with status %d", WEXITSTATUS(status));
 	else if (WTERMSIG(status) == SIGPROF)
 		snprintf(why, size, "reading it took more than %d s of processor time",
@@ -206,7 +244,7 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	}
 	if (why)
 		describe(status, why, size);
-	free(worker->in.items);
+	free(worker->in);
 	*worker = (struct worker){ .socket = -1 };
 }
 
@@ -221,14 +259,6 @@ size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX])
 	    (ssize_t)(count * sizeof(*addresses)))
 		return 0;
 	return count;
-}
-
-int worker_send(int socket, struct message_buffer *buffer)
-{
-	int failure = send_all(socket, buffer->items, buffer->count, 0);
-
-	buffer->count = 0;
-	return failure;
 }
 
 void worker_restart_clock(void)

@@ -5,13 +5,12 @@
 /*
  * A child process that reads the files of one module. What comes out of a file decides what libelf
  * and libdw do; if they crash, run wild or never end, that costs this child and nothing else. It
- * has a limit on memory and on the time for one address, none of our descriptors, and stands in a
- * sandbox (base/sandbox.h).
+ * has a limit on memory and on the time for one address, none of our descriptors but those that it
+ * is given, and stands in a sandbox (base/sandbox.h).
  */
 
 #include <sys/types.h>
 
-#include "base/sandbox.h"
 #include "resolver/message.h"
 
 /* Memory of one child, without the files it maps. */
@@ -24,28 +23,25 @@
 struct worker {
 	pid_t pid; /* 0: none */
 	int socket;
-	struct message_buffer in;
+	char *in; /* what the child has said */
+	size_t count, capacity;
 	size_t used; /* of in: bytes that were taken */
 };
 
 /*
  * What the child does: reads questions from the socket, answers them there, returns at the end of
- * input. job: as the parent had it when it started the child.
+ * input. file: the descriptor that it was given, or -1; job: as the parent had it then.
  */
-typedef void worker_run(int socket, const void *job);
+typedef void worker_run(int socket, int file, const void *job);
 
-/* What a child calls the directory that may be read: our name for it may lead nowhere there. */
-#define WORKER_READABLE "/proc/self/fd/4"
-
-/*
- * Starts a child, in a sandbox with what is wished for nevertheless (NULL: nothing). Returns 0 or a
- * negative errno value.
- */
-int worker_start(struct worker *worker, worker_run *run, const void *job,
-		 const struct sandbox_wish *wish);
+/* Starts a child. file: a descriptor, or -1. Returns 0 or a negative errno value. */
+int worker_start(struct worker *worker, worker_run *run, int file, const void *job);
 
 /* Asks for count addresses, at most WORKER_BATCH_MAX. The answers come in their order. */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
+
+/* Hands over the descriptor that the child waits for, or the negative errno value in its place. */
+int worker_give(struct worker *worker, int file);
 
 /* Waits for what the child says and keeps it. Returns 0, or -EPIPE once the child is gone. */
 int worker_read(struct worker *worker);
@@ -62,8 +58,8 @@ void worker_end(struct worker *worker, char *why, size_t size);
 /* In the child: reads the next question into addresses. Returns their count, 0 at the end. */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/* In the child: sends what is in the buffer and empties it. Returns 0 or a negative errno. */
-int worker_send(int socket, struct message_buffer *buffer);
+/* In the child: waits for a descriptor that it has asked for; or a negative errno value. */
+int worker_take(int socket);
 
 /* In the child: the time for one address begins anew. */
 void worker_restart_clock(void);

@@ -11,12 +11,12 @@ static volatile size_t seen;
 
 static void look_at_facts(const struct message *message)
 {
-	struct facts facts = { 0 };
+	struct facts facts;
 
 	if (message_get_facts(message, &facts))
 		return;
-	seen += facts.text ? strlen(facts.text) : 0;
-	fuzz_check(facts.build_id_size <= MESSAGE_BUILD_ID, "a build-id without room");
+	seen += strlen(facts.text);
+	fuzz_check(facts.build_id_size <= FILES_BUILD_ID_MAX, "a build-id without room");
 	for (uint64_t place = 0; place < 1 << 20; place += 4001) {
 		uint64_t address = place;
 
@@ -24,7 +24,6 @@ static void look_at_facts(const struct message *message)
 		layout_bias(&facts.layout, place, place + 8192, &address);
 		seen += layout_is_code(&facts.layout, address);
 	}
-	facts_free(&facts);
 }
 
 static void look_at_answer(const struct message *message)
@@ -46,23 +45,23 @@ static void look_at_answer(const struct message *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct message_buffer buffer = { NULL, size, size };
+	/* Of its very size. */
+	char *copy = malloc(size ? size : 1);
 	struct message message;
+	struct file_want want;
 	size_t used = 0;
 
-	/* Of its very size, and it may not be const. */
-	buffer.items = malloc(size ? size : 1);
-	if (!buffer.items)
+	if (!copy)
 		return 0;
 	if (size)
-		memcpy(buffer.items, bytes, size);
-	while (message_next(&buffer, &used, &message) == 1) {
+		memcpy(copy, bytes, size);
+	while (message_next(copy, size, &used, &message) == 1) {
 		fuzz_check(used <= size, "a message beyond the end");
-		if (message.kind == MESSAGE_FACTS)
-			look_at_facts(&message);
-		if (message.kind == MESSAGE_ANSWER)
-			look_at_answer(&message);
+		look_at_facts(&message);
+		look_at_answer(&message);
+		if (message_get_want(&message, &want) == 0)
+			seen += strlen(want.name) + strlen(want.directory);
 	}
-	free(buffer.items);
+	free(copy);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "resolver/demangle.h"
 #include "resolver/module.h"
 
@@ -72,10 +73,23 @@ static void ask_all(struct module *module, const uint8_t *head)
 	}
 }
 
+/* In the place of the process that hands the files out. */
+static int open_file(void *context, const struct file_want *want)
+{
+	const struct resolve_options *options = context;
+
+	return files_open(options, "/nonexistent/module", want);
+}
+
+/* A child of the resolver ends then. */
+static void end_without_memory(void)
+{
+	exit(0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct resolve_options options = { .debug_dir = "/nonexistent" };
-	struct module_request request = { .options = &options };
+	struct module_request request = { .options.debug_dir = "/nonexistent", .open = open_file };
 	enum resolve_reason reason;
 	struct error err = { 0 };
 	struct module *module;
@@ -85,10 +99,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	snprintf(path, sizeof(path), "%s/module", fuzz_directory());
 	write_file(path, bytes + HEAD, size - HEAD);
-	options.symbols_only = bytes[0] % 8 == 7;
-	options.inlines = bytes[0] & 8;
-	options.full_path = bytes[0] & 16;
-	request.path = path;
+	request.options.symbols_only = bytes[0] % 8 == 7;
+	request.options.inlines = bytes[0] & 8;
+	request.options.full_path = bytes[0] & 16;
+	request.context = &request.options;
+	request.file = open(path, O_RDONLY | O_CLOEXEC);
+	memory_set_end(end_without_memory);
 	if (module_open(&module, &request, &reason, &err)) {
 		fuzz_check(err.text[0], "a refusal without words");
 		return 0;

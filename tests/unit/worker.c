@@ -6,36 +6,40 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "tests/unit/tap.h"
 
 /* What libdw might do, done on purpose: children that behave as badly as a file can make them. */
 
-static void answer_all(int socket, const void *job)
+static void answer_all(int socket, int file, const void *job)
 {
 	uint64_t addresses[WORKER_BATCH_MAX];
-	struct message_buffer out = { 0 };
+	FILE *out = fdopen(socket, "w");
 	size_t count;
 
+	(void)file;
 	while ((count = worker_question(socket, addresses)) > 0) {
 		for (size_t i = 0; i < count; i++) {
 			struct symbol symbol = { .function = job, .line = (unsigned)addresses[i] };
 
-			message_put_answer(&out, addresses[i], &symbol, 1);
+			message_put_answer(out, addresses[i], &symbol, 1);
 		}
-		worker_send(socket, &out);
+		fflush(out);
 	}
 }
 
-static void crash(int socket, const void *job)
+static void crash(int socket, int file, const void *job)
 {
 	uint64_t addresses[WORKER_BATCH_MAX];
 
+	(void)file;
 	(void)job;
 	signal(SIGSEGV, SIG_DFL); /* a sanitizer would make it an exit */
 	worker_question(socket, addresses);
@@ -43,12 +47,13 @@ static void crash(int socket, const void *job)
 }
 
 /* The clock of worker_restart_clock(), at a hundredth of its time. */
-static void run_for_ever(int socket, const void *job)
+static void run_for_ever(int socket, int file, const void *job)
 {
 	const struct itimerval soon = { .it_value = { .tv_usec = WORKER_SECONDS_MAX * 10000 } };
 	struct itimerval clock;
 
 	(void)socket;
+	(void)file;
 	(void)job;
 	if (getitimer(ITIMER_PROF, &clock) != 0 || clock.it_value.tv_sec < WORKER_SECONDS_MAX - 1)
 		_exit(3);
@@ -57,19 +62,21 @@ static void run_for_ever(int socket, const void *job)
 		__asm__ volatile("");
 }
 
-static void sleep_for_ever(int socket, const void *job)
+static void sleep_for_ever(int socket, int file, const void *job)
 {
 	(void)socket;
+	(void)file;
 	(void)job;
 	for (;;)
 		pause();
 }
 
 /* Not with ASan, whose own memory would not fit. */
-__attribute__((unused)) static void take_all_memory(int socket, const void *job)
+__attribute__((unused)) static void take_all_memory(int socket, int file, const void *job)
 {
 	struct rlimit limit;
 
+	(void)file;
 	(void)job;
 	getrlimit(RLIMIT_DATA, &limit);
 	for (uint64_t bytes = 0; bytes < 2 * WORKER_MEMORY_MAX; bytes += 64 << 20) {
@@ -82,24 +89,41 @@ __attribute__((unused)) static void take_all_memory(int socket, const void *job)
 	abort();
 }
 
-static void talk_nonsense(int socket, const void *job)
+static void talk_nonsense(int socket, int file, const void *job)
 {
 	static const char bytes[64] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 
+	(void)file;
 	(void)job;
 	(void)!write(socket, bytes, sizeof(bytes));
-	sleep_for_ever(socket, job);
+	sleep_for_ever(socket, file, job);
 }
 
-/* Tells which descriptors it has, but for the first four. */
-static void tell_descriptors(int socket, const void *job)
+/* Tells which descriptors it has, but for those that it was given, and whether it reads one. */
+static void tell_descriptors(int socket, int file, const void *job)
 {
-	char found = 0;
+	char found = 0, bytes[4] = "";
 
 	(void)job;
 	for (int fd = 4; fd < 1024; fd++)
-		found |= fcntl(fd, F_GETFD) >= 0;
+		found |= fd != file && fcntl(fd, F_GETFD) >= 0;
+	found |= read(file, bytes, 4) != 4 || memcmp(bytes, "\177ELF", 4) != 0;
 	(void)!write(socket, &found, 1);
+	/* The second comes when it is asked for, the third is none. */
+	file = worker_take(socket);
+	found = file < 0 || read(file, bytes, 4) != 4 || memcmp(bytes, "\177ELF", 4) != 0 ||
+		worker_take(socket) != -ENOENT;
+	(void)!write(socket, &found, 1);
+}
+
+/* What is there of memory ends a child with a sentence. */
+static void ask_for_too_much(int socket, int file, const void *job)
+{
+	(void)socket;
+	(void)file;
+	(void)job;
+	for (size_t size = 1 << 20; size < SIZE_MAX / 2; size *= 2)
+		memory_alloc(size);
 }
 
 /* Waits for the next message; 0 at the end. */
@@ -122,7 +146,7 @@ static void test_answers(void)
 	struct worker worker;
 	bool is_right = true;
 
-	ok(worker_start(&worker, answer_all, "name", NULL) == 0, "a child starts");
+	ok(worker_start(&worker, answer_all, -1, "name") == 0, "a child starts");
 	for (int round = 0; round < 2; round++) {
 		worker_ask(&worker, addresses, 3);
 		for (unsigned i = 1; i <= 3; i++) {
@@ -148,7 +172,7 @@ static void dies(worker_run *run, const char *words, const char *sentence)
 	struct worker worker;
 	char why[256] = "";
 
-	if (worker_start(&worker, run, NULL, NULL) == 0) {
+	if (worker_start(&worker, run, -1, NULL) == 0) {
 		worker_ask(&worker, &address, 1);
 		while (wait_for_message(&worker, &message) == 1)
 			;
@@ -165,6 +189,7 @@ static void test_deaths(void)
 #ifndef __SANITIZE_ADDRESS__
 	dies(take_all_memory, "crashed (Aborted)", "memory is limited");
 #endif
+	dies(ask_for_too_much, "of memory", "a child without memory says so");
 	dies(talk_nonsense, "given up", "nonsense is given up");
 }
 
@@ -173,7 +198,7 @@ static void test_silence(void)
 	struct worker worker;
 	struct pollfd polled;
 
-	worker_start(&worker, sleep_for_ever, NULL, NULL);
+	worker_start(&worker, sleep_for_ever, -1, NULL);
 	polled = (struct pollfd){ .fd = worker.socket, .events = POLLIN };
 	ok(poll(&polled, 1, 50) == 0, "a silent child");
 	alarm(10);
@@ -184,74 +209,95 @@ static void test_silence(void)
 
 static void test_descriptors(void)
 {
-	int extra = open("/dev/null", O_RDONLY);
+	int extra = open("/dev/null", O_RDONLY), file = open("/proc/self/exe", O_RDONLY);
+	char found[2] = { 1, 1 };
 	struct worker worker;
-	char found = 1;
 
-	worker_start(&worker, tell_descriptors, NULL, NULL);
-	(void)!recv(worker.socket, &found, 1, MSG_WAITALL);
-	ok(extra >= 0 && found == 0, "a child has no descriptors of ours");
+	worker_start(&worker, tell_descriptors, file, NULL);
+	(void)!recv(worker.socket, &found[0], 1, MSG_WAITALL);
+	ok(extra >= 0 && found[0] == 0, "a child has no descriptor but the one that it is given");
+	lseek(file, 0, SEEK_SET);
+	worker_give(&worker, file);
+	worker_give(&worker, -ENOENT);
+	(void)!recv(worker.socket, &found[1], 1, MSG_WAITALL);
+	ok(found[1] == 0, "a child is handed further files, or told why not");
 	worker_end(&worker, NULL, 0);
 	close(extra);
+	close(file);
 }
 
 /* Each truncation and each changed byte: refused, or read without harm. */
 static void test_messages(void)
 {
-	struct segment segments[2] = { { .vaddr = 1, .is_code = true }, { .vaddr = 2 } };
-	struct facts facts = { .text = (char *)"text",
-			       .build_id = { 1, 2 },
-			       .build_id_size = 2,
-			       .has_symbols = true,
-			       .layout = { segments, 2, false } };
+	const struct facts facts = {
+		.text = "text",
+		.build_id = { 1, 2 },
+		.build_id_size = 2,
+		.has_symbols = true,
+		.layout = { .count = 2, .segments = { { .vaddr = 1 }, { .vaddr = 2 } } },
+	};
 	struct symbol symbols[2] = { { .function = "f", .file = "a.c", .line = 7 },
 				     { .function = "g(int)", .has_parameters = true } };
-	struct message_buffer buffer = { 0 };
+	struct file_want want = { .kind = FILE_ALTERNATE, .name = "common" };
 	struct message message = { 0 };
 	unsigned taken = 0, refused = 0;
 	struct answer *answer = NULL;
 	struct facts found = { 0 };
-	size_t used = 0;
+	size_t used = 0, size;
+	char *bytes;
+	FILE *file = open_memstream(&bytes, &size);
 
-	message_put_facts(&buffer, &facts);
-	message_put_answer(&buffer, 0x1234, symbols, 2);
-	ok(message_next(&buffer, &used, &message) == 1 &&
+	message_put(file, MESSAGE_FACTS, &facts, sizeof(facts));
+	message_put_answer(file, 0x1234, symbols, 2);
+	message_put(file, MESSAGE_WANT, &want, sizeof(want));
+	fclose(file);
+	ok(message_next(bytes, size, &used, &message) == 1 &&
 		   message_get_facts(&message, &found) == 0 && !strcmp(found.text, "text") &&
 		   found.build_id_size == 2 && found.has_symbols && found.layout.count == 2 &&
 		   found.layout.segments[1].vaddr == 2,
 	   "facts come through");
-	facts_free(&found);
-	ok(message_next(&buffer, &used, &message) == 1 &&
+	ok(message_next(bytes, size, &used, &message) == 1 &&
 		   message_get_answer(&message, &answer) == 0 && answer->count == 2 &&
 		   answer->symbols[0].line == 7 && !answer->symbols[1].file &&
 		   answer->symbols[1].has_parameters,
 	   "an answer comes through");
 	free(answer);
-	for (size_t at = 0; at < 8 * buffer.count; at++) {
-		buffer.items[at / 8] ^= (char)(1 << at % 8);
-		for (used = 0; message_next(&buffer, &used, &message) == 1;) {
-			if (message_get_facts(&message, &found) == 0) {
-				facts_free(&found);
-				taken++;
-			} else if (message_get_answer(&message, &answer) == 0) {
+	memset(&want, 0, sizeof(want));
+	ok(message_next(bytes, size, &used, &message) == 1 &&
+		   message_get_want(&message, &want) == 0 && want.kind == FILE_ALTERNATE &&
+		   !strcmp(want.name, "common"),
+	   "a wish for a file comes through");
+	for (size_t at = 0; at < 8 * size; at++) {
+		bytes[at / 8] ^= (char)(1 << at % 8);
+		for (used = 0; message_next(bytes, size, &used, &message) == 1;) {
+			bool is_answer = message_get_answer(&message, &answer) == 0;
+
+			if (is_answer)
 				free(answer);
+			if (is_answer || message_get_facts(&message, &found) == 0 ||
+			    message_get_want(&message, &want) == 0)
 				taken++;
-			} else {
+			else
 				refused++;
-			}
 		}
-		buffer.items[at / 8] ^= (char)(1 << at % 8);
+		bytes[at / 8] ^= (char)(1 << at % 8);
 	}
-	ok(taken > 0 && refused > 0, "with any bit changed they are taken or refused");
-	for (size_t size = buffer.count; size > 0; size--) {
-		message.size = size - 1;
-		message.body = buffer.items;
-		if (message_get_answer(&message, &answer) == 0)
-			free(answer);
-		if (message_get_facts(&message, &found) == 0)
-			facts_free(&found);
+	ok(taken > 0 && refused > 0, "with any bit changed messages are taken or refused");
+	refused = 0;
+	for (used = 0; message_next(bytes, size, &used, &message) == 1;) {
+		for (; message.size > 0; refused++) {
+			message.size--;
+			if (message_get_answer(&message, &answer) == 0)
+				break;
+			if (message_get_facts(&message, &found) == 0 ||
+			    message_get_want(&message, &want) == 0)
+				break;
+		}
+		if (message.size > 0)
+			break;
 	}
-	free(buffer.items);
+	ok(used == size && refused > sizeof(facts), "a message that is cut off is refused");
+	free(bytes);
 }
 
 int main(void)

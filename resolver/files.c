@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/files.h"
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "resolver/debuginfod.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+/* Larger files are refused: they cannot be mapped on every machine. */
+#define SIZE_MAX_BYTES (UINT64_C(4) << 30)
+/* To look at first: opening some devices does things, and a FIFO's other end notices. */
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
+
+/* Finds path as a process would see it whose root directory is root. */
+static int look_in_root(const char *root, const char *path)
+{
+	struct open_how how = { .flags = LOOK_FLAGS,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	cleanup_fd int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_free char *joined = NULL;
+	int fd;
+
+	if (directory < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	/* Before Linux 5.6, and in containers that filter it: absolute links then lead outside. */
+	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+		return fd;
+	joined = memory_format("%s/%s", root, path);
+	return joined ? open(joined, LOOK_FLAGS) : -1;
+}
+
+static int open_regular(const char *root, const char *path, struct error *err)
+{
+	cleanup_fd int place = root ? look_in_root(root, path) : open(path, LOOK_FLAGS);
+	struct stat status;
+	char link[32];
+	int fd;
+
+	if (place < 0)
+		return error_system(err, errno, "cannot be opened");
+	if (fstat(place, &status) != 0)
+		return error_system(err, errno, "cannot be examined");
+	if (!S_ISREG(status.st_mode))
+		return error_set(err, ENOEXEC, "is no regular file");
+	if ((uint64_t)status.st_size > SIZE_MAX_BYTES)
+		return error_set(err, ENOEXEC, "is larger than 4 GiB");
+	if (status.st_size < (off_t)sizeof(Elf32_Ehdr))
+		return error_set(err, ENOEXEC, "is no ELF file");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
+}
+
+/* Two pages on x86-64, four at most elsewhere; the section headers stand behind all else. */
+static int open_vdso(struct error *err)
+{
+	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	size_t size;
+	int fd;
+
+	if (!header)
+		return error_set(err, ENOENT, "has no file");
+	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return error_system(err, errno, "cannot be copied");
+	if (write(fd, header, size) == (ssize_t)size)
+		return fd;
+	close(fd);
+	return error_set(err, EIO, "cannot be copied");
+}
+
+int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
+{
+	/* The kernel's own is the same in every process of a kernel; the build-id tells which. */
+	if (strcmp(path, "[vdso]") == 0)
+		return open_vdso(err);
+	return open_regular(options->root, path, err);
+}
+
+static char *debug_path(const char *directory, const char *path, const char *digits,
+			const struct file_want *want)
+{
+	const char *slash = strrchr(path, '/');
+	int length = slash ? (int)(slash - path) : 1;
+
+	if (want->number == 0)
+		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
+	/* A path there is nobody's custom, and could lead anywhere. */
+	if (!want->name[0] || strchr(want->name, '/'))
+		return NULL;
+	switch (want->number) {
+	case 1:
+		return memory_format("%.*s/%s", length, slash ? path : ".", want->name);
+	case 2:
+		return memory_format("%.*s/.debug/%s", length, slash ? path : ".", want->name);
+	case 3:
+		return memory_format("%s%s%.*s/%s", directory, slash ? "" : "/", length,
+				     slash ? path : ".", want->name);
+	default:
+		return NULL;
+	}
+}
+
+static char *alternate_path(const char *directory, const char *digits, const struct file_want *want)
+{
+	if (want->number == 0)
+		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
+	if (want->number > 1)
+		return NULL;
+	return want->name[0] == '/' ? memory_text(want->name)
+				    : memory_format("%s/%s", want->directory, want->name);
+}
+
+/* Beside the program, beside its debug file, and where debug files are. */
+static char *package_path(const char *directory, const char *path, const char *digits,
+			  const struct file_want *want)
+{
+	const char *slash = strrchr(path, '/');
+
+	switch (want->number) {
+	case 0:
+		return memory_format("%s.dwp", path);
+	case 1:
+		return memory_format("%s.dwp", want->name);
+	case 2:
+		return memory_format("%s/.build-id/%.2s/%s.dwp", directory, digits, digits + 2);
+	case 3:
+		return memory_format("%s/%s.dwp", directory, path);
+	case 4:
+		return memory_format("%s/%s.dwp", directory, slash ? slash + 1 : path);
+	default:
+		return NULL;
+	}
+}
+
+int files_open(const struct resolve_options *options, const char *path,
+	       const struct file_want *want)
+{
+	const char *directory = options->debug_dir ? options->debug_dir : DEBUG_DIRECTORY;
+	/* The root that directories of debug files are below; --debug-dir stands by itself. */
+	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
+	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
+	cleanup_free char *found = NULL;
+	unsigned number = want->number;
+
+	for (uint32_t i = 0; i < want->build_id_size && i < FILES_BUILD_ID_MAX; i++)
+		sprintf(digits + 2 * i, "%02x", want->build_id[i]);
+	switch (want->kind) {
+	case FILE_DEBUG:
+		found = debug_path(directory, path, digits, want);
+		root = number == 1 || number == 2 ? options->root : debug_root;
+		break;
+	case FILE_ALTERNATE:
+		found = alternate_path(directory, digits, want);
+		root = number == 1 && want->name[0] != '/' ? NULL : debug_root;
+		break;
+	case FILE_PACKAGE:
+		found = package_path(directory, path, digits, want);
+		root = number == 0 ? options->root : number == 1 ? NULL : debug_root;
+		break;
+	case FILE_EXECUTABLE_FETCHED:
+	case FILE_DEBUG_FETCHED:
+		if (number > 0 || !options->debuginfod || want->build_id_size == 0)
+			break;
+		return debuginfod_find(want, path, options);
+	default:
+		break;
+	}
+	if (!found)
+		return -ERANGE;
+	/* An id of a length that no linker makes names no file. */
+	if (number == (want->kind == FILE_PACKAGE ? 2 : 0) && strlen(digits) < 4)
+		return -ENOENT;
+	return open_regular(root, found, NULL);
+}
