@@ -8,7 +8,6 @@
 #include "resolver/lookup.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,54 +35,40 @@ void crew_init(struct crew *crew, const struct resolve_options *options)
 	table_init(&crew->answers);
 }
 
-static void remove_from(struct entry **items, size_t *count, const struct entry *entry)
+/* Ends the entry's child, if it has one. why: NULL, or filled with what it died of. */
+static void dismiss(struct crew *crew, struct entry *entry, char *why, size_t size)
 {
-	for (size_t i = 0; i < *count; i++) {
-		if (items[i] == entry) {
-			items[i] = items[--*count];
-			return;
-		}
-	}
-}
+	size_t left = 0;
 
-/* Ends the entry's child, if it has one. */
-static void dismiss(struct crew *crew, struct entry *entry)
-{
-	if (entry->worker.pid)
-		worker_end(&entry->worker, NULL, 0);
-	remove_from(crew->staff.items, &crew->staff.count, entry);
+	if (!entry->worker.pid)
+		return;
+	worker_end(&entry->worker, why, size);
+	for (size_t i = 0; i < crew->staff.count; i++)
+		if (crew->staff.items[i] != entry)
+			crew->staff.items[left++] = crew->staff.items[i];
+	crew->staff.count = left;
 }
 
 void crew_free(struct crew *crew)
 {
 	while (crew->staff.count)
-		dismiss(crew, crew->staff.items[0]);
+		dismiss(crew, crew->staff.items[0], NULL, 0);
 	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++)
 		free(crew->answers.slots[i].item);
 	table_free(&crew->answers);
-	free(crew->active.items);
+	free(crew->line.items);
 	free(crew->staff.items);
-}
-
-static void get_in_line(struct crew *crew, struct entry *entry)
-{
-	entry->state = ENTRY_IN_LINE;
-	entry->next = NULL;
-	if (crew->last)
-		crew->last->next = entry;
-	else
-		crew->first = entry;
-	crew->last = entry;
 }
 
 void crew_ask(struct crew *crew, struct resolve_ask *ask)
 {
-	struct entry *entry = ask->place->entry;
+	struct entry *entry = ask->place->entry, **place;
 
 	ask->next = entry->asks;
 	entry->asks = ask;
-	if (entry->state == ENTRY_RESTING)
-		get_in_line(crew, entry);
+	place = ask->next ? NULL : ARRAY_ADD(&crew->line);
+	if (place)
+		*place = entry;
 }
 
 struct answer_key {
@@ -120,21 +105,16 @@ void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer
 		free(answer);
 }
 
-/* Makes room for one more child: the one that has not been asked for longest goes. */
+/* Makes room for one more child: the one that has been there longest and is not at work goes. */
 static bool dismiss_oldest(struct crew *crew)
 {
-	struct entry *oldest = NULL;
-
 	for (size_t i = 0; i < crew->staff.count; i++) {
-		struct entry *entry = crew->staff.items[i];
-
-		if (entry->state != ENTRY_OPENING && entry->state != ENTRY_ASKING &&
-		    (!oldest || entry->used < oldest->used))
-			oldest = entry;
+		if (crew->staff.items[i]->is_working)
+			continue;
+		dismiss(crew, crew->staff.items[i], NULL, 0);
+		return true;
 	}
-	if (oldest)
-		dismiss(crew, oldest);
-	return oldest;
+	return false;
 }
 
 static const char deleted[] = " (deleted)";
@@ -186,23 +166,12 @@ static int employ(struct crew *crew, struct entry *entry)
 	if (!place)
 		return -ENOMEM;
 	*place = entry;
-	entry->is_employed = true;
-	entry->state = ENTRY_OPENING;
+	entry->is_employed = entry->is_working = true;
+	entry->is_open = false;
 	if (worker_start(&entry->worker, lookup_run, file, &request) == 0)
 		return 0;
-	entry->state = ENTRY_RESTING;
 	crew->staff.count--;
 	return -EAGAIN;
-}
-
-/* Where no further process may be started those that have nothing to do make room, one by one. */
-static int employ_somehow(struct crew *crew, struct entry *entry)
-{
-	int failure = employ(crew, entry);
-
-	while (failure && dismiss_oldest(crew))
-		failure = employ(crew, entry);
-	return failure;
 }
 
 /* Nothing more will be learnt of this module. */
@@ -225,7 +194,7 @@ static void make_batch(struct entry *entry)
 {
 	size_t count = 0;
 
-	entry->batch_count = entry->batch_done = 0;
+	entry->batch_count = 0;
 	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
 	     ask = ask->next)
 		entry->batch[count++] = ask->found;
@@ -258,60 +227,14 @@ static void settle(const struct crew *crew, struct entry *entry)
 	}
 }
 
-static int ask_batch(struct entry *entry)
-{
-	if (!entry->batch)
-		entry->batch = memory_zalloc(WORKER_BATCH_MAX, sizeof(*entry->batch));
-	if (!entry->batch)
-		return -ENOMEM;
-	make_batch(entry);
-	return worker_ask(&entry->worker, entry->batch, entry->batch_count);
-}
-
-/* Brings the entry as far as it comes without waiting. Returns false if there is nothing to do. */
-static bool proceed(struct crew *crew, struct entry *entry)
-{
-	entry->idle = 0;
-	entry->used = ++crew->step;
-	entry->state = ENTRY_RESTING;
-	if (!entry->is_cached)
-		cache_load(crew, entry);
-	if (entry->facts.is_known || entry->is_given_up)
-		settle(crew, entry);
-	if (!entry->asks)
-		return false;
-	if (entry->worker.pid && ask_batch(entry) == 0) {
-		entry->state = ENTRY_ASKING;
-		return true;
-	}
-	/* One that ended while it had nothing to do is no fault of the file's. */
-	if (entry->worker.pid && entry->restarts++ == RESTARTS_MAX)
-		give_up(entry, "reading it failed");
-	dismiss(crew, entry);
-	if (!entry->is_given_up && employ_somehow(crew, entry) != 0) {
-		if (crew->active.count > 1) {
-			/* Those that work will be done one day; from now on there are no more. */
-			crew->options.jobs = (unsigned)crew->active.count - 1;
-			get_in_line(crew, entry);
-			return false;
-		}
-		give_up(entry, "no process could be started to read it (see ulimit -u)");
-	}
-	if (entry->worker.pid)
-		return true;
-	settle(crew, entry);
-	return false;
-}
-
 /* The child is gone, or talks nonsense. */
 static void replace(struct crew *crew, struct entry *entry)
 {
+	bool is_last = entry->is_symbols_only || !entry->facts.is_known;
 	char why[256];
 
-	worker_end(&entry->worker, why, sizeof(why));
-	dismiss(crew, entry);
-	entry->state = ENTRY_IN_LINE;
-	if (entry->is_symbols_only || !entry->facts.is_known) {
+	dismiss(crew, entry, why, sizeof(why));
+	if (is_last) {
 		give_up(entry, why);
 		return;
 	}
@@ -320,121 +243,132 @@ static void replace(struct crew *crew, struct entry *entry)
 	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
-static int take_facts(struct entry *entry, const struct message *message)
+/* Waits for the next message but those that ask for files, which are handed over. */
+static int hear(const struct crew *crew, struct entry *entry, struct message *message)
 {
-	struct facts facts;
-	int failure = entry->state == ENTRY_OPENING ? message_get_facts(message, &facts) : -EBADMSG;
+	for (;;) {
+		struct file_want want;
+		cleanup_fd int file = -1;
+		int failure = worker_next(&entry->worker, message);
 
-	/* Facts are accepted once: a worker that repeats them would keep us busy for ever. */
-	if (failure)
-		return failure;
-	/* A module's second child has nothing new to tell. */
-	if (!entry->facts.is_known)
-		entry->facts = facts;
-	entry->state = ENTRY_IN_LINE;
-	return 0;
-}
-
-static int take_answer(struct crew *crew, struct entry *entry, const struct message *message)
-{
-	struct answer *answer;
-	int failure = message_get_answer(message, &answer);
-
-	if (failure)
-		return failure;
-	if (entry->state != ENTRY_ASKING || answer->address != entry->batch[entry->batch_done]) {
-		free(answer);
-		return -EBADMSG;
+		if (failure || message_get_want(message, &want) != 0)
+			return failure;
+		if (entry->wants++ == WANTS_MAX)
+			return -EBADMSG;
+		file = files_open(&crew->options, entry->file_path, &want);
+		failure = worker_give(&entry->worker, file);
+		if (failure)
+			return failure;
 	}
-	crew_add_answer(crew, entry, answer);
-	if (++entry->batch_done == entry->batch_count)
-		entry->state = ENTRY_IN_LINE;
-	return 0;
 }
 
-static int give_file(const struct crew *crew, struct entry *entry, const struct message *message)
+/*
+ * The three steps of one round, each of which all modules take before the next: so the children
+ * that are at work read at the same time. First: sees to it that a child is there.
+ */
+static void begin(struct crew *crew, struct entry *entry, size_t others)
 {
-	struct file_want want;
-	cleanup_fd int file = -1;
-	int failure = message_get_want(message, &want);
+	int failure;
 
-	if (failure || entry->wants++ == WANTS_MAX)
-		return -EBADMSG;
-	file = files_open(&crew->options, entry->file_path, &want);
-	return worker_give(&entry->worker, file);
+	if (!entry->is_cached)
+		cache_load(crew, entry);
+	if (entry->facts.is_known || entry->is_given_up)
+		settle(crew, entry);
+	if (!entry->asks)
+		return;
+	entry->is_working = entry->worker.pid;
+	if (entry->is_working)
+		return;
+	/* Where no further process may be started those with nothing to do make room. */
+	do
+		failure = employ(crew, entry);
+	while (failure && dismiss_oldest(crew));
+	/* Those that work will be done one day; from now on there are no more. */
+	if (failure && others)
+		crew->options.jobs = (unsigned)others;
+	else if (failure)
+		give_up(entry, "no process could be started to read it (see ulimit -u)");
 }
 
-static int take_message(struct crew *crew, struct entry *entry, const struct message *message)
-{
-	switch (message->kind) {
-	case MESSAGE_FACTS:
-		return take_facts(entry, message);
-	case MESSAGE_ANSWER:
-		return take_answer(crew, entry, message);
-	case MESSAGE_WANT:
-		return give_file(crew, entry, message);
-	}
-	return -EBADMSG;
-}
-
-/* Hears what the child has to say. */
-static void hear(struct crew *crew, struct entry *entry)
+/* Second: hears what kind of file it is, and asks. */
+static void ask(struct crew *crew, struct entry *entry)
 {
 	struct message message;
-	int found = worker_read(&entry->worker);
+	struct facts facts;
 
-	entry->idle = 0;
-	while (found == 0) {
-		found = worker_next(&entry->worker, &message);
-		if (found <= 0)
-			break;
-		found = take_message(crew, entry, &message);
+	entry->batch_count = 0;
+	if (!entry->worker.pid)
+		return;
+	if (!entry->is_open) {
+		if (hear(crew, entry, &message) != 0 || message_get_facts(&message, &facts) != 0) {
+			replace(crew, entry);
+			return;
+		}
+		entry->is_open = true;
+		/* A module's second child has nothing new to tell. */
+		if (!entry->facts.is_known)
+			entry->facts = facts;
+		if (!entry->is_cached)
+			cache_load(crew, entry);
+		settle(crew, entry);
 	}
-	if (found < 0)
-		replace(crew, entry);
+	if (!entry->batch)
+		entry->batch = memory_zalloc(WORKER_BATCH_MAX, sizeof(*entry->batch));
+	if (!entry->batch)
+		give_up(entry, "no memory");
+	if (!entry->asks || !entry->batch)
+		return;
+	make_batch(entry);
+	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
+		return;
+	/* One that ended while it had nothing to do is no fault of the file's. */
+	entry->batch_count = 0;
+	dismiss(crew, entry, NULL, 0);
+	if (entry->restarts++ == RESTARTS_MAX)
+		give_up(entry, "reading it failed");
 }
 
-/* Fills the places that are free with modules in line. */
-static void fill(struct crew *crew)
+/* Third: takes the answers. */
+static void collect(struct crew *crew, struct entry *entry)
 {
-	while (crew->first && crew->active.count < crew->options.jobs) {
-		struct entry *entry = crew->first;
-		struct entry **place = ARRAY_ADD(&crew->active);
+	struct message message;
+	struct answer *answer;
 
-		if (!place)
-			return;
-		crew->first = entry->next;
-		if (!crew->first)
-			crew->last = NULL;
-		*place = entry;
-		if (!proceed(crew, entry))
-			crew->active.count--;
+	entry->is_working = false;
+	for (size_t i = 0; i < entry->batch_count; i++) {
+		if (hear(crew, entry, &message) != 0 ||
+		    message_get_answer(&message, &answer) != 0) {
+			replace(crew, entry);
+			break;
+		}
+		if (answer->address != entry->batch[i]) {
+			free(answer);
+			replace(crew, entry);
+			break;
+		}
+		crew_add_answer(crew, entry, answer);
 	}
+	if (entry->facts.is_known || entry->is_given_up)
+		settle(crew, entry);
 }
 
 void crew_wait(struct crew *crew)
 {
-	struct pollfd polled[JOBS_MAX];
+	while (crew->line.count) {
+		struct entry **line = crew->line.items;
+		size_t count = crew->line.count, left = 0;
 
-	for (fill(crew); crew->active.count; fill(crew)) {
-		int ready;
-
-		for (size_t i = 0; i < crew->active.count; i++)
-			polled[i] = (struct pollfd){ .fd = crew->active.items[i]->worker.socket,
-						     .events = POLLIN };
-		/* Seconds are counted one by one: while we are stopped, so are the children. */
-		ready = poll(polled, crew->active.count, 1000);
-		for (size_t i = crew->active.count; i > 0 && ready >= 0; i--) {
-			struct entry *entry = crew->active.items[i - 1];
-
-			if (polled[i - 1].revents)
-				hear(crew, entry);
-			else if (ready == 0 && ++entry->idle == CREW_SECONDS_MAX)
-				replace(crew, entry);
-			/* One that has what it waited for goes on, or makes room. */
-			if (entry->state == ENTRY_IN_LINE && !proceed(crew, entry))
-				crew->active.items[i - 1] =
-					crew->active.items[--crew->active.count];
-		}
+		for (size_t i = 0; i < count && i < crew->options.jobs; i++)
+			begin(crew, line[i], i);
+		if (count > crew->options.jobs)
+			count = crew->options.jobs;
+		for (size_t i = 0; i < count; i++)
+			ask(crew, line[i]);
+		for (size_t i = 0; i < count; i++)
+			collect(crew, line[i]);
+		for (size_t i = 0; i < crew->line.count; i++)
+			if (line[i]->asks)
+				line[left++] = line[i];
+		crew->line.count = left;
 	}
 }

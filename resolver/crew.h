@@ -14,17 +14,13 @@
 
 /* Children that are kept for the next question. */
 #define CREW_KEPT_MAX 16
-/* A child that says nothing for so long, and uses no processor time either, is ended. */
-#define CREW_SECONDS_MAX 120
 
 struct crew {
 	struct resolve_options options;
 	unsigned machine;
-	struct table answers;	    /* struct answer, by entry and address */
-	struct entry *first, *last; /* in line */
-	ARRAY_OF(struct entry *) active;
-	ARRAY_OF(struct entry *) staff; /* that have a child, active or not */
-	uint64_t step;
+	struct table answers;		/* struct answer, by entry and address */
+	ARRAY_OF(struct entry *) line;	/* with questions */
+	ARRAY_OF(struct entry *) staff; /* with a child, as they came */
 };
 
 void crew_init(struct crew *crew, const struct resolve_options *options);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "resolver/dwp.h"
 #include "resolver/ranges.h"
 
@@ -69,37 +70,25 @@ static bool is_mangling_language(int language)
 	}
 }
 
-static int add_unit(struct debuginfo *debuginfo, Dwarf_Die *die, uint64_t bytes)
-{
-	struct unit *unit = ARRAY_ADD(&debuginfo->units);
-
-	if (!unit)
-		return -ENOMEM;
-	*unit = (struct unit){
-		.offset = dwarf_dieoffset(die), .die = *die, .tree = *die, .size = bytes
-	};
-	return 0;
-}
-
-static int add_units(struct debuginfo *debuginfo)
+static void add_units(struct debuginfo *debuginfo)
 {
 	Dwarf_Off offset = 0, next;
 	size_t header_size;
 
-	while (dwarf_nextcu(debuginfo->dwarf, offset, &next, &header_size, NULL, NULL, NULL) == 0) {
+	for (; dwarf_nextcu(debuginfo->dwarf, offset, &next, &header_size, NULL, NULL, NULL) == 0;
+	     offset = next) {
 		Dwarf_Die die;
 
-		if (dwarf_offdie(debuginfo->dwarf, offset + header_size, &die)) {
-			int failure = add_unit(debuginfo, &die, next - offset);
-
-			if (failure)
-				return failure;
-		}
+		if (dwarf_offdie(debuginfo->dwarf, offset + header_size, &die))
+			*ARRAY_ADD(&debuginfo->units) = (struct unit){
+				.offset = dwarf_dieoffset(&die),
+				.die = die,
+				.tree = die,
+				.size = next - offset,
+			};
 		if (next <= offset)
 			break;
-		offset = next;
 	}
-	return 0;
 }
 
 static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
@@ -112,27 +101,26 @@ static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
 	return NULL;
 }
 
-static int add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
+static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
 	/* Linkers leave ranges of dropped functions behind, at 0, 1 or -1. */
-	if (!layout_is_code(&debuginfo->code->layout, from))
-		return 0;
-	return ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
+	if (layout_is_code(&debuginfo->code->layout, from))
+		ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
 }
 
-static int add_aranges(struct debuginfo *debuginfo, bool *is_covered)
+/* By .debug_aranges, as far as there are such tables. */
+static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 {
 	Dwarf_Aranges *aranges;
 	size_t count;
 
 	if (dwarf_getaranges(debuginfo->dwarf, &aranges, &count) != 0)
-		return 0;
+		return;
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Addr start;
 		Dwarf_Word length;
 		Dwarf_Off offset;
 		struct unit *unit;
-		int failure;
 
 		if (dwarf_getarangeinfo(dwarf_onearange(aranges, i), &start, &length, &offset) != 0)
 			continue;
@@ -140,49 +128,37 @@ static int add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 		if (!unit)
 			continue;
 		is_covered[unit - debuginfo->units.items] = true;
-		failure = add_range(debuginfo, (size_t)(unit - debuginfo->units.items), start,
-				    start + length);
-		if (failure)
-			return failure;
+		add_range(debuginfo, (size_t)(unit - debuginfo->units.items), start,
+			  start + length);
 	}
-	return 0;
 }
 
-static int add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
+/* By what a unit says itself: clang writes no such table, and libdw before 0.191 wants one. */
+static void add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
 {
+	Dwarf_Die *die = &debuginfo->units.items[unit].die;
 	Dwarf_Addr base, from, to;
 	ptrdiff_t next = 0;
-	int tag = dwarf_tag(&debuginfo->units.items[unit].die);
+	int tag = dwarf_tag(die);
 
 	if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
-		return 0;
-	for (;;) {
-		int failure;
-
-		next = dwarf_ranges(&debuginfo->units.items[unit].die, next, &base, &from, &to);
-		if (next <= 0)
-			return 0;
-		failure = add_range(debuginfo, unit, from, to);
-		if (failure)
-			return failure;
-	}
+		return;
+	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0)
+		add_range(debuginfo, unit, from, to);
 }
 
-static int index_units(struct debuginfo *debuginfo)
+static void index_units(struct debuginfo *debuginfo)
 {
-	int failure = add_units(debuginfo);
-	cleanup_free bool *is_covered = calloc(debuginfo->units.count + 1, sizeof(*is_covered));
+	cleanup_free bool *is_covered = NULL;
 
-	if (!failure && !is_covered)
-		failure = -ENOMEM;
-	if (!failure)
-		failure = add_aranges(debuginfo, is_covered);
-	for (size_t i = 0; !failure && i < debuginfo->units.count; i++) {
+	add_units(debuginfo);
+	is_covered = memory_zalloc(debuginfo->units.count, sizeof(*is_covered));
+	add_aranges(debuginfo, is_covered);
+	for (size_t i = 0; i < debuginfo->units.count; i++) {
 		if (!is_covered[i])
-			failure = add_unit_ranges(debuginfo, i);
+			add_unit_ranges(debuginfo, i);
 	}
 	ranges_sort(&debuginfo->ranges);
-	return failure;
 }
 
 static void find_directory(struct debuginfo *debuginfo, const struct elffile *file)
@@ -200,11 +176,8 @@ static void find_directory(struct debuginfo *debuginfo, const struct elffile *fi
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     const struct elffile *code, struct error *err)
 {
-	struct debuginfo *created = calloc(1, sizeof(*created));
-	int failure;
+	struct debuginfo *created = memory_zalloc(1, sizeof(*created));
 
-	if (!created)
-		return error_set(err, ENOMEM, "no memory");
 	created->code = code;
 	find_directory(created, file);
 	created->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
@@ -213,11 +186,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		return error_set(err, ENOEXEC, "has damaged debug information: %s",
 				 dwarf_errmsg(-1));
 	}
-	failure = index_units(created);
-	if (failure) {
-		debuginfo_destroy(created);
-		return error_set(err, -failure, "no memory");
-	}
+	index_units(created);
 	*debuginfo = created;
 	return 0;
 }
@@ -316,32 +285,22 @@ static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
 	return dwarf_dieoffset(die) > before;
 }
 
-static int add_function(struct unit *unit, Dwarf_Die *die)
+static void add_function(struct unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Addr base, from, to;
-	struct function *function;
 	uint64_t entry = 0;
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		int failure;
-
 		/* What a linker has thrown away lies at 0. */
 		if (!from)
 			continue;
-		failure = ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
-		if (failure)
-			return failure;
+		ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
 		if (!entry)
 			entry = from;
 	}
-	if (!entry)
-		return 0;
-	function = ARRAY_ADD(&unit->functions);
-	if (!function)
-		return -ENOMEM;
-	*function = (struct function){ .die = *die, .entry = entry };
-	return 0;
+	if (entry)
+		*ARRAY_ADD(&unit->functions) = (struct function){ .die = *die, .entry = entry };
 }
 
 /* Can functions with code of their own stand below such a DIE? */
@@ -421,24 +380,20 @@ static void find_split(const struct debuginfo *debuginfo, struct unit *unit)
 }
 
 /* Finds the functions below a unit's first DIE that have code. */
-static int scan_functions(struct unit *unit)
+static void scan_functions(struct unit *unit)
 {
 	Dwarf_Die path[NESTING_MAX];
 	uint64_t budget = unit->size;
 	unsigned depth = 0;
 
 	if (dwarf_child(&unit->tree, &path[0]) != 0)
-		return 0;
+		return;
 	for (;;) {
 		Dwarf_Die *die = &path[depth];
 		int tag = dwarf_tag(die);
 
-		if (tag == DW_TAG_subprogram) {
-			int failure = add_function(unit, die);
-
-			if (failure)
-				return failure;
-		}
+		if (tag == DW_TAG_subprogram)
+			add_function(unit, die);
 		if (depth + 1 < NESTING_MAX && holds_functions(unit, tag) &&
 		    dwarf_child(die, &path[depth + 1]) == 0) {
 			depth++;
@@ -446,7 +401,7 @@ static int scan_functions(struct unit *unit)
 		}
 		while (!next_sibling(&budget, &path[depth])) {
 			if (depth == 0)
-				return 0;
+				return;
 			depth--;
 		}
 	}
@@ -456,21 +411,17 @@ static int scan_functions(struct unit *unit)
  * Reads the unit's functions; is_deep: also those that stand inside functions, as gcc has it for
  * lambdas. That takes a look at every DIE, and so waits until an address is not found without.
  */
-static int scan_unit(const struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
+static void scan_unit(const struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
-	int failure;
-
 	if (!unit->is_scanned)
 		find_split(debuginfo, unit);
-
 	unit->is_scanned = true;
 	unit->is_deep = is_deep;
 	unit->is_mangling = is_mangling_language(dwarf_srclang(&unit->tree));
 	unit->functions.count = 0;
 	unit->ranges.count = 0;
-	failure = scan_functions(unit);
+	scan_functions(unit);
 	ranges_sort(&unit->ranges);
-	return failure;
 }
 
 /* The function around address, or NULL. */
@@ -479,11 +430,13 @@ static struct function *find_function(const struct debuginfo *debuginfo, struct 
 {
 	const struct range *range;
 
-	if (!unit->is_scanned && scan_unit(debuginfo, unit, false) != 0)
-		return NULL;
+	if (!unit->is_scanned)
+		scan_unit(debuginfo, unit, false);
 	range = ranges_find(&unit->ranges, address);
-	if (!range && !unit->is_deep && scan_unit(debuginfo, unit, true) == 0)
+	if (!range && !unit->is_deep) {
+		scan_unit(debuginfo, unit, true);
 		range = ranges_find(&unit->ranges, address);
+	}
 	return range ? &unit->functions.items[range->item] : NULL;
 }
 

@@ -26,7 +26,7 @@ struct debug_frame {
 
 /*
  * file: has .debug_info; code: the file whose segments say what is code. Both must outlive this.
- * Returns 0, -ENOMEM or -ENOEXEC.
+ * Returns 0 or -ENOEXEC.
  */
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     const struct elffile *code, struct error *err);

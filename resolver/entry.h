@@ -16,13 +16,6 @@ struct resolve_ask {
 	struct resolve_ask *next; /* of those in line for the same module */
 };
 
-enum entry_state {
-	ENTRY_RESTING,
-	ENTRY_IN_LINE,
-	ENTRY_OPENING, /* waits for the facts */
-	ENTRY_ASKING,  /* waits for the answers of the batch */
-};
-
 /* The same path with another build-id is another entry. */
 struct entry {
 	char *path;	 /* as the trace has it */
@@ -35,18 +28,16 @@ struct entry {
 	bool is_symbols_only, is_given_up;
 	bool is_misfit; /* the range of the trace is none of the file's */
 
-	enum entry_state state;
-	struct entry *next; /* in line */
-	struct resolve_ask *asks;
+	struct resolve_ask *asks; /* without an answer */
 	struct worker worker;
-	uint64_t *batch;
-	size_t batch_count, batch_done;
-	uint64_t used; /* when, in steps of the crew */
+	uint64_t *batch; /* addresses that the child was asked for */
+	size_t batch_count;
 	unsigned restarts;
-	unsigned idle;	  /* seconds without a word */
 	unsigned wants;	  /* files that were asked for */
 	bool is_cached;	  /* the cache was looked at */
 	bool is_employed; /* has had a child */
+	bool is_open;	  /* its child has told what kind of file it is */
+	bool is_working;  /* its child must stay */
 
 	uint64_t asked, unresolved, unlined, events;
 	uint64_t backtrace; /* the last one counted in events */

@@ -142,43 +142,35 @@ static void add_debuginfo(struct module *module)
 }
 
 /* Unpacks .gnu_debugdata, a small ELF file in xz, which libdw does when it opens such a file. */
-static int open_packed(struct module *module)
+static void add_packed(struct module *module)
 {
 	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");
 	struct elffile *small;
 
 	if (!data || data->d_size == 0 || data->d_size > PACKED_MAX)
-		return 0;
-	small = memory_zalloc(1, sizeof(*small));
+		return;
+	small = module->small = memory_zalloc(1, sizeof(*small));
 	small->fd = memfd_create("symbols", MFD_CLOEXEC);
 	if (small->fd >= 0 && write(small->fd, data->d_buf, data->d_size) == (ssize_t)data->d_size)
 		small->elf = dwelf_elf_begin(small->fd);
-	if (!small->elf || elf_kind(small->elf) != ELF_K_ELF) {
-		elffile_close(small);
-		return 0;
-	}
-	module->small = small;
-	return symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
+	if (small->elf && elf_kind(small->elf) == ELF_K_ELF)
+		symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
 }
 
 /* The full symbol table, wherever it is, else the dynamic one and what Fedora adds to it. */
-static int add_symbols(struct module *module)
+static void add_symbols(struct module *module)
 {
 	const struct elffile *code = module_file(module);
-	int failure = 0;
 
 	if (module->debug)
-		failure = symtab_add(&module->symtab, module->debug, SHT_SYMTAB, code);
-	if (!failure && module->file && module->symtab.names.count == 0)
-		failure = symtab_add(&module->symtab, module->file, SHT_SYMTAB, code);
-	module->has_symtab = module->symtab.names.count > 0;
-	if (!failure && module->file && !module->has_symtab) {
-		failure = symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
-		if (!failure)
-			failure = open_packed(module);
+		symtab_add(&module->symtab, module->debug, SHT_SYMTAB, code);
+	if (module->file && module->symtab.names.count == 0)
+		symtab_add(&module->symtab, module->file, SHT_SYMTAB, code);
+	if (module->file && module->symtab.names.count == 0) {
+		symtab_add(&module->symtab, module->file, SHT_DYNSYM, code);
+		add_packed(module);
 	}
 	symtab_sort(&module->symtab);
-	return failure;
 }
 
 /* 32-bit programs run on 64-bit machines. */
@@ -299,32 +291,20 @@ bool module_has_symbols(const struct module *module)
 	return module->debug || has_debug_info(file) || elffile_has_section(file, ".symtab");
 }
 
-/* Reads the tables, which is the slow part, when the first address is asked for. */
-static void load(struct module *module)
-{
-	if (module->is_loaded)
-		return;
-	module->is_loaded = true;
-	add_debuginfo(module);
-	/* Without memory what was read so far must do. */
-	(void)add_symbols(module);
-}
-
-static const char *symbol_name(const struct module *module, uint64_t address, uint64_t *entry)
-{
-	*entry = 0;
-	return symtab_find(&module->symtab, address, entry);
-}
-
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max)
 {
-	uint64_t function_entry = 0, symbol_entry;
+	uint64_t function_entry = 0, symbol_entry = 0;
 	struct debug_frame *outer;
 	const char *symbol;
 	unsigned count = 0;
 
-	load(module);
+	/* The tables, which are the slow part, are read when the first address is asked for. */
+	if (!module->is_loaded) {
+		module->is_loaded = true;
+		add_debuginfo(module);
+		add_symbols(module);
+	}
 	if (module->debuginfo)
 		count = debuginfo_find(module->debuginfo, address, frames, max, &function_entry);
 	if (count == 0) {
@@ -337,7 +317,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	/* In C++ a name without a linker name is only half of it: f, not ns::f(int). */
 	if (outer->name && (outer->is_linkage || !outer->is_mangling))
 		return count;
-	symbol = symbol_name(module, address, &symbol_entry);
+	symbol = symtab_find(&module->symtab, address, &symbol_entry);
 	if (symbol && (!outer->name || symbol_entry == function_entry)) {
 		outer->name = symbol;
 		outer->is_linkage = true;

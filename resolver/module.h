@@ -24,7 +24,6 @@ struct module {
 	struct elffile *small;	 /* from .gnu_debugdata: what Fedora leaves in stripped files */
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
-	bool has_symtab; /* more than the dynamic symbols */
 	bool is_loaded;
 	const struct module_request *request;
 };

@@ -4,20 +4,13 @@
 #include "base/array.h"
 #include "base/order.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank)
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank)
 {
-	struct range *range;
-
-	if (from >= to)
-		return 0;
-	range = ARRAY_ADD(ranges);
-	if (!range)
-		return -ENOMEM;
-	*range = (struct range){ .from = from, .to = to, .item = item, .rank = rank };
-	return 0;
+	if (from < to)
+		*ARRAY_ADD(ranges) =
+			(struct range){ .from = from, .to = to, .item = item, .rank = rank };
 }
 
 static int compare(const void *left, const void *right)

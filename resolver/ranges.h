@@ -4,7 +4,8 @@
 
 /*
  * Address ranges that may nest and overlap, each with an item (an index into a table of the
- * caller's). Filled, sorted once, then asked for the innermost range around an address.
+ * caller's). Filled, sorted once, then asked for the innermost range around an address. Ends the
+ * process where no memory is left (base/memory.h), as all that reads ELF files does.
  */
 
 #include <stddef.h>
@@ -22,8 +23,8 @@ struct ranges {
 	size_t count, capacity;
 };
 
-/* Empty ranges are ignored. Returns 0 or -ENOMEM. */
-int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
+/* Empty ranges are ignored. */
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
 
 /* Before the first question and after the last ranges_add(). */
 void ranges_sort(struct ranges *ranges);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "resolver/symtab.h"
 
-#include "base/array.h"
-
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,78 +45,51 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	       (7 - underscores);
 }
 
-/* Where an unsized label's section ends. */
-static uint64_t section_end(const struct elffile *file, const GElf_Sym *symbol)
-{
-	GElf_Shdr header;
-
-	if (!find_section(file, symbol, &header))
-		return symbol->st_value + 1;
-	return header.sh_addr + header.sh_size;
-}
-
-static int add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
-		      const char *name)
+/* A label without a size reaches as far as its section. */
+static void add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
+		       const char *name)
 {
 	uint32_t item = (uint32_t)symtab->names.count, rank = rank_of(symbol, name);
-	uint64_t from = symbol->st_value;
-	const char **place;
+	uint64_t from = symbol->st_value, to = from + symbol->st_size;
+	GElf_Shdr header;
 
 	if (symtab->names.count == UINT32_MAX)
-		return 0;
-	place = ARRAY_ADD(&symtab->names);
-	if (!place)
-		return -ENOMEM;
-	*place = name;
-	if (symbol->st_size)
-		return ranges_add(&symtab->sized, from, from + symbol->st_size, item, rank);
-	return ranges_add(&symtab->unsized, from, section_end(file, symbol), item, rank);
+		return;
+	*ARRAY_ADD(&symtab->names) = name;
+	if (!symbol->st_size)
+		to = find_section(file, symbol, &header) ? header.sh_addr + header.sh_size
+							 : from + 1;
+	ranges_add(symbol->st_size ? &symtab->sized : &symtab->unsized, from, to, item, rank);
 }
 
-static int add_section(struct symtab *symtab, const struct elffile *file, Elf_Scn *section,
-		       const GElf_Shdr *header, const struct elffile *code)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count;
-
-	if (!data || header->sh_entsize == 0)
-		return 0;
-	count = data->d_size / gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
-	for (size_t i = 0; i < count && i < INT32_MAX; i++) {
-		GElf_Sym symbol;
-		const char *name;
-		int failure;
-
-		if (!gelf_getsym(data, (int)i, &symbol) || !is_function(file, &symbol) ||
-		    !layout_is_code(&code->layout, symbol.st_value))
-			continue;
-		name = elf_strptr(file->elf, header->sh_link, symbol.st_name);
-		/* $a, $d, $x: what ARM and RISC-V assemblers mark code and data with. */
-		if (!name || !name[0] || name[0] == '$')
-			continue;
-		failure = add_symbol(symtab, file, &symbol, name);
-		if (failure)
-			return failure;
-	}
-	return 0;
-}
-
-int symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
-	       const struct elffile *code)
+void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
+		const struct elffile *code)
 {
 	Elf_Scn *section = NULL;
 
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
+		Elf_Data *data;
 		GElf_Shdr header;
-		int failure;
+		size_t count;
 
-		if (!gelf_getshdr(section, &header) || header.sh_type != type)
+		if (!gelf_getshdr(section, &header) || header.sh_type != type ||
+		    header.sh_entsize == 0)
 			continue;
-		failure = add_section(symtab, file, section, &header, code);
-		if (failure)
-			return failure;
+		data = elf_getdata(section, NULL);
+		count = data ? data->d_size / gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
+		for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+			GElf_Sym symbol;
+			const char *name;
+
+			if (!gelf_getsym(data, (int)i, &symbol) || !is_function(file, &symbol) ||
+			    !layout_is_code(&code->layout, symbol.st_value))
+				continue;
+			name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
+			/* $a, $d, $x: what ARM and RISC-V assemblers mark code and data with. */
+			if (name && name[0] && name[0] != '$')
+				add_symbol(symtab, file, &symbol, name);
+		}
 	}
-	return 0;
 }
 
 void symtab_sort(struct symtab *symtab)

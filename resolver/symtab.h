@@ -15,10 +15,10 @@ struct symtab {
 
 /*
  * Takes the functions of file's section of this type (SHT_SYMTAB or SHT_DYNSYM). code: the file
- * whose segments say what is code; a debug file's may not. Returns 0 or -ENOMEM.
+ * whose segments say what is code; a debug file's may not.
  */
-int symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
-	       const struct elffile *code);
+void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
+		const struct elffile *code);
 
 /* After the last symtab_add(). */
 void symtab_sort(struct symtab *symtab);

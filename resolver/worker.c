@@ -86,24 +86,24 @@ __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_
 
 int worker_start(struct worker *worker, worker_run *run, int file, const void *job)
 {
+	const struct timeval silence = { .tv_sec = WORKER_SILENCE_MAX };
 	pid_t parent = getpid();
 	int sockets[2];
 
-	*worker = (struct worker){ .socket = -1 };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
 		return -errno;
-	worker->pid = fork();
+	*worker = (struct worker){ .socket = sockets[0],
+				   .in = memory_alloc(2 * READ_SIZE),
+				   .capacity = 2 * READ_SIZE };
+	worker->pid = worker->in ? fork() : -1;
 	if (worker->pid == 0)
 		be_child(parent, sockets[1], run, file, job);
 	close(sockets[1]);
 	if (worker->pid < 0) {
-		int failure = -errno;
-
-		worker->pid = 0;
-		close(sockets[0]);
-		return failure;
+		worker_end(worker, NULL, 0);
+		return -EAGAIN;
 	}
-	worker->socket = sockets[0];
+	setsockopt(worker->socket, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
 	return 0;
 }
 
@@ -175,36 +175,43 @@ int worker_take(int socket)
 	return file;
 }
 
-int worker_read(struct worker *worker)
+/* Makes room behind what the child has said. Returns false without memory. */
+static bool make_room(struct worker *worker)
 {
-	ssize_t size;
+	char *in;
 
-	if (worker->used) {
-		memmove(worker->in, worker->in + worker->used, worker->count - worker->used);
-		worker->count -= worker->used;
-		worker->used = 0;
-	}
-	if (worker->capacity - worker->count < READ_SIZE) {
-		size_t capacity = worker->capacity ? worker->capacity * 2 : 2 * READ_SIZE;
-		char *in = memory_resize(worker->in, capacity);
-
-		if (!in)
-			return -EPIPE;
-		worker->in = in;
-		worker->capacity = capacity;
-	}
-	do
-		size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
-	while (size < 0 && errno == EINTR);
-	if (size <= 0)
-		return -EPIPE;
-	worker->count += (size_t)size;
-	return 0;
+	worker->count -= worker->used;
+	memmove(worker->in, worker->in + worker->used, worker->count);
+	worker->used = 0;
+	if (worker->capacity - worker->count >= READ_SIZE)
+		return true;
+	in = memory_resize(worker->in, worker->capacity * 2);
+	if (!in)
+		return false;
+	worker->in = in;
+	worker->capacity *= 2;
+	return true;
 }
 
 int worker_next(struct worker *worker, struct message *message)
 {
-	return message_next(worker->in, worker->count, &worker->used, message);
+	for (;;) {
+		int found = message_next(worker->in, worker->count, &worker->used, message);
+		ssize_t size;
+
+		if (found)
+			return found < 0 ? found : 0;
+		if (!make_room(worker))
+			return -EPIPE;
+		/* A stop interrupts it, and then the time begins anew: the child was stopped, too.
+		 */
+		do
+			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
+		while (size < 0 && errno == EINTR);
+		if (size <= 0)
+			return -EPIPE;
+		worker->count += (size_t)size;
+	}
 }
 
 static void describe(int status, char *why, size_t size)
@@ -240,8 +247,9 @@ void worker_end(struct worker *worker, char *why, size_t size)
 			while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
 				;
 		}
-		close(worker->socket);
 	}
+	if (worker->socket >= 0)
+		close(worker->socket);
 	if (why)
 		describe(status, why, size);
 	free(worker->in);

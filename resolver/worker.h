@@ -17,6 +17,8 @@
 #define WORKER_MEMORY_MAX (UINT64_C(2) << 30)
 /* Processor time for one address or for opening the files, in seconds. */
 #define WORKER_SECONDS_MAX 30
+/* A child that says nothing for so many seconds, and uses no processor time either, is ended. */
+#define WORKER_SILENCE_MAX 120
 /* Addresses in one question: as many as fit into the socket's buffer without a reader. */
 #define WORKER_BATCH_MAX 2048
 
@@ -43,10 +45,10 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 /* Hands over the descriptor that the child waits for, or the negative errno value in its place. */
 int worker_give(struct worker *worker, int file);
 
-/* Waits for what the child says and keeps it. Returns 0, or -EPIPE once the child is gone. */
-int worker_read(struct worker *worker);
-
-/* The next message that is there whole: 1, else 0 or -EBADMSG. It is valid until worker_read(). */
+/*
+ * Waits for the next message, which is valid until the next call. Returns 0; -EPIPE: the child is
+ * gone, or says nothing for WORKER_SILENCE_MAX; or -EBADMSG.
+ */
 int worker_next(struct worker *worker, struct message *message);
 
 /*

@@ -126,19 +126,6 @@ static void ask_for_too_much(int socket, int file, const void *job)
 		memory_alloc(size);
 }
 
-/* Waits for the next message; 0 at the end. */
-static int wait_for_message(struct worker *worker, struct message *message)
-{
-	for (;;) {
-		int found = worker_next(worker, message);
-
-		if (found)
-			return found;
-		if (worker_read(worker) != 0)
-			return 0;
-	}
-}
-
 static void test_answers(void)
 {
 	const uint64_t addresses[] = { 1, 2, 3 };
@@ -152,7 +139,7 @@ static void test_answers(void)
 		for (unsigned i = 1; i <= 3; i++) {
 			struct answer *answer = NULL;
 
-			is_right &= wait_for_message(&worker, &message) == 1 &&
+			is_right &= worker_next(&worker, &message) == 0 &&
 				    message_get_answer(&message, &answer) == 0 &&
 				    answer->address == i && answer->symbols[0].line == i &&
 				    !strcmp(answer->symbols[0].function, "name");
@@ -174,7 +161,7 @@ static void dies(worker_run *run, const char *words, const char *sentence)
 
 	if (worker_start(&worker, run, -1, NULL) == 0) {
 		worker_ask(&worker, &address, 1);
-		while (wait_for_message(&worker, &message) == 1)
+		while (worker_next(&worker, &message) == 0)
 			;
 		worker_end(&worker, why, sizeof(why));
 	}
