@@ -41,6 +41,7 @@ struct visitor {
 
 #define VISITORS_MOST 256 /* of the owner, and of all others together; … */
 #define VISITORS_USER 64  /* … of each of these */
+#define OTHERS_TURN   64  /* of them that are let in at once */
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* that epoll tells at once */
 #define PAUSE_NS      2000000 /* between two times that somebody is let in or seen to end */
@@ -565,7 +566,8 @@ static void add_visitor(struct door *door, struct visitor *visitor)
 	*at = visitor;
 }
 
-static bool welcome(struct door *door, int socket)
+/* Lets the next one in. False: there is none. others: counts those who are no owners. */
+static bool welcome(struct door *door, int socket, unsigned *others)
 {
 	int connection = socket < 0 ? -1 : accept_one(door, socket), on = 1;
 	struct visitor *visitor;
@@ -584,6 +586,7 @@ static bool welcome(struct door *door, int socket)
 	*visitor = (struct visitor){
 		.connection = connection, .pidfd = -1, .pid = peer.pid, .uid = peer.uid
 	};
+	*others += !door_is_owner(door, peer.uid);
 	if (peer.pid <= 0)
 		visitor->doubt =
 			"it is in a namespace of processes that the collector does not see";
@@ -597,23 +600,28 @@ static bool welcome(struct door *door, int socket)
 	return true;
 }
 
-static void serve(struct door *door)
+/* Returns whether there may be more, who come faster than they can be let in. */
+static bool serve(struct door *door)
 {
+	unsigned others = 0;
+
 	pthread_mutex_lock(&door->lock);
 	hear_all(door);
-	while (welcome(door, door->by_name) || welcome(door, door->by_path) ||
-	       welcome(door, door->by_guest))
+	while (others < OTHERS_TURN &&
+	       (welcome(door, door->by_name, &others) || welcome(door, door->by_path, &others) ||
+		welcome(door, door->by_guest, &others)))
 		;
 	if (!door->is_tight)
 		take_reserve(door);
 	pthread_mutex_unlock(&door->lock);
+	return others >= OTHERS_TURN;
 }
 
-struct guest *door_take(struct door *door)
+struct guest *door_take(struct door *door, bool *has_more)
 {
 	struct guest *guests;
 
-	serve(door);
+	*has_more = serve(door);
 	pthread_mutex_lock(&door->lock);
 	guests = door->first;
 	door->first = NULL;

@@ -44,8 +44,11 @@ void door_descriptors(const struct door *door, int descriptors[DOOR_DESCRIPTORS]
 /* Starts the thread. Without it who comes waits until door_take(). */
 int door_start(struct door *door, struct error *err);
 
-/* All who have come, up to now: also those whom the thread has not yet seen. */
-struct guest *door_take(struct door *door);
+/*
+ * Those who have come, up to now: also those whom the thread has not yet seen. has_more: a crowd of
+ * other users is not all let in yet.
+ */
+struct guest *door_take(struct door *door, bool *has_more);
 
 /* Whether somebody is known to have come since door_take(). */
 bool door_has_guests(const struct door *door);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TURNS_MAX 64 /* of letting in: all that may wait at a time (net.core.somaxconn) */
+
 /* ---- the stream of a process ---- */
 
 /* The document's protocol has no other form than packets. */
@@ -659,28 +661,38 @@ static void keep_request(struct collector *collector, struct guest *guest)
 	*at = guest;
 }
 
+static void receive_guest(struct collector *collector, struct guest *guest)
+{
+	if (guest->memory >= 0) {
+		admit(collector, guest);
+	} else if (guest->request.command == CONTROL_LEFT_OUT) {
+		collect_leave_out(collector, guest);
+	} else if (guest->doubt || !door_is_owner(collector->door, guest->uid)) {
+		collector->refused[REFUSED_ORDER]++;
+		door_answer(guest, "!the run is another user's");
+	} else {
+		keep_request(collector, guest);
+		return;
+	}
+	door_dismiss(guest);
+}
+
 void collect_receive(struct collector *collector)
 {
-	struct guest *guests = door_take(collector->door);
+	bool has_more = true;
 
-	/* who has a spare had it before it executed what comes in by the door */
-	collect_receive_spares(collector);
-	while (guests) {
-		struct guest *guest = guests;
+	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
+		struct guest *guests = door_take(collector->door, &has_more);
 
-		guests = guest->next;
-		if (guest->memory >= 0) {
-			admit(collector, guest);
-		} else if (guest->request.command == CONTROL_LEFT_OUT) {
-			collect_leave_out(collector, guest);
-		} else if (guest->doubt || !door_is_owner(collector->door, guest->uid)) {
-			collector->refused[REFUSED_ORDER]++;
-			door_answer(guest, "!the run is another user's");
-		} else {
-			keep_request(collector, guest);
-			continue;
+		/* who has a spare had it before it executed what comes in by the door */
+		collect_receive_spares(collector);
+		while (guests) {
+			struct guest *guest = guests;
+
+			guests = guest->next;
+			receive_guest(collector, guest);
 		}
-		door_dismiss(guest);
+		collect_beat(collector);
 	}
 }
 

@@ -98,8 +98,11 @@ static enum untraced look_at_environment(int32_t pid)
 		if (strncmp(entry, name, sizeof(name) - 1) != 0 ||
 		    !find_library(entry + sizeof(name) - 1, &library))
 			continue;
-		snprintf(inside, sizeof(inside), "/proc/%d/root/%s", (int)pid, library);
-		return access(inside, R_OK) ? UNTRACED_HIDDEN : UNTRACED_GIVEN;
+		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
+		/* where others are looked for is the loader's business */
+		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
+			       ? UNTRACED_HIDDEN
+			       : UNTRACED_GIVEN;
 	}
 	return ferror(file) ? UNTRACED_UNKNOWN : UNTRACED_DROPPED;
 }

@@ -10,6 +10,7 @@
  *   hellos NUMBER  so many programs that it claims to have executed
  *   handed NUMBER  memory of a process with this number, by a connection that root has made
  *   silent NUMBER  so many connections that say nothing, for three seconds
+ *   crowd NUMBER   connections that end at once, by so many processes, until its input ends
  *   head           a head of a closed slot that makes no sense, for two seconds
  *   calls NUMBER   so many calls of malloc, each with a backtrace of its own
  *   more           memory for further threads, of a process that has handed over none before
@@ -26,6 +27,7 @@
 
 #include <grp.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "made.h"
@@ -271,6 +273,24 @@ static void silent(long number)
 	sleep(3);
 }
 
+/* Blocking: as fast as they are let in. */
+static void crowd(long number)
+{
+	pid_t *children = calloc((size_t)number, sizeof(*children));
+	char byte;
+
+	for (long i = 0; i < number; i++) {
+		children[i] = fork();
+		while (!children[i])
+			close(connect_collector());
+	}
+	while (read(0, &byte, 1) > 0)
+		;
+	for (long i = 0; i < number; i++)
+		kill(children[i], SIGKILL);
+	free(children);
+}
+
 static void head(long number)
 {
 	struct producer_memory memory;
@@ -450,6 +470,7 @@ static const struct {
 	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
 	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
 	{ "calls", calls },   { "toggles", toggles }, { "left", left },	    { "more", more },
+	{ "crowd", crowd },
 };
 
 int main(int argc, char **argv)
