@@ -71,14 +71,14 @@ static bool allow(int ruleset, const char *directory, uint64_t rights)
 	       syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
-/* Debug information names files anywhere, so reading is allowed everywhere. */
+/* Who opens files at all may read them everywhere: traces and debug files can be anywhere. */
 static bool close_files(const struct sandbox_wish *wish)
 {
 	uint64_t rights;
 	cleanup_fd int ruleset = make_ruleset(wish, &rights);
 	uint64_t everywhere = READ | (wish->may_execute ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
 
-	if (ruleset < 0 || !allow(ruleset, "/", everywhere))
+	if (ruleset < 0 || (!wish->opens_nothing && !allow(ruleset, "/", everywhere)))
 		return false;
 	/* a right of directories would be refused for what is none */
 	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
@@ -176,6 +176,26 @@ static int forbid_processes(scmp_filter_ctx filter)
 	return status;
 }
 
+/* Where there is no Landlock a process that opens nothing opens at least nothing to write to it. */
+static int forbid_writing(scmp_filter_ctx filter)
+{
+	static const int flags[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC };
+	static const int calls[] = { NAME(creat), NAME(openat2), NAME(truncate) };
+	int status = forbid(filter, calls, COUNT(calls));
+
+	for (size_t i = 0; !status && i < COUNT(flags); i++) {
+		scmp_datum_t flag = (scmp_datum_t)flags[i];
+
+		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(openat), 1,
+					  SCMP_A2(SCMP_CMP_MASKED_EQ, flag, flag));
+		/* some processors have openat() alone */
+		if (!status && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(open), 1,
+						SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag)) == -ENOMEM)
+			status = -ENOMEM;
+	}
+	return status;
+}
+
 /* Typing into the terminal of whoever started us. */
 static int forbid_typing(scmp_filter_ctx filter)
 {
@@ -199,6 +219,8 @@ static bool close_calls(const struct sandbox_wish *wish)
 		status = forbid_processes(filter);
 	if (!status)
 		status = forbid(filter, network, COUNT(network));
+	if (!status && wish->opens_nothing)
+		status = forbid_writing(filter);
 	if (!status)
 		status = seccomp_load(filter);
 	seccomp_release(filter);
@@ -250,10 +272,10 @@ unsigned sandbox_enter(const struct sandbox_wish *wish)
 		walls |= SANDBOX_PRIVILEGES;
 	if (walls & SANDBOX_PRIVILEGES && close_files(wish))
 		walls |= SANDBOX_FILES;
-	if (limit(wish, walls & SANDBOX_FILES))
-		walls |= SANDBOX_LIMITS;
 	if (walls & SANDBOX_PRIVILEGES && close_calls(wish))
 		walls |= SANDBOX_CALLS;
+	if (limit(wish, walls & SANDBOX_FILES || (walls & SANDBOX_CALLS && wish->opens_nothing)))
+		walls |= SANDBOX_LIMITS;
 	return walls;
 }
 
@@ -280,7 +302,8 @@ static void describe_privileges(const struct sandbox_wish *wish, char *line, siz
 
 static void describe_files(const struct sandbox_wish *wish, char *line, size_t size)
 {
-	int at = snprintf(line, size, "files are only read");
+	int at = snprintf(line, size, "%s",
+			  wish->opens_nothing ? "no files are opened" : "files are only read");
 
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i] && at < (int)size; i++)
 		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", but in",

@@ -21,9 +21,10 @@ enum sandbox_wall {
 
 /* What is needed nevertheless. All false: reading files, and answering over what is open. */
 struct sandbox_wish {
-	bool may_start;				    /* children, and signals to them */
-	bool may_execute;			    /* programs */
-	bool may_grow;				    /* files that are open, without a bound */
+	bool opens_nothing; /* not even to read: files in memory alone, and what is handed over */
+	bool may_start;	    /* children, and signals to them */
+	bool may_execute;   /* programs */
+	bool may_grow;	    /* files that are open, without a bound */
 	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, NULL behind the last */
 };
 

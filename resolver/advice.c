@@ -2,10 +2,10 @@
 #include "resolver/advice.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "resolver/package.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The trace's, else the file's own. */
@@ -26,56 +26,19 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 {
 	cleanup_free char *package = package_of(options->root, entry->file_path);
 	const char *servers = options->debuginfod ? "" : ", or ask a server with --debuginfod=URL";
-	char *advice = NULL;
-	int length;
 
 	/* The one package that has kept the old way of naming. */
 	if (package)
-		length = asprintf(&advice, "install %s%s%s", package,
-				  strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
-				  *build_id ? servers : "");
-	else if (*build_id && !package_is_debian(options->root))
-		length = asprintf(&advice,
-				  "install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and zypper "
-				  "know it by that name)%s",
-				  build_id, build_id + 2, servers);
-	else
-		length = asprintf(&advice, "build it with -g%s",
-				  *build_id ? ", or name the directory of its debug file with "
-					      "--debug-dir=DIR"
-					    : "");
-	return length < 0 ? NULL : advice;
-}
-
-static char *missing_file(const struct entry *entry, const struct resolve_options *options)
-{
-	char *advice = NULL;
-
-	if (!options->root)
-		return strdup("resolve on the machine that made the trace, or name a copy of "
-			      "its files with --root=DIR or --map=OLD=NEW");
-	if (asprintf(&advice, "put it under %s, as the traced machine has it%s", options->root,
-		     entry->build_id_size && !options->debuginfod
-			     ? ", or ask a server with --debuginfod=URL"
-			     : "") < 0)
-		return NULL;
-	return advice;
-}
-
-/* build_id: of the trace; empty: it has none. */
-static char *wrong_file(const char *build_id)
-{
-	char *advice = NULL;
-
-	if (!*build_id)
-		return strdup("install the version again that was traced, or name a copy of the "
-			      "old files with --root=DIR");
-	if (asprintf(&advice,
-		     "the trace needs build-id %s: install that version again, name a copy of the "
-		     "old files with --root=DIR, or its debug files with --debug-dir=DIR",
-		     build_id) < 0)
-		return NULL;
-	return advice;
+		return memory_format("install %s%s%s", package,
+				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
+				     *build_id ? servers : "");
+	if (*build_id && !package_is_debian(options->root))
+		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
+				     "zypper know it by that name)%s",
+				     build_id, build_id + 2, servers);
+	return memory_format("build it with -g%s", *build_id ? ", or name the directory of its "
+							       "debug file with --debug-dir=DIR"
+							     : "");
 }
 
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
@@ -86,11 +49,24 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	write_build_id(entry, build_id);
 	switch (reason) {
 	case RESOLVE_MISSING:
-		return missing_file(entry, options);
+		if (!options->root)
+			return memory_text("resolve on the machine that made the trace, or name a "
+					   "copy of its files with --root=DIR or --map=OLD=NEW");
+		return memory_format("put it under %s, as the traced machine has it%s",
+				     options->root,
+				     entry->build_id_size && !options->debuginfod
+					     ? ", or ask a server with --debuginfod=URL"
+					     : "");
 	case RESOLVE_WRONG_FILE:
-		return wrong_file(entry->build_id_size ? build_id : "");
+		if (!entry->build_id_size)
+			return memory_text("install the version again that was traced, or name a "
+					   "copy of the old files with --root=DIR");
+		return memory_format("the trace needs build-id %s: install that version again, "
+				     "name a copy of the old files with --root=DIR, or its debug "
+				     "files with --debug-dir=DIR",
+				     build_id);
 	case RESOLVE_WRONG_MACHINE:
-		return strdup("name a copy of the traced machine's files with --root=DIR");
+		return memory_text("name a copy of the traced machine's files with --root=DIR");
 	case RESOLVE_NO_SYMBOLS:
 		/* With its symbols there, nothing more can be had: padding, or no code at all. */
 		return entry->facts.has_symbols ? NULL : debug_symbols(entry, build_id, options);

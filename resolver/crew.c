@@ -157,7 +157,7 @@ static int employ(struct crew *crew, struct entry *entry)
 	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
 		entry->facts.is_known = true;
 		entry->facts.reason = request.reason;
-		snprintf(entry->facts.text, sizeof(entry->facts.text), "%s", err.text);
+		snprintf(entry->facts.text, sizeof(entry->facts.text), "%.255s", err.text);
 		return 0;
 	}
 	if (crew->staff.count >= CREW_KEPT_MAX && crew->staff.count >= crew->options.jobs)

@@ -32,7 +32,7 @@ void crew_ask(struct crew *crew, struct resolve_ask *ask);
 /* Answers all that is in line. What cannot be answered keeps answer NULL. */
 void crew_wait(struct crew *crew);
 
-/* Takes an answer in that came from elsewhere. Frees it if it is there or without memory. */
+/* Takes an answer in. Frees it if it is there or without memory. */
 void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer *answer);
 
 #endif

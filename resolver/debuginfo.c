@@ -11,17 +11,12 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Namespaces and blocks nest a few levels deep in real programs; hostile ones go on for ever. */
 #define NESTING_MAX 64
-/* Steps through a .dwo file's unit, whose size nobody tells. */
-#define SPLIT_SIZE_MAX (64u << 20)
 /* Inlined calls at one address. */
 #define CHAIN_MAX 256
 /* Blocks and inlined calls within each other. */
@@ -46,9 +41,11 @@ struct unit {
 
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
-	struct dwp *package; /* or NULL */
-	const struct elffile *code;
-	char directory[PATH_MAX];    /* where the file lies */
+	struct elffile *package; /* with what -gsplit-dwarf took out, or NULL */
+	struct dwp *dwp;	 /* once a unit needs it */
+	bool is_split;		 /* one has needed it */
+	const struct elffile *file, *code;
+	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* ascending offsets */
 	struct ranges ranges;	     /* item: index into units */
 };
@@ -161,25 +158,15 @@ static void index_units(struct debuginfo *debuginfo)
 	ranges_sort(&debuginfo->ranges);
 }
 
-static void find_directory(struct debuginfo *debuginfo, const struct elffile *file)
-{
-	char link[32], *slash;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-	if (readlink(link, debuginfo->directory, sizeof(debuginfo->directory) - 1) < 0)
-		debuginfo->directory[0] = 0;
-	slash = strrchr(debuginfo->directory, '/');
-	if (slash)
-		*slash = 0;
-}
-
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
-		     const struct elffile *code, struct error *err)
+		     const struct elffile *code, const struct file_opener *opener,
+		     struct error *err)
 {
 	struct debuginfo *created = memory_zalloc(1, sizeof(*created));
 
+	created->file = file;
 	created->code = code;
-	find_directory(created, file);
+	created->opener = opener;
 	created->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (!created->dwarf) {
 		free(created);
@@ -201,7 +188,8 @@ void debuginfo_destroy(struct debuginfo *debuginfo)
 	}
 	free(debuginfo->units.items);
 	ranges_free(&debuginfo->ranges);
-	dwp_destroy(debuginfo->package);
+	dwp_destroy(debuginfo->dwp);
+	elffile_close(debuginfo->package);
 	dwarf_end(debuginfo->dwarf);
 	dwarf_end(debuginfo->alternate);
 	free(debuginfo);
@@ -259,16 +247,19 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 	return skeleton;
 }
 
-void debuginfo_set_package(struct debuginfo *debuginfo, const struct elffile *package,
-			   const struct elffile *file)
+/* Looks for the package and says what the program has of all units. */
+static void open_split(struct debuginfo *debuginfo)
 {
+	const struct elffile *code = debuginfo->code;
+	struct file_want want = elffile_want(FILE_PACKAGE, code->build_id, code->build_id_size);
 	size_t count = debuginfo->units.count;
-	cleanup_free struct dwp_skeleton *skeletons = calloc(count + 1, sizeof(*skeletons));
+	cleanup_free struct dwp_skeleton *skeletons = memory_zalloc(count, sizeof(*skeletons));
 
-	for (size_t i = 0; skeletons && i < count; i++)
+	elffile_path(debuginfo->file, want.name);
+	debuginfo->package = elffile_find(debuginfo->opener, &want, NULL, NULL);
+	for (size_t i = 0; i < count; i++)
 		skeletons[i] = skeleton_of(&debuginfo->units.items[i].die);
-	if (!skeletons || dwp_create(&debuginfo->package, package, file, skeletons, count) != 0)
-		debuginfo->package = NULL;
+	debuginfo->dwp = dwp_create(debuginfo->package, debuginfo->file, skeletons, count);
 }
 
 /*
@@ -324,20 +315,6 @@ static bool holds_functions(const struct unit *unit, int tag)
 	}
 }
 
-/* libdw opens whatever stands at that path, be it a FIFO. */
-static bool is_harmless(const char *directory, const char *name)
-{
-	cleanup_free char *path = NULL;
-	struct stat status;
-
-	if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : directory, name[0] == '/' ? "" : "/",
-		     name) < 0) {
-		path = NULL;
-		return false;
-	}
-	return stat(path, &status) != 0 || S_ISREG(status.st_mode);
-}
-
 static const char *string_of(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute found;
@@ -345,33 +322,46 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
 	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/* libdw looks for the .dwo file beside the object file and the program; the numbers must agree. */
-static bool find_file(const struct debuginfo *debuginfo, struct unit *unit, Dwarf_Die *split)
+/* Beside the program, then where the compiler has put it. */
+static bool find_file(const struct debuginfo *debuginfo, size_t index, const char *name,
+		      const char *directory, Dwarf_Die *split, uint64_t *size)
 {
-	const char *name = string_of(&unit->die, DW_AT_dwo_name);
-	const char *directory = string_of(&unit->die, DW_AT_comp_dir);
+	struct file_want want = { .kind = FILE_SPLIT };
+	int fd;
 
-	if (!name)
-		name = string_of(&unit->die, DW_AT_GNU_dwo_name);
-	if (!name || !is_harmless(directory ? directory : ".", name) ||
-	    !is_harmless(debuginfo->directory, name))
-		return false;
-	return dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, split, NULL, NULL, NULL) == 0 &&
-	       split->cu;
+	snprintf(want.name, sizeof(want.name), "%s", name);
+	elffile_path(debuginfo->file, want.directory);
+	*(strrchr(want.directory, '/') ?: want.directory) = 0;
+	fd = debuginfo->opener->open(debuginfo->opener->context, &want);
+	if (fd < 0 && directory) {
+		snprintf(want.directory, sizeof(want.directory), "%s", directory);
+		fd = debuginfo->opener->open(debuginfo->opener->context, &want);
+	}
+	return fd >= 0 && dwp_take(debuginfo->dwp, index, fd, split, size);
 }
 
 /*
- * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies in a .dwo file, or
- * with many others in a package.
+ * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies with many others in
+ * a package, or in a .dwo file.
  */
-static void find_split(const struct debuginfo *debuginfo, struct unit *unit)
+static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {
-	uint64_t size = SPLIT_SIZE_MAX;
+	const char *name = string_of(&unit->die, DW_AT_dwo_name);
+	size_t index = (size_t)(unit - debuginfo->units.items);
 	Dwarf_Die split;
+	uint64_t size;
 
-	if (!find_file(debuginfo, unit, &split) &&
-	    !(debuginfo->package &&
-	      dwp_find(debuginfo->package, (size_t)(unit - debuginfo->units.items), &split, &size)))
+	if (!name)
+		name = string_of(&unit->die, DW_AT_GNU_dwo_name);
+	if (name && !debuginfo->is_split) {
+		debuginfo->is_split = true;
+		open_split(debuginfo);
+	}
+	if (!name || !debuginfo->dwp)
+		return;
+	if (!dwp_find(debuginfo->dwp, index, &split, &size) &&
+	    !find_file(debuginfo, index, name, string_of(&unit->die, DW_AT_comp_dir), &split,
+		       &size))
 		return;
 	if (dwarf_tag(&split) != DW_TAG_compile_unit)
 		return;
@@ -411,7 +401,7 @@ static void scan_functions(struct unit *unit)
  * Reads the unit's functions; is_deep: also those that stand inside functions, as gcc has it for
  * lambdas. That takes a look at every DIE, and so waits until an address is not found without.
  */
-static void scan_unit(const struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
+static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
 	if (!unit->is_scanned)
 		find_split(debuginfo, unit);
@@ -425,7 +415,7 @@ static void scan_unit(const struct debuginfo *debuginfo, struct unit *unit, bool
 }
 
 /* The function around address, or NULL. */
-static struct function *find_function(const struct debuginfo *debuginfo, struct unit *unit,
+static struct function *find_function(struct debuginfo *debuginfo, struct unit *unit,
 				      uint64_t address)
 {
 	const struct range *range;

@@ -25,11 +25,13 @@ struct debug_frame {
 };
 
 /*
- * file: has .debug_info; code: the file whose segments say what is code. Both must outlive this.
+ * file: has .debug_info; code: the file whose segments say what is code; opener: leads to .dwo and
+ * .dwp files. All must outlive this.
  * Returns 0 or -ENOEXEC.
  */
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
-		     const struct elffile *code, struct error *err);
+		     const struct elffile *code, const struct file_opener *opener,
+		     struct error *err);
 
 void debuginfo_destroy(struct debuginfo *debuginfo);
 
@@ -39,13 +41,6 @@ bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
 
 /* Gives it that file, which must outlive it. Before the first debuginfo_find(). */
 int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *file);
-
-/*
- * Gives it a .dwp package with the units that the file has but skeletons of. Both must outlive
- * this. Before the first debuginfo_find(). A package that cannot be used is not.
- */
-void debuginfo_set_package(struct debuginfo *debuginfo, const struct elffile *package,
-			   const struct elffile *file);
 
 /*
  * Fills at most max frames, innermost inlined call first. Returns how many; 0 if no unit covers

@@ -2,14 +2,16 @@
 #include "resolver/dwp.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <dwarf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Rows of a hostile index may all name the same bytes. */
@@ -51,7 +53,7 @@ struct index {
 
 struct dwp {
 	const struct elffile *program;
-	bool is_big_endian;
+	bool is_big_endian, has_package;
 	struct index index;
 	struct piece sections[PARTS];
 	uint64_t *ids;	   /* of the skeletons */
@@ -175,7 +177,8 @@ static struct piece string_at(const struct piece *all, uint64_t offset)
 }
 
 /* A package's strings may be many times a unit's; so the unit gets a copy of its own alone. */
-static int copy_strings(const struct dwp *dwp, const struct piece *offsets, struct strings *strings)
+static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
+			 struct strings *strings)
 {
 	uint64_t head = dwp->index.version < 5 ? 0 : 8;
 	unsigned each = 4;
@@ -185,12 +188,9 @@ static int copy_strings(const struct dwp *dwp, const struct piece *offsets, stru
 		head = 16;
 		each = 8;
 	}
-	strings->offsets = malloc(offsets->size + 1);
-	if (!text || !strings->offsets) {
-		if (text)
-			fclose(text);
-		return -ENOMEM;
-	}
+	if (!text)
+		memory_none();
+	strings->offsets = memory_alloc(offsets->size);
 	if (offsets->size)
 		memcpy(strings->offsets, offsets->bytes, offsets->size);
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
@@ -203,7 +203,8 @@ static int copy_strings(const struct dwp *dwp, const struct piece *offsets, stru
 		end += string.size;
 		fwrite(string.bytes, 1, string.size, text);
 	}
-	return fclose(text) == 0 ? 0 : -ENOMEM;
+	if (fclose(text) != 0)
+		memory_none();
 }
 
 /* ---- files in memory ---- */
@@ -324,11 +325,10 @@ static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 	return at;
 }
 
-static bool is_usable(const struct dwp *dwp, const struct dwp_skeleton *skeleton)
+static bool is_usable(const struct dwp_skeleton *skeleton)
 {
 	return (skeleton->version == 4 || skeleton->version == 5) &&
-	       (skeleton->address_size == 4 || skeleton->address_size == 8) &&
-	       find_row(dwp, skeleton->id) != 0;
+	       (skeleton->address_size == 4 || skeleton->address_size == 8);
 }
 
 static struct piece section_of(const struct elffile *file, const char *name)
@@ -339,17 +339,16 @@ static struct piece section_of(const struct elffile *file, const char *name)
 				   : (struct piece){ 0 };
 }
 
-static int write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons, size_t count)
+/* Writes the file with our skeletons. */
+static void write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons, size_t count)
 {
-	cleanup_free uint8_t *units = malloc(count * SKELETON_SIZE_MAX + 1);
+	cleanup_free uint8_t *units = memory_alloc(count * SKELETON_SIZE_MAX);
 	uint8_t *at = units, *die;
 
-	dwp->ids = calloc(count + 1, sizeof(*dwp->ids));
-	dwp->places = calloc(count + 1, sizeof(*dwp->places));
-	if (!units || !dwp->ids || !dwp->places)
-		return -ENOMEM;
+	dwp->ids = memory_zalloc(count, sizeof(*dwp->ids));
+	dwp->places = memory_zalloc(count, sizeof(*dwp->places));
 	for (size_t i = 0; i < count; i++) {
-		if (!is_usable(dwp, &skeletons[i]))
+		if (!is_usable(&skeletons[i]))
 			continue;
 		at = put_skeleton(dwp, at, &skeletons[i], &die);
 		dwp->ids[i] = skeletons[i].id;
@@ -363,50 +362,42 @@ static int write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons
 	};
 
 	dwp->fd = write_file(dwp, sections, sizeof(sections) / sizeof(*sections));
-	return dwp->fd < 0 ? -ENOMEM : 0;
 }
 
-static int open_package(struct dwp *dwp, const struct elffile *package)
+static void open_package(struct dwp *dwp, const struct elffile *package)
 {
 	Elf_Data *index = elffile_section(package, ".debug_cu_index");
 
-	dwp->is_big_endian = package->header.e_ident[EI_DATA] == ELFDATA2MSB;
 	if (package->header.e_ident[EI_DATA] != dwp->program->header.e_ident[EI_DATA] || !index ||
 	    !read_index(dwp, index))
-		return -ENOEXEC;
+		return;
+	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
 		/* Before DWARF 5 that column was another's. */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}
-	dwp->shown = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return dwp->shown < 0 ? -ENOEXEC : 0;
 }
 
-int dwp_create(struct dwp **dwp, const struct elffile *package, const struct elffile *program,
-	       const struct dwp_skeleton *skeletons, size_t count)
+struct dwp *dwp_create(const struct elffile *package, const struct elffile *program,
+		       const struct dwp_skeleton *skeletons, size_t count)
 {
-	struct dwp *created = calloc(1, sizeof(*created));
-	int failure;
+	struct dwp *dwp = memory_zalloc(1, sizeof(*dwp));
 
-	if (!created)
-		return -ENOMEM;
-	created->program = program;
-	created->fd = created->shown = -1;
-	failure = open_package(created, package);
-	if (!failure)
-		failure = write_skeletons(created, skeletons, count);
-	if (!failure) {
-		created->elf = elf_begin(created->fd, ELF_C_READ_MMAP, NULL);
-		created->dwarf =
-			created->elf ? dwarf_begin_elf(created->elf, DWARF_C_READ, NULL) : NULL;
-		failure = created->dwarf ? 0 : -ENOEXEC;
-	}
-	if (failure)
-		dwp_destroy(created);
-	else
-		*dwp = created;
-	return failure;
+	dwp->program = program;
+	dwp->is_big_endian = program->header.e_ident[EI_DATA] == ELFDATA2MSB;
+	dwp->shown = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (package)
+		open_package(dwp, package);
+	write_skeletons(dwp, skeletons, count);
+	if (dwp->fd >= 0)
+		dwp->elf = elf_begin(dwp->fd, ELF_C_READ_MMAP, NULL);
+	if (dwp->elf)
+		dwp->dwarf = dwarf_begin_elf(dwp->elf, DWARF_C_READ, NULL);
+	if (dwp->dwarf && dwp->shown >= 0)
+		return dwp;
+	dwp_destroy(dwp);
+	return NULL;
 }
 
 void dwp_destroy(struct dwp *dwp)
@@ -426,40 +417,59 @@ void dwp_destroy(struct dwp *dwp)
 
 /* ---- units ---- */
 
-/* Puts the unit's .dwo file where its skeleton says that it is. Returns false if that fails. */
-static bool show_unit(struct dwp *dwp, uint32_t row, uint64_t *size)
+/* Puts the .dwo file where the skeleton says that it is, and has libdw read it. */
+static bool show(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
+	Dwarf_Die skeleton;
+
+	dwp->used += size;
+	return dup3(file, dwp->shown, O_CLOEXEC) >= 0 &&
+	       dwarf_offdie(dwp->dwarf, dwp->places[index], &skeleton) &&
+	       dwarf_cu_info(skeleton.cu, NULL, NULL, NULL, unit, NULL, NULL, NULL) == 0 &&
+	       unit->cu;
+}
+
+static bool has_room(const struct dwp *dwp, uint64_t size)
+{
+	return size <= UNIT_SIZE_MAX && size <= UNITS_SIZE_MAX - dwp->used;
+}
+
+bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
+{
+	bool is_usable_unit = dwp->has_package && dwp->places[index];
+	uint32_t row = is_usable_unit ? find_row(dwp, dwp->ids[index]) : 0;
 	struct strings strings __attribute__((cleanup(free_strings))) = { 0 };
 	struct section sections[PARTS];
 	cleanup_fd int fd = -1;
 	uint64_t all = 0;
 
+	if (row == 0)
+		return false;
 	for (unsigned i = 0; i < PARTS; i++)
 		sections[i] = (struct section){ parts[i].name, cut(dwp, row, i) };
-	if (copy_strings(dwp, &sections[PART_STR_OFFSETS].content, &strings) != 0)
-		return false;
+	copy_strings(dwp, &sections[PART_STR_OFFSETS].content, &strings);
 	sections[PART_STR].content = (struct piece){ (uint8_t *)strings.text, strings.size };
 	sections[PART_STR_OFFSETS].content.bytes = strings.offsets;
 	for (unsigned i = 0; i < PARTS; i++)
 		all += sections[i].content.size;
-	if (all > UNIT_SIZE_MAX || all > UNITS_SIZE_MAX - dwp->used)
-		return false;
-	fd = write_file(dwp, sections, PARTS);
-	if (fd < 0)
-		return false;
-	dwp->used += all;
 	*size = sections[PART_INFO].content.size;
-	return dup3(fd, dwp->shown, O_CLOEXEC) >= 0;
+	if (has_room(dwp, all))
+		fd = write_file(dwp, sections, PARTS);
+	return fd >= 0 && show(dwp, index, fd, all, unit);
 }
 
-bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
+bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size)
 {
-	uint32_t row = dwp->places[index] ? find_row(dwp, dwp->ids[index]) : 0;
-	Dwarf_Die skeleton;
+	cleanup_fd int original = file, copy = memfd_create("dwo", MFD_CLOEXEC);
+	struct stat status;
+	ssize_t done = 1;
 
-	if (row == 0 || !show_unit(dwp, row, size) ||
-	    !dwarf_offdie(dwp->dwarf, dwp->places[index], &skeleton))
+	/* Of its first unit nobody tells the size. */
+	*size = UNIT_SIZE_MAX;
+	if (copy < 0 || !dwp->places[index] || fstat(original, &status) != 0 ||
+	    !has_room(dwp, (uint64_t)status.st_size))
 		return false;
-	return dwarf_cu_info(skeleton.cu, NULL, NULL, NULL, unit, NULL, NULL, NULL) == 0 &&
-	       unit->cu;
+	for (uint64_t left = (uint64_t)status.st_size; left > 0 && done > 0; left -= (uint64_t)done)
+		done = sendfile(copy, original, NULL, left);
+	return done > 0 && show(dwp, index, copy, (uint64_t)status.st_size, unit);
 }

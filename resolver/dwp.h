@@ -3,9 +3,10 @@
 #define DWP_H
 
 /*
- * A .dwp package: the units of all .dwo files of a program, found by number through .debug_cu_index
- * (version 2 of GNU, version 5 of DWARF). A unit is cut out into a .dwo file in memory, for libdw
- * to find as if it lay on disk; libdw before 0.191 knows no packages. Every byte here is hostile.
+ * Units whose rest lies elsewhere: in a .dwo file, or in a .dwp package of all .dwo files of a
+ * program, found by number through .debug_cu_index (version 2 of GNU, version 5 of DWARF). Either
+ * goes into a .dwo file in memory, for libdw to find as if it lay on disk: libdw before 0.191 knows
+ * no packages, and this process opens no other files. Every byte here is hostile.
  */
 
 #include <elfutils/libdw.h>
@@ -25,11 +26,11 @@ struct dwp_skeleton {
 };
 
 /*
- * package must outlive what is made; program: the file with the skeletons, which has been given to
- * libdw before. Returns 0, -ENOMEM or -ENOEXEC.
+ * package: or NULL; program: the file with the skeletons, which has been given to libdw before.
+ * Both must outlive what is made. A package that cannot be used is not. Returns NULL on failure.
  */
-int dwp_create(struct dwp **dwp, const struct elffile *package, const struct elffile *program,
-	       const struct dwp_skeleton *skeletons, size_t count);
+struct dwp *dwp_create(const struct elffile *package, const struct elffile *program,
+		       const struct dwp_skeleton *skeletons, size_t count);
 
 void dwp_destroy(struct dwp *dwp);
 
@@ -38,5 +39,8 @@ void dwp_destroy(struct dwp *dwp);
  * false if the package has nothing for it.
  */
 bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size);
+
+/* The same of this .dwo file, whose descriptor it closes. Once for each skeleton. */
+bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,7 +124,8 @@ static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
 	return crc;
 }
 
-int elffile_crc(const struct elffile *file, uint32_t *crc)
+/* The checksum that .gnu_debuglink asks for, over the whole file. Returns 0 or -EIO. */
+static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	uint8_t bytes[16384];
 	uint32_t value = 0xffffffff;
@@ -143,4 +145,60 @@ int elffile_crc(const struct elffile *file, uint32_t *crc)
 	}
 	*crc = ~value;
 	return 0;
+}
+
+/* Does the file have what the want names it by? Where not both have an id the checksum proves it.
+ */
+static bool is_wanted(const struct elffile *file, const struct file_want *want,
+		      const uint32_t *expected)
+{
+	uint32_t crc;
+
+	if (want->kind == FILE_PACKAGE)
+		return true;
+	if (file->header.e_type != ET_DYN && file->header.e_type != ET_EXEC)
+		return false;
+	if (want->build_id_size && (file->build_id_size || !expected))
+		return elffile_has_build_id(file, want->build_id, want->build_id_size);
+	return expected && sum_up(file, &crc) == 0 && crc == *expected;
+}
+
+struct elffile *elffile_find(const struct file_opener *opener, struct file_want *want,
+			     const uint32_t *crc, bool *is_harmful)
+{
+	for (want->number = 0;; want->number++) {
+		struct elffile *file = NULL;
+		int fd = opener->open(opener->context, want);
+
+		if (fd == -ERANGE)
+			return NULL;
+		if (is_harmful)
+			*is_harmful |= fd == -ENOEXEC;
+		if (fd < 0 || elffile_open(&file, fd, NULL) != 0)
+			continue;
+		if (is_wanted(file, want, crc))
+			return file;
+		elffile_close(file);
+	}
+}
+
+struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size)
+{
+	struct file_want want = { .kind = kind };
+
+	if (size > 0 && size <= sizeof(want.build_id)) {
+		want.build_id_size = (uint32_t)size;
+		memcpy(want.build_id, build_id, size);
+	}
+	return want;
+}
+
+void elffile_path(const struct elffile *file, char path[PATH_MAX])
+{
+	char link[32];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	length = readlink(link, path, PATH_MAX - 1);
+	path[length > 0 && path[0] == '/' ? length : 0] = 0;
 }

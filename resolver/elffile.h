@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "resolver/files.h"
 #include "resolver/layout.h"
 
 struct elffile {
@@ -27,6 +28,20 @@ struct elffile {
 /* Takes the descriptor over, also where it fails. Returns 0, or -ENOEXEC: it is no ELF file. */
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
+/* A want for what this build-id names; without one if no linker makes such an id. */
+struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
+
+/*
+ * Looks at one place after the other, and opens the file that the want means. crc: what
+ * .gnu_debuglink asks for, or NULL. Returns NULL if the file is nowhere; *is_harmful, if not NULL,
+ * tells whether something else is there that nobody may open.
+ */
+struct elffile *elffile_find(const struct file_opener *opener, struct file_want *want,
+			     const uint32_t *crc, bool *is_harmful);
+
+/* Where the file lies, all symbolic links followed; empty if that is not known. */
+void elffile_path(const struct elffile *file, char path[PATH_MAX]);
+
 void elffile_close(struct elffile *file);
 
 /* Does the file carry exactly this build-id? */
@@ -37,8 +52,5 @@ bool elffile_has_section(const struct elffile *file, const char *name);
 
 /* The contents of the section of this name, or NULL; they belong to the file. */
 Elf_Data *elffile_section(const struct elffile *file, const char *name);
-
-/* The checksum that .gnu_debuglink asks for, over the whole file. Returns 0 or -EIO. */
-int elffile_crc(const struct elffile *file, uint32_t *crc);
 
 #endif

@@ -116,12 +116,8 @@ static char *debug_path(const char *directory, const char *path, const char *dig
 	}
 }
 
-static char *alternate_path(const char *directory, const char *digits, const struct file_want *want)
+static char *named_path(const struct file_want *want)
 {
-	if (want->number == 0)
-		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
-	if (want->number > 1)
-		return NULL;
 	return want->name[0] == '/' ? memory_text(want->name)
 				    : memory_format("%s/%s", want->directory, want->name);
 }
@@ -166,8 +162,16 @@ int files_open(const struct resolve_options *options, const char *path,
 		root = number == 1 || number == 2 ? options->root : debug_root;
 		break;
 	case FILE_ALTERNATE:
-		found = alternate_path(directory, digits, want);
+		if (number == 0)
+			found = memory_format("%s/.build-id/%.2s/%s.debug", directory, digits,
+					      digits + 2);
+		else if (number == 1)
+			found = named_path(want);
 		root = number == 1 && want->name[0] != '/' ? NULL : debug_root;
+		break;
+	case FILE_SPLIT:
+		found = number == 0 ? named_path(want) : NULL;
+		root = NULL;
 		break;
 	case FILE_PACKAGE:
 		found = package_path(directory, path, digits, want);
@@ -184,7 +188,8 @@ int files_open(const struct resolve_options *options, const char *path,
 	if (!found)
 		return -ERANGE;
 	/* An id of a length that no linker makes names no file. */
-	if (number == (want->kind == FILE_PACKAGE ? 2 : 0) && strlen(digits) < 4)
+	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
+	    strlen(digits) < 4)
 		return -ENOENT;
 	return open_regular(root, found, NULL);
 }

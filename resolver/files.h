@@ -21,6 +21,7 @@ enum file_kind {
 	FILE_DEBUG,		 /* by build-id, or by the name in .gnu_debuglink, as gdb does */
 	FILE_ALTERNATE,		 /* where dwz moved parts of the file in directory to */
 	FILE_PACKAGE,		 /* .dwp; name: the path of the file with the skeletons */
+	FILE_SPLIT,		 /* .dwo, by its name in directory */
 	FILE_EXECUTABLE_FETCHED, /* by build-id from debuginfod servers, if that is wished for */
 	FILE_DEBUG_FETCHED,
 };
@@ -32,6 +33,12 @@ struct file_want {
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	char name[PATH_MAX], directory[PATH_MAX];
+};
+
+/* How a process that opens no files has them opened: as files_open() does. */
+struct file_opener {
+	int (*open)(void *context, const struct file_want *want);
+	void *context;
 };
 
 /*

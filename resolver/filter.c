@@ -2,6 +2,7 @@
 #include "resolver/filter.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/out.h"
 
 #include <elf.h>
@@ -15,11 +16,6 @@
 #include <unistd.h>
 
 #define READ_SIZE (256 << 10)
-
-struct buffer {
-	char *bytes;
-	size_t size, capacity;
-};
 
 enum line_kind {
 	LINE_PASSES,
@@ -42,7 +38,10 @@ struct filter {
 	const struct filter_options *options;
 	struct filter_result *result;
 	struct out out;
-	struct buffer in;
+	struct {
+		char *bytes;
+		size_t size, capacity;
+	} in;
 	ARRAY_OF(struct line) lines;
 	uint64_t calls;	   /* events whose backtrace comes next */
 	bool is_backtrace; /* inside one */
@@ -74,23 +73,6 @@ static const struct {
 	{ "loongarch", EM_LOONGARCH },
 	{ "sparc64", EM_SPARCV9 },
 };
-
-static int reserve(struct buffer *buffer, size_t size)
-{
-	size_t capacity = buffer->capacity ? buffer->capacity : 4096;
-	char *bytes;
-
-	if (buffer->capacity - buffer->size >= size)
-		return 0;
-	while (capacity - buffer->size < size)
-		capacity *= 2;
-	bytes = realloc(buffer->bytes, capacity);
-	if (!bytes)
-		return -ENOMEM;
-	buffer->bytes = bytes;
-	buffer->capacity = capacity;
-	return 0;
-}
 
 static bool begins_with(const char *line, size_t size, const char *start)
 {
@@ -303,37 +285,33 @@ static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, 
 }
 
 /* ": PATH => 0xFROM-0xTO"; the path may hold blanks and arrows. */
-static int take_mapping(struct filter *filter, const char *line, size_t size)
+static void take_mapping(struct filter *filter, const char *line, size_t size)
 {
 	struct resolve_module module = { 0 };
 	uint8_t build_id[64];
 	const char *arrow = memrchr(line, '>', size), *rest;
 	size_t left, used;
-	int failure;
 
 	if (!arrow || arrow - line < 5 || memcmp(arrow - 2, " => ", 4) != 0)
-		return 0;
+		return;
 	rest = arrow + 2;
 	left = size - (size_t)(rest - line);
 	used = read_number(rest, left, &module.from);
 	if (used == 0 || used == left || rest[used] != '-')
-		return 0;
+		return;
 	rest += used + 1;
 	left -= used + 1;
 	used = read_number(rest, left, &module.to);
 	if (used == 0 || (used < left && rest[used] != ' ' && rest[used] != '\r') ||
 	    memchr(line, 0, size))
-		return 0;
+		return;
 	free(filter->path);
-	filter->path = strndup(line + 2, (size_t)(arrow - 2 - (line + 2)));
-	if (!filter->path)
-		return -ENOMEM;
+	filter->path = memory_text_part(line + 2, (size_t)(arrow - 2 - (line + 2)));
 	module.path = filter->path;
 	module.build_id = build_id;
 	module.build_id_size = read_build_id(rest + used, left - used, build_id, sizeof(build_id));
-	failure = resolve_map(filter->resolve, &module);
 	/* An empty range maps nothing; that is no reason to stop. */
-	return failure == -EINVAL ? 0 : failure;
+	(void)resolve_map(filter->resolve, &module);
 }
 
 static void put_name(struct out *out, const char *name)
@@ -409,8 +387,8 @@ static bool is_other(const char *text, size_t size)
 	       (begins_with(text, size, "<") && memmem(text, size, "> : ", 4));
 }
 
-/* Sees what a line is, and has looked up what it needs. Returns 0 or -ENOMEM. */
-static int take_line(struct filter *filter, const char *text, struct line *line)
+/* Sees what a line is, and has looked up what it needs. */
+static void take_line(struct filter *filter, const char *text, struct line *line)
 {
 	bool is_first = !filter->is_begun;
 	size_t length = line->size - (text[line->size - 1] == '\n');
@@ -427,13 +405,12 @@ static int take_line(struct filter *filter, const char *text, struct line *line)
 	} else if (begins_with(text, length, "\t0x")) {
 		take_frame(filter, text, line);
 	} else if (begins_with(text, length, ": ")) {
-		return take_mapping(filter, text, length);
+		take_mapping(filter, text, length);
 	} else if (is_call(text, length)) {
 		line->kind = LINE_CALL;
 	} else if (length == 0) {
 		line->kind = LINE_END;
 	}
-	return 0;
 }
 
 /* A part of a line that is too long. Returns 0, or -EBADMSG if it seems to have no end. */
@@ -448,33 +425,30 @@ static int take_passing(struct filter *filter, size_t size)
 
 /*
  * Takes all whole lines of the input buffer, at the end of input also the last one without a
- * newline. Returns how many bytes that were, -ENOMEM or -EBADMSG.
+ * newline. Returns how many bytes that were, or -EBADMSG.
  */
 static ssize_t take_lines(struct filter *filter, bool is_end)
 {
-	const struct buffer *in = &filter->in;
 	size_t begin = 0;
 
 	filter->lines.count = 0;
-	while (begin < in->size) {
-		const char *text = in->bytes + begin;
-		const char *newline = memchr(text, '\n', in->size - begin);
-		size_t size = newline ? (size_t)(newline - text) + 1 : in->size - begin;
+	while (begin < filter->in.size) {
+		const char *text = filter->in.bytes + begin;
+		const char *newline = memchr(text, '\n', filter->in.size - begin);
+		size_t size = newline ? (size_t)(newline - text) + 1 : filter->in.size - begin;
 		bool is_passing = filter->is_passing || size > FILTER_LINE_MAX;
 		struct line *line;
-		int failure;
 
 		if (!newline && !is_end && !is_passing)
 			break;
 		line = ARRAY_ADD(&filter->lines);
-		if (!line)
-			return -ENOMEM;
 		*line = (struct line){ .kind = LINE_PASSES, .begin = begin, .size = size };
 		filter->is_passing = is_passing && !newline;
 		begin += size;
-		failure = is_passing ? take_passing(filter, size) : take_line(filter, text, line);
-		if (failure)
-			return failure;
+		if (!is_passing)
+			take_line(filter, text, line);
+		else if (take_passing(filter, size) != 0)
+			return -EBADMSG;
 		filter->line += newline != NULL;
 		filter->passed = newline ? 0 : filter->passed;
 	}
@@ -530,10 +504,9 @@ static void put_line(struct filter *filter, const struct line *line)
 	}
 }
 
-/* One buffer full: all its addresses are looked up together. Returns 0, -ENOMEM or -EBADMSG. */
+/* One buffer full: all its addresses are looked up together. Returns 0 or -EBADMSG. */
 static int pass_on(struct filter *filter, bool is_end)
 {
-	struct buffer *in = &filter->in;
 	ssize_t taken = take_lines(filter, is_end);
 
 	if (taken < 0)
@@ -541,8 +514,8 @@ static int pass_on(struct filter *filter, bool is_end)
 	resolve_wait(filter->resolve);
 	for (size_t i = 0; i < filter->lines.count && out_error(&filter->out) == 0; i++)
 		put_line(filter, &filter->lines.items[i]);
-	memmove(in->bytes, in->bytes + taken, in->size - (size_t)taken);
-	in->size -= (size_t)taken;
+	filter->in.size -= (size_t)taken;
+	memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
 	return 0;
 }
 
@@ -581,25 +554,16 @@ static int look_at_start(const struct filter *filter, struct error *err)
 	return 0;
 }
 
-static int explain(const struct filter *filter, int failure, struct error *err)
-{
-	if (failure == -EBADMSG)
-		return error_set(err, EBADMSG,
-				 "%s: line %" PRIu64 ": no sp-rtrace text: it is longer than %d "
-				 "MiB; what stands before it is written",
-				 filter->options->input_name, filter->line + 1,
-				 FILTER_PASS_MAX >> 20);
-	return error_set(err, ENOMEM, "no memory");
-}
-
 static int copy(struct filter *filter, int input, struct error *err)
 {
 	for (bool is_first = true;; is_first = false) {
 		ssize_t size;
 		int failure;
 
-		if (reserve(&filter->in, READ_SIZE) != 0)
-			return error_set(err, ENOMEM, "no memory");
+		if (filter->in.capacity - filter->in.size < READ_SIZE) {
+			filter->in.capacity = 2 * filter->in.capacity + READ_SIZE;
+			filter->in.bytes = memory_resize(filter->in.bytes, filter->in.capacity);
+		}
 		size = read(input, filter->in.bytes + filter->in.size, READ_SIZE);
 		if (size < 0 && errno == EINTR)
 			continue;
@@ -612,7 +576,11 @@ static int copy(struct filter *filter, int input, struct error *err)
 			return failure;
 		failure = pass_on(filter, size == 0);
 		if (failure)
-			return explain(filter, failure, err);
+			return error_set(err, EBADMSG,
+					 "%s: line %" PRIu64 ": no sp-rtrace text: it is longer "
+					 "than %d MiB; what stands before it is written",
+					 filter->options->input_name, filter->line + 1,
+					 FILTER_PASS_MAX >> 20);
 		/* Less than asked for: the next read() may wait, and our reader with it. */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);

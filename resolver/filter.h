@@ -32,7 +32,8 @@ struct filter_result {
 };
 
 /*
- * Copies from one descriptor to the other until the end of input. Mappings in the text are given to
+ * Copies from one descriptor to the other until the end of input; ends the program where no memory
+ * is left. Mappings in the text are given to
  * resolve. Returns 0, -EPIPE when nobody reads any more, -EBADMSG for what cannot be such a text,
  * or another negative errno value.
  */

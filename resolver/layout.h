@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Linkers make one; code in those beyond has no names. */
-#define LAYOUT_SEGMENTS_MAX 16
+#define LAYOUT_SEGMENTS_MAX 8
 
 struct segment {
 	uint64_t offset, vaddr, filesz, memsz;

@@ -65,7 +65,7 @@ static void tell_facts(struct lookup *lookup)
 	enum resolve_reason reason;
 
 	if (module_open(&lookup->module, lookup->request, &reason, &err) != 0) {
-		snprintf(facts.text, sizeof(facts.text), "%s", err.text);
+		snprintf(facts.text, sizeof(facts.text), "%.255s", err.text);
 	} else {
 		const struct elffile *file = module_file(lookup->module);
 
@@ -161,8 +161,7 @@ void lookup_run(int socket, int file, const void *job)
 	size_t count;
 
 	request.file = file;
-	request.open = open_file;
-	request.context = &lookup;
+	request.opener = (struct file_opener){ open_file, &lookup };
 	lookup.out = fdopen(socket, "w");
 	if (!lookup.out)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/out.h"
 #include "base/sandbox.h"
@@ -137,6 +138,12 @@ static int open_or(const char *path, int flags, int standard)
 	if (fd < 0)
 		complain("%s: cannot be opened: %s", path, strerror(errno));
 	return fd;
+}
+
+static void end_without_memory(void)
+{
+	complain("no memory");
+	_exit(STATUS_FAILURE);
 }
 
 /* Writing to the file that is being read would destroy it. */
@@ -295,8 +302,10 @@ int main(int argc, char **argv)
 	    take_percent(&settings.require, asked->require, &err))
 		return usage(&err);
 	plan(&settings);
+	memory_set_end(end_without_memory);
 	if (asked->verbose)
-		sandbox_describe(sandbox_probe(), &(struct sandbox_wish){ 0 }, say_wall, NULL);
+		sandbox_describe(sandbox_probe(), &(struct sandbox_wish){ .opens_nothing = true },
+				 say_wall, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	input = open_or(asked->input, O_RDONLY, STDIN_FILENO);
 	if (input < 0)

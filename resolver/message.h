@@ -19,6 +19,7 @@
 
 #define MESSAGE_SIZE_MAX (16u << 20)
 #define MESSAGE_NAME_MAX (64u << 10) /* longer names are cut */
+#define MESSAGE_TEXT_MAX 256
 
 enum message_kind {
 	MESSAGE_FACTS = 1, /* struct facts */
@@ -39,7 +40,7 @@ struct facts {
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	struct layout layout;
-	char text[ERROR_TEXT_MAX]; /* the reason in words, or empty */
+	char text[MESSAGE_TEXT_MAX]; /* the reason in words, or empty */
 };
 
 /* The answer for one address of one module. */

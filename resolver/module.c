@@ -14,83 +14,20 @@
 /* Packed symbols larger than this are left alone. */
 #define PACKED_MAX (64 << 20)
 
-/* Does the file have what the want names it by? Not even two ids need prove it: then the checksum.
- */
-static bool is_wanted(const struct elffile *file, const struct file_want *want,
-		      const uint32_t *expected)
-{
-	uint32_t crc;
-
-	if (want->kind == FILE_PACKAGE)
-		return true;
-	if (file->header.e_type != ET_DYN && file->header.e_type != ET_EXEC)
-		return false;
-	if (want->build_id_size && (file->build_id_size || !expected))
-		return elffile_has_build_id(file, want->build_id, want->build_id_size);
-	return expected && elffile_crc(file, &crc) == 0 && crc == *expected;
-}
-
-/*
- * Looks at one place after the other. crc: what .gnu_debuglink asks for, or NULL. Returns NULL if
- * the file is nowhere; *is_harmful, if not NULL, tells whether something else is there that nobody
- * may open.
- */
-static struct elffile *find(const struct module *module, struct file_want *want,
-			    const uint32_t *crc, bool *is_harmful)
-{
-	const struct module_request *request = module->request;
-
-	for (want->number = 0;; want->number++) {
-		struct elffile *file = NULL;
-		int fd = request->open(request->context, want);
-
-		if (fd == -ERANGE)
-			return NULL;
-		if (is_harmful)
-			*is_harmful |= fd == -ENOEXEC;
-		if (fd < 0 || elffile_open(&file, fd, NULL) != 0)
-			continue;
-		if (is_wanted(file, want, crc))
-			return file;
-		elffile_close(file);
-	}
-}
-
-static struct file_want want_of(enum file_kind kind, const uint8_t *build_id, size_t size)
-{
-	struct file_want want = { .kind = kind };
-
-	if (size > 0 && size <= sizeof(want.build_id)) {
-		want.build_id_size = (uint32_t)size;
-		memcpy(want.build_id, build_id, size);
-	}
-	return want;
-}
-
 /* A file that a build-id alone leads to. */
 static struct elffile *find_by_id(const struct module *module, enum file_kind kind,
 				  const uint8_t *build_id, size_t size)
 {
-	struct file_want want = want_of(kind, build_id, size);
+	struct file_want want = elffile_want(kind, build_id, size);
 
-	return want.build_id_size ? find(module, &want, NULL, NULL) : NULL;
+	return want.build_id_size ? elffile_find(&module->request->opener, &want, NULL, NULL)
+				  : NULL;
 }
 
 static bool has_debug_info(const struct elffile *file)
 {
 	return elffile_has_section(file, ".debug_info") ||
 	       elffile_has_section(file, ".zdebug_info");
-}
-
-/* Where the file lies, all symbolic links followed; empty if that is not known. */
-static void path_of(const struct elffile *file, char path[PATH_MAX])
-{
-	char link[32];
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-	length = readlink(link, path, PATH_MAX - 1);
-	path[length > 0 && path[0] == '/' ? length : 0] = 0;
 }
 
 /*
@@ -109,13 +46,13 @@ static bool add_alternate(struct module *module, const struct elffile *debug)
 
 	if (!debuginfo_needs_alternate(module->debuginfo, &name, &build_id, &size))
 		return true;
-	want = want_of(FILE_ALTERNATE, build_id, size);
+	want = elffile_want(FILE_ALTERNATE, build_id, size);
 	snprintf(want.name, sizeof(want.name), "%s", name);
-	path_of(debug, want.directory);
+	elffile_path(debug, want.directory);
 	slash = strrchr(want.directory, '/');
 	if (slash)
 		*slash = 0;
-	module->alternate = find(module, &want, NULL, &is_harmful);
+	module->alternate = elffile_find(&module->request->opener, &want, NULL, &is_harmful);
 	if (!module->alternate)
 		return !is_harmful;
 	return debuginfo_set_alternate(module->debuginfo, module->alternate) == 0;
@@ -124,21 +61,15 @@ static bool add_alternate(struct module *module, const struct elffile *debug)
 static void add_debuginfo(struct module *module)
 {
 	const struct elffile *file = module->debug ? module->debug : module->file;
-	const struct elffile *own = module_file(module);
-	struct file_want want = want_of(FILE_PACKAGE, own->build_id, own->build_id_size);
 
 	if (module->request->options.symbols_only || !has_debug_info(file) ||
-	    debuginfo_create(&module->debuginfo, file, own, NULL) != 0)
+	    debuginfo_create(&module->debuginfo, file, module_file(module),
+			     &module->request->opener, NULL) != 0)
 		return;
 	if (!add_alternate(module, file)) {
 		debuginfo_destroy(module->debuginfo);
 		module->debuginfo = NULL;
-		return;
 	}
-	path_of(file, want.name);
-	module->package = find(module, &want, NULL, NULL);
-	if (module->package)
-		debuginfo_set_package(module->debuginfo, module->package, file);
 }
 
 /* Unpacks .gnu_debugdata, a small ELF file in xz, which libdw does when it opens such a file. */
@@ -232,13 +163,13 @@ static bool open_elsewhere(struct module *module)
 static void open_debug(struct module *module)
 {
 	const struct elffile *file = module->file;
-	struct file_want want = want_of(FILE_DEBUG, file->build_id, file->build_id_size);
+	struct file_want want = elffile_want(FILE_DEBUG, file->build_id, file->build_id_size);
 	GElf_Word crc;
 	const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
 
 	if (name)
 		snprintf(want.name, sizeof(want.name), "%s", name);
-	module->debug = find(module, &want, name ? &crc : NULL, NULL);
+	module->debug = elffile_find(&module->request->opener, &want, name ? &crc : NULL, NULL);
 	if (!module->debug && !module->request->is_special)
 		module->debug =
 			find_by_id(module, FILE_DEBUG_FETCHED, file->build_id, file->build_id_size);
@@ -272,7 +203,6 @@ void module_close(struct module *module)
 	debuginfo_destroy(module->debuginfo);
 	symtab_free(&module->symtab);
 	elffile_close(module->small);
-	elffile_close(module->package);
 	elffile_close(module->alternate);
 	elffile_close(module->debug);
 	elffile_close(module->file);

@@ -20,8 +20,7 @@
 struct module {
 	struct elffile *file; /* NULL where only the debug file was found */
 	struct elffile *debug, *alternate;
-	struct elffile *package; /* .dwp: what -gsplit-dwarf took out of the debug information */
-	struct elffile *small;	 /* from .gnu_debugdata: what Fedora leaves in stripped files */
+	struct elffile *small; /* from .gnu_debugdata: what Fedora leaves in stripped files */
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
 	bool is_loaded;
@@ -37,9 +36,7 @@ struct module_request {
 	unsigned machine; /* EM_NONE: any */
 	bool is_special;  /* the kernel's own module: nobody else has files of it */
 	struct resolve_options options;
-	/* Opens what is at the place of the want, as files_open() does. */
-	int (*open)(void *context, const struct file_want *want);
-	void *context;
+	struct file_opener opener;
 };
 
 /*

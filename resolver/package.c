@@ -2,6 +2,7 @@
 #include "resolver/package.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,13 +17,9 @@
 
 static DIR *open_lists(const char *root)
 {
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = memory_format("%s%s", root ? root : "", LISTS);
 
-	if (asprintf(&path, "%s%s", root ? root : "", LISTS) < 0) {
-		path = NULL;
-		return NULL;
-	}
-	return opendir(path);
+	return path ? opendir(path) : NULL;
 }
 
 bool package_is_debian(const char *root)
@@ -72,7 +69,7 @@ static char *name_of(const char *file)
 
 	if (!end || strcmp(end, ".list") != 0)
 		return NULL;
-	return strndup(file, (size_t)((colon && colon < end ? colon : end) - file));
+	return memory_text_part(file, (size_t)((colon && colon < end ? colon : end) - file));
 }
 
 char *package_of(const char *root, const char *path)
@@ -88,8 +85,8 @@ char *package_of(const char *root, const char *path)
 		return NULL;
 	if (strncmp(path, "/usr/", 5) == 0)
 		paths[1] = path + 4;
-	else if (asprintf(&merged, "/usr%s", path) >= 0)
-		paths[1] = merged;
+	else
+		paths[1] = merged = memory_format("/usr%s", path);
 	while (!name && (file = readdir(lists)) != NULL) {
 		name = name_of(file->d_name);
 		if (name && !list_has(dirfd(lists), file->d_name, paths)) {

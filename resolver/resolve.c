@@ -2,6 +2,7 @@
 #include "resolver/resolve.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/table.h"
 #include "resolver/advice.h"
 #include "resolver/cache.h"
@@ -30,7 +31,7 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
 
 	if (failure)
 		return failure;
-	created = calloc(1, sizeof(*created));
+	created = memory_zalloc(1, sizeof(*created));
 	if (!created)
 		return error_set(err, ENOMEM, "no memory");
 	crew_init(&created->crew, options);
@@ -87,8 +88,6 @@ static bool is_entry(const void *item, const void *key)
 /* Where --map says that the file is; the last one that fits counts. */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
-	char *moved = NULL;
-
 	for (size_t i = options->map_count; i > 0; i--) {
 		const char *map = options->maps[i - 1];
 		size_t length = strcspn(map, "=");
@@ -97,18 +96,18 @@ static char *file_path_of(const struct resolve_options *options, const char *pat
 		if (strncmp(path, map, length) != 0 ||
 		    (path[length] && path[length] != '/' && path[length] != ' ' && !is_directory))
 			continue;
-		return asprintf(&moved, "%s%s", map + length + 1, path + length) < 0 ? NULL : moved;
+		return memory_format("%s%s", map + length + 1, path + length);
 	}
-	return strdup(path);
+	return memory_text(path);
 }
 
 static struct entry *new_entry(const struct resolve *resolve, const struct resolve_module *module)
 {
-	struct entry *entry = calloc(1, sizeof(*entry));
+	struct entry *entry = memory_zalloc(1, sizeof(*entry));
 
 	if (!entry)
 		return NULL;
-	entry->path = strdup(module->path);
+	entry->path = memory_text(module->path);
 	entry->file_path = file_path_of(&resolve->crew.options, module->path);
 	if (!entry->path || !entry->file_path) {
 		free_entry(entry);
@@ -175,14 +174,12 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 	ask = table_find(&resolve->asks, hash, is_ask, &wanted);
 	if (ask)
 		return ask;
-	ask = malloc(sizeof(*ask));
-	if (!ask)
-		return NULL;
-	*ask = wanted;
-	if (table_add(&resolve->asks, hash, ask) != 0) {
+	ask = memory_alloc(sizeof(*ask));
+	if (!ask || table_add(&resolve->asks, hash, ask) != 0) {
 		free(ask);
 		return NULL;
 	}
+	*ask = wanted;
 	crew_ask(&resolve->crew, ask);
 	return ask;
 }

@@ -89,7 +89,8 @@ static void end_without_memory(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct module_request request = { .options.debug_dir = "/nonexistent", .open = open_file };
+	struct module_request request = { .options.debug_dir = "/nonexistent",
+					  .opener.open = open_file };
 	enum resolve_reason reason;
 	struct error err = { 0 };
 	struct module *module;
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	request.options.symbols_only = bytes[0] % 8 == 7;
 	request.options.inlines = bytes[0] & 8;
 	request.options.full_path = bytes[0] & 16;
-	request.context = &request.options;
+	request.opener.context = &request.options;
 	request.file = open(path, O_RDONLY | O_CLOEXEC);
 	memory_set_end(end_without_memory);
 	if (module_open(&module, &request, &reason, &err)) {

@@ -217,6 +217,13 @@ int main(void)
 	   "a program that is modest has limits of memory and time, and no core");
 	test_refused(walls);
 	ok(can(reads, &none), "files are read");
+	if (walls & SANDBOX_FILES)
+		ok(!can(reads, &(struct sandbox_wish){ .opens_nothing = true }),
+		   "no file is read by a process that wishes to open none");
+	ok(can(unpacks, &(struct sandbox_wish){ .opens_nothing = true }),
+	   "a process that opens no files has files in memory");
+	ok(!can(writes_existing, &(struct sandbox_wish){ .opens_nothing = true }),
+	   "a process that opens no files writes none");
 	ok(can(opens_nothing, &none), "/dev/null is written");
 	ok(can(unpacks, &none), "and unpacked in memory");
 	ok(can(threads, &none), "and there may be threads");
