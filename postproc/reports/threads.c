@@ -201,6 +201,7 @@ static struct line *begin_line(struct threads_state *state, uint32_t index, uint
 static void add_to_line(const struct threads_state *state, struct line *line, uint32_t index)
 {
 	const struct thread_life *life = &state->threads.list.items[index];
+	const struct summary_process *process = summary_current(state->run->summary);
 	uint64_t end_ns = end_of(state, life);
 	struct coverage_sum coverage;
 
@@ -210,7 +211,7 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 	for (int i = 0; i < THREAD_WAITS; i++)
 		line->waited_ns[i] += life->waited_ns[i];
 	coverage_of_thread(&state->run->summary->coverage, life->tid,
-			   summary_current(state->run->summary)->end_ns, &coverage);
+			   process->ended_ns ? process->ended_ns : process->end_ns, &coverage);
 	coverage_add(&line->coverage, &coverage);
 }
 

@@ -47,6 +47,23 @@ static struct coverage_thread *find_thread(const struct coverage *coverage, uint
 	return place ? &coverage->threads.items[place - 1] : NULL;
 }
 
+/*
+ * The thread of an event. That of the number of its process is as old as the recording; another one
+ * that has not said when it began ran before an attach.
+ */
+static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
+{
+	struct coverage_thread *thread = find_thread(coverage, event->thread);
+	bool is_main = event->thread == event->process->pid;
+
+	if (!thread)
+		thread =
+			add_thread(coverage, event->thread, is_main ? event->process->start_ns : 0);
+	if (thread)
+		thread->is_main = is_main;
+	return thread;
+}
+
 static int add_wait(struct coverage *coverage, const struct hook *hook, const struct event *event)
 {
 	struct coverage_thread *thread;
@@ -54,9 +71,7 @@ static int add_wait(struct coverage *coverage, const struct hook *hook, const st
 
 	if (!threads_waits(hook, event, &wait))
 		return 0;
-	thread = find_thread(coverage, event->thread);
-	if (!thread)
-		thread = add_thread(coverage, event->thread, 0);
+	thread = thread_of(coverage, event);
 	if (!thread)
 		return -ENOMEM;
 	thread->recorded_ns += event->leave_ns - event->enter_ns;
@@ -98,10 +113,7 @@ int coverage_note(struct coverage *coverage, const struct event *event)
 	if (strcmp(name, NOTE_PROCESS) != 0 && strcmp(name, NOTE_THREAD_END) != 0 &&
 	    strcmp(name, NOTE_SCHEDULED) != 0)
 		return 0;
-	thread = find_thread(coverage, event->thread);
-	if (!thread)
-		thread = add_thread(coverage, event->thread,
-				    strcmp(name, NOTE_PROCESS) ? 0 : event->process->start_ns);
+	thread = thread_of(coverage, event);
 	if (!thread)
 		return -ENOMEM;
 	if (!strcmp(name, NOTE_THREAD_END))
@@ -111,25 +123,33 @@ int coverage_note(struct coverage *coverage, const struct event *event)
 	return 0;
 }
 
-/* is_first: the kernel's numbers of it begin before the program that is recorded. */
-static void measure(const struct coverage_thread *thread, bool is_first, uint64_t end_ns,
-		    struct coverage_sum *sum)
+/*
+ * A thread is queued for a first time before it can say that it was born, and the first one of a
+ * process, or one that was attached to, ran before, too. How much of the time before the first
+ * reading that was is unknown: so much of it is not measured.
+ */
+static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {
 	uint64_t end = thread->ended_ns ? thread->ended_ns : end_ns;
 	uint64_t born = thread->born_ns ? thread->born_ns : thread->from;
-	bool is_whole = thread->born_ns && !is_first;
-	uint64_t from = is_whole ? born : thread->from, to = least(thread->to, end);
-	uint64_t rest, futex;
+	uint64_t to = least(thread->to, end), doubtful, outside, rest, futex;
+	uint64_t ran_before = thread->is_main || !thread->born_ns ? thread->from_ran : 0;
 
 	*sum = (struct coverage_sum){ .unmeasured = born ? minus(end, born) : 0 };
 	if (thread->is_read) {
-		sum->ran = minus(thread->ran, is_whole ? 0 : thread->from_ran);
-		sum->queued = minus(thread->queued, is_whole ? 0 : thread->from_queued);
-		sum->blocked = minus(minus(to, from), sum->ran + sum->queued);
-		sum->unmeasured = minus(sum->unmeasured, minus(to, from));
+		doubtful = least(ran_before + thread->from_queued, minus(thread->from, born));
+		sum->ran = minus(thread->ran, ran_before);
+		sum->queued = minus(thread->queued, thread->from_queued);
+		sum->blocked = minus(minus(to, born), sum->ran + sum->queued + doubtful);
+		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
 	}
-	/* waits that do not fit were in the time that was not measured */
-	sum->unmeasured = minus(sum->unmeasured, minus(thread->recorded_ns, sum->blocked));
+	/*
+	 * Waits that do not fit were in the time that was not measured. A thread that was woken is
+	 * still in its wait while it is queued.
+	 */
+	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
+	sum->blocked += outside;
+	sum->unmeasured -= outside;
 	rest = minus(sum->blocked, thread->recorded_ns);
 	futex = least(thread->futex, sum->blocked);
 	if (rest < futex)
@@ -149,7 +169,7 @@ static void measure_in_process(const struct coverage *coverage,
 			       const struct coverage_thread *thread, uint64_t end_ns,
 			       struct coverage_sum *sum)
 {
-	measure(thread, thread == coverage->threads.items, end_ns, sum);
+	measure(thread, end_ns, sum);
 	/* a thread that is alone waits for no other */
 	if (coverage->threads.count > 1 && sum->unmeasured > COVERAGE_SLACK_NS)
 		sum->worst += sum->unmeasured;

@@ -5,7 +5,8 @@
 /*
  * How much of the time for which the threads of a process were blocked the trace explains. The
  * collector writes how long each thread had run and waited for a processor when it was read last
- * (~scheduled); the rest of its life it was blocked. Of that the recorded waits are taken off. What
+ * (~scheduled); the rest of its life until then it was blocked, and later in the recorded waits
+ * that do not fit into that time. Of that the recorded waits are taken off. What
  * is left is divided as the looks at the thread tell, which the collector took at each reading:
  * other system calls, or futexes that no hook saw. Without a look in any of these all of it is not
  * observed.
@@ -36,10 +37,10 @@ struct coverage_sum {
 
 struct coverage_thread {
 	uint32_t tid;
-	uint64_t born_ns;     /* 0: not seen */
+	uint64_t born_ns;     /* or when its recording began; 0: not known */
 	uint64_t ended_ns;    /* 0: with its process */
 	uint64_t recorded_ns; /* waits, all its life */
-	bool is_read;
+	bool is_main, is_read;
 	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other; /* ~scheduled */
 };
 

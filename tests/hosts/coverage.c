@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coverage MODE...: a child for each mode, which is blocked in a way that is planned and reads from
- * the kernel for how long its threads were blocked. For each: "MODE PID BLOCKED KIND MOST", in ns;
- * KIND is what a report may say that they were blocked in: recorded, other or unobserved, or mixed.
- * Some kernels take a sleep for a wait for a processor now and then: MOST is the plan's time if
- * BLOCKED is less than that.
+ * the kernel for how long its threads were blocked. For each: "MODE PID BLOCKED KIND MOST QUEUED
+ * ELSE", in ns; KIND is what a report may say that they were blocked in: recorded, other or
+ * unobserved, or mixed. Some kernels take a sleep for a wait for a processor now and then: MOST is
+ * the plan's time if BLOCKED is less than that. QUEUED: for so long they waited for a processor.
+ * ELSE: the part of BLOCKED that was in what KIND does not name.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,10 +28,10 @@
 
 /* ---- what the kernel says ---- */
 
-static _Atomic uint64_t blocked_ns;
+static _Atomic uint64_t blocked_ns, queued_ns, else_ns;
 
 struct mark {
-	uint64_t now, busy;
+	uint64_t now, ran, queued;
 };
 
 static struct mark mark(void)
@@ -43,16 +44,19 @@ static struct mark mark(void)
 		exit(77);
 	fclose(file);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (struct mark){ (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec,
-			      ran + queued };
+	return (struct mark){ (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec, ran,
+			      queued };
 }
 
-static void add(struct mark before)
+static uint64_t add(struct mark before)
 {
 	struct mark after = mark();
-	uint64_t busy = after.busy - before.busy, all = after.now - before.now;
+	uint64_t busy = after.ran - before.ran + after.queued - before.queued;
+	uint64_t all = after.now - before.now;
 
+	queued_ns += after.queued - before.queued;
 	blocked_ns += all > busy ? all - busy : 0;
+	return all > busy ? all - busy : 0;
 }
 
 /* ---- plans ---- */
@@ -186,7 +190,7 @@ static void *end_soon(void *unused)
 	struct mark begin = mark();
 
 	nap(500);
-	add(begin);
+	else_ns += add(begin);
 	pthread_mutex_lock(&second);
 	is_over = 1;
 	pthread_cond_broadcast(&condition);
@@ -290,14 +294,17 @@ static const struct {
 static int be(size_t mode)
 {
 	struct mark begin = mark();
-	uint64_t most = modes[mode].plan_ms * (uint64_t)MS;
+	uint64_t most = modes[mode].plan_ms * (uint64_t)MS, first_ns;
 
 	modes[mode].plan();
-	add(begin);
+	first_ns = add(begin);
+	if (!strcmp(modes[mode].kind, "unobserved"))
+		else_ns += first_ns;
 	if (most < blocked_ns)
 		most = blocked_ns;
-	printf("%s %d %" PRIu64 " %s %" PRIu64 "\n", modes[mode].name, getpid(),
-	       (uint64_t)blocked_ns, modes[mode].kind, most);
+	printf("%s %d %" PRIu64 " %s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", modes[mode].name,
+	       getpid(), (uint64_t)blocked_ns, modes[mode].kind, most, (uint64_t)queued_ns,
+	       (uint64_t)else_ns);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Names that are longer than a terminal is wide, and call sites that are reached by many ways. */
+#include <atomic>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
@@ -65,11 +66,18 @@ int main()
 	}
 	semaphores[0] = make_semaphore();
 	semaphores[1] = make_semaphore();
+	/* main waits for the lock, however late either thread is */
+	static std::atomic<bool> is_locked, is_wanted;
 	std::thread other([] {
 		std::lock_guard<std::mutex> guard(mutex_of_all);
-		usleep(20000);
+		is_locked = true;
+		while (!is_wanted)
+			usleep(1000);
+		usleep(100000);
 	});
-	usleep(5000);
+	while (!is_locked)
+		usleep(1000);
+	is_wanted = true;
 	mutex_of_all.lock();
 	other.detach();
 	return 0;
