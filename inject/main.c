@@ -4,6 +4,7 @@
  * program. A program of its own, so that it alone needs the right to trace others.
  */
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/out.h"
 #include "process/proc.h"
@@ -88,6 +89,12 @@ static int run(struct late_order *order, int pid, const char *library)
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
+/* A thread that is borrowed at that time goes on by itself (inject/remote.h). */
+static void end_without_memory(void)
+{
+	_exit(complain("no memory is left"));
+}
+
 int main(int argc, char **argv)
 {
 	static struct late_order order;
@@ -96,6 +103,7 @@ int main(int argc, char **argv)
 
 	if (about >= 0)
 		return about;
+	memory_set_end(end_without_memory);
 	if (argc == 6 && strcmp(argv[1], "attach") == 0) {
 		order.command = LATE_ATTACH;
 		snprintf(order.run, sizeof(order.run), "%s", argv[4]);

@@ -210,13 +210,12 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 
 void safe_prepare(struct safe *safe)
 {
-	Dwfl *modules = NULL;
+	Dwfl *modules;
 
 	if (!safe->wants_frames || safe->frames)
 		return;
 	safe->frames = frames_open(&safe->target->subject);
-	if (safe->frames)
-		modules = frames_modules(safe->frames);
+	modules = frames_modules(safe->frames);
 	if (modules)
 		dwfl_getmodules(modules, read_module, NULL, 0);
 }
@@ -232,7 +231,7 @@ struct safe *safe_create(const struct target *target)
 
 void safe_destroy(struct safe *safe)
 {
-	if (safe)
+	if (safe && safe->frames)
 		frames_close(safe->frames);
 	free(safe);
 }

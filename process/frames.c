@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/memory.h"
 
 #define VDSO_MAX 65536u
 
@@ -37,14 +37,12 @@ static int copy_vdso(const struct subject *subject, const struct mapping *mappin
 
 struct frames *frames_open(const struct subject *subject)
 {
-	struct frames *frames = calloc(1, sizeof(*frames));
 	const struct maps *maps = &subject->maps;
+	struct frames *frames = memory_zalloc(1, sizeof(*frames));
 
-	if (!frames)
-		return NULL;
 	frames->subject = subject;
-	frames->files = calloc(maps->count + 1, sizeof(*frames->files));
-	frames->file_count = frames->files ? maps->count : 0;
+	frames->files = memory_zalloc(maps->count, sizeof(*frames->files));
+	frames->file_count = maps->count;
 	for (size_t i = 0; i < frames->file_count; i++) {
 		const struct mapping *mapping = &maps->items[i];
 
@@ -174,8 +172,6 @@ bool frames_walk(struct frames *frames, const struct frames_thread *thread,
 
 void frames_close(struct frames *frames)
 {
-	if (!frames)
-		return;
 	for (size_t i = 0; i < frames->file_count; i++)
 		if (frames->files[i] >= 0)
 			close(frames->files[i]);

@@ -5,8 +5,8 @@
 /*
  * The frames of threads, by the unwinding rules of the files that a process has mapped. Files are
  * opened at once and read later, when the first question is asked: they may be anybody's, so that
- * is best done in a sandbox. Stacks are copies, or are read from the subject while they stand
- * still.
+ * is best done in a sandbox. For programs that end where no memory is left (base/memory.h). Stacks
+ * are copies, or are read from the subject while they stand still.
  */
 
 #include <elfutils/libdwfl.h>
@@ -27,7 +27,7 @@ struct frames_thread {
 	struct subject_stack stack;		 /* no bytes: of the subject */
 };
 
-/* NULL: no memory. The subject is asked as long as they are. */
+/* The subject is asked as long as they are. */
 struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/dead.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,41 +63,36 @@ static bool is_heap(const struct process *process, uint64_t heap)
 	       leads_to_libc(process, arena, ARENA_NEXT);
 }
 
-static int find_heaps(struct dead *dead, const struct process *process)
+static void find_heaps(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 		uint64_t heap = (mapping->from + HEAP_SIZE - 1) & ~(HEAP_SIZE - 1);
 
-		if (!strcmp(mapping->path, "[heap]") &&
-		    ranges_add(&dead->heaps, mapping->from, mapping->to))
-			return -ENOMEM;
+		if (!strcmp(mapping->path, "[heap]"))
+			ranges_add(&dead->heaps, mapping->from, mapping->to);
 		for (; is_nameless(mapping) && heap < mapping->to; heap += HEAP_SIZE) {
 			uint64_t end =
 				heap + HEAP_SIZE < mapping->to ? heap + HEAP_SIZE : mapping->to;
 
 			if (!is_heap(process, heap))
 				continue;
-			if (ranges_add(&dead->heaps, heap, end) ||
-			    ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE))
-				return -ENOMEM;
+			ranges_add(&dead->heaps, heap, end);
+			ranges_add(&dead->ranges, heap, heap + 256 + ARENA_SIZE);
 		}
 	}
 	ranges_settle(&dead->heaps);
-	return 0;
 }
 
-static int find_given(struct dead *dead, const struct live *live)
+static void find_given(struct dead *dead, const struct live *live)
 {
 	for (size_t i = 0; i < live->mappings.count; i++) {
 		const struct live_mapping *mapping = &live->mappings.items[i];
 
-		if (ranges_have(&dead->heaps, mapping->from) &&
-		    ranges_add(&dead->given, mapping->from, mapping->to))
-			return -ENOMEM;
+		if (ranges_have(&dead->heaps, mapping->from))
+			ranges_add(&dead->given, mapping->from, mapping->to);
 	}
 	ranges_settle(&dead->given);
-	return 0;
 }
 
 /* A bin that is empty points to itself, as a piece of memory would whose header is before it. */
@@ -115,8 +109,8 @@ static uint64_t arena_of_bin(const struct process *process, uint64_t at)
 }
 
 /* The arena of the first thread stands in libc's data: its bins lead to free memory. */
-static int find_main_arena(struct dead *dead, const struct process *process,
-			   const struct mapping *data)
+static void find_main_arena(struct dead *dead, const struct process *process,
+			    const struct mapping *data)
 {
 	struct words_walk walk = words_begin(&process->words, data->from, data->to);
 	uint64_t at, word;
@@ -127,35 +121,34 @@ static int find_main_arena(struct dead *dead, const struct process *process,
 		if (word != at - 16 || words_at(&process->words, at + 8) != word)
 			continue;
 		arena = arena_of_bin(process, at);
-		if (arena)
-			return ranges_add(&dead->ranges, arena, arena + ARENA_SIZE);
+		if (arena) {
+			ranges_add(&dead->ranges, arena, arena + ARENA_SIZE);
+			return;
+		}
 	}
-	return 0;
 }
 
-static int find_main_arenas(struct dead *dead, const struct process *process)
+static void find_main_arenas(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 
-		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false) &&
-		    find_main_arena(dead, process, mapping))
-			return -ENOMEM;
+		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false))
+			find_main_arena(dead, process, mapping);
 	}
-	return 0;
 }
 
 /*
  * A large block has a mapping of its own, with a header before it, and what is left of its last
  * page behind it.
  */
-static int find_mapped_blocks(struct dead *dead, const struct process *process,
-			      const struct graph *graph)
+static void find_mapped_blocks(struct dead *dead, const struct process *process,
+			       const struct graph *graph)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
 
 	if (!code || !mapping_is_libc(code, false))
-		return 0;
+		return;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		const struct graph_block *block = &graph->blocks[i];
 		uint64_t end = block->address + block->size;
@@ -163,11 +156,9 @@ static int find_mapped_blocks(struct dead *dead, const struct process *process,
 		if (block->address % 4096 != 16 || end < block->address ||
 		    ranges_have(&dead->heaps, block->address))
 			continue;
-		if (ranges_add(&dead->ranges, block->address - 16, block->address) ||
-		    ranges_add(&dead->ranges, end, (end + 4095) & ~4095ull))
-			return -ENOMEM;
+		ranges_add(&dead->ranges, block->address - 16, block->address);
+		ranges_add(&dead->ranges, end, (end + 4095) & ~4095ull);
 	}
-	return 0;
 }
 
 /* ---- another allocator ---- */
@@ -229,43 +220,38 @@ static bool has_blocks(const struct process *process, const struct live *live,
  * What it mapped, and its data: they know every block, also those that are free. Of one that may be
  * more than an allocator that is in doubt.
  */
-static int find_allocator(struct dead *dead, const struct process *process, const struct live *live,
-			  const struct graph *graph)
+static void find_allocator(struct dead *dead, const struct process *process,
+			   const struct live *live, const struct graph *graph)
 {
 	const struct mapping *code = library_of_malloc(process);
 	const char *path = code ? code->path : NULL;
 	struct ranges *ranges = dead_allocator(process) ? &dead->ranges : &dead->doubtful;
 
 	if (!path || (ranges == &dead->doubtful && !has_blocks(process, live, graph, path)))
-		return 0;
+		return;
 	for (size_t i = 0; i < live->mappings.count; i++) {
 		const struct live_mapping *mapping = &live->mappings.items[i];
 
-		if (is_same(path, maker_of(process, mapping)) &&
-		    ranges_add(ranges, mapping->from, mapping->to))
-			return -ENOMEM;
+		if (is_same(path, maker_of(process, mapping)))
+			ranges_add(ranges, mapping->from, mapping->to);
 	}
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (!is_same(path, mapping->path))
 			continue;
-		if (ranges_add(ranges, mapping->from, mapping->to))
-			return -ENOMEM;
+		ranges_add(ranges, mapping->from, mapping->to);
 		if (i + 1 < process->subject.maps.count && mapping[1].from == mapping->to &&
-		    is_nameless(&mapping[1]) && ranges_add(ranges, mapping[1].from, mapping[1].to))
-			return -ENOMEM;
+		    is_nameless(&mapping[1]))
+			ranges_add(ranges, mapping[1].from, mapping[1].to);
 	}
-	return 0;
 }
 
 /* What our library remembers of stacks, and what was there before. */
-static int find_own(struct dead *dead, const struct process *process)
+static void find_own(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->own.count; i++)
-		if (ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to))
-			return -ENOMEM;
-	return 0;
+		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
 }
 
 /* ---- stacks ---- */
@@ -277,16 +263,6 @@ static uint32_t thread_of(const struct process *process, uint64_t descriptor)
 		    process->threads.items[i].tracee.tls == descriptor)
 			return (uint32_t)i;
 	return DEAD_NOBODY;
-}
-
-static int add_stack(struct dead *dead, const struct process *process, uint64_t from, uint64_t to)
-{
-	struct dead_stack *stack = ARRAY_ADD(&dead->stacks);
-
-	if (!stack)
-		return -ENOMEM;
-	*stack = (struct dead_stack){ from, to, thread_of(process, to) };
-	return 0;
 }
 
 /* libc has the descriptors of all stacks in lists, to both sides, which begin in its own data. */
@@ -306,8 +282,8 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
  * libc has a thread's descriptor at the top of its stack, also of one that has ended and whose
  * stack it keeps for the next.
  */
-static int find_stack_in(struct dead *dead, const struct process *process,
-			 const struct mapping *mapping)
+static void find_stack_in(struct dead *dead, const struct process *process,
+			  const struct mapping *mapping)
 {
 	struct words_walk walk = words_begin(&process->words, mapping->from, mapping->to);
 	uint64_t at, word;
@@ -321,9 +297,10 @@ static int find_stack_in(struct dead *dead, const struct process *process,
 			continue;
 		if (thread_of(process, at) == DEAD_NOBODY && !is_listed(process, at))
 			continue;
-		return add_stack(dead, process, mapping->from, at);
+		*ARRAY_ADD(&dead->stacks) =
+			(struct dead_stack){ mapping->from, at, thread_of(process, at) };
+		return;
 	}
-	return 0;
 }
 
 /*
@@ -338,39 +315,38 @@ static bool is_guarded(const struct process *process, size_t i)
 	       !(mapping[-1].flags & (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE));
 }
 
-static int find_stacks(struct dead *dead, const struct process *process)
+static void find_stacks(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 
 		if (is_nameless(mapping) && is_guarded(process, i) &&
-		    !ranges_have(&dead->heaps, mapping->from) &&
-		    find_stack_in(dead, process, mapping))
-			return -ENOMEM;
+		    !ranges_have(&dead->heaps, mapping->from))
+			find_stack_in(dead, process, mapping);
 	}
-	return 0;
 }
 
 /*
  * Of a stack that its thread runs on, what lies below, if its frames tell all of it; of one whose
  * thread has ended, all.
  */
-static int bury_stack(struct dead *dead, const struct process *process,
-		      const struct dead_stack *stack)
+static void bury_stack(struct dead *dead, const struct process *process,
+		       const struct dead_stack *stack)
 {
 	const struct process_thread *thread;
-	uint64_t sp;
 
-	if (stack->thread == DEAD_NOBODY)
-		return ranges_add(&dead->ranges, stack->from, stack->to);
+	if (stack->thread == DEAD_NOBODY) {
+		ranges_add(&dead->ranges, stack->from, stack->to);
+		return;
+	}
 	thread = &process->threads.items[stack->thread];
-	sp = thread->live_sp;
-	if (sp < stack->from || sp >= stack->to)
-		return 0; /* it runs on another one: what is here may be gone back to */
-	return ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from, sp);
+	/* one that runs on another stack may come back to this one */
+	if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
+		ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
+			   thread->live_sp);
 }
 
-static int bury_first_stack(struct dead *dead, const struct process *process)
+static void bury_first_stack(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->threads.count; i++) {
 		const struct process_thread *thread = &process->threads.items[i];
@@ -378,31 +354,30 @@ static int bury_first_stack(struct dead *dead, const struct process *process)
 
 		if (!thread->tracee.tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
 			continue;
-		if (ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, mapping->from,
-			       thread->live_sp))
-			return -ENOMEM;
+		ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, mapping->from,
+			   thread->live_sp);
 	}
-	return 0;
 }
 
-static int bury_stacks(struct dead *dead, const struct process *process)
+static void bury_stacks(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < dead->stacks.count; i++)
-		if (bury_stack(dead, process, &dead->stacks.items[i]))
-			return -ENOMEM;
+		bury_stack(dead, process, &dead->stacks.items[i]);
 	return bury_first_stack(dead, process);
 }
 
-int dead_find(struct dead *dead, const struct process *process, const struct live *live,
-	      const struct graph *graph)
+void dead_find(struct dead *dead, const struct process *process, const struct live *live,
+	       const struct graph *graph)
 {
 	*dead = (struct dead){ 0 };
-	if (find_heaps(dead, process) || find_given(dead, live) ||
-	    find_main_arenas(dead, process) || find_mapped_blocks(dead, process, graph) ||
-	    find_allocator(dead, process, live, graph) || find_own(dead, process) ||
-	    find_stacks(dead, process) || bury_stacks(dead, process))
-		return -ENOMEM;
+	find_heaps(dead, process);
+	find_given(dead, live);
+	find_main_arenas(dead, process);
+	find_mapped_blocks(dead, process, graph);
+	find_allocator(dead, process, live, graph);
+	find_own(dead, process);
+	find_stacks(dead, process);
+	bury_stacks(dead, process);
 	ranges_settle(&dead->ranges);
 	ranges_settle(&dead->doubtful);
-	return 0;
 }

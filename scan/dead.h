@@ -24,9 +24,8 @@ struct dead {
 	ARRAY_OF(struct dead_stack) stacks; /* by address */
 };
 
-/* Returns 0 or -ENOMEM. */
-int dead_find(struct dead *dead, const struct process *process, const struct live *live,
-	      const struct graph *graph);
+void dead_find(struct dead *dead, const struct process *process, const struct live *live,
+	       const struct graph *graph);
 void dead_free(struct dead *dead);
 
 /*

@@ -6,10 +6,10 @@
  */
 #include "scan/graph.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 /* A node by its number in the order of the search, from 1. */
 struct place {
@@ -27,8 +27,7 @@ struct search {
 	uint32_t *place; /* by node; 0: not reached */
 	struct place *places;
 	uint32_t count, start; /* start: node */
-	struct lead *leads;
-	size_t lead_count, lead_capacity;
+	ARRAY_OF(struct lead) leads;
 	size_t *next;	 /* by place: which of its successors comes next */
 	uint64_t *hits;	 /* by root: the first of its hits */
 	uint32_t *begun; /* blocks where what is lost begins */
@@ -97,28 +96,16 @@ static uint32_t number(struct search *search, uint32_t node, uint32_t parent)
 	return place;
 }
 
-static int add_lead(struct search *search, uint32_t from, uint32_t to)
+static void add_lead(struct search *search, uint32_t from, uint32_t to)
 {
-	struct lead *lead;
+	struct lead *lead =
+		search->leads.count < GRAPH_NONE ? ARRAY_ADD(&search->leads) : memory_none();
 
-	if (search->lead_count == search->lead_capacity) {
-		size_t capacity = search->lead_capacity ? search->lead_capacity * 2 : 1024;
-
-		lead = reallocarray(search->leads, capacity, sizeof(*lead));
-		if (!lead || capacity >= GRAPH_NONE) {
-			search->leads = lead ? lead : search->leads;
-			return -ENOMEM;
-		}
-		search->leads = lead;
-		search->lead_capacity = capacity;
-	}
-	lead = &search->leads[search->lead_count];
 	*lead = (struct lead){ from, search->places[to].first };
-	search->places[to].first = (uint32_t)search->lead_count++;
-	return 0;
+	search->places[to].first = (uint32_t)search->leads.count - 1;
 }
 
-static int walk(struct search *search)
+static void walk(struct search *search)
 {
 	uint32_t place = number(search, search->start, 0);
 
@@ -132,10 +119,8 @@ static int walk(struct search *search)
 		}
 		if (!search->place[next])
 			place = number(search, next, from);
-		if (add_lead(search, from, search->place[next]))
-			return -ENOMEM;
+		add_lead(search, from, search->place[next]);
 	}
-	return 0;
 }
 
 /*
@@ -172,8 +157,9 @@ static void find_dominators(struct search *search)
 		places[i].dominator = places[i].parent;
 	for (uint32_t i = search->count; i > 1; i--) {
 		places[i].semi = places[i].parent;
-		for (uint32_t k = places[i].first; k != GRAPH_NONE; k = search->leads[k].next) {
-			uint32_t best = evaluate(search, search->leads[k].from, i + 1);
+		for (uint32_t k = places[i].first; k != GRAPH_NONE;
+		     k = search->leads.items[k].next) {
+			uint32_t best = evaluate(search, search->leads.items[k].from, i + 1);
 
 			if (places[best].semi < places[i].semi)
 				places[i].semi = places[best].semi;
@@ -226,15 +212,15 @@ static void find_begun(struct search *search)
 			search->begun[search->begun_count++] = i;
 }
 
-int graph_dominate(struct graph *graph)
+void graph_dominate(struct graph *graph)
 {
 	size_t nodes = (size_t)graph->count + graph->root_count + 2;
-	cleanup_free uint32_t *place = calloc(nodes, sizeof(*place));
-	cleanup_free struct place *places = malloc(nodes * sizeof(*places));
-	cleanup_free size_t *next = malloc(nodes * sizeof(*next));
-	cleanup_free uint64_t *hits = malloc((graph->root_count + 2ull) * sizeof(*hits));
-	cleanup_free uint32_t *begun = malloc(nodes * sizeof(*begun));
-	cleanup_free uint32_t *stack = malloc(nodes * sizeof(*stack));
+	cleanup_free uint32_t *place = memory_zalloc(nodes, sizeof(*place));
+	cleanup_free struct place *places = memory_alloc(nodes * sizeof(*places));
+	cleanup_free size_t *next = memory_alloc(nodes * sizeof(*next));
+	cleanup_free uint64_t *hits = memory_alloc((graph->root_count + 2ull) * sizeof(*hits));
+	cleanup_free uint32_t *begun = memory_alloc(nodes * sizeof(*begun));
+	cleanup_free uint32_t *stack = memory_alloc(nodes * sizeof(*stack));
 	struct search search = { .graph = graph,
 				 .place = place,
 				 .places = places,
@@ -243,23 +229,16 @@ int graph_dominate(struct graph *graph)
 				 .begun = begun,
 				 .stack = stack,
 				 .start = graph->count + graph->root_count };
-	int rc;
 
-	graph->dominators = malloc(nodes * sizeof(*graph->dominators));
-	graph->retained = calloc(nodes, sizeof(*graph->retained));
-	graph->retained_count = calloc(nodes, sizeof(*graph->retained_count));
-	if (!place || !places || !next || !hits || !begun || !stack || !graph->dominators ||
-	    !graph->retained || !graph->retained_count)
-		return -ENOMEM;
+	graph->dominators = memory_alloc(nodes * sizeof(*graph->dominators));
+	graph->retained = memory_zalloc(nodes, sizeof(*graph->retained));
+	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
 	index_hits(&search);
 	find_begun(&search);
-	rc = walk(&search);
-	if (rc == 0) {
-		find_dominators(&search);
-		add_up(&search);
-	}
-	free(search.leads);
-	return rc;
+	walk(&search);
+	find_dominators(&search);
+	add_up(&search);
+	free(search.leads.items);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
 #include "process/frames.h"
@@ -39,13 +40,11 @@ struct names {
 
 struct names *names_open(const struct process *process)
 {
-	struct names *names = calloc(1, sizeof(*names));
+	struct names *names = memory_zalloc(1, sizeof(*names));
 
-	if (names) {
-		names->process = process;
-		names->frames = frames_open(&process->subject);
-	}
-	return names && names->frames ? names : NULL;
+	names->process = process;
+	names->frames = frames_open(&process->subject);
+	return names;
 }
 
 /* The name as it is in a program's source; as it stands if it is not mangled. */
@@ -70,7 +69,6 @@ static int by_start(const void *one, const void *two)
 
 static void add_variable(struct module *module, int index)
 {
-	struct variable *variable;
 	GElf_Addr address;
 	GElf_Sym symbol;
 	const char *name =
@@ -79,9 +77,8 @@ static void add_variable(struct module *module, int index)
 	if (!name || !*name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || !symbol.st_size ||
 	    symbol.st_size > UINT64_MAX - address)
 		return;
-	variable = ARRAY_ADD(&module->variables);
-	if (variable)
-		*variable = (struct variable){ address, address + symbol.st_size, name };
+	*ARRAY_ADD(&module->variables) =
+		(struct variable){ address, address + symbol.st_size, name };
 }
 
 static void read_variables(struct module *module)
@@ -117,12 +114,12 @@ static struct module *module_of(struct names *names, uint64_t address)
 	for (size_t i = 0; dwfl && i < names->modules.count; i++)
 		if (names->modules.items[i].dwfl == dwfl)
 			return &names->modules.items[i];
-	module = dwfl ? ARRAY_ADD(&names->modules) : NULL;
-	if (module) {
-		*module = (struct module){ .dwfl = dwfl };
-		module->path = dwfl_module_info(dwfl, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-		read_variables(module);
-	}
+	if (!dwfl)
+		return NULL;
+	module = ARRAY_ADD(&names->modules);
+	*module = (struct module){ .dwfl = dwfl };
+	module->path = dwfl_module_info(dwfl, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+	read_variables(module);
 	return module;
 }
 
@@ -249,10 +246,9 @@ void frames_find(struct names *names, struct process *process)
 		if (!thread->tracee.tid || !thread->stack.bytes)
 			continue;
 		registers_copy(&thread->tracee.registers, start.registers);
-		thread->frames = calloc(FRAMES_MAX, sizeof(*thread->frames));
+		thread->frames = memory_zalloc(FRAMES_MAX, sizeof(*thread->frames));
 		names->thread = thread;
-		thread->is_whole = thread->frames &&
-				   frames_walk(names->frames, &start, on_frame, names) &&
+		thread->is_whole = frames_walk(names->frames, &start, on_frame, names) &&
 				   is_whole(process, thread);
 		if (process->beat)
 			process->beat(process->user);

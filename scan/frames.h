@@ -12,7 +12,7 @@
 
 struct names;
 
-/* NULL: no memory. Open until the scanner ends. */
+/* Open until the scanner ends. */
 struct names *names_open(const struct process *process);
 
 /*

@@ -7,17 +7,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 
 #define PAGE_SHIFT 12
 #define SLACK_MOST 64u /* bytes behind what was asked for */
 #define PAGES_GAP  16u /* blocks that are further apart begin another range of pages */
-
-/* A range of pages in which blocks begin. */
-struct graph_page {
-	uint64_t from, to; /* page numbers */
-	size_t first;	   /* in page_first */
-};
 
 /* ---- blocks ---- */
 
@@ -54,33 +49,24 @@ static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
 
 static struct graph_page *page_range(struct graph *graph, uint64_t page)
 {
-	struct graph_page *range = graph->page_count ? &graph->pages[graph->page_count - 1] : NULL;
+	struct graph_page *range =
+		graph->pages.count ? &graph->pages.items[graph->pages.count - 1] : NULL;
 
 	if (range && page < range->to + PAGES_GAP)
 		return range;
-	if (graph->page_count == graph->page_capacity &&
-	    array_grow(&graph->pages, &graph->page_capacity, sizeof(*range)))
-		return NULL;
-	range = &graph->pages[graph->page_count++];
-	*range = (struct graph_page){ page, page, graph->first_count };
+	range = ARRAY_ADD(&graph->pages);
+	*range = (struct graph_page){ page, page, graph->page_first.count };
 	return range;
 }
 
 /* For each page, the first block that begins in it or behind it. */
-static int index_block(struct graph *graph, uint32_t block)
+static void index_block(struct graph *graph, uint32_t block)
 {
 	uint64_t page = graph->blocks[block].address >> PAGE_SHIFT;
 	struct graph_page *range = page_range(graph, page);
 
-	if (!range)
-		return -ENOMEM;
-	for (; range->to <= page; range->to++) {
-		if (graph->first_count == graph->first_capacity &&
-		    array_grow(&graph->page_first, &graph->first_capacity, sizeof(uint32_t)))
-			return -ENOMEM;
-		graph->page_first[graph->first_count++] = block;
-	}
-	return 0;
+	for (; range->to <= page; range->to++)
+		*ARRAY_ADD(&graph->page_first) = block;
 }
 
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
@@ -92,8 +78,7 @@ int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
 		qsort(blocks, count, sizeof(*blocks), by_address);
 	graph->count = remove_doubles(blocks, count);
 	for (uint32_t i = 0; i < graph->count; i++)
-		if (index_block(graph, i))
-			return -ENOMEM;
+		index_block(graph, i);
 	return 0;
 }
 
@@ -108,8 +93,8 @@ void graph_free(struct graph *graph)
 	free(graph->dominators);
 	free(graph->retained);
 	free(graph->retained_count);
-	free(graph->pages);
-	free(graph->page_first);
+	free(graph->pages.items);
+	free(graph->page_first.items);
 	free(graph->starts);
 	free(graph->edges.items);
 	*graph = (struct graph){ 0 };
@@ -132,9 +117,9 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 			     uint64_t page, uint64_t address)
 {
 	size_t index = range->first + (page - range->from);
-	uint32_t low = graph->page_first[index];
-	uint32_t high =
-		index + 1 < graph->first_count ? graph->page_first[index + 1] : graph->count;
+	uint32_t low = graph->page_first.items[index];
+	uint32_t high = index + 1 < graph->page_first.count ? graph->page_first.items[index + 1]
+							    : graph->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -151,21 +136,21 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
-	size_t low = 0, high = graph->page_count - 1;
+	size_t low = 0, high = graph->pages.count - 1;
 	const struct graph_page *range;
 
 	while (low < high) {
 		size_t middle = (low + high + 1) / 2;
 
-		if (graph->pages[middle].from <= page)
+		if (graph->pages.items[middle].from <= page)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	range = &graph->pages[low];
+	range = &graph->pages.items[low];
 	if (page >= range->to)
-		return (low + 1 < graph->page_count ? graph->page_first[range[1].first]
-						    : graph->count) -
+		return (low + 1 < graph->pages.count ? graph->page_first.items[range[1].first]
+						     : graph->count) -
 		       1;
 	return last_in_page(graph, range, page, address);
 }
@@ -204,23 +189,18 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 
 /* ---- edges ---- */
 
-static int add_edge(struct graph *graph, uint32_t block, uint32_t target, enum strength strength)
+static void add_edge(struct graph *graph, uint32_t block, uint32_t target, enum strength strength)
 {
-	uint32_t edge = target | (uint32_t)strength << 30, *place;
+	uint32_t edge = target | (uint32_t)strength << 30;
 
 	/* a table of pointers to one thing is one edge */
-	if (graph->edges.count > graph->starts[block] &&
-	    graph->edges.items[graph->edges.count - 1] == edge)
-		return 0;
-	place = ARRAY_ADD(&graph->edges);
-	if (!place)
-		return -ENOMEM;
-	*place = edge;
-	return 0;
+	if (graph->edges.count == graph->starts[block] ||
+	    graph->edges.items[graph->edges.count - 1] != edge)
+		*ARRAY_ADD(&graph->edges) = edge;
 }
 
-static int connect_block(struct graph *graph, const struct words *words, uint32_t block,
-			 uint64_t slack)
+static void connect_block(struct graph *graph, const struct words *words, uint32_t block,
+			  uint64_t slack)
 {
 	uint64_t end = graph_end(graph, block), behind = end, address, word;
 	struct words_walk walk;
@@ -239,26 +219,20 @@ static int connect_block(struct graph *graph, const struct words *words, uint32_
 			continue;
 		if (address + 8 > end)
 			strength = STRENGTH_WEAK;
-		if (add_edge(graph, block, target, strength))
-			return -ENOMEM;
+		add_edge(graph, block, target, strength);
 	}
-	return 0;
 }
 
-int graph_connect(struct graph *graph, const struct words *words, uint64_t (*slack)(uint64_t size))
+void graph_connect(struct graph *graph, const struct words *words, uint64_t (*slack)(uint64_t size))
 {
-	graph->starts = malloc((graph->count + 1ull) * sizeof(*graph->starts));
-	if (!graph->starts)
-		return -ENOMEM;
+	graph->starts = memory_alloc((graph->count + 1ull) * sizeof(*graph->starts));
 	for (uint32_t i = 0; i < graph->count; i++) {
 		uint64_t size = graph->blocks[i].size;
 
 		graph->starts[i] = graph->edges.count;
-		if (connect_block(graph, words, i, slack ? slack(size) : size))
-			return -ENOMEM;
+		connect_block(graph, words, i, slack ? slack(size) : size);
 	}
 	graph->starts[graph->count] = graph->edges.count;
-	return 0;
 }
 
 /* A word of a block that leads to another one: whether that is by what the other was reached. */
@@ -288,21 +262,18 @@ void graph_locate(struct graph *graph, const struct words *words)
 	}
 }
 
-int graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)
+void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)
 {
 	enum strength strength;
 	uint32_t block = graph_find(graph, word, &strength);
 	struct graph_hit *hit;
 
 	if (block == GRAPH_NONE)
-		return 0;
+		return;
 	hit = ARRAY_ADD(&graph->hits);
-	if (!hit)
-		return -ENOMEM;
 	*hit = *like;
 	hit->block = block;
 	hit->strength = (uint8_t)(strength > like->strength ? strength : like->strength);
-	return 0;
 }
 
 /* ---- marking ---- */
@@ -366,28 +337,24 @@ static int by_kind(const void *one, const void *two)
 	return ORDER(a->kind, b->kind) ?: ORDER(a->root, b->root) ?: ORDER(a->at, b->at);
 }
 
-static int make_results(struct graph *graph, uint32_t root_count)
+static void make_results(struct graph *graph, uint32_t root_count)
 {
 	graph->root_count = root_count;
-	graph->classes = malloc(graph->count + 1ull);
-	graph->kinds = calloc(graph->count + 1ull, 1);
-	graph->parents = malloc((graph->count + 1ull) * sizeof(*graph->parents));
-	graph->from = calloc(graph->count + 1ull, sizeof(*graph->from));
-	if (!graph->classes || !graph->kinds || !graph->parents || !graph->from)
-		return -ENOMEM;
+	graph->classes = memory_alloc(graph->count + 1ull);
+	graph->kinds = memory_zalloc(graph->count + 1ull, 1);
+	graph->parents = memory_alloc((graph->count + 1ull) * sizeof(*graph->parents));
+	graph->from = memory_zalloc(graph->count + 1ull, sizeof(*graph->from));
 	memset(graph->classes, UNREACHED, graph->count);
 	for (uint32_t i = 0; i < graph->count; i++)
 		graph->parents[i] = GRAPH_NONE;
-	return 0;
 }
 
-int graph_mark(struct graph *graph, uint32_t root_count)
+void graph_mark(struct graph *graph, uint32_t root_count)
 {
-	cleanup_free uint32_t *queue = malloc((graph->count + 1ull) * sizeof(*queue));
+	cleanup_free uint32_t *queue = memory_alloc((graph->count + 1ull) * sizeof(*queue));
 	struct marking marking = { .graph = graph, .queue = queue };
 
-	if (!queue || make_results(graph, root_count))
-		return -ENOMEM;
+	make_results(graph, root_count);
 	if (graph->hits.count)
 		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_kind);
 	for (; marking.strength < STRENGTHS; marking.strength++) {
@@ -398,5 +365,5 @@ int graph_mark(struct graph *graph, uint32_t root_count)
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (graph->classes[i] == UNREACHED)
 			graph->classes[i] = GRAPH_LOST;
-	return graph_part_lost(graph);
+	graph_part_lost(graph);
 }

@@ -45,6 +45,12 @@ struct graph_hit {
 	uint32_t owner; /* the caller's */
 };
 
+/* A range of pages in which blocks begin. */
+struct graph_page {
+	uint64_t from, to; /* page numbers */
+	size_t first;	   /* in page_first */
+};
+
 struct graph {
 	struct graph_block *blocks; /* by address, each address once */
 	uint32_t count;
@@ -68,17 +74,15 @@ struct graph {
 	uint32_t *retained_count;
 
 	/* graph.c's */
-	struct graph_page *pages;
-	size_t page_count, page_capacity;
-	uint32_t *page_first;
-	size_t first_count, first_capacity;
+	ARRAY_OF(struct graph_page) pages;
+	ARRAY_OF(uint32_t) page_first;
 	uint64_t *starts;
 	ARRAY_OF(uint32_t) edges; /* target, strength in the upper bits */
 };
 
 /*
  * blocks becomes the graph's, sorted; of two with one address the one allocated last stays. Returns
- * 0, -ENOMEM or -E2BIG.
+ * 0 or -E2BIG.
  */
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
@@ -90,16 +94,17 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /* Notes what blocks point to. slack: so much of what was not asked for belongs to a block, too. */
-int graph_connect(struct graph *graph, const struct words *words, uint64_t (*slack)(uint64_t size));
+void graph_connect(struct graph *graph, const struct words *words,
+		   uint64_t (*slack)(uint64_t size));
 
-/* A word of a root; at most one block is hit. Returns 0 or -ENOMEM. */
-int graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
+/* A word of a root; at most one block is hit. */
+void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
-/* Marks, from the hits, which have their roots by now. Returns 0 or -ENOMEM. */
-int graph_mark(struct graph *graph, uint32_t root_count);
+/* Marks, from the hits, which have their roots by now. */
+void graph_mark(struct graph *graph, uint32_t root_count);
 
-/* After graph_mark(). Returns 0 or -ENOMEM. */
-int graph_dominate(struct graph *graph);
+/* After graph_mark(). */
+void graph_dominate(struct graph *graph);
 
 /* After graph_mark(): fills in from where the parent is a block. */
 void graph_locate(struct graph *graph, const struct words *words);
@@ -110,6 +115,6 @@ void graph_locate(struct graph *graph, const struct words *words);
 #define EDGE_STRENGTH(edge) ((enum strength)((edge) >> 30))
 
 /* The components of what is lost, and who comes first in each (graph_lost.c). */
-int graph_part_lost(struct graph *graph);
+void graph_part_lost(struct graph *graph);
 
 #endif

@@ -6,10 +6,10 @@
  */
 #include "scan/graph.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 struct parting {
 	struct graph *graph;
@@ -129,16 +129,14 @@ static void name_parents(struct parting *parting)
 		}
 }
 
-int graph_part_lost(struct graph *graph)
+void graph_part_lost(struct graph *graph)
 {
 	size_t count = graph->count + 1ull;
-	cleanup_free uint32_t *numbers = calloc(count * 6, sizeof(*numbers));
-	cleanup_free uint64_t *next = malloc(count * sizeof(*next));
-	cleanup_free bool *is_pointed = calloc(count, sizeof(*is_pointed));
+	cleanup_free uint32_t *numbers = memory_zalloc(count * 6, sizeof(*numbers));
+	cleanup_free uint64_t *next = memory_alloc(count * sizeof(*next));
+	cleanup_free bool *is_pointed = memory_zalloc(count, sizeof(*is_pointed));
 	struct parting parting = { .graph = graph, .next = next, .is_pointed = is_pointed };
 
-	if (!numbers || !next || !is_pointed)
-		return -ENOMEM;
 	parting.number = numbers;
 	parting.low = numbers + count;
 	parting.component = numbers + count * 2;
@@ -150,5 +148,4 @@ int graph_part_lost(struct graph *graph)
 			search(&parting, i);
 	find_pointed(&parting);
 	name_parents(&parting);
-	return 0;
 }

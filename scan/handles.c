@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/handles.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "scan/dead.h"
 
@@ -174,7 +174,7 @@ static void look_at_registers(struct judging *judging)
 	}
 }
 
-static int judge_threads(struct judging *judging)
+static void judge_threads(struct judging *judging)
 {
 	struct live *live = judging->live;
 	size_t count = 0;
@@ -185,13 +185,11 @@ static int judge_threads(struct judging *judging)
 			count++;
 		}
 	if (!count)
-		return 0;
-	if (dead_find(&judging->dead, judging->process, live, judging->graph))
-		return -ENOMEM;
+		return;
+	dead_find(&judging->dead, judging->process, live, judging->graph);
 	for (size_t i = 0; i < judging->process->subject.maps.count; i++)
 		look_at_mapping(judging, &judging->process->subject.maps.items[i]);
 	look_at_registers(judging);
-	return 0;
 }
 
 static int by_class(const void *one, const void *two)
@@ -201,26 +199,22 @@ static int by_class(const void *one, const void *two)
 	return ORDER(a->class, b->class) ?: ORDER(a->object, b->object);
 }
 
-int handles_judge(struct live *live, const struct graph *graph, const struct process *process,
-		  const struct roots *roots)
+void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
+		   const struct roots *roots)
 {
-	cleanup_free uint32_t *of_block = calloc(graph->count + 1ull, sizeof(*of_block));
+	cleanup_free uint32_t *of_block = memory_zalloc(graph->count + 1ull, sizeof(*of_block));
 	struct judging judging = { .live = live,
 				   .graph = graph,
 				   .process = process,
 				   .roots = roots,
 				   .of_block = of_block };
-	int rc;
 
-	if (!of_block)
-		return -ENOMEM;
 	if (!live->handles.count)
-		return 0;
+		return;
 	qsort(live->handles.items, live->handles.count, sizeof(*live->handles.items), by_class);
 	find_blocks(&judging);
 	look_at_roots(&judging);
 	look_at_blocks(&judging);
-	rc = judge_threads(&judging);
+	judge_threads(&judging);
 	dead_free(&judging.dead);
-	return rc;
 }

@@ -15,9 +15,9 @@
 
 /*
  * After graph_mark(): says of each of live's handles whether it is lost. Where it is not known it
- * is not. Returns 0 or -ENOMEM.
+ * is not.
  */
-int handles_judge(struct live *live, const struct graph *graph, const struct process *process,
-		  const struct roots *roots);
+void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
+		   const struct roots *roots);
 
 #endif

@@ -35,38 +35,29 @@ static struct live_region *region_at(struct live *live, uint64_t number)
 {
 	struct map_entry *entry = map_put(&live->region_of, 0, number);
 
-	if (!entry)
-		return NULL;
 	if (!entry->value) {
-		struct live_region *region = ARRAY_ADD(&live->regions);
-
-		entry->value = region ? (uint32_t)live->regions.count : 1;
-		if (!region)
-			return NULL;
-		*region = (struct live_region){ 0 };
+		*ARRAY_ADD(&live->regions) = (struct live_region){ 0 };
+		entry->value = (uint32_t)live->regions.count;
 	}
 	return &live->regions.items[entry->value - 1];
 }
 
-static int cover(struct live *live, uint64_t address, uint64_t size)
+static void cover(struct live *live, uint64_t address, uint64_t size)
 {
 	uint64_t at = address / LIVE_GRANULE;
 	uint64_t end = (address + (size ? size : 1) + LIVE_GRANULE - 1) / LIVE_GRANULE;
 
 	if (address > ADDRESS_MAX || size > COVERED_MOST)
-		return 0;
+		return;
 	while (at < end && live->regions.count < REGIONS_MOST) {
 		struct live_region *region = region_at(live, at * LIVE_GRANULE / LIVE_REGION);
 		unsigned bit = at % (LIVE_REGION / LIVE_GRANULE);
 		unsigned most = 64 - bit % 64,
 			 count = end - at < most ? (unsigned)(end - at) : most;
 
-		if (!region)
-			return -ENOMEM;
 		region->bits[bit / 64] |= (count == 64 ? ~0ull : (1ull << count) - 1) << bit % 64;
 		at += count;
 	}
-	return 0;
 }
 
 bool live_was_block(const struct live *live, uint64_t address)
@@ -154,63 +145,46 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 
 /* ---- what is held ---- */
 
-static int add_block(struct live *live, const struct ledger_held *held)
+static void take_memory(struct live *live, const struct ledger_held *held)
 {
-	struct graph_block *block = ARRAY_ADD(&live->blocks);
-
-	if (!block)
-		return -ENOMEM;
-	*block = (struct graph_block){ held->object, held->size, held->item->index };
-	if (held->is_of_parent)
-		block->order |= GRAPH_OF_PARENT;
-	return 0;
+	*ARRAY_ADD(&live->blocks) =
+		(struct graph_block){ held->object, held->size,
+				      held->item->index |
+					      (held->is_of_parent ? GRAPH_OF_PARENT : 0) };
 }
 
-static int add_mapping(struct live *live, const struct ledger_held *held, const struct site *site)
+static void take_mapping(struct live *live, const struct ledger_held *held, const struct site *site)
 {
 	const struct backtrace *backtrace = site->backtrace;
-	struct live_mapping *mapping = ARRAY_ADD(&live->mappings);
 
-	if (!mapping)
-		return -ENOMEM;
-	*mapping = (struct live_mapping){
+	*ARRAY_ADD(&live->mappings) = (struct live_mapping){
 		held->object,
 		held->size > UINT64_MAX - held->object ? UINT64_MAX : held->object + held->size,
 		backtrace && backtrace->count ? backtrace->node->address : 0,
 	};
-	return 0;
 }
 
-static int add_handle(struct live *live, enum resource class, const struct ledger_held *held)
-{
-	struct live_handle *handle = ARRAY_ADD(&live->handles);
-
-	if (!handle)
-		return -ENOMEM;
-	*handle = (struct live_handle){ class, held->object, false };
-	return 0;
-}
-
-static int take_held(struct live *live, struct ledger *ledger)
+static int take_held(struct live *live, struct ledger *ledger, struct error *err)
 {
 	struct ledger_held held;
 	size_t at = 0;
-	int rc = ledger_settle(ledger, NULL);
+	int rc = ledger_settle(ledger, err);
 
 	while (rc == 0 && ledger_held(ledger, &at, &held)) {
 		enum resource known = ledger_class(ledger, held.class)->known;
 
-		/* nobody has memory at 0, and nobody above what a program can have */
+		/* nothing has memory at 0, or above what a program can have */
 		if (!held.object || held.object > ADDRESS_MAX || held.is_part)
 			continue;
 		if (known == RESOURCE_MEMORY)
-			rc = add_block(live, &held);
+			take_memory(live, &held);
 		else if (known == RESOURCE_MAPPING)
-			rc = add_mapping(live, &held, sites_at(ledger_sites(ledger), held.site));
+			take_mapping(live, &held, sites_at(ledger_sites(ledger), held.site));
 		else if (!held.is_of_parent &&
 			 (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
 			  known == RESOURCE_THREAD))
-			rc = add_handle(live, known, &held);
+			*ARRAY_ADD(&live->handles) =
+				(struct live_handle){ known, held.object, false };
 	}
 	return rc;
 }
@@ -252,9 +226,8 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 {
 	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
 
-	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY &&
-	    cover(lineage->live, event->object, event->size))
-		rc = error_system(err, ENOMEM, "what is held");
+	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY)
+		cover(lineage->live, event->object, event->size);
 	return rc ? rc : ledger_event(lineage->ledger, event, err);
 }
 
@@ -334,8 +307,6 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		if (rc < 0)
 			return rc;
 	}
-	if (rc == -ENOMEM)
-		return rc;
 	if (!is_found)
 		lineage->live->doubt = unknown;
 	return ledger_fork(lineage->ledger, err);
@@ -391,8 +362,7 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	if (rc == 0)
 		rc = -EAGAIN;
 	else if (rc == 1)
-		rc = take_held(live, lineage.ledger) ? error_system(err, ENOMEM, "what is held")
-						     : 0;
+		rc = take_held(live, lineage.ledger, err);
 	if (rc)
 		live_free(live);
 	ledger_destroy(lineage.ledger);

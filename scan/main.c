@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/modest.h"
 #include "base/options.h"
 #include "base/sandbox.h"
@@ -110,22 +111,20 @@ static void name_exiting(struct scan *scan)
 			scan->process.threads.items[i].is_exiting = true;
 }
 
-static int take_own(struct scan *scan)
+static void take_own(struct scan *scan)
 {
 	const char *at = scan->text + 1;
 	unsigned long long from, to;
 	int length;
 
 	if (sscanf(at, "%llx %n", &from, &length) != 1)
-		return 0;
+		return;
 	scan->process.malloc_at = from;
 	at += length;
 	while (sscanf(at, "%llx-%llx %n", &from, &to, &length) == 2) {
-		if (ranges_add(&scan->process.own, from, to))
-			return -ENOMEM;
+		ranges_add(&scan->process.own, from, to);
 		at += length;
 	}
-	return 0;
 }
 
 /* While it is stopped. Whatever fails, it goes on. */
@@ -151,7 +150,8 @@ static int take(struct scan *scan, struct error *err)
 	/* not while it stands still: a file system that it serves itself would not answer */
 	scan->names = names_open(&scan->process);
 	tell(scan, SCAN_GOES_ON, "");
-	return take_own(scan);
+	take_own(scan);
+	return 0;
 }
 
 /* The collector writes in its own time. */
@@ -183,36 +183,29 @@ static uint64_t usable_size(uint64_t size)
 /* Only of libc's allocator it is known what a block has besides what was asked for. */
 static int analyse(struct scan *scan, struct error *err)
 {
+	const struct process *process = &scan->process;
 	struct graph *graph = &scan->graph;
 	struct live *live = &scan->live;
-	int rc;
+	int rc = graph_begin(graph, live->blocks.items, live->blocks.count);
 
-	if (scan->names)
-		frames_find(scan->names, &scan->process);
-	rc = graph_begin(graph, live->blocks.items, live->blocks.count);
 	live->blocks.items = NULL;
+	if (rc)
+		return error_system(err, -rc, "%zu blocks", live->blocks.count);
+	frames_find(scan->names, &scan->process);
 	beat(scan);
-	if (rc == 0)
-		rc = graph_connect(graph, &scan->process.words,
-				   dead_allocator(&scan->process) ? NULL : usable_size);
+	graph_connect(graph, &process->words, dead_allocator(process) ? NULL : usable_size);
 	beat(scan);
-	if (rc == 0)
-		rc = roots_find(graph, &scan->process, live);
-	if (rc == 0)
-		rc = roots_name(&scan->roots, graph, &scan->process, scan->names);
+	roots_find(graph, &scan->process, live);
+	roots_name(&scan->roots, graph, process, scan->names);
 	beat(scan);
-	if (rc == 0)
-		rc = graph_mark(graph, (uint32_t)scan->roots.list.count);
+	graph_mark(graph, (uint32_t)scan->roots.list.count);
 	beat(scan);
-	if (rc == 0)
-		rc = handles_judge(live, graph, &scan->process, &scan->roots);
-	if (rc == 0)
-		graph_locate(graph, &scan->process.words);
+	handles_judge(live, graph, process, &scan->roots);
+	graph_locate(graph, &process->words);
 	beat(scan);
-	if (rc == 0)
-		rc = graph_dominate(graph);
+	graph_dominate(graph);
 	beat(scan);
-	return rc ? error_system(err, -rc, "%zu blocks", live->blocks.count) : 0;
+	return 0;
 }
 
 static int report(const struct scan *scan, struct error *err)
@@ -264,9 +257,18 @@ static bool parse(int argc, char **argv, struct scan *scan)
 	return scan->process.pid > 0;
 }
 
+/* The one of this program: where no memory is left nothing else leads to it. */
+static struct scan scan;
+
+static void end_without_memory(void)
+{
+	stop_end(&scan.process);
+	tell(&scan, SCAN_FAILED, "no memory is left for its scan");
+	_exit(1);
+}
+
 int main(int argc, char **argv)
 {
-	static struct scan scan;
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 
@@ -280,6 +282,7 @@ int main(int argc, char **argv)
 	scan.process.beat = beat;
 	scan.process.user = &scan;
 	scan.begun_ns = now_ns();
+	memory_set_end(end_without_memory);
 	modest_begin();
 	if (run(&scan, &err)) {
 		tell(&scan, SCAN_FAILED, err.text);

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
@@ -54,23 +55,15 @@ static int read_mappings(struct process *process, struct error *err)
  * The collector has mapped what it shares with the library. A program may give a file of its own
  * the same name, so only where that cannot be read the name decides.
  */
-static int find_own_files(struct process *process)
+static void find_own_files(struct process *process)
 {
 	struct maps ours = { 0 };
-	int rc = maps_read(&ours, getppid()) == -ENOMEM ? -ENOMEM : 0;
 
-	for (size_t i = 0; rc == 0 && i < ours.count; i++) {
-		uint64_t *place = strstr(ours.items[i].path, OWN_FILE)
-					  ? ARRAY_ADD(&process->own_files)
-					  : NULL;
-
-		if (place)
-			*place = ours.items[i].inode;
-		else if (strstr(ours.items[i].path, OWN_FILE))
-			rc = -ENOMEM;
-	}
+	maps_read(&ours, getppid());
+	for (size_t i = 0; i < ours.count; i++)
+		if (strstr(ours.items[i].path, OWN_FILE))
+			*ARRAY_ADD(&process->own_files) = ours.items[i].inode;
 	maps_free(&ours);
-	return rc;
 }
 
 static bool is_own_file(const struct process *process, const struct mapping *mapping)
@@ -111,18 +104,15 @@ static bool may_be_written(const struct mapping *mapping)
 		 !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '['));
 }
 
-static int find_targets(struct process *process)
+static void find_targets(struct process *process)
 {
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 
-		if (!(mapping->flags & MAPPING_WRITE) || !is_of_interest(process, mapping))
-			continue;
-		if (ranges_add(&process->targets, mapping->from, mapping->to))
-			return -ENOMEM;
+		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
+			ranges_add(&process->targets, mapping->from, mapping->to);
 	}
 	ranges_settle(&process->targets);
-	return 0;
 }
 
 /* ---- memory ---- */
@@ -180,7 +170,7 @@ static size_t read_bytes(const struct reading *reading, uint64_t from, size_t si
 	       ~(size_t)(WORDS_PAGE - 1);
 }
 
-static int read_pages(struct reading *reading, uint64_t from, size_t size)
+static void read_pages(struct reading *reading, uint64_t from, size_t size)
 {
 	struct process *process = reading->process;
 
@@ -188,22 +178,20 @@ static int read_pages(struct reading *reading, uint64_t from, size_t size)
 		size_t got = read_bytes(reading, from, size);
 
 		process->read_bytes += got;
-		if (words_add(&process->words, &process->targets, from, reading->bytes, got))
-			return -ENOMEM;
+		words_add(&process->words, &process->targets, from, reading->bytes, got);
 		from += got;
 		size -= got;
 		if (!size)
-			return 0;
+			return;
 		/* a page that is there and cannot be read (a file that was cut) is stepped over */
 		process->unread_bytes += WORDS_PAGE;
 		from += WORDS_PAGE;
 		size -= WORDS_PAGE;
 	}
-	return 0;
 }
 
-static int read_chunk(struct reading *reading, const struct mapping *mapping, uint64_t from,
-		      size_t count)
+static void read_chunk(struct reading *reading, const struct mapping *mapping, uint64_t from,
+		       size_t count)
 {
 	read_entries(reading, mapping, from / WORDS_PAGE, count);
 	for (size_t i = 0; i < count;) {
@@ -215,30 +203,26 @@ static int read_chunk(struct reading *reading, const struct mapping *mapping, ui
 			i++;
 			continue;
 		}
-		if (read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE))
-			return -ENOMEM;
+		read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE);
 	}
 	if (reading->process->beat)
 		reading->process->beat(reading->process->user);
-	return 0;
 }
 
 /* Pages of a region that are there, a chunk at a time. */
-static int read_region(struct reading *reading, const struct scan_region *region)
+static void read_region(struct reading *reading, const struct scan_region *region)
 {
 	for (uint64_t at = region->start; at < region->end; at += CHUNK) {
 		uint64_t left = region->end - at;
 
-		if (read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK))
-			return -ENOMEM;
+		read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK);
 		if (reading->process->beat)
 			reading->process->beat(reading->process->user);
 	}
-	return 0;
 }
 
-/* Returns 0, -ENOMEM, or -ENOTTY: the kernel cannot say what is there. */
-static int read_present(struct reading *reading, const struct mapping *mapping)
+/* False: the kernel cannot say what is there. */
+static bool read_present(struct reading *reading, const struct mapping *mapping)
 {
 	bool is_written = may_be_written(mapping);
 	struct scan_arguments scan = {
@@ -257,135 +241,109 @@ static int read_present(struct reading *reading, const struct mapping *mapping)
 		int count = ioctl(reading->pagemap, SCAN_REQUEST, &scan);
 
 		if (count < 0)
-			return scan.start == mapping->from ? -ENOTTY : 0;
+			return scan.start != mapping->from;
 		for (int i = 0; i < count; i++)
-			if (read_region(reading, &reading->regions[i]))
-				return -ENOMEM;
+			read_region(reading, &reading->regions[i]);
 		if (scan.walk_end <= scan.start)
-			return 0;
+			return true;
 		scan.start = scan.walk_end;
 	}
-	return 0;
+	return true;
 }
 
-static int read_mapping(struct reading *reading, const struct mapping *mapping)
+static void read_mapping(struct reading *reading, const struct mapping *mapping)
 {
 	if (!is_of_interest(reading->process, mapping) ||
 	    (!may_be_written(mapping) && (mapping->flags & MAPPING_SHARED)))
-		return 0;
-	if (!reading->cannot_scan) {
-		int rc = read_present(reading, mapping);
-
-		if (rc != -ENOTTY)
-			return rc;
-		reading->cannot_scan = true;
-	}
+		return;
+	if (!reading->cannot_scan && read_present(reading, mapping))
+		return;
+	reading->cannot_scan = true;
 	if (mapping->to - mapping->from > SPARSE_MOST) {
 		reading->process->unread_bytes += mapping->to - mapping->from;
-		return 0;
+		return;
 	}
 	for (uint64_t at = mapping->from; at < mapping->to; at += CHUNK) {
 		uint64_t left = (mapping->to - at) / WORDS_PAGE;
 
-		if (read_chunk(reading, mapping, at, left < ENTRIES ? (size_t)left : ENTRIES))
-			return -ENOMEM;
+		read_chunk(reading, mapping, at, left < ENTRIES ? (size_t)left : ENTRIES);
 	}
-	return 0;
 }
 
 static int read_memory(struct process *process, struct error *err)
 {
 	cleanup_fd int pagemap = subject_open(&process->subject, "pagemap");
-	cleanup_free char *bytes = malloc(CHUNK);
-	cleanup_free struct reading *reading = calloc(1, sizeof(*reading));
-	int rc = bytes && reading ? 0 : -ENOMEM;
+	cleanup_free char *bytes = memory_alloc(CHUNK);
+	cleanup_free struct reading *reading = memory_zalloc(1, sizeof(*reading));
 
-	if (reading)
-		*reading =
-			(struct reading){ .process = process, .pagemap = pagemap, .bytes = bytes };
-	for (size_t i = 0; rc == 0 && i < process->subject.maps.count; i++)
-		rc = read_mapping(reading, &process->subject.maps.items[i]);
-	if (rc)
-		return error_system(err, ENOMEM, "its memory");
-	if (!process->words.pages.count)
-		return error_set(err, EPERM, "its memory cannot be read");
-	return 0;
+	*reading = (struct reading){ .process = process, .pagemap = pagemap, .bytes = bytes };
+	for (size_t i = 0; i < process->subject.maps.count; i++)
+		read_mapping(reading, &process->subject.maps.items[i]);
+	return process->words.pages.count ? 0 : error_set(err, EPERM, "its memory cannot be read");
 }
-
-/* ---- stacks ---- */
 
 /* ---- what the kernel keeps ---- */
 
-static int add_kernel_word(struct process *process, uint64_t value, const char *about)
+static void add_kernel_word(struct process *process, uint64_t value, const char *about)
 {
-	struct process_kernel_word *word;
-
-	if (!value || process->kernel.count >= KERNEL_MAX)
-		return 0;
-	word = ARRAY_ADD(&process->kernel);
-	about = pool_text(&process->pool, about, strlen(about));
-	if (!word || !about)
-		return -ENOMEM;
-	*word = (struct process_kernel_word){ value, about };
-	return 0;
+	if (value && process->kernel.count < KERNEL_MAX)
+		*ARRAY_ADD(&process->kernel) =
+			(struct process_kernel_word){ value, pool_text(&process->pool, about,
+								       strlen(about)) };
 }
 
-static int read_epoll(struct process *process, const char *number)
+static void read_epoll(struct process *process, const char *number)
 {
 	char name[64], line[256], about[64];
-	int fd, rc = 0;
+	int fd;
 
 	snprintf(name, sizeof(name), "fdinfo/%.20s", number);
 	fd = subject_open(&process->subject, name);
 	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
-	while (rc == 0 && file && fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		uint64_t data;
 		int target;
 
 		if (sscanf(line, "tfd: %d events: %*x data: %" SCNx64, &target, &data) != 2)
 			continue;
 		snprintf(about, sizeof(about), "epoll %.20s, descriptor %d", number, target);
-		rc = add_kernel_word(process, data, about);
+		add_kernel_word(process, data, about);
 	}
-	return rc;
 }
 
-static int read_epolls(struct process *process)
+static void read_epolls(struct process *process)
 {
 	char path[64], target[32];
 	const struct dirent *entry;
 	DIR *directory;
-	int rc = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", process->pid, process->subject.thread);
 	directory = opendir(path);
-	while (rc == 0 && directory && (entry = readdir(directory)) != NULL) {
+	while (directory && (entry = readdir(directory)) != NULL) {
 		ssize_t length =
 			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
 		if (!strcmp(target, "anon_inode:[eventpoll]"))
-			rc = read_epoll(process, entry->d_name);
+			read_epoll(process, entry->d_name);
 	}
 	if (directory)
 		closedir(directory);
-	return rc;
 }
 
-static int read_timers(struct process *process)
+static void read_timers(struct process *process)
 {
-	int fd = subject_open(&process->subject, "timers"), rc = 0;
+	int fd = subject_open(&process->subject, "timers");
 	cleanup_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256];
 
-	while (rc == 0 && file && fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		uint64_t value;
 
 		if (sscanf(line, "signal: %*d/%" SCNx64, &value) == 1)
-			rc = add_kernel_word(process, value, "timer");
+			add_kernel_word(process, value, "timer");
 	}
-	return rc;
 }
 
 static void read_stack_start(struct process *process)
@@ -415,15 +373,15 @@ int process_read(struct process *process, struct error *err)
 	if (rc)
 		return rc;
 	read_stack_start(process);
-	if (find_own_files(process) || find_targets(process))
-		return error_system(err, ENOMEM, "mappings");
+	find_own_files(process);
+	find_targets(process);
 	rc = read_memory(process, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < process->threads.count; i++)
 		if (process->threads.items[i].tracee.tid)
 			copy_stack(process, &process->threads.items[i]);
-	if (read_epolls(process) || read_timers(process))
-		return error_system(err, ENOMEM, "what the kernel keeps");
+	read_epolls(process);
+	read_timers(process);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "hook_table.h"
 #include "notes.h"
 
@@ -156,14 +157,12 @@ static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, co
  * The blocks of the process, and those from before the fork that lead to them: a parent's thousands
  * are not repeated by each of its children.
  */
-static int put_blocks(struct out *out, const struct report *report)
+static void put_blocks(struct out *out, const struct report *report)
 {
 	const struct graph *graph = report->graph;
-	cleanup_free uint8_t *marks = calloc(graph->count + 1ull, 1);
+	cleanup_free uint8_t *marks = memory_zalloc(graph->count + 1ull, 1);
 	uint32_t count = 0;
 
-	if (!marks)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->count; i++) {
 		if (graph->blocks[i].order & GRAPH_OF_PARENT)
 			continue;
@@ -184,7 +183,6 @@ static int put_blocks(struct out *out, const struct report *report)
 	}
 	if (count)
 		end(out);
-	return 0;
 }
 
 /* Of handles only those that are lost. */
@@ -262,9 +260,9 @@ int report_write(const struct report *report, int fd, struct error *err)
 		return rc;
 	for (uint32_t i = 0; i < report->roots->list.count; i++)
 		put_root(&out, report, i);
-	rc = put_blocks(&out, report);
+	put_blocks(&out, report);
 	put_handles(&out, report);
 	put_end(&out, report);
-	rc = out_close(&out) ?: rc;
+	rc = out_close(&out);
 	return rc ? error_system(err, -rc, "what was found") : 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/roots.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -104,20 +103,20 @@ static bool is_own_data(const struct process_thread *thread, uint64_t at)
 	return thread->is_whole && at >= thread->frames[thread->frame_count - 1].sp;
 }
 
-static int take_word(struct finding *finding, uint64_t at, uint64_t word,
-		     const struct graph_hit *like)
+static void take_word(struct finding *finding, uint64_t at, uint64_t word,
+		      const struct graph_hit *like)
 {
 	struct graph *graph = finding->graph;
 	struct graph_hit hit = *like;
 
 	hit.at = at;
 	if (is_in_block(graph, at))
-		return 0;
+		return;
 	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
 		/* Memory of a block that was freed holds nothing. What was none may have been had
 		 * of libc by a function that is not recorded, or of the break by a system call. */
 		if (!finding->live->doubt && live_was_block(finding->live, at))
-			return 0;
+			return;
 		hit.kind = ROOT_HEAP;
 		hit.strength = STRENGTH_WEAK;
 	}
@@ -125,12 +124,12 @@ static int take_word(struct finding *finding, uint64_t at, uint64_t word,
 		hit.strength = STRENGTH_WEAK;
 	if (hit.kind == ROOT_STACK && is_own_data(&finding->process->threads.items[hit.owner], at))
 		hit.kind = ROOT_TLS;
-	return graph_hit(graph, word, &hit);
+	graph_hit(graph, word, &hit);
 }
 
 /* The words of a range that is not dead; most of them lead to no block. */
-static int take_range(struct finding *finding, uint64_t from, uint64_t to,
-		      const struct graph_hit *like)
+static void take_range(struct finding *finding, uint64_t from, uint64_t to,
+		       const struct graph_hit *like)
 {
 	struct words_walk walk = words_begin(&finding->process->words, from, to);
 	uint64_t at, word;
@@ -138,48 +137,42 @@ static int take_range(struct finding *finding, uint64_t from, uint64_t to,
 	while (words_next(&walk, &at, &word)) {
 		enum strength strength;
 
-		if (graph_find(finding->graph, word, &strength) != GRAPH_NONE &&
-		    take_word(finding, at, word, like))
-			return -ENOMEM;
+		if (graph_find(finding->graph, word, &strength) != GRAPH_NONE)
+			take_word(finding, at, word, like);
 	}
-	return 0;
 }
 
-static int take_mapping(struct finding *finding, const struct mapping *mapping)
+static void take_mapping(struct finding *finding, const struct mapping *mapping)
 {
 	const struct ranges *dead = &finding->dead.ranges;
 	uint64_t from = mapping->from;
 	struct graph_hit like = { 0 };
-	int rc = 0;
 
 	like.kind = (uint8_t)kind_of(finding, mapping, &like.owner);
-	for (size_t i = ranges_after(dead, from); rc == 0 && from < mapping->to; i++) {
+	for (size_t i = ranges_after(dead, from); from < mapping->to; i++) {
 		bool has_next = i < dead->count && dead->items[i].from < mapping->to;
 		uint64_t to = has_next ? dead->items[i].from : mapping->to;
 
 		if (to > from)
-			rc = take_range(finding, from, to, &like);
+			take_range(finding, from, to, &like);
 		from = has_next ? dead->items[i].to : mapping->to;
 	}
-	return rc;
 }
 
 /* ---- what is no memory ---- */
 
-static int take_values(struct finding *finding, const uint64_t *values, unsigned count,
-		       const struct graph_hit *like)
+static void take_values(struct finding *finding, const uint64_t *values, unsigned count,
+			const struct graph_hit *like)
 {
 	struct graph_hit hit = *like;
 
 	for (unsigned i = 0; i < count; i++) {
 		hit.at = i;
-		if (graph_hit(finding->graph, values[i], &hit))
-			return -ENOMEM;
+		graph_hit(finding->graph, values[i], &hit);
 	}
-	return 0;
 }
 
-static int take_threads(struct finding *finding)
+static void take_threads(struct finding *finding)
 {
 	const struct process *process = finding->process;
 
@@ -189,37 +182,30 @@ static int take_threads(struct finding *finding)
 
 		if (!thread->tracee.tid)
 			continue;
-		if (take_values(finding, thread->registers, thread->register_count, &like) ||
-		    take_values(finding, thread->vectors, thread->vector_count, &like))
-			return -ENOMEM;
+		take_values(finding, thread->registers, thread->register_count, &like);
+		take_values(finding, thread->vectors, thread->vector_count, &like);
 	}
-	return 0;
 }
 
-static int take_kernel(struct finding *finding)
+static void take_kernel(struct finding *finding)
 {
 	const struct process *process = finding->process;
 
 	for (size_t i = 0; i < process->kernel.count; i++) {
 		struct graph_hit hit = { .kind = ROOT_KERNEL, .owner = (uint32_t)i, .at = i };
 
-		if (graph_hit(finding->graph, process->kernel.items[i].value, &hit))
-			return -ENOMEM;
+		graph_hit(finding->graph, process->kernel.items[i].value, &hit);
 	}
-	return 0;
 }
 
-int roots_find(struct graph *graph, struct process *process, const struct live *live)
+void roots_find(struct graph *graph, struct process *process, const struct live *live)
 {
 	struct finding finding = { .graph = graph, .process = process, .live = live };
-	int rc = dead_find(&finding.dead, process, live, graph);
 
-	for (size_t i = 0; rc == 0 && i < process->subject.maps.count; i++)
-		rc = take_mapping(&finding, &process->subject.maps.items[i]);
-	if (rc == 0)
-		rc = take_threads(&finding);
-	if (rc == 0)
-		rc = take_kernel(&finding);
+	dead_find(&finding.dead, process, live, graph);
+	for (size_t i = 0; i < process->subject.maps.count; i++)
+		take_mapping(&finding, &process->subject.maps.items[i]);
+	take_threads(&finding);
+	take_kernel(&finding);
 	dead_free(&finding.dead);
-	return rc;
 }

@@ -47,15 +47,14 @@ struct roots {
 	ARRAY_OF(struct root) list;
 };
 
-/* Finds all hits of the graph, after frames_find(). Returns 0 or -ENOMEM. */
-int roots_find(struct graph *graph, struct process *process, const struct live *live);
+/* Finds all hits of the graph, after frames_find(). */
+void roots_find(struct graph *graph, struct process *process, const struct live *live);
 
 /*
  * Names the roots of the hits, and gives them their numbers. names: NULL: none are to be had.
- * Returns 0 or -ENOMEM.
  */
 struct names;
-int roots_name(struct roots *roots, struct graph *graph, const struct process *process,
-	       struct names *names);
+void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
+		struct names *names);
 
 #endif

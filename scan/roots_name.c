@@ -2,7 +2,6 @@
 /* Which hits are of one root: a variable, a frame of a stack, a thread, a mapping. */
 #include "scan/roots.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -117,26 +116,19 @@ static bool continues(const struct naming_roots *naming, const struct graph_hit 
 	return naming->is_nameless ? hit->at - before->at <= CLUSTER : hit->at < naming->until;
 }
 
-int roots_name(struct roots *roots, struct graph *graph, const struct process *process,
-	       struct names *names)
+void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
+		struct names *names)
 {
 	struct naming_roots naming = { .names = names, .process = process };
-	int rc = 0;
 
 	*roots = (struct roots){ 0 };
 	if (graph->hits.count)
 		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_place);
-	for (size_t i = 0; rc == 0 && i < graph->hits.count; i++) {
+	for (size_t i = 0; i < graph->hits.count; i++) {
 		struct graph_hit *hit = &graph->hits.items[i];
-		struct root *root;
 
-		if (!i || !continues(&naming, hit)) {
-			root = ARRAY_ADD(&roots->list);
-			rc = root ? 0 : -ENOMEM;
-			if (root)
-				describe(&naming, root, hit);
-		}
+		if (!i || !continues(&naming, hit))
+			describe(&naming, ARRAY_ADD(&roots->list), hit);
 		hit->root = (uint32_t)(roots->list.count - 1);
 	}
-	return rc;
 }

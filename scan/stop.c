@@ -43,7 +43,6 @@ static bool has_ended(const struct process *process, int tid)
 /* Returns 1, 0 if it has ended before it could be stopped, or a negative errno. */
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
-	struct process_thread *thread;
 	struct stopping stopping;
 	struct tracee tracee;
 	int rc;
@@ -54,10 +53,9 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 		return rc == -ESRCH || has_ended(process, tid)
 			       ? 0
 			       : error_system(err, -rc, "thread %d cannot be stopped", tid);
-	thread = process->threads.count < THREADS_MAX ? ARRAY_ADD(&process->threads) : NULL;
-	if (!thread)
-		return error_system(err, ENOMEM, "threads");
-	*thread = (struct process_thread){ .tracee = tracee };
+	if (process->threads.count == THREADS_MAX)
+		return error_set(err, EBUSY, "it has more than %d threads", THREADS_MAX);
+	*ARRAY_ADD(&process->threads) = (struct process_thread){ .tracee = tracee };
 	return 1;
 }
 

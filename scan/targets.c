@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/targets.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/order.h"
 
-int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to)
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to)
 {
-	struct range *range;
-
-	if (from >= to)
-		return 0;
-	range = ARRAY_ADD(ranges);
-	if (!range)
-		return -ENOMEM;
-	*range = (struct range){ from, to };
-	return 0;
+	if (from < to)
+		*ARRAY_ADD(ranges) = (struct range){ from, to };
 }
 
 static int by_start(const void *one, const void *two)

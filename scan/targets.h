@@ -29,8 +29,8 @@ struct ranges {
 	size_t count, capacity;
 };
 
-/* Adds one in any place; ranges_settle() before anything is asked. Returns 0 or -ENOMEM. */
-int ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
+/* Adds one in any place; ranges_settle() before anything is asked. */
+void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
 
 /* Sorts, and makes one of those that touch or overlap. */
 void ranges_settle(struct ranges *ranges);

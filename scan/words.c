@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/words.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,24 +8,12 @@
 
 #define PAGE_WORDS (WORDS_PAGE / 8)
 
-static int add_value(struct words *words, uint64_t value)
-{
-	uint64_t *place = ARRAY_ADD(&words->values);
-
-	if (!place)
-		return -ENOMEM;
-	*place = value;
-	return 0;
-}
-
-static int add_page(struct words *words, const struct ranges *targets, const char *bytes)
+static void add_page(struct words *words, const struct ranges *targets, const char *bytes)
 {
 	uint64_t low = targets->items[0].from, high = targets->items[targets->count - 1].to;
 	struct words_page *page = ARRAY_ADD(&words->pages);
 	struct range last = targets->items[0];
 
-	if (!page)
-		return -ENOMEM;
 	*page = (struct words_page){ .first = words->values.count };
 	for (unsigned i = 0; i < PAGE_WORDS; i++) {
 		uint64_t word, value;
@@ -44,32 +31,26 @@ static int add_page(struct words *words, const struct ranges *targets, const cha
 			last = targets->items[found];
 		}
 		page->bits[i / 64] |= 1ull << i % 64;
-		if (add_value(words, word))
-			return -ENOMEM;
+		*ARRAY_ADD(&words->values) = word;
 	}
-	return 0;
 }
 
-int words_add(struct words *words, const struct ranges *targets, uint64_t address,
-	      const void *bytes, size_t size)
+void words_add(struct words *words, const struct ranges *targets, uint64_t address,
+	       const void *bytes, size_t size)
 {
 	struct words_run *run =
 		words->runs.count ? &words->runs.items[words->runs.count - 1] : NULL;
 
 	if (!targets->count || !size)
-		return 0;
+		return;
 	if (!run || run->to != address) {
 		run = ARRAY_ADD(&words->runs);
-		if (!run)
-			return -ENOMEM;
 		*run = (struct words_run){ address, address, words->pages.count };
 	}
 	for (size_t at = 0; at < size; at += WORDS_PAGE) {
-		if (add_page(words, targets, (const char *)bytes + at))
-			return -ENOMEM;
+		add_page(words, targets, (const char *)bytes + at);
 		run->to += WORDS_PAGE;
 	}
-	return 0;
 }
 
 void words_free(struct words *words)

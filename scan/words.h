@@ -35,10 +35,10 @@ struct words {
 
 /*
  * Takes what of size bytes at address (both multiples of WORDS_PAGE) leads into targets. Addresses
- * come in order. Returns 0 or -ENOMEM.
+ * come in order.
  */
-int words_add(struct words *words, const struct ranges *targets, uint64_t address,
-	      const void *bytes, size_t size);
+void words_add(struct words *words, const struct ranges *targets, uint64_t address,
+	       const void *bytes, size_t size);
 
 void words_free(struct words *words);
 
