@@ -9,6 +9,7 @@
 #if ARCH_INJECTS
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "process/proc.h"
 #include "contract.h"
 #include "inject/jail.h"
@@ -67,9 +68,7 @@ static int read_library(struct library *library, const char *path, struct error 
 	if (status.st_size < (off_t)sizeof(Elf64_Ehdr) || status.st_size > LIBRARY_MOST)
 		return error_set(err, ENOEXEC, "%s is no library", path);
 	library->size = (size_t)status.st_size;
-	library->bytes = malloc(library->size);
-	if (!library->bytes)
-		return error_system(err, ENOMEM, "%s", path);
+	library->bytes = memory_alloc(library->size);
 	for (size_t done = 0; done < library->size;) {
 		ssize_t got = read(fd, library->bytes + done, library->size - done);
 
@@ -245,15 +244,15 @@ static int choose_once(struct work *work, struct remote *remote, bool wants_lead
 
 static int choose(struct work *work, struct remote *remote, struct error *err)
 {
-	uint64_t begun = remote_clock_ns();
+	uint64_t begun = clock_ns();
 	const char *where = "a system call that cannot be interrupted";
 	bool wants_leader = has_arena_threads(work->target.subject.pid);
 	int status;
 
 	work->round++;
 	while ((status = choose_once(work, remote, wants_leader, &where, err)) == -EAGAIN) {
-		wants_leader &= remote_clock_ns() - begun < LEADER_NS;
-		if (remote_clock_ns() - begun > PATIENCE_NS)
+		wants_leader &= clock_ns() - begun < LEADER_NS;
+		if (clock_ns() - begun > PATIENCE_NS)
 			return error_set(err, EAGAIN,
 					 "no thread of process %d came to a safe place in 10 "
 					 "seconds (the last one was in %s): try again",
@@ -274,7 +273,7 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
  */
 static void write_path(char *path, size_t room, int fd)
 {
-	uint64_t now = remote_clock_ns() >> 10;
+	uint64_t now = clock_ns() >> 10;
 	size_t length = (size_t)snprintf(path, room, "/proc/self/fd");
 
 	for (int bit = 0; bit < 32; bit++)
@@ -411,7 +410,7 @@ static int try_order(struct work *work, struct error *err)
 	if (!status)
 		status = with_thread(work, &remote, err);
 	remote_release(&remote);
-	work->result->pause_ns = remote_clock_ns() - remote.begun_ns;
+	work->result->pause_ns = clock_ns() - remote.begun_ns;
 	return status;
 }
 
@@ -428,14 +427,14 @@ static int open_work(struct work *work, int pid, const char *path, struct error 
 	if (status)
 		return status;
 	work->safe = safe_create(&work->target);
-	return work->safe ? 0 : error_system(err, ENOMEM, "cannot attach");
+	return 0;
 }
 
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err)
 {
 	struct work work = { .order = order, .result = result, .target.subject.memory = -1 };
-	uint64_t begun = remote_clock_ns();
+	uint64_t begun = clock_ns();
 	int status = open_work(&work, pid, library, err);
 
 	remote_prepare();
@@ -447,7 +446,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 		order->result = LATE_IS_OFF;
 	else if (!status)
 		while ((status = try_order(&work, err)) == -EDEADLK &&
-		       remote_clock_ns() - begun < PATIENCE_NS) {
+		       clock_ns() - begun < PATIENCE_NS) {
 			result->retries++;
 			/* not in step with whoever has the lock */
 			pause_ns(RETRY_NS + (long)(work.round % 5) * 3000000);

@@ -2,7 +2,6 @@
 #include "inject/modules.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +11,11 @@
 
 static void forbid(struct target *target, uint64_t low, uint64_t high, const char *what)
 {
-	struct range *range = high > low ? ARRAY_ADD(&target->ranges) : NULL;
-
-	if (range) {
-		*range = (struct range){ low, high, what };
-		target->lowest = target->lowest && target->lowest < low ? target->lowest : low;
-		target->highest = target->highest > high ? target->highest : high;
-	}
-	target->is_short |= high > low && !range;
+	if (high <= low)
+		return;
+	*ARRAY_ADD(&target->ranges) = (struct range){ low, high, what };
+	target->lowest = target->lowest && target->lowest < low ? target->lowest : low;
+	target->highest = target->highest > high ? target->highest : high;
 }
 
 const char *modules_forbid(const struct target *target, uint64_t address)
@@ -218,10 +214,8 @@ static bool is_known(const struct mapping *map)
 static void read_module(struct target *target, const struct mapping *map, bool is_program)
 {
 	struct symbols symbols;
-	int status = symbols_read(&symbols, target, map);
 
-	target->is_short |= status == -ENOMEM;
-	if (status)
+	if (symbols_read(&symbols, target, map))
 		return;
 	target->has_sanitizer |= symbols_find(&symbols, "__asan_init") ||
 				 symbols_find(&symbols, "__tsan_init") ||

@@ -54,14 +54,6 @@
 	(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | \
 	 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGSYS - 1))
 
-uint64_t remote_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- stops ---- */
 
 void remote_prepare(void)
@@ -85,7 +77,7 @@ void remote_prepare(void)
 static int wait_stop(pid_t thread, uint64_t ms)
 {
 	const struct timespec most = { .tv_nsec = AWAIT_NS };
-	uint64_t end = remote_clock_ns() + ms * 1000000u;
+	uint64_t end = clock_ns() + ms * 1000000u;
 	sigset_t stops;
 
 	sigemptyset(&stops);
@@ -98,7 +90,7 @@ static int wait_stop(pid_t thread, uint64_t ms)
 			return WIFSTOPPED(status) ? status : -ESRCH;
 		if (got < 0 && errno != EINTR)
 			return -ESRCH;
-		if (remote_clock_ns() > end)
+		if (clock_ns() > end)
 			return -EAGAIN;
 		if (tries >= SPIN)
 			sigtimedwait(&stops, NULL, &most);
@@ -207,7 +199,7 @@ bool remote_may_suspend(const struct stopping *stopping)
 static void hold(const struct remote *remote)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
-	uint64_t end = remote_clock_ns() + HOLD_MS * 1000000ull;
+	uint64_t end = clock_ns() + HOLD_MS * 1000000ull;
 	struct proc_call call = { .number = 0 };
 
 	if (!is_held(remote->thread))
@@ -220,7 +212,7 @@ static void hold(const struct remote *remote)
 		if (status > 0)
 			ptrace(PTRACE_CONT, remote->thread, 0,
 			       (long)(is_signal ? WSTOPSIG(status) : 0));
-		if (status == -ESRCH || remote_clock_ns() > end)
+		if (status == -ESRCH || clock_ns() > end)
 			return;
 		/* a call is told of a thread that sleeps: it is behind the filter by then */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
@@ -263,7 +255,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 				 "start it by `holdtrace record --start=off`",
 				 strerror(number));
 	}
-	remote->begun_ns = remote_clock_ns();
+	remote->begun_ns = clock_ns();
 	status = ptrace(PTRACE_INTERRUPT, thread, 0, 0) ? -errno : wait_interrupted(remote, err);
 	if (status == -EBUSY)
 		return status;
@@ -585,7 +577,7 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 static int poll_word(struct remote *remote, struct remote_word *word, uint64_t ms)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
-	uint64_t end = remote_clock_ns() + ms * 1000000u;
+	uint64_t end = clock_ns() + ms * 1000000u;
 
 	for (;;) {
 		int stop = wait_stop(remote->thread, 0);
@@ -597,7 +589,7 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 			return -EFAULT;
 		if (word->is_done)
 			return 0;
-		if (remote_clock_ns() > end)
+		if (clock_ns() > end)
 			return -EAGAIN;
 		nanosleep(&step, NULL);
 	}
@@ -638,17 +630,16 @@ static uint64_t call_ns(void)
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
-	uint64_t begun = remote_clock_ns(), end = begun + call_ns();
+	uint64_t begun = clock_ns(), end = begun + call_ns();
 	int status;
 
 	if (ptrace(PTRACE_CONT, remote->thread, 0, 0))
 		return -ESRCH;
 	while ((status = poll_word(remote, word, LOCK_MS)) == -EAGAIN) {
-		status = look_after(remote, before,
-				    remote_clock_ns() - begun > SELF_MS * 1000000ull);
+		status = look_after(remote, before, clock_ns() - begun > SELF_MS * 1000000ull);
 		if (status)
 			return status;
-		if (remote_clock_ns() <= end)
+		if (clock_ns() <= end)
 			continue;
 		status = stop_now(remote);
 		remote->is_left = !status;

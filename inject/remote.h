@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "inject/arch.h"
 #include "inject/target.h"
@@ -40,8 +41,6 @@ enum {
 	REMOTE_FRAME = REMOTE_STACK + REMOTE_STACK_SIZE, /* room for the frame of a signal */
 	REMOTE_SIZE = REMOTE_FRAME + 32768,
 };
-
-uint64_t remote_clock_ns(void);
 
 /* To be called once before the first stop: stops are told by SIGCHLD, which is blocked for that. */
 void remote_prepare(void);

@@ -3,6 +3,7 @@
 
 #if ARCH_INJECTS
 
+#include "base/memory.h"
 #include "inject/modules.h"
 #include "process/frames.h"
 
@@ -222,10 +223,9 @@ void safe_prepare(struct safe *safe)
 
 struct safe *safe_create(const struct target *target)
 {
-	struct safe *safe = calloc(1, sizeof(*safe));
+	struct safe *safe = memory_zalloc(1, sizeof(*safe));
 
-	if (safe)
-		safe->target = target;
+	safe->target = target;
 	return safe;
 }
 

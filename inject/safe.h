@@ -13,7 +13,6 @@
 
 struct safe;
 
-/* NULL: no memory. */
 struct safe *safe_create(const struct target *target);
 void safe_destroy(struct safe *safe);
 

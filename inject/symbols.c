@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #define SEGMENTS_MOST 64u
 #define ENTRIES_MOST  512u /* of a dynamic section */
@@ -142,11 +143,9 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 /* The highest symbol that a chain begins with. */
 static int find_last(const struct image *image, uint64_t buckets, uint32_t count, uint32_t *last)
 {
-	cleanup_free uint32_t *firsts = malloc(count * sizeof(*firsts) + 1);
+	cleanup_free uint32_t *firsts = memory_alloc(count * sizeof(*firsts));
 
 	*last = 0;
-	if (!firsts)
-		return -ENOMEM;
 	if (read_bytes(image, buckets, firsts, count * sizeof(*firsts)))
 		return -ENOEXEC;
 	for (uint32_t i = 0; i < count; i++)
@@ -194,11 +193,9 @@ static int read_tables(const struct image *image, const struct dynamic *dynamic,
 	if (dynamic->names_size > NAMES_MOST)
 		return -ENOEXEC;
 	symbols->names_size = dynamic->names_size;
-	symbols->entries = malloc(size + 1);
-	symbols->names = calloc(1, dynamic->names_size + 1);
-	symbols->versions = dynamic->versions ? calloc(symbols->count + 1, 2) : NULL;
-	if (!symbols->entries || !symbols->names || (dynamic->versions && !symbols->versions))
-		return -ENOMEM;
+	symbols->entries = memory_alloc(size);
+	symbols->names = memory_zalloc(1, dynamic->names_size + 1);
+	symbols->versions = dynamic->versions ? memory_zalloc(symbols->count + 1, 2) : NULL;
 	if (read_bytes(image, dynamic->symbols, symbols->entries, size) ||
 	    read_bytes(image, dynamic->names, symbols->names, dynamic->names_size) ||
 	    (symbols->versions &&

@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "process/proc.h"
 #include "injected.h"
 #include "inject/arch.h"
@@ -109,9 +110,8 @@ static int read_code(struct target *target, struct error *err)
 			continue;
 		target->code_low = map->from;
 		target->code_high = map->to;
-		target->code = malloc(map->to - map->from);
-		if (!target->code ||
-		    subject_get(&target->subject, map->from, target->code, map->to - map->from))
+		target->code = memory_alloc(map->to - map->from);
+		if (subject_get(&target->subject, map->from, target->code, map->to - map->from))
 			return error_set(err, EIO, "the code of its libc cannot be read");
 	}
 	if (!target->code)
@@ -287,8 +287,6 @@ static int learn(struct target *target, struct error *err)
 		status = check_proc(target->subject.pid, err);
 	if (!status)
 		status = read_libc(target, err);
-	if (!status && target->is_short)
-		status = error_system(err, ENOMEM, "no memory for the places in its modules");
 #if ARCH_INJECTS
 	if (!status)
 		status = read_code(target, err);

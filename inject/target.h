@@ -26,7 +26,6 @@ struct target {
 	struct subject subject;
 	ARRAY_OF(struct range) ranges;
 	uint64_t lowest, highest;	    /* all of them lie between */
-	bool is_short;			    /* of memory: some range is missing */
 	uint64_t dlopen, dlclose, dlerror;  /* functions of libc */
 	uint64_t syscall, restorer;	    /* instructions there */
 	uint64_t code_low, code_high;	    /* its code … */

@@ -8,23 +8,14 @@
  */
 
 #include <stdint.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/options.h"
 
 #define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
 #define LIVE_USAGE   2
 #define LIVE_UNKNOWN 3
 #define LIVE_FAILURE 125
-
-/* CLOCK_MONOTONIC */
-static inline uint64_t live_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Their options, for help. */
 extern const struct option_table live_top_options, live_waits_options, live_watch_options;

@@ -299,7 +299,7 @@ static int look_for_moved(struct run *run, struct error *err)
 
 int run_pump(struct run *run, struct error *err)
 {
-	uint64_t now = live_now_ns();
+	uint64_t now = clock_ns();
 	int status = 0;
 
 	hear(run);

@@ -99,7 +99,7 @@ static void find_waits(struct top *top)
 
 static void tick(struct top *top)
 {
-	uint64_t now = live_now_ns();
+	uint64_t now = clock_ns();
 
 	glance_tick(top->run.processes.items, top->run.processes.count,
 		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
@@ -161,11 +161,11 @@ static int draw(struct top *top, struct out *out, struct error *err)
 /* Goes on with the files for so long. */
 static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 {
-	uint64_t end = live_now_ns() + length_ns;
+	uint64_t end = clock_ns() + length_ns;
 	int status = run_pump(&top->run, err);
 
-	while (!status && live_now_ns() < end && !run_is_complete(&top->run)) {
-		uint64_t left = end - live_now_ns();
+	while (!status && clock_ns() < end && !run_is_complete(&top->run)) {
+		uint64_t left = end - clock_ns();
 
 		if (left > PUMP_MS * 1000000ull)
 			left = PUMP_MS * 1000000ull;
@@ -277,7 +277,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 	bool has_rows = top->wish.rows != 0;
 
 	while (!status) {
-		bool is_due = live_now_ns() >= next && !top->picture.is_frozen;
+		bool is_due = clock_ns() >= next && !top->picture.is_frozen;
 
 		status = run_pump(&top->run, err);
 		/* a picture that is frozen would show processes that are no more */
@@ -285,7 +285,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		restarts = top->run.restarts;
 		if (is_due) {
 			tick(top);
-			next = live_now_ns() + top->interval.value;
+			next = clock_ns() + top->interval.value;
 		}
 		if (!has_rows)
 			top->wish.rows = top->screen.height < GLANCE_ROWS_MAX ? top->screen.height

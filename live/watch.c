@@ -212,7 +212,7 @@ static int check(struct watch *watch, struct watched *watched, enum verdict *wor
 		 struct error *err)
 {
 	cleanup_free char *answer = malloc(ANSWER_MAX);
-	uint64_t begun = live_now_ns();
+	uint64_t begun = clock_ns();
 	ssize_t length = answer ? ask(watch, watched->pid, answer, err) : -ENOMEM;
 	char *save = NULL;
 
@@ -228,7 +228,7 @@ static int check(struct watch *watch, struct watched *watched, enum verdict *wor
 	watched->is_unknown = *worst == UNKNOWN;
 	if (*worst == BROKEN)
 		watch->broken = watched;
-	watch->ask_ns = live_now_ns() + ASK_NS + ASK_SHARE * (live_now_ns() - begun);
+	watch->ask_ns = clock_ns() + ASK_NS + ASK_SHARE * (clock_ns() - begun);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 			   struct error *err)
 {
 	size_t count = watch->run.processes.count;
-	uint64_t now = live_now_ns();
+	uint64_t now = clock_ns();
 	bool looks = now >= watch->look_ns;
 	enum verdict verdict = KEPT;
 	int status = 0;

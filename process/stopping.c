@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "process/maps.h"
 
 #ifndef SYS_pidfd_open
@@ -30,7 +31,6 @@
 #define PIPE_WHOLE	      4096    /* PIPE_BUF: as much is written at once or not at all */
 #define YOUNG_NS	      2000000 /* a limit may be so much later without harm */
 #define LATE_NS		      1000000 /* an error of a limit that is not worth a longer stop */
-#define NS_OF_SECOND	      1000000000ull
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
 enum form { NEVER, MS, SPEC, VAL };
@@ -52,14 +52,6 @@ static const struct call *find_call(int64_t number)
 		if (calls[i].number == number)
 			return &calls[i];
 	return NULL;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_OF_SECOND + (uint64_t)now.tv_nsec;
 }
 
 /* ---- how long it has slept ---- */
@@ -99,7 +91,7 @@ static uint64_t asleep_ns(pid_t pid, pid_t tid)
 static void find_age(struct stopping *stopping)
 {
 	stopping->asleep_ns = asleep_ns(stopping->pid, stopping->tid);
-	stopping->looked_ns = now_ns();
+	stopping->looked_ns = clock_ns();
 }
 
 /*
@@ -275,7 +267,7 @@ static void read_status(struct stopping *stopping)
 
 void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 {
-	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = now_ns() };
+	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = clock_ns() };
 	read_status(stopping);
 	proc_call(pid, tid, &stopping->call);
 	/* what sleeps for a disk is not interrupted, and what is stopped has been */
@@ -388,7 +380,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	struct stopping now = *stopping;
 	struct proc_call call;
 
-	stopping->stopped_ns = now_ns();
+	stopping->stopped_ns = clock_ns();
 	call_of(registers, &call);
 #if defined(__x86_64__)
 	stopping->is_fresh = memcmp(&call, &stopping->call, sizeof(call)) != 0;
@@ -415,7 +407,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
 		uint64_t stood_ns = asleep_ns(stopping->pid, stopping->tid);
 
-		stopping->stopped_ns = now_ns() - stood_ns;
+		stopping->stopped_ns = clock_ns() - stood_ns;
 	}
 }
 
@@ -426,7 +418,7 @@ static void shorten_register(const struct stopping *stopping, registers_native *
 {
 	int argument = find_call(stopping->call.number)->argument;
 	uint64_t limit = stopping->call.argument[argument] & 0xffffffffu;
-	uint64_t gone = (stopping->asleep_ns + now_ns() - stopping->looked_ns) / 1000000u;
+	uint64_t gone = (stopping->asleep_ns + clock_ns() - stopping->looked_ns) / 1000000u;
 
 	set_limit(registers, argument, gone < limit ? limit - gone : 0);
 }
@@ -534,7 +526,7 @@ void stopping_shorten(const struct stopping *stopping, const registers_native *r
 	if (!is_limit_in_memory(stopping, call) || !is_made_again(registers))
 		return;
 	shorten_memory(stopping->pid, stopping->call.argument[call->argument], call->form,
-		       now_ns() - stopping->stopped_ns);
+		       clock_ns() - stopping->stopped_ns);
 }
 
 #endif

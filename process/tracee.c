@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/tracee.h"
 
+#include "base/clock.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -13,14 +15,6 @@
 #define STOP_NS	 5000000000ull /* for one that will: the process that stops it must let it go */
 #define STEP_NS	 50000
 #define SPIN	 20 /* looks without a pause: the stop is another processor's interrupt away */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
 {
@@ -116,7 +110,7 @@ void tracee_release(struct tracee *tracee)
 int tracee_await(struct tracee *tracee)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
-	uint64_t until_ns = now_ns() + (tracee->stopping.state == 'D' ? STUCK_NS : STOP_NS);
+	uint64_t until_ns = clock_ns() + (tracee->stopping.state == 'D' ? STUCK_NS : STOP_NS);
 	int status = 0, rc;
 
 	for (unsigned looks = 0;; looks++) {
@@ -128,7 +122,7 @@ int tracee_await(struct tracee *tracee)
 			tracee->tid = 0;
 			return 0;
 		}
-		if (now_ns() > until_ns)
+		if (clock_ns() > until_ns)
 			return -EBUSY;
 		if (looks > SPIN)
 			nanosleep(&step, NULL);

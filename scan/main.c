@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/modest.h"
 #include "base/options.h"
@@ -49,14 +50,6 @@ struct scan {
 	char text[SCAN_TEXT_MAX]; /* of the last message */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- messages ---- */
 
 static void tell(const struct scan *scan, enum scan_message message, const char *text)
@@ -74,7 +67,7 @@ static void tell(const struct scan *scan, enum scan_message message, const char 
 static void beat(void *user)
 {
 	struct scan *scan = user;
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 
 	if (now - scan->beat_ns < BEAT_NS)
 		return;
@@ -130,7 +123,7 @@ static void take_own(struct scan *scan)
 /* While it is stopped. Whatever fails, it goes on. */
 static int take(struct scan *scan, struct error *err)
 {
-	uint64_t begun_ns = now_ns();
+	uint64_t begun_ns = clock_ns();
 	int rc;
 
 	/* from here on it may stand still for us */
@@ -144,7 +137,7 @@ static int take(struct scan *scan, struct error *err)
 	if (rc == 0)
 		rc = await(scan, SCAN_CUT, CUT_MS, err);
 	stop_end(&scan->process);
-	scan->pause_ns = now_ns() - begun_ns;
+	scan->pause_ns = clock_ns() - begun_ns;
 	if (rc)
 		return rc;
 	/* not while it stands still: a file system that it serves itself would not answer */
@@ -216,7 +209,7 @@ static int report(const struct scan *scan, struct error *err)
 				       .process = &scan->process,
 				       .live = &scan->live,
 				       .pause_ns = scan->pause_ns,
-				       .whole_ns = now_ns() - scan->begun_ns };
+				       .whole_ns = clock_ns() - scan->begun_ns };
 
 	return report_write(&report, scan->result, err);
 }
@@ -281,7 +274,7 @@ int main(int argc, char **argv)
 	}
 	scan.process.beat = beat;
 	scan.process.user = &scan;
-	scan.begun_ns = now_ns();
+	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	modest_begin();
 	if (run(&scan, &err)) {

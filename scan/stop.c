@@ -8,20 +8,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "process/proc.h"
 
 #define OBJECT_NS   1000000000ull /* for those that may not be stopped now */
 #define LOOK_NS	    2000000
 #define ROUNDS_MAX  1000 /* looks at a process that makes threads as fast as we stop them */
 #define THREADS_MAX 100000
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool is_known(const struct process *process, int tid)
 {
@@ -117,12 +110,12 @@ static const char *find_objection(const struct process *process, struct stopping
 int stop_await_consent(const struct process *process, struct error *err)
 {
 	const struct timespec step = { .tv_nsec = LOOK_NS };
-	uint64_t until_ns = now_ns() + OBJECT_NS;
+	uint64_t until_ns = clock_ns() + OBJECT_NS;
 	struct stopping stopping;
 	const char *found;
 
 	while ((found = find_objection(process, &stopping)) != NULL) {
-		if (now_ns() > until_ns)
+		if (clock_ns() > until_ns)
 			return error_set(err, EBUSY,
 					 "it was not stopped: thread %d is in %s (system call %d)",
 					 stopping.tid, found, (int)stopping.call.number);
