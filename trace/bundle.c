@@ -218,10 +218,10 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
 
 const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t number)
 {
-	for (size_t i = 0; i < bundle->stream_count; i++)
-		if (bundle->streams[i].number == number)
-			return &bundle->streams[i];
-	return NULL;
+	size_t i = ARRAY_SEARCH(bundle->stream_count, at, bundle->streams[at].number < number);
+
+	return i < bundle->stream_count && bundle->streams[i].number == number ? &bundle->streams[i]
+									       : NULL;
 }
 
 /* ---- several files ---- */

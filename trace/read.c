@@ -143,11 +143,9 @@ static int open_parts(struct trace *trace, const struct bundle *bundle, size_t s
 				 bundle->stream_count);
 	if (!part->has_start)
 		return error_set(err, EBADMSG, "is damaged: its beginning is missing");
-	for (size_t i = 0; i < bundle->stream_count; i++) {
-		if (stream != ALL_STREAMS && &bundle->streams[i] != part)
-			continue;
-		at = missing ? at : bundle->streams[i].missing_at;
-		missing += bundle->streams[i].missing;
+	for (size_t i = 0; i < (stream == ALL_STREAMS ? bundle->stream_count : 1); i++) {
+		at = missing ? at : part[i].missing_at;
+		missing += part[i].missing;
 	}
 	if (missing)
 		trace_add_damage(trace, at, missing, "a piece of the stream is missing");
