@@ -64,15 +64,12 @@ static void say_everywhere(struct collector *collector, const char *name, const 
 
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
-		struct encode_note note = {
-			.name = name,
-			.values = &pair,
-			.count = 1,
-			.time = merge_limit(collector->merge, member->process),
-		};
+		struct encode_note note = { .name = name, .values = &pair, .count = 1 };
 
-		if (member->phase != PHASE_CLOSING)
-			stream_note(member->stream, &note);
+		if (member->phase == PHASE_CLOSING)
+			continue;
+		note.time = merge_limit(collector->merge, member->process);
+		stream_note(member->stream, &note);
 	}
 }
 
