@@ -88,16 +88,17 @@ void chunk_survive_losses(void)
 static void add_mapped(struct chunk *chunk)
 {
 	chunk->next = mapped;
+	chunk->at = &mapped;
+	if (mapped)
+		mapped->at = &chunk->next;
 	mapped = chunk;
 }
 
 static void remove_mapped(const struct chunk *chunk)
 {
-	struct chunk **at = &mapped;
-
-	while (*at != chunk)
-		at = &(*at)->next;
-	*at = chunk->next;
+	*chunk->at = chunk->next;
+	if (chunk->next)
+		chunk->next->at = chunk->at;
 }
 
 /* With what is known before it is mapped. NULL: it does not fit into what is left of the file. */

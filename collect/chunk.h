@@ -14,7 +14,7 @@
 #include "base/error.h"
 
 struct chunk {
-	struct chunk *next; /* of all that are mapped */
+	struct chunk *next, **at; /* of all that are mapped; where its address stands */
 	char *map;
 	size_t size;   /* mapped bytes: the chunk, and the link to the next one if there is one */
 	uint64_t left; /* bytes of the file from the chunk on */

@@ -62,12 +62,20 @@ void collect_beat(struct collector *collector)
 	__atomic_add_fetch(&collector->shared.board->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
+void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd)
+{
+	if (member->is_of_crowd != is_of_crowd)
+		door_crowd(collector->door, member->user->uid, is_of_crowd ? 1 : -1);
+	member->is_of_crowd = is_of_crowd;
+}
+
 void collect_end_member(struct collector *collector, struct member *member)
 {
 	if (member->phase != PHASE_ALIVE)
 		return;
 	member->phase = PHASE_ENDED;
 	merge_end(member->process);
+	collect_crowd(collector, member, true);
 	__atomic_sub_fetch(&collector->shared.board->alive, 1, __ATOMIC_RELEASE);
 }
 
@@ -130,10 +138,12 @@ static void leave(struct collector *collector, uint32_t place)
 	__atomic_add_fetch(&board->detached, 1, __ATOMIC_RELEASE);
 	shared_futex_wake(&board->detached);
 	collector->active[place] = collector->active[--collector->count];
+	collect_index_remove(collector, member);
 	if (!collector->count && collector->bundle)
 		bundle_rest(collector->bundle);
 	collector->gone_ns = ticks_clock_ns();
 	collector->unwritten += member->stream->unwritten;
+	collect_crowd(collector, member, false);
 	collect_give_back(collector, member);
 	stream_free(member->stream);
 	free(member);
@@ -208,18 +218,28 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	bool noticed = door_noticed(collector->door) || must_settle(collector);
 	bool has_ended = false;
 
-	if (!noticed && now_ns - collector->polled_ns < POLL_NS)
+	if (!noticed && !collector->shared.board->crowded &&
+	    now_ns - collector->polled_ns < POLL_NS)
 		return;
 	collector->polled_ns = now_ns;
 	collect_hear_ends(collector);
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
+		int32_t our_pid = member->watch.our_pid;
+		bool is_over;
 
 		collect_beat(collector);
-		if (member->phase != PHASE_ALIVE ||
-		    (!has_detached(member) && !watch_has_ended(&member->watch, &collector->shared,
-							       now_ns, is_silent(member))))
+		if (member->phase != PHASE_ALIVE)
 			continue;
+		is_over =
+			has_detached(member) || watch_has_ended(&member->watch, &collector->shared,
+								now_ns, is_silent(member));
+		if (member->watch.our_pid != our_pid)
+			collect_index(collector, member);
+		if (!is_over) {
+			collect_crowd(collector, member, false);
+			continue;
+		}
 		collect_schedule_last(collector, member);
 		collect_end_member(collector, member);
 		has_ended = true;
@@ -311,7 +331,7 @@ static void tidy(struct collector *collector, uint64_t now_ns)
 		return;
 	collector->tidied_ns = now_ns;
 	merge_tidy(collector->merge);
-	collect_say_counts(collector);
+	collect_say_counts(collector, NULL);
 }
 
 /* How long to sleep, at most, after a round that took so much and came after such a sleep. */

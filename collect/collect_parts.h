@@ -28,6 +28,16 @@
 
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
+/* What members are found by, however many there are (members.c). */
+enum member_index {
+	BY_PID,	    /* as it calls itself */
+	BY_OUR_PID, /* as we call it; one that has none is not found */
+	BY_KEY,	    /* of its image */
+	MEMBER_INDEXES
+};
+
+#define INDEX_PLACES 4096
+
 struct scan;
 struct keeper;
 struct collect_before;
@@ -56,6 +66,7 @@ struct member {
 	bool is_cut_off;	/* a further chunk was refused: no more are taken */
 	uint32_t toggles, told; /* of its head that we have seen */
 	uint64_t seen;		/* events when we last looked for its mapping */
+	bool is_of_crowd;	/* is counted by door_crowd() */
 	bool has_successor;	/* an image that came later has its number */
 	bool is_told;		/* its parent said how it ended */
 	int32_t told_status;
@@ -63,6 +74,8 @@ struct member {
 	uint32_t scans;	   /* so far */
 	enum { SPARES_UNASKED, SPARES_OF_ONE_USER, SPARES_OF_ANY } spares;
 	bool is_scanned_at_end;			 /* begun or done: the head may say what it likes */
+	struct member *next[MEMBER_INDEXES];	 /* at the same place of an index */
+	uint64_t indexed[MEMBER_INDEXES];	 /* by this */
 	struct schedule *schedule[ARENA_CHUNKS]; /* of each slot of a chunk; NULL: of none yet */
 };
 
@@ -134,6 +147,7 @@ struct collector {
 	} schedule_at; /* the slot that was looked at last */
 	struct member **active;
 	uint32_t count, room;
+	struct member *index[MEMBER_INDEXES][INDEX_PLACES];
 };
 
 /*
@@ -203,8 +217,23 @@ void collect_receive(struct collector *collector);
 /* The process has made more memory. */
 void collect_extend(struct collector *collector, struct member *member);
 
-/* Says what was refused and left out in a stream that is open, if there is one. */
-void collect_say_counts(struct collector *collector);
+/* Says what was refused and left out, in the stream of this member; NULL: of any that is open. */
+void collect_say_counts(struct collector *collector, struct member *member);
+
+/* A new one can be found, or one that has got another number; one that leaves cannot any more. */
+void collect_index(struct collector *collector, struct member *member);
+void collect_index_remove(struct collector *collector, struct member *member);
+
+/*
+ * The members with a number or key, one after another: NULL begins, and ends. Others with the same
+ * place in the index may come, too: the caller compares.
+ */
+struct member *collect_find(const struct collector *collector, enum member_index index,
+			    uint64_t value, const struct member *last);
+static inline uint64_t collect_key(const uint64_t key[2])
+{
+	return key[0] ^ key[1];
+}
 
 /* What a member has of us is free for others. */
 void collect_give_back(struct collector *collector, const struct member *member);
@@ -221,11 +250,17 @@ void collect_leave_out(struct collector *collector, const struct guest *guest);
 /* Writes to this stream which programs were left out and stand in no other. */
 void collect_say_left_out(struct collector *collector, struct member *member);
 
+/* Counts a member among those that newcomers may have to wait for, or no longer. */
+void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
+
 /* A process is no more what it was: what it has left to say is handed out. */
 void collect_end_member(struct collector *collector, struct member *member);
 
-/* Takes what a process's children told it of their ends, before it is forgotten. */
+/* Takes what processes have been told of their children's ends, by wait(2). */
 void collect_hear_ends(struct collector *collector);
+
+/* The same of its parent and of itself alone, before it is forgotten. */
+void collect_hear_end_of(struct collector *collector, struct member *member);
 
 /* Says why streams are not complete, where the launcher looks. */
 void collect_tell_failure(struct collector *collector, const struct stream *stream);

@@ -42,6 +42,10 @@ struct visitor {
 #define VISITORS_MOST 256 /* of the owner, and of all others together; … */
 #define VISITORS_USER 64  /* … of each of these */
 #define OTHERS_TURN   64  /* of them that are let in at once */
+#define CROWD	      128 /* waiting guests and ended processes, before others should wait */
+#define GUESTS_USER   512 /* of a user who is not the owner, and of those with the same remainder */
+#define SAYINGS_USER  16384
+#define USERS	      256
 #define CLOSINGS_MOST 8
 #define EVENTS_MOST   16      /* that epoll tells at once */
 #define PAUSE_NS      2000000 /* between two times that somebody is let in or seen to end */
@@ -61,6 +65,9 @@ struct door {
 	pthread_mutex_t lock; /* of all below, and of who serves */
 	struct visitor *visitors;
 	struct guest *first, **last;
+	uint32_t waiting_of[USERS]; /* guests, by the user's number */
+	uint32_t crowd[2];	    /* of the owner, and of others: atomic */
+	uint64_t turned_away;	    /* atomic */
 };
 
 /* ---- opening ---- */
@@ -393,8 +400,44 @@ static ssize_t listen_to(const struct door *door, struct visitor *visitor, struc
 	return got;
 }
 
+void door_crowd(struct door *door, uid_t uid, int more)
+{
+	uint32_t *bits = &door->shared->board->crowded;
+	bool is_owner = door_is_owner(door, uid);
+	uint32_t bit = is_owner ? CROWD_OF_OWNER : CROWD_OF_OTHERS;
+	uint32_t crowd = __atomic_add_fetch(&door->crowd[!is_owner], more, __ATOMIC_RELAXED);
+
+	if (crowd >= CROWD)
+		__atomic_or_fetch(bits, bit, __ATOMIC_RELAXED);
+	else if (crowd < CROWD / 2 && __atomic_load_n(bits, __ATOMIC_RELAXED) & bit)
+		__atomic_and_fetch(bits, ~bit, __ATOMIC_RELAXED);
+}
+
+void door_attend(struct door *door, const struct guest *guest)
+{
+	__atomic_sub_fetch(&door->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	door_crowd(door, guest->uid, -1);
+}
+
+uint64_t door_turned_away(struct door *door)
+{
+	return __atomic_exchange_n(&door->turned_away, 0, __ATOMIC_RELAXED);
+}
+
+/* Who does not wait where many do is one of too many. */
+static bool is_turned_away(struct door *door, uid_t uid, uint32_t most)
+{
+	if (door_is_owner(door, uid) ||
+	    __atomic_load_n(&door->waiting_of[uid % USERS], __ATOMIC_RELAXED) < most)
+		return false;
+	__atomic_add_fetch(&door->turned_away, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
 static void add_guest(struct door *door, struct guest *guest)
 {
+	__atomic_add_fetch(&door->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	door_crowd(door, guest->uid, 1);
 	*door->last = guest;
 	door->last = &guest->next;
 	__atomic_add_fetch(&door->guest_count, 1, __ATOMIC_RELEASE);
@@ -408,7 +451,7 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 	guest->doubt = visitor->doubt;
 	guest->pidfd = guest->connection = -1;
 	if (guest->memory >= 0) {
-		if (size != sizeof(guest->hello))
+		if (size != sizeof(guest->hello) || is_turned_away(door, guest->uid, GUESTS_USER))
 			return false;
 		guest->pidfd = visitor->pidfd;
 		/* of no interest in a control request, for which the user counts */
@@ -424,8 +467,13 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 		give_board(door, visitor->connection);
 		return false;
 	}
-	guest->connection = visitor->connection;
-	visitor->connection = -1;
+	if (is_turned_away(door, guest->uid, SAYINGS_USER))
+		return false;
+	/* who only says something needs no answer, and holds no descriptor of ours */
+	if (guest->request.command != CONTROL_LEFT_OUT) {
+		guest->connection = visitor->connection;
+		visitor->connection = -1;
+	}
 	add_guest(door, guest);
 	return true;
 }

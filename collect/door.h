@@ -66,6 +66,19 @@ void door_answer(struct guest *guest, const char *text);
 /* The same, with a descriptor that becomes the guest's, too. */
 void door_answer_with(struct guest *guest, const char *text, int fd);
 
+/* A guest is attended to: no longer one who waits. */
+void door_attend(struct door *door, const struct guest *guest);
+
+/*
+ * So many processes of this user more (or fewer) have just begun, or have ended and are not
+ * finished with. Where these and who waits are many, newcomers wait before they come
+ * (board.crowded).
+ */
+void door_crowd(struct door *door, uid_t uid, int more);
+
+/* How many guests were turned away since it was asked last, for others of their user wait. */
+uint64_t door_turned_away(struct door *door);
+
 /* Closes what the guest brought and was not taken (set to -1). */
 void door_dismiss(struct guest *guest);
 

@@ -78,6 +78,19 @@ static inline void hand_over(struct encoder *encoder)
 
 /* ---- start of a stream ---- */
 
+/* The names of hooks as the strings that go into CALL: the same for all streams. */
+static struct name {
+	uint8_t bytes[64];
+	uint32_t size;
+} names[HOOK_COUNT];
+
+static void make_names(void)
+{
+	for (int i = 0; i < HOOK_COUNT && !names[HOOK_COUNT - 1].size; i++)
+		names[i].size =
+			lay_out(names[i].bytes, hook_table[i].name, strlen(hook_table[i].name));
+}
+
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks)
 {
@@ -87,11 +100,7 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 	encoder->tails = protocol == PROTOCOL_2_0;
 	encoder->ticks = ticks;
 	encoder->timestamp = 1;
-	for (int i = 0; i < HOOK_COUNT; i++) {
-		struct encode_name *name = &encoder->names[i];
-
-		name->size = lay_out(name->bytes, hook_table[i].name, strlen(hook_table[i].name));
-	}
+	make_names();
 }
 
 static uint8_t *put_handshake(uint8_t *at, uint32_t machine, bool tails)
@@ -510,11 +519,11 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	uint32_t type = call_type(call->operation, call->flags);
 	uint8_t flags = call->flags & (uint8_t)~RECORD_ASIDE;
 	uint8_t *at = encoder->buffer + encoder->used;
-	const struct encode_name *name;
+	const struct name *name;
 	struct encode_packet_call packet;
 
 	encoder->is_called[call->record.more] = true;
-	name = &encoder->names[call->record.more];
+	name = &names[call->record.more];
 	packet = (struct encode_packet_call){
 		.resource = type && call->resource ? call->resource : RESOURCE_EVENT,
 		.context = call->context,

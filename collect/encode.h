@@ -22,12 +22,6 @@
 /* No call puts more than this into the buffer. */
 #define ENCODE_MOST (160u << 10)
 
-/* The name of a hook as the string that goes into CALL. */
-struct encode_name {
-	uint8_t bytes[64];
-	uint32_t size;
-};
-
 /* What a hook's calls have in common that came the short way last. */
 struct encode_kind {
 	uint64_t key; /* of what it was made; 0: it was not */
@@ -42,8 +36,7 @@ struct encoder {
 	const struct ticks *ticks;
 	uint64_t ms_start; /* ns at which the millisecond of `timestamp` began */
 	uint32_t timestamp;
-	uint64_t classes; /* that were registered: a bit for each */
-	struct encode_name names[HOOK_COUNT];
+	uint64_t classes;		/* that were registered: a bit for each */
 	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
 	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX]; /* likewise of their arguments' names */
 	uint64_t addresses[HOOK_COUNT];			    /* where they begin; 0: not known */

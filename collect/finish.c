@@ -436,7 +436,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	uint64_t lost;
 
 	collect_beat(collector);
-	collect_hear_ends(collector);
+	collect_hear_end_of(collector, member);
 	ask_parent(collector, member);
 	if (member->watch.end == WATCH_DETACHED)
 		say_detached(collector, member);
@@ -444,12 +444,13 @@ void collect_finish(struct collector *collector, struct member *member)
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);
 	say_functions(collector, member);
-	collect_say_counts(collector);
+	collect_say_counts(collector, member);
 	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);
 	give_back(collector, member);
-	/* while others live we come by soon enough */
-	if (__atomic_load_n(&collector->shared.board->alive, __ATOMIC_RELAXED))
+	/* while others live, and none waits to come, we come by soon enough */
+	if (__atomic_load_n(&collector->shared.board->alive, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&collector->shared.board->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;
 	stream_close(member->stream);
 	watch_stop(&member->watch);

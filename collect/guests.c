@@ -103,13 +103,16 @@ static bool same_key(const uint64_t a[2], const uint64_t b[2])
 /* The number of the parent's stream: as the child says, by its key, or unknown. */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
+	const struct member *member = NULL;
+
 	if (!hello->parent[0] && !hello->parent[1])
 		return WIRE_NO_STREAM;
 	if (hello->parent_stream < collector->next_stream)
 		return hello->parent_stream;
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (same_key(collector->active[i]->hello.key, hello->parent))
-			return collector->active[i]->number;
+	while ((member = collect_find(collector, BY_KEY, collect_key(hello->parent), member)) !=
+	       NULL)
+		if (same_key(member->hello.key, hello->parent))
+			return member->number;
 	for (uint32_t i = 0; i < ANCESTORS; i++)
 		if (same_key(collector->ancestors[i].key, hello->parent))
 			return collector->ancestors[i].number;
@@ -203,11 +206,12 @@ static bool is_forged_end(const struct member *later, const struct member *membe
 static void end_predecessor(struct collector *collector, struct member *later)
 {
 	const struct watch *watch = &later->watch;
+	struct member *member = NULL;
 
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
-
-		if (member->phase == PHASE_CLOSING || member == later || !watch->our_pid ||
+	while (watch->our_pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)watch->our_pid, member)) !=
+		       NULL) {
+		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid || is_forged_end(later, member))
 			continue;
 		if (member->hello.start > later->hello.start)
@@ -324,17 +328,17 @@ void collect_give_back(struct collector *collector, const struct member *member)
 
 static uint32_t count_images(const struct collector *collector, int our_pid)
 {
+	const struct member *member = NULL;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; our_pid && i < collector->count; i++)
-		count += collector->active[i]->watch.our_pid == our_pid;
+	while (our_pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)our_pid, member)) != NULL)
+		count += member->watch.our_pid == our_pid;
 	return count;
 }
 
-void collect_say_counts(struct collector *collector)
+void collect_say_counts(struct collector *collector, struct member *member)
 {
-	struct member *member = NULL;
-
 	for (uint32_t i = 0; !member && i < collector->count; i++)
 		if (collector->active[i]->phase != PHASE_CLOSING)
 			member = collector->active[i];
@@ -444,11 +448,14 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 		collector->polled_ns = 0;
 	member->number = collector->next_stream++;
 	member->family = newcomer->family ? newcomer->family->family : member->number;
+	collect_index(collector, member);
 	member->parent_stream = parent_stream(collector, &member->hello);
 	open_sink(collector, member);
 	begin_stream(collector, member);
 	say_doubt(member);
 	report(collector, member);
+	/* it may have ended: whether it has is looked at with that of the others */
+	collect_crowd(collector, member, true);
 	collector->any = true;
 	collector->active[collector->count++] = member;
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
@@ -527,12 +534,13 @@ static const char *check_number(struct guest *guest)
 static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
 		      enum refusal *why)
 {
-	*why = REFUSED_PIECE;
-	for (uint32_t i = 0; !guest->doubt && i < collector->count; i++) {
-		struct member *member = collector->active[i];
+	struct member *member = NULL;
 
-		if (member->phase != PHASE_CLOSING && guest->pid &&
-		    member->watch.our_pid == guest->pid && member->user->uid == guest->uid &&
+	*why = REFUSED_PIECE;
+	while (!guest->doubt && guest->pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member))) {
+		if (member->phase != PHASE_CLOSING && member->watch.our_pid == guest->pid &&
+		    member->user->uid == guest->uid &&
 		    same_key(member->hello.key, guest->hello.key))
 			return add_chunk(collector, member, chunk, why);
 	}
@@ -588,11 +596,12 @@ static bool has_spares_of_one_user(struct member *family)
 static struct member *find_relative(const struct collector *collector, const struct member *family,
 				    const struct arena_hello *hello)
 {
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (collector->active[i]->family == family->family &&
-		    collector->active[i]->phase != PHASE_CLOSING &&
-		    same_key(collector->active[i]->hello.key, hello->key))
-			return collector->active[i];
+	struct member *member = NULL;
+
+	while ((member = collect_find(collector, BY_KEY, collect_key(hello->key), member)) != NULL)
+		if (member->family == family->family && member->phase != PHASE_CLOSING &&
+		    same_key(member->hello.key, hello->key))
+			return member;
 	return NULL;
 }
 
@@ -681,6 +690,7 @@ void collect_receive(struct collector *collector)
 {
 	bool has_more = true;
 
+	collector->refused[REFUSED_MEMBERS] += door_turned_away(collector->door);
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
 		struct guest *guests = door_take(collector->door, &has_more);
 
@@ -690,48 +700,9 @@ void collect_receive(struct collector *collector)
 			struct guest *guest = guests;
 
 			guests = guest->next;
+			door_attend(collector->door, guest);
 			receive_guest(collector, guest);
 		}
 		collect_beat(collector);
-	}
-}
-
-/* ---- what parents say ---- */
-
-static void hear_end(struct collector *collector, const struct member *parent, uint64_t told)
-{
-	int32_t pid = (int32_t)(told >> 32);
-
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
-
-		/* another one may have the same number, in a pid namespace of its own */
-		if (member->phase == PHASE_CLOSING || member->hello.pid != pid ||
-		    member->hello.parent_pid != parent->hello.pid ||
-		    (parent->user != member->user &&
-		     !door_is_owner(collector->door, parent->user->uid)))
-			continue;
-		member->told_status = (int32_t)told;
-		member->is_told = true;
-	}
-}
-
-void collect_hear_ends(struct collector *collector)
-{
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
-		const struct arena *head;
-		uint32_t count;
-
-		if (member->phase == PHASE_CLOSING || member->doubt)
-			continue;
-		head = member->chunks[0]->head;
-		count = __atomic_load_n(&head->told_count, __ATOMIC_ACQUIRE);
-		if (count - member->told > ARENA_TOLD)
-			member->told = count - ARENA_TOLD;
-		for (; member->told != count; member->told++)
-			hear_end(collector, member,
-				 __atomic_load_n(&head->told[member->told % ARENA_TOLD],
-						 __ATOMIC_ACQUIRE));
 	}
 }

@@ -2,6 +2,7 @@
 #include "collect/htr_parts.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define EVENTS_MAX 24576u /* in a block: about 256 KiB */
 
@@ -14,23 +15,27 @@ inline_ bool is_full(const struct htr *htr)
 
 /* ---- making ---- */
 
-static bool make_column(struct column *column, size_t room)
-{
-	column->start = column->at = malloc(room);
-	return column->start != NULL;
-}
+/* That of other things, which is enough for any column. */
+#define COLUMN_ROOM (HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST)
+_Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of all events fit");
 
-/* So much that no event needs to ask for room. */
+#define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
+
+/*
+ * So much that no event needs to ask for room. Mapped: a short stream touches little of it, and
+ * malloc() would give it what others have touched.
+ */
 static bool make_columns(struct htr *htr)
 {
-	size_t each = (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX;
-	bool good = make_column(&htr->definitions, HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST);
+	uint8_t *room = mmap(NULL, COLUMNS_ROOM, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	if (room == MAP_FAILED)
+		return false;
+	htr->definitions.start = room;
 	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
-		good &= make_column(&htr->columns[i], i == HTR_COLUMN_others
-							      ? HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST
-							      : each);
-	return good;
+		htr->columns[i].start = room + (i + 1) * COLUMN_ROOM;
+	return true;
 }
 
 static void begin_block(struct htr *htr)
@@ -99,9 +104,8 @@ void htr_destroy(struct htr *htr)
 {
 	if (!htr)
 		return;
-	for (int i = 0; i < HTR_COLUMN_COUNT; i++)
-		free(htr->columns[i].start);
-	free(htr->definitions.start);
+	if (htr->definitions.start)
+		munmap(htr->definitions.start, COLUMNS_ROOM);
 	for (uint32_t i = 0; i < HTR_MODELS; i++)
 		free(htr->models[i]);
 	htr_free_names(&htr->functions);

@@ -50,16 +50,18 @@ void collect_say_left_out(struct collector *collector, struct member *member)
 		say(collector, member, &collector->left_out[i]);
 		collector->left_out[i].count = 0;
 	}
-	count_unsaid(collector);
+	if (__atomic_load_n(&collector->shared.board->left_unsaid, __ATOMIC_RELAXED))
+		count_unsaid(collector);
 }
 
 /* The image that executed the one that is left out, if it was recorded, has come to its end. */
 static void end_image(struct collector *collector, int32_t pid)
 {
-	for (uint32_t i = 0; i < collector->count; i++) {
-		struct member *member = collector->active[i];
+	struct member *member = NULL;
 
-		if (member->phase == PHASE_CLOSING || !pid || member->watch.our_pid != pid)
+	while (pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)pid, member)) != NULL) {
+		if (member->phase == PHASE_CLOSING || member->watch.our_pid != pid)
 			continue;
 		watch_left_out(&member->watch);
 		collect_end_member(collector, member);

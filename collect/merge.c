@@ -110,6 +110,9 @@ struct process *merge_add(struct merge *merge, void *owner, uint32_t *batches)
 	process->of_user = batches;
 	process->thread_free = NO_THREAD;
 	process->next = merge->processes;
+	process->at = &merge->processes;
+	if (process->next)
+		process->next->at = &process->next;
 	merge->processes = process;
 	return process;
 }
@@ -133,12 +136,9 @@ bool merge_add_chunk(struct process *process, const struct chunk *chunk)
 
 void merge_remove(struct merge *merge, struct process *process)
 {
-	struct process **at = &merge->processes;
-
-	while (*at && *at != process)
-		at = &(*at)->next;
-	if (*at)
-		*at = process->next;
+	*process->at = process->next;
+	if (process->next)
+		process->next->at = process->at;
 	free_process(merge, process);
 }
 

@@ -103,7 +103,7 @@ struct piece {
 };
 
 struct process {
-	struct process *next;
+	struct process *next, **at; /* of all; where its address stands */
 	void *owner;
 	struct piece *pieces;
 	uint32_t piece_count, reader_count;

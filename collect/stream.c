@@ -21,20 +21,28 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 			     struct stream_known *of_user, struct stream_known *of_all)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
-	void *buffer = malloc(OUTPUT_BUFFER);
 
-	if (!stream || !buffer) {
-		free(stream);
-		free(buffer);
+	if (!stream)
 		return NULL;
-	}
 	stream->sink.fd = -1;
 	stream->known_by_user = of_user;
 	stream->known_by_all = of_all;
 	of_user->streams++;
 	of_all->streams++;
-	encode_init(&stream->encoder, buffer, OUTPUT_BUFFER, protocol, ticks);
+	encode_init(&stream->encoder, NULL, OUTPUT_BUFFER, protocol, ticks);
 	return stream;
+}
+
+/* What an htr is handed, which takes it at once: one is enough for all of them. */
+static uint8_t handed[OUTPUT_BUFFER];
+
+static void free_encoder(struct encoder *encoder)
+{
+	htr_destroy(encoder->htr);
+	if (encoder->buffer != handed)
+		free(encoder->buffer);
+	encoder->htr = NULL;
+	encoder->buffer = NULL;
 }
 
 void stream_free(struct stream *stream)
@@ -45,8 +53,7 @@ void stream_free(struct stream *stream)
 	stream->known_by_user->streams--;
 	stream->known_by_all->streams--;
 	output_destroy(stream->output);
-	htr_destroy(stream->encoder.htr);
-	free(stream->encoder.buffer);
+	free_encoder(&stream->encoder);
 	free(stream);
 }
 
@@ -194,7 +201,9 @@ static void begin_output(struct stream *stream)
 		encode_to(&stream->encoder, htr_create());
 		stream->encoder.tails = true;
 	}
-	if (stream->output && (stream->encoder.htr || !stream->sink.is_htr))
+	stream->encoder.buffer = stream->sink.is_htr ? handed : malloc(OUTPUT_BUFFER);
+	if (stream->output && stream->encoder.buffer &&
+	    (stream->encoder.htr || !stream->sink.is_htr))
 		return;
 	output_destroy(stream->output);
 	stream->output = NULL;
@@ -278,6 +287,9 @@ void stream_close(struct stream *stream)
 	struct error err = { 0 };
 
 	stream_flush(stream);
+	/* the end may have to wait for its turn, with nothing but what is written */
+	free_encoder(&stream->encoder);
+	set_known(stream, 0);
 	if (stream->output)
 		output_close(stream->output, stream->wake);
 	else if (sink_close(&stream->sink, &err) < 0)

@@ -116,6 +116,7 @@ struct board {
 	uint32_t settled;     /* 1: all who attached before told_pid was set are counted; futex */
 	int32_t door;	      /* its descriptor of a socket that has a path, for other network
 				 namespaces; -1: none */
+	uint32_t crowded;     /* enum crowd: newcomers should wait for a moment */
 	uint32_t ring_most;   /* bytes that a ring may grow to */
 	uint32_t rings_budget;
 	char failure[512]; /* what failed, as a sentence; set before BOARD_FAILED or while running
@@ -134,6 +135,12 @@ struct board {
 	int32_t told_status;
 	int32_t told_pid; /* set last; 0: it has not ended */
 	struct settings settings;
+};
+
+/* Whose processes are more than the collector has finished with; bits of board.crowded. */
+enum crowd {
+	CROWD_OF_OWNER = 1 << 0, /* of the run's owner and of root */
+	CROWD_OF_OTHERS = 1 << 1,
 };
 
 enum process_flag {

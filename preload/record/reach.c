@@ -154,12 +154,34 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 	return sys_sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/*
+ * Where short processes end faster than the collector finishes with them, those that begin wait:
+ * the owner's for the owner's alone, so that nobody else can keep them waiting.
+ */
+static void wait_for_crowd(void)
+{
+	const uint32_t *crowded = &life.board->crowded;
+	uint32_t user, bit;
+
+	if (!__atomic_load_n(crowded, __ATOMIC_RELAXED))
+		return;
+	user = (uint32_t)sys_call0(__NR_geteuid);
+	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
+									     : CROWD_OF_OTHERS;
+	for (int64_t i = 0;
+	     i < life.board->settings.patience && __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
+	     i++)
+		sys_sleep(RETRY_NS);
+}
+
 int reach_hand_over(int memory, const struct arena_hello *hello)
 {
-	int socket =
-		reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
+	int socket;
 	long sent;
 
+	if (!hello->chunk && !(hello->flags & PROCESS_ATTACHED))
+		wait_for_crowd();
+	socket = reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
 	if (socket < 0)
 		return socket;
 	sent = reach_say(socket, hello, sizeof(*hello), &memory);
