@@ -13,7 +13,7 @@
 #include "process/proc.h"
 #include "contract.h"
 #include "inject/jail.h"
-#include "inject/remote.h"
+#include "inject/borrowed.h"
 #include "inject/safe.h"
 #include "inject/symbols.h"
 #include "inject/trigger.h"

@@ -8,7 +8,7 @@
  */
 
 #include "base/error.h"
-#include "inject/remote.h"
+#include "inject/borrowed.h"
 
 /* Whether the kernel lets us read filters, and suspend them. */
 bool jail_is_open(void);

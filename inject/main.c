@@ -89,7 +89,7 @@ static int run(struct late_order *order, int pid, const char *library)
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
-/* A thread that is borrowed at that time goes on by itself (inject/remote.h). */
+/* A thread that is borrowed at that time goes on by itself (inject/borrowed.h). */
 static void end_without_memory(void)
 {
 	_exit(complain("no memory is left"));

@@ -8,7 +8,7 @@
  * words of its stack are asked first; where one of them is doubtful, its frames are.
  */
 
-#include "inject/remote.h"
+#include "inject/borrowed.h"
 #include "inject/target.h"
 
 struct safe;

@@ -7,7 +7,7 @@
  * that made it, and the words of the lock itself, as glibc and the kernel keep them.
  */
 
-#include "live/process.h"
+#include "live/running.h"
 
 enum await_kind {
 	AWAIT_NOTHING, /* it runs, or nobody knows */

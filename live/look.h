@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "live/await.h"
-#include "live/process.h"
+#include "live/running.h"
 #include "naming/naming.h"
 
 struct look {

@@ -3,7 +3,7 @@
 
 #include "base/options.h"
 #include "hook_table.h"
-#include "live/run.h"
+#include "live/run_files.h"
 #include "live/screen.h"
 #include "live/top.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/process.h"
+#include "live/running.h"
 
 #include "base/sandbox.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "scan/graph.h"
-#include "scan/live.h"
-#include "scan/process.h"
+#include "scan/blocks.h"
+#include "scan/moment.h"
 
 struct dead_stack {
 	uint64_t from, to; /* to: the thread's descriptor */

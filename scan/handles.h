@@ -9,8 +9,8 @@
  */
 
 #include "scan/graph.h"
-#include "scan/live.h"
-#include "scan/process.h"
+#include "scan/blocks.h"
+#include "scan/moment.h"
 #include "scan/roots.h"
 
 /*

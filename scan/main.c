@@ -15,10 +15,10 @@
 #include "base/sandbox.h"
 #include "scan.h"
 #include "scan/dead.h"
-#include "scan/frames.h"
+#include "scan/named.h"
 #include "scan/handles.h"
-#include "scan/live.h"
-#include "scan/report.h"
+#include "scan/blocks.h"
+#include "scan/results.h"
 #include "scan/roots.h"
 #include "scan/stop.h"
 

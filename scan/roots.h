@@ -13,8 +13,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "scan/graph.h"
-#include "scan/live.h"
-#include "scan/process.h"
+#include "scan/blocks.h"
+#include "scan/moment.h"
 
 /* In the order in which ways are looked for: what has a name comes first. */
 enum root_kind {

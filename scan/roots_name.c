@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "scan/frames.h"
+#include "scan/named.h"
 
 #define CLUSTER 64u /* words of data without a name that are closer are of one thing */
 

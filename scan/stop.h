@@ -8,7 +8,7 @@
  * is the kernel's care (ptrace(2)), which is why nothing here needs undoing.
  */
 
-#include "scan/process.h"
+#include "scan/moment.h"
 
 /*
  * Waits until all threads may be stopped without harm (process/stopping.h), for a second at most.

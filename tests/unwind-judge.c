@@ -23,7 +23,7 @@
 
 #include "preload/walk/capture.h"
 #include "preload/walk/maps.h"
-#include "preload/walk/remote.h"
+#include "preload/walk/accessors.h"
 #include "preload/ground/sys.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))

@@ -6,7 +6,7 @@
  * The seam: all that the library knows of one processor. A processor has
  *
  *   arch_call3, arch_call6     system calls; they return the result, or -errno
- *   ARCH_WALKS                 1: frames are walked, by our own rules or by libunwind (remote.h);
+ *   ARCH_WALKS                 1: frames are walked, by our own rules or libunwind (accessors.h);
  *                              0: a backtrace is the caller alone
  *   DWARF_REGISTERS            how many registers of DWARF a frame is made of
  *   DWARF_FP, DWARF_SP         numbers of the frame pointer, of the stack pointer,

@@ -6,7 +6,7 @@
 #include "names.h"
 #include "preload/ground/sys.h"
 #include "preload/walk/maps.h"
-#include "preload/walk/remote.h"
+#include "preload/walk/accessors.h"
 #include "ring.h"
 
 #include <fcntl.h>

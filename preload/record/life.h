@@ -18,7 +18,7 @@ struct life {
 	const struct board *board; /* NULL: nothing is recorded */
 	int32_t pid;
 	uint32_t depth;	 /* most frames of a backtrace */
-	bool is_remote;	 /* libunwind walks (remote.h) */
+	bool is_remote;	 /* libunwind walks (accessors.h) */
 	uint64_t sample; /* bytes from one sample of memory to the next; 0: all is recorded */
 	bool one_time;	 /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;

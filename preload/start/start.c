@@ -26,7 +26,7 @@
 #include "preload/record/memory.h"
 #include "preload/record/reach.h"
 #include "preload/record/thread.h"
-#include "preload/walk/remote.h"
+#include "preload/walk/accessors.h"
 #include "terms.h"
 #include "toggle.h"
 #include "wire.h"

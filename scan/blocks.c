@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/live.h"
+#include "scan/blocks.h"
 
 #include <errno.h>
 #include <stdio.h>

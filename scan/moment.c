@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _FILE_OFFSET_BITS 64
-#include "scan/process.h"
+#include "scan/moment.h"
 
 #include <dirent.h>
 #include <errno.h>

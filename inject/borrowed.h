@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INJECT_REMOTE_H
-#define INJECT_REMOTE_H
+#ifndef INJECT_BORROWED_H
+#define INJECT_BORROWED_H
 
 /*
  * One thread of the target, stopped, and what it is made to call. Every call is made as if it came

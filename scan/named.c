@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/frames.h"
+#include "scan/named.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LIVE_PROCESS_H
-#define LIVE_PROCESS_H
+#ifndef LIVE_RUNNING_H
+#define LIVE_RUNNING_H
 
 /*
  * A running process as /proc and ptrace show it, without anything of ours inside. A look stops

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCAN_FRAMES_H
-#define SCAN_FRAMES_H
+#ifndef SCAN_NAMED_H
+#define SCAN_NAMED_H
 
 /*
  * Names of what a process has mapped, and the frames of its threads' stacks, from copies: it has
@@ -8,7 +8,7 @@
  * names_open(), which opens them, is to be called in the sandbox alone.
  */
 
-#include "scan/process.h"
+#include "scan/moment.h"
 
 struct names;
 

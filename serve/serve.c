@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/serve.h"
+#include "serve/serve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

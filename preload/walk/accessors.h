@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REMOTE_H
-#define REMOTE_H
+#ifndef ACCESSORS_H
+#define ACCESSORS_H
 
 /*
  * The walk by libunwind, with --unwind=libunwind. This very process is given to it as if it were

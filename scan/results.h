@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCAN_REPORT_H
-#define SCAN_REPORT_H
+#ifndef SCAN_RESULTS_H
+#define SCAN_RESULTS_H
 
 /*
  * What a scan found, as the notes that the collector writes into the stream: one behind the other,
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "scan/graph.h"
-#include "scan/live.h"
-#include "scan/process.h"
+#include "scan/blocks.h"
+#include "scan/moment.h"
 #include "scan/roots.h"
 
 struct report {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCAN_LIVE_H
-#define SCAN_LIVE_H
+#ifndef SCAN_BLOCKS_H
+#define SCAN_BLOCKS_H
 
 /* What a process held when it was stopped, as its stream says it up to the cut. */
 

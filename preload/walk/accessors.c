@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "remote.h"
+#include "accessors.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "base/out.h"
 #include "live/act.h"
 #include "live/look.h"
-#include "live/run.h"
+#include "live/run_files.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCAN_PROCESS_H
-#define SCAN_PROCESS_H
+#ifndef SCAN_MOMENT_H
+#define SCAN_MOMENT_H
 
 /*
  * A process as it was at one moment: its threads, its mappings, and the words of its memory that
@@ -30,7 +30,7 @@ struct process_thread {
 	uint64_t vectors[PROCESS_VECTORS_MAX];
 	unsigned vector_count;
 	struct subject_stack stack;
-	/* what scan/frames.h finds out: what of its stack is in use begins here */
+	/* what scan/named.h finds out: what of its stack is in use begins here */
 	uint64_t live_sp;
 	/* its frames follow each other as far as the start of its stack, so nothing else is in use
 	 */

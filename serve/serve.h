@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEW_SERVE_H
-#define VIEW_SERVE_H
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
 
 /*
  * One file for one browser of this machine: on the loopback address alone, under a name that nobody

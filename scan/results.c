@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/report.h"
+#include "scan/results.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/serve.h"
+#include "serve/serve.h"
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
@@ -29,8 +29,8 @@ struct asked {
 	struct option_values values;
 #define VIEWER(word, ...)	option_flag word;
 #define OPTION(kind, name, ...) option_##kind name;
-#include "view/viewers.def"
-#include "view/view.def"
+#include "serve/viewers.def"
+#include "serve/view.def"
 #undef VIEWER
 #undef OPTION
 };
@@ -39,8 +39,8 @@ static const struct option_row rows[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
 	{ OPTION_FIELDS(struct asked, flag, word, #word, 0, NULL, NULL, sentence), .is_own = true },
 #define OPTION(...) { OPTION_FIELDS(struct asked, __VA_ARGS__), .is_own = true },
-#include "view/viewers.def"
-#include "view/view.def"
+#include "serve/viewers.def"
+#include "serve/view.def"
 #undef VIEWER
 #undef OPTION
 };
@@ -59,7 +59,7 @@ static const struct viewer {
 } viewers[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
 	{ format, name, type, origin, address, port, offsetof(struct asked, word) },
-#include "view/viewers.def"
+#include "serve/viewers.def"
 #undef VIEWER
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LIVE_RUN_H
-#define LIVE_RUN_H
+#ifndef LIVE_RUN_FILES_H
+#define LIVE_RUN_FILES_H
 
 /* The files of a run that goes on, followed, and the processes that they tell of. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "live/run.h"
+#include "live/run_files.h"
 
 #include "base/array.h"
 #include "control/control.h"
