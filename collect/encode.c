@@ -735,20 +735,10 @@ static uint32_t clip(uint64_t number)
 
 static void encode_heap(struct encoder *encoder, const struct record_heap *record)
 {
-	const uint64_t *number = record->number;
 	struct encode_packet_heap packet = {
 		.bottom = record->bottom,
 		.top = record->top,
-		.arena = clip(number[0]),
-		.ordblks = clip(number[1]),
-		.smblks = clip(number[2]),
-		.hblks = clip(number[3]),
-		.hblkhd = clip(number[4]),
-		.usmblks = clip(number[5]),
-		.fsmblks = clip(number[6]),
-		.uordblks = clip(number[7]),
-		.fordblks = clip(number[8]),
-		.keepcost = clip(number[9]),
+		.arena = clip(record->top > record->bottom ? record->top - record->bottom : 0),
 	};
 	uint8_t *at = put_heap(encoder->buffer + encoder->used, &packet, encoder->tails);
 

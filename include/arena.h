@@ -587,11 +587,10 @@ struct record_note {
 	uint32_t pad;
 };
 
-/* mallinfo2 at exit. */
+/* The heap of brk(2) at exit. */
 struct record_heap {
 	struct record record;
 	uint64_t bottom, top;
-	uint64_t number[10]; /* in the order of HINF */
 };
 
 /*

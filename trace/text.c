@@ -558,12 +558,17 @@ void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t low
 		{ "space ideally releasable via malloc_trim", heap->keepcost },
 	};
 
+	uint32_t known = 0;
+
+	/* our own traces have none but the first */
+	for (size_t i = 1; i < sizeof(numbers) / sizeof(*numbers); i++)
+		known |= numbers[i].number;
 	out_text(out, "## heap status information:\n");
 	out_format(out, "##   heap bottom 0x%llx\n", (unsigned long long)heap->bottom);
 	out_format(out, "##   heap top 0x%llx\n", (unsigned long long)heap->top);
 	out_format(out, "##   lowest block 0x%llx\n", (unsigned long long)lowest);
 	out_format(out, "##   highest block 0x%llx\n", (unsigned long long)highest);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+	for (size_t i = 0; i < (known ? sizeof(numbers) / sizeof(*numbers) : 1); i++)
 		out_format(out, "##   %s %u\n", numbers[i].words, numbers[i].number);
 }
 

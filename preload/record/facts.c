@@ -520,32 +520,20 @@ void facts_tell_gone(void)
 	}
 }
 
+/* mallinfo2() is not asked: it walks lists of the allocator, which the program may have damaged. */
 void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
 	struct record_heap *record;
-	struct mallinfo2 info;
 
-	/* exit() from a handler that interrupted malloc: its lock would never come free. */
-	if (!thread || thread->open_count || !real.mallinfo2)
+	if (!thread || thread->open_count)
 		return;
-	info = real.mallinfo2();
 	begin_alone(thread, true);
 	record = (struct record_heap *)ring_reserve(thread, RECORD_HEAP, sizeof(*record));
 	if (record) {
 		record->record.time = thread->last;
 		record->bottom = first_break ? first_break : ask_for_bottom();
 		record->top = (uint64_t)sys_call1(__NR_brk, 0);
-		record->number[0] = info.arena;
-		record->number[1] = info.ordblks;
-		record->number[2] = info.smblks;
-		record->number[3] = info.hblks;
-		record->number[4] = info.hblkhd;
-		record->number[5] = info.usmblks;
-		record->number[6] = info.fsmblks;
-		record->number[7] = info.uordblks;
-		record->number[8] = info.fordblks;
-		record->number[9] = info.keepcost;
 		ring_publish(&record->record);
 	}
 	end_alone(thread);

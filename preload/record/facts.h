@@ -20,7 +20,7 @@ struct late_order;
 /* In a process that ran before: a ~attached note, what it had by then. */
 void facts_tell_attached(const struct late_order *order);
 
-/* mallinfo2, at exit; never while this thread is inside the allocator. */
+/* Where the heap of brk(2) lies, at exit. */
 void facts_tell_heap(void);
 
 /* In a call of dlclose: a ~unmap note for each module that is gone since the last one. */
