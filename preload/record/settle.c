@@ -189,9 +189,12 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
-	if (!on_known_stack(thread, open->frame))
+	/* once: others can write the table, and this is to be read from */
+	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
+
+	if (!on_known_stack(thread, frame))
 		return false;
-	if (open->frame <= origin->cfa || !arch_returns_to(open->frame, open->ip))
+	if (frame <= origin->cfa || !arch_returns_to(frame, open->ip))
 		return true;
 	return open->half && !led_here(thread, open, origin);
 }

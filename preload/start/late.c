@@ -108,8 +108,9 @@ static bool can_read(const void *address, uintptr_t *page)
 }
 
 /*
- * The kernel refuses a list with a bad pointer in it (EFAULT), and so must nothing here crash. No
- * where nothing may be asked: what a jailed process executes is given what the process gives it.
+ * Whether all of an environment can be read: the kernel refuses one with a bad pointer in it
+ * (EFAULT), and looking at it must not end the program. False where no system call may be made: the
+ * environment is then handed on as it is.
  */
 static bool can_read_all(char *const *environment)
 {
