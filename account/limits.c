@@ -13,7 +13,7 @@
 const struct limit_row limit_rows[] = {
 #define RENAMED(name, instead)
 #define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning) \
-	{ #name, LIMIT_##unit, #report, class, LIMIT_##live, meaning },
+	{ #name, LIMIT_##unit, #sheet, class, LIMIT_##live, meaning },
 #include "account/limits.def"
 #undef LIMIT
 #undef RENAMED

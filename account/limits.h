@@ -22,7 +22,7 @@ enum limit_live { LIMIT_HELD, LIMIT_PEAK, LIMIT_DROPPED, LIMIT_DEADLOCK, LIMIT_L
 struct limit_row {
 	const char *name;
 	enum limit_unit unit;
-	const char *report;
+	const char *table; /* of a report */
 	const char *class;
 	enum limit_live live;
 	const char *meaning;

@@ -5,7 +5,7 @@
  *
  *   cc -g -pthread -o contention examples/contention.c
  *   holdtrace record -o contention.htr ./contention
- *   holdtrace report locks contention.htr
+ *   holdtrace report waits contention.htr
  *
  * Who waits is not who is slow: look for what was "held by" whom while look_up() waited, and at
  * which hold is the longest.

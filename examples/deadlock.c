@@ -6,7 +6,7 @@
  *
  *   cc -g -pthread -o deadlock examples/deadlock.c
  *   holdtrace ./deadlock
- *   holdtrace record -o lucky.htr ./deadlock lucky; holdtrace report locks lucky.htr
+ *   holdtrace record -o lucky.htr ./deadlock lucky; holdtrace report waits lucky.htr
  *
  * The first screen names both threads, what each waits for and where the other one took it. The
  * report of the lucky run shows the two locks in both orders, before it ever came to that.

@@ -6,7 +6,7 @@
  *   holdtrace record -o fds.htr ./fds
  *   holdtrace report fds fds.htr
  *
- * Look at "Who opened what stayed open": read_settings holds 50, one for each turn. Then at "Closed
+ * Look at the call sites that left descriptors open: read_settings has 50. Then at "Closed
  * twice": opened in main, closed first by finish and again by clean_up. Had somebody opened a file
  * in between, clean_up would have closed that one, without an error: the number is the same.
  */

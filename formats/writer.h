@@ -59,6 +59,7 @@ enum format_flag {
 	FORMAT_PAGE = 1 << 5,
 	FORMAT_BINARY = 1 << 6,
 	FORMAT_ONE = 1 << 7,
+	FORMAT_MODEL = 1 << 8,
 };
 
 struct writer {

@@ -52,8 +52,8 @@ function words_of(file, which, n, kinds,    i, rows, word, list, seen)
 
 function read_words()
 {
-	reports = words_of(top "/postproc/reports.def", "REPORT", 1) " " \
-		words_of(top "/postproc/report_sets.def", "SET", 1)
+	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
+	tables = words_of(top "/postproc/reports.def", "SHEET", 1)
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
 	read_columns(top "/postproc/reports.def")
 	limits = words_of(top "/account/limits.def", "LIMIT", 1)
@@ -63,21 +63,15 @@ function read_words()
 }
 
 # The columns of each report, of all its sheets.
-function read_columns(file,    i, rows, report, word, seen, members, n)
+function read_columns(file,    i, rows, report, word, seen)
 {
 	rows = read_rows(file)
 	for (i = 1; i <= rows; i++) {
-		if (macro[i] == "REPORT")
+		if (macro[i] == "REPORT" || macro[i] == "COMMAND")
 			report = field(i, 1)
 		word = macro[i] == "COLUMN" ? field(i, 2) : ""
 		if (word != "" && !seen[report, word]++)
 			columns_of[report] = columns_of[report] " " word
-	}
-	rows = read_rows(top "/postproc/report_sets.def")
-	for (i = 1; i <= rows; i++) {
-		n = split(text(field(i, 2)), members, ",")
-		for (; n; n--)
-			columns_of[field(i, 1)] = columns_of[field(i, 1)] columns_of[members[n]]
 	}
 }
 
@@ -88,6 +82,8 @@ function kind_of(long, argument,    words)
 		return "," reports " list"
 	if (long == "format" && argument == "NAME")
 		return "=" formats
+	if (long == "table")
+		return "," tables
 	if (long == "by")
 		return "B"
 	if (argument ~ /^LIMIT/)

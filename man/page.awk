@@ -53,8 +53,6 @@ function expand(what, file, n)
 		writers(file)
 	else if (what == "viewers")
 		viewers(file)
-	else if (what == "sets")
-		sets(file)
 	else if (what == "reports")
 		reports(file)
 	else if (what == "sheets")
@@ -467,24 +465,12 @@ function reports(file,    i, count)
 	}
 }
 
-# SET(name, "reports", "question")
-function sets(file,    i, count, members)
-{
-	count = read_rows(file)
-	for (i = 1; i <= count; i++) {
-		members = text(field(i, 2))
-		gsub(/,/, " , ", members)
-		print ".It Cm " roff(field(i, 1)) " Pq Cm " members
-		print sentence(text(field(i, 3)))
-	}
-}
-
 # REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(sheet, name, KIND, "heading", "meaning")
 function sheets(file,    i, count, open)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
-		if (macro[i] == "REPORT") {
+		if (macro[i] == "REPORT" || macro[i] == "COMMAND") {
 			if (open)
 				print ".El"
 			open = 0

@@ -13,13 +13,14 @@ static const char report_whole[] = "summary";
 
 static int refuse(const char *word, size_t length, struct error *err)
 {
+	const char *instead = report_renamed(word, length);
 	struct suggest suggest;
 
+	if (instead)
+		return error_set(err, EINVAL, "report %.*s: now %s", (int)length, word, instead);
 	suggest_begin(&suggest, word, length);
 	for (unsigned i = 0; report_at(i); i++)
 		suggest_try(&suggest, report_at(i)->name);
-	for (unsigned i = 0; report_set_at(i); i++)
-		suggest_try(&suggest, report_set_at(i)->name);
 	if (invocation_is_launcher())
 		return error_set(err, EINVAL,
 				 "report %.*s: no such report%s; `holdtrace report list` lists "
@@ -29,48 +30,119 @@ static int refuse(const char *word, size_t length, struct error *err)
 			 (int)length, word, suggest_text(&suggest));
 }
 
-/* Once, whoever asks for it. */
-static int add(struct choice *choice, const struct report_row *row, struct error *err)
+/* Once, whichever report asks for it. */
+static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
 {
 	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->rows[i] == row)
+		if (choice->folds[i] == fold)
 			return 0;
 	if (choice->count == CHOICE_MAX)
 		return error_set(err, EINVAL, "--report: too many at once");
-	choice->rows[choice->count++] = row;
-	choice->wants_ledger |= row->report->wants_ledger;
-	choice->wants_summary |= row->report->wants_summary;
-	choice->wants_directories |= row->report->wants_directories;
-	choice->skips_calls =
-		row->report->skips_calls && (choice->skips_calls || choice->count == 1);
-	choice->wants_base |= row->report->wants_base;
-	choice->takes_by |= row->report->takes_by;
+	choice->folds[choice->count++] = fold;
+	choice->wants_ledger |= fold->wants_ledger;
+	choice->wants_summary |= fold->wants_summary;
+	choice->wants_directories |= fold->wants_directories;
+	choice->skips_calls = fold->skips_calls && (choice->skips_calls || choice->count == 1);
+	choice->wants_base |= fold->wants_base;
+	choice->takes_by |= fold->takes_by;
 	return 0;
 }
 
-static int add_named(struct choice *choice, const char *name, struct error *err)
+static int add_report(struct choice *choice, const struct report_row *row, struct error *err)
 {
-	return add(choice, report_find(name, strlen(name)), err);
+	for (unsigned i = 0; i < choice->row_count; i++)
+		if (choice->rows[i] == row)
+			return 0;
+	if (choice->row_count == CHOICE_MAX)
+		return error_set(err, EINVAL, "--report: too many at once");
+	choice->rows[choice->row_count++] = row;
+	return 0;
 }
 
-/* Reports and sets of them. */
 static int add_words(struct choice *choice, const char *words, struct error *err)
 {
-	for (size_t length; *words; words += length + (words[length] == ',')) {
+	int rc = 0;
+
+	for (size_t length; rc == 0 && *words; words += length + (words[length] == ',')) {
 		const struct report_row *row;
-		const struct report_set *set;
-		int rc;
 
 		length = strcspn(words, ",");
 		row = report_find(words, length);
-		set = report_set_find(words, length);
-		rc = row   ? add(choice, row, err)
-		     : set ? add_words(choice, set->reports, err)
-			   : refuse(words, length, err);
-		if (rc)
-			return rc;
+		rc = row ? add_report(choice, row, err) : refuse(words, length, err);
+	}
+	return rc;
+}
+
+static bool is_asked(const struct choice *choice, const struct report_row *row)
+{
+	for (unsigned i = 0; i < choice->row_count; i++)
+		if (choice->rows[i] == row)
+			return true;
+	return false;
+}
+
+static int refuse_table(const struct choice *choice, const char *name, size_t length,
+			struct error *err)
+{
+	enum sheet_id id = report_table(name, length);
+	struct suggest suggest;
+
+	if (id < SHEET_ID_COUNT)
+		return error_set(err, EINVAL, "--table=%.*s: is of the report %s, not of %s",
+				 (int)length, name, report_of(id)->name, choice->rows[0]->name);
+	suggest_begin(&suggest, name, length);
+	for (id = 0; id < SHEET_ID_COUNT; id++)
+		if (!choice->row_count || is_asked(choice, report_of(id)))
+			suggest_try(&suggest, sheet_facts(id).name);
+	return error_set(err, EINVAL,
+			 "--table=%.*s: no such table%s; holdtrace-report(5) lists them",
+			 (int)length, name, suggest_text(&suggest));
+}
+
+static int take_tables(struct choice *choice, const char *names, struct error *err)
+{
+	choice->is_of_tables = names != NULL;
+	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
+		choice->tables[id] = !names || id == SHEET_limits;
+	for (size_t length; names && *names; names += length + (names[length] == ',')) {
+		enum sheet_id id;
+
+		length = strcspn(names, ",");
+		id = report_table(names, length);
+		if (id == SHEET_ID_COUNT || !is_asked(choice, report_of(id)))
+			return refuse_table(choice, names, length, err);
+		choice->tables[id] = true;
 	}
 	return 0;
+}
+
+/* Of a report that has such a fold it alone, else all others. */
+static bool is_due(const struct report *fold, const struct report_row *row,
+		   const struct choice_request *request)
+{
+	bool has_of_directories = false, has_of_object = false;
+
+	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
+		if (report_of(id) == row) {
+			has_of_directories |= report_fold(id)->wants_directories;
+			has_of_object |= report_fold(id)->wants_object;
+		}
+	return (!has_of_directories || fold->wants_directories == request->are_directories) &&
+	       (!has_of_object || fold->wants_object == request->has_object);
+}
+
+/* Those that fill the tables. always: also where the input is another one. */
+static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
+		     struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < choice->row_count; i++)
+		for (unsigned id = 0; rc == 0 && id < SHEET_ID_COUNT; id++)
+			if (choice->tables[id] && report_of(id) == choice->rows[i] &&
+			    (always || is_due(report_fold(id), choice->rows[i], request)))
+				rc = add_fold(choice, report_fold(id), err);
+	return rc;
 }
 
 static int check(const struct choice *choice, struct error *err)
@@ -78,8 +150,7 @@ static int check(const struct choice *choice, struct error *err)
 	if (!choice->count)
 		return error_set(err, EINVAL, "--report: which? --report=list lists them");
 	if (choice->wants_directories && choice->count > 1)
-		return error_set(err, EINVAL,
-				 "--report=traces is of directories: ask for it alone");
+		return error_set(err, EINVAL, "--table=traces is of directories: ask for it alone");
 	return 0;
 }
 
@@ -89,17 +160,19 @@ static int add_for_page(struct choice *choice, struct error *err)
 	enum { EVERY, SCREEN };
 	static const struct {
 		int of;
-		const char *name;
+		const struct report *fold;
 	} rows[] = {
-#define PAGE(of, name) { of, #name },
+#define PAGE(of, fold) { of, &report_##fold },
 #include "postproc/reports.def"
 	};
-	bool is_of_screen = choice->count == 1 && choice->rows[0]->report->is_screen;
+	bool is_of_screen = choice->count == 1 && choice->folds[0]->is_screen;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].of == EVERY || is_of_screen)
-			rc = add_named(choice, rows[i].name, err);
+			rc = add_fold(choice, rows[i].fold, err);
+	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
+		choice->tables[id] |= !is_asked(choice, report_of(id));
 	return rc;
 }
 
@@ -108,46 +181,68 @@ static int add_for_limits(struct choice *choice, const struct limits *limits, st
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && limits && i < limits->count; i++)
-		rc = add_named(choice, limits->items[i].row->report, err);
+	for (size_t i = 0; rc == 0 && limits && i < limits->count; i++) {
+		const char *table = limits->items[i].row->table;
+
+		rc = add_fold(choice, report_fold(report_table(table, strlen(table))), err);
+	}
 	return rc;
 }
 
-/* A viewer shows the whole run. */
-static int add_viewer(struct choice *choice, const char *words, const struct writer *format,
-		      struct error *err)
+/* A viewer and the model show the whole run. */
+static int check_whole(const struct choice_request *request, struct error *err)
 {
-	if (strcmp(words, report_whole) != 0)
-		return error_set(err, EINVAL,
-				 "--format=%s is of a whole run, not of the report %s: %s",
-				 format->name, words,
-				 invocation_is_launcher() ? "leave that word out"
-							  : "ask for --report=summary");
-	return add(choice, viewer_find(format->name), err);
+	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
+
+	if (is_whole ||
+	    (request->format->kind != FORMAT_VIEWER && !(request->format->flags & FORMAT_MODEL)))
+		return 0;
+	return error_set(err, EINVAL, "--format=%s is of a whole run, not of the report %s: %s",
+			 request->format->name, request->words,
+			 invocation_is_launcher() ? "leave that word out"
+						  : "ask for --report=summary");
 }
 
-/* Of a run, trees alone have the tree. */
-static int add_sheets(struct choice *choice, const char *words, const struct writer *format,
+/* The report whose tables a format has of a run; others have those of the report that is asked. */
+static const char *words_of(const struct choice_request *request)
+{
+	if (strcmp(request->words, report_whole) != 0 || request->tables)
+		return request->words;
+	return request->format->flags & FORMAT_TREES   ? "tree"
+	       : request->format->flags & FORMAT_MODEL ? "model"
+						       : request->words;
+}
+
+static int add_sheets(struct choice *choice, const struct choice_request *request,
 		      struct error *err)
 {
-	bool is_tree = format->flags & FORMAT_TREES && !strcmp(words, report_whole);
-	int rc = add_words(choice, is_tree ? "tree" : words, err);
+	int rc = add_words(choice, words_of(request), err);
 
 	if (rc == 0)
+		rc = take_tables(choice, request->tables, err);
+	if (rc == 0)
+		rc = add_folds(choice, request, false, err);
+	/* Tables of something else than the input: of directories, of an object */
+	if (rc == 0 && !choice->count && request->tables)
+		rc = add_folds(choice, request, true, err);
+	if (rc == 0)
 		rc = check(choice, err);
-	if (rc == 0 && format->flags & FORMAT_PAGE && !choice->wants_directories)
+	if (rc == 0 && request->format->flags & FORMAT_PAGE && !choice->wants_directories)
 		rc = add_for_page(choice, err);
 	return rc;
 }
 
-int choice_make(struct choice *choice, const char *words, const struct limits *limits,
-		const struct writer *format, struct error *err)
+int choice_make(struct choice *choice, const struct choice_request *request, struct error *err)
 {
 	int rc;
 
 	*choice = (struct choice){ .count = 0 };
-	rc = format->kind == FORMAT_VIEWER ? add_viewer(choice, words, format, err)
-					   : add_sheets(choice, words, format, err);
+	rc = check_whole(request, err);
+	if (rc)
+		return rc;
+	rc = request->format->kind == FORMAT_VIEWER
+		     ? add_fold(choice, viewer_find(request->format->name), err)
+		     : add_sheets(choice, request, err);
 	choice->shown = choice->count;
-	return rc ? rc : add_for_limits(choice, limits, err);
+	return rc ? rc : add_for_limits(choice, request->limits, err);
 }

@@ -9,22 +9,31 @@
 #include "account/limits.h"
 #include "postproc/views/report.h"
 
-#define CHOICE_MAX 32 /* reports at once */
+#define CHOICE_MAX 32 /* reports, or folds, at once */
 
 struct choice {
-	const struct report_row *rows[CHOICE_MAX];
+	const struct report_row *rows[CHOICE_MAX]; /* the reports that were asked for */
+	unsigned row_count;
+	const struct report *folds[CHOICE_MAX];
 	unsigned count;
-	unsigned shown; /* the first of them; limits alone need the others */
-	/* any of them, see struct report */
+	unsigned shown;		     /* the first of the folds; limits alone need the others */
+	bool tables[SHEET_ID_COUNT]; /* that are printed */
+	bool is_of_tables;	     /* --table named them */
+	/* any of the folds, see struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	bool skips_calls; /* all of them do without */
 };
 
-/*
- * words: WHAT[,WHAT]. limits: what the run must keep, or NULL. format: of the tables. Returns 0 or
- * -EINVAL: there is no such report, or not with the others.
- */
-int choice_make(struct choice *choice, const char *words, const struct limits *limits,
-		const struct writer *format, struct error *err);
+struct choice_request {
+	const char *words;	     /* WHAT[,WHAT] */
+	const char *tables;	     /* NAME[,NAME], or NULL: all */
+	const struct limits *limits; /* that the run must keep, or NULL */
+	const struct writer *format;
+	bool has_object;      /* --object */
+	bool are_directories; /* directories alone are to be read */
+};
+
+/* Returns 0 or -EINVAL: there is no such report or table, or not with the others. */
+int choice_make(struct choice *choice, const struct choice_request *request, struct error *err);
 
 #endif

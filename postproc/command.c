@@ -4,29 +4,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "control/control.h"
 #include "postproc/views/report.h"
 
-/* Commands that print one report each. */
+/* Commands that print one report each, or some tables of it. */
 static const struct {
-	const char *command, *report;
+	const char *command, *report, *tables;
 } commands[] = {
-	{ "diff", "diff" },
-	{ "check", "check,summary" },
-	{ "info", "info" },
-	{ "view", "summary" },
+	{ "diff", "diff", NULL },
+	{ "check", "check,summary", NULL },
+	{ "info", "info", "processes,not_followed,traces" },
+	{ "view", "summary", NULL },
 };
 
-/* "leaks,peak": all words of it are reports. */
+/* "leaks,peak": all words of it are reports, and no commands. */
 static bool are_reports(const char *what)
 {
 	for (size_t length; *what; what += length + (what[length] == ',')) {
 		length = strcspn(what, ",");
-		if (!report_find(what, length) && !report_set_find(what, length))
+		if (!report_find(what, length) || report_renamed(what, length))
 			return false;
 	}
 	return true;
@@ -59,9 +58,15 @@ static int take_what(struct options *options, char **names, struct error *err)
 {
 	char **place = find_what(names), **other;
 
-	options->report = place ? *place : "summary";
+	options->report = place ? *place : options->tables ? "" : "summary";
 	if (!place)
 		return 0;
+	for (size_t at = 0, length; (*place)[at]; at += length + ((*place)[at + length] == ',')) {
+		length = strcspn(*place + at, ",");
+		if (report_renamed(*place + at, length))
+			return error_set(err, EINVAL, "report %.*s: now %s", (int)length,
+					 *place + at, report_renamed(*place + at, length));
+	}
 	memmove(place, place + 1, (options_count(place + 1) + 1) * sizeof(*place));
 	other = find_what(place);
 	if (!other || !are_reports(*other) || access(*other, F_OK) == 0)
@@ -89,14 +94,6 @@ static char **find_process(char **names)
 	while (*names && !ctl_is_process(*names))
 		names++;
 	return *names ? names : NULL;
-}
-
-/* A directory stands for the traces in it. */
-static bool is_directory(const char *name)
-{
-	struct stat facts;
-
-	return name && stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 /* A process stands for the files that its run has by now. */
@@ -130,13 +127,13 @@ int command_take(const char *command, struct options *options, char **names, str
 	options->newest = true;
 	options->report = NULL;
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(commands[i].command, command))
+		if (!strcmp(commands[i].command, command)) {
 			options->report = commands[i].report;
+			options->tables = options->tables ?: commands[i].tables;
+		}
 	if (!options->report)
 		rc = take_what(options, names, err);
 	if (!strcmp(command, "view"))
 		rc = check_view(options, err);
-	if (!strcmp(command, "info") && is_directory(*names))
-		options->report = "traces";
 	return rc ? rc : add_inputs(options, names, err);
 }

@@ -102,24 +102,27 @@ static int print_help(void)
 static void list_reports(void)
 {
 	const struct report_row *row;
-	const struct report_set *set;
 
 	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
-		printf("%-12s%s\n", row->name, row->question);
-	for (unsigned i = 0; (set = report_set_at(i)) != NULL; i++)
-		printf("%-12s%s (%s)\n", set->name, set->question, set->reports);
+		if (!row->instead)
+			printf("%-12s%s\n", row->name, row->question);
+}
+
+static void print_tables(const struct report_row *row)
+{
+	printf("%s: %s\n\nTables (--table):\n", row->name, row->question);
+	for (enum sheet_id id = 0; id < SHEET_ID_COUNT; id++)
+		if (report_of(id) == row)
+			printf("  %-21s%s\n", sheet_facts(id).name, sheet_facts(id).title);
 }
 
 /* Of one report, or with "list" of all. */
 static int print_report_help(const char *report)
 {
 	const struct report_row *row = report_find(report, strlen(report));
-	const struct report_set *set = report_set_find(report, strlen(report));
 
 	if (row)
-		printf("%s: %s\n", row->name, row->question);
-	else if (set)
-		printf("%s: %s (%s)\n", set->name, set->question, set->reports);
+		print_tables(row);
 	else
 		list_reports();
 	printf("\nOptions (all of them: holdtrace-postproc --help; columns: "

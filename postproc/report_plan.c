@@ -21,7 +21,7 @@
 
 static const char *whose(const struct writer *format)
 {
-	if (format->kind == FORMAT_VIEWER)
+	if (format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL)
 		return "; of a whole run also";
 	return format->flags & FORMAT_TREES ? "; of trees and diff also" : "";
 }
@@ -205,6 +205,32 @@ static void plan_selected(struct report_plan *plan, struct select_tally *tally,
 	plan->how.reading.select.is_whole = true;
 }
 
+static bool are_directories(const struct options *options)
+{
+	struct stat facts;
+
+	for (size_t i = 0; i < options->inputs.count; i++)
+		if (stat(options->inputs.items[i], &facts) || !S_ISDIR(facts.st_mode))
+			return false;
+	return options->inputs.count != 0;
+}
+
+static int plan_choice(struct reporting_options *how, const struct options *options,
+		       const struct writer *screen, struct error *err)
+{
+	const struct choice_request request = {
+		.words = options->report ? options->report : screen->name,
+		.tables = options->tables,
+		.limits = how->limits,
+		.format = how->style.format,
+		.has_object = options->object,
+		.are_directories = are_directories(options),
+	};
+
+	how->style.shows_empty = options->tables;
+	return choice_make(&how->choice, &request, err);
+}
+
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err)
 {
@@ -245,8 +271,10 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	if (rc == 0 && options->max_bytes.is_set && !(how->style.format->flags & FORMAT_PAGE))
 		rc = error_set(err, EINVAL, "--max-bytes goes with --format=html");
 	if (rc == 0)
-		rc = choice_make(&how->choice, options->report ? options->report : screen->name,
-				 how->limits, how->style.format, err);
+		rc = plan_choice(how, options, screen, err);
+	if (rc == 0 && how->choice.wants_directories && *options->filters)
+		rc = error_set(err, EINVAL, "%s: a list of traces has no such choice",
+			       options->filters);
 	if (rc == 0)
 		rc = how->choice.wants_base ? plan_comparison(plan, options, err)
 					    : plan_inputs(plan, options, err);

@@ -18,7 +18,7 @@ struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
 	const struct choice *choice;
-	void *states[CHOICE_MAX]; /* of its rows */
+	void *states[CHOICE_MAX]; /* of its folds */
 	struct reporting_result *result;
 };
 
@@ -54,8 +54,8 @@ static int on_call(struct fold *fold, const struct event *event, struct error *e
 	if (rc == 0 && fold->choice->wants_ledger && !fold->choice->wants_summary)
 		ledger_event(fold->run.ledger, event, err);
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		if (fold->choice->rows[i]->report->event)
-			rc = fold->choice->rows[i]->report->event(fold->states[i], event, err);
+		if (fold->choice->folds[i]->event)
+			rc = fold->choice->folds[i]->event(fold->states[i], event, err);
 	return rc;
 }
 
@@ -64,8 +64,8 @@ static int on_note(struct fold *fold, const struct event *event, struct error *e
 	int rc = summary_event(fold->run.summary, event, err);
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		if (fold->choice->rows[i]->report->note)
-			rc = fold->choice->rows[i]->report->note(fold->states[i], event, err);
+		if (fold->choice->folds[i]->note)
+			rc = fold->choice->folds[i]->note(fold->states[i], event, err);
 	return rc;
 }
 
@@ -100,8 +100,8 @@ static int on_end(void *user, struct error *err)
 	reach_end(&fold->run);
 
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		if (fold->choice->rows[i]->report->process)
-			rc = fold->choice->rows[i]->report->process(fold->states[i], err);
+		if (fold->choice->folds[i]->process)
+			rc = fold->choice->folds[i]->process(fold->states[i], err);
 	return rc;
 }
 
@@ -152,7 +152,8 @@ static int read_all(struct fold *fold, const char *const *paths, size_t count, s
 
 static bool is_screen(const struct fold *fold, unsigned index)
 {
-	return has_flag(fold, FORMAT_PEOPLE) && fold->choice->rows[index]->report->is_screen;
+	return has_flag(fold, FORMAT_PEOPLE) && !fold->choice->is_of_tables &&
+	       fold->choice->folds[index]->is_screen;
 }
 
 static bool has_screen(const struct fold *fold)
@@ -170,9 +171,9 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 	int rc;
 
 	for (unsigned i = 0; i < fold->choice->count; i++)
-		if (!is_screen(fold, i) && fold->choice->rows[i]->report->end)
-			fold->choice->rows[i]->report->end(
-				fold->states[i], i < fold->choice->shown ? sheets : others);
+		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
+			fold->choice->folds[i]->end(fold->states[i],
+						    i < fold->choice->shown ? sheets : others);
 	/* Those that are matched are not shown yet. */
 	naming_restart(fold->run.naming);
 	rc = sheets_failure(sheets, err);
@@ -242,7 +243,7 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 	int rc = sheets_finish(sheets, by, options->report.top, err);
 
 	if (rc == 0 && !sheets_fit(sheets, options->style.format))
-		rc = error_set(err, EINVAL, "--format=%s is for trees: --report=tree, calls, diff",
+		rc = error_set(err, EINVAL, "--format=%s is for trees: tree, call_tree, diff",
 			       options->style.format->name);
 	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
 		rc = sheets_fold_same(sheets, fold->run.naming, by, options->report.top, err);
@@ -251,8 +252,8 @@ static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error 
 
 static void print_sheets(const struct fold *fold, const struct sheets *sheets, struct out *out)
 {
-	sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows, fold->choice->shown,
-		     &fold->options->style, out);
+	sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows,
+		     fold->choice->row_count, &fold->options->style, out);
 }
 
 /* With everything, before it is made to fit. */
@@ -287,8 +288,8 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	sheets_init(&sheets);
 	fold->run.detail = detail;
 	for (unsigned i = 0; i < fold->choice->shown; i++)
-		if (fold->choice->rows[i]->report->has_detail)
-			fold->choice->rows[i]->report->end(fold->states[i], &sheets);
+		if (fold->choice->folds[i]->has_detail)
+			fold->choice->folds[i]->end(fold->states[i], &sheets);
 	own = sheets.count;
 	rc = sheets_finish(&sheets, NULL, 0, err);
 	for (unsigned i = 0; i < page->sheets->count; i++)
@@ -327,7 +328,7 @@ static int print_fitting(struct fold *fold, const struct sheets *sheets, struct 
 
 static int print(struct fold *fold, struct sheets *sheets, struct out *out, struct error *err)
 {
-	const struct report *first = fold->choice->rows[0]->report;
+	const struct report *first = fold->choice->folds[0];
 	int rc;
 
 	if (first->print)
@@ -352,6 +353,8 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 
 	sheets_init(&sheets);
 	sheets_init(&others);
+	sheets.wanted = fold->choice->tables;
+	sheets.others = &others;
 	/* Limits look at all rows. */
 	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
 		sheets_bound(&sheets, by_of(fold), options->report.top);
@@ -396,7 +399,7 @@ static int begin(struct fold *fold, struct error *err)
 		rc = summary_watch(fold->run.summary, err);
 	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
-		rc = report_begin(fold->choice->rows[i]->report, &fold->states[i], &fold->run, err);
+		rc = report_begin(fold->choice->folds[i], &fold->states[i], &fold->run, err);
 	return rc;
 }
 
@@ -404,7 +407,7 @@ static int begin(struct fold *fold, struct error *err)
 static void end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
-		report_destroy(fold->choice->rows[i]->report, fold->states[i]);
+		report_destroy(fold->choice->folds[i], fold->states[i]);
 	naming_destroy(fold->run.naming);
 	summary_free(fold->run.summary);
 }

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/invocation.h"
 #include "postproc/command.h"
+#include "postproc/views/report.h"
 
 static const struct option_row rows[] = {
 #define OPTION(...)  { OPTION_FIELDS(struct options, __VA_ARGS__) },
@@ -33,6 +34,25 @@ static void say_filters(struct options *options)
 			used += (size_t)snprintf(options->filters + used, size - used, "%s--%s=%s",
 						 used ? " " : "", rows[i].option,
 						 options->values.given[i]);
+}
+
+/* Tables tell by themselves of which reports they are. */
+static void name_reports(struct options *options)
+{
+	size_t used = 0, length;
+
+	options->report = options->reports;
+	for (const char *names = options->tables; *names;
+	     names += length + (names[length] == ',')) {
+		enum sheet_id id;
+
+		length = strcspn(names, ",");
+		id = report_table(names, length);
+		if (id < SHEET_ID_COUNT && used < sizeof(options->reports))
+			used += (size_t)snprintf(options->reports + used,
+						 sizeof(options->reports) - used, "%s%s",
+						 used ? "," : "", report_of(id)->name);
+	}
 }
 
 int request_read(struct options *options, int argc, char **argv, struct error *err)
@@ -62,6 +82,8 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (at < 0 || rc || options->help || options->version)
 		return at < 0 ? at : rc;
 	say_filters(options);
+	if (options->tables && (!options->report || !*options->report))
+		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
 	/* a report's format is no stream's */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL

@@ -10,6 +10,7 @@ struct options {
 	struct option_values values;
 	const char *command; /* of holdtrace, in whose place we are; NULL: none */
 	char *paths;	     /* of a process's run */
+	char reports[400];   /* of --table, where no report was named */
 	char filters[240];   /* those that were given, "--func=f --since=1", perhaps cut */
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
 #define RENAMED(word, instead)

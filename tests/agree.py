@@ -219,7 +219,7 @@ def sheets_agree(name, traces):
     rows = collections.defaultdict(list)
     head = []
     for row in csv.reader(io.StringIO(post("--report=" + name, "--format=csv", *options, *traces))):
-        if row and row[0] == "sheet":
+        if row and row[0] == "table":
             head = row
         elif row:
             rows[row[0]].append(dict(zip(head, row)))
@@ -309,9 +309,9 @@ def scaler(traces, packets):
 
 def page(traces, leaks):
     """The model that the page draws adds up to the reports."""
-    model, hot = report("model", traces), report("hot", traces)
-    classes = [row["class"] for row in model["places"]]
-    sized = {row["class"] for row in model["places"] if row["has_bytes"]}
+    model, hot = report("model", traces), report("allocations", traces)
+    classes = [row["class"] for row in model["sites"]]
+    sized = {row["class"] for row in model["sites"] if row["has_bytes"]}
     made, live, made_bytes, live_bytes = Count(), Count(), Count(), Count()
     for span in model["spans"]:
         name = classes[span["site"]]
@@ -320,8 +320,8 @@ def page(traces, leaks):
         if span["lost"] is None:
             live[name] += span["count"]
             live_bytes[name] += span["bytes"] * (name in sized)
-    for what, got, sheet, column in (("objects that were made", made, hot["hot"], "calls"),
-                                     ("bytes that were allocated", made_bytes, hot["hot"], "bytes"),
+    for what, got, sheet, column in (("objects that were made", made, hot["allocations"], "calls"),
+                                     ("bytes that were allocated", made_bytes, hot["allocations"], "bytes"),
                                      ("objects that are live at the end", live, leaks["leaks"], "count"),
                                      ("bytes that are live at the end", live_bytes, leaks["leaks"], "amount")):
         wanted = Count()
@@ -360,13 +360,13 @@ def main():
         verdict("the text has all events, gains, losses and bytes", 0, 0)
 
     screen = Screen(post("--format=summary", *traces))
-    stats = sheets_agree("stats", traces)
+    stats = sheets_agree("functions", traces)
     leaks = sheets_agree("leaks", traces)
     info = sheets_agree("info", traces)
     peak = sheets_agree("peak", traces)
     fds = sheets_agree("fds", traces)
     threads = sheets_agree("threads", traces)
-    locks = report("locks", traces)
+    locks = report("waits", traces)
 
     verdict("events of the screen", screen.events, events)
     verdict("events of report info", sum(row["events"] for row in info["processes"]), events)
@@ -374,9 +374,9 @@ def main():
             [events] * 6)
     verdict("lost events of screen and info", screen.lost, sum(row["lost"] or 0 for row in info["processes"]))
     verdict("programs of screen and info", screen.programs or len(traces), len(info["processes"]))
-    verdict("calls of each hook in report stats",
+    verdict("calls of each hook in report functions",
             {row["function"]: row["calls"] for row in stats["functions"]}, calls)
-    verdict("bytes of memory in report stats", sum(row["bytes"] or 0 for row in stats["calls_by_class"]
+    verdict("bytes of memory in report functions", sum(row["bytes"] or 0 for row in stats["classes_called"]
                                                    if row["class"] == "memory"), size["memory"])
     verdict("what the screen says was gained", screen.gained,
             {name: gained[name] for name in gained if name in screen.gained})
@@ -396,7 +396,7 @@ def main():
         count[row["class"]] += row["count"]
         amount[row["class"]] += row["amount"]
     # what was executed says the call, which is selected or not
-    ends = [[re.sub("^ran .*", "ran", row["end"]) for row in json.loads(post("--report=info", "--format=json", *options, *traces))["processes"]]
+    ends = [[re.sub("^ran .*", "ran", row["end"]) for row in json.loads(post("--table=processes", "--format=json", *options, *traces))["processes"]]
             for options in ([], ["-R", "1"], ["-C", "1"], ["-a"])]
     verdict("ends of processes, whichever calls are selected", ends[1:], ends[:1] * 3)
     # what an image held that another one replaced is gone
@@ -409,7 +409,7 @@ def main():
     streams = count["fp"] + count["dir"] + count["pshmfd"]
     verdict("descriptors left, of report leaks and -l", 0 <= filtered["fd"] - count["fd"] <= streams, True)
     verdict("descriptors left, of report leaks and report fds",
-            sum(not row["stream"] for row in fds["descriptors"]) - count["pshmfd"], count["fd"])
+            sum(not row["stream"] for row in fds["open_fds"]) - count["pshmfd"], count["fd"])
     kept = post("--report=leaks", "--no-suppress", "--format=json", "--fail-on=fd>%d" % count["fd"], *traces)
     verdict("descriptors left, of report leaks and the limit fd>", json.loads(kept)["limits"][0]["value"], count["fd"])
     del count["fd"], filtered["fd"]

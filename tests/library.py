@@ -73,7 +73,7 @@ def waits(trace, path):
     """Of each kind: how many and how long. Of one process also each place with its longest."""
     rows = trace.waits()
     is_one = len({row.process for row in rows}) < 2
-    locks = report("locks", path).get("contention", [])
+    locks = report("waits", path).get("lock_waits", [])
     ours, theirs = collections.Counter(), collections.Counter()
     for row in rows:
         is_lock = row.kind in ("mutex", "read", "write", "spin")
@@ -88,8 +88,8 @@ def waits(trace, path):
         theirs[key + ("ns",)] += row["waited"]
         if is_one:
             theirs[key + (row["longest"], function_in(row), function_in(row, "holder_backtrace"))] += 1
-    for name, sheet, kind in (("conds", "cond_waits", "condition"), ("sems", "sem_waits", "semaphore")):
-        for row in report(name, path).get(sheet, []):
+    for sheet, kind in (("cond_waits", "condition"), ("sem_waits", "semaphore")):
+        for row in report("waits", path).get(sheet, []):
             key = (kind, row["ended"])
             theirs[key + ("waits",)] += row["waits"]
             theirs[key + ("ns",)] += row["waited"]

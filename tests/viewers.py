@@ -69,7 +69,7 @@ def reader(name):
 
 # ---- what the report says
 
-SHEETS = json.loads(report("--report=leaks,hot,peak,locks,conds,sems,threads,info", "--no-suppress", "--format=json"))
+SHEETS = json.loads(report("--report=leaks,allocations,peak,waits,threads,info", "--no-suppress", "--format=json"))
 BYTES = ("memory", "mapping", "segment")
 
 
@@ -82,10 +82,10 @@ def add(rows, number, name="class"):
 
 HELD = add(SHEETS["leaks"], "count")
 HELD_BYTES = {c: n for c, n in add(SHEETS["leaks"], "amount").items() if c in BYTES}
-GAINED = add(SHEETS["hot"], "calls")
-GAINED_BYTES = {c: n for c, n in add(SHEETS["hot"], "bytes").items() if c in BYTES}
-PEAK = add(SHEETS["peak"], "count")
-PEAK_BYTES = {c: n for c, n in add(SHEETS["peak"], "amount").items() if c in BYTES}
+GAINED = add(SHEETS["allocations"], "calls")
+GAINED_BYTES = {c: n for c, n in add(SHEETS["allocations"], "bytes").items() if c in BYTES}
+PEAK = add(SHEETS["peak_sites"], "count")
+PEAK_BYTES = {c: n for c, n in add(SHEETS["peak_sites"], "amount").items() if c in BYTES}
 AT_ONCE = ("at once", "refused")
 WAITED = {
     "lock": sum(row["waited"] for row in SHEETS["lock_sites"]),

@@ -202,8 +202,8 @@ struct holdtrace_wait {
 };
 
 /*
- * Who waited, longest time first: the contention of `holdtrace report locks`, and the waits of
- * conds and sems. Reads the trace to its end, since waits are known whole only then.
+ * Waits, longest time first: the tables lock_waits, cond_waits and sem_waits of `holdtrace report
+ * waits`. Reads the trace to its end, since waits are known whole only then.
  */
 long holdtrace_trace_waits(struct holdtrace_trace *trace, const struct holdtrace_wait **waits,
 			   struct holdtrace_error *error);

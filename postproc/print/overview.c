@@ -187,7 +187,7 @@ static void print_lost(struct overview *overview)
 	line_add(&line,
 		 "LOST  events are missing, so what seems to be held may have been given back: %s",
 		 was_full(overview->summary) ? "record again with --lossless"
-					     : "report missing says why");
+					     : "report info says why");
 	screen_wrap(&overview->screen, &line, 6);
 }
 

@@ -20,8 +20,9 @@ struct sheets_style {
 	/* of text */
 	unsigned width; /* columns of the terminal; 0: 80 */
 	bool has_colour;
-	bool has_blocks; /* the terminal shows Unicode: charts are drawn by it */
-	bool is_verbose; /* names and backtraces whole */
+	bool has_blocks;  /* the terminal shows Unicode: charts are drawn by it */
+	bool is_verbose;  /* names and backtraces whole */
+	bool shows_empty; /* tables without a row have a line of their own each */
 	/* The next command stands around the next report: "holdtrace report ", " FILE"; or NULL. */
 	const char *before_next, *behind_next;
 };

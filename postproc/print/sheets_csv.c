@@ -105,7 +105,7 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 {
 	const struct sheet_facts *facts = &sheet->facts;
 
-	out_text(job->out, "sheet");
+	out_text(job->out, "table");
 	for (unsigned i = 0; i < facts->column_count; i++)
 		out_format(job->out, ",%s", facts->columns[i].name);
 	out_char(job->out, '\n');

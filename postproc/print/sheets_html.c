@@ -372,7 +372,7 @@ static void print_sheet(struct page *page, const struct sheet *sheet)
 {
 	json_begin(&page->json, '{');
 	print_key(page, "name", sheet->facts.name);
-	print_key(page, "report", sheet_report(sheet->id));
+	print_key(page, "report", report_of(sheet->id)->name);
 	print_key(page, "title", sheet->facts.title);
 	json_key(&page->json, "note");
 	print_number(page, text_number(page, sheet->note));

@@ -287,6 +287,38 @@ static const char *word_of_nothing(const struct sheets_job *job, const struct sh
 		       : "nothing";
 }
 
+/* It has neither a row nor a word about why. */
+static bool is_quiet(const struct sheets_job *job, const struct sheet *sheet)
+{
+	return !sheet->rows.count && !sheet->note &&
+	       !strcmp(word_of_nothing(job, sheet), "nothing");
+}
+
+/* Of several tables those that are empty have one line together. */
+static bool are_joined(const struct sheets_job *job)
+{
+	size_t quiet = 0;
+
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		quiet += is_quiet(job, &job->sheets->list[i]);
+	return !job->style->shows_empty && quiet < job->sheets->count;
+}
+
+static void print_quiet(const struct sheets_job *job)
+{
+	struct line text;
+
+	line_begin(&text);
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		if (is_quiet(job, &job->sheets->list[i]))
+			line_add(&text, "%s%s", text.length ? ", " : "",
+				 job->sheets->list[i].facts.name);
+	if (!text.length)
+		return;
+	out_text(job->out, "\nempty:");
+	print_words(job, "", strlen("empty:"), text.text);
+}
+
 static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 {
 	struct layout layout = { .job = job, .sheet = sheet, .by = sorted_by(&sheet->facts) };
@@ -418,10 +450,29 @@ static void print_selection(const struct sheets_job *job)
 	print_words(job, "", strlen("only: "), text.text);
 }
 
-static bool is_asked(const struct sheets_job *job, const char *name)
+static bool has_table(const struct sheets_job *job, const char *names)
 {
+	size_t length = strcspn(names, ",");
+
+	for (unsigned i = 0; i < job->sheets->count; i++)
+		if (strlen(job->sheets->list[i].facts.name) == length &&
+		    !strncmp(job->sheets->list[i].facts.name, names, length))
+			return true;
+	return false;
+}
+
+/* "leaks", or "waits --table=signals,posts", of which the first table counts. */
+static bool is_asked(const struct sheets_job *job, const char *report)
+{
+	static const char option[] = " --table=";
+	const char *tables = strstr(report, option);
+	size_t length = strcspn(report, " ");
+
+	if (tables)
+		return has_table(job, tables + strlen(option));
 	for (unsigned i = 0; i < job->count; i++)
-		if (!strcmp(job->rows[i]->name, name))
+		if (strlen(job->rows[i]->name) == length &&
+		    !strncmp(job->rows[i]->name, report, length))
 			return true;
 	return false;
 }
@@ -457,8 +508,8 @@ static void print_next(const struct sheets_job *job)
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
 	     gaps.bypasses || gaps.namespace) &&
-	    !is_asked(job, "missing"))
-		next = "missing";
+	    !is_asked(job, "info --table=missing"))
+		next = "info --table=missing";
 	out_text(job->out, "next:  ");
 	out_name(job->out, style->before_next, strlen(style->before_next), ESCAPE_ALL);
 	out_text(job->out, next);
@@ -490,14 +541,23 @@ static void print_damage(const struct sheets_job *job)
 
 void sheets_print_text(const struct sheets_job *job)
 {
+	bool are_quiet_joined = are_joined(job);
+	unsigned printed = 0;
+
 	print_damage(job);
 	for (unsigned i = 0; i < job->sheets->count; i++) {
-		if (i)
+		const struct sheet *sheet = &job->sheets->list[i];
+
+		if (are_quiet_joined && is_quiet(job, sheet))
+			continue;
+		if (printed++)
 			out_char(job->out, '\n');
-		print_sheet(job, &job->sheets->list[i]);
+		print_sheet(job, sheet);
 	}
 	if (!job->count)
 		return;
+	if (are_quiet_joined)
+		print_quiet(job);
 	print_selection(job);
 	print_gaps(job);
 	print_sample(job);

@@ -242,21 +242,21 @@ static void put_owed(struct sheet *sheet, const struct owed *owed)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_number(CELL(row, owed, owed), owed->owed_ns);
-	sheet_number(CELL(row, owed, waited), owed->waited_ns);
-	sheet_number(CELL(row, owed, passed), owed->passed_ns);
-	sheet_number(CELL(row, owed, waits), owed->waits);
-	sheet_backtrace(CELL(row, owed, backtrace), owed->backtrace);
+	sheet_number(CELL(row, delayed_by, owed), owed->owed_ns);
+	sheet_number(CELL(row, delayed_by, waited), owed->waited_ns);
+	sheet_number(CELL(row, delayed_by, passed), owed->passed_ns);
+	sheet_number(CELL(row, delayed_by, waits), owed->waits);
+	sheet_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
 	if (owed->is_unseen)
-		sheet_text(sheet, CELL(row, owed, what),
+		sheet_text(sheet, CELL(row, delayed_by, what),
 			   owed->has_thread ? "had it, acquired by a call that was not recorded"
 					    : "which thread had it is unknown");
 	else if (owed->is_cycle)
-		sheet_text(sheet, CELL(row, owed, what), "waits in a cycle");
+		sheet_text(sheet, CELL(row, delayed_by, what), "waits in a cycle");
 	else if (owed->function)
-		sheet_format(sheet, CELL(row, owed, what), "waited in %s", owed->function);
+		sheet_format(sheet, CELL(row, delayed_by, what), "waited in %s", owed->function);
 	else
-		sheet_text(sheet, CELL(row, owed, what), "did not wait");
+		sheet_text(sheet, CELL(row, delayed_by, what), "did not wait");
 }
 
 static void put_all_owed(struct chains_state *state, struct sheet *sheet)
@@ -293,33 +293,33 @@ static void put_chain(struct chains_state *state, struct sheet *sheet,
 	for (uint32_t step = 0; link; step++) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_group(sheet, CELL(row, chains, chain), name, rank);
-		sheet_format(sheet, CELL(row, chains, what), "%s %s",
+		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
+		sheet_format(sheet, CELL(row, wait_chains, what), "%s %s",
 			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
 		if (!step) {
-			sheet_number(CELL(row, chains, waited), first->ns);
-			sheet_number(CELL(row, chains, longest), first->longest_ns);
-			sheet_number(CELL(row, chains, thread), first->thread);
+			sheet_number(CELL(row, wait_chains, waited), first->ns);
+			sheet_number(CELL(row, wait_chains, longest), first->longest_ns);
+			sheet_number(CELL(row, wait_chains, thread), first->thread);
 		} else {
-			sheet_backtrace(CELL(row, chains, has_backtrace), last->waker);
+			sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
 		}
 		if (step == 1)
-			sheet_number(CELL(row, chains, thread), first->waker_thread);
-		sheet_backtrace(CELL(row, chains, backtrace), link->waiter);
+			sheet_number(CELL(row, wait_chains, thread), first->waker_thread);
+		sheet_backtrace(CELL(row, wait_chains, backtrace), link->waiter);
 		last = link;
 		link = link->next ? &state->chains.links.items[link->next] : NULL;
 	}
 	if (last->waker) {
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_group(sheet, CELL(row, chains, chain), name, rank);
-		sheet_text(sheet, CELL(row, chains, what),
+		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
+		sheet_text(sheet, CELL(row, wait_chains, what),
 			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
-		sheet_backtrace(CELL(row, chains, has_backtrace), last->waker);
+		sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
 	}
 }
 
-/* Chains of one step are the rows of the report locks. */
+/* Chains of one step are the rows of lock_waits. */
 static void put_chains(struct chains_state *state, struct sheets *sheets)
 {
 	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;
@@ -335,7 +335,7 @@ static void put_chains(struct chains_state *state, struct sheets *sheets)
 			order[count++] = &state->chains.links.items[i];
 	if (count) {
 		qsort(order, count, sizeof(*order), by_time);
-		sheet = sheets_begin(sheets, SHEET_chains);
+		sheet = sheets_begin(sheets, SHEET_wait_chains);
 	}
 	for (size_t i = 0; i < count && i < top; i++)
 		put_chain(state, sheet, order[i], (uint32_t)i);
@@ -394,7 +394,7 @@ static void end(void *user, struct sheets *sheets)
 {
 	struct chains_state *state = user;
 
-	put_all_owed(state, sheets_begin(sheets, SHEET_owed));
+	put_all_owed(state, sheets_begin(sheets, SHEET_delayed_by));
 	put_chains(state, sheets);
 	put_steps(state, sheets);
 	put_wakers(state, sheets_begin(sheets, SHEET_wakers));

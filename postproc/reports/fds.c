@@ -333,15 +333,15 @@ static void put_place(struct fds_state *state, struct sheet *sheet, uint32_t ind
 	if (!entry || (!entry->now && entry->most < MANY))
 		return;
 	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, openers, kind), entry->kind ? entry->kind : "other");
-	sheet_number(CELL(row, openers, open), entry->now);
-	sheet_number(CELL(row, openers, opened), entry->opened);
-	sheet_number(CELL(row, openers, most), entry->most);
+	sheet_text(sheet, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
+	sheet_number(CELL(row, fd_sites, open), entry->now);
+	sheet_number(CELL(row, fd_sites, opened), entry->opened);
+	sheet_number(CELL(row, fd_sites, most), entry->most);
 	if (entry->now)
-		sheet_number(CELL(row, openers, age), entry->age_ns);
-	sheet_number(CELL(row, openers, processes), entry->processes);
-	sheet_backtrace(CELL(row, openers, backtrace), place->backtrace);
-	sheet_text(sheet, CELL(row, openers, example), entry->example);
+		sheet_number(CELL(row, fd_sites, age), entry->age_ns);
+	sheet_number(CELL(row, fd_sites, processes), entry->processes);
+	sheet_backtrace(CELL(row, fd_sites, backtrace), place->backtrace);
+	sheet_text(sheet, CELL(row, fd_sites, example), entry->example);
 }
 
 static void put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
@@ -350,11 +350,11 @@ static void put_step(struct fds_state *state, struct sheet *sheet, const char *f
 	if (!step->backtrace)
 		return;
 	*row = sheet_add(sheet);
-	sheet_group(sheet, CELL(*row, misuses, fault), fault, 0);
-	sheet_text(sheet, CELL(*row, misuses, step), step->what);
-	sheet_number(CELL(*row, misuses, time), report_time(state->run, step->time_ns));
-	sheet_number(CELL(*row, misuses, thread), step->thread);
-	sheet_backtrace(CELL(*row, misuses, backtrace), step->backtrace);
+	sheet_group(sheet, CELL(*row, fd_misuses, fault), fault, 0);
+	sheet_text(sheet, CELL(*row, fd_misuses, step), step->what);
+	sheet_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
+	sheet_number(CELL(*row, fd_misuses, thread), step->thread);
+	sheet_backtrace(CELL(*row, fd_misuses, backtrace), step->backtrace);
 }
 
 static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
@@ -375,11 +375,11 @@ static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t inde
 		put_step(state, sheet, fault, &misuse->steps[i], &row);
 		if (!row)
 			continue;
-		sheet_number(CELL(row, misuses, pid), misuse->pid);
-		sheet_number(CELL(row, misuses, number), misuse->number);
+		sheet_number(CELL(row, fd_misuses, pid), misuse->pid);
+		sheet_number(CELL(row, fd_misuses, number), misuse->number);
 	}
 	if (row)
-		sheet_number(CELL(row, misuses, count), misuse->count);
+		sheet_number(CELL(row, fd_misuses, count), misuse->count);
 }
 
 static void put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
@@ -404,37 +404,37 @@ static void put_rest(struct fds_state *state, struct sheet *sheet, const struct 
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, descriptors, kind), rest->kind);
-	sheet_text(sheet, CELL(row, descriptors, what), rest->what);
-	sheet_text(sheet, CELL(row, descriptors, stream), rest->stream);
-	sheet_number(CELL(row, descriptors, number), rest->number);
-	sheet_number(CELL(row, descriptors, pid), rest->pid);
-	sheet_number(CELL(row, descriptors, opened), report_time(state->run, rest->opened_ns));
-	sheet_number(CELL(row, descriptors, age), rest->age_ns);
+	sheet_text(sheet, CELL(row, open_fds, kind), rest->kind);
+	sheet_text(sheet, CELL(row, open_fds, what), rest->what);
+	sheet_text(sheet, CELL(row, open_fds, stream), rest->stream);
+	sheet_number(CELL(row, open_fds, number), rest->number);
+	sheet_number(CELL(row, open_fds, pid), rest->pid);
+	sheet_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
+	sheet_number(CELL(row, open_fds, age), rest->age_ns);
 	if (rest->stream)
-		sheet_number(CELL(row, descriptors, stream_object), rest->stream_object);
-	sheet_backtrace(CELL(row, descriptors, backtrace), rest->backtrace);
+		sheet_number(CELL(row, open_fds, stream_object), rest->stream_object);
+	sheet_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
 }
 
 static void put_inherited(struct sheet *sheet, const struct inherited *inherited)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, inherited, kind), inherited->kind);
-	sheet_text(sheet, CELL(row, inherited, what), inherited->what);
-	sheet_number(CELL(row, inherited, number), inherited->number);
-	sheet_number(CELL(row, inherited, processes), inherited->processes);
-	sheet_number(CELL(row, inherited, open), inherited->open);
+	sheet_text(sheet, CELL(row, inherited_fds, kind), inherited->kind);
+	sheet_text(sheet, CELL(row, inherited_fds, what), inherited->what);
+	sheet_number(CELL(row, inherited_fds, number), inherited->number);
+	sheet_number(CELL(row, inherited_fds, processes), inherited->processes);
+	sheet_number(CELL(row, inherited_fds, open), inherited->open);
 }
 
 static void end(void *user, struct sheets *sheets)
 {
 	struct fds_state *state = user;
 	struct sheet *peaks = sheets_begin(sheets, SHEET_fd_peaks);
-	struct sheet *openers = sheets_begin(sheets, SHEET_openers);
-	struct sheet *misuses = sheets_begin(sheets, SHEET_misuses);
-	struct sheet *rests = sheets_begin(sheets, SHEET_descriptors);
-	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited);
+	struct sheet *openers = sheets_begin(sheets, SHEET_fd_sites);
+	struct sheet *misuses = sheets_begin(sheets, SHEET_fd_misuses);
+	struct sheet *rests = sheets_begin(sheets, SHEET_open_fds);
+	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited_fds);
 
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
 		put_place(state, openers, i);

@@ -386,17 +386,17 @@ static void put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t in
 			continue;
 		row = sheet_add(sheet);
 		sheet_group(sheet, &row[0], fate_word(fate), fate);
-		sheet_text(sheet, CELL(row, lost, call), place->function);
-		sheet_number(CELL(row, lost, bytes), found->fate_bytes[fate]);
-		sheet_number(CELL(row, lost, count), found->fates[fate]);
+		sheet_text(sheet, CELL(row, unreachable, call), place->function);
+		sheet_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
+		sheet_number(CELL(row, unreachable, count), found->fates[fate]);
 		if (found->with[fate] > found->fate_bytes[fate])
-			sheet_number(CELL(row, lost, with), found->with[fate]);
+			sheet_number(CELL(row, unreachable, with), found->with[fate]);
 		if (found->compared[fate]) {
-			sheet_number(CELL(row, lost, since), found->since[fate]);
-			sheet_number(CELL(row, lost, since_bytes), found->since_bytes[fate]);
+			sheet_number(CELL(row, unreachable, since), found->since[fate]);
+			sheet_number(CELL(row, unreachable, since_bytes), found->since_bytes[fate]);
 		}
-		sheet_number(CELL(row, lost, processes), leak->processes);
-		sheet_backtrace(CELL(row, lost, backtrace), place->backtrace);
+		sheet_number(CELL(row, unreachable, processes), leak->processes);
+		sheet_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
 	}
 }
 
@@ -410,10 +410,10 @@ static void put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t
 	if (!found || !found->handles)
 		return;
 	row = report_add(state->run, sheet, place->class);
-	sheet_text(sheet, CELL(row, handles, call), place->function);
-	sheet_number(CELL(row, handles, count), found->handles);
-	sheet_number(CELL(row, handles, processes), leak->processes);
-	sheet_backtrace(CELL(row, handles, backtrace), place->backtrace);
+	sheet_text(sheet, CELL(row, unreachable_handles, call), place->function);
+	sheet_number(CELL(row, unreachable_handles, count), found->handles);
+	sheet_number(CELL(row, unreachable_handles, processes), leak->processes);
+	sheet_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
 }
 
 /* What the scan is worth, in words: what it cannot see, and what it did not. */
@@ -512,7 +512,7 @@ static void say_growing(const struct leaks_state *state, struct sheet *sheet)
 {
 	if (!state->curves || !state->run->options->rises)
 		return;
-	sheet->facts.title = "Held at the end, and growing";
+	sheet->facts.title = "Live at exit, and growing";
 	if (!sheet->rows.count)
 		sheet_note(sheet, "nothing rose in %u window%s of the run (--growing)",
 			   state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
@@ -522,8 +522,9 @@ static void end(void *user, struct sheets *sheets)
 {
 	struct leaks_state *state = user;
 	struct sheet *lost =
-		state->scans || state->failure ? sheets_begin(sheets, SHEET_lost) : NULL;
-	struct sheet *handles = state->has_handles ? sheets_begin(sheets, SHEET_handles) : NULL;
+		state->scans || state->failure ? sheets_begin(sheets, SHEET_unreachable) : NULL;
+	struct sheet *handles =
+		state->has_handles ? sheets_begin(sheets, SHEET_unreachable_handles) : NULL;
 	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
 
 	if (lost)

@@ -246,23 +246,23 @@ static void put_blocked(struct locks_state *state, struct sheets *sheets)
 		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock &&
 		    !blocked->is_hung)
 			continue;
-		sheet = sheets_begin(sheets, SHEET_blocked);
+		sheet = sheets_begin(sheets, SHEET_blocked_at_exit);
 		row = sheet_add(sheet);
-		sheet_text(sheet, CELL(row, blocked, state),
+		sheet_text(sheet, CELL(row, blocked_at_exit, state),
 			   blocked->is_deadlock ? "deadlock"
 			   : blocked->is_hung	? "hangs"
 						: "waits");
-		sheet_number(CELL(row, blocked, pid), blocked->pid);
-		sheet_number(CELL(row, blocked, thread), blocked->thread);
-		sheet_number(CELL(row, blocked, threads), blocked->threads);
-		sheet_number(CELL(row, blocked, object), blocked->object);
-		sheet_number(CELL(row, blocked, waited), blocked->longest_ns);
+		sheet_number(CELL(row, blocked_at_exit, pid), blocked->pid);
+		sheet_number(CELL(row, blocked_at_exit, thread), blocked->thread);
+		sheet_number(CELL(row, blocked_at_exit, threads), blocked->threads);
+		sheet_number(CELL(row, blocked_at_exit, object), blocked->object);
+		sheet_number(CELL(row, blocked_at_exit, waited), blocked->longest_ns);
 		if (blocked->has_holder) {
-			sheet_number(CELL(row, blocked, holder), blocked->holder);
-			sheet_backtrace(CELL(row, blocked, holder_backtrace),
+			sheet_number(CELL(row, blocked_at_exit, holder), blocked->holder);
+			sheet_backtrace(CELL(row, blocked_at_exit, holder_backtrace),
 					blocked->holder_backtrace);
 		}
-		sheet_backtrace(CELL(row, blocked, backtrace), blocked->backtrace);
+		sheet_backtrace(CELL(row, blocked_at_exit, backtrace), blocked->backtrace);
 	}
 	if (sheet && run->deadlocked)
 		sheet->facts.title = "DEADLOCK: these threads wait for each other";
@@ -279,20 +279,20 @@ static void put_circle(struct sheet *sheet, const struct circle *circle, uint32_
 		const struct lock_order_step *step = &circle->facts.steps[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_group(sheet, CELL(row, circles, circle), name, rank);
-		sheet_number(CELL(row, circles, thread), step->thread);
-		sheet_number(CELL(row, circles, has), step->from_object);
-		sheet_number(CELL(row, circles, takes), step->to_object);
-		sheet_number(CELL(row, circles, count), step->count);
-		sheet_backtrace(CELL(row, circles, has_backtrace), circle->from[i]);
-		sheet_backtrace(CELL(row, circles, backtrace), circle->to[i]);
+		sheet_group(sheet, CELL(row, lock_cycles, circle), name, rank);
+		sheet_number(CELL(row, lock_cycles, thread), step->thread);
+		sheet_number(CELL(row, lock_cycles, has), step->from_object);
+		sheet_number(CELL(row, lock_cycles, takes), step->to_object);
+		sheet_number(CELL(row, lock_cycles, count), step->count);
+		sheet_backtrace(CELL(row, lock_cycles, has_backtrace), circle->from[i]);
+		sheet_backtrace(CELL(row, lock_cycles, backtrace), circle->to[i]);
 	}
 }
 
 /* What two threads did comes before what one did alone, and short circles before long ones. */
 static void put_circles(struct locks_state *state, struct sheets *sheets)
 {
-	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_circles) : NULL;
+	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_lock_cycles) : NULL;
 	uint32_t rank = 0;
 
 	for (unsigned alone = 0; alone < 2; alone++)
@@ -311,21 +311,22 @@ static void put_circles(struct locks_state *state, struct sheets *sheets)
 static void put_unlocks(struct locks_state *state, struct sheets *sheets)
 {
 	const struct unlocks *unlocks = &state->unlocks;
-	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_unlocks) : NULL;
+	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_bad_unlocks) : NULL;
 
 	for (size_t i = 0; i < unlocks->list.count; i++) {
 		const struct unlock *unlock = &unlocks->list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_number(CELL(row, unlocks, count), unlock->count);
-		sheet_number(CELL(row, unlocks, object), unlock->object);
-		sheet_number(CELL(row, unlocks, pid), unlock->pid);
-		sheet_number(CELL(row, unlocks, thread), unlock->thread);
+		sheet_number(CELL(row, bad_unlocks, count), unlock->count);
+		sheet_number(CELL(row, bad_unlocks, object), unlock->object);
+		sheet_number(CELL(row, bad_unlocks, pid), unlock->pid);
+		sheet_number(CELL(row, bad_unlocks, thread), unlock->thread);
 		if (unlock->holder)
-			sheet_number(CELL(row, unlocks, holder), unlock->holder);
-		sheet_number(CELL(row, unlocks, time), report_time(state->run, unlock->time_ns));
-		sheet_backtrace(CELL(row, unlocks, holder_backtrace), unlock->taken);
-		sheet_backtrace(CELL(row, unlocks, backtrace), unlock->given);
+			sheet_number(CELL(row, bad_unlocks, holder), unlock->holder);
+		sheet_number(CELL(row, bad_unlocks, time),
+			     report_time(state->run, unlock->time_ns));
+		sheet_backtrace(CELL(row, bad_unlocks, holder_backtrace), unlock->taken);
+		sheet_backtrace(CELL(row, bad_unlocks, backtrace), unlock->given);
 	}
 }
 
@@ -335,29 +336,29 @@ static void put_pair(struct locks_state *state, struct sheet *sheet, const struc
 	const struct locks_pair *sum = &pair->sum;
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, contention, way), locks_way_name(waiter->way));
-	sheet_number(CELL(row, contention, waits), sum->count);
-	sheet_number(CELL(row, contention, waited), sum->ns);
-	sheet_number(CELL(row, contention, average), sum->ns / sum->count);
-	sheet_number(CELL(row, contention, longest), sum->longest_ns);
-	sheet_number(CELL(row, contention, time), report_time(state->run, sum->since_ns));
-	sheet_number(CELL(row, contention, object), sum->object);
-	sheet_backtrace(CELL(row, contention, backtrace), waiter->backtrace);
+	sheet_text(sheet, CELL(row, lock_waits, way), locks_way_name(waiter->way));
+	sheet_number(CELL(row, lock_waits, waits), sum->count);
+	sheet_number(CELL(row, lock_waits, waited), sum->ns);
+	sheet_number(CELL(row, lock_waits, average), sum->ns / sum->count);
+	sheet_number(CELL(row, lock_waits, longest), sum->longest_ns);
+	sheet_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
+	sheet_number(CELL(row, lock_waits, object), sum->object);
+	sheet_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
 	if (!pair->holder && !sum->holder_thread) {
-		sheet_format(sheet, CELL(row, contention, threads),
+		sheet_format(sheet, CELL(row, lock_waits, threads),
 			     "thread %u; which thread had it is unknown", sum->waiter_thread);
 		return;
 	}
 	if (!pair->holder) { /* --locks=contended: the lock named its owner */
-		sheet_format(sheet, CELL(row, contention, threads),
+		sheet_format(sheet, CELL(row, lock_waits, threads),
 			     "thread %u waited while thread %u had it, acquired by a call that was "
 			     "not recorded",
 			     sum->waiter_thread, sum->holder_thread);
 		return;
 	}
-	sheet_backtrace(CELL(row, contention, holder_backtrace),
+	sheet_backtrace(CELL(row, lock_waits, holder_backtrace),
 			state->places.items[pair->holder].backtrace);
-	sheet_format(sheet, CELL(row, contention, threads),
+	sheet_format(sheet, CELL(row, lock_waits, threads),
 		     "thread %u waited while thread %u had it", sum->waiter_thread,
 		     sum->holder_thread);
 }
@@ -444,15 +445,15 @@ static void put_hold(struct locks_state *state, struct sheet *sheet, const struc
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, holds, way), locks_way_name(place->way));
-	sheet_number(CELL(row, holds, held), place->times.longest_hold_ns);
-	sheet_number(CELL(row, holds, time), report_time(state->run, place->since_ns));
-	sheet_number(CELL(row, holds, pid), place->pid);
-	sheet_number(CELL(row, holds, thread), place->thread);
-	sheet_number(CELL(row, holds, object), place->object);
+	sheet_text(sheet, CELL(row, longest_holds, way), locks_way_name(place->way));
+	sheet_number(CELL(row, longest_holds, held), place->times.longest_hold_ns);
+	sheet_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
+	sheet_number(CELL(row, longest_holds, pid), place->pid);
+	sheet_number(CELL(row, longest_holds, thread), place->thread);
+	sheet_number(CELL(row, longest_holds, object), place->object);
 	if (place->released)
-		sheet_backtrace(CELL(row, holds, release_backtrace), place->released);
-	sheet_backtrace(CELL(row, holds, backtrace), place->backtrace);
+		sheet_backtrace(CELL(row, longest_holds, release_backtrace), place->released);
+	sheet_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
 /* Those where nobody waited are in the order of the time for which they were held. */
@@ -468,7 +469,7 @@ static int compare_places(const void *left, const void *right, void *state)
 static void put_places(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
-	struct sheet *holds = sheets_begin(sheets, SHEET_holds);
+	struct sheet *holds = sheets_begin(sheets, SHEET_longest_holds);
 	size_t count = state->places.count ? state->places.count - 1 : 0;
 	size_t *order cleanup_free = memory_zalloc(count + 1, sizeof(*order));
 
@@ -509,7 +510,7 @@ static void put_locks(struct locks_state *state, struct sheets *sheets)
 
 static void put_pairs(struct locks_state *state, struct sheets *sheets)
 {
-	struct sheet *sheet = sheets_begin(sheets, SHEET_contention);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_lock_waits);
 
 	for (size_t i = 1; i < state->pairs.count; i++)
 		put_pair(state, sheet, &state->pairs.items[i]);

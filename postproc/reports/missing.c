@@ -218,11 +218,11 @@ static void put_unnamed(struct sheet *sheet, const struct naming_missing *unname
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, unnamed, module), unnamed->module->path);
-	sheet_text(sheet, CELL(row, unnamed, build_id), unnamed->build_id);
-	sheet_number(CELL(row, unnamed, shown), unnamed->shown);
-	sheet_number(CELL(row, unnamed, unnamed), unnamed->unnamed);
-	sheet_format(sheet, CELL(row, unnamed, reason), "%s%s%s",
+	sheet_text(sheet, CELL(row, unnamed_modules, module), unnamed->module->path);
+	sheet_text(sheet, CELL(row, unnamed_modules, build_id), unnamed->build_id);
+	sheet_number(CELL(row, unnamed_modules, shown), unnamed->shown);
+	sheet_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
+	sheet_format(sheet, CELL(row, unnamed_modules, reason), "%s%s%s",
 		     unnamed->text ? unnamed->text : "no name for these addresses",
 		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
 }
@@ -242,7 +242,7 @@ static void end(void *state, struct sheets *sheets)
 {
 	const struct report_run *run = state;
 	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
-	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed);
+	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed_modules);
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);

@@ -431,12 +431,12 @@ static void put_places(const struct model_state *state, const struct folding *fo
 		const struct tally_place *place = folding->rows[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_text(sheet, CELL(row, places, class), class->type);
-		sheet_text(sheet, CELL(row, places, call),
+		sheet_text(sheet, CELL(row, sites, class), class->type);
+		sheet_text(sheet, CELL(row, sites, call),
 			   place ? place->function : "smaller places");
-		sheet_number(CELL(row, places, has_bytes), class->has_bytes);
+		sheet_number(CELL(row, sites, has_bytes), class->has_bytes);
 		if (place)
-			sheet_backtrace(CELL(row, places, backtrace), place->backtrace);
+			sheet_backtrace(CELL(row, sites, backtrace), place->backtrace);
 	}
 }
 
@@ -463,13 +463,13 @@ static void put_waits(const struct model_state *state, struct sheet *sheet)
 		const struct span *wait = state->drawn_waits.list.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_number(CELL(row, waits_over_time, step),
+		sheet_number(CELL(row, waits_by_step, step),
 			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
-		sheet_number(CELL(row, waits_over_time, count), (uint64_t)wait->count);
-		sheet_number(CELL(row, waits_over_time, waited), (uint64_t)wait->bytes);
-		sheet_backtrace(CELL(row, waits_over_time, backtrace),
+		sheet_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
+		sheet_number(CELL(row, waits_by_step, waited), (uint64_t)wait->bytes);
+		sheet_backtrace(CELL(row, waits_by_step, backtrace),
 				state->waiters.items[wait->site].backtrace);
-		sheet_number(CELL(row, waits_over_time, process),
+		sheet_number(CELL(row, waits_by_step, process),
 			     state->waiters.items[wait->site].process);
 	}
 }
@@ -489,16 +489,16 @@ static void put_marks(const struct model_state *state, struct sheet *sheet)
 static void put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
 		     const struct stay *stay)
 {
-	_Static_assert(COLUMN_long_waits_backtrace - FIRST_long_waits ==
+	_Static_assert(COLUMN_longest_waits_backtrace - FIRST_longest_waits ==
 			       COLUMN_long_holds_backtrace - FIRST_long_holds,
 		       "both sheets begin with the same columns");
-	sheet_number(CELL(row, long_waits, pid), stay->pid);
-	sheet_number(CELL(row, long_waits, thread), stay->thread);
-	sheet_number(CELL(row, long_waits, since), report_time(state->run, stay->since_ns));
-	sheet_number(CELL(row, long_waits, length), stay->length_ns);
-	sheet_number(CELL(row, long_waits, object), stay->object);
-	sheet_backtrace(CELL(row, long_waits, backtrace), stay->backtrace);
-	sheet_text(sheet, CELL(row, long_waits, call), stay->function);
+	sheet_number(CELL(row, longest_waits, pid), stay->pid);
+	sheet_number(CELL(row, longest_waits, thread), stay->thread);
+	sheet_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));
+	sheet_number(CELL(row, longest_waits, length), stay->length_ns);
+	sheet_number(CELL(row, longest_waits, object), stay->object);
+	sheet_backtrace(CELL(row, longest_waits, backtrace), stay->backtrace);
+	sheet_text(sheet, CELL(row, longest_waits, call), stay->function);
 }
 
 /* How many of the longest have rows. */
@@ -528,11 +528,11 @@ static void put_long_waits(struct model_state *state, struct sheet *sheet)
 		struct sheet_cell *row = sheet_add(sheet);
 
 		put_stay(state, sheet, row, stay);
-		sheet_text(sheet, CELL(row, long_waits, what), lane_word(stay->kind));
+		sheet_text(sheet, CELL(row, longest_waits, what), lane_word(stay->kind));
 		if (stay->waker)
-			sheet_number(CELL(row, long_waits, waker), stay->waker);
+			sheet_number(CELL(row, longest_waits, waker), stay->waker);
 		if (stay->waker_backtrace)
-			sheet_backtrace(CELL(row, long_waits, waker_backtrace),
+			sheet_backtrace(CELL(row, longest_waits, waker_backtrace),
 					stay->waker_backtrace);
 	}
 	put_left_out(sheet, &state->long_waits, "waits");
@@ -587,8 +587,8 @@ static void put_owners(const struct model_state *state, struct sheet *sheet)
 		const struct summary_process *process = &summary->processes.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_text(sheet, CELL(row, owners, program), process->name);
-		sheet_number(CELL(row, owners, pid), process->pid);
+		sheet_text(sheet, CELL(row, process_list, program), process->name);
+		sheet_number(CELL(row, process_list, pid), process->pid);
 	}
 }
 
@@ -610,12 +610,12 @@ static void put_sheets(struct model_state *state, const struct folding *folding,
 		       struct sheets *sheets)
 {
 	put_bins(state, sheets_begin(sheets, SHEET_bins));
-	put_places(state, folding, sheets_begin(sheets, SHEET_places));
+	put_places(state, folding, sheets_begin(sheets, SHEET_sites));
 	put_spans(state, sheets_begin(sheets, SHEET_spans));
-	put_owners(state, sheets_begin(sheets, SHEET_owners));
-	put_waits(state, sheets_begin(sheets, SHEET_waits_over_time));
+	put_owners(state, sheets_begin(sheets, SHEET_process_list));
+	put_waits(state, sheets_begin(sheets, SHEET_waits_by_step));
 	put_marks(state, sheets_begin(sheets, SHEET_marks));
-	put_long_waits(state, sheets_begin(sheets, SHEET_long_waits));
+	put_long_waits(state, sheets_begin(sheets, SHEET_longest_waits));
 	put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
 }
 

@@ -50,12 +50,13 @@ static void put_place(void *user, struct sheet *sheet, uint32_t index)
 	if (!peaks_at(peaks, place->class, index, &amount))
 		return;
 	row = report_add(state->run, sheet, place->class);
-	sheet_amount(CELL(row, peak, amount), peaks_weight(peaks, place->class, amount), has_bytes);
-	sheet_error(CELL(row, peak, error), amount.variance, true);
-	sheet_percent(CELL(row, peak, share), peaks_weight(peaks, place->class, amount),
+	sheet_amount(CELL(row, peak_sites, amount), peaks_weight(peaks, place->class, amount),
+		     has_bytes);
+	sheet_error(CELL(row, peak_sites, error), amount.variance, true);
+	sheet_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
-	sheet_number(CELL(row, peak, count), amount.count);
-	sheet_backtrace(CELL(row, peak, backtrace), place->backtrace);
+	sheet_number(CELL(row, peak_sites, count), amount.count);
+	sheet_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
 }
 
 static void end(void *user, struct sheets *sheets)
@@ -65,7 +66,7 @@ static void end(void *user, struct sheets *sheets)
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		put_class(state, peaks, i);
-	report_places(state->run, sheets_begin(sheets, SHEET_peak), put_place, state);
+	report_places(state->run, sheets_begin(sheets, SHEET_peak_sites), put_place, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

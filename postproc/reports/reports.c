@@ -8,7 +8,21 @@
 #include "postproc/views/report.h"
 
 static const struct report_row rows[] = {
-#define REPORT(name, question, next) { #name, question, next, &report_##name },
+#define REPORT(name, question, next)	 { #name, question, next, NULL },
+#define COMMAND(name, question, instead) { #name, question, "leaks", instead },
+#include "postproc/reports.def"
+};
+
+/* The tables by their ids: each belongs to the report and the fold that precede it. */
+static const struct {
+	const struct report *fold; /* NULL: of the row before */
+	bool begins_report;
+	int table; /* -1: none */
+} entries[] = {
+#define REPORT(name, question, next)	 { NULL, true, -1 },
+#define COMMAND(name, question, instead) { NULL, true, -1 },
+#define FOLD(name)			 { &report_##name, false, -1 },
+#define SHEET(name, by, title)		 { NULL, false, SHEET_##name },
 #include "postproc/reports.def"
 };
 
@@ -27,25 +41,48 @@ const struct report_row *report_find(const char *name, size_t length)
 	return NULL;
 }
 
-static const struct report_set sets[] = {
-#define SET(name, reports, question) { #name, reports, question },
-#include "postproc/report_sets.def"
-#undef SET
-};
-
-const struct report_set *report_set_at(unsigned index)
+const char *report_renamed(const char *name, size_t length)
 {
-	return index < sizeof(sets) / sizeof(*sets) ? &sets[index] : NULL;
+	static const struct {
+		const char *name, *instead;
+	} renamed[] = {
+#define RENAMED(name, instead)		 { #name, "`report " instead "`" },
+#define COMMAND(name, question, instead) { #name, instead },
+#include "postproc/reports.def"
+	};
+
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
+		if (strlen(renamed[i].name) == length && !strncmp(renamed[i].name, name, length))
+			return renamed[i].instead;
+	return NULL;
 }
 
-const struct report_set *report_set_find(const char *name, size_t length)
+const struct report_row *report_of(enum sheet_id id)
 {
-	const struct report_set *set;
+	const struct report_row *row = rows - 1;
 
-	for (unsigned i = 0; (set = report_set_at(i)) != NULL; i++)
-		if (strlen(set->name) == length && !strncmp(set->name, name, length))
-			return set;
-	return NULL;
+	for (size_t i = 0; entries[i].table != (int)id; i++)
+		row += entries[i].begins_report;
+	return row;
+}
+
+const struct report *report_fold(enum sheet_id id)
+{
+	const struct report *fold = NULL;
+
+	for (size_t i = 0; entries[i].table != (int)id; i++)
+		fold = entries[i].fold ?: fold;
+	return fold;
+}
+
+enum sheet_id report_table(const char *name, size_t length)
+{
+	unsigned id = 0;
+
+	while (id < SHEET_ID_COUNT && (strlen(sheet_facts(id).name) != length ||
+				       strncmp(sheet_facts(id).name, name, length) != 0))
+		id++;
+	return id;
 }
 
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t index)

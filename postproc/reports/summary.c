@@ -46,10 +46,10 @@ static void put_before(struct sheet *sheet, const struct summary *summary, enum 
 	if (!sum.ranges)
 		return;
 	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, before, kind), before_word(kind));
-	sheet_number(CELL(row, before, ranges), sum.ranges);
-	sheet_number(CELL(row, before, bytes), sum.bytes);
-	sheet_number(CELL(row, before, gone), sum.lost);
+	sheet_text(sheet, CELL(row, mapped_before, kind), before_word(kind));
+	sheet_number(CELL(row, mapped_before, ranges), sum.ranges);
+	sheet_number(CELL(row, mapped_before, bytes), sum.bytes);
+	sheet_number(CELL(row, mapped_before, gone), sum.lost);
 }
 
 static void end(void *state, struct sheets *sheets)
@@ -67,7 +67,7 @@ static void end(void *state, struct sheets *sheets)
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_NONE)
 			put(sheet, &summary->classes[i]);
-	sheet = sheets_begin(sheets, SHEET_before);
+	sheet = sheets_begin(sheets, SHEET_mapped_before);
 	for (enum before_kind kind = 0; kind < BEFORE_KINDS; kind++)
 		put_before(sheet, summary, kind);
 }

@@ -10,8 +10,8 @@
 
 #include "postproc/views/report.h"
 
-/* The row of the format with that name, as of a report; NULL: it is no viewer's. */
-const struct report_row *viewer_find(const char *format);
+/* The fold of the format with that name; NULL: it is no viewer's. */
+const struct report *viewer_find(const char *format);
 
 #define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)
 #define FORMAT_VIEWER_OF_STREAM(name)

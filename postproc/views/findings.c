@@ -66,9 +66,11 @@ static const struct {
 	const char *report;
 	const struct summary_class *(*find)(const struct summary *summary);
 } findings[FINDINGS] = {
-	[FINDING_CLOSED] = { "fds", closed_twice }, [FINDING_LOST] = { "leaks", lost_blocks },
-	[FINDING_PEAK] = { "peak", high_peak },	    [FINDING_SIGNALS] = { "conds", vain_signals },
-	[FINDING_SHORT] = { "temp", short_lived },
+	[FINDING_CLOSED] = { "fds", closed_twice },
+	[FINDING_LOST] = { "leaks", lost_blocks },
+	[FINDING_PEAK] = { "peak", high_peak },
+	[FINDING_SIGNALS] = { "waits --table=signals", vain_signals },
+	[FINDING_SHORT] = { "allocations --table=temporary", short_lived },
 };
 
 const struct summary_class *finding_class(const struct summary *summary, enum finding finding)
@@ -90,9 +92,9 @@ static const char *report_of_hang(const struct summary *summary)
 	bool is_kept = false;
 
 	if (summary->deadlocked)
-		return "locks";
+		return "waits";
 	if (summary->lost_wakeups)
-		return "conds";
+		return "waits --table=cond_waits,signals";
 	if (images_last(summary)->end != SUMMARY_KILLED)
 		return NULL;
 	for (size_t i = 0; i < summary->blocked.count; i++)
@@ -101,11 +103,11 @@ static const char *report_of_hang(const struct summary *summary)
 		enum resource waited = summary->blocked.items[i].resource;
 
 		if (waited == RESOURCE_LOCK || waited == RESOURCE_RWLOCK)
-			return "locks";
+			return "waits";
 		if (waited == RESOURCE_SEMAPHORE)
-			return "sems";
+			return "waits --table=sem_waits,posts";
 		if (waited == RESOURCE_CONDITION)
-			return "conds";
+			return "waits --table=cond_waits,signals";
 	}
 	return NULL;
 }
@@ -137,7 +139,7 @@ static const char *report_of_waits(const struct summary *summary, uint64_t least
 
 	if (locks_ns <= least_ns && semaphores_ns <= least_ns)
 		return NULL;
-	return locks_ns >= semaphores_ns ? "locks" : "sems";
+	return locks_ns >= semaphores_ns ? "waits" : "waits --table=sem_waits,posts";
 }
 
 static uint64_t held_of(const struct summary *summary, enum resource resource)
@@ -195,10 +197,11 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (report)
 		return report;
+	/* it names them, and without them no leak is certain */
 	if (summary->bypasses.count || summary->namespaces)
-		return "missing"; /* it names them, and without them no leak is certain */
+		return "info --table=missing";
 	if (!leaks->class)
-		return "hot";
+		return "allocations";
 	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
 }
 

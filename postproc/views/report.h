@@ -3,9 +3,10 @@
 #define VIEWS_REPORT_H
 
 /*
- * A report: a fold over the events of all processes of a run that ends in sheets. It hears events,
- * or, through the ledger, what they gained and lost; it never prints and looks up no name but to
- * match one. One report is one file in postproc/reports/ and a row of reports.def.
+ * A fold over the events of all processes of a run that ends in sheets: the tables of a report, or
+ * some of them. It hears events, or, through the ledger, what they acquired and released; it never
+ * prints and looks up no name but to match one. One fold is one file in postproc/reports/ and a row
+ * of reports.def.
  */
 
 #include "account/ledger.h"
@@ -59,6 +60,7 @@ struct report {
 	bool skips_calls;	/* it asks for nothing but processes: see struct trace_options */
 	bool is_screen;		/* as text it is a screen, and fills no sheet */
 	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
+	bool wants_object;	/* --object: with it other folds of the report are left out */
 	/*
 	 * Of its state, which begins with a struct report_run * that is set; all else is 0. 0: it
 	 * has none, and gets the run for it.
@@ -90,8 +92,9 @@ struct report {
 };
 
 struct report_row {
-	const char *name, *question, *next;
-	const struct report *report;
+	const char *name, *question;
+	const char *next;    /* report */
+	const char *instead; /* of `report NAME`, which is no such word; NULL: it is one */
 };
 
 /* Makes its state and begins it. Returns 0 or a negative errno; report_destroy() in any case. */
@@ -105,14 +108,15 @@ const struct report_row *report_at(unsigned index);
 /* The row with that name, or NULL. */
 const struct report_row *report_find(const char *name, size_t length);
 
-/* Several reports by one word: the index-th row of report_sets.def, or NULL. */
-struct report_set {
-	const char *name, *reports, *question;
-};
-const struct report_set *report_set_at(unsigned index);
+/* What to write instead of a former name, or of the name of a command; NULL: none has that name. */
+const char *report_renamed(const char *name, size_t length);
 
-/* The row with that name, or NULL. */
-const struct report_set *report_set_find(const char *name, size_t length);
+/* The report that has a table, and the fold that fills it. */
+const struct report_row *report_of(enum sheet_id id);
+const struct report *report_fold(enum sheet_id id);
+
+/* The table with that name, or SHEET_ID_COUNT. */
+enum sheet_id report_table(const char *name, size_t length);
 
 /* A point of time as ns since the start of the run, once that is known. */
 static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
@@ -207,7 +211,7 @@ void report_note_coverage(const struct report_run *run, struct sheet *sheet);
 
 int report_no_memory(struct error *err);
 
-#define REPORT(name, question, next) extern const struct report report_##name;
+#define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"
 
 #endif

@@ -40,29 +40,6 @@ struct sheet_facts sheet_facts(enum sheet_id id)
 	};
 }
 
-const char *sheet_report(enum sheet_id id)
-{
-	/* rows of reports and of sheets in their order */
-	static const struct {
-		const char *report;
-		int sheet;
-	} rows[] = {
-#define REPORT(name, question, next) { #name, -1 },
-#define SHEET(name, by, title)	     { NULL, SHEET_##name },
-#include "base/order.h"
-#include "postproc/reports.def"
-	};
-	const char *report = NULL;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (rows[i].report)
-			report = rows[i].report;
-		else if (rows[i].sheet == (int)id)
-			break;
-	}
-	return report;
-}
-
 int sheet_column(const struct sheet_facts *facts, const char *name)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)
@@ -102,6 +79,8 @@ struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
 {
 	struct sheet *sheet;
 
+	if (sheets->wanted && !sheets->wanted[id])
+		return sheets_begin(sheets->others, id);
 	for (unsigned i = 0; i < sheets->count; i++)
 		if (sheets->list[i].id == id)
 			return &sheets->list[i];

@@ -148,14 +148,13 @@ struct sheets {
 	struct sheet_bound bound;
 	struct sheet list[SHEET_ID_COUNT];
 	unsigned count;
-	struct error failure; /* why they are not complete; number 0: they are */
+	const bool *wanted;    /* by id: which sheets are to be printed; NULL: all */
+	struct sheets *others; /* has those that are not */
+	struct error failure;  /* why they are not complete; number 0: they are */
 	struct sheet_cell spare[SHEET_COLUMN_COUNT]; /* for a row that has no memory; wide enough */
 };
 
 struct sheet_facts sheet_facts(enum sheet_id id);
-
-/* The report that it is a sheet of. */
-const char *sheet_report(enum sheet_id id);
 
 /* The place of the column with that name; -1: there is none. */
 int sheet_column(const struct sheet_facts *facts, const char *name);

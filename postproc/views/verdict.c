@@ -339,7 +339,7 @@ static int close_signals(struct summary *summary)
 	return 0;
 }
 
-/* The report locks has the same numbers. */
+/* The table lock_waits has the same numbers. */
 /* Locks that were taken without a wait are only counted; when they were released is not known. */
 static void add_uncontended(struct summary *summary, uint64_t count)
 {

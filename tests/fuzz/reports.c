@@ -24,7 +24,8 @@
 	"leak>0,fd>=1,live>7,peak>1MB,wait>1ms,deadlock>0,lock-order>0,unreachable>0,dropped>0"
 
 static const char *const names[] = {
-#define REPORT(name, question, next) #name,
+#define REPORT(name, question, next)	 #name,
+#define COMMAND(name, question, instead) #name,
 #include "postproc/reports.def"
 };
 
@@ -42,10 +43,11 @@ static const char *all_names(void)
 	static bool is_complete;
 
 	for (size_t i = 0; i < NAME_COUNT && !is_complete; i++) {
+		const struct choice_request request = { .words = names[i], .format = sheets_at(0) };
 		struct choice one;
 
-		if (choice_make(&one, names[i], NULL, sheets_at(0), NULL) == 0 &&
-		    !one.wants_directories && !one.wants_base)
+		if (choice_make(&one, &request, NULL) == 0 && !one.wants_directories &&
+		    !one.wants_base)
 			strcat(strcat(all, all[0] ? "," : ""), names[i]);
 	}
 	is_complete = true;
@@ -92,6 +94,9 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 	struct reporting_result result;
 	struct baseline learned;
 	struct limits limits = { 0 };
+	bool is_whole =
+		how.style.format->kind == FORMAT_VIEWER || how.style.format->flags & FORMAT_MODEL;
+	struct choice_request request;
 	struct out out;
 	int rc, closed;
 
@@ -105,12 +110,15 @@ static int run(const uint8_t *head, int fd, int output, struct error *err)
 			   "limits that are refused");
 	}
 	is_binary = how.style.format->flags & FORMAT_BINARY;
-	if (choice_make(&how.choice,
-			how.style.format->kind == FORMAT_VIEWER ? "summary"
-			: head[0] < NAME_COUNT			? names[head[0]]
-								: all_names(),
-			how.limits, how.style.format, err) ||
-	    how.choice.wants_directories)
+	request = (struct choice_request){
+		.words = is_whole		? "summary"
+			 : head[0] < NAME_COUNT ? names[head[0]]
+						: all_names(),
+		.limits = how.limits,
+		.format = how.style.format,
+		.has_object = head[1] & 64,
+	};
+	if (choice_make(&how.choice, &request, err) || how.choice.wants_directories)
 		return 0; /* nothing was learned yet */
 	if (how.choice.wants_base) {
 		how.base = paths;

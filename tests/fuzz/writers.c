@@ -146,7 +146,10 @@ static int run_screen(int fd, const struct writer *screen, const uint8_t *head, 
 		return rc;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	fill_select(&how.reading.select, head);
-	if (choice_make(&how.choice, screen->name, NULL, how.style.format, err))
+	if (choice_make(
+		    &how.choice,
+		    &(struct choice_request){ .words = screen->name, .format = how.style.format },
+		    err))
 		exit(99);
 	rc = reporting(paths, head[1] & FLAG_LEAKS ? 2 : 1, &how, &out, &result, err);
 	closed = out_close(&out);

@@ -5,7 +5,7 @@
  *
  *   least|most SHEET FUNCTION COLUMN NS
  *
- * what the report chains must say of the place where that function took a lock: what was slept
+ * what the table delayed_by must say of the place where that function took a lock: what was slept
  * at least, and by its own clock at most.
  */
 #include <pthread.h>
@@ -96,16 +96,17 @@ int main(void)
 	pthread_join(threads[1], NULL);
 
 	/* inner and outer both waited for what keep_deep() had, through all that main slept */
-	printf("least owed keep_deep owed %llu\n", 2 * slept);
-	printf("most owed keep_deep owed %llu\n", outer_has - inner_has + (outer_has - outer_asks));
+	printf("least delayed_by keep_deep owed %llu\n", 2 * slept);
+	printf("most delayed_by keep_deep owed %llu\n",
+	       outer_has - inner_has + (outer_has - outer_asks));
 	/* outer waited for inner while that worked, and before, while that waited itself */
-	printf("least owed inner owed %llu\n", 40 * MS);
-	printf("most owed inner owed %llu\n", outer_has - deep_free);
-	printf("least owed inner waited %llu\n", slept + 40 * MS);
-	printf("most owed inner waited %llu\n", outer_has - outer_asks);
-	printf("least owed inner passed %llu\n", slept);
-	printf("most owed inner passed %llu\n", middle_free - 40 * MS - outer_asks);
-	printf("most owed keep_deep passed 0\n");
+	printf("least delayed_by inner owed %llu\n", 40 * MS);
+	printf("most delayed_by inner owed %llu\n", outer_has - deep_free);
+	printf("least delayed_by inner waited %llu\n", slept + 40 * MS);
+	printf("most delayed_by inner waited %llu\n", outer_has - outer_asks);
+	printf("least delayed_by inner passed %llu\n", slept);
+	printf("most delayed_by inner passed %llu\n", middle_free - 40 * MS - outer_asks);
+	printf("most delayed_by keep_deep passed 0\n");
 	/* the time went by in main, and then in inner */
 	printf("least critical_path keep_deep ns %llu\n", slept);
 	printf("least critical_path inner ns %llu\n", 40 * MS);

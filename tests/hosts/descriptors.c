@@ -35,10 +35,10 @@ NOT_SHARED static void leak_files(void)
 	for (int i = 0; i < 7; i++)
 		if (open("/dev/null", O_RDONLY) < 0)
 			_exit(99);
-	say("openers", "leak_files", "open", "7");
-	say("openers", "leak_files", "opened", "7");
-	say("openers", "leak_files", "kind", "device");
-	say("openers", "leak_files", "example", "/dev/null");
+	say("fd_sites", "leak_files", "open", "7");
+	say("fd_sites", "leak_files", "opened", "7");
+	say("fd_sites", "leak_files", "kind", "device");
+	say("fd_sites", "leak_files", "example", "/dev/null");
 }
 
 NOT_SHARED static void open_many(void)
@@ -51,10 +51,10 @@ NOT_SHARED static void open_many(void)
 		for (int i = 0; i < 12; i++)
 			close(fds[i]);
 	}
-	say("openers", "open_many", "open", "0");
-	say("openers", "open_many", "opened", "24");
-	say("openers", "open_many", "most", "12");
-	say("openers", "open_many", "kind", "file");
+	say("fd_sites", "open_many", "open", "0");
+	say("fd_sites", "open_many", "opened", "24");
+	say("fd_sites", "open_many", "most", "12");
+	say("fd_sites", "open_many", "kind", "file");
 }
 
 /* The socket of a pair that is left knows its peer. */
@@ -66,11 +66,11 @@ NOT_SHARED static void leak_socket(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		_exit(99);
 	close(pair[1]);
-	say("descriptors", "leak_socket", "kind", "socket");
+	say("open_fds", "leak_socket", "kind", "socket");
 	snprintf(text, sizeof(text), "with %d", pair[1]);
-	say("descriptors", "leak_socket", "what", text);
+	say("open_fds", "leak_socket", "what", text);
 	snprintf(text, sizeof(text), "%d", pair[0]);
-	say("descriptors", "leak_socket", "number", text);
+	say("open_fds", "leak_socket", "number", text);
 }
 
 NOT_SHARED static void leak_listener(void)
@@ -81,26 +81,26 @@ NOT_SHARED static void leak_listener(void)
 
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
 		_exit(99);
-	say("descriptors", "leak_listener", "what", "at 127.0.0.1:0");
+	say("open_fds", "leak_listener", "what", "at 127.0.0.1:0");
 }
 
 NOT_SHARED static void leak_streams(void)
 {
 	stream = fopen("/etc/passwd", "r");
-	say("descriptors", "leak_streams", "stream", "FILE");
+	say("open_fds", "leak_streams", "stream", "FILE");
 }
 
 NOT_SHARED static void leak_directory(void)
 {
 	directory = opendir("/");
-	say("descriptors", "leak_directory", "stream", "DIR");
-	say("descriptors", "leak_directory", "kind", "directory");
+	say("open_fds", "leak_directory", "stream", "DIR");
+	say("open_fds", "leak_directory", "kind", "directory");
 }
 
 NOT_SHARED static void leak_epoll(void)
 {
 	epoll_create1(0);
-	say("descriptors", "leak_epoll", "kind", "epoll");
+	say("open_fds", "leak_epoll", "kind", "epoll");
 }
 
 NOT_SHARED static int open_it(void)
@@ -134,8 +134,8 @@ static void close_twice(void)
 		close_it(fd);
 		close_again(fd);
 	}
-	say("misuses", "close_again", "count", "5");
-	say("misuses", "close_again", "step", "close");
+	say("fd_misuses", "close_again", "count", "5");
+	say("fd_misuses", "close_again", "step", "close");
 }
 
 static void use_closed(void)
@@ -144,8 +144,8 @@ static void use_closed(void)
 
 	close_it(fd);
 	use_it(fd);
-	say("misuses", "use_it", "count", "1");
-	say("misuses", "use_it", "step", "dup");
+	say("fd_misuses", "use_it", "count", "1");
+	say("fd_misuses", "use_it", "step", "dup");
 }
 
 int main(void)

@@ -21,11 +21,11 @@
 
 static void *volatile forgotten; /* nobody may leave a malloc out */
 
-static void say(const char *report, const char *function, const char *column, unsigned long number)
+static void say(const char *table, const char *function, const char *column, unsigned long number)
 {
 	char line[128];
-	int length = snprintf(line, sizeof(line), "%s %s %s %s %lu\n", report, report, function,
-			      column, number);
+	int length =
+		snprintf(line, sizeof(line), "%s %s %s %lu\n", table, function, column, number);
 
 	if (write(STDOUT_FILENO, line, (size_t)length) != length)
 		_exit(99);
@@ -47,11 +47,11 @@ NOT_SHARED static void hold_most(void)
 		blocks[i] = malloc(10000);
 	for (int i = 0; i < 50; i++)
 		free(blocks[i]);
-	say("peak", "hold_most", "amount", 500000);
-	say("peak", "hold_most", "count", 50);
-	say("hot", "hold_most", "calls", 50);
-	say("hot", "hold_most", "bytes", 500000);
-	say("hot", "hold_most", "average", 10000);
+	say("peak_sites", "hold_most", "amount", 500000);
+	say("peak_sites", "hold_most", "count", 50);
+	say("allocations", "hold_most", "calls", 50);
+	say("allocations", "hold_most", "bytes", 500000);
+	say("allocations", "hold_most", "average", 10000);
 }
 
 NOT_SHARED static void forget(void)
@@ -68,7 +68,7 @@ NOT_SHARED static void forget_files(void)
 		if (open("/dev/null", O_RDONLY) < 0)
 			_exit(99);
 	say("leaks", "forget_files", "amount", 3);
-	say("peak", "forget_files", "amount", 3);
+	say("peak_sites", "forget_files", "amount", 3);
 }
 
 /* 900 of 1000 at once, and 100 after another call. */
@@ -84,9 +84,9 @@ NOT_SHARED static void throw_away(void)
 		}
 		free(block);
 	}
-	say("temp", "throw_away", "temporary", 900);
-	say("temp", "throw_away", "gained", 1000);
-	say("temp", "throw_away", "bytes", 900 * 32);
+	say("temporary", "throw_away", "temporary", 900);
+	say("temporary", "throw_away", "gained", 1000);
+	say("temporary", "throw_away", "bytes", 900 * 32);
 }
 
 /* From begin to end, a little more each time. */

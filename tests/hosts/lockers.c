@@ -32,16 +32,16 @@ static sem_t sem;
 static pthread_barrier_t barrier;
 static int waiting, wakes, tickets; /* under state */
 
-static void say(const char *kind, const char *report, const char *sheet, const char *function,
-		const char *column, const char *key, unsigned long long number)
+static void say(const char *kind, const char *table, const char *function, const char *column,
+		const char *key, unsigned long long number)
 {
-	printf("%s %s %s %s %s %s %llu\n", kind, report, sheet, function, column, key, number);
+	printf("%s %s %s %s %s %llu\n", kind, table, function, column, key, number);
 }
 
-static void count_is(const char *report, const char *sheet, const char *function,
-		     const char *column, const char *key, unsigned long long number)
+static void count_is(const char *table, const char *function, const char *column, const char *key,
+		     unsigned long long number)
 {
-	say("count", report, sheet, function, column, key, number);
+	say("count", table, function, column, key, number);
 }
 
 static unsigned long long now(void)
@@ -83,10 +83,10 @@ NOT_SHARED static void hold(void)
 		rest(10);
 		pthread_mutex_unlock(&recursive);
 	}
-	say("most", "locks", "lock_sites", "hold", "held", "mutex", now() - begin);
-	say("least", "locks", "lock_sites", "hold", "held", "mutex", 60 * MS);
-	say("least", "locks", "lock_sites", "hold", "longest_hold", "mutex", 20 * MS);
-	count_is("locks", "lock_sites", "hold", "contended", "mutex", 0);
+	say("most", "lock_sites", "hold", "held", "mutex", now() - begin);
+	say("least", "lock_sites", "hold", "held", "mutex", 60 * MS);
+	say("least", "lock_sites", "hold", "longest_hold", "mutex", 20 * MS);
+	count_is("lock_sites", "hold", "contended", "mutex", 0);
 }
 
 /* Has it while the other one comes, which is refused it once before it waits. */
@@ -98,8 +98,8 @@ NOT_SHARED static void keep(void)
 	pthread_barrier_wait(&barrier);
 	rest(100);
 	pthread_mutex_unlock(&first);
-	say("least", "locks", "holds", "keep", "held", "mutex", 100 * MS);
-	say("most", "locks", "holds", "keep", "held", "mutex", now() - begin);
+	say("least", "longest_holds", "keep", "held", "mutex", 100 * MS);
+	say("most", "longest_holds", "keep", "held", "mutex", now() - begin);
 }
 
 NOT_SHARED static void want(void)
@@ -109,7 +109,7 @@ NOT_SHARED static void want(void)
 	pthread_barrier_wait(&barrier);
 	begin = now();
 	pthread_mutex_lock(&first);
-	say("most", "locks", "lock_sites", "want", "waited", "mutex", now() - begin);
+	say("most", "lock_sites", "want", "waited", "mutex", now() - begin);
 	pthread_mutex_unlock(&first);
 }
 
@@ -152,14 +152,14 @@ static void use_locks(void)
 	thread = start(contend);
 	keep();
 	pthread_join(thread, NULL);
-	count_is("locks", "contention", "want", "waits", "mutex", 1);
-	count_is("locks", "lock_sites", "want", "contended", "mutex", 1);
-	count_is("locks", "lock_sites", "want", "taken", "mutex", 1);
+	count_is("lock_waits", "want", "waits", "mutex", 1);
+	count_is("lock_sites", "want", "contended", "mutex", 1);
+	count_is("lock_sites", "want", "taken", "mutex", 1);
 	pthread_mutex_lock(&first);
 	pthread_join(start(fail), NULL);
 	pthread_mutex_unlock(&first);
-	count_is("locks", "contention", "try", "waits", "mutex", 1);
-	say("least", "locks", "contention", "try", "waited", "mutex", 4 * MS);
+	count_is("lock_waits", "try", "waits", "mutex", 1);
+	say("least", "lock_waits", "try", "waited", "mutex", 4 * MS);
 }
 
 /* Readers at the same time, and a writer that has to wait for both. */
@@ -191,12 +191,12 @@ static void use_rwlock(void)
 	write_it();
 	pthread_join(one, NULL);
 	pthread_join(two, NULL);
-	count_is("locks", "lock_sites", "read_it", "taken", "read", 2);
-	count_is("locks", "lock_sites", "read_it", "contended", "read", 0);
-	say("least", "locks", "lock_sites", "read_it", "held", "read", 50 * MS);
-	count_is("locks", "lock_sites", "write_it", "taken", "write", 1);
-	count_is("locks", "contention", "write_it", "waits", "write", 1);
-	say("least", "locks", "lock_sites", "write_it", "held", "write", 10 * MS);
+	count_is("lock_sites", "read_it", "taken", "read", 2);
+	count_is("lock_sites", "read_it", "contended", "read", 0);
+	say("least", "lock_sites", "read_it", "held", "read", 50 * MS);
+	count_is("lock_sites", "write_it", "taken", "write", 1);
+	count_is("lock_waits", "write_it", "waits", "write", 1);
+	say("least", "lock_sites", "write_it", "held", "write", 10 * MS);
 }
 
 /* ---- conditions ---- */
@@ -276,16 +276,16 @@ static void use_conditions(void)
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	wait_in_vain();
-	count_is("conds", "signals", "call_all", "count", "-", 3);
-	count_is("conds", "signals", "call_all", "woke", "-", 3 + 2 + 1);
-	count_is("conds", "signals", "call_nobody", "count", "-", 4);
-	count_is("conds", "signals", "call_nobody", "vain", "-", 4);
-	count_is("conds", "cond_waits", "await", "waits", "signalled", 3);
-	count_is("conds", "cond_waits", "await", "waits", "for_nothing", 3);
-	count_is("conds", "cond_waits", "wait_in_vain", "waits", "timed_out", 1);
-	say("least", "conds", "cond_waits", "wait_in_vain", "waited", "timed_out", 90 * MS);
+	count_is("signals", "call_all", "count", "-", 3);
+	count_is("signals", "call_all", "woke", "-", 3 + 2 + 1);
+	count_is("signals", "call_nobody", "count", "-", 4);
+	count_is("signals", "call_nobody", "vain", "-", 4);
+	count_is("cond_waits", "await", "waits", "signalled", 3);
+	count_is("cond_waits", "await", "waits", "for_nothing", 3);
+	count_is("cond_waits", "wait_in_vain", "waits", "timed_out", 1);
+	say("least", "cond_waits", "wait_in_vain", "waited", "timed_out", 90 * MS);
 	/* What sleeps holds nothing. */
-	say("most", "locks", "lock_sites", "wait_in_vain", "longest_hold", "mutex", 80 * MS);
+	say("most", "lock_sites", "wait_in_vain", "longest_hold", "mutex", 80 * MS);
 }
 
 /* ---- semaphores ---- */
@@ -334,11 +334,11 @@ static void use_semaphores(void)
 	post_to();
 	pthread_join(thread, NULL);
 	post_to();
-	count_is("sems", "posts", "post_ahead", "count", "-", 3);
-	count_is("sems", "posts", "post_ahead", "vain", "-", 3);
-	count_is("sems", "sem_waits", "look", "waits", "refused", 5);
-	count_is("sems", "sem_waits", "fetch", "waits", "posted", 1);
-	say("least", "sems", "sem_waits", "fetch", "waited", "posted", 20 * MS);
+	count_is("posts", "post_ahead", "count", "-", 3);
+	count_is("posts", "post_ahead", "vain", "-", 3);
+	count_is("sem_waits", "look", "waits", "refused", 5);
+	count_is("sem_waits", "fetch", "waits", "posted", 1);
+	say("least", "sem_waits", "fetch", "waited", "posted", 20 * MS);
 }
 
 /* ---- orders ---- */

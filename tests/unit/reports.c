@@ -190,13 +190,14 @@ static void test_peak(void)
 	gain(1, 160, 0);
 	end_process();
 	end();
-	ok(row_of(SHEET_peak, 0) == NULL, "what had been given back before the peak is not in it");
-	row = row_of(SHEET_peak, 1);
-	ok(row && is(CELL(row, peak, amount), 50), "what was given back after it is");
-	row = row_of(SHEET_peak, 2);
-	ok(row && is(CELL(row, peak, amount), 120) && is(CELL(row, peak, count), 1),
+	ok(row_of(SHEET_peak_sites, 0) == NULL,
+	   "what had been given back before the peak is not in it");
+	row = row_of(SHEET_peak_sites, 1);
+	ok(row && is(CELL(row, peak_sites, amount), 50), "what was given back after it is");
+	row = row_of(SHEET_peak_sites, 2);
+	ok(row && is(CELL(row, peak_sites, amount), 120) && is(CELL(row, peak_sites, count), 1),
 	   "what made it is");
-	ok(row_of(SHEET_peak, 3) == NULL, "what came later is not");
+	ok(row_of(SHEET_peak_sites, 3) == NULL, "what came later is not");
 	row = sheets_begin(&fake.sheets, SHEET_peaks)->rows.items[0];
 	ok(is(CELL(row, peaks, amount), 170) && is(CELL(row, peaks, pid), 100),
 	   "the most is that of one process, and it is said which");
@@ -212,8 +213,9 @@ static void test_peak(void)
 	gain(2, 90, 1);
 	end_process();
 	end();
-	row = row_of(SHEET_peak, 0);
-	ok(row && is(CELL(row, peak, amount), 30), "a later process with more takes its place");
+	row = row_of(SHEET_peak_sites, 0);
+	ok(row && is(CELL(row, peak_sites, amount), 30),
+	   "a later process with more takes its place");
 	forget();
 }
 
@@ -260,7 +262,7 @@ static void test_temp(void)
 	struct sheet_cell *row;
 
 	fake.options.within = 2;
-	begin(&report_temp);
+	begin(&report_temporary);
 	begin_process(100);
 	gain(1, 10, 0);
 	lose(1);
@@ -272,10 +274,10 @@ static void test_temp(void)
 	lose(4);
 	end_process();
 	end();
-	row = row_of(SHEET_temp, 0);
-	ok(row && is(CELL(row, temp, temporary), 2) && is(CELL(row, temp, bytes), 30),
+	row = row_of(SHEET_temporary, 0);
+	ok(row && is(CELL(row, temporary, temporary), 2) && is(CELL(row, temporary, bytes), 30),
 	   "what goes within two calls is temporary");
-	ok(row_of(SHEET_temp, 1) == NULL, "within three it is not");
+	ok(row_of(SHEET_temporary, 1) == NULL, "within three it is not");
 	forget();
 	fake.options.within = 1;
 }
@@ -354,7 +356,7 @@ static const char *read_call(void *user, const struct sheet *sheet, const struct
 {
 	(void)user;
 	(void)sheet;
-	return CELL(row, hot, bytes)->number % 2 ? "odd" : "even";
+	return CELL(row, allocations, bytes)->number % 2 ? "odd" : "even";
 }
 
 static struct sheet_cell *add_hot(struct sheet *sheet, const char *class, uint64_t calls,
@@ -363,12 +365,12 @@ static struct sheet_cell *add_hot(struct sheet *sheet, const char *class, uint64
 	static const struct trace_node backtrace = { 0 };
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_group(sheet, CELL(row, hot, class), class, *class == 'f');
-	sheet_number(CELL(row, hot, calls), calls);
-	sheet_percent(CELL(row, hot, share), calls, 10);
-	sheet_number(CELL(row, hot, bytes), bytes);
-	sheet_average(CELL(row, hot, average), bytes, calls);
-	sheet_backtrace(CELL(row, hot, backtrace), &backtrace);
+	sheet_group(sheet, CELL(row, allocations, class), class, *class == 'f');
+	sheet_number(CELL(row, allocations, calls), calls);
+	sheet_percent(CELL(row, allocations, share), calls, 10);
+	sheet_number(CELL(row, allocations, bytes), bytes);
+	sheet_average(CELL(row, allocations, average), bytes, calls);
+	sheet_backtrace(CELL(row, allocations, backtrace), &backtrace);
 	return row;
 }
 
@@ -380,7 +382,7 @@ static void test_fold(void)
 	struct error err;
 
 	sheets_init(&sheets);
-	sheet = sheets_begin(&sheets, SHEET_hot);
+	sheet = sheets_begin(&sheets, SHEET_allocations);
 	add_hot(sheet, "memory", 3, 30);
 	first = add_hot(sheet, "memory", 2, 21);
 	add_hot(sheet, "memory", 2, 99);
@@ -389,14 +391,14 @@ static void test_fold(void)
 	must(sheets_fold(&sheets, NULL, 1, read_call, NULL, &err));
 	ok(sheet->rows.count == 3 && sheet->rows.items[0] == first,
 	   "rows of a group that read the same are one, which stands where it belongs");
-	ok(is(CELL(first, hot, calls), 4) && is(CELL(first, hot, bytes), 120) &&
-		   is(CELL(first, hot, share), 4000),
+	ok(is(CELL(first, allocations, calls), 4) && is(CELL(first, allocations, bytes), 120) &&
+		   is(CELL(first, allocations, share), 4000),
 	   "it has their sums");
-	ok(is(CELL(first, hot, average), 29), "the average of all");
-	ok(CELL(first, hot, backtrace)->weight == 2, "and how many they were");
+	ok(is(CELL(first, allocations, average), 29), "the average of all");
+	ok(CELL(first, allocations, backtrace)->weight == 2, "and how many they were");
 	ok(sheet->groups.count == 2 && sheet->groups.items[0].count == 2 &&
-		   is(CELL(sheet->groups.items[0].sums, hot, bytes), 150) &&
-		   is(CELL(sheet->groups.items[0].rest, hot, bytes), 30),
+		   is(CELL(sheet->groups.items[0].sums, allocations, bytes), 150) &&
+		   is(CELL(sheet->groups.items[0].rest, allocations, bytes), 30),
 	   "the group's sums are as before, and what is not shown is less");
 	sheets_free(&sheets);
 }
@@ -415,7 +417,7 @@ static void test_table(void)
 	ok(is_sorted_by_own, "every sheet is sorted by a column of its own");
 	ok(is_text_first, "nothing but a first column is a group");
 	for (unsigned i = 0; report_at(i); i++)
-		if (!report_find(report_at(i)->next, strlen(report_at(i)->next)))
+		if (!report_find(report_at(i)->next, strcspn(report_at(i)->next, " ")))
 			ok(false, report_at(i)->name);
 }
 
@@ -424,7 +426,7 @@ static void test_table(void)
 static void add_many(struct sheets *sheets)
 {
 	enum { ROWS = 200000 };
-	struct sheet *sheet = sheets_begin(sheets, SHEET_hot);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_allocations);
 
 	/* Of each number of calls there are several, in groups that come by turns. */
 	for (uint64_t i = 0; i < ROWS; i++)
@@ -443,13 +445,16 @@ static bool are_same_groups(const struct sheet *all, const struct sheet *few, si
 
 		if (strcmp(one->name, two->name) || one->count != two->count ||
 		    one->shown != two->shown || one->shown != top ||
-		    !are_same(CELL(one->sums, hot, bytes), CELL(two->sums, hot, bytes)) ||
-		    !are_same(CELL(one->rest, hot, bytes), CELL(two->rest, hot, bytes)) ||
-		    !are_same(CELL(one->rest, hot, calls), CELL(two->rest, hot, calls)))
+		    !are_same(CELL(one->sums, allocations, bytes),
+			      CELL(two->sums, allocations, bytes)) ||
+		    !are_same(CELL(one->rest, allocations, bytes),
+			      CELL(two->rest, allocations, bytes)) ||
+		    !are_same(CELL(one->rest, allocations, calls),
+			      CELL(two->rest, allocations, calls)))
 			return false;
 		for (size_t i = 0; i < top; i++)
-			if (!are_same(CELL(all->rows.items[one->first + i], hot, bytes),
-				      CELL(few->rows.items[two->first + i], hot, bytes)))
+			if (!are_same(CELL(all->rows.items[one->first + i], allocations, bytes),
+				      CELL(few->rows.items[two->first + i], allocations, bytes)))
 				return false;
 	}
 	return all->groups.count == few->groups.count;

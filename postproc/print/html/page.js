@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a run. The model (report model of reports.def) holds sums: what each site gained and lost,
+ * The page of a run. The model (tables of --format=model) holds sums: what each site gained and lost,
  * by bins of time. Every view is a question to these sums about the window that is chosen, so a
  * brush over the timeline re-filters all of them. Names are hostile: they only ever become text.
  */
@@ -38,8 +38,8 @@ function sheet(name) {
 }
 
 const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
-const M = { bins: sheet('bins'), sites: sheet('places'), spans: sheet('spans'), waits: sheet('waits_over_time'), owners: sheet('owners'),
-	marks: sheet('marks'), longWaits: sheet('long_waits'), longHolds: sheet('long_holds') };
+const M = { bins: sheet('bins'), sites: sheet('sites'), spans: sheet('spans'), waits: sheet('waits_by_step'), owners: sheet('process_list'),
+	marks: sheet('marks'), longWaits: sheet('longest_waits'), longHolds: sheet('long_holds') };
 const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
 const NEVER = 1 << 30;
@@ -1065,7 +1065,7 @@ function viewLanes(view) {
 	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
 		make('span', { class: 'push' }, ...[['hold', 'has a lock'], ['busy', 'has it while others wait'], ['wait', 'waits']]
 			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words]))));
-	for (const name of ['long_waits', 'long_holds']) {
+	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);
 		if (found && found.note !== null)
 			view.append(make('p', { class: 'faint' }, text(found.note)));
@@ -1114,15 +1114,15 @@ function verdicts() {
 		return best;
 	};
 	const sum = values => (values || []).reduce((n, each) => n + (each || 0), 0);
-	const blocked = sheet('blocked'), dead = (blocked.state || []).filter(each => text(each) === 'deadlock').length;
+	const blocked = sheet('blocked_at_exit'), dead = (blocked.state || []).filter(each => text(each) === 'deadlock').length;
 	if (dead)
-		add('bad', `Deadlock: ${count(dead)} wait${dead === 1 ? 's' : ''} of threads for each other`, { tab: 'locks' });
-	const misuses = new Set((sheet('misuses').fault || []).filter(each => each !== null));
+		add('bad', `Deadlock: ${count(dead)} wait${dead === 1 ? 's' : ''} of threads for each other`, { tab: 'waits' });
+	const misuses = new Set((sheet('fd_misuses').fault || []).filter(each => each !== null));
 	if (misuses.size)
 		add('bad', `${count(misuses.size)} misuse${misuses.size === 1 ? '' : 's'} of descriptors: closed twice, or used when closed`, { tab: 'fds' });
-	const circles = new Set(sheet('circles').circle || []);
+	const circles = new Set(sheet('lock_cycles').circle || []);
 	if (circles.size)
-		add('warn', `${count(circles.size)} circle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'locks' });
+		add('warn', `${count(circles.size)} circle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
 	const leaks = sheet('leaks');
 	for (const [number, { name, isBytes }] of classes.entries()) {
 		const rows = [...(leaks.class || []).keys()].filter(i => text(leaks.class[i]) === name);
@@ -1139,14 +1139,14 @@ function verdicts() {
 			add('plain', `At most ${bytes(peaks.amount[i])} of ${name} at a time, ${time(peaks.time[i])} after the start`,
 				{ tab: 'flame', class: number, cost: 'peak', by: 'size', tree: 'down', zoom: '', search: '', from: 0, to: BINS });
 	}
-	const contention = sheet('contention'), owed = sheet('owed'), worst = most('owed', 'owed');
+	const contention = sheet('lock_waits'), owed = sheet('delayed_by'), worst = most('delayed_by', 'owed');
 	if (contention.rows)
 		add('warn', `${time(sum(contention.waited))} waited for locks` + (worst >= 0 && owed.backtrace[worst] !== null
 			? `, ${Math.round(100 * owed.owed[worst] / (sum(owed.owed) || 1))} % of it owed to ${siteName(owed.backtrace[worst])}` : ''),
-		{ tab: TABS.some(tab => tab.id === 'chains') ? 'chains' : 'locks', search: '' });
+		{ tab: 'waits', search: '' });
 	const missing = sheet('missing');
 	if (missing.rows)
-		add('warn', `Not seen: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'missing', search: '' });
+		add('warn', `Not seen: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'info', search: '' });
 	return said;
 }
 

@@ -272,13 +272,13 @@ static void put_holder(struct sheet *sheet, const struct holder *holder)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, holders, who), holder->text);
-	sheet_text(sheet, CELL(row, holders, kind), holder->kind);
-	sheet_text(sheet, CELL(row, holders, module), holder->module);
-	sheet_text(sheet, CELL(row, holders, program), holder->program);
-	sheet_number(CELL(row, holders, bytes), holder->bytes);
-	sheet_number(CELL(row, holders, count), holder->count);
-	sheet_number(CELL(row, holders, pid), holder->pid);
+	sheet_text(sheet, CELL(row, owners, who), holder->text);
+	sheet_text(sheet, CELL(row, owners, kind), holder->kind);
+	sheet_text(sheet, CELL(row, owners, module), holder->module);
+	sheet_text(sheet, CELL(row, owners, program), holder->program);
+	sheet_number(CELL(row, owners, bytes), holder->bytes);
+	sheet_number(CELL(row, owners, count), holder->count);
+	sheet_number(CELL(row, owners, pid), holder->pid);
 }
 
 static void put_below(struct holders_state *state, struct sheet *sheet, const struct below *below,
@@ -288,11 +288,11 @@ static void put_below(struct holders_state *state, struct sheet *sheet, const st
 	struct sheet_cell *row = sheet_add(sheet);
 
 	sheet_group(sheet, &row[0], holder->text, ranks[below->holder]);
-	sheet_text(sheet, CELL(row, kept_by, way), below->way);
-	sheet_number(CELL(row, kept_by, bytes), below->bytes);
-	sheet_number(CELL(row, kept_by, count), below->count);
+	sheet_text(sheet, CELL(row, retained, way), below->way);
+	sheet_number(CELL(row, retained, bytes), below->bytes);
+	sheet_number(CELL(row, retained, count), below->count);
 	if (below->backtrace)
-		sheet_backtrace(CELL(row, kept_by, backtrace), below->backtrace);
+		sheet_backtrace(CELL(row, retained, backtrace), below->backtrace);
 }
 
 struct ranked {
@@ -343,21 +343,21 @@ static void say_what(struct holders_state *state, struct sheet *sheet)
 static void end(void *user, struct sheets *sheets)
 {
 	struct holders_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_holders);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_owners);
 	uint32_t *ranks = rank_holders(state);
 
 	say_what(state, sheet);
 	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)
 			put_holder(sheet, &state->holders.items[i]);
-	sheet = sheets_begin(sheets, SHEET_kept_by);
+	sheet = sheets_begin(sheets, SHEET_retained);
 	for (size_t i = 0; i < state->below.count; i++)
 		if (ranks[state->below.items[i].holder] < BELOW_MAX)
 			put_below(state, sheet, &state->below.items[i], ranks);
 	free(ranks);
 }
 
-const struct report report_holders = {
+const struct report report_owners = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct holders_state),
 	.begin = begin,

@@ -53,22 +53,22 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 	if (!entry || !entry->calls)
 		return;
 	row = report_add(state->run, sheet, place->class);
-	sheet_number(CELL(row, hot, calls), entry->calls);
-	sheet_count_error(CELL(row, hot, calls_error), entry->calls, entry->calls_variance);
-	sheet_percent(CELL(row, hot, share), entry->calls, state->calls[place->class]);
+	sheet_number(CELL(row, allocations, calls), entry->calls);
+	sheet_count_error(CELL(row, allocations, calls_error), entry->calls, entry->calls_variance);
+	sheet_percent(CELL(row, allocations, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
-		sheet_number(CELL(row, hot, bytes), entry->bytes);
-		sheet_error(CELL(row, hot, error), entry->variance, true);
-		sheet_average(CELL(row, hot, average), entry->bytes, entry->calls);
+		sheet_number(CELL(row, allocations, bytes), entry->bytes);
+		sheet_error(CELL(row, allocations, error), entry->variance, true);
+		sheet_average(CELL(row, allocations, average), entry->bytes, entry->calls);
 	}
-	sheet_backtrace(CELL(row, hot, backtrace), place->backtrace);
+	sheet_backtrace(CELL(row, allocations, backtrace), place->backtrace);
 }
 
 static void end(void *user, struct sheets *sheets)
 {
 	struct hot_state *state = user;
 
-	report_places(state->run, sheets_begin(sheets, SHEET_hot), put, state);
+	report_places(state->run, sheets_begin(sheets, SHEET_allocations), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)
@@ -80,7 +80,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-const struct report report_hot = {
+const struct report report_allocations = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct hot_state),
 	.begin = begin,

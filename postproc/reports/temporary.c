@@ -48,18 +48,18 @@ static void put(void *user, struct sheet *sheet, uint32_t index)
 	if (!entry || !entry->temporary)
 		return;
 	row = report_add(state->run, sheet, place->class);
-	sheet_number(CELL(row, temp, temporary), entry->temporary);
-	sheet_percent(CELL(row, temp, share), entry->temporary, entry->gained);
-	sheet_number(CELL(row, temp, gained), entry->gained);
+	sheet_number(CELL(row, temporary, temporary), entry->temporary);
+	sheet_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
+	sheet_number(CELL(row, temporary, gained), entry->gained);
 	if (class->has_bytes)
-		sheet_number(CELL(row, temp, bytes), entry->bytes);
-	sheet_backtrace(CELL(row, temp, backtrace), place->backtrace);
+		sheet_number(CELL(row, temporary, bytes), entry->bytes);
+	sheet_backtrace(CELL(row, temporary, backtrace), place->backtrace);
 }
 
 static void end(void *user, struct sheets *sheets)
 {
 	struct temp_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_temp);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_temporary);
 
 	report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
 	report_places(state->run, sheet, put, state);
@@ -74,7 +74,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-const struct report report_temp = {
+const struct report report_temporary = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct temp_state),
 	.begin = begin,

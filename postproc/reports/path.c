@@ -149,22 +149,22 @@ static int process(void *user, struct error *err)
 static void end(void *user, struct sheets *sheets)
 {
 	struct way_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_way);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_path);
 
 	for (size_t i = state->steps.count; i-- > 0;) {
 		const struct step *step = &state->steps.items[i];
 		struct sheet_cell *row = sheet_add(sheet);
 
-		sheet_text(sheet, CELL(row, way, what), step->what);
-		sheet_number(CELL(row, way, object), step->object);
-		sheet_number(CELL(row, way, retained), step->retained);
-		sheet_number(CELL(row, way, pid), step->pid);
+		sheet_text(sheet, CELL(row, path, what), step->what);
+		sheet_number(CELL(row, path, object), step->object);
+		sheet_number(CELL(row, path, retained), step->retained);
+		sheet_number(CELL(row, path, pid), step->pid);
 		if (step->is_root)
 			continue;
-		sheet_number(CELL(row, way, size), step->size);
-		sheet_number(CELL(row, way, offset), step->offset);
+		sheet_number(CELL(row, path, size), step->size);
+		sheet_number(CELL(row, path, offset), step->offset);
 		if (step->backtrace)
-			sheet_backtrace(CELL(row, way, backtrace), step->backtrace);
+			sheet_backtrace(CELL(row, path, backtrace), step->backtrace);
 	}
 	if (!state->steps.count)
 		sheet->note = !state->run->options->object
@@ -173,8 +173,9 @@ static void end(void *user, struct sheets *sheets)
 						: "nothing was scanned: record with --scan=exit";
 }
 
-const struct report report_way = {
+const struct report report_path = {
 	.wants_ledger = true,
+	.wants_object = true,
 	.state_size = sizeof(struct way_state),
 	.begin = begin,
 	.note = note,

@@ -72,8 +72,8 @@ static void put_left_out(struct sheet *sheet, const struct summary_left_out *lef
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_number(CELL(row, left_out, count), left_out->count);
-	sheet_text(sheet, CELL(row, left_out, program), left_out->program);
+	sheet_number(CELL(row, not_followed, count), left_out->count);
+	sheet_text(sheet, CELL(row, not_followed, program), left_out->program);
 }
 
 static void end(void *state, struct sheets *sheets)
@@ -85,12 +85,12 @@ static void end(void *state, struct sheets *sheets)
 		put(run, sheet, &run->summary->processes.items[i]);
 	if (!run->summary->left_out.count)
 		return;
-	sheet = sheets_begin(sheets, SHEET_left_out);
+	sheet = sheets_begin(sheets, SHEET_not_followed);
 	for (size_t i = 0; i < run->summary->left_out.count; i++)
 		put_left_out(sheet, &run->summary->left_out.items[i]);
 }
 
-const struct report report_info = {
+const struct report report_processes = {
 	.skips_calls = true,
 	.end = end,
 };

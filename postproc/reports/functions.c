@@ -271,20 +271,20 @@ static void put_total(struct sheet *sheet, const struct total *total)
 {
 	struct sheet_cell *row = sheet_add(sheet);
 
-	sheet_text(sheet, CELL(row, calls_by_class, class), total->class);
-	sheet_number(CELL(row, calls_by_class, functions), total->functions);
-	sheet_number(CELL(row, calls_by_class, calls), total->calls);
-	sheet_number(CELL(row, calls_by_class, failed), total->failed);
+	sheet_text(sheet, CELL(row, classes_called, class), total->class);
+	sheet_number(CELL(row, classes_called, functions), total->functions);
+	sheet_number(CELL(row, classes_called, calls), total->calls);
+	sheet_number(CELL(row, classes_called, failed), total->failed);
 	if (total->bytes)
-		sheet_number(CELL(row, calls_by_class, bytes), total->bytes);
+		sheet_number(CELL(row, classes_called, bytes), total->bytes);
 	if (total->timed)
-		sheet_number(CELL(row, calls_by_class, time), total->time_ns);
+		sheet_number(CELL(row, classes_called, time), total->time_ns);
 }
 
 static void end(void *user, struct sheets *sheets)
 {
 	struct stats_state *state = user;
-	struct sheet *totals = sheets_begin(sheets, SHEET_calls_by_class);
+	struct sheet *totals = sheets_begin(sheets, SHEET_classes_called);
 	struct sheet *functions = sheets_begin(sheets, SHEET_functions);
 
 	for (size_t i = 0; i < state->stats.count; i++) {
@@ -318,7 +318,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-const struct report report_stats = {
+const struct report report_functions = {
 	.state_size = sizeof(struct stats_state),
 	.begin = begin,
 	.event = on_event,

@@ -404,18 +404,19 @@ static void put(struct sheet *sheet, struct branch *branch)
 
 	calls->id = sheet->rows.count;
 	calls->depth = parent ? parent->depth + 1 : 0;
-	sheet_number(CELL(row, calls, id), calls->id);
+	sheet_number(CELL(row, call_tree, id), calls->id);
 	if (parent)
-		sheet_number(CELL(row, calls, parent), parent->id);
-	sheet_number(CELL(row, calls, count), calls->tally.count);
-	sheet_number(CELL(row, calls, threads), calls->threads);
+		sheet_number(CELL(row, call_tree, parent), parent->id);
+	sheet_number(CELL(row, call_tree, count), calls->tally.count);
+	sheet_number(CELL(row, call_tree, threads), calls->threads);
 	if (calls->tally.timed) {
-		sheet_number(CELL(row, calls, total), calls->tally.total_ns);
-		sheet_number(CELL(row, calls, average), calls->tally.total_ns / calls->tally.timed);
-		sheet_number(CELL(row, calls, min), calls->tally.min_ns);
-		sheet_number(CELL(row, calls, max), calls->tally.max_ns);
+		sheet_number(CELL(row, call_tree, total), calls->tally.total_ns);
+		sheet_number(CELL(row, call_tree, average),
+			     calls->tally.total_ns / calls->tally.timed);
+		sheet_number(CELL(row, call_tree, min), calls->tally.min_ns);
+		sheet_number(CELL(row, call_tree, max), calls->tally.max_ns);
 	}
-	branches_cell(sheet, CELL(row, calls, call), branch, branch, calls->depth, false);
+	branches_cell(sheet, CELL(row, call_tree, call), branch, branch, calls->depth, false);
 }
 
 /* A recording says what it has not measured by what has no time. */
@@ -440,7 +441,7 @@ static void put_note(const struct calls_state *state, struct sheet *sheet)
 static void end(void *user, struct sheets *sheets)
 {
 	struct calls_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_calls);
+	struct sheet *sheet = sheets_begin(sheets, SHEET_call_tree);
 	struct branch *branch = NULL;
 
 	if (branches_finish(&state->branches, state->run->options->top)) {
@@ -469,7 +470,7 @@ static void destroy(void *user)
 	paths_free(&state->paths);
 }
 
-const struct report report_calls = {
+const struct report report_call_tree = {
 	.state_size = sizeof(struct calls_state),
 	.begin = begin,
 	.event = on_event,
