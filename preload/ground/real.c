@@ -379,7 +379,10 @@ static void ask_for_all(void **found)
 	dlerror();
 }
 
-/* A symbol that is missing in this libc stays NULL; nobody can call it then. */
+/*
+ * A symbol that is missing in this libc stays NULL. Only a weak reference or dlsym() leads to its
+ * stub.
+ */
 void real_find(const struct libc_places *known)
 {
 	void *found[NAMES];
