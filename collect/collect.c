@@ -155,7 +155,8 @@ static void finish_ended(struct collector *collector, bool is_full)
 	for (uint32_t i = 0; i < collector->count;) {
 		struct member *member = collector->active[i];
 
-		if (member->phase == PHASE_ENDED && !member->scan && !is_full)
+		if (member->phase == PHASE_ENDED && !member->scan && !is_full &&
+		    (collector->leaving || !merge_has_more(member->process)))
 			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave(collector, i);

@@ -100,7 +100,7 @@ struct user {
 	struct user *next;
 	uid_t uid;
 	uint32_t used[BOUND_COUNT];
-	uint32_t batches; /* of the merge */
+	struct merge_user merge;
 	struct stream_known known;
 };
 

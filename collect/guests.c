@@ -300,6 +300,7 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	if (!user)
 		return NULL;
 	*user = (struct user){ .next = collector->users, .uid = uid };
+	user->merge.is_bounded = !door_is_owner(collector->door, uid);
 	user->known.most =
 		door_is_owner(collector->door, uid) ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
 	collector->users = user;
@@ -420,7 +421,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	member->hello = *newcomer->hello;
 	member->doubt = newcomer->doubt;
 	clean_hello(collector, &member->hello);
-	member->process = merge_add(collector->merge, member, &user->batches);
+	member->process = merge_add(collector->merge, member, &user->merge);
 	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
 				       &collector->ticks, &user->known, &collector->known);
 	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))

@@ -21,6 +21,8 @@
 #define BATCHES_PART	 8u	    /* or this part of the memory that we are allowed */
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
 #define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
+#define USER_NS		 5000000u   /* of a round, for all processes of a bounded user … */
+#define OTHERS_NS	 20000000u  /* … and of all these users */
 #define MISSING_NS	 50000000u  /* memory that was handed over is not waited for longer */
 #define RUNS_BEAT	 256u	    /* of so many runs from one reader after another */
 
@@ -100,14 +102,14 @@ void merge_destroy(struct merge *merge)
 	free(merge);
 }
 
-struct process *merge_add(struct merge *merge, void *owner, uint32_t *batches)
+struct process *merge_add(struct merge *merge, void *owner, struct merge_user *user)
 {
 	struct process *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
 	process->owner = owner;
-	process->of_user = batches;
+	process->user = user;
 	process->thread_free = NO_THREAD;
 	process->next = merge->processes;
 	process->at = &merge->processes;
@@ -339,6 +341,20 @@ static void hand_out_run(struct merge *merge, struct reader *first, const struct
 	} while (has_entries(first) && first->time < (second ? second->time : limit));
 }
 
+static bool is_over(const struct merge *merge)
+{
+	return __builtin_expect(merge->deadline_ns != UINT64_MAX, 0) &&
+	       ticks_clock_ns() >= merge->deadline_ns;
+}
+
+/* What could still be handed out has its turn later: notes of now belong in front of it. */
+static void leave_rest(struct merge *merge, struct process *process)
+{
+	process->has_more = true;
+	process->limit = process->last_time;
+	merge->leaves = true;
+}
+
 /* Hands out what is earlier than the process's limit, out of rings where it can be. */
 static void pass_on(struct merge *merge, struct process *process)
 {
@@ -364,6 +380,10 @@ static void pass_on(struct merge *merge, struct process *process)
 			sift_down(heap, count, 0);
 		if (runs % RUNS_BEAT == 0)
 			merge_beat(merge);
+		if (count && is_over(merge)) {
+			leave_rest(merge, process);
+			return;
+		}
 	}
 }
 
@@ -440,7 +460,7 @@ static bool is_stuck(struct merge *merge, struct reader *reader, const struct pr
 static bool holds_too_much(const struct merge *merge, const struct process *process)
 {
 	return process->batches > merge->batches_most ||
-	       (*process->of_user > merge->batches_most &&
+	       (process->user->batches > merge->batches_most &&
 		process->batches > merge->batches_most / 16);
 }
 
@@ -552,8 +572,11 @@ void merge_beat(const struct merge *merge)
 	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
 }
 
-/* What every reader has next, and all that must be copied for that. Of thousands that is long. */
-static void begin_all(struct merge *merge, struct process *process)
+/*
+ * What every reader has next, and all that must be copied for that. Of thousands that is long.
+ * False: the time was over.
+ */
+static bool begin_all(struct merge *merge, struct process *process)
 {
 	uint64_t latest = ticks_now(merge->clock) + CLOCK_SLACK;
 
@@ -561,9 +584,13 @@ static void begin_all(struct merge *merge, struct process *process)
 		uint64_t before = reader->scanned;
 
 		merge_begin(merge, reader, latest);
-		if (reader->scanned != before)
-			merge_beat(merge);
+		if (reader->scanned == before)
+			continue;
+		merge_beat(merge);
+		if (is_over(merge))
+			return false;
 	}
+	return true;
 }
 
 /* A round of one process. Returns the bytes taken. */
@@ -573,8 +600,10 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 
 	for (struct reader *reader = process->first; reader; reader = reader->next)
 		taken -= reader->scanned;
-	begin_all(merge, process);
-	pass_on(merge, process);
+	if (begin_all(merge, process))
+		pass_on(merge, process);
+	else
+		leave_rest(merge, process);
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		taken += reader->scanned;
 		make_way(merge, reader);
@@ -582,11 +611,64 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	return taken;
 }
 
+/* How long a process may be passed through; UINT64_MAX: as long as it takes. */
+static uint64_t time_for(const struct merge *merge, const struct process *process)
+{
+	struct merge_user *user = process->user;
+
+	if (!user->is_bounded || process->is_stopped)
+		return UINT64_MAX;
+	if (user->round != merge->round)
+		user->spent_ns = 0;
+	user->round = merge->round;
+	return user->spent_ns >= USER_NS || merge->spent_ns >= OTHERS_NS ? 0
+									 : USER_NS - user->spent_ns;
+}
+
+/* The same within what its user may take of the round. *late: the first for which nothing is left.
+ */
+static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
+{
+	uint64_t time = time_for(merge, process), begun, taken, spent;
+
+	process->has_more = false;
+	merge->deadline_ns = UINT64_MAX;
+	if (time == UINT64_MAX)
+		return pass_through(merge, process);
+	if (!time) {
+		*late = *late ? *late : process;
+		leave_rest(merge, process);
+		return 0;
+	}
+	begun = ticks_clock_ns();
+	merge->deadline_ns = begun + time;
+	taken = pass_through(merge, process);
+	spent = ticks_clock_ns() - begun;
+	process->user->spent_ns += spent;
+	merge->spent_ns += spent;
+	return taken;
+}
+
+/* The first one that had no turn is the first of the next round. */
+static void begin_with(struct merge *merge, struct process *first, struct process *last)
+{
+	if (!first || first == merge->processes)
+		return;
+	last->next = merge->processes;
+	last->next->at = &last->next;
+	*first->at = NULL;
+	merge->processes = first;
+	first->at = &merge->processes;
+}
+
 uint64_t merge_round(struct merge *merge)
 {
+	struct process *late = NULL, *last = NULL;
 	uint64_t taken = 0;
 	uint64_t now;
 
+	merge->round++;
+	merge->spent_ns = 0;
 	advance_clock(merge);
 	now = horizon(merge);
 	merge->horizon = now;
@@ -594,8 +676,11 @@ uint64_t merge_round(struct merge *merge)
 	/* after the clock: a slot that is not seen here has no event yet that is older */
 	for (struct process *process = merge->processes; process; process = process->next)
 		look_into(merge, process, now);
-	for (struct process *process = merge->processes; process; process = process->next)
-		taken += pass_through(merge, process);
+	for (struct process *process = merge->processes; process; process = process->next) {
+		taken += pass_in_time(merge, process, &late);
+		last = process;
+	}
+	begin_with(merge, late, last);
 	merge_beat(merge);
 	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
@@ -633,6 +718,11 @@ bool merge_is_behind(const struct merge *merge)
 					return true;
 		}
 	return false;
+}
+
+bool merge_has_more(const struct process *process)
+{
+	return process->has_more;
 }
 
 bool merge_is_holding(const struct merge *merge)
@@ -726,5 +816,7 @@ uint64_t merge_limit(const struct merge *merge, const struct process *process)
 {
 	uint64_t limit = process->ended || !process->limit ? merge->horizon : process->limit;
 
+	if (process->has_more && process->last_time)
+		return process->last_time;
 	return process->last_time > limit ? process->last_time : limit;
 }

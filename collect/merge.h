@@ -69,10 +69,17 @@ struct merge *merge_create(struct board *board, const struct merge_handler *hand
 void merge_destroy(struct merge *merge);
 
 /*
- * A process of the run; owner is the handler's. batches: how many blocks of memory records of this
- * user's processes take here, which together have a bound. NULL if there is no memory.
+ * What the processes of a user take here: blocks of memory for their records, and, where it is
+ * bounded, time of a round. Both have a bound for them together.
  */
-struct process *merge_add(struct merge *merge, void *owner, uint32_t *batches);
+struct merge_user {
+	bool is_bounded;
+	uint32_t batches;
+	uint64_t round, spent_ns; /* in this round */
+};
+
+/* A process of the run; owner is the handler's. NULL if there is no memory. */
+struct process *merge_add(struct merge *merge, void *owner, struct merge_user *user);
 
 /* One more piece of its memory, which must stay until merge_remove(). False: no memory. */
 bool merge_add_chunk(struct process *process, const struct chunk *chunk);
@@ -96,6 +103,9 @@ void merge_cut(struct merge *merge, struct process *process);
 
 /* Whether any ring holds something that merge_round() has not seen: for the look before sleep. */
 bool merge_is_behind(const struct merge *merge);
+
+/* Whether the last round ended for this process before all that could be handed out was. */
+bool merge_has_more(const struct process *process);
 
 /* Whether records are held back that only time will release. */
 bool merge_is_holding(const struct merge *merge);

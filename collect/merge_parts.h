@@ -114,10 +114,11 @@ struct process {
 	struct merge_thread *threads;
 	uint32_t *thread_next; /* chains of those that are retired or free */
 	uint32_t thread_count, thread_room, thread_free;
-	uint32_t batches;     /* in use */
-	uint32_t *of_user;    /* by all processes of its user */
+	uint32_t batches; /* in use */
+	struct merge_user *user;
 	struct reader *first; /* in this round */
 	bool ended;
+	bool has_more;	   /* its user's time was over before it had handed out all that it could */
 	bool is_stopped;   /* this round waits for no floor */
 	uint64_t cut_time; /* of the last thing before a cut; 0: there was none */
 };
@@ -135,6 +136,9 @@ struct merge {
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
 	uint32_t batches_most; /* of a user: then its floors are overruled */
+	uint64_t round;
+	uint64_t spent_ns;    /* in this round, by bounded users */
+	uint64_t deadline_ns; /* of the process that is passed through; UINT64_MAX: none */
 	struct process *processes;
 	struct reader **heap;
 	uint32_t heap_room;

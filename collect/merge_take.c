@@ -27,7 +27,7 @@ void merge_give_back(struct merge *merge, struct batch *batch)
 	if (!batch)
 		return;
 	batch->process->batches--;
-	--*batch->process->of_user;
+	batch->process->user->batches--;
 	if (merge->spare_count == SPARE_MOST) {
 		free(batch);
 		return;
@@ -52,7 +52,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 	}
 	batch->process = reader->process;
 	batch->process->batches++;
-	++*batch->process->of_user;
+	batch->process->user->batches++;
 	batch->used = batch->entries = 0;
 	reader->batch = batch;
 	return batch;

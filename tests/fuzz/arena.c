@@ -18,7 +18,7 @@
 #include "collect/merge.h"
 #include "tests/collect-producer.h"
 
-static uint32_t batches;
+static struct merge_user user;
 
 #define HEAD	   8
 #define CONTENT	   (256u << 10) /* as much of an input is taken */
@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	begin(&run, memory->board, bytes[0]);
 	handler.context = &run;
 	merge = merge_create((struct board *)(uintptr_t)memory->board, &handler);
-	process = merge_add(merge, &run, &batches);
+	process = merge_add(merge, &run, &user);
 	fuzz_check(merge_add_chunk(process, chunk), "no memory");
 	producer_attach(&host, memory);
 	if (bytes[0] & OPTION_SILENT)

@@ -13,7 +13,7 @@
 #include "collect/encode.h"
 #include "collect/merge.h"
 
-static uint32_t batches;
+static struct merge_user user;
 
 #define ROUNDS	    30
 #define CALLS	    4000 /* of a round; they fit into the rings */
@@ -408,7 +408,7 @@ static struct process *begin_way(struct way *way, const struct board *board)
 	encode_init(&way->encoder, way->buffer, sizeof(way->buffer), PROTOCOL_2_0, &ticks);
 	way->encoder.htr = htr_create();
 	way->merge = merge_create((struct board *)(uintptr_t)board, &handler);
-	process = merge_add(way->merge, NULL, &batches);
+	process = merge_add(way->merge, NULL, &user);
 	merge_add_chunk(process, way->chunk);
 	for (uint32_t i = 0; i < way->threads; i++)
 		producer_attach(&way->speakers[i].producer, &way->memory);

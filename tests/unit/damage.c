@@ -12,7 +12,7 @@
 #include "collect/encode.h"
 #include "collect/merge.h"
 
-static uint32_t batches;
+static struct merge_user user;
 
 #define SECONDS 60 /* nothing here takes a second */
 
@@ -86,7 +86,7 @@ static void scene_begin(struct scene *scene)
 	encode_init(&encoder, buffer, sizeof(buffer), PROTOCOL_2_0, &ticks);
 	scene->seen.encoder = &encoder;
 	scene->merge = merge_create(scene->board, &handler);
-	scene->process = merge_add(scene->merge, NULL, &batches);
+	scene->process = merge_add(scene->merge, NULL, &user);
 	merge_add_chunk(scene->process, scene->chunk);
 	producer_attach(&scene->bad, &scene->memory);
 	producer_attach(&scene->good, &scene->memory);
@@ -505,7 +505,7 @@ static void test_lost_memory(void)
 	scene_begin(&scene);
 	producer_make(&memory, scene.board, 8, NULL, "other");
 	chunk = chunk_open(memory.fd, &memory.hello, &err);
-	process = merge_add(scene.merge, NULL, &batches);
+	process = merge_add(scene.merge, NULL, &user);
 	merge_add_chunk(process, chunk);
 	producer_attach(&producer, &memory);
 	chunk_survive_losses();

@@ -21,7 +21,7 @@
 
 #include "collect/merge.h"
 
-static uint32_t batches;
+static struct merge_user user;
 
 #define THREADS	  4
 #define BLOCKS	  24
@@ -416,7 +416,7 @@ static void run(struct host *host, struct checker *checker)
 	uint64_t begin = 0, numbers = 0, said = 0, moves = 0;
 	struct timespec now;
 
-	host->process = merge_add(merge, NULL, &batches);
+	host->process = merge_add(merge, NULL, &user);
 	merge_add_chunk(host->process, host->chunk);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	begin = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -18,7 +18,7 @@ struct facts {
 	uint64_t ran_ns;
 };
 
-static uint32_t batches;
+static struct merge_user user;
 
 static void count(void *context, void *owner, const struct merge_event *event)
 {
@@ -71,7 +71,7 @@ static void test_floor(void)
 	int fd;
 	struct board *board = producer_board(&fd);
 	struct merge *merge = merge_create(board, &handler);
-	struct process *process = merge_add(merge, NULL, &batches);
+	struct process *process = merge_add(merge, NULL, &user);
 	struct chunk *chunk;
 
 	producer_make(&memory, board, 8, NULL, "starves");
@@ -135,8 +135,80 @@ static void test_threads(void)
 	ok(!watch_starves(&watch, gettid(), &after), "nor any in another pid namespace");
 }
 
+/* ---- the time of a round ---- */
+
+#define EACH 100u
+
+struct share {
+	struct producer_memory memory;
+	struct producer producers[2];
+	struct process *process;
+	uint64_t events, last;
+	bool is_in_order;
+};
+
+/* As slow as no event is. */
+static void count_slowly(void *context, void *owner, const struct merge_event *event)
+{
+	struct share *share = owner;
+
+	(void)context;
+	usleep(1000);
+	share->events += event->record->kind == RECORD_CALL;
+	share->is_in_order &= event->time >= share->last;
+	share->last = event->time;
+}
+
+static void fill_share(struct share *share, struct merge *merge, struct board *board,
+		       struct merge_user *of)
+{
+	struct error err;
+
+	share->is_in_order = true;
+	share->process = merge_add(merge, share, of);
+	producer_make(&share->memory, board, 8, NULL, "share");
+	merge_add_chunk(share->process, chunk_open(share->memory.fd, &share->memory.hello, &err));
+	for (int i = 0; i < 2; i++)
+		producer_attach(&share->producers[i], &share->memory);
+	for (uint32_t i = 0; i < EACH; i++)
+		say(&share->producers[i % 2]);
+	merge_end(share->process);
+}
+
+static void test_shares(void)
+{
+	struct merge_user owner = { .is_bounded = false }, other = { .is_bounded = true };
+	struct merge_handler handler = { .event = count_slowly };
+	static struct share shares[3];
+	int fd;
+	struct board *board = producer_board(&fd);
+	struct merge *merge = merge_create(board, &handler);
+
+	fill_share(&shares[0], merge, board, &owner);
+	fill_share(&shares[1], merge, board, &other);
+	fill_share(&shares[2], merge, board, &other);
+	merge_round(merge);
+	ok(shares[0].events == EACH && !merge_has_more(shares[0].process),
+	   "a round hands out all that the owner's process has");
+	ok(shares[1].events + shares[2].events < EACH / 2,
+	   "a round hands out what another user's processes have for a few ms");
+	ok(merge_has_more(shares[1].process) && merge_has_more(shares[2].process),
+	   "both are known to have more");
+	for (int i = 0; i < 10; i++)
+		merge_round(merge);
+	ok(shares[1].events && shares[2].events, "each has its turn");
+	for (int i = 0; i < 200; i++)
+		merge_round(merge);
+	ok(shares[1].events == EACH && shares[2].events == EACH && shares[1].is_in_order &&
+		   shares[2].is_in_order,
+	   "in the end all is handed out, in order");
+	ok(!merge_has_more(shares[1].process) && !merge_has_more(shares[2].process),
+	   "and nothing more is expected");
+}
+
 int main(void)
 {
+	test_shares();
 	test_floor();
 	test_threads();
 	return tap_end();
