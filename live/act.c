@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "base/out.h"
 #include "live/live.h"
 
@@ -178,9 +179,7 @@ int act_plan(struct act *act, int pid, const char *analyst, const option_list *t
 {
 	act->pid = pid;
 	act->analyst = analyst;
-	act->steps = calloc(texts->count + 1, sizeof(*act->steps));
-	if (!act->steps)
-		return error_system(err, ENOMEM, "watch");
+	act->steps = memory_zalloc(texts->count, sizeof(*act->steps));
 	for (; act->count < texts->count; act->count++)
 		if (take_action(&act->steps[act->count], texts->items[act->count], err))
 			return -EINVAL;

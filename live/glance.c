@@ -155,19 +155,14 @@ struct list {
 	size_t count, capacity;
 };
 
-static int add_rows(struct list *list, struct watched *watched, const struct glance_wish *wish)
+static void add_rows(struct list *list, struct watched *watched, const struct glance_wish *wish)
 {
 	for (uint32_t i = 1; i < watched->sites.count; i++) {
-		struct glance_row row, *added;
+		struct glance_row row;
 
-		if (!describe(watched, i, wish, &row))
-			continue;
-		added = ARRAY_ADD(list);
-		if (!added)
-			return -ENOMEM;
-		*added = row;
+		if (describe(watched, i, wish, &row))
+			*ARRAY_ADD(list) = row;
 	}
-	return 0;
 }
 
 /* ---- names ---- */
@@ -266,11 +261,9 @@ static void add_age(struct glance *glance, const struct watched *watched)
 		glance->end_ns = watched->time_ns;
 }
 
-static int add_process(struct glance *glance, struct list *list, struct watched *watched,
-		       const struct glance_wish *wish)
+static void add_process(struct glance *glance, struct list *list, struct watched *watched,
+			const struct glance_wish *wish)
 {
-	int status;
-
 	watched_lock(watched);
 	glance->events += watched->events;
 	glance->event_rate += watched->event_rate;
@@ -282,9 +275,8 @@ static int add_process(struct glance *glance, struct list *list, struct watched 
 		glance->sample = ledger_sample(watched->ledger);
 	add_age(glance, watched);
 	add_classes(glance, watched);
-	status = add_rows(list, watched, wish);
+	add_rows(list, watched, wish);
 	watched_unlock(watched);
-	return status;
 }
 
 /* What all places of a class came to. */
@@ -311,22 +303,17 @@ static void keep_class(struct list *list, const char *class)
 	list->count = kept;
 }
 
-int glance_take(struct glance *glance, struct watched *const *processes, size_t count,
-		const struct glance_wish *wish, struct error *err)
+void glance_take(struct glance *glance, struct watched *const *processes, size_t count,
+		 const struct glance_wish *wish)
 {
 	struct glance_wish all = *wish;
 	enum glance_order order = wish->order;
 	struct list list = { 0 };
-	int status = 0;
 
 	*glance = (struct glance){ 0 };
 	all.class = NULL;
-	for (size_t i = 0; !status && i < count; i++)
-		status = add_process(glance, &list, processes[i], &all);
-	if (status) {
-		free(list.items);
-		return error_system(err, ENOMEM, "places");
-	}
+	for (size_t i = 0; i < count; i++)
+		add_process(glance, &list, processes[i], &all);
 	add_rates(glance, &list);
 	keep_class(&list, wish->class);
 	if (list.count)
@@ -339,7 +326,6 @@ int glance_take(struct glance *glance, struct watched *const *processes, size_t 
 	if (glance->row_count > wish->rows)
 		glance->row_count = wish->rows;
 	glance->rows = list.items;
-	return 0;
 }
 
 void glance_free(struct glance *glance)

@@ -61,9 +61,9 @@ static inline uint64_t glance_age_ns(const struct glance *glance)
 /* Rates from now on are those since the last tick. seconds: since then; 0: there was none. */
 void glance_tick(struct watched *const *processes, size_t count, double seconds);
 
-/* Asks for the names of what it shows. Returns 0 or -ENOMEM. */
-int glance_take(struct glance *glance, struct watched *const *processes, size_t count,
-		const struct glance_wish *wish, struct error *err);
+/* Asks for the names of what it shows. */
+void glance_take(struct glance *glance, struct watched *const *processes, size_t count,
+		 const struct glance_wish *wish);
 void glance_free(struct glance *glance);
 
 /* What is held from now on counts anew. */

@@ -2,6 +2,7 @@
 #include "live/look.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "arena.h"
 
 #include <errno.h>
@@ -12,13 +13,13 @@
 #define SYMBOLS_MAX 12	      /* how far out the public function of a wait is looked for */
 #define SETTLE_NS   100000000 /* a ring in which nobody has moved for so long is a deadlock */
 
-static int map_modules(struct look *look)
+static void map_modules(struct look *look)
 {
 	const struct live_process *process = &look->process;
 
 	atlas_begin_process(&look->atlas);
-	if (process->program && atlas_add_program(&look->atlas, process->program))
-		return -ENOMEM;
+	if (process->program)
+		atlas_add_program(&look->atlas, process->program);
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 		const struct trace_mapping module = {
@@ -31,14 +32,12 @@ static int map_modules(struct look *look)
 			.build_id = "",
 		};
 
-		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE &&
-		    atlas_map(&look->atlas, &module))
-			return -ENOMEM;
+		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE)
+			atlas_map(&look->atlas, &module);
 	}
-	return 0;
 }
 
-static int keep_backtraces(struct look *look)
+static void keep_backtraces(struct look *look)
 {
 	const struct live_process *process = &look->process;
 
@@ -47,11 +46,8 @@ static int keep_backtraces(struct look *look)
 
 		look->backtraces[i] =
 			atlas_frames(&look->atlas, thread->frames, thread->frame_count, UINT64_MAX);
-		if (!look->backtraces[i])
-			return -ENOMEM;
 		naming_expect(look->naming, look->backtraces[i]);
 	}
-	return 0;
 }
 
 /* The C library's part of a path: its name up to what is its version. */
@@ -115,14 +111,12 @@ static size_t standing_ring(const struct look *look, size_t start, size_t *ring)
 	return is_standing(look, ring, count) ? count : 0;
 }
 
-static int find_rings(struct look *look, bool stopped)
+static void find_rings(struct look *look, bool stopped)
 {
 	size_t count = look->process.thread_count;
-	cleanup_free size_t *ring = calloc(count + 1, sizeof(*ring));
+	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
 	bool may_be = false;
 
-	if (!ring)
-		return -ENOMEM;
 	/* those that we stopped have gone back to sleep by then */
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
@@ -139,7 +133,6 @@ static int find_rings(struct look *look, bool stopped)
 		for (size_t k = 0; k < length; k++)
 			look->is_in_ring[ring[k]] = true;
 	}
-	return 0;
 }
 
 static int name_all(struct look *look, bool stops, struct error *err)
@@ -147,22 +140,18 @@ static int name_all(struct look *look, bool stops, struct error *err)
 	size_t count = look->process.thread_count;
 	int status;
 
-	look->awaits = calloc(count + 1, sizeof(*look->awaits));
-	look->backtraces = calloc(count + 1, sizeof(*look->backtraces));
-	look->is_in_ring = calloc(count + 1, sizeof(*look->is_in_ring));
+	look->awaits = memory_zalloc(count, sizeof(*look->awaits));
+	look->backtraces = memory_zalloc(count, sizeof(*look->backtraces));
+	look->is_in_ring = memory_zalloc(count, sizeof(*look->is_in_ring));
 	look->files.root = look->process.root;
-	status = look->awaits && look->backtraces && look->is_in_ring ? map_modules(look) : -ENOMEM;
-	if (!status)
-		status = naming_create(&look->naming, &look->atlas, &look->files, err);
-	if (!status)
-		status = keep_backtraces(look);
-	if (!status)
-		find_awaits(look);
-	if (!status)
-		status = find_rings(look, stops);
-	return status == -ENOMEM
-		       ? error_system(err, ENOMEM, "process %d", look->process.subject.pid)
-		       : status;
+	map_modules(look);
+	status = naming_create(&look->naming, &look->atlas, &look->files, err);
+	if (status)
+		return status;
+	keep_backtraces(look);
+	find_awaits(look);
+	find_rings(look, stops);
+	return 0;
 }
 
 int look_take(struct look *look, int pid, bool stops, struct error *err)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include "base/memory.h"
 #include "base/out.h"
+#include "live/screen.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STATUS_USAGE 2
 
@@ -22,6 +25,13 @@ static const struct {
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
+static void end_without_memory(void)
+{
+	screen_restore();
+	print_message(stderr, "holdtrace: no memory is left");
+	_exit(LIVE_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
 	static const char usage[] =
@@ -34,6 +44,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (about >= 0)
 		return about ? LIVE_FAILURE : 0;
+	memory_set_end(end_without_memory);
 	for (size_t i = 0; argc > 1 && i < QUESTIONS; i++) {
 		int status;
 

@@ -2,6 +2,7 @@
 #include "live/run_files.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "control/control.h"
 #include "live/live.h"
 
@@ -24,11 +25,8 @@ static int begins(void *user, int output, void **reader, struct error *err)
 {
 	struct run_file *file = user;
 	struct watched **place = ARRAY_ADD(&file->run->processes);
-	int status;
+	int status = watched_start(place, output, err);
 
-	if (!place)
-		return error_system(err, ENOMEM, "processes");
-	status = watched_start(place, output, err);
 	if (status) {
 		file->run->processes.count--;
 		return status;
@@ -82,23 +80,10 @@ static bool is_known(const struct run *run, const char *path)
 	for (size_t i = 0; i < run->file_count; i++)
 		if (!strcmp(run->files[i]->path, path))
 			return true;
-	for (size_t i = 0; i < run->left_out_count; i++)
-		if (!strcmp(run->left_out[i], path))
+	for (size_t i = 0; i < run->left_out.count; i++)
+		if (!strcmp(run->left_out.items[i], path))
 			return true;
 	return false;
-}
-
-static int leave_out(struct run *run, char *path, struct error *err)
-{
-	char **list = realloc(run->left_out, (run->left_out_count + 1) * sizeof(*list));
-
-	if (!list) {
-		free(path);
-		return error_system(err, ENOMEM, "files");
-	}
-	run->left_out = list;
-	list[run->left_out_count++] = path;
-	return 0;
 }
 
 static bool is_number(const char *text)
@@ -109,28 +94,24 @@ static bool is_number(const char *text)
 /* length bytes of a path, or of "+N". */
 static int add_file(struct run *run, const char *text, size_t length, struct error *err)
 {
-	char *path = strndup(text, length);
+	char *path = memory_text_part(text, length);
 	struct run_file *file;
 	int status;
 
-	if (!path)
-		return error_system(err, ENOMEM, "files");
 	/* so many have no name here */
-	if (*path == '+' && is_number(path + 1)) {
+	if (*path == '+' && is_number(path + 1))
 		run->untold = strtoull(path + 1, NULL, 10);
+	if ((*path == '+' && is_number(path + 1)) || is_known(run, path)) {
 		free(path);
 		return 0;
 	}
-	if (is_known(run, path)) {
-		free(path);
+	if (run->file_count == RUN_FILES_MAX) {
+		*ARRAY_ADD(&run->left_out) = path;
 		return 0;
 	}
-	if (run->file_count == RUN_FILES_MAX)
-		return leave_out(run, path, err);
-	file = calloc(1, sizeof(*file));
-	if (file)
-		*file = (struct run_file){ .run = run, .path = path };
-	status = file ? begin_file(file, err) : error_system(err, ENOMEM, "files");
+	file = memory_zalloc(1, sizeof(*file));
+	*file = (struct run_file){ .run = run, .path = path };
+	status = begin_file(file, err);
 	if (status) {
 		free(path);
 		free(file);
@@ -191,11 +172,11 @@ static void *list_files(void *user)
 
 static int begin_list(struct run *run, const struct lister *plan, struct error *err)
 {
-	struct lister *lister = malloc(sizeof(*lister));
+	struct lister *lister = memory_alloc(sizeof(*lister));
 	pthread_t thread;
 	int ends[2];
 
-	if (!lister || pipe2(ends, O_CLOEXEC)) {
+	if (pipe2(ends, O_CLOEXEC)) {
 		free(lister);
 		return error_system(err, errno, "cannot make a pipe");
 	}
@@ -263,13 +244,10 @@ static void take_lines(struct run *run)
 static void hear(struct run *run)
 {
 	while (run->list >= 0) {
-		char *heard = realloc(run->heard, run->heard_size + LIST_PART);
 		ssize_t got;
 
-		if (!heard)
-			return;
-		run->heard = heard;
-		got = read(run->list, heard + run->heard_size, LIST_PART);
+		run->heard = memory_resize(run->heard, run->heard_size + LIST_PART);
+		got = read(run->list, run->heard + run->heard_size, LIST_PART);
 		if (got < 0)
 			return;
 		if (!got) {
@@ -322,7 +300,7 @@ bool run_is_complete(const struct run *run)
 
 uint64_t run_left_out(const struct run *run)
 {
-	uint64_t count = run->left_out_count + run->untold;
+	uint64_t count = run->left_out.count + run->untold;
 
 	for (size_t i = 0; i < run->file_count; i++)
 		count += run->files[i]->follow.left_out;
@@ -360,11 +338,11 @@ void run_free(struct run *run)
 		free(run->files[i]->path);
 		free(run->files[i]);
 	}
-	for (size_t i = 0; i < run->left_out_count; i++)
-		free(run->left_out[i]);
+	for (size_t i = 0; i < run->left_out.count; i++)
+		free(run->left_out.items[i]);
 	if (run->list >= 0)
 		close(run->list);
-	free(run->left_out);
+	free(run->left_out.items);
 	free(run->heard);
 	free(run->processes.items);
 }

@@ -25,9 +25,8 @@ struct run_file {
 struct run {
 	struct run_file *files[RUN_FILES_MAX];
 	size_t file_count;
-	char **left_out; /* files beyond the most that are followed */
-	size_t left_out_count;
-	uint64_t untold; /* files that the collector has no room to name */
+	ARRAY_OF(char *) left_out; /* files beyond the most that are followed */
+	uint64_t untold;	   /* files that the collector has no room to name */
 	ARRAY_OF(struct watched *) processes;
 	int list; /* descriptor that tells of further files while the run goes on; -1: none */
 	char *heard;

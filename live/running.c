@@ -2,6 +2,7 @@
 #include "live/running.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "process/tracee.h"
 
 #include <elf.h>
@@ -46,7 +47,7 @@ static char *read_link(int pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	length = readlink(path, target, sizeof(target) - 1);
-	return length > 0 ? strndup(target, (size_t)length) : NULL;
+	return length > 0 ? memory_text_part(target, (size_t)length) : NULL;
 }
 
 static bool is_same(int pid, const char *link)
@@ -64,8 +65,7 @@ static void find_root(struct live_process *process)
 	process->has_our_numbers = is_same(process->subject.pid, "ns/pid");
 	if (root && !strcmp(root, "/") && is_same(process->subject.pid, "ns/mnt"))
 		return;
-	if (asprintf(&process->root, "/proc/%d/root", process->subject.pid) < 0)
-		process->root = NULL;
+	process->root = memory_format("/proc/%d/root", process->subject.pid);
 }
 
 /* ---- threads ---- */
@@ -125,9 +125,7 @@ static int read_threads(struct live_process *process, struct error *err)
 	if (!count)
 		return refuse(ESRCH, process->subject.pid, err);
 	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
-	process->threads = calloc(count - process->left_out, sizeof(*process->threads));
-	if (!process->threads)
-		return error_system(err, ENOMEM, "process %d", process->subject.pid);
+	process->threads = memory_zalloc(count - process->left_out, sizeof(*process->threads));
 	for (size_t i = 0; !status && i < count - process->left_out; i++)
 		status = read_thread(process, threads[i], now);
 	return status ? refuse(-status, process->subject.pid, err) : 0;

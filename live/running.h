@@ -55,7 +55,7 @@ struct live_process {
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
 };
 
-/* Looks at a process. Returns 0, -ESRCH, -EACCES with the way out, -ENOMEM. */
+/* Looks at a process. Returns 0, -ESRCH, or -EACCES with the way out. */
 int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 

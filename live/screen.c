@@ -20,6 +20,7 @@
 #define PLAIN	     "\033[m"
 
 static volatile sig_atomic_t asked_to_end, was_resized;
+static struct screen *shown; /* that has the terminal */
 
 static void note_signal(int number)
 {
@@ -62,18 +63,24 @@ int screen_begin(struct screen *screen)
 	raw.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	put(OTHER_SCREEN);
-	screen->is_on = true;
+	shown = screen;
 	measure(screen);
 	return 0;
 }
 
 void screen_end(struct screen *screen)
 {
-	if (!screen->is_on)
+	if (screen == shown)
+		screen_restore();
+}
+
+void screen_restore(void)
+{
+	if (!shown)
 		return;
 	put(FIRST_SCREEN);
-	tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
-	screen->is_on = false;
+	tcsetattr(STDIN_FILENO, TCSANOW, &shown->before);
+	shown = NULL;
 }
 
 /* ESC [ A and its like; a lone ESC ends, as people expect. */

@@ -21,13 +21,15 @@ enum screen_key {
 
 struct screen {
 	struct termios before;
-	bool is_on;
 	unsigned width, height;
 };
 
 /* Takes the terminal at standard input and output. Returns 0 or -ENOTTY. */
 int screen_begin(struct screen *screen);
 void screen_end(struct screen *screen);
+
+/* The terminal of the screen that is on, if one is: for a program that must end at once. */
+void screen_restore(void);
 
 /* The next key, a character or one of enum screen_key; KEY_NONE after so many ms. */
 int screen_key(struct screen *screen, int timeout_ms);

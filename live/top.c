@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/live.h"
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "hook_table.h"
 #include "live/run_files.h"
@@ -107,13 +108,13 @@ static void tick(struct top *top)
 	find_waits(top);
 }
 
-static int take_picture(struct top *top, struct error *err)
+static void take_picture(struct top *top)
 {
 	glance_free(&top->picture.glance);
 	top->picture.wish = &top->wish;
 	top->picture.left_out = run_left_out(&top->run);
-	return glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
-			   &top->wish, err);
+	glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
+		    &top->wish);
 }
 
 static void print(struct top *top, struct out *out)
@@ -191,10 +192,9 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 			is_blind = false;
 			continue;
 		}
-		if (!status)
-			status = take_picture(top, err);
 		if (status)
 			return status;
+		take_picture(top);
 		if (i++ && top->format.value == TOP_TEXT)
 			out_char(out, '\n');
 		print(top, out);
@@ -291,7 +291,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			top->wish.rows = top->screen.height < GLANCE_ROWS_MAX ? top->screen.height
 									      : GLANCE_ROWS_MAX;
 		if (!status && (is_due || changes_wish(key) || key == KEY_RESIZE))
-			status = take_picture(top, err);
+			take_picture(top);
 		if (!status && (is_due || key != KEY_NONE))
 			status = draw(top, out, err);
 		key = screen_key(&top->screen, PUMP_MS);
@@ -396,13 +396,9 @@ static int run_top(struct top *top, struct error *err)
 
 int live_top(int argc, char **argv, struct error *err)
 {
-	struct top *top = calloc(1, sizeof(*top));
+	struct top *top = memory_zalloc(1, sizeof(*top));
 	int first, status;
 
-	if (!top) {
-		error_system(err, ENOMEM, "top");
-		return LIVE_FAILURE;
-	}
 	first = take_options(top, argc, argv, err);
 	if (first < 0) {
 		free(top);

@@ -9,6 +9,7 @@
 #include "account/limits.h"
 #include "base/cleanup.h"
 #include "base/human.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/out.h"
 #include "live/act.h"
@@ -115,14 +116,14 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 /* Its sheets as CSV, of one process. Returns a negative errno if it cannot be asked. */
 static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
 {
-	cleanup_free char **words = calloc(watch->run.file_count + 8, sizeof(*words));
+	cleanup_free char **words = memory_zalloc(watch->run.file_count + 8, sizeof(*words));
 	size_t count = 0, length = 0;
 	char process[32], rest[4096];
 	ssize_t got;
 	int ends[2];
 	pid_t child;
 
-	if (!words || pipe(ends))
+	if (pipe(ends))
 		return error_system(err, errno, "check");
 	snprintf(process, sizeof(process), "--pid=%u", pid);
 	words[count++] = (char *)"holdtrace";
@@ -211,9 +212,9 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 static int check(struct watch *watch, struct watched *watched, enum verdict *worst,
 		 struct error *err)
 {
-	cleanup_free char *answer = malloc(ANSWER_MAX);
+	cleanup_free char *answer = memory_alloc(ANSWER_MAX);
 	uint64_t begun = clock_ns();
-	ssize_t length = answer ? ask(watch, watched->pid, answer, err) : -ENOMEM;
+	ssize_t length = ask(watch, watched->pid, answer, err);
 	char *save = NULL;
 
 	if (length < 0)
@@ -318,9 +319,7 @@ static int take_limits(struct watch *watch, struct error *err)
 			return -EINVAL;
 		size += strlen(watch->when.items[i]) + 1;
 	}
-	watch->fail_on = malloc(size);
-	if (!watch->fail_on)
-		return error_system(err, ENOMEM, "watch");
+	watch->fail_on = memory_alloc(size);
 	strcpy(watch->fail_on, "--fail-on=");
 	for (size_t i = 0; i < watch->when.count; i++)
 		strcat(strcat(watch->fail_on, i ? "," : ""), watch->when.items[i]);

@@ -2,6 +2,7 @@
 #include "live/watched.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "notes.h"
 
 #include <errno.h>
@@ -23,17 +24,12 @@ void watched_unlock(struct watched *watched)
 	pthread_mutex_unlock(&watched->mutex);
 }
 
-static struct watched_site *site_at(struct watched *watched, uint32_t site)
-{
-	return ARRAY_AT(&watched->sites, site);
-}
-
 static int on_move(void *user, const struct ledger_move *move, struct error *err)
 {
-	struct watched_site *site = site_at(user, move->site);
+	struct watched *watched = user;
+	struct watched_site *site = ARRAY_AT(&watched->sites, move->site);
 
-	if (!site)
-		return error_system(err, ENOMEM, "sites");
+	(void)err;
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
 	site->variance += move->is_gain ? move->variance : -move->variance;
@@ -71,8 +67,8 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 	}
 	if (event->kind == EVENT_STREAM)
 		atlas_begin_process(&watched->atlas);
-	if (event->kind == EVENT_MAPPING && atlas_map(&watched->atlas, event->mapping))
-		return error_system(err, ENOMEM, "mappings");
+	if (event->kind == EVENT_MAPPING)
+		atlas_map(&watched->atlas, event->mapping);
 	if (event->kind == EVENT_NOTE)
 		on_note(watched, event);
 	watched->events += event->kind == EVENT_CALL;
@@ -119,11 +115,9 @@ static void *read_stream(void *context)
 
 int watched_start(struct watched **result, int input, struct error *err)
 {
-	struct watched *watched = calloc(1, sizeof(*watched));
-	int status = watched ? 0 : -ENOMEM;
+	struct watched *watched = memory_zalloc(1, sizeof(*watched));
+	int status;
 
-	if (status)
-		return error_system(err, ENOMEM, "stream");
 	watched->input = input;
 	pthread_mutex_init(&watched->mutex, NULL);
 	atlas_init(&watched->atlas);
