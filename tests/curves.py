@@ -31,7 +31,7 @@ def instant(ns):
 
 def main():
     whole = leaks('--growing=0')
-    ends, rows = whole['run']['windows'], whole['leaks']
+    ends, rows = whole['run']['windows_ns'], whole['leaks']
     curves = {}
     for row in rows:
         assert len(row['curve']) == len(ends), 'a number for each window'

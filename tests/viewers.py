@@ -99,7 +99,7 @@ COUNTED = {
 }
 # A semaphore that is waited for when the process ends is in no row of sems.
 OPEN = sum(1 for row in SHEETS["threads"] if (row["fate"] or "").startswith("in sem_"))
-LENGTH = SHEETS.get("run", {}).get("length", 0)
+LENGTH = SHEETS.get("run", {}).get("duration_ns", 0)
 PROCESSES = SHEETS.get("run", {}).get("processes", 0)
 PROGRAM = next((row["program"] for row in SHEETS["processes"]), None)
 # Of each process: whether the trace says that it has ended.

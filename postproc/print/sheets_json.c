@@ -157,7 +157,7 @@ static void print_windows(const struct sheets_job *job, struct json *json)
 
 	if (!axis->shift)
 		return;
-	json_open(json, "windows", '[');
+	json_open(json, "windows_ns", '[');
 	for (unsigned i = 0; i <= axis->last - axis->first; i++)
 		json_unsigned(json, report_time(job->run, rises_end(axis, i)));
 	json_end(json);
@@ -174,21 +174,21 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	json_open(json, "run", '{');
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
-	json_key(json, "lost");
-	/* where an end is missing, so is the word of what was lost */
+	json_key(json, "dropped");
+	/* where an end is missing, so is the number of dropped events */
 	if (run->lost || !(gaps.incomplete || gaps.damaged))
 		json_unsigned(json, run->lost);
 	else
 		json_null(json);
 	if (run->sample)
-		json_add_unsigned(json, "sample", run->sample);
+		json_add_unsigned(json, "sample_bytes", run->sample);
 	json_add_unsigned(json, "incomplete", gaps.incomplete);
 	json_add_unsigned(json, "damaged", gaps.damaged);
 	if (gaps.cut || gaps.gone) {
-		json_add_unsigned(json, "cut", gaps.cut);
-		json_add_unsigned(json, "gone", gaps.gone);
+		json_add_unsigned(json, "truncated", gaps.cut);
+		json_add_unsigned(json, "ended_untraced", gaps.gone);
 	}
-	json_add_unsigned(json, "length",
+	json_add_unsigned(json, "duration_ns",
 			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
 	print_windows(job, json);
 	json_end(json);

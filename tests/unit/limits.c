@@ -332,7 +332,7 @@ static const struct {
 	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmm.......mm" },
 	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
 	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
-	{ "waited",       LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
+	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
 	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
 	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
 	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
