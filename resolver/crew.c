@@ -18,18 +18,13 @@
 /* Files that one module may ask for: programs with split debug information have thousands. */
 #define WANTS_MAX 65536
 
-static unsigned default_jobs(void)
-{
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return count < 1 ? 1 : count > 8 ? 8 : (unsigned)count;
-}
-
 void crew_init(struct crew *crew, const struct resolve_options *options)
 {
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
 	*crew = (struct crew){ .options = *options };
 	if (crew->options.jobs == 0)
-		crew->options.jobs = default_jobs();
+		crew->options.jobs = processors < 1 ? 1 : processors > 8 ? 8 : (unsigned)processors;
 	if (crew->options.jobs > JOBS_MAX)
 		crew->options.jobs = JOBS_MAX;
 	table_init(&crew->answers);

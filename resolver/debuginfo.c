@@ -480,16 +480,6 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 	} while (next_sibling(&search->budget, &die));
 }
 
-/* Fills chain with the inlined calls around address, outermost first. Returns how many. */
-static unsigned find_inlines(struct unit *unit, struct function *function, uint64_t address,
-			     Dwarf_Die *chain)
-{
-	struct chain_search search = { .address = address, .budget = unit->size, .chain = chain };
-
-	search_scope(&search, &function->die, 0);
-	return search.best;
-}
-
 /* A name of no letters, which damage makes, is none. */
 static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 {
@@ -563,7 +553,8 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 {
 	const struct range *range = ranges_find(&debuginfo->ranges, address);
 	struct function *function;
-	Dwarf_Die chain[CHAIN_MAX];
+	Dwarf_Die chain[CHAIN_MAX]; /* outermost first */
+	struct chain_search search;
 	struct unit *unit;
 	unsigned count = 0;
 
@@ -574,7 +565,13 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 	function = find_function(debuginfo, unit, address);
 	if (function) {
 		*entry = function->entry;
-		count = find_inlines(unit, function, address, chain);
+		search = (struct chain_search){
+			.address = address,
+			.budget = unit->size,
+			.chain = chain,
+		};
+		search_scope(&search, &function->die, 0);
+		count = search.best;
 	}
 	for (unsigned i = 0; i <= count && i < max; i++) {
 		frames[i] = (struct debug_frame){ 0 };

@@ -10,10 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static int read_segments(struct elffile *file, struct error *err)
+static int read_head(struct elffile *file, struct error *err)
 {
+	const void *build_id;
 	size_t count;
+	ssize_t size;
 
+	elf_version(EV_CURRENT);
+	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
+	    !gelf_getehdr(file->elf, &file->header))
+		return error_set(err, ENOEXEC, "is no ELF file");
+	size = dwelf_elf_gnu_build_id(file->elf, &build_id);
+	if (size > 0) {
+		file->build_id = build_id;
+		file->build_id_size = (size_t)size;
+	}
 	if (elf_getphdrnum(file->elf, &count) != 0)
 		return error_set(err, ENOEXEC, "is damaged: %s", elf_errmsg(-1));
 	for (size_t i = 0; i < count && file->layout.count < LAYOUT_SEGMENTS_MAX; i++) {
@@ -28,31 +40,13 @@ static int read_segments(struct elffile *file, struct error *err)
 	return 0;
 }
 
-static int read_file(struct elffile *file, struct error *err)
-{
-	const void *build_id;
-	ssize_t size;
-
-	elf_version(EV_CURRENT);
-	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
-	    !gelf_getehdr(file->elf, &file->header))
-		return error_set(err, ENOEXEC, "is no ELF file");
-	size = dwelf_elf_gnu_build_id(file->elf, &build_id);
-	if (size > 0) {
-		file->build_id = build_id;
-		file->build_id_size = (size_t)size;
-	}
-	return read_segments(file, err);
-}
-
 int elffile_open(struct elffile **file, int fd, struct error *err)
 {
 	struct elffile *opened = memory_zalloc(1, sizeof(*opened));
 	int failure;
 
 	opened->fd = fd;
-	failure = read_file(opened, err);
+	failure = read_head(opened, err);
 	if (failure)
 		elffile_close(opened);
 	else
@@ -156,7 +150,9 @@ static bool is_wanted(const struct elffile *file, const struct file_want *want,
 
 	if (want->kind == FILE_PACKAGE)
 		return true;
-	if (file->header.e_type != ET_DYN && file->header.e_type != ET_EXEC)
+	/* dwz writes no more than a relocatable file. */
+	if (want->kind != FILE_ALTERNATE && file->header.e_type != ET_DYN &&
+	    file->header.e_type != ET_EXEC)
 		return false;
 	if (want->build_id_size && (file->build_id_size || !expected))
 		return elffile_has_build_id(file, want->build_id, want->build_id_size);

@@ -224,22 +224,18 @@ static void count_frame(struct resolve *resolve, struct entry *entry, const stru
 	entry->events += resolve->backtrace_events;
 }
 
-static unsigned take_nothing(struct resolve *resolve, struct symbol *symbols, unsigned max)
-{
-	resolve->totals.frames++;
-	resolve->totals.unmapped++;
-	if (max > 0)
-		symbols[0] = (struct symbol){ 0 };
-	return 1;
-}
-
 unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 		      struct symbol *symbols, unsigned max)
 {
 	struct entry *entry;
 
-	if (!ask || !ask->place)
-		return take_nothing(resolve, symbols, max);
+	if (!ask || !ask->place) {
+		resolve->totals.frames++;
+		resolve->totals.unmapped++;
+		if (max > 0)
+			symbols[0] = (struct symbol){ 0 };
+		return 1;
+	}
 	entry = ask->place->entry;
 	count_frame(resolve, entry, ask->answer);
 	if (!ask->answer) {
