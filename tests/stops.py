@@ -8,7 +8,7 @@ is left alone. tests/stops runs it as a test; as the storm of `make stop-storm` 
     tests/stops.py STOPS [MS [WORKERS]]
 
 and stops sleeps of MS milliseconds (4000) until each kind has been stopped so often, by so many
-workers at a time (1: on a quiet machine the figures are then those of the stops), and prints a
+workers at a time (2; 1: on a quiet machine the figures are then those of the stops), and prints a
 table. Run in the build's top directory.
 """
 import collections
