@@ -67,25 +67,20 @@ static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 /* When a process began, in ticks since boot; 0 if there is no such process. */
 static uint64_t read_start(int32_t pid)
 {
+	enum { STARTTIME = 22 };
 	char text[PROC_STAT_SIZE];
-	const char *field = proc_stat(pid, 0, text);
+	const char *field = proc_field(proc_stat(pid, 0, text), STARTTIME);
 
-	/* starttime is the 22nd */
-	for (int i = 3; field && i < 22; i++) {
-		field = strchr(field, ' ');
-		field += field != NULL;
-	}
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
 /* A zombie has no mappings any more, and its parent has still to ask how it ended. */
 static bool is_zombie(int32_t pid)
 {
-	unsigned flags;
-	char state;
-	int code;
+	char text[PROC_STAT_SIZE];
+	const char *state = proc_stat(pid, 0, text);
 
-	return read_stat(pid, &state, &code, &flags) && (state == 'Z' || state == 'X');
+	return state && (*state == 'Z' || *state == 'X');
 }
 
 /* All processes of a run but the first are younger than its collector. */

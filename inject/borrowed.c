@@ -241,11 +241,9 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	remote->is_suspended = suspends;
 	if (!is_held(thread) && ptrace(PTRACE_SEIZE, thread, 0, options)) {
 		int number = errno;
-		char text[PROC_STAT_SIZE];
-		const char *state = proc_stat(target->subject.pid, thread, text);
 
 		/* what ends may be traced no more */
-		if (number == ESRCH || !state || strchr("ZX", *state))
+		if (number == ESRCH || proc_has_ended(target->subject.pid, thread))
 			return -EAGAIN;
 		/* a kernel without CONFIG_CHECKPOINT_RESTORE cannot suspend filters */
 		if (suspends && number == EINVAL)

@@ -113,6 +113,14 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE])
 	return at && at[1] == ' ' && at[2] ? at + 2 : NULL;
 }
 
+bool proc_has_ended(int32_t pid, int32_t thread)
+{
+	char text[PROC_STAT_SIZE];
+	const char *state = proc_stat(pid, thread, text);
+
+	return !state || *state == 'Z' || *state == 'X';
+}
+
 const char *proc_field(const char *stat, int number)
 {
 	for (int i = 3; stat && i < number; i++) {

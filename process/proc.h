@@ -29,6 +29,9 @@ int32_t *proc_threads(int32_t pid, size_t *count);
 /* Its stat file from the third field, the state, on: in text. NULL: there is none. */
 const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 
+/* It is no more, or is left behind by pthread_exit() or unwaited for: it runs no more. */
+bool proc_has_ended(int32_t pid, int32_t thread);
+
 /* A field of proc_pid_stat(5) behind the state, by its number there, as text; NULL: there is none.
  */
 const char *proc_field(const char *stat, int number);

@@ -14,14 +14,6 @@
 
 #define STACK_MAX (256u << 10) /* bytes of a thread's stack */
 
-static bool has_ended(int32_t pid, int32_t thread)
-{
-	char text[PROC_STAT_SIZE];
-	const char *state = proc_stat(pid, thread, text);
-
-	return !state || *state == 'Z' || *state == 'X';
-}
-
 static size_t read_running(const struct subject *subject, uint64_t address, void *bytes,
 			   size_t size)
 {
@@ -37,12 +29,12 @@ void subject_begin(struct subject *subject, int32_t pid)
 {
 	*subject =
 		(struct subject){ .pid = pid, .thread = pid, .memory = -1, .read = read_running };
-	if (has_ended(pid, pid)) {
+	if (proc_has_ended(pid, pid)) {
 		size_t count;
 		cleanup_free int32_t *threads = proc_threads(pid, &count);
 
 		for (size_t i = 0; i < count && subject->thread == pid; i++)
-			if (!has_ended(pid, threads[i]))
+			if (!proc_has_ended(pid, threads[i]))
 				subject->thread = threads[i];
 	}
 }

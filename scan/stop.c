@@ -24,15 +24,6 @@ static bool is_known(const struct process *process, int tid)
 	return false;
 }
 
-/* The leader is left behind by pthread_exit: it runs no more, and cannot be stopped. */
-static bool has_ended(const struct process *process, int tid)
-{
-	char text[PROC_STAT_SIZE];
-	const char *state = proc_stat(process->pid, tid, text);
-
-	return !state || *state == 'Z' || *state == 'X';
-}
-
 /* Returns 1, 0 if it has ended before it could be stopped, or a negative errno. */
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
@@ -43,7 +34,7 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 	stopping_look(&stopping, process->pid, tid);
 	rc = tracee_ask(&tracee, &stopping);
 	if (rc)
-		return rc == -ESRCH || has_ended(process, tid)
+		return rc == -ESRCH || proc_has_ended(process->pid, tid)
 			       ? 0
 			       : error_system(err, -rc, "thread %d cannot be stopped", tid);
 	if (process->threads.count == THREADS_MAX)
