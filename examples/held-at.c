@@ -20,7 +20,7 @@ static const char *function_of(struct holdtrace_trace *trace, uint32_t backtrace
 	return count > 0 && frame.function ? frame.function : "?";
 }
 
-static void print_places(struct holdtrace_trace *trace, const struct holdtrace_place *places,
+static void print_places(struct holdtrace_trace *trace, const struct holdtrace_site *places,
 			 long count)
 {
 	for (long i = 0; i < count; i++)
@@ -36,15 +36,15 @@ static void print_waits(struct holdtrace_trace *trace, const struct holdtrace_wa
 {
 	for (long i = 0; i < count; i++)
 		printf("wait: %s %s %" PRIu64 " times %" PRIu64 " ns in %s for %s\n", waits[i].kind,
-		       *waits[i].ended ? waits[i].ended : "held", waits[i].count, waits[i].ns,
+		       *waits[i].ended ? waits[i].ended : "held", waits[i].count, waits[i].total_ns,
 		       function_of(trace, waits[i].backtrace),
-		       function_of(trace, waits[i].other_backtrace));
+		       function_of(trace, waits[i].waker_backtrace));
 }
 
 int main(int argc, char **argv)
 {
 	struct holdtrace_options options = { .flags = HOLDTRACE_ACCOUNT };
-	const struct holdtrace_place *places;
+	const struct holdtrace_site *places;
 	const struct holdtrace_wait *waits;
 	struct holdtrace_error error;
 	struct holdtrace_trace *trace;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	}
 	place_count = holdtrace_trace_skip(trace, &error);
 	if (place_count == 0)
-		place_count = holdtrace_trace_places(trace, &places, &error);
+		place_count = holdtrace_trace_sites(trace, &places, &error);
 	if (place_count >= 0)
 		wait_count = holdtrace_trace_waits(trace, &waits, &error);
 	if (place_count < 0 || wait_count < 0) {

@@ -25,8 +25,8 @@ static void add(const struct holdtrace_event *event)
 	struct sum *sum = &sums[event->function % FUNCTIONS_MAX];
 
 	sum->calls++;
-	sum->gained += event->effect == HOLDTRACE_GAINS;
-	sum->lost += event->effect == HOLDTRACE_LOSES;
+	sum->gained += event->effect == HOLDTRACE_ACQUIRES;
+	sum->lost += event->effect == HOLDTRACE_RELEASES;
 }
 
 static void print_sums(const struct holdtrace_trace *trace)
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 		const char *resource = holdtrace_trace_resource(trace, event->resource);
 
 		add(event);
-		if (event->effect == HOLDTRACE_GAINS && !strcmp(resource, "memory") &&
+		if (event->effect == HOLDTRACE_ACQUIRES && !strcmp(resource, "memory") &&
 		    event->bytes > largest.bytes)
 			largest = *event;
 	}
@@ -76,8 +76,8 @@ int main(int argc, char **argv)
 	printf("largest block: %" PRIu64 " bytes\n", largest.bytes);
 	print_names(trace, largest.backtrace);
 	holdtrace_trace_tally(trace, &tally);
-	printf("events %" PRIu64 ", lost %" PRIu64 ", whole: %s\n", tally.events, tally.lost,
-	       tally.is_whole ? "yes" : "no");
+	printf("events %" PRIu64 ", dropped %" PRIu64 ", complete: %s\n", tally.events,
+	       tally.dropped, tally.is_complete ? "yes" : "no");
 	holdtrace_trace_close(trace);
 	return ret < 0;
 }

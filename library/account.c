@@ -167,11 +167,11 @@ static bool add_held(struct library_account *account, const struct library_proce
 {
 	const struct ledger_item *item = object->item;
 	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
-	struct holdtrace_held *held = ARRAY_ADD(&account->held);
+	struct holdtrace_object *held = ARRAY_ADD(&account->held);
 
 	if (!held)
 		return false;
-	*held = (struct holdtrace_held){
+	*held = (struct holdtrace_object){
 		.object = object->object,
 		.bytes = object->bytes,
 		.time_ns = item->gained_ns,
@@ -191,7 +191,7 @@ static bool add_held(struct library_account *account, const struct library_proce
 /* Of several objects of a call by their addresses: an answer must not depend on hashes. */
 static int compare_held(const void *left, const void *right)
 {
-	const struct holdtrace_held *a = left, *b = right;
+	const struct holdtrace_object *a = left, *b = right;
 
 	return ORDER(a->index, b->index)
 		?: ORDER(a->process, b->process)
@@ -244,7 +244,8 @@ static int gather(struct library_account *account, struct error *err)
 	return 0;
 }
 
-PUBLIC long holdtrace_trace_held(struct holdtrace_trace *trace, const struct holdtrace_held **held,
+PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
+				 const struct holdtrace_object **held,
 				 struct holdtrace_error *error)
 {
 	struct error err = { 0 };
@@ -282,14 +283,14 @@ static uint32_t class_number(struct places *places, const char *class)
 
 /* Index + 1; 0: no memory. */
 static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
-			 const struct holdtrace_held *held)
+			 const struct holdtrace_object *held)
 {
 	const struct backtrace *backtrace = trace_backtrace(trace->trace, held->backtrace);
 	const struct trace_node *frames =
 		backtrace ? library_names_place(trace->names, backtrace) : NULL;
 	uint32_t class = class_number(places, trace->resources.items[held->resource]);
 	uint32_t number = map_get(&places->index, class, (uintptr_t)frames);
-	struct holdtrace_place *place;
+	struct holdtrace_site *place;
 
 	if (number || !class || (backtrace && !frames))
 		return number;
@@ -302,17 +303,17 @@ static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			       sizeof(*places->last_process)))
 			return 0;
 	places->last_process[number - 1] = HOLDTRACE_NO_ID;
-	*place = (struct holdtrace_place){ .function = held->function,
-					   .resource = held->resource,
-					   .backtrace = held->backtrace };
+	*place = (struct holdtrace_site){ .function = held->function,
+					  .resource = held->resource,
+					  .backtrace = held->backtrace };
 	return number;
 }
 
 static bool add_to_place(struct holdtrace_trace *trace, struct places *places,
-			 const struct holdtrace_held *held)
+			 const struct holdtrace_object *held)
 {
 	uint32_t number = place_of(trace, places, held);
-	struct holdtrace_place *place;
+	struct holdtrace_site *place;
 
 	if (!number)
 		return false;
@@ -328,7 +329,7 @@ static bool add_to_place(struct holdtrace_trace *trace, struct places *places,
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct holdtrace_place *a = left, *b = right;
+	const struct holdtrace_site *a = left, *b = right;
 
 	return ORDER(b->bytes, a->bytes)
 		?: ORDER(b->count, a->count)
@@ -338,7 +339,7 @@ static int compare_places(const void *left, const void *right)
 /* One process after the other, since the atlas is told each one's mappings. */
 static int compare_processes(const void *left, const void *right)
 {
-	const struct holdtrace_held *a = left, *b = right;
+	const struct holdtrace_object *a = left, *b = right;
 
 	return ORDER(a->process, b->process) ?: compare_held(left, right);
 }
@@ -368,9 +369,9 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	return is_done ? 0 : error_system(err, ENOMEM, "cannot gather what is held");
 }
 
-PUBLIC long holdtrace_trace_places(struct holdtrace_trace *trace,
-				   const struct holdtrace_place **places,
-				   struct holdtrace_error *error)
+PUBLIC long holdtrace_trace_sites(struct holdtrace_trace *trace,
+				  const struct holdtrace_site **places,
+				  struct holdtrace_error *error)
 {
 	struct error err = { 0 };
 

@@ -37,8 +37,8 @@ struct library_account {
 	bool is_finished; /* the waits of all processes are complete */
 
 	/* what was answered last */
-	ARRAY_OF(struct holdtrace_held) held;
-	ARRAY_OF(struct holdtrace_place) places;
+	ARRAY_OF(struct holdtrace_object) held;
+	ARRAY_OF(struct holdtrace_site) places;
 	ARRAY_OF(struct holdtrace_wait) waits;
 };
 

@@ -203,8 +203,8 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 static enum holdtrace_effect effect_of(const struct event *event)
 {
 	if (event->type == CALL_TYPE_ALLOC)
-		return HOLDTRACE_GAINS;
-	return event->type == CALL_TYPE_FREE ? HOLDTRACE_LOSES : HOLDTRACE_NEITHER;
+		return HOLDTRACE_ACQUIRES;
+	return event->type == CALL_TYPE_FREE ? HOLDTRACE_RELEASES : HOLDTRACE_NEITHER;
 }
 
 static uint32_t backtrace_of(const struct event *event)
@@ -368,8 +368,8 @@ PUBLIC void holdtrace_trace_tally(const struct holdtrace_trace *trace, struct ho
 	const struct trace_tally *tally = trace_tally(trace->trace);
 
 	*out = (struct holdtrace_tally){ .events = tally->calls,
-					 .lost = tally->lost,
+					 .dropped = tally->lost,
 					 .damages = tally->damages,
 					 .damaged_bytes = tally->damaged_bytes,
-					 .is_whole = trace_is_whole(trace->trace) };
+					 .is_complete = trace_is_whole(trace->trace) };
 }

@@ -34,15 +34,15 @@ static bool add_locks(struct library_account *account, const struct library_proc
 			.kind = locks_way_name(sites_at(&locks->sites, pair->waiter)->class),
 			.ended = "",
 			.count = pair->count,
-			.ns = pair->ns,
+			.total_ns = pair->ns,
 			.longest_ns = pair->longest_ns,
 			.since_ns = pair->since_ns,
 			.object = pair->object,
 			.thread = pair->waiter_thread,
-			.other_thread = pair->holder_thread,
+			.waker_thread = pair->holder_thread,
 			.process = process->section,
 			.backtrace = backtrace_of(&locks->sites, pair->waiter),
-			.other_backtrace = backtrace_of(&locks->sites, pair->holder),
+			.waker_backtrace = backtrace_of(&locks->sites, pair->holder),
 		};
 
 		if (!add(account, &wait))
@@ -61,15 +61,15 @@ static bool add_wakes(struct library_account *account, const struct library_proc
 			.kind = kind,
 			.ended = wakes_end_name(wakes->resource, longest->end),
 			.count = pair->count,
-			.ns = pair->ns,
+			.total_ns = pair->ns,
 			.longest_ns = longest->ns,
 			.since_ns = longest->since_ns,
 			.object = longest->object,
 			.thread = longest->thread,
-			.other_thread = longest->waker ? longest->waker_thread : 0,
+			.waker_thread = longest->waker ? longest->waker_thread : 0,
 			.process = process->section,
 			.backtrace = backtrace_of(&wakes->sites, longest->waiter),
-			.other_backtrace = backtrace_of(&wakes->sites, longest->waker),
+			.waker_backtrace = backtrace_of(&wakes->sites, longest->waker),
 		};
 
 		if (!add(account, &wait))
@@ -86,14 +86,14 @@ static bool add_asleep(struct library_account *account)
 			.kind = "semaphore",
 			.ended = wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP),
 			.count = 1,
-			.ns = asleep->ns,
+			.total_ns = asleep->ns,
 			.longest_ns = asleep->ns,
 			.since_ns = asleep->since_ns,
 			.object = asleep->object,
 			.thread = asleep->thread,
 			.process = asleep->section,
 			.backtrace = asleep->backtrace,
-			.other_backtrace = HOLDTRACE_NO_ID,
+			.waker_backtrace = HOLDTRACE_NO_ID,
 		};
 
 		if (!add(account, &wait))
@@ -106,7 +106,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct holdtrace_wait *a = left, *b = right;
 
-	return ORDER(b->ns, a->ns) ?: ORDER(b->count, a->count) ?: ORDER(a->since_ns, b->since_ns);
+	return ORDER(b->total_ns, a->total_ns) ?: ORDER(b->count, a->count) ?: ORDER(a->since_ns, b->since_ns);
 }
 
 static int finish(struct library_account *account)

@@ -43,7 +43,7 @@ def function_in(row, column="backtrace"):
 
 def places(trace, path, at):
     """By class and place: objects, bytes or objects, age, processes."""
-    rows = trace.places(at) if at else trace.leaks()
+    rows = trace.sites(at) if at else trace.leaks()
     options = ("--no-suppress", f"--until={at}") if at else ("--no-suppress",)
     ours = [
         (place.resource, place.bytes or place.count, place.count, place.oldest_ns or None, place.processes,
@@ -56,7 +56,7 @@ def places(trace, path, at):
     ]
     compare(f"{path} places at {at}", collections.Counter(ours), collections.Counter(theirs))
     held = collections.Counter()
-    for row in trace.held(at):
+    for row in trace.live(at):
         if not row.is_part:
             held[row.resource] += 1
     compare(f"{path} held at {at}", held, sum_of(theirs))
@@ -79,9 +79,9 @@ def waits(trace, path):
         is_lock = row.kind in ("mutex", "read", "write", "spin")
         key = (row.kind, row.ended if not is_lock else "")
         ours[key + ("waits",)] += row.count
-        ours[key + ("ns",)] += row.ns
+        ours[key + ("ns",)] += row.total_ns
         if is_one and row.count:
-            ours[key + (row.longest_ns, function_of(rows, row.backtrace), function_of(rows, row.other_backtrace))] += 1
+            ours[key + (row.longest_ns, function_of(rows, row.backtrace), function_of(rows, row.waker_backtrace))] += 1
     for row in locks:
         key = (row["way"], "")
         theirs[key + ("waits",)] += row["waits"]

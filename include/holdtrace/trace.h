@@ -67,8 +67,8 @@ void holdtrace_trace_close(struct holdtrace_trace *trace);
 /* What an event did to its object; the operations of holdtrace-hooks(7). */
 enum holdtrace_effect {
 	HOLDTRACE_NEITHER,
-	HOLDTRACE_GAINS, /* object and bytes are held from now on */
-	HOLDTRACE_LOSES, /* object is held no more */
+	HOLDTRACE_ACQUIRES, /* object and bytes are live from now on */
+	HOLDTRACE_RELEASES, /* object is live no more */
 };
 
 enum holdtrace_event_flag {
@@ -144,8 +144,8 @@ long holdtrace_trace_read(struct holdtrace_trace *trace, const struct holdtrace_
 /* Reads on to the end. Returns 0, or what holdtrace_trace_next() returns. */
 int holdtrace_trace_skip(struct holdtrace_trace *trace, struct holdtrace_error *error);
 
-/* An object that is held; of a mapping that was given back in parts, each part that is left. */
-struct holdtrace_held {
+/* A live object; of a mapping that was unmapped in parts, each part that is left. */
+struct holdtrace_object {
 	uint64_t object;
 	uint64_t bytes;	  /* that it takes; 0: its class takes none */
 	uint64_t time_ns; /* when it was gained */
@@ -163,12 +163,12 @@ struct holdtrace_held {
 	uint32_t is_part;   /* 1: of another object that is held: the descriptor of a stream */
 };
 
-/* All that is held, in the order of gaining. Sets *held and returns how many, or -errno. */
-long holdtrace_trace_held(struct holdtrace_trace *trace, const struct holdtrace_held **held,
+/* All live objects, in the order of acquisition. Sets *objects and returns how many, or -errno. */
+long holdtrace_trace_live(struct holdtrace_trace *trace, const struct holdtrace_object **objects,
 			  struct holdtrace_error *error);
 
-/* What is held of one class and was gained at one place: the same code in any process. */
-struct holdtrace_place {
+/* Live objects of one class and one call site: the same code in any process. */
+struct holdtrace_site {
 	uint64_t count, bytes;
 	uint64_t oldest_ns; /* age of the oldest of them */
 	uint32_t processes; /* that hold some */
@@ -178,11 +178,11 @@ struct holdtrace_place {
 };
 
 /*
- * What is held by place, most bytes first, then most objects. What is part of another object is
+ * Live objects by call site, most bytes first, then most objects. What is part of another object is
  * left out. At the end of the trace that is what `holdtrace report leaks --no-suppress` says.
  */
-long holdtrace_trace_places(struct holdtrace_trace *trace, const struct holdtrace_place **places,
-			    struct holdtrace_error *error);
+long holdtrace_trace_sites(struct holdtrace_trace *trace, const struct holdtrace_site **sites,
+			   struct holdtrace_error *error);
 
 /* Waits of one process at one place for what another place had, or for its wake, that ended so. */
 struct holdtrace_wait {
@@ -190,14 +190,14 @@ struct holdtrace_wait {
 		kind; /* mutex, read, write (of a reader-writer lock), spin, condition, semaphore */
 	const char
 		*ended; /* how: "" of a lock; of others as holdtrace-report(5) says: "signalled" */
-	uint64_t count, ns; /* how many, and how long together */
+	uint64_t count, total_ns; /* how many, and how long together */
 	uint64_t longest_ns;
 	/* the longest */
 	uint64_t since_ns, object;
-	uint32_t thread, other_thread; /* that waited; that held or woke: 0: not known */
+	uint32_t thread, waker_thread; /* that waited; that held or woke: 0: not known */
 	uint32_t process;
 	uint32_t backtrace;	  /* that waited */
-	uint32_t other_backtrace; /* that had taken it or woke; HOLDTRACE_NO_ID: nobody, or not
+	uint32_t waker_backtrace; /* that had taken it or woke; HOLDTRACE_NO_ID: nobody, or not
 				     known */
 };
 
@@ -262,10 +262,10 @@ int holdtrace_trace_process(const struct holdtrace_trace *trace, uint32_t id,
 /* What was read so far, and what could not be: a reader who cares looks at it at the end. */
 struct holdtrace_tally {
 	uint64_t events;	/* calls, whether handed out or not */
-	uint64_t lost;		/* events that the tracer counted and could not record */
+	uint64_t dropped;	/* events that the tracer counted and could not record */
 	uint64_t damages;	/* places where a file is damaged */
 	uint64_t damaged_bytes; /* skipped there */
-	uint32_t is_whole;	/* 1: nothing lost, damaged, or missing at the end */
+	uint32_t is_complete;	/* 1: nothing dropped, damaged, or missing at the end */
 };
 
 void holdtrace_trace_tally(const struct holdtrace_trace *trace, struct holdtrace_tally *tally);

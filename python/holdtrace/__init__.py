@@ -13,13 +13,13 @@ A trace is read once, from its beginning to its end, event by event or in column
         for columns in trace.columns("bytes", "effect"):
             total += sum(columns["bytes"])          # memoryviews; numpy.asarray() takes them as they are
 
-What is held at a time, what leaked and who waited for whom are questions to the trace as a whole:
+What is live at a time, what leaked and which thread waited for whom are questions to the trace as a whole:
 
     with holdtrace.open("run.htr") as trace:
-        held = trace.held(at="1.5")             # 1.5 s after the start; each row an object
-        leaks = trace.leaks()                   # each row a place, most bytes first
-        for place in leaks[:5]:
-            print(place.bytes, place.resource, *leaks.names(place.backtrace), sep="\n  ")
+        objects = trace.live(at="1.5")          # 1.5 s after the start; each row an object
+        leaks = trace.leaks()                   # each row a call site, most bytes first
+        for site in leaks[:5]:
+            print(site.bytes, site.resource, *leaks.names(site.backtrace), sep="\n  ")
         trace.waits().to_pandas()               # where pandas is there
 
 The library libholdtrace-trace does the reading; see holdtrace-trace(3) for what each member means.
@@ -36,8 +36,8 @@ __all__ = [
     "Error",
     "Event",
     "Frame",
-    "Held",
-    "Place",
+    "Object",
+    "Site",
     "Process",
     "Rows",
     "Tally",
@@ -94,8 +94,8 @@ class Frame(NamedTuple):
         return (self.function or f"{os.path.basename(self.module or '')}+{self.offset:#x}") + where
 
 
-class Held(NamedTuple):
-    """An object that is held; of a mapping that was given back in parts, each part that is left."""
+class Object(NamedTuple):
+    """A live object; of a mapping that was unmapped in parts, each part that is left."""
 
     object: int
     bytes: int
@@ -111,8 +111,8 @@ class Held(NamedTuple):
     is_part: bool
 
 
-class Place(NamedTuple):
-    """What is held of one class and was gained at one place: the same code in any process."""
+class Site(NamedTuple):
+    """Live objects of one class and one call site: the same code in any process."""
 
     count: int  # type: ignore[assignment]
     bytes: int
@@ -129,15 +129,15 @@ class Wait(NamedTuple):
     kind: str
     ended: str
     count: int  # type: ignore[assignment]
-    ns: int
+    total_ns: int
     longest_ns: int
     since_ns: int
     object: int
     thread: int
-    other_thread: Optional[int]
+    waker_thread: Optional[int]
     process: int
     backtrace: Optional[int]
-    other_backtrace: Optional[int]
+    waker_backtrace: Optional[int]
 
 
 class Process(NamedTuple):
@@ -155,13 +155,13 @@ class Tally(NamedTuple):
     """What was read, and what could not be."""
 
     events: int
-    lost: int
+    dropped: int
     damages: int
     damaged_bytes: int
-    is_whole: bool
+    is_complete: bool
 
 
-NEITHER, GAINS, LOSES = range(3)
+NEITHER, ACQUIRES, RELEASES = range(3)
 FAILED, UNWOUND, OPEN, LATE, CUT = (1 << bit for bit in range(5))
 NO_ID = 0xFFFFFFFF
 
@@ -201,16 +201,16 @@ class _Frame(ctypes.Structure):
     ]
 
 
-class _Held(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in Held._fields[:5]] + [
+class _Object(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in Object._fields[:5]] + [
         (name, ctypes.c_uint32)
         for name in ("process", "function", "resource", "backtrace", "thread", "count", "is_part")
     ]
 
 
-class _Place(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in Place._fields[:3]] + [
-        (name, ctypes.c_uint32) for name in Place._fields[3:]
+class _Site(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in Site._fields[:3]] + [
+        (name, ctypes.c_uint32) for name in Site._fields[3:]
     ]
 
 
@@ -240,10 +240,10 @@ class _Process(ctypes.Structure):
 class _Tally(ctypes.Structure):
     _fields_ = [
         ("events", ctypes.c_uint64),
-        ("lost", ctypes.c_uint64),
+        ("dropped", ctypes.c_uint64),
         ("damages", ctypes.c_uint64),
         ("damaged_bytes", ctypes.c_uint64),
-        ("is_whole", ctypes.c_uint32),
+        ("is_complete", ctypes.c_uint32),
     ]
 
 
@@ -259,8 +259,8 @@ def _load() -> ctypes.CDLL:
         ("holdtrace_trace_close", None, (pointer,)),
         ("holdtrace_trace_read", ctypes.c_long, (pointer, pointer, ctypes.c_size_t, pointer)),
         ("holdtrace_trace_skip", ctypes.c_int, (pointer, pointer)),
-        ("holdtrace_trace_held", ctypes.c_long, (pointer, pointer, pointer)),
-        ("holdtrace_trace_places", ctypes.c_long, (pointer, pointer, pointer)),
+        ("holdtrace_trace_live", ctypes.c_long, (pointer, pointer, pointer)),
+        ("holdtrace_trace_sites", ctypes.c_long, (pointer, pointer, pointer)),
         ("holdtrace_trace_waits", ctypes.c_long, (pointer, pointer, pointer)),
         ("holdtrace_trace_argument", text, (pointer, text)),
         ("holdtrace_trace_function", text, (pointer, number)),
@@ -479,7 +479,7 @@ class Trace:
                 frame[member] = frame[member].map({id: table[int(id)] for id in ids}).astype("category")
         return frame
 
-    # -- what is held, and who waited
+    # -- live objects, and waits
 
     def _account(self, at: Optional[str]) -> "Trace":
         """The same trace, read from its start to that time, with its account."""
@@ -499,16 +499,16 @@ class Trace:
         count = _check(question(self._open(), ctypes.byref(rows), ctypes.byref(error)), error)
         return rows[:count]
 
-    def held(self, at: Optional[str] = None) -> Rows[Held]:
-        """All that is held at an instant ("1.5", "250ms" after the start, "19:20:31"; None: the end, or until),
-        in the order of gaining. A process that had ended by then holds what it held in the end. Reads the trace
+    def live(self, at: Optional[str] = None) -> Rows[Object]:
+        """All objects that are live at an instant ("1.5", "250ms" after the start, "19:20:31"; None: the end, or
+        until), in the order of acquisition. A process that had ended by then has what was live at its end. Reads the trace
         from its start; the events of this one are still there to be read."""
         account = self._account(at or self._until)
         return Rows(
             (
-                Held._make(
+                Object._make(
                     (
-                        *(getattr(row, name) for name in Held._fields[:6]),
+                        *(getattr(row, name) for name in Object._fields[:6]),
                         account.function(row.function),
                         account.resource(row.resource),
                         _id(row.backtrace),
@@ -517,35 +517,35 @@ class Trace:
                         row.is_part != 0,
                     )
                 )
-                for row in account._ask(_library.holdtrace_trace_held, _Held)
+                for row in account._ask(_library.holdtrace_trace_live, _Object)
             ),
-            Held._fields,
+            Object._fields,
             account,
         )
 
-    def places(self, at: Optional[str] = None) -> Rows[Place]:
-        """What is held at an instant (None: the end) by place, most bytes first; what is part of another object,
-        as the descriptor of a stream, is left out."""
+    def sites(self, at: Optional[str] = None) -> Rows[Site]:
+        """Objects that are live at an instant (None: the end), by call site, most bytes first; what is part of
+        another object, as the descriptor of a stream, is left out."""
         account = self._account(at or self._until)
         return Rows(
             (
-                Place._make(
+                Site._make(
                     (
-                        *(getattr(row, name) for name in Place._fields[:4]),
+                        *(getattr(row, name) for name in Site._fields[:4]),
                         account.function(row.function),
                         account.resource(row.resource),
                         _id(row.backtrace),
                     )
                 )
-                for row in account._ask(_library.holdtrace_trace_places, _Place)
+                for row in account._ask(_library.holdtrace_trace_sites, _Site)
             ),
-            Place._fields,
+            Site._fields,
             account,
         )
 
-    def leaks(self) -> Rows[Place]:
+    def leaks(self) -> Rows[Site]:
         """What was never given back, by place: what `holdtrace report leaks --no-suppress` says."""
-        return self.places()
+        return self.sites()
 
     def waits(self) -> Rows[Wait]:
         """Who waited for a lock, a condition or a semaphore, how long, and who had it or woke: longest first."""
@@ -557,10 +557,10 @@ class Trace:
                         _text(row.kind) or "",
                         _text(row.ended) or "",
                         *(getattr(row, name) for name in Wait._fields[2:8]),
-                        row.other_thread or None,
+                        row.waker_thread or None,
                         row.process,
                         _id(row.backtrace),
-                        _id(row.other_backtrace),
+                        _id(row.waker_backtrace),
                     )
                 )
                 for row in account._ask(_library.holdtrace_trace_waits, _Wait)
@@ -642,7 +642,7 @@ class Trace:
         """What was read so far, and what could not be."""
         tally = _Tally()
         _library.holdtrace_trace_tally(self._open(), ctypes.byref(tally))
-        return Tally(tally.events, tally.lost, tally.damages, tally.damaged_bytes, tally.is_whole != 0)
+        return Tally(tally.events, tally.dropped, tally.damages, tally.damaged_bytes, tally.is_complete != 0)
 
 
 def open(
