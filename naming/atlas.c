@@ -100,16 +100,11 @@ static bool makes_sense(const struct trace_mapping *mapping)
 		(mapping->code >= mapping->from && mapping->code < mapping->to));
 }
 
-static uint64_t place_of(uint32_t id)
-{
-	return ATLAS_BASE + id * ATLAS_MODULE_SPACE;
-}
-
 /* The module as it will be: id is that of the next one. */
 static struct atlas_module describe(const struct atlas *atlas, const struct trace_mapping *mapping)
 {
 	uint32_t id = (uint32_t)atlas->module_list.count;
-	uint64_t from = place_of(id);
+	uint64_t from = ATLAS_BASE + id * ATLAS_MODULE_SPACE;
 
 	return (struct atlas_module){
 		.id = id,

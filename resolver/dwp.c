@@ -325,12 +325,6 @@ static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 	return at;
 }
 
-static bool is_usable(const struct dwp_skeleton *skeleton)
-{
-	return (skeleton->version == 4 || skeleton->version == 5) &&
-	       (skeleton->address_size == 4 || skeleton->address_size == 8);
-}
-
 static struct piece section_of(const struct elffile *file, const char *name)
 {
 	Elf_Data *data = elffile_section(file, name);
@@ -348,10 +342,13 @@ static void write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeleton
 	dwp->ids = memory_zalloc(count, sizeof(*dwp->ids));
 	dwp->places = memory_zalloc(count, sizeof(*dwp->places));
 	for (size_t i = 0; i < count; i++) {
-		if (!is_usable(&skeletons[i]))
+		const struct dwp_skeleton *skeleton = &skeletons[i];
+
+		if ((skeleton->version != 4 && skeleton->version != 5) ||
+		    (skeleton->address_size != 4 && skeleton->address_size != 8))
 			continue;
-		at = put_skeleton(dwp, at, &skeletons[i], &die);
-		dwp->ids[i] = skeletons[i].id;
+		at = put_skeleton(dwp, at, skeleton, &die);
+		dwp->ids[i] = skeleton->id;
 		dwp->places[i] = (Dwarf_Off)(die - units);
 	}
 	const struct section sections[] = {
@@ -436,8 +433,8 @@ static bool has_room(const struct dwp *dwp, uint64_t size)
 
 bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
 {
-	bool is_usable_unit = dwp->has_package && dwp->places[index];
-	uint32_t row = is_usable_unit ? find_row(dwp, dwp->ids[index]) : 0;
+	bool is_known = dwp->has_package && dwp->places[index];
+	uint32_t row = is_known ? find_row(dwp, dwp->ids[index]) : 0;
 	struct strings strings __attribute__((cleanup(free_strings))) = { 0 };
 	struct section sections[PARTS];
 	cleanup_fd int fd = -1;

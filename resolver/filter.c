@@ -214,15 +214,6 @@ static const char *find_value(const char *line, size_t size, const char *key, si
 	return value;
 }
 
-static void take_header(struct filter *filter, const char *line, size_t size)
-{
-	size_t length;
-	const char *value = find_value(line, size, "arch", &length);
-
-	if (value)
-		take_architecture(filter, value, length);
-}
-
 static void put_header(struct out *out, const char *line, size_t size)
 {
 	size_t length;
@@ -391,7 +382,7 @@ static bool is_other(const char *text, size_t size)
 static void take_line(struct filter *filter, const char *text, struct line *line)
 {
 	bool is_first = !filter->is_begun;
-	size_t length = line->size - (text[line->size - 1] == '\n');
+	size_t size, length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
 	if (!filter->is_known)
@@ -400,7 +391,10 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 				   is_other(text, length) || is_header(text, length);
 	filter->result->is_foreign = !filter->is_known && (length || filter->result->is_foreign);
 	if (is_first && is_header(text, length)) {
-		take_header(filter, text, length);
+		const char *name = find_value(text, length, "arch", &size);
+
+		if (name)
+			take_architecture(filter, name, size);
 		line->kind = LINE_HEADER;
 	} else if (begins_with(text, length, "\t0x")) {
 		take_frame(filter, text, line);
