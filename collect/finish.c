@@ -369,6 +369,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
 		add_text(&facts, "children", children[left]);
+	if (collector->bundle)
+		add_text(&facts, "run", "whole");
 	add_past(&facts, __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED));
 	add_number(&facts, "events", counts->events);
 	add_number(&facts, "lost", lost);

@@ -444,6 +444,7 @@ static void compose(struct overview *overview)
 	print_late(overview);
 	overview_doubts(overview);
 	overview_untraced(overview);
+	overview_spawned(overview);
 	overview_attached(overview);
 	overview_kept(overview);
 	overview_unchosen(overview);

@@ -91,6 +91,7 @@ void overview_end(const struct summary *summary, struct line *line,
 bool overview_is_complete(const struct summary_process *process);
 void overview_processes(struct overview *overview);
 void overview_untraced(struct overview *overview);
+void overview_spawned(struct overview *overview);
 void overview_attached(struct overview *overview);
 void overview_kept(struct overview *overview);
 void overview_unchosen(struct overview *overview);

@@ -154,6 +154,41 @@ void overview_untraced(struct overview *overview)
 	}
 }
 
+static void print_spawned(struct overview *overview, const struct summary_spawned *spawned,
+			  uint64_t times)
+{
+	struct line line;
+
+	line_begin(&line);
+	line_add(&line, "UNTRACED  %s ran untraced", spawned->path);
+	if (times > 1)
+		line_add(&line, " %s times", COUNT(times));
+	line_add(&line, ": " UNTRACED_CHILD);
+	screen_wrap(&overview->screen, &line, 10);
+}
+
+void overview_spawned(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t shown = 0;
+
+	for (size_t i = 0;
+	     i < summary->spawned.count && shown < overview_limit(overview, UNTRACED_MAX); i++) {
+		const struct summary_spawned *spawned = summary->spawned.items;
+		uint64_t times = 0;
+		size_t first = 0;
+
+		while (strcmp(spawned[first].path, spawned[i].path) != 0)
+			first++;
+		if (first < i)
+			continue;
+		for (size_t k = i; k < summary->spawned.count; k++)
+			times += !strcmp(spawned[i].path, spawned[k].path);
+		shown++;
+		print_spawned(overview, &spawned[i], times);
+	}
+}
+
 const char *overview_held(const struct overview *overview)
 {
 	return images_last(overview->summary)->end == SUMMARY_DETACHED ? "still held at detach"

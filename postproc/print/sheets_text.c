@@ -422,7 +422,8 @@ static void print_gaps(const struct sheets_job *job)
 	add_gap(&text, gaps.late, gaps.events, "event", "too late for its order to be certain");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
-	add_gap(&text, gaps.untraced, gaps.untraced, "program", "not traced");
+	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",
+		"not traced");
 	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
 	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
 	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
@@ -507,7 +508,7 @@ static void print_next(const struct sheets_job *job)
 		return;
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
-	     gaps.bypasses || gaps.namespace) &&
+	     gaps.spawned || gaps.bypasses || gaps.namespace) &&
 	    !is_asked(job, "info --table=missing"))
 		next = "info --table=missing";
 	out_text(job->out, "next:  ");

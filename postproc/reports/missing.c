@@ -134,6 +134,17 @@ static void put_process(struct sheet *sheet, const struct summary *summary,
 		    "came after later events had been written: their times are not exact");
 }
 
+/* Of no trace of its own. */
+static void put_spawned(struct sheet *sheet, const struct summary_spawned *spawned)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, missing, what), "untraced");
+	sheet_number(CELL(row, missing, pid), spawned->pid);
+	sheet_text(sheet, CELL(row, missing, program), spawned->path);
+	sheet_text(sheet, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
+}
+
 /* In none of the processes of the trace: it has not come to have a stream. */
 static void put_refused(struct sheet *sheet, const struct summary_left_out *refused)
 {
@@ -246,6 +257,8 @@ static void end(void *state, struct sheets *sheets)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);
+	for (size_t i = 0; i < run->summary->spawned.count; i++)
+		put_spawned(missing, &run->summary->spawned.items[i]);
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
 	put_inner_allocator(missing, run->summary);

@@ -178,10 +178,41 @@ int summary_count(struct summary *summary, const struct event *event, struct err
 	return 0;
 }
 
+/* vfork's child executes before vfork returns, in the thread that called it. */
+static void note_spawned(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const struct hook *hook = event->function->hook;
+	const char *path = hook ? event_argument(event, "path") : NULL;
+	struct summary_spawned *spawned;
+
+	if (!hook)
+		return;
+	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
+		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
+		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
+		fold->executor = event->thread;
+	}
+	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
+	    event->flags & CALL_FAILED)
+		return;
+	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
+		path = fold->executed;
+	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
+		return;
+	fold->executed = NULL;
+	spawned = path ? ARRAY_ADD(&summary->spawned) : NULL;
+	if (spawned)
+		*spawned = (struct summary_spawned){ (uint32_t)event->object,
+						     (uint32_t)summary->processes.count,
+						     copy(summary, path) };
+}
+
 static int on_call(struct summary *summary, const struct event *event, struct error *err)
 {
 	int rc = summary_count(summary, event, err);
 
+	note_spawned(summary, event);
 	if (rc == 0)
 		rc = ledger_event(summary->ledger, event, err);
 	if (rc == 0 && summary->causes && causes_event(summary->causes, event))
@@ -472,6 +503,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
 	fold->told_events = number_of(event, "events");
 	process->gone = number_of(event, "gone");
+	process->is_in_run = event_argument(event, "run") != NULL;
 	process->descriptors = number_of(event, "descriptors");
 	process->has_zombie = children && !strcmp(children, "ended");
 	process->has_no_zombie = children && !process->has_zombie;
@@ -770,6 +802,7 @@ void summary_free(struct summary *summary)
 	free(summary->inner.places.items);
 	free(summary->bypasses.items);
 	free(summary->left_out.items);
+	free(summary->spawned.items);
 	free(summary->children.items);
 	map_clear(&summary->last_by_pid);
 	for (size_t i = 0; i < summary->passed.count; i++) {

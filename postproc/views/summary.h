@@ -145,6 +145,8 @@ struct summary_process {
 				 was, or that is not known */
 	const char *became;   /* SUMMARY_EXEC: path of that program; NULL: not known */
 	bool has_end;	      /* the stream says how it ended: it is complete */
+	bool is_in_run; /* its file has all processes of the run, if a flight recorder left none out
+			 */
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* what the first damage is */
@@ -239,6 +241,14 @@ struct summary_passed {
 	struct wire_value *arguments;
 };
 
+/* A child of vfork or posix_spawn, which is not recorded before it executes a program. */
+struct summary_spawned {
+	uint32_t pid, process; /* process: number of its parent */
+	const char *path;
+};
+
+#define UNTRACED_CHILD "it is static or set-user-id, or LD_PRELOAD was dropped from its environment"
+
 struct summary {
 	struct atlas atlas;
 	struct pool pool; /* texts */
@@ -294,7 +304,9 @@ struct summary {
 	struct causes *causes;		  /* NULL: nobody asked for them */
 	struct touched touched;
 	struct summary_children children;
-	uint32_t unwaited;	/* list of all of them */
+	uint32_t unwaited; /* list of all of them */
+	/* after summary_end(): those whose programs ran untraced */
+	ARRAY_OF(struct summary_spawned) spawned;
 	struct map last_by_pid; /* after summary_end(): index + 1 of the last image of a process */
 	ARRAY_OF(struct summary_passed *) passed; /* to programs of which no stream has ended yet */
 	struct summary_fold *fold;

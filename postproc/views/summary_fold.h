@@ -47,6 +47,8 @@ struct summary_fold {
 	uint64_t silent;       /* that were made, and called nothing */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;
+	const char *executed; /* what vfork's child has executed; NULL: nothing */
+	uint32_t executor;    /* the thread that it was made by */
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
 	const struct atlas_module

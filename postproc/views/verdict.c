@@ -9,6 +9,7 @@
 #include "account/keep.h"
 #include "account/ledger.h"
 #include "postproc/views/allocators.h"
+#include "postproc/views/selection.h"
 #include "postproc/views/summary_fold.h"
 
 /* ---- what a process still holds ---- */
@@ -626,6 +627,8 @@ static void clear_fold(struct summary *summary)
 	fold->command_length = 0;
 	fold->malloc = NULL;
 	fold->told_events = 0;
+	fold->executed = NULL;
+	fold->executor = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
 	atlas_begin_process(&summary->atlas);
@@ -806,6 +809,32 @@ static int find_last_images(struct summary *summary)
 	return rc;
 }
 
+/*
+ * Whether a child's own trace would be among those that were read. In another namespace for
+ * processes it has another number there.
+ */
+static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
+{
+	const struct summary_process *parent = summary_process_at(summary, spawned->process);
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].pid == 1 || summary->processes.items[i].gone)
+			return false;
+	return parent && parent->is_in_run && summary_has_ended(parent) && !summary->follow &&
+	       !(summary->selection && summary->selection->filters);
+}
+
+static void keep_untraced(struct summary *summary)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < summary->spawned.count; i++)
+		if (!map_get(&summary->last_by_pid, 0, summary->spawned.items[i].pid) &&
+		    would_be_read(summary, &summary->spawned.items[i]))
+			summary->spawned.items[kept++] = summary->spawned.items[i];
+	summary->spawned.count = kept;
+}
+
 /* Places that hold something. */
 static int make_sites(struct summary *summary)
 {
@@ -848,6 +877,7 @@ int verdict_run(struct summary *summary, struct error *err)
 		      sizeof(*summary->processes.items), compare_processes);
 	if (find_last_images(summary))
 		return summary_no_memory(err);
+	keep_untraced(summary);
 	/* Those that outlived their parent are not held: no process could have waited for them. */
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_PROCESS)

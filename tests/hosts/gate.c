@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -514,6 +515,42 @@ static void untraced_child(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* The same by calls whose child is not recorded before it executes; and by one that fails. */
+static void untraced_spawn(void)
+{
+	char *const arguments[] = { (char *)"true", NULL }, *const none[] = { NULL };
+	pid_t pid;
+
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, none))
+		_exit(99);
+	waitpid(pid, NULL, 0);
+}
+
+static void vfork_and(const char *program, char *const *environment)
+{
+	char *const arguments[] = { (char *)"true", NULL };
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execve(program, arguments, environment);
+		_exit(9);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void untraced_vfork(void)
+{
+	char *const none[] = { NULL };
+
+	vfork_and("/bin/true", none);
+}
+
+static void traced_vfork(void)
+{
+	vfork_and("/bin/true", environ);
+	vfork_and("/no/such/program", environ);
+}
+
 /* Lives on when the program has ended. */
 static void daemon_child(void)
 {
@@ -573,6 +610,9 @@ static const struct {
 	{ "ready", ready },
 	{ "untraced", untraced },
 	{ "untraced-child", untraced_child },
+	{ "untraced-spawn", untraced_spawn },
+	{ "untraced-vfork", untraced_vfork },
+	{ "traced-vfork", traced_vfork },
 	{ "daemon", daemon_child },
 };
 

@@ -129,6 +129,15 @@ static void have_untraced(struct world *world)
 	world->process->untraced = "a reason";
 }
 
+static void have_spawned(struct world *world)
+{
+	struct summary_spawned *spawned = ARRAY_ADD(&world->summary->spawned);
+
+	if (!spawned)
+		abort();
+	*spawned = (struct summary_spawned){ .pid = 7, .path = "/bin/busybox" };
+}
+
 static void have_allocators(struct world *world)
 {
 	world->process->allocator = "/usr/lib/libjemalloc.so.2";
@@ -299,16 +308,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i               a   u
- *                                 n      n        l  cnu
- *                                 c   ub adda    ul  oon
- *                              d  o  pny miot   rno  nbss n
- *                             ua  m pahpzerut   etc mtsca o
- *                             nm  p aroaoseba   fraiaeeamet
- *                             rallllutosmpctc gpuatnpnrnpmh
- *                             egoaeesiksbatfhcoasconpdvnlpi
- *                             aesttfeaeeiclueunreereeeeeetn
- *                             ddteetdldseeyldtetddsrdddddyg
+ *                                 i                a   u
+ *                                 n      n         l  cnu
+ *                                 c   ub adda    u l  oon
+ *                              d  o  pny miot   rnso  nbss n
+ *                             ua  m pahpzerut   etpc mtsca o
+ *                             nm  p aroaoseba   fraaiaeeamet
+ *                             rallllutosmpctc gpuawtnpnrnpmh
+ *                             egoaeesiksbatfhcoascnonpdvnlpi
+ *                             aesttfeaeeiclueunreeereeeeeetn
+ *                             ddteetdldseeyldtetdddsrdddddyg
  */
 /* clang-format off */
 static const struct {
@@ -316,30 +325,30 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmm....mm" },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmm....mm" },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mumm.......mm" },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm.......mm" },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mumm.......mm" },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mumm.......mm" },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm.......mm" },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mumm.......mm" },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...m...mm" },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmm...mm" },
-	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmm....mm" },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmumm.......mm" },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmm.......mm" },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmm.......mm" },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
-	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
-	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmm....m..mm" },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mumm...mm..mm" },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmumm...m...mm" },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmm..mmmm" },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmm..mmmm" },
-	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m........mm" },
-	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m........mm" },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm....mm" },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm....mm" },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.......mm" },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.......mm" },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.......mm" },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.......mm" },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.......mm" },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.......mm" },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m...mm" },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm...mm" },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm....mm" },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.......mm" },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.......mm" },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.......mm" },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m...mm" },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m..mm" },
+	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m..mm" },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm..mm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm..mm" },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m...mm" },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..mmmm" },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..mmmm" },
+	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m.........mm" },
+	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m.........mm" },
 };
 /* clang-format on */
 
