@@ -105,7 +105,7 @@ struct ledger {
 
 static int no_memory(struct error *err)
 {
-	return error_set(err, ENOMEM, "no memory for what is held: select less, see --resource");
+	return error_set(err, ENOMEM, "no memory for what is held: select less, see --class");
 }
 
 /* ---- classes ---- */

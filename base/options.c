@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,14 +92,15 @@ static int take_time(option_time *time, const struct option_row *row, const char
 				   row->option, text);
 }
 
-/* Of "OLD=NEW" neither the sign nor what is before it may be missing. */
+/* Of "OLD=NEW" neither the sign nor what is before it may be missing; of "[OLD=]NEW" both. */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)
 {
 	bool is_pair = strchr(row->argument, '=') != NULL;
+	bool is_half = *row->argument == '['; /* "[OLD=]NEW" */
 	const char **item;
 
-	if (is_pair && (!strchr(text, '=') || *text == '='))
+	if (is_pair && (!*text || *text == '=' || (!is_half && !strchr(text, '='))))
 		return error_set(err, EINVAL, "--%s=%s: expected %s", row->option, text,
 				 row->argument);
 	item = ARRAY_ADD(list);
@@ -192,7 +194,7 @@ static const struct option_row *find_word(const struct option_table *table, cons
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct option_row *row = &table->rows[i];
-		bool is_whole = is_word(row->option, word, length);
+		bool is_whole = length && is_word(row->option, word, length);
 
 		if (is_whole && row->kind == OPTION_renamed) {
 			error_set(err, EINVAL, "option '--%s' was renamed: write %s", row->option,
@@ -201,7 +203,8 @@ static const struct option_row *find_word(const struct option_table *table, cons
 		}
 		if (is_whole)
 			return row;
-		if (row->kind == OPTION_renamed || strncmp(row->option, word, length) != 0)
+		if (!*row->option || row->kind == OPTION_renamed ||
+		    strncmp(row->option, word, length) != 0)
 			continue;
 		is_ambiguous |= found != NULL;
 		found = row;
@@ -218,7 +221,7 @@ static const struct option_row *find_word(const struct option_table *table, cons
 /* An argument that may be left out follows a "=". */
 static bool is_optional(const struct option_row *row)
 {
-	return row->argument && *row->argument == '[';
+	return row->argument && !strncmp(row->argument, "[=", 2);
 }
 
 static int refuse_missing(const struct option_row *row, struct error *err)
@@ -387,7 +390,9 @@ int options_check(const struct option_table *table, void *values, struct error *
 			continue;
 		is_not = *row->with == '!';
 		say_words(with, sizeof(with), "--", row->with + is_not);
-		return error_set(err, EINVAL, "--%s %s %s", row->option,
+		return error_set(err, EINVAL, "-%s%.*s %s %s", *row->option ? "-" : "",
+				 *row->option ? INT_MAX : 1,
+				 *row->option ? row->option : (char[]){ (char)row->letter },
 				 is_not ? "does not go with" : "goes with", with);
 	}
 	return 0;
@@ -444,9 +449,9 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 		 has_default ? row->value : "", has_default ? ")" : "", has_variable ? " [" : "",
 		 has_variable ? row->environment : "", has_variable ? "]" : "");
 	if (row->letter)
-		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->option,
-		 *argument && *argument != '[' ? "=" : "", argument);
+		snprintf(letter, sizeof(letter), "-%c%s", row->letter, *row->option ? ", " : "");
+	snprintf(left, sizeof(left), "%s%s%s%s%s", letter, *row->option ? "--" : "", row->option,
+		 *argument && !is_optional(row) ? "=" : "", argument);
 	if (strlen(left) + 2 < COLUMN) {
 		options_print_word(to, left, COLUMN, text);
 		return;
@@ -455,11 +460,11 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 	print_wrapped(to, COLUMN, text);
 }
 
-void options_print(FILE *to, const struct option_table *table)
+void options_print(FILE *to, const struct option_table *table, enum option_form form)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (table->rows[i].text && table->rows[i].kind != OPTION_renamed)
-			options_print_row(to, &table->rows[i], OPTION_FULL);
+			options_print_row(to, &table->rows[i], form);
 }
 
 int options_about(int argc, char **argv, const char *usage)

@@ -8,10 +8,11 @@
  *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
  *   RENAMED("word", "what to write instead")    an option that is refused by this sentence
  *
- * kind: a member of enum option_kind. name: a member, of the type option_KIND, of the program's own
- * struct, whose first member is a struct option_values. letter: 0 where the option has none.
- * "ARGUMENT": 0 for none; "[=N]": it may be left out; of the kind word the words themselves,
- * "one|two". "with": the options that it is of use with, "report" or "report=tree|compress"; or
+ * "word": "" where there is a letter alone. kind: a member of enum option_kind. name: a member, of
+ * the type option_KIND, of the program's own struct, whose first member is a struct option_values.
+ * letter: 0 where the option has none. "ARGUMENT": 0 for none; "[=N]": it may be left out; of the
+ * kind word the words themselves, "one|two". "with": the options that it is of use with, "report"
+ * or "report=tree|compress"; or
  * "!report", what it does not go with; 0: it goes with everything. "text": for --help; what is
  * before the first ";" or "(" is its short form.
  *
@@ -132,8 +133,8 @@ enum option_form {
 
 void options_print_row(FILE *to, const struct option_row *row, enum option_form form);
 
-/* Every option, in full. */
-void options_print(FILE *to, const struct option_table *table);
+/* Every option. */
+void options_print(FILE *to, const struct option_table *table, enum option_form form);
 
 /* A word and its text, wrapped from that column on. */
 void options_print_word(FILE *to, const char *word, int column, const char *text);

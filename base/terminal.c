@@ -43,8 +43,8 @@ unsigned terminal_width(int fd)
 	struct winsize size;
 	long number;
 
-	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		return size.ws_col;
 	number = columns ? strtol(columns, NULL, 10) : 0;
-	return number > 0 && number < 10000 ? (unsigned)number : TERMINAL_WIDTH;
+	if (number > 0 && number <= TERMINAL_WIDTH_MAX)
+		return (unsigned)number;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : TERMINAL_WIDTH;
 }

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-#define TERMINAL_WIDTH 80 /* where nobody says */
+#define TERMINAL_WIDTH	   80 /* where neither COLUMNS nor a terminal says it */
+#define TERMINAL_WIDTH_MAX 100000
 
 /*
  * Whether what is written to fd should have colours: CLICOLOR_FORCE says always (unless "0"),
@@ -17,7 +18,7 @@ bool terminal_has_colour(int fd);
 /* Whether the locale's characters are UTF-8, as LC_ALL, LC_CTYPE or LANG name it. */
 bool terminal_has_unicode(void);
 
-/* Columns of the terminal at fd, else of COLUMNS, else TERMINAL_WIDTH. */
+/* COLUMNS, else columns of the terminal at fd, else TERMINAL_WIDTH. */
 unsigned terminal_width(int fd);
 
 #endif

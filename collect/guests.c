@@ -13,10 +13,9 @@
 
 /* ---- the stream of a process ---- */
 
-/* The document's protocol has no other form than packets. */
 static bool prefers_htr(const struct settings *settings)
 {
-	return settings->format == FORMAT_HTR && settings->protocol == PROTOCOL_2_0;
+	return settings->format == FORMAT_HTR;
 }
 
 struct sink_wish collect_wish(const struct collector *collector)
@@ -163,7 +162,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 		.parent_pid = hello->parent_pid,
 		.name = hello->name,
 		.machine = board->machine,
-		.depth = (uint32_t)collector->settings.depth,
+		.depth = (uint32_t)collector->settings.backtrace.depth,
 		.session = { board->session[0], board->session[1] },
 		.stream = member->number,
 		.parent_stream = member->parent_stream,
@@ -422,8 +421,9 @@ static struct member *make_member(struct collector *collector, const struct newc
 	member->doubt = newcomer->doubt;
 	clean_hello(collector, &member->hello);
 	member->process = merge_add(collector->merge, member, &user->merge);
-	member->stream = stream_create((enum setting_protocol)collector->settings.protocol,
-				       &collector->ticks, &user->known, &collector->known);
+	member->stream = stream_create(
+		collector->settings.format == FORMAT_RTRACE_1_4 ? PROTOCOL_1_4 : PROTOCOL_2_0,
+		&collector->ticks, &user->known, &collector->known);
 	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))
 		return member;
 	free_member(collector, member);

@@ -213,8 +213,8 @@ static const char *obstacle(const struct collector *collector, const struct memb
 	if (collector->settings.sample)
 		return "its memory is recorded by samples, and a block may be kept by one that "
 		       "is in no sample";
-	if (collector->settings.protocol == PROTOCOL_1_4)
-		return "its trace has no notes (--protocol=1.4)";
+	if (collector->settings.format == FORMAT_RTRACE_1_4)
+		return "its trace has no notes (--format=rtrace-1.4)";
 	return NULL;
 }
 

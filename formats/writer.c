@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/writer.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "formats/writers.h"
 
 #define FORMAT(kind, name, word, suffix, flags, missing, sentence, readers) \
@@ -53,10 +56,72 @@ const struct writer *writer_find(const char *name)
 	return NULL;
 }
 
-const char *writer_option(const struct writer_options *options, const char *word)
+static const struct format_word words_of_formats[] = {
+#define WORD(kind, format, word, text) { FORMAT_##kind, format, word, text },
+#include "formats/formats.def"
+};
+
+const struct format_word *format_word_at(const struct writer *format, unsigned index)
 {
-	for (size_t i = 0; i < options->own_count; i++)
-		if (!strcmp(options->own[i].word, word))
-			return options->own[i].value ? options->own[i].value : "";
-	return "";
+	for (size_t i = 0; i < sizeof(words_of_formats) / sizeof(*words_of_formats); i++)
+		if (words_of_formats[i].kind == format->kind &&
+		    !strcmp(words_of_formats[i].format, format->name) && !index--)
+			return &words_of_formats[i];
+	return NULL;
+}
+
+bool format_has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+
+	while (words && *words) {
+		size_t item = strcspn(words, ",");
+
+		if (item == length && !memcmp(words, word, length))
+			return true;
+		words += item + (words[item] == ',');
+	}
+	return false;
+}
+
+static int refuse_word(const struct writer *format, const char *word, struct error *err)
+{
+	const struct format_word *row;
+	char list[160] = "";
+
+	for (unsigned i = 0; (row = format_word_at(format, i)) != NULL; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
+			 !strcmp(row->word, "SIZE") ? "a size (500KB)" : row->word);
+	return *list ? error_set(err, EINVAL, "--format=%s:%s: %s takes %s", format->name, word,
+				 format->name, list)
+		     : error_set(err, EINVAL, "--format=%s:%s: %s takes no further word",
+				 format->name, word, format->name);
+}
+
+static bool is_word_of(const struct writer *format, const char *word, size_t length, uint64_t *size)
+{
+	const struct format_word *row;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, word);
+	for (unsigned i = 0; (row = format_word_at(format, i)) != NULL; i++) {
+		if (!strcmp(row->word, text))
+			return strcmp(text, "SIZE") != 0;
+		if (!strcmp(row->word, "SIZE") && (*size = human_size(text)) != 0)
+			return true;
+	}
+	return false;
+}
+
+int format_check_words(const struct writer *format, const char *words, uint64_t *size,
+		       struct error *err)
+{
+	for (const char *at = words; at && *at;) {
+		size_t item = strcspn(at, ",");
+
+		if (!is_word_of(format, at, item, size))
+			return refuse_word(format, words, err);
+		at += item + (at[item] == ',');
+	}
+	return 0;
 }

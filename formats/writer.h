@@ -27,13 +27,6 @@ struct writer_views {
 	const struct compress *compress; /* -c: likewise; with -l of the leaks alone */
 };
 
-/* An option of a format's own: what was said, NULL: nothing. */
-struct writer_option {
-	const char *word, *value;
-};
-
-#define FORMAT_OPTIONS_MAX 16
-
 struct writer_options {
 	struct out *out;	   /* where a text goes; NULL for formats that are directories */
 	const char *directory;	   /* -o; NULL: none */
@@ -43,8 +36,7 @@ struct writer_options {
 	bool is_reordered;	   /* calls come when all surroundings have come */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
-	const struct writer_option *own; /* those of all formats, see writer_option() */
-	size_t own_count;
+	const char *words; /* behind the format's name, see format_has_word() */
 };
 
 enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS, FORMAT_VIEWER };
@@ -100,7 +92,20 @@ const struct writer *sheets_at(unsigned index);
 /* The index-th format of all, or NULL. */
 const struct writer *format_at(unsigned index);
 
-/* What was said with an option of the format's own ("swap-dialect"); "": nothing. */
-const char *writer_option(const struct writer_options *options, const char *word);
+/* What may stand behind the name of a format: a row of formats.def. */
+struct format_word {
+	enum format_kind kind;
+	const char *format, *word, *text;
+};
+
+/* The index-th of the format, or NULL. */
+const struct format_word *format_word_at(const struct writer *format, unsigned index);
+
+/* Whether words ("cas,no-thread-names"; NULL: none) have this one. */
+bool format_has_word(const char *words, const char *word);
+
+/* -EINVAL: one of the words is none of this format. size: set to that of the word SIZE. */
+int format_check_words(const struct writer *format, const char *words, uint64_t *size,
+		       struct error *err);
 
 #endif

@@ -19,7 +19,6 @@
 #define FORMAT_PROTOTYPES_VIEWER(name)
 #define FORMAT_PROTOTYPES_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
 #include "formats/formats.def"
-#undef FORMAT
 #undef FORMAT_PROTOTYPES
 #undef FORMAT_PROTOTYPES_STREAM
 #undef FORMAT_PROTOTYPES_DIALECT

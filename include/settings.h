@@ -19,18 +19,27 @@ typedef int64_t setting_number;
 typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
-typedef int64_t setting_signal;			       /* 0: none */
-typedef int64_t setting_sizes[SETTINGS_SIZES_MAX + 1]; /* how many, then the sizes */
+typedef int64_t setting_signal; /* 0: none */
+typedef int64_t setting_set;	/* bit 0 is the first of its words */
+
+/* Backtraces: the most frames, which calls have one, and of which sizes alone. */
+typedef struct {
+	int64_t depth, which;
+	int64_t sizes[SETTINGS_SIZES_MAX + 1]; /* how many, then the sizes */
+} setting_frames;
+
+typedef struct {
+	int64_t ms, is_forever;
+} setting_patience;
 
 enum setting_backtrace { BACKTRACE_ALL, BACKTRACE_ALLOC, BACKTRACE_NONE };
 enum setting_protocol { PROTOCOL_2_0, PROTOCOL_1_4 };
-enum setting_format { FORMAT_RTRACE, FORMAT_HTR };
+enum setting_format { FORMAT_RTRACE, FORMAT_HTR, FORMAT_RTRACE_1_4 };
 enum setting_start { START_ON, START_OFF };
 enum setting_unwind { UNWIND_OWN, UNWIND_LIBUNWIND };
-enum setting_durations { DURATIONS_WAITS, DURATIONS_ALL };
+enum setting_detail { DETAIL_DURATIONS = 1 << 0, DETAIL_PATHS = 1 << 1 };
 enum setting_locks { LOCKS_ALL, LOCKS_CONTENDED };
 enum setting_scan { SCAN_NEVER, SCAN_EXIT };
-enum setting_files { FILES_ASKED, FILES_RESOLVED };
 
 struct settings {
 #define SETTING(kind, name, ...) setting_##kind name;
@@ -119,27 +128,80 @@ static inline int settings_take_text(char *text, const char *value, const char *
 	return SETTINGS_BAD_VALUE;
 }
 
-/* A list of numbers, separated by commas; the empty one has none. */
-static inline int settings_take_sizes(int64_t *sizes, const char *value, const char *words)
+/* The next item of a list with commas, which is not empty; NULL: it is not well. Returns its rest.
+ */
+static inline const char *settings_next(const char *value, char *item, int room)
 {
-	int64_t found[SETTINGS_SIZES_MAX + 1] = { 0 };
+	int n = 0;
 
-	(void)words;
+	while (*value && *value != ',' && n < room - 1)
+		item[n++] = *value++;
+	item[n] = 0;
+	if (!n || (*value && *value++ != ',') || (value[-1] == ',' && !*value))
+		return (const char *)0;
+	return value;
+}
+
+/* Words of a list with commas; the empty one has none. */
+static inline int settings_take_set(int64_t *bits, const char *value, const char *words)
+{
+	int64_t found = 0, index;
+	char item[20];
+
 	while (*value) {
-		char digits[20];
+		value = settings_next(value, item, sizeof(item));
+		if (!value || settings_take_word(&index, item, words) != SETTINGS_TAKEN)
+			return SETTINGS_BAD_VALUE;
+		found |= (int64_t)1 << index;
+	}
+	*bits = found;
+	return SETTINGS_TAKEN;
+}
+
+/* "20", "alloc", "20,alloc", "sizes:64,128": what is not said of calls is as if nothing had been.
+ */
+static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
+{
+	static const char prefix[] = "sizes:";
+	int64_t depth = frames->depth, which = BACKTRACE_ALL, sizes[SETTINGS_SIZES_MAX + 1] = { 0 };
+	int64_t *number = &depth; /* what a number is */
+	char item[20];
+
+	if (!*value)
+		return SETTINGS_BAD_VALUE;
+	while (value && *value) {
 		int n = 0;
 
-		while (*value && *value != ',' && n < (int)sizeof(digits) - 1)
-			digits[n++] = *value++;
-		digits[n] = 0;
-		if (found[0] == SETTINGS_SIZES_MAX ||
-		    settings_take_number(&found[++found[0]], digits, "") != SETTINGS_TAKEN ||
-		    (*value && *value++ != ',') || (value[-1] == ',' && !*value))
+		while (prefix[n] && prefix[n] == value[n])
+			n++;
+		if (!prefix[n])
+			value += n;
+		if (!prefix[n] || number != &depth) {
+			if (sizes[0] == SETTINGS_SIZES_MAX)
+				return SETTINGS_BAD_VALUE;
+			number = &sizes[++sizes[0]];
+		}
+		value = settings_next(value, item, sizeof(item));
+		if (!value || (settings_take_number(number, item, "") != SETTINGS_TAKEN &&
+			       (number != &depth ||
+				settings_take_word(&which, item, words) != SETTINGS_TAKEN)))
 			return SETTINGS_BAD_VALUE;
 	}
+	frames->depth = depth;
+	frames->which = which;
 	for (int i = 0; i <= SETTINGS_SIZES_MAX; i++)
-		sizes[i] = found[i];
+		frames->sizes[i] = sizes[i];
 	return SETTINGS_TAKEN;
+}
+
+static inline int settings_take_patience(setting_patience *patience, const char *value,
+					 const char *words)
+{
+	(void)words;
+	patience->is_forever =
+		settings_take_word(&patience->is_forever, value, "forever\0") == SETTINGS_TAKEN;
+	return patience->is_forever ? SETTINGS_TAKEN
+				    : settings_take_number(&patience->ms, value, "");
 }
 
 /*
@@ -190,12 +252,14 @@ static inline const char *settings_value(const char *name_value, const char *nam
 	return !*name && *name_value == '=' ? name_value + 1 : (const char *)0;
 }
 
-#define SETTING_POINTER_number(member) (&(member))
-#define SETTING_POINTER_bytes(member)  (&(member))
-#define SETTING_POINTER_word(member)   (&(member))
-#define SETTING_POINTER_text(member)   (member)
-#define SETTING_POINTER_signal(member) (&(member))
-#define SETTING_POINTER_sizes(member)  (member)
+#define SETTING_POINTER_number(member)	 (&(member))
+#define SETTING_POINTER_bytes(member)	 (&(member))
+#define SETTING_POINTER_word(member)	 (&(member))
+#define SETTING_POINTER_text(member)	 (member)
+#define SETTING_POINTER_signal(member)	 (&(member))
+#define SETTING_POINTER_set(member)	 (&(member))
+#define SETTING_POINTER_frames(member)	 (&(member))
+#define SETTING_POINTER_patience(member) (&(member))
 
 /* Fills every setting with its default. */
 static inline void settings_default(struct settings *settings)

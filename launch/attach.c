@@ -141,20 +141,16 @@ static bool is_broken(const struct run *run, int pid)
 {
 	cleanup_free char *limits = NULL, *trace = NULL;
 	struct error ignored = { 0 };
-	char *argv[] = { (char *)"holdtrace",
-			 (char *)"--report=check",
-			 (char *)"--now",
-			 (char *)"--so-far",
-			 NULL,
-			 NULL,
-			 NULL };
+	char *argv[] = {
+		(char *)"holdtrace", (char *)"--report=check", (char *)"--now", NULL, NULL, NULL
+	};
 
 	if (ctl_snapshot(pid, &trace, &ignored) ||
 	    asprintf(&limits, "--fail-on=%s", run->until) < 0)
 		return false;
 	trace[strcspn(trace, "\n")] = '\0';
-	argv[4] = limits;
-	argv[5] = trace;
+	argv[3] = limits;
+	argv[4] = trace;
 	return run_part(PART_POSTPROC, argv, -1, &ignored) == 1;
 }
 

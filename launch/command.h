@@ -32,9 +32,9 @@ int detach(const char *pid, struct error *err);
 
 /*
  * Ends as the post-processor does that prints what a report is and its options, or of "list" all
- * reports; returns if it cannot.
+ * reports; help: "--help" or "--help=all". Returns if it cannot.
  */
-int report_print_help(const char *what, struct error *err);
+int report_print_help(const char *what, const char *help, struct error *err);
 
 /* One line on standard error, begun with the program's name; main.c alone writes it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

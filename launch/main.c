@@ -13,6 +13,8 @@
 
 #define PROGRAM "holdtrace"
 
+static const char help_all[] = "--help=all"; /* with the whole text of each option */
+
 struct command {
 	const char *name;
 	int (*function)(int argc, char **argv, struct error *err);
@@ -111,7 +113,8 @@ static void print_overview(FILE *to, bool is_all)
 }
 
 /* What is behind a command's own sentence. */
-static int print_details(const struct command *command, const char *what, struct error *err)
+static int print_details(const struct command *command, const char *what, const char *help,
+			 struct error *err)
 {
 	char *words[] = { program_invocation_name, (char *)(uintptr_t)command->name,
 			  (char *)"--help", NULL };
@@ -123,7 +126,7 @@ static int print_details(const struct command *command, const char *what, struct
 	}
 	if (command->function == command_attach) {
 		puts("\nOptions:");
-		options_print(stdout, &attach_options);
+		options_print(stdout, &attach_options, OPTION_FULL);
 	}
 	if (is_view || command->function == command_live || command->function == command_watch) {
 		puts("\nOptions:");
@@ -131,11 +134,11 @@ static int print_details(const struct command *command, const char *what, struct
 		return run_become(is_view ? PART_VIEW : PART_LIVE, words, err);
 	}
 	if (!strcmp(command->name, "report"))
-		return report_print_help(what, err);
+		return report_print_help(what, help, err);
 	if (!strcmp(command->name, "diff") || !strcmp(command->name, "check"))
-		return report_print_help(command->name, err);
+		return report_print_help(command->name, help, err);
 	if (!strcmp(command->name, "info"))
-		return report_print_help(command->name, err);
+		return report_print_help(command->name, help, err);
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
@@ -161,12 +164,15 @@ int command_help(int argc, char **argv, struct error *err)
 	}
 	printf("Usage: %s %s %s\n\n", PROGRAM, command->name, command->arguments);
 	options_print_word(stdout, "", 2, command->text);
-	return print_details(command, argc > 2 && argv[2][0] != '-' ? argv[2] : "list", err);
+	return print_details(command, argc > 2 && argv[2][0] != '-' ? argv[2] : "list",
+			     argc > 2 && !strcmp(argv[argc - 1], help_all) ? help_all : "--help",
+			     err);
 }
 
 static bool is_help(const char *word)
 {
-	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+	       strcmp(word, help_all) == 0;
 }
 
 /* Whether a command is asked for its help. Those that run programs look behind their options. */
@@ -184,9 +190,16 @@ static bool asks_help(const struct command *command, int argc, char **argv)
 /* "report leaks --help" is "help report leaks". */
 static int help_of(const struct command *command, int argc, char **argv, struct error *err)
 {
-	char *words[] = { (char *)"help", (char *)command->name, argc > 1 ? argv[1] : NULL, NULL };
+	bool is_all = false;
+	char *words[] = { (char *)"help", (char *)command->name, argc > 1 ? argv[1] : NULL,
+			  (char *)help_all, NULL };
 
-	return command_help(command->function == command_help ? 1 : words[2] ? 3 : 2, words, err);
+	for (int i = 1; i < argc; i++)
+		is_all |= !strcmp(argv[i], help_all);
+	return command_help(command->function == command_help ? 1
+			    : words[2]			      ? 3 + is_all
+							      : 2,
+			    words, err);
 }
 
 /* The command that the words ask for; without one they are a program to run. */
@@ -236,12 +249,12 @@ int main(int argc, char **argv)
 		printf("%s %s\n", PROGRAM, PACKAGE_VERSION);
 		return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 	}
-	if (is_help(argv[1]))
-		return command_help(1, argv, &err);
-	if (strcmp(argv[1], "--help=all") == 0)
+	if (strcmp(argv[1], help_all) == 0)
 		return command_help(2, (char *[]){ argv[0], (char *)"all", NULL }, &err);
 	if (find_instead(argv[1]))
 		return refuse_renamed(argv[1]);
+	if (is_help(argv[1]))
+		return command_help(1, argv, &err);
 	command = choose(argc, argv, &used);
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)

@@ -68,10 +68,10 @@ int command_watch(int argc, char **argv, struct error *err)
 	return become(PART_LIVE, argv[0], check, argv, err);
 }
 
-int report_print_help(const char *what, struct error *err)
+int report_print_help(const char *what, const char *help, struct error *err)
 {
 	char option[256];
-	char *words[] = { program_invocation_name, option, (char *)"--help", NULL };
+	char *words[] = { program_invocation_name, option, (char *)(uintptr_t)help, NULL };
 
 	snprintf(option, sizeof(option), "--report=%s", what);
 	putchar('\n');

@@ -2,6 +2,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/invocation.h"
 #include "process/proc.h"
 #include "base/suggest.h"
 #include "collect/keep.h"
@@ -11,6 +12,7 @@
 #include "launch/session.h"
 #include "launch/signals.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,9 +31,11 @@ static int take_setting(void *values, const struct option_row *row, const char *
 static const struct option_row rows[] = {
 #define OPTION(...)		  { OPTION_FIELDS(struct run, __VA_ARGS__) },
 #define SETTING(kind_, name, ...) { .kind = OPTION_other, __VA_ARGS__ },
+#define RENAMED(...)		  { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
 #include "launch/run.def"
 #undef OPTION
 #undef SETTING
+#undef RENAMED
 };
 
 enum { ATTACH_ALONE = 2, RUN_ALONE = 1, ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -55,7 +59,7 @@ const struct option_table attach_options = {
 static bool is_usual(const struct option_row *row)
 {
 	static const char usual[] =
-		" output force depth backtrace events start fail-on screen html quiet help ";
+		" output force backtrace events start fail-on report quiet help ";
 	char word[40];
 
 	snprintf(word, sizeof(word), " %s ", row->option);
@@ -65,27 +69,16 @@ static bool is_usual(const struct option_row *row)
 void run_print_options(FILE *to, bool is_all)
 {
 	for (size_t i = 0; i < run_options.count; i++)
-		if (is_all || is_usual(&run_options.rows[i]))
+		if (run_options.rows[i].kind != OPTION_renamed &&
+		    (is_all || is_usual(&run_options.rows[i])))
 			options_print_row(to, &run_options.rows[i],
 					  is_all ? OPTION_FULL : OPTION_SHORT);
 }
 
 static int refuse_value(const struct option_row *row, const char *value, struct error *err)
 {
-	char words[128] = "";
-	size_t length = 0;
-
-	/* each word ends in a zero byte */
-	for (const char *word = row->words; word && *word && length < sizeof(words);
-	     word += strlen(word) + 1)
-		length += (size_t)snprintf(words + length, sizeof(words) - length, "%s%s",
-					   length ? ", " : "", word);
-	if (*words)
-		return error_set(err, EINVAL, "--%s=%s: expected one of %s", row->option, value,
-				 words);
-	return error_set(err, EINVAL,
-			 "--%s=%s: no such value; `holdtrace help run` tells what it takes",
-			 row->option, value);
+	return error_set(err, EINVAL, "--%s=%s: expected %s; `holdtrace help run` says more",
+			 row->option, value, row->argument);
 }
 
 /* An option without an argument is a switch. */
@@ -102,10 +95,27 @@ static int take_setting(void *values, const struct option_row *row, const char *
 	return refuse_value(row, text, err);
 }
 
+/* A variable whose option was renamed would have no effect. */
+static int check_old_variable(const struct option_row *row, struct error *err)
+{
+	char name[40];
+	int length = snprintf(name, sizeof(name), "HOLDTRACE_%s", row->option);
+
+	for (int i = 0; i < length; i++)
+		name[i] = (char)(name[i] == '-' ? '_' : toupper(name[i]));
+	return getenv(name)
+		       ? error_set(err, EINVAL, "environment: %s has no effect any more: see %s",
+				   name, row->text)
+		       : 0;
+}
+
 static int take_environment(struct run *run, struct error *err)
 {
 	for (size_t i = 0; i < ROWS; i++) {
 		const char *value = rows[i].environment ? getenv(rows[i].environment) : NULL;
+
+		if (rows[i].kind == OPTION_renamed && check_old_variable(&rows[i], err))
+			return -EINVAL;
 
 		if (value && *value && take_setting(run, &rows[i], value, err))
 			return error_prefix(err, "environment, %s", rows[i].environment);
@@ -188,7 +198,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 
 	if (keep_parse(&wish, settings->keep, err))
 		return -EINVAL;
-	if (!*settings->keep || (settings->protocol == PROTOCOL_2_0 &&
+	if (!*settings->keep || (settings->format != FORMAT_RTRACE_1_4 &&
 				 (is_htr || (!*out && settings->format == FORMAT_HTR))))
 		return 0;
 	return error_set(err, EINVAL, "--keep=%s: needs one file in .htr (-o NAME.htr)",
@@ -209,9 +219,9 @@ static int check_follow(const char *choice, struct error *err)
 /* What a row of settings.def cannot say of its value. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
-	if (settings->depth < 0 || settings->depth > ARENA_FRAMES_MAX)
-		return error_set(err, EINVAL, "--depth=%lld: 0 to %u frames are possible",
-				 (long long)settings->depth, ARENA_FRAMES_MAX);
+	if (settings->backtrace.depth > ARENA_FRAMES_MAX)
+		return error_set(err, EINVAL, "--backtrace=%lld: 0 to %u frames are possible",
+				 (long long)settings->backtrace.depth, ARENA_FRAMES_MAX);
 	if (check_output(settings->out, err) || check_follow(settings->follow, err))
 		return -EINVAL;
 	if (check_keep(settings, err))
@@ -219,46 +229,64 @@ static int check_settings(const struct settings *settings, struct error *err)
 	return check_events(settings->events, err);
 }
 
-static int refuse_result(const char *option, const char *path, int number, struct error *err)
+static int refuse_result(const char *path, int number, struct error *err)
 {
-	return error_set(err, number, "--%s=%s: %s", option, path, strerror(number));
+	return error_set(err, number, "--report=%s: %s", path, strerror(number));
 }
 
 /* What a new file with this name needs. */
-static int check_directory(const char *option, const char *path, struct error *err)
+static int check_directory(const char *path, struct error *err)
 {
 	cleanup_free char *copy = strdup(path);
 
 	if (copy && faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
-	return refuse_result(option, path, copy ? errno : ENOMEM, err);
+	return refuse_result(path, copy ? errno : ENOMEM, err);
 }
 
 /*
  * Before the program runs, so that nobody waits for its end to hear that FILE cannot be written; it
  * is touched when there is something to write. is_replaced: by a new file, which gets its name.
  */
-static int check_result(const char *option, const char *path, bool is_replaced, struct error *err)
+static int check_result(const char *path, bool is_replaced, struct error *err)
 {
 	struct stat facts, itself;
 
 	if (!path)
 		return 0;
 	if (!*path)
-		return refuse_result(option, path, ENOENT, err);
+		return refuse_result(path, ENOENT, err);
 	if (stat(path, &facts) != 0)
-		return check_directory(option, path, err);
+		return check_directory(path, err);
 	if (S_ISDIR(facts.st_mode))
-		return refuse_result(option, path, EISDIR, err);
+		return refuse_result(path, EISDIR, err);
 	if (is_replaced && S_ISREG(facts.st_mode)) {
 		if (lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode))
-			return error_set(err, EEXIST, "--%s=%s: is a link: name the file itself",
-					 option, path);
-		return check_directory(option, path, err);
+			return error_set(err, EEXIST,
+					 "--report=%s: is a link: name the file itself", path);
+		return check_directory(path, err);
 	}
-	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
-		       ? 0
-		       : refuse_result(option, path, errno, err);
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? 0
+								: refuse_result(path, errno, err);
+}
+
+/* The screen and the page, one of each. */
+static int take_reports(struct run *run, struct error *err)
+{
+	for (size_t i = 0; i < run->reports.count; i++) {
+		const char *path = run->reports.items[i];
+		size_t length = strlen(path);
+		bool is_page = length > 5 && !strcmp(path + length - 5, ".html");
+		const char **place = is_page ? &run->html : &run->screen;
+
+		if (*place)
+			return error_set(err, EINVAL, "--report=%s: the %s goes to %s already",
+					 path, is_page ? "page" : "screen", *place);
+		*place = path;
+		if (check_result(path, is_page, err))
+			return -EINVAL;
+	}
+	return 0;
 }
 
 int run_read_options(struct run *run, int argc, char **argv, struct error *err)
@@ -280,8 +308,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	if (!strcmp(settings->out, "-"))
 		strcpy(settings->out, "stdout");
 	if (first < 0 || options_check(table, run, err) || check_settings(settings, err) ||
-	    check_result("screen", run->screen, false, err) ||
-	    check_result("html", run->html, true, err))
+	    take_reports(run, err))
 		return -EINVAL;
 	if (!argv[first] && !run->takes_process)
 		return error_set(err, EINVAL,
@@ -365,9 +392,8 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 	if (!argv)
 		return STATUS_OWN_FAILURE;
 	argv[n++] = program_invocation_name;
+	argv[n++] = (char *)INVOCATION_COMMAND "run";
 	argv[n++] = (char *)what;
-	argv[n++] = (char *)"--newest";
-	argv[n++] = (char *)"--now"; /* what still runs is told of, and not waited for */
 	while (more && *more)
 		argv[n++] = *more++;
 	words = n;
@@ -392,7 +418,7 @@ static int open_screen(const struct run *run)
 		return run->quiet ? -1 : STDERR_FILENO;
 	fd = open(run->screen, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
-		say("--screen=%s: %s", run->screen, strerror(errno));
+		say("--report=%s: %s", run->screen, strerror(errno));
 	return fd < 0 ? -ENOENT : fd;
 }
 
@@ -414,7 +440,7 @@ static int show_failures(const struct run *run, char *const *words)
 static int show_screen(const struct run *run, int to)
 {
 	cleanup_free char *limits = NULL;
-	char so_far[] = "--so-far";
+	char now[] = "--now";
 	char *words[] = { NULL, NULL, NULL };
 	int status;
 
@@ -424,7 +450,7 @@ static int show_screen(const struct run *run, int to)
 		return STATUS_OWN_FAILURE;
 	words[0] = limits;
 	/* the run of an attach ends by the detach */
-	words[1] = run->takes_process ? so_far : NULL;
+	words[1] = run->takes_process ? now : NULL;
 	status = run->quiet && !run->screen
 			 ? show_failures(run, words)
 			 : run_over_traces(run, "--report=check,summary", words, to);
@@ -454,17 +480,13 @@ static int write_screen(const struct run *run)
 static int write_page(const struct run *run)
 {
 	char format[] = "--format=html", over[] = "-f", output[] = "-o";
-	cleanup_free char *size = NULL;
-	char *words[] = { format, over, output, (char *)(uintptr_t)run->html, NULL, NULL };
+	char *words[] = { over, output, (char *)(uintptr_t)run->html, format, NULL };
 
 	if (!run->html)
 		return 0;
-	if (run->max_bytes.is_set &&
-	    asprintf(&size, "--max-bytes=%" PRIu64, run->max_bytes.value) >= 0)
-		words[4] = size;
 	if (run_over_traces(run, "--report=summary", words, STDOUT_FILENO) == 0)
 		return 0;
-	say("--html=%s: no page, or not one of the whole run", run->html);
+	say("--report=%s: no page, or not one of the whole run", run->html);
 	return STATUS_OWN_FAILURE;
 }
 
@@ -478,7 +500,7 @@ static void name_traces(const struct session *session)
 static int tell_no_page(const struct run *run)
 {
 	if (run->html)
-		say("--html=%s: nothing was recorded: no page", run->html);
+		say("--report=%s: nothing was recorded: no page", run->html);
 	return run->html ? STATUS_OWN_FAILURE : 0;
 }
 

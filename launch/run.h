@@ -18,11 +18,14 @@ struct run {
 	struct option_values values;
 #define OPTION(kind, name, ...) option_##kind name;
 #define SETTING(kind, name, ...)
+#define RENAMED(word, instead)
 #include "launch/run.def"
 #undef OPTION
 #undef SETTING
-	const char *command; /* its name, for help */
-	bool takes_process;  /* the run is of a process that is there already */
+#undef RENAMED
+	const char *screen, *html; /* of the reports; NULL: there is none */
+	const char *command;	   /* its name, for help */
+	bool takes_process;	   /* the run is of a process that is there already */
 	struct session session;
 	bool is_shown;	  /* the screen at the end */
 	bool is_untraced; /* what is run cannot be traced; its children perhaps */

@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], questions[i].word) != 0)
 			continue;
 		if (argc == 3 && !strcmp(argv[2], "--help")) {
-			options_print(stdout, questions[i].options);
+			options_print(stdout, questions[i].options, OPTION_FULL);
 			return fflush(stdout) ? LIVE_FAILURE : 0;
 		}
 		status = questions[i].function(argc - 1, argv + 1, &err);

@@ -27,8 +27,10 @@ enum top_form { TOP_TEXT, TOP_JSON, TOP_METRICS };
 struct top {
 	struct option_values values;
 #define OPTION(kind, name, ...) option_##kind name;
+#define RENAMED(word, instead)
 #include "live/top.def"
 #undef OPTION
+#undef RENAMED
 	struct run run;
 	struct glance_wish wish;
 	struct top_picture picture;
@@ -304,9 +306,11 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 /* ---- the command ---- */
 
 static const struct option_row rows[] = {
-#define OPTION(...) { OPTION_FIELDS(struct top, __VA_ARGS__) },
+#define OPTION(...)  { OPTION_FIELDS(struct top, __VA_ARGS__) },
+#define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
 #include "live/top.def"
 #undef OPTION
+#undef RENAMED
 };
 
 const struct option_table live_top_options = {
@@ -326,7 +330,7 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 	if (top->interval.value < INTERVAL_LEAST_NS || top->interval.value > INTERVAL_MOST_NS)
 		return error_set(err, EINVAL, "--interval: expected 0.1 to 86400 seconds");
 	if (top->rows.value > GLANCE_ROWS_MAX)
-		return error_set(err, EINVAL, "--rows: expected 1 to %u", GLANCE_ROWS_MAX);
+		return error_set(err, EINVAL, "--top: expected 1 to %u", GLANCE_ROWS_MAX);
 	if (!argv[first])
 		return error_set(err, EINVAL, "of which run? holdtrace top PID or FILE");
 	top->wish.order = (enum glance_order)top->order.value;

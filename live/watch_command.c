@@ -2,7 +2,7 @@
 /*
  * Waits until a process of a run breaks a limit (account/limits.def). What is seen here is cheap,
  * and only tells when to ask: whether the limit is broken, kept or unknown is what `holdtrace check
- * --so-far` says of the process.
+ * --now` says of the process.
  */
 #include "live/live.h"
 
@@ -125,11 +125,10 @@ static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct
 
 	if (pipe(ends))
 		return error_system(err, errno, "check");
-	snprintf(process, sizeof(process), "--pid=%u", pid);
+	snprintf(process, sizeof(process), "--process=%u", pid);
 	words[count++] = (char *)"holdtrace";
 	words[count++] = (char *)"--report=check";
 	words[count++] = (char *)"--now";
-	words[count++] = (char *)"--so-far";
 	words[count++] = (char *)"--format=csv";
 	words[count++] = watch->fail_on;
 	words[count++] = process;

@@ -80,11 +80,11 @@ function kind_of(long, argument,    words)
 {
 	if (long == "report")
 		return "," reports " list"
-	if (long == "format" && argument == "NAME")
+	if (long == "format" && argument ~ /^NAME/)
 		return "=" formats
 	if (long == "table")
 		return "," tables
-	if (long == "by")
+	if (long == "by" && argument == "COLUMN")
 		return "B"
 	if (argument ~ /^LIMIT/)
 		return "," limits

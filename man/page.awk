@@ -8,6 +8,7 @@
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@ @viewers FILE@   rows of a program's own tables
+#   @options FILE WORD|WORD@ @options FILE !WORD|WORD@             some of them, all others
 #   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
 #   @reports FILE@ @sheets FILE@             reports with their questions; with their sheets and columns
 #   @screen FILE N@                          the N-th command of a screen, and what it prints
@@ -46,7 +47,7 @@ function expand(what, file, n)
 	else if (what == "settings")
 		settings(top "/include/settings.def")
 	else if (what == "options" || what == "filters" || what == "reporting")
-		options(file, what)
+		options(file, what, n)
 	else if (what == "commands")
 		commands(file)
 	else if (what == "writers")
@@ -364,9 +365,9 @@ function is_listed(i, list)
 {
 	if (list == "filters")
 		return macro[i] == "FILTER" || option_word(i) == "min-age"
-	# The sub-command gives --report and --newest itself, and its last words are the files.
+	# The sub-command gives --report itself, and its last words are the files.
 	if (list == "reporting")
-		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report|newest)$/ && \
+		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report)$/ && \
 			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on|output$)/)
 	return 1
 }
@@ -386,11 +387,15 @@ function of_reports(i,    needs, out)
 	return needs ~ /^!/ || out == "" ? "" : out ": "
 }
 
-function options(file, list,    i, count)
+# words: a pattern of those alone; "!" before it: of all others
+function options(file, list, words,    i, count, is_not)
 {
 	count = read_rows(file)
+	is_not = words ~ /^!/
 	for (i = 1; i <= count; i++) {
 		if (!is_option(i) || !is_listed(i, list))
+			continue
+		if (words != "" && (option_word(i) ~ "^(" substr(words, 1 + is_not) ")$") == is_not)
 			continue
 		option(option_letter(i), option_word(i), option_argument(i))
 		print sentence(list == "options" ? option_text(i) : of_reports(i) text(field(i, 7)))
@@ -437,7 +442,16 @@ function writers(file,    i, count)
 			print "With\n.Fl Fl report ."
 		if (field(i, 5) ~ /DIRECTORY/)
 			print "Several files; needs\n.Fl o ."
+		format_words(i, count)
 	}
+}
+
+# WORD(kind, "format", "word", "sentence"): what may stand behind the name of format i
+function format_words(i, count,    n)
+{
+	for (n = 1; n <= count; n++)
+		if (macro[n] == "WORD" && text(field(n, 2)) == text(field(i, 3)))
+			print ".br\n.Cm " roff(text(field(n, 2)) ":" text(field(n, 3))) " :\n" sentence(text(field(n, 4)))
 }
 
 # The same, of those for viewers, with what opens them.

@@ -397,7 +397,9 @@ int naming_create(struct naming **result, const struct atlas *atlas,
 		.inlines = true,
 		.demangle = DEMANGLE_SHORT,
 		.full_path = true,
-		.root = files ? files->root : NULL,
+		.root = !files	      ? NULL
+			: files->root ? files->root
+				      : resolve_root(files->maps, files->map_count),
 		.debug_dir = files ? files->debug_dir : NULL,
 		.maps = files ? files->maps : NULL,
 		.map_count = files ? files->map_count : 0,

@@ -9,6 +9,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/out.h"
+#include "postproc/print/sheets.h"
 
 #define HEAD   "# holdtrace baseline 1"
 #define SAMPLE "# memory was recorded by samples, one in bytes: "
@@ -140,16 +142,14 @@ static int by_key(const void *one, const void *two)
 }
 
 /* In the order of their keys, so that two versions of it differ in what differs. */
-int baseline_write(const struct baseline *baseline, const char *path, struct error *err)
+void sheets_print_baseline(const struct sheets_job *job)
 {
-	FILE *file = fopen(path, "we");
-	int rc;
+	const struct baseline *baseline = job->style->learned;
+	struct out *out = job->out;
 
-	if (!file)
-		return error_system(err, errno, "%s: cannot write the baseline", path);
-	fprintf(file, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
+	out_text(out, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
 	if (baseline->sample)
-		fprintf(file, SAMPLE "%" PRIu64 "\n", baseline->sample);
+		out_format(out, SAMPLE "%" PRIu64 "\n", baseline->sample);
 	if (baseline->entries.count)
 		qsort(baseline->entries.items, baseline->entries.count,
 		      sizeof(*baseline->entries.items), by_key);
@@ -157,11 +157,7 @@ int baseline_write(const struct baseline *baseline, const char *path, struct err
 		const struct baseline_entry *entry = baseline->entries.items[i];
 		size_t name = strcspn(entry->key, "\t");
 
-		fprintf(file, "%.*s\t%" PRIu64 "%s\n", (int)name, entry->key, entry->number,
-			entry->key + name);
+		out_format(out, "%.*s\t%" PRIu64 "%s\n", (int)name, entry->key, entry->number,
+			   entry->key + name);
 	}
-	rc = ferror(file);
-	if (fclose(file) || rc)
-		return error_system(err, errno, "%s: cannot write the baseline", path);
-	return 0;
 }

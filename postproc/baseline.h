@@ -39,11 +39,10 @@ int baseline_add(struct baseline *baseline, const char *key, uint64_t number, bo
 /* NULL: there is none. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);
 
-/* Whether the file begins as one that baseline_write() made; else it may be a trace. */
+/* Whether the file begins as one that --format=baseline made; else it may be a trace. */
 bool baseline_recognises(const char *path);
 
-/* Return 0 or a negative errno; the sentence names the file, and the line that is none. */
+/* Returns 0 or a negative errno; the sentence names the file, and the line that is none. */
 int baseline_read(struct baseline *baseline, const char *path, struct error *err);
-int baseline_write(const struct baseline *baseline, const char *path, struct error *err);
 
 #endif

@@ -96,7 +96,7 @@ static int fit_least(const struct fitting *fitting, struct attempt *large, struc
 
 	if (rc == 0 && small.size > fitting->most_bytes)
 		rc = error_set(err, EFBIG,
-			       "--max-bytes=%" PRIu64 ": the least that works is %" PRIu64,
+			       "--format=html:%" PRIu64 ": the least that works is %" PRIu64,
 			       fitting->most_bytes, small.size);
 	if (rc == 0)
 		rc = approach(fitting, &small, large, err);

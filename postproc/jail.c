@@ -50,9 +50,6 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 		if (writer->flags & FORMAT_DIRECTORY)
 			jail->made = directory;
 	}
-	if (options->write_baseline)
-		allow(jail,
-		      place_of(options->write_baseline, jail->baseline, sizeof(jail->baseline)));
 }
 
 bool jail_is_needed(const struct jail *jail, int fd)

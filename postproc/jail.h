@@ -16,9 +16,8 @@
 
 struct jail {
 	struct sandbox_wish wish;
-	char baseline[PATH_MAX]; /* directory of --write-baseline's file */
-	char report[PATH_MAX];	 /* directory of a report's file */
-	const char *made;	 /* directory that is made before, or NULL */
+	char report[PATH_MAX]; /* directory of a report's file */
+	const char *made;      /* directory that is made before, or NULL */
 	bool is_verbose, is_entered;
 };
 

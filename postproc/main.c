@@ -52,7 +52,7 @@ static void end_without_memory(void)
 	if (written)
 		output_drop(written);
 	fprintf(stderr,
-		"%s: no memory left: read less (--resource, --since, --pid) or raise the limit of "
+		"%s: no memory left: read less (--class, --since, --process) or raise the limit of "
 		"this process (ulimit -v)\n",
 		console_program());
 	_exit(status_without_memory);
@@ -88,11 +88,11 @@ static void catch_signals(void)
 	end_by(SIGHUP);
 }
 
-static int print_help(void)
+static int print_help(bool is_all)
 {
 	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
-	request_print_help(stdout);
+	request_print_help(stdout, is_all ? OPTION_FULL : OPTION_SHORT);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or lost events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
@@ -117,7 +117,7 @@ static void print_tables(const struct report_row *row)
 }
 
 /* Of one report, or with "list" of all. */
-static int print_report_help(const char *report)
+static int print_report_help(const char *report, bool is_all)
 {
 	const struct report_row *row = report_find(report, strlen(report));
 
@@ -125,9 +125,11 @@ static int print_report_help(const char *report)
 		print_tables(row);
 	else
 		list_reports();
-	printf("\nOptions (all of them: holdtrace-postproc --help; columns: "
-	       "holdtrace-report(1)):\n");
-	request_print_report_help(stdout, row ? row->name : "list");
+	printf("\nOptions (%sall of them: holdtrace-postproc --help; columns: "
+	       "holdtrace-report(1)):\n",
+	       is_all ? "" : "more about each: --help=all; ");
+	request_print_report_help(stdout, row ? row->name : "list",
+				  is_all ? OPTION_PLAIN : OPTION_SHORT);
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -145,15 +147,22 @@ static bool asks_formats(const char *format)
 /* All, or those of reports alone. */
 static int print_formats(bool is_of_report)
 {
+	const struct format_word *word;
 	const struct writer *format;
 
 	/* A word that events have, too, stands there. */
-	for (unsigned i = 0; (format = is_of_report ? sheets_at(i) : format_at(i)) != NULL; i++)
-		if (is_of_report || format->kind != FORMAT_SHEETS || !writer_find(format->name))
-			printf("%-12s%s%s%s; for %s\n", format->name, format->description,
-			       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
-			       format_is_of_report(format) && !is_of_report ? " (--report)" : "",
-			       format->readers);
+	for (unsigned i = 0; (format = is_of_report ? sheets_at(i) : format_at(i)) != NULL; i++) {
+		if (!is_of_report && format->kind == FORMAT_SHEETS && writer_find(format->name))
+			continue;
+		printf("%-12s%s%s%s; for %s\n", format->name, format->description,
+		       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",
+		       format_is_of_report(format) && !is_of_report ? " (--report)" : "",
+		       format->readers);
+		for (unsigned n = 0; (word = format_word_at(format, n)) != NULL; n++)
+			printf("  %s:%s%*s%s\n", format->name, word->word,
+			       (int)(24 - strlen(format->name) - strlen(word->word)), " ",
+			       word->text);
+	}
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -212,9 +221,9 @@ static int report_status(const struct options *options, const struct report_plan
 			 const struct reporting_result *result)
 {
 	bool is_whole =
-		!result->damaged && (!result->incomplete || options->now || options->so_far);
+		!result->damaged && (!result->incomplete || options->now || options->is_screen);
 
-	if (options->fail_on && !options->write_baseline && result->broken)
+	if (options->fail_on && !plan->how.learned && result->broken)
 		return STATUS_BROKEN;
 	if (options->fail_on && result->unknown)
 		return STATUS_UNKNOWN;
@@ -289,8 +298,6 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
 	written = NULL;
-	if (rc == 0 && options->write_baseline)
-		rc = baseline_write(&plan->learned, options->write_baseline, err);
 	/* the reader wants no more; limits were checked before the first byte */
 	if (rc == -EPIPE)
 		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;
@@ -343,14 +350,9 @@ static int run_reports(struct console *console, struct error *err)
 static int check_found(const struct options *options, const struct engine_result *result,
 		       struct error *err)
 {
-	if (!(options->pid.is_set || options->programs) || result->has_found)
+	if (!options->process || result->has_found)
 		return STATUS_OK;
-	if (options->pid.is_set)
-		error_set(err, ESRCH, "--pid=%" PRIu64 ": no stream is of this process",
-			  options->pid.value);
-	else
-		error_set(err, ESRCH, "--program=%s: no process has such a name",
-			  options->programs);
+	error_set(err, ESRCH, "--process=%s: no process has this number or name", options->process);
 	console_error(NULL, err);
 	return STATUS_FAILED;
 }
@@ -400,13 +402,14 @@ static int run_pass(struct console *console, struct error *err)
 	struct output output = { 0 };
 	int rc;
 
-	plan_pass(&how, &output, &tally, options);
-	rc = console_plan(console, &how.reading, err);
+	rc = plan_pass(&how, &output, &tally, options, err);
+	if (rc == 0)
+		rc = console_plan(console, &how.reading, err);
 	if (rc == 0)
 		rc = check_inputs(options, err);
 	if (rc == 0)
 		rc = plan_check_selection(&how.reading.select, err);
-	if (rc == 0 && options->inputs.count)
+	if (rc == 0)
 		rc = window_plan(&how.reading, options->inputs.items, options->inputs.count,
 				 options, err);
 	if (rc == 0)
@@ -439,7 +442,8 @@ static int run(struct options *options, struct error *err)
 		pager_begin(options);
 	writer_pid = getpid(); /* a child of the one that waits for the pager */
 	if (options->help)
-		return options->report ? print_report_help(options->report) : print_help();
+		return options->report ? print_report_help(options->report, *options->help)
+				       : print_help(*options->help);
 	if (options->version)
 		return print_version();
 	if (options->report && !strcmp(options->report, "list"))

@@ -57,11 +57,13 @@ void pager_begin(struct options *options)
 	const char *pager = find_pager();
 	pid_t reader, writer;
 	int ends[2], status;
+	char columns[16];
 
 	if (!pager)
 		return;
-	if (!options->width.is_set)
-		options->width = (option_count){ true, terminal_width(STDOUT_FILENO) };
+	/* the pipe to the pager has no width */
+	snprintf(columns, sizeof(columns), "%u", terminal_width(STDOUT_FILENO));
+	setenv("COLUMNS", columns, 0);
 	if (!options->color.word)
 		options->color.value = terminal_has_colour(STDOUT_FILENO) ? ALWAYS : NEVER;
 	if (pipe(ends))

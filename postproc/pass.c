@@ -57,13 +57,12 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	const struct select_options *select = &options->reading.select;
 	struct writer_options writer = { .directory = options->output->directory,
 					 .force = options->force,
-					 .is_single_renumbered = select->has_resources,
+					 .is_single_renumbered = select->classes != NULL,
 					 .depth = select->depth,
 					 .is_merged = options->reading.is_merged,
 					 .is_reordered = options->is_reordered,
 					 .views = &fold->views,
-					 .own = options->own,
-					 .own_count = options->own_count };
+					 .words = options->words };
 	int rc = fold_create_views(fold, err);
 
 	if (rc == 0 && !is_directory(fold)) {

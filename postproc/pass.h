@@ -18,9 +18,7 @@ struct pass_options {
 	bool remove_arguments; /* of calls that are printed */
 	bool is_reordered;     /* as sp-rtrace's tools order it, see views/reorder.h */
 	bool force;
-	/* the formats' own options, see writer.h; the last one is nothing */
-	struct writer_option own[FORMAT_OPTIONS_MAX];
-	size_t own_count;
+	const char *words; /* behind the format's name */
 	struct output *output;
 };
 

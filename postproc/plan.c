@@ -44,8 +44,6 @@ static const char *select_problem(const struct options *options, const struct wr
 		return "this format describes one process: remove --merge";
 	if (options->merge && options->resolve)
 		return "-r resolves one process at a time: leave --merge out";
-	if (options->pid.is_set && options->pid.value > UINT32_MAX)
-		return "--pid: no process has such a number";
 	return NULL;
 }
 
@@ -55,23 +53,18 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 	*tally = (struct select_tally){ .filters = *options->filters ? options->filters : NULL };
 	*select = (struct select_options){
 		.tally = tally,
-		.has_resources = options->resources.is_set,
-		.resources = options->resources.value,
+		.classes = options->class,
 		.has_contexts = options->contexts.is_set,
 		.contexts = options->contexts.value,
 		.depth = options->depth.is_set && options->depth.value <= INT32_MAX
 				 ? (int64_t)options->depth.value
 				 : -1,
-		.include = options->include,
-		.exclude = options->exclude,
-		.call_address = options->call_address,
+		.calls = options->calls,
 		.functions = options->functions,
 		.modules = options->modules,
 		.thread = options->thread,
 		.size = options->size,
-		.has_pid = options->pid.is_set,
-		.pid = (uint32_t)options->pid.value,
-		.programs = options->programs,
+		.process = options->process,
 	};
 }
 
@@ -91,56 +84,46 @@ static int refuse_format(const char *word, struct error *err)
 			 word, suggest_text(&suggest));
 }
 
-static inline const char *said(const option_word *option)
-{
-	return option->word;
-}
-
-/* What the formats have of their own, by the words of their tables. */
-static void plan_own(struct pass_options *pass, const struct options *options)
-{
-	(void)options; /* where no format has any */
-	const struct writer_option own[] = {
-#define OPTION(kind, name, word, letter, argument, with, description) \
-	{ word, said(&options->name) },
-#ifdef HAVE_DIALECT_SWAP
-#include "dialects/swap/options.def"
-#endif
-#ifdef HAVE_DIALECT_ETRACE
-#include "dialects/etrace/options.def"
-#endif
-#ifdef HAVE_DIALECT_SCALER
-#include "dialects/scaler/options.def"
-#endif
-#undef OPTION
-		{ NULL, NULL },
-	};
-
-	_Static_assert(sizeof(own) <= sizeof(pass->own), "room for the options of all formats");
-	memcpy(pass->own, own, sizeof(own));
-	pass->own_count = sizeof(own) / sizeof(*own) - 1;
-}
-
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err)
 {
 	const char *problem;
 
+	uint64_t size;
+
 	*writer = options->format ? writer_find(options->format) : writer_at(0);
 	if (!*writer)
 		return refuse_format(options->format, err);
+	if (format_check_words(*writer, options->words, &size, err))
+		return -EINVAL;
 	problem = select_problem(options, *writer);
 	return problem ? error_set(err, EINVAL, "%s", problem) : 0;
 }
 
-/* Words of --order. */
-enum { ORDER_STREAM, ORDER_SP_RTRACE };
+/* The order of the groups of --compress. */
+static int plan_groups(enum sort_order *order, const char *by, struct error *err)
+{
+	static const char *const words[] = { [SORT_SIZE] = "size",
+					     [SORT_SIZE_ASC] = "size-asc",
+					     [SORT_COUNT] = "count",
+					     [SORT_COUNT_ASC] = "count-asc" };
 
-void plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
-	       const struct options *options)
+	*order = SORT_SIZE_ASC;
+	for (size_t i = 0; by && i < sizeof(words) / sizeof(*words); i++) {
+		*order = (enum sort_order)i;
+		if (!strcmp(words[i], by))
+			return 0;
+	}
+	return by ? error_set(err, EINVAL,
+			      "--by=%s: groups are sorted by size, size-asc, count or count-asc",
+			      by)
+		  : 0;
+}
+
+int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	      const struct options *options, struct error *err)
 {
 	struct select_options *select = &pass->reading.select;
 
-	pass->order = options->sort.word ? (enum sort_order)options->sort.value : SORT_SIZE_ASC;
 	output->directory = options->directory;
 	if (options->directory && !strcmp(options->directory, "stdout"))
 		output->directory = NULL;
@@ -150,14 +133,15 @@ void plan_pass(struct pass_options *pass, struct output *output, struct select_t
 	pass->remove_arguments = options->remove_args;
 	pass->is_leaks = options->leaks;
 	pass->is_compressed = options->compress;
-	pass->is_reordered = pass->writer == writer_at(0) &&
-			     (options->order.word ? options->order.value == ORDER_SP_RTRACE
-						  : invocation_is_sp_rtrace());
+	pass->is_reordered =
+		pass->writer == writer_at(0) &&
+		(format_has_word(options->words, "sp-rtrace") || invocation_is_sp_rtrace());
 	pass->reading.is_merged = options->merge || pass->writer->flags & FORMAT_ONE;
 	pass->force = options->force;
-	plan_own(pass, options);
+	pass->words = options->words;
 	pass->output = output;
 	plan_selection(select, tally, options);
 	select->is_whole = options->leaks || pass->writer != writer_at(0);
 	select->min_age_ns = options->min_age.value;
+	return plan_groups(&pass->order, options->by, err);
 }

@@ -18,10 +18,10 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 
 /*
  * Fills pass, of which writer is known, but for how traces are opened; output is what it writes to,
- * tally as above.
+ * tally as above. Returns 0 or -EINVAL.
  */
-void plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
-	       const struct options *options);
+int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
+	      const struct options *options, struct error *err);
 
 /* Looks for mistakes in the selection before anything is read. Returns what select_create() does.
  */

@@ -17,7 +17,6 @@
 #include "postproc/print/screen.h"
 
 #define TOP_OF_TEXT 20
-#define WIDTH_MAX   100000u
 
 static const char *whose(const struct writer *format)
 {
@@ -59,22 +58,27 @@ static int plan_format(struct sheets_style *style, const struct options *options
 
 static void plan_rows(struct reporting_options *how, const struct options *options)
 {
-	enum { TOP_DOWN, BOTTOM_UP };
-
 	how->report.top = how->style.format->flags & FORMAT_PEOPLE ? TOP_OF_TEXT : 0;
 	if (options->top.is_set)
 		how->report.top = (size_t)options->top.value;
-	how->report.is_bottom_up = options->tree.value == BOTTOM_UP;
+	how->report.is_bottom_up = options->bottom_up;
 }
 
 static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
 {
+	bool is_baseline = !strcmp(plan->how.style.format->name, "baseline");
+
 	if (!options->fail_on)
-		return 0;
+		return is_baseline
+			       ? error_set(err, EINVAL,
+					   "--format=baseline goes with --fail-on, whose limits "
+					   "it is about")
+			       : 0;
+	plan->how.style.learned = is_baseline ? &plan->learned : NULL;
+	plan->how.learned = is_baseline ? &plan->learned : NULL;
 	plan->how.report.has_limits = true;
-	plan->how.is_so_far = options->so_far;
+	plan->how.is_so_far = options->now;
 	plan->how.limits = &plan->limits;
-	plan->how.learned = options->write_baseline ? &plan->learned : NULL;
 	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
 }
 
@@ -86,10 +90,7 @@ static void plan_colour(struct sheets_style *style, const struct options *option
 	style->has_colour = options->color.value == AUTO ? terminal_has_colour(fd)
 							 : options->color.value == ALWAYS;
 	style->has_blocks = terminal_has_unicode();
-	style->width = options->width.is_set
-			       ? (unsigned)(options->width.value < WIDTH_MAX ? options->width.value
-									     : WIDTH_MAX)
-			       : terminal_width(fd);
+	style->width = terminal_width(fd);
 	style->is_verbose = options->verbose;
 }
 
@@ -239,14 +240,12 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 
 	how->report = (struct report_options){
 		.within = options->within.is_set ? options->within.value : 1,
+		.object = options->object,
 		.suppression_files = options->suppress.items,
 		.suppression_count = options->suppress.count,
-		.no_suppressions = options->no_suppress,
-		.object = options->object,
 		.by = options->by,
 		.wants_growing = options->growing.is_set,
 		.min_age_ns = options->min_age.value,
-		.max_bytes = options->max_bytes.value,
 		.rises =
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
@@ -255,10 +254,12 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	baseline_init(&plan->baseline);
 	baseline_init(&plan->learned);
 	rc = plan_format(&how->style, options, err);
+	if (rc == 0 && options->report)
+		rc = format_check_words(how->style.format, options->words, &how->report.max_bytes,
+					err);
 	if (rc)
 		return rc;
-	how->files = (struct naming_files){ .root = options->root,
-					    .debug_dir = options->debug_dir,
+	how->files = (struct naming_files){ .debug_dir = options->debug_dir,
 					    .maps = options->maps.items,
 					    .map_count = options->maps.count };
 	plan_rows(how, options);
@@ -268,8 +269,6 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		rc = plan_limits(plan, options, err);
 	if (rc == 0)
 		plan_selected(plan, tally, options);
-	if (rc == 0 && options->max_bytes.is_set && !(how->style.format->flags & FORMAT_PAGE))
-		rc = error_set(err, EINVAL, "--max-bytes goes with --format=html");
 	if (rc == 0)
 		rc = plan_choice(how, options, screen, err);
 	if (rc == 0 && how->choice.wants_directories && *options->filters)

@@ -389,8 +389,10 @@ static int begin(struct fold *fold, struct error *err)
 {
 	int rc = summary_begin(&fold->run.summary, err);
 
-	if (rc == 0)
+	if (rc == 0) {
 		fold->run.summary->selection = fold->options->reading.select.tally;
+		fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
+	}
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
 	if (rc == 0)
 		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
@@ -415,13 +417,11 @@ static void end(struct fold *fold)
 /* Nobody is of the wanted processes: a name or number was mistaken. */
 static int refuse_process(const struct select_options *select, struct error *err)
 {
-	if (select->has_pid)
-		return error_set(err, ESRCH, "--pid=%" PRIu32 ": no stream is of this process",
-				 select->pid);
-	if (select->programs)
-		return error_set(err, ESRCH, "--program=%s: no process of the run has such a name",
-				 select->programs);
-	return 0;
+	return select->process ? error_set(err, ESRCH,
+					   "--process=%s: no process of the run has this number "
+					   "or name",
+					   select->process)
+			       : 0;
 }
 
 /* What was read is shown, but half of a comparison would tell that all came or went. */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/invocation.h"
+#include "formats/writer.h"
 #include "postproc/command.h"
 #include "postproc/views/report.h"
 
@@ -55,6 +56,20 @@ static void name_reports(struct options *options)
 	}
 }
 
+/* NAME:WORD,WORD. The letters -r and -a are words of text. */
+static void split_format(struct options *options)
+{
+	size_t length = options->format ? strcspn(options->format, ":") : 0;
+
+	if (options->format && options->format[length] && length < sizeof(options->format_name)) {
+		options->words = options->format + length + 1;
+		memcpy(options->format_name, options->format, length);
+		options->format = options->format_name;
+	}
+	options->resolve |= format_has_word(options->words, "names");
+	options->remove_args |= format_has_word(options->words, "no-args");
+}
+
 int request_read(struct options *options, int argc, char **argv, struct error *err)
 {
 	size_t prefix = strlen(INVOCATION_COMMAND);
@@ -66,6 +81,11 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
+	/* the end of a run: options alone, and its files */
+	if (options->command && !strcmp(options->command, "run")) {
+		options->command = NULL;
+		options->newest = options->is_screen = true;
+	}
 	/* its viewer's comes first */
 	if (options->command && !strcmp(options->command, "view") && argc > 1) {
 		format = argv[1];
@@ -73,6 +93,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argv++;
 	}
 	at = options_read(&table, options, argc, argv, err);
+	split_format(options);
 	if (at > 0 && options->command)
 		rc = command_take(options->command, options, argv + at, err);
 	for (; at > 0 && !options->command && argv[at]; at++)
@@ -93,16 +114,16 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	return options_check(&table, options, err);
 }
 
-void request_print_help(FILE *file)
+void request_print_help(FILE *file, enum option_form form)
 {
-	options_print(file, &table);
+	options_print(file, &table, form);
 }
 
 /* Whether a row is for reports like the one of asked, or among the others that reports list. */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =
-		" func module thread pid program since until size format output force "
+		" function module thread process since until size format output force "
 		"now strict quiet ";
 	bool is_positive = row->with && *row->with != '!';
 	char word[32];
@@ -113,7 +134,7 @@ static bool is_of_report(const struct option_row *row, struct options *asked)
 	return is_positive && options_is_of_use(&table, asked, row);
 }
 
-void request_print_report_help(FILE *file, const char *report)
+void request_print_report_help(FILE *file, const char *report, enum option_form form)
 {
 	struct options asked = { 0 };
 
@@ -122,7 +143,7 @@ void request_print_report_help(FILE *file, const char *report)
 		*options_given(&table, &asked, "fail-on", strlen("fail-on")) = "";
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].kind != OPTION_renamed && is_of_report(&rows[i], &asked))
-			options_print_row(file, &rows[i], OPTION_PLAIN);
+			options_print_row(file, &rows[i], form);
 }
 
 void request_free(struct options *options)

@@ -12,6 +12,7 @@
 #include "base/order.h"
 #include "base/pool.h"
 #include "base/table.h"
+#include "hook_table.h"
 #include "postproc/select_parts.h"
 
 struct indices {
@@ -27,8 +28,12 @@ struct select {
 	struct globs programs;
 	const struct trace_process *process; /* that is_other is about; NULL: not known yet */
 	struct select_options options;
-	struct indices include, exclude;
-	char *module; /* of call_address */
+	struct indices indices;
+	bool leaves_out; /* the calls of the indices, and keeps the others */
+	struct globs classes;
+	uint64_t mask; /* of classes, where there are no names of them; bit 0 is class 1 */
+	uint64_t pid;  /* where there are no names of programs */
+	char *module;  /* patterns of paths, of the range that follows */
 	uint64_t start, size;
 	ARRAY_OF(struct code_range) ranges; /* where that module's range is in this stream */
 	struct select_function functions;
@@ -92,41 +97,63 @@ static bool has_index(const struct indices *indices, uint64_t index)
 	       bsearch(&index, indices->items, indices->count, sizeof(*indices->items), by_value);
 }
 
-static int parse_call_address(struct select *select, const char *text, struct error *err)
+/* PATTERNS:START+SIZE, in hexadecimal; patterns alone have no range. */
+static void parse_modules(struct select *select, const char *text)
 {
 	const char *colon = text ? strrchr(text, ':') : NULL;
-	char *end;
+	char *end = NULL;
 
-	if (!text)
-		return 0;
 	if (colon) {
 		select->start = strtoull(colon + 1, &end, 16);
-		if (end != colon + 1 && *end == '+') {
+		if (end != colon + 1 && *end == '+')
 			select->size = strtoull(end + 1, &end, 16);
-			select->module = memory_text_part(text, (size_t)(colon - text));
-			if (*end == '\0' && select->size)
-				return select->module ? 0 : no_memory(err);
-		}
 	}
-	return error_set(err, EINVAL,
-			 "--call-address=%s: expected MODULE:START+SIZE with hexadecimal numbers",
-			 text);
+	if (select->size && !*end)
+		select->module = memory_text_part(text, (size_t)(colon - text));
+	globs_parse(&select->modules.globs, select->module ? select->module : text);
+}
+
+static bool is_class(const char *word)
+{
+	for (size_t i = 1; i < RESOURCE_COUNT; i++)
+		if (!strcmp(resource_table[i].type, word))
+			return true;
+	return false;
+}
+
+/* The class fd is a hexadecimal number, too. */
+static void parse_classes(struct select *select, const char *text)
+{
+	char *end = NULL;
+
+	if (text && !is_class(text))
+		select->mask = strtoull(text, &end, 16);
+	if (!end || *end)
+		globs_parse(&select->classes, text);
+}
+
+static void parse_process(struct select *select, const char *text)
+{
+	if (text && *text && !text[strspn(text, "0123456789")])
+		select->pid = strtoull(text, NULL, 10);
+	else
+		globs_parse(&select->programs, text);
 }
 
 static int create_parts(struct select *select, const struct select_options *options,
 			struct error *err)
 {
-	globs_parse(&select->programs, options->programs);
+	parse_process(select, options->process);
+	parse_classes(select, options->classes);
+	parse_modules(select, options->modules);
 	globs_parse(&select->functions.globs, options->functions);
-	globs_parse(&select->modules.globs, options->modules);
 	select_thread_parse(&select->thread, options->thread);
-	select->is_paired = options->functions || options->modules || options->thread ||
-			    options->size ||
-			    (options->is_whole && (options->has_contexts || options->call_address));
-	select->keeps_calls = !select->is_paired && !options->has_resources &&
-			      !options->has_contexts && !SELECT_WANTS_PROCESS(options) &&
-			      options->depth < 0 && !options->include && !options->exclude &&
-			      !options->call_address;
+	select->is_paired = options->functions || (options->modules && !select->module) ||
+			    options->thread || options->size ||
+			    (options->is_whole && (options->has_contexts || select->module));
+	select->keeps_calls = !select->is_paired && !options->classes && !options->has_contexts &&
+			      !options->process && options->depth < 0 && !options->calls &&
+			      !options->modules;
 	return select_size_parse(&select->size_range, options->size, err);
 }
 
@@ -138,11 +165,9 @@ int select_create(struct select **result, const struct select_options *options, 
 	select->options = *options;
 	table_init(&select->cut);
 	trace_nodes_init(&select->nodes, &select->pool);
-	rc = read_indices(&select->include, options->include, err);
-	if (rc == 0)
-		rc = read_indices(&select->exclude, options->exclude, err);
-	if (rc == 0)
-		rc = parse_call_address(select, options->call_address, err);
+	select->leaves_out = options->calls && *options->calls == '!';
+	rc = read_indices(&select->indices,
+			  options->calls ? options->calls + select->leaves_out : NULL, err);
 	if (rc == 0)
 		rc = create_parts(select, options, err);
 	if (rc) {
@@ -212,7 +237,7 @@ static void add_range(struct select *select, const struct trace_mapping *mapping
 	struct code_range *range;
 	uint64_t from = select->start;
 
-	if (!strstr(mapping->path, select->module))
+	if (!select_module_matches(&select->modules.globs, mapping->path))
 		return;
 	/* An address inside the mapping is that of a program at a fixed place; others are relative.
 	 */
@@ -238,7 +263,10 @@ static bool wants_class(const struct select *select, const struct resource_class
 {
 	uint32_t bit = resource->ordinal - 1;
 
-	return !select->options.has_resources || (bit < 64 && select->options.resources >> bit & 1);
+	if (!select->options.classes)
+		return true;
+	return select->classes.count ? globs_match(&select->classes, resource->type)
+				     : bit < 64 && select->mask >> bit & 1;
 }
 
 static bool wants_context(const struct select *select, uint32_t context)
@@ -250,9 +278,7 @@ static bool wants_context(const struct select *select, uint32_t context)
 
 static bool wants_index(const struct select *select, uint64_t index)
 {
-	if (select->options.include)
-		return has_index(&select->include, index);
-	return !has_index(&select->exclude, index);
+	return !select->options.calls || has_index(&select->indices, index) != select->leaves_out;
 }
 
 /* All that is asked of a call by itself, the cheapest first. Returns 1, 0 or -ENOMEM. */
@@ -266,7 +292,7 @@ static int matches(struct select *select, const struct event *call)
 		answer = select_function_asks(&select->functions, call->function);
 	if (answer > 0 && options->thread)
 		answer = select_thread_asks(&select->thread, call);
-	if (answer > 0 && options->modules)
+	if (answer > 0 && options->modules && !select->module)
 		answer = select_module_asks(&select->modules, call);
 	if (answer > 0 && select->size_range.is_set)
 		answer = call->type == CALL_TYPE_ALLOC && call->size >= select->size_range.from &&
@@ -333,7 +359,7 @@ static int select_mapping(struct select *select, const struct event *event)
 {
 	if (select->module)
 		add_range(select, event->mapping);
-	if (select->options.modules)
+	else if (select->options.modules)
 		select_module_maps(&select->modules, event);
 	return 1;
 }
@@ -347,10 +373,11 @@ static void select_process(struct select *select, const struct event *event)
 	if (process == select->process && event->kind != EVENT_PROCESS)
 		return;
 	select->process = process->has_process ? process : NULL;
-	select->is_other = !process->has_process ||
-			   (select->options.has_pid && process->pid != select->options.pid) ||
-			   (select->programs.count &&
-			    (!process->name || !globs_match(&select->programs, process->name)));
+	select->is_other =
+		!process->has_process ||
+		(select->programs.count
+			 ? !process->name || !globs_match(&select->programs, process->name)
+			 : process->pid != select->pid);
 }
 
 int select_event(struct select *select, const struct event **event, struct error *err)
@@ -359,7 +386,7 @@ int select_event(struct select *select, const struct event **event, struct error
 		count_call(select, *event, true);
 		return 1;
 	}
-	if (SELECT_WANTS_PROCESS(&select->options))
+	if (select->options.process)
 		select_process(select, *event);
 	if (select->is_other)
 		return 0;
@@ -408,8 +435,8 @@ void select_destroy(struct select *select)
 		select->options.tally->seen += select->seen;
 		select->options.tally->kept += select->kept;
 	}
-	free(select->include.items);
-	free(select->exclude.items);
+	free(select->indices.items);
+	globs_free(&select->classes);
 	free(select->module);
 	free(select->ranges.items);
 	free(select->by_id.items);

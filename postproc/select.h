@@ -5,7 +5,7 @@
 /*
  * What of a trace is wanted: calls by process, thread, function, class, context, index, size or
  * where they came from, backtraces cut, arguments left out. Applied to each event before any view
- * or writer sees it, in sp-rtrace's order: depth, class, code range, include, exclude, context.
+ * or writer sees it, in sp-rtrace's order: depth, class, code range, indices, context.
  *
  * A loss (free, close, unlock) belongs to its gain: if the gain was kept, the loss is, too,
  * whoever called it, since everything would look held otherwise. Beyond that a loss is kept where
@@ -23,32 +23,26 @@
 
 struct select;
 
-/* Streams of some processes alone are wanted. */
-#define SELECT_WANTS_PROCESS(options) ((options)->has_pid || (options)->programs)
-
 struct select_options {
 	struct select_tally *tally; /* is added to by select_destroy(); may be NULL */
-	bool has_resources, has_contexts;
-	uint64_t resources; /* bit 0 is class 1 */
+	bool has_contexts;
+	const char *classes; /* patterns of names, or a mask (bit 0 is class 1); or NULL */
 	uint64_t contexts;
-	int64_t depth;		       /* most frames; -1: all */
-	const char *include, *exclude; /* files with indices, or NULL */
-	const char *call_address;      /* MODULE:START+SIZE, or NULL */
-	const char *functions;	       /* patterns of names, or NULL */
-	const char *modules;	       /* patterns of paths or file names, or NULL */
-	const char *thread;	       /* an id, or patterns of names, or NULL */
-	const char *size;	       /* of what is gained: A..B, or NULL */
-	bool has_pid;
-	uint32_t pid;
-	const char *programs; /* patterns of names of processes, or NULL */
+	int64_t depth;	       /* most frames; -1: all */
+	const char *calls;     /* file with indices, behind ! of those that are left out; or NULL */
+	const char *functions; /* patterns of names, or NULL */
+	const char *modules; /* patterns of paths or file names, one :START+SIZE behind; or NULL */
+	const char *thread;  /* an id, or patterns of names, or NULL */
+	const char *size;    /* of what is acquired: A..B, or NULL */
+	const char *process; /* a number, or patterns of names; or NULL */
 	/*
 	 * How long something must have been held: known only when it is lost or at the end, so
 	 * select does nothing with it and views that list what was held do.
 	 */
 	uint64_t min_age_ns;
 	/*
-	 * For views and for streams: context and call_address, too, keep the losses of what they
-	 * keep, and notes are kept where only calls are selected. Text is as sp-rtrace's.
+	 * For views and for streams: context and a range of a module, too, keep the losses of what
+	 * they keep, and notes are kept where only calls are selected. Text is as sp-rtrace's.
 	 */
 	bool is_whole;
 };

@@ -27,7 +27,7 @@ struct answers {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* --func: was one of these functions called? */
+/* --function: was one of these functions called? */
 struct select_function {
 	struct globs globs;
 	struct answers known;
@@ -42,6 +42,9 @@ struct select_module {
 	ARRAY_OF(struct module_range) ranges; /* of the mappings, the newest last */
 	struct answers known;
 };
+
+/* By the whole path, or by what is behind its last slash. */
+bool select_module_matches(const struct globs *globs, const char *path);
 
 /* The mapping is there from now on. Returns 0 or -ENOMEM. */
 void select_module_maps(struct select_module *part, const struct event *event);

@@ -30,8 +30,7 @@ struct module_range {
 	bool is_wanted;
 };
 
-/* By the whole path, or by what is behind its last slash. */
-static bool is_module_wanted(const struct globs *globs, const char *path)
+bool select_module_matches(const struct globs *globs, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -46,7 +45,7 @@ void select_module_maps(struct select_module *part, const struct event *event)
 	range->process = event->process;
 	range->from = mapping->has_tail ? mapping->code : mapping->from;
 	range->to = mapping->to;
-	range->is_wanted = is_module_wanted(&part->globs, mapping->path);
+	range->is_wanted = select_module_matches(&part->globs, mapping->path);
 	/* What was known may have been of another module at the same place. */
 	part->known.count = 0;
 }

@@ -17,22 +17,30 @@ struct landmark {
 	uint64_t ns; /* in the time of the streams */
 };
 
+enum { SINCE, UNTIL, LANDMARKS };
+
 struct window {
-	struct landmark list[2];
-	unsigned count;
-	struct instant_base base; /* of the run: that of its first process */
-	struct ledger *ledger;	  /* of the process that is read, where the peak is wanted */
+	struct landmark list[LANDMARKS]; /* name: "" where it is not given */
+	struct instant_base base;	 /* of the run: that of its first process */
+	struct ledger *ledger;		 /* of the process that is read, where the peak is wanted */
 	uint64_t peak;
 };
 
 /* ---- what is wanted ---- */
 
-static int name_landmark(struct window *window, const char *text, size_t length, struct error *err)
+static int name_landmark(struct landmark *landmark, const char *option, const char *text,
+			 struct error *err)
 {
-	struct landmark *landmark = &window->list[window->count++];
+	size_t length = text ? strlen(text) : 0;
 
+	if (!text)
+		return 0;
 	if (!length || length >= sizeof(landmark->name))
-		return error_set(err, EINVAL, "a window is --at=T, or --between=A,B");
+		return error_set(
+			err, EINVAL,
+			"--%s=%s: expected a time (1.5, 250ms, 19:20:31), a mark's text or "
+			"peak",
+			option, text);
 	memcpy(landmark->name, text, length);
 	landmark->is_peak = !strcmp(landmark->name, "peak");
 	landmark->is_time =
@@ -40,29 +48,18 @@ static int name_landmark(struct window *window, const char *text, size_t length,
 	return 0;
 }
 
-static int name_landmarks(struct window *window, const struct options *options, struct error *err)
+/* A time is found as the trace is read; a mark or the peak by reading it before. */
+static bool must_look(const struct window *window)
 {
-	const char *comma = options->between ? strchr(options->between, ',') : NULL;
-	int rc;
-
-	if (options->at && options->between)
-		return error_set(err, EINVAL, "--at or --between, not both");
-	if (options->since || options->until)
-		return error_set(err, EINVAL,
-				 "--at and --between are windows already: leave --since and "
-				 "--until out");
-	if (options->at)
-		return name_landmark(window, options->at, strlen(options->at), err);
-	if (!comma)
-		return error_set(err, EINVAL, "--between=%s: two instants are needed, as 1.5,peak",
-				 options->between);
-	rc = name_landmark(window, options->between, (size_t)(comma - options->between), err);
-	return rc ? rc : name_landmark(window, comma + 1, strlen(comma + 1), err);
+	for (unsigned i = 0; i < LANDMARKS; i++)
+		if (*window->list[i].name && !window->list[i].is_time)
+			return true;
+	return false;
 }
 
 static bool wants_peak(const struct window *window)
 {
-	for (unsigned i = 0; i < window->count; i++)
+	for (unsigned i = 0; i < LANDMARKS; i++)
 		if (window->list[i].is_peak)
 			return true;
 	return false;
@@ -74,7 +71,7 @@ static void find_mark(struct window *window, const struct event *event)
 {
 	const char *text = event_argument(event, "text");
 
-	for (unsigned i = 0; text && i < window->count; i++) {
+	for (unsigned i = 0; text && i < LANDMARKS; i++) {
 		struct landmark *landmark = &window->list[i];
 		bool is_first = !landmark->is_found || event->time_ns < landmark->ns;
 
@@ -109,7 +106,7 @@ static void find_peak(struct window *window, const struct ledger_sum *sum)
 	if (sum->peak <= window->peak)
 		return;
 	window->peak = sum->peak;
-	for (unsigned i = 0; i < window->count; i++)
+	for (unsigned i = 0; i < LANDMARKS; i++)
 		if (window->list[i].is_peak) {
 			window->list[i].ns = sum->peak_ns;
 			window->list[i].is_found = true;
@@ -135,7 +132,10 @@ static int on_open(void *user, const struct trace *trace, const char *path, stru
 	(void)user;
 	(void)trace;
 	if (path && !strcmp(path, "-"))
-		return error_set(err, EINVAL, "--at and --between read a trace twice: name a file");
+		return error_set(
+			err, EINVAL,
+			"--since and --until read a trace twice for a mark or the peak: name a "
+			"file");
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static int place(const struct window *window, struct landmark *landmark, struct 
 		landmark->ns = instant_at(&landmark->instant, &window->base);
 		landmark->is_found = true;
 	}
-	if (landmark->is_found)
+	if (landmark->is_found || !*landmark->name)
 		return 0;
 	return error_set(err, EINVAL,
 			 landmark->is_peak
@@ -181,36 +181,49 @@ static int place(const struct window *window, struct landmark *landmark, struct 
 			 landmark->name);
 }
 
-/* What happens at the beginning of a window is the one's before it, so that windows add up. */
+static int refuse_order(const struct window *window, struct error *err)
+{
+	return error_set(err, EINVAL, "--since=%s is later than --until=%s",
+			 window->list[SINCE].name, window->list[UNTIL].name);
+}
+
+/* What happens at the beginning of a window is of the one before it, so that windows add up. */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {
-	int rc = place(window, &window->list[0], err);
+	const struct landmark *since = &window->list[SINCE], *until = &window->list[UNTIL];
+	int rc = place(window, &window->list[SINCE], err);
 
-	if (rc == 0 && window->count == 2)
-		rc = place(window, &window->list[1], err);
+	if (rc == 0)
+		rc = place(window, &window->list[UNTIL], err);
 	if (rc)
 		return rc;
-	trace->until_ns = window->list[window->count - 1].ns;
-	trace->until_ns += !trace->until_ns; /* 0 would be no end */
-	if (window->count < 2)
-		return 0;
-	trace->since_ns = window->list[0].ns > window->base.start_ns ? window->list[0].ns + 1 : 0;
-	if (trace->since_ns > trace->until_ns)
-		return error_set(err, EINVAL, "--between: %s comes behind %s", window->list[0].name,
-				 window->list[1].name);
-	return 0;
+	if (until->is_found)
+		trace->until_ns = until->ns + !until->ns; /* 0 would be no end */
+	if (since->is_found && since->ns > window->base.start_ns)
+		trace->since_ns = since->ns + 1;
+	return until->is_found && trace->since_ns > trace->until_ns ? refuse_order(window, err) : 0;
 }
 
 int window_plan(struct engine_options *reading, const char *const *paths, size_t count,
 		const struct options *options, struct error *err)
 {
+	static const char *const standard_input[] = { "-" };
 	struct window window = { 0 };
-	int rc;
+	const struct instant *since = &window.list[SINCE].instant;
+	const struct instant *until = &window.list[UNTIL].instant;
+	int rc = name_landmark(&window.list[SINCE], "since", options->since, err);
 
-	if (!options->at && !options->between)
-		return 0;
-	rc = name_landmarks(&window, options, err);
 	if (rc == 0)
-		rc = look(&window, reading, paths, count, err);
+		rc = name_landmark(&window.list[UNTIL], "until", options->until, err);
+	if (rc)
+		return rc;
+	if (!must_look(&window)) {
+		reading->trace.since = *since;
+		reading->trace.until = *until;
+		return since->kind && since->kind == until->kind && since->ns > until->ns
+			       ? refuse_order(&window, err)
+			       : 0;
+	}
+	rc = look(&window, reading, count ? paths : standard_input, count ? count : 1, err);
 	return rc ? rc : narrow(&window, &reading->trace, err);
 }

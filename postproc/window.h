@@ -2,7 +2,7 @@
 #ifndef POSTPROC_WINDOW_H
 #define POSTPROC_WINDOW_H
 
-/* A part of a run by its own landmarks (--at, --between): times, marks, the peak. */
+/* A part of a run by its own landmarks (--since, --until): times, marks, the peak. */
 
 #include "postproc/engine.h"
 #include "postproc/request.h"

@@ -51,7 +51,7 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_MISSING:
 		if (!options->root)
 			return memory_text("resolve on the machine that made the trace, or name a "
-					   "copy of its files with --root=DIR or --map=OLD=NEW");
+					   "copy of its files with --map=DIR or --map=OLD=NEW");
 		return memory_format("put it under %s, as the traced machine has it%s",
 				     options->root,
 				     entry->build_id_size && !options->debuginfod
@@ -60,13 +60,13 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_WRONG_FILE:
 		if (!entry->build_id_size)
 			return memory_text("install the version again that was traced, or name a "
-					   "copy of the old files with --root=DIR");
+					   "copy of the old files with --map=DIR");
 		return memory_format("the trace needs build-id %s: install that version again, "
-				     "name a copy of the old files with --root=DIR, or its debug "
+				     "name a copy of the old files with --map=DIR, or its debug "
 				     "files with --debug-dir=DIR",
 				     build_id);
 	case RESOLVE_WRONG_MACHINE:
-		return memory_text("name a copy of the traced machine's files with --root=DIR");
+		return memory_text("name a copy of the traced machine's files with --map=DIR");
 	case RESOLVE_NO_SYMBOLS:
 		/* With its symbols there, nothing more can be had: padding, or no code at all. */
 		return entry->facts.has_symbols ? NULL : debug_symbols(entry, build_id, options);

@@ -33,8 +33,10 @@
 struct asked {
 	struct option_values values;
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
+#define RENAMED(word, instead)
 #include "resolver/options.def"
 #undef OPTION
+#undef RENAMED
 };
 
 struct settings {
@@ -45,9 +47,11 @@ struct settings {
 };
 
 static const struct option_row rows[] = {
-#define OPTION(...) { OPTION_FIELDS(struct asked, __VA_ARGS__) },
+#define OPTION(...)  { OPTION_FIELDS(struct asked, __VA_ARGS__) },
+#define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
 #include "resolver/options.def"
 #undef OPTION
+#undef RENAMED
 };
 
 static const struct option_table table = { .rows = rows, .count = sizeof(rows) / sizeof(*rows) };
@@ -68,7 +72,7 @@ static int print_help(void)
 	printf("Usage: %s [OPTION]... < TEXT\n"
 	       "Gives the addresses in an sp-rtrace text names, as it comes.\n\n",
 	       PROGRAM);
-	options_print(stdout, &table);
+	options_print(stdout, &table, OPTION_FULL);
 	printf("\nExit status: 0 all read and written, 1 a file could not be read or written, is "
 	       "no\n"
 	       "sp-rtrace text, or --require was not met, 2 wrong usage. Modules that gave no "
@@ -202,16 +206,16 @@ static void tell(const struct settings *settings, struct resolve *resolve,
 {
 	struct out out;
 
-	if (settings->asked.quiet && !settings->asked.missing)
+	if (settings->asked.quiet && !settings->asked.unnamed)
 		return;
-	if (result->foreign_arch[0] && !settings->asked.root &&
+	if (result->foreign_arch[0] && !settings->resolve.root &&
 	    out_open(&out, STDERR_FILENO, NULL) == 0) {
 		out_text(&out, PROGRAM ": the trace comes from another kind of machine (");
 		out_name(&out, result->foreign_arch, strlen(result->foreign_arch), ESCAPE_ALL);
-		out_text(&out, "): name a copy of its files with --root=DIR\n");
+		out_text(&out, "): name a copy of its files with --map=DIR\n");
 		out_close(&out);
 	}
-	missing_print(resolve, STDERR_FILENO, PROGRAM, settings->asked.missing);
+	missing_print(resolve, STDERR_FILENO, PROGRAM, settings->asked.unnamed);
 }
 
 static int run(const struct settings *settings, int input, int output)
@@ -243,7 +247,7 @@ static void plan(struct settings *settings)
 	const struct asked *asked = &settings->asked;
 
 	settings->resolve = (struct resolve_options){
-		.root = asked->root,
+		.root = resolve_root(asked->maps.items, asked->maps.count),
 		.full_path = asked->full_path,
 		.symbols_only = asked->method.value == 1,
 		.inlines = asked->inlines.value == 1,

@@ -85,6 +85,14 @@ static bool is_entry(const void *item, const void *key)
 		memcmp(entry->build_id, module->build_id, module->build_id_size) == 0);
 }
 
+const char *resolve_root(const char *const *maps, size_t count)
+{
+	for (size_t i = count; i > 0; i--)
+		if (!strchr(maps[i - 1], '='))
+			return maps[i - 1];
+	return NULL;
+}
+
 /* Where --map says that the file is; the last one that fits counts. */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
@@ -93,7 +101,7 @@ static char *file_path_of(const struct resolve_options *options, const char *pat
 		size_t length = strcspn(map, "=");
 		bool is_directory = length && map[length - 1] == '/';
 
-		if (strncmp(path, map, length) != 0 ||
+		if (!map[length] || strncmp(path, map, length) != 0 ||
 		    (path[length] && path[length] != '/' && path[length] != ' ' && !is_directory))
 			continue;
 		return memory_format("%s%s", map + length + 1, path + length);

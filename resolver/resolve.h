@@ -37,6 +37,10 @@ struct resolve_state {
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err);
 
+/* The last of the maps ("[OLD=]NEW") that has no OLD: the root of all files; NULL: none has none.
+ */
+const char *resolve_root(const char *const *maps, size_t count);
+
 /* Ends the children, and writes what is to be kept in the cache. */
 void resolve_destroy(struct resolve *resolve);
 

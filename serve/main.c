@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return refuse("holdtrace view starts this program");
 	if (argc == 3 && !strcmp(argv[2], "--help")) {
-		options_print(stdout, &table);
+		options_print(stdout, &table, OPTION_FULL);
 		return fflush(stdout) ? STATUS_FAILURE : 0;
 	}
 	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)

@@ -214,7 +214,7 @@ def report(name, traces, *options):
 
 def sheets_agree(name, traces):
     """CSV and JSON of one report have the same rows, cell by cell."""
-    options = ("--no-suppress",) if name == "leaks" else ()
+    options = ("--suppress=none",) if name == "leaks" else ()
     data = report(name, traces, *options)
     rows = collections.defaultdict(list)
     head = []
@@ -410,7 +410,7 @@ def main():
     verdict("descriptors left, of report leaks and -l", 0 <= filtered["fd"] - count["fd"] <= streams, True)
     verdict("descriptors left, of report leaks and report fds",
             sum(not row["stream"] for row in fds["open_fds"]) - count["pshmfd"], count["fd"])
-    kept = post("--report=leaks", "--no-suppress", "--format=json", "--fail-on=fd>%d" % count["fd"], *traces)
+    kept = post("--report=leaks", "--suppress=none", "--format=json", "--fail-on=fd>%d" % count["fd"], *traces)
     verdict("descriptors left, of report leaks and the limit fd>", json.loads(kept)["limits"][0]["value"], count["fd"])
     del count["fd"], filtered["fd"]
     verdict("blocks left, of report leaks and -l", dict(count), dict(filtered))

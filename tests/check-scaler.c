@@ -2,7 +2,7 @@
 /*
  * check-scaler [-p] DIR: is the directory one process's invocation trees as Scaler's data
  * format document has them? Written from the document alone: it shares nothing with the writer.
- * Prints "N threads, N calls" (and ", N inferred" of --scaler-tree=frames) and exits with 0, or
+ * Prints "N threads, N calls" (and ", N inferred" of --format=scaler:frames) and exits with 0, or
  * says the first thing that is wrong and exits with 1; -p prints the trees' functions before that,
  * children indented. Beyond the documents it insists on the decisions of the notes: dense ids
  * sorted by name, siblings oldest first, no negative number outside the root, nothing else in the

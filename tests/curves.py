@@ -9,7 +9,7 @@ postproc, trace = sys.argv[1:]
 
 
 def leaks(*options):
-    out = subprocess.run([postproc, '-q', '--report=leaks', '--no-suppress', '--format=json', *options, trace],
+    out = subprocess.run([postproc, '-q', '--report=leaks', '--suppress=none', '--format=json', *options, trace],
                          check=True, stdout=subprocess.PIPE).stdout
     return json.loads(out)
 
@@ -40,7 +40,7 @@ def main():
         curves[key(row)] = [a + b for a, b in zip(before, row['curve'])]
     assert held() == {each: curve[-1] for each, curve in curves.items()}, 'the same places as without curves'
     for i in range(0, len(ends), 3):
-        then = held(f'--at={instant(ends[i])}')
+        then = held(f'--until={instant(ends[i])}')
         for each, curve in curves.items():
             assert curve[i] == then.get(each, 0), f'window {i}, {each}: {curve[i]}, --at says {then.get(each, 0)}'
     print(len(ends), len(rows))

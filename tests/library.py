@@ -44,7 +44,7 @@ def function_in(row, column="backtrace"):
 def places(trace, path, at):
     """By class and place: objects, bytes or objects, age, processes."""
     rows = trace.sites(at) if at else trace.leaks()
-    options = ("--no-suppress", f"--until={at}") if at else ("--no-suppress",)
+    options = ("--suppress=none", f"--until={at}") if at else ("--suppress=none",)
     ours = [
         (place.resource, place.bytes or place.count, place.count, place.oldest_ns or None, place.processes,
          function_of(rows, place.backtrace))

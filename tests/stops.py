@@ -91,7 +91,7 @@ def act(place, action, sleeper):
     """One stop. Returns "done", "refused" or what went wrong."""
     pid = str(sleeper.pid)
     words = {"waits": ["waits", pid], "doctor": ["doctor", pid], "leaks": ["report", "leaks", "--scan", pid],
-             "attach": ["attach", pid, "--for=20ms", "--screen=/dev/null", "-o",
+             "attach": ["attach", pid, "--for=20ms", "--report=/dev/null", "-o",
                         f"{place}/{next(numbers)}.htr"]}[action]
     try:
         done = subprocess.run(["./holdtrace"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -69,7 +69,7 @@ def reader(name):
 
 # ---- what the report says
 
-SHEETS = json.loads(report("--report=leaks,allocations,peak,waits,threads,info", "--no-suppress", "--format=json"))
+SHEETS = json.loads(report("--report=leaks,allocations,peak,waits,threads,info", "--suppress=none", "--format=json"))
 BYTES = ("memory", "mapping", "segment")
 
 

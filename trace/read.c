@@ -260,6 +260,8 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 
 	if (window->since.kind != INSTANT_NONE)
 		since = instant_at(&window->since, base);
+	/* what happens at the beginning is of the window before */
+	since += since > base->start_ns;
 	if (window->until.kind != INSTANT_NONE)
 		until = instant_at(&window->until, base);
 	trace->since_ns = since > window->since_ns ? since : window->since_ns;

@@ -144,6 +144,12 @@ const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);
 
+/* Whether calls before a time are not handed out. */
+static inline bool trace_begins_late(const struct trace_options *options)
+{
+	return options->since_ns || options->since.kind != INSTANT_NONE;
+}
+
 /* The end of what is handed out, in the stream's time; UINT64_MAX: there is none. */
 uint64_t trace_until_ns(const struct trace *trace);
 

@@ -286,8 +286,8 @@ int write_etrace_begin(void **state, const struct trace *trace,
 
 	etrace->trace = trace;
 	etrace->out = options->out;
-	etrace->has_names = strcmp(writer_option(options, "etrace-thread-names"), "no") != 0;
-	etrace->is_framed = !strcmp(writer_option(options, "etrace-framing"), "cas");
+	etrace->has_names = !format_has_word(options->words, "no-thread-names");
+	etrace->is_framed = format_has_word(options->words, "cas");
 	tasks_init(&etrace->tasks);
 	rc = etrace_lines_init(&etrace->lines, err);
 	*state = etrace;

@@ -31,8 +31,8 @@ struct etrace_row {
 struct etrace {
 	const struct trace *trace;
 	struct out *out;
-	bool is_framed; /* --etrace-framing=cas */
-	bool has_names; /* --etrace-thread-names=yes */
+	bool is_framed; /* --format=etrace:cas */
+	bool has_names; /* not --format=etrace:no-thread-names */
 	struct tasks tasks;
 	struct etrace_lines lines;
 	ARRAY_OF(const struct etrace_row *) rows; /* by function: NULL if it says nothing */

@@ -36,8 +36,8 @@ int write_scaler_begin(void **state, const struct trace *trace,
 
 	scaler->trace = trace;
 	scaler->force = options->force;
-	scaler->is_by_callee = !strcmp(writer_option(options, "scaler-ids"), "callee");
-	scaler->has_frames = !strcmp(writer_option(options, "scaler-tree"), "frames");
+	scaler->is_by_callee = format_has_word(options->words, "callee");
+	scaler->has_frames = format_has_word(options->words, "frames");
 	rc = outdir_open(&scaler->directory, options->directory,
 			 options->force || run.processes.count, err);
 	if (rc) {

@@ -44,8 +44,8 @@ struct scaler {
 	const struct trace *trace;
 	const struct trace_process *process;
 	bool force, has_failed;
-	bool is_by_callee;		  /* --scaler-ids=callee */
-	bool has_frames;		  /* --scaler-tree=frames */
+	bool is_by_callee;		  /* --format=scaler:callee */
+	bool has_frames;		  /* --format=scaler:frames */
 	const struct trace_mapping *libc; /* NULL: not mapped yet */
 	struct outdir directory;
 	struct calltree tree;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --scaler-tree=frames: backtraces as ways through the program's own functions, which become nodes
- * between the hooked calls. Nothing timed or counted such a function: it carries SCALER_INFERRED
- * behind its name.
+ * --format=scaler:frames: backtraces as ways through the program's own functions, which become
+ * nodes between the hooked calls. Nothing timed or counted such a function: it carries
+ * SCALER_INFERRED behind its name.
  */
 #include "dialects/scaler/scaler.h"
 

@@ -28,7 +28,7 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 	int rc;
 
 	swap->trace = trace;
-	if (!strcmp(writer_option(options, "swap-dialect"), "tizen"))
+	if (format_has_word(options->words, "tizen"))
 		swap->dialect = SWAP_DIALECT_TIZEN;
 	swap->is_merged = options->is_merged;
 	rc = outdir_open(&swap->directory, options->directory, options->force || swap_has_written(),

@@ -179,7 +179,7 @@ struct holdtrace_site {
 
 /*
  * Live objects by call site, most bytes first, then most objects. What is part of another object is
- * left out. At the end of the trace that is what `holdtrace report leaks --no-suppress` says.
+ * left out. At the end of the trace that is what `holdtrace report leaks --suppress=none` says.
  */
 long holdtrace_trace_sites(struct holdtrace_trace *trace, const struct holdtrace_site **sites,
 			   struct holdtrace_error *error);

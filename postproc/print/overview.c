@@ -186,7 +186,7 @@ static void print_lost(struct overview *overview)
 	line_begin(&line);
 	line_add(&line,
 		 "LOST  events are missing, so what seems to be held may have been given back: %s",
-		 was_full(overview->summary) ? "record again with --lossless"
+		 was_full(overview->summary) ? "record again with --patience=forever"
 					     : "report info says why");
 	screen_wrap(&overview->screen, &line, 6);
 }

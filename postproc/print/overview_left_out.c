@@ -21,6 +21,6 @@ void overview_left_out(struct overview *overview)
 		 PLURAL(sums.sites));
 	if (sums.bytes)
 		line_add(&line, " with %s", BYTES(sums.bytes));
-	line_add(&line, " (--no-suppress shows %s)", sums.sites == 1 ? "it" : "them");
+	line_add(&line, " (--suppress=none shows %s)", sums.sites == 1 ? "it" : "them");
 	screen_wrap(&overview->screen, &line, 2);
 }

@@ -206,7 +206,7 @@ static int compare_entries(const void *left, const void *right)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
 }
 
-/* Suppressed ones are shown where nothing is suppressed (--no-suppress). */
+/* Suppressed ones are shown where nothing is suppressed (--suppress=none). */
 static bool collect(struct overview *overview, struct entries *entries)
 {
 	const struct summary *summary = overview->summary;

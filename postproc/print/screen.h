@@ -49,7 +49,7 @@ void line_add_word(struct line *line, const char *text);
 
 struct select_tally;
 
-/* "12 of 31 events (--func=malloc)"; nothing where there were no filters. */
+/* "12 of 31 events (--function=malloc)"; nothing where there were no filters. */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
 /* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long. */

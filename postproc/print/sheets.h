@@ -25,6 +25,7 @@ struct sheets_style {
 	bool shows_empty; /* tables without a row have a line of their own each */
 	/* The next command stands around the next report: "holdtrace report ", " FILE"; or NULL. */
 	const char *before_next, *behind_next;
+	const struct baseline *learned; /* of baseline: what the run has of each limit */
 };
 
 /*

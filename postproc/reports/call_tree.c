@@ -431,7 +431,7 @@ static void put_note(const struct calls_state *state, struct sheet *sheet)
 	if (state->timed < all)
 		sheet_note(sheet,
 			   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
-			   "--durations=all records it of those that cannot wait, too%s",
+			   "--detail=durations records it of those that cannot wait, too%s",
 			   all - state->timed, all, more);
 	else
 		sheet_note(sheet, "all calls have a duration%s", more);

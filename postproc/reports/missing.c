@@ -52,7 +52,7 @@ static const char *cause_of(const char *reason)
 	static const struct {
 		const char *reason, *cause;
 	} causes[] = {
-		{ "full", "the collector was too slow (--lossless helps)" },
+		{ "full", "the collector was too slow (--patience=forever helps)" },
 		{ "no-slot", "there was no room for more threads" },
 		{ "note", "there was no room for what is said besides: names, ends of threads" },
 		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },

@@ -20,7 +20,6 @@ const struct report *viewer_find(const char *format);
 #define FORMAT_VIEWER_OF_SHEETS(name)
 #define FORMAT_VIEWER_OF_VIEWER(name) extern const struct report viewer_##name;
 #include "formats/formats.def"
-#undef FORMAT
 #undef FORMAT_VIEWER_OF_VIEWER
 
 #endif

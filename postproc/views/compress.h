@@ -16,7 +16,7 @@
 
 struct compress;
 
-/* As the words of --sort. */
+/* As -c is told by --by. */
 enum sort_order {
 	SORT_SIZE,     /* largest groups first */
 	SORT_SIZE_ASC, /* sp-rtrace's default */

@@ -23,7 +23,6 @@ struct report_options {
 	uint64_t min_age_ns;		      /* for leaks: held at least so long */
 	const char *const *suppression_files; /* for leaks */
 	size_t suppression_count;
-	bool no_suppressions;
 	bool has_limits;    /* --fail-on */
 	const char *object; /* for history: as the user says it */
 	const char *by;	    /* for reports that take it: what they measure; NULL: not said */

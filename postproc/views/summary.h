@@ -285,6 +285,7 @@ struct summary {
 	uint64_t pause_ns;	 /* longest time for which one was not recorded */
 	bool has_times;		 /* in ns: waits and peaks have their times */
 	bool wants_calls;	 /* some were not read (skips_calls), and what they say is needed */
+	bool begins_late;	 /* what was acquired before is not known (--since) */
 	const struct select_tally *selection; /* of the calls that are in it; NULL: all are */
 	struct ledger *ledger;		      /* of the process that is being read */
 	struct tallies tallies;		      /* what its places amount to, for reports, too */

@@ -278,11 +278,17 @@ static int read_file(struct suppress *suppress, const char *path, struct error *
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err)
 {
-	int rc = options->no_suppressions ? 0 : add_builtin(suppress);
+	bool has_builtin = true;
+	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++)
-		rc = read_file(suppress, options->suppression_files[i], err);
-	return rc;
+	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++) {
+		bool is_none = !strcmp(options->suppression_files[i], "none");
+
+		has_builtin &= !is_none;
+		if (!is_none)
+			rc = read_file(suppress, options->suppression_files[i], err);
+	}
+	return rc || !has_builtin ? rc : add_builtin(suppress);
 }
 
 void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,

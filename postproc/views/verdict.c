@@ -260,8 +260,8 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->lost += sum->lost;
 	class->waited += sum->joined;
 	class->retaken += sum->retaken;
-	class->strays += sum->strays;
-	class->earlier += sum->earlier;
+	class->strays += summary->begins_late ? 0 : sum->strays;
+	class->earlier += sum->earlier + (summary->begins_late ? sum->strays : 0);
 	class->replaced += sum->replaced;
 	class->temporary += sum->temporary;
 	close_peak(summary, class, sum);

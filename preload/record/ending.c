@@ -65,7 +65,7 @@ void ending_await_scan(void)
 	head = memory_head();
 	if (!head)
 		return;
-	patience = life.board->settings.patience;
+	patience = life.board->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
 	/* where only parents may trace (Yama); whatever the program chose is of no use any more */
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.board->collector, 0, 0, 0);

@@ -32,7 +32,7 @@ extern struct life life;
 
 enum life_arm {
 	LIFE_RECORDS = 1,
-	LIFE_FOLLOWS = 2,   /* and asks the kernel what file it was: --files=resolved */
+	LIFE_FOLLOWS = 2,   /* and asks the kernel what file it was: --detail=paths */
 	LIFE_CONTENDED = 8, /* locks that are had at once are counted: contended.h */
 	LIFE_SAMPLES = 4,   /* only some of its blocks, and their frees: sampling.h */
 };

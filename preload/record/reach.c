@@ -168,8 +168,8 @@ static void wait_for_crowd(void)
 	user = (uint32_t)sys_call0(__NR_geteuid);
 	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
 									     : CROWD_OF_OTHERS;
-	for (int64_t i = 0;
-	     i < life.board->settings.patience && __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
+	for (int64_t i = 0; i < life.board->settings.patience.ms &&
+			    __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
 	     i++)
 		sys_sleep(RETRY_NS);
 }
@@ -181,7 +181,7 @@ int reach_hand_over(int memory, const struct arena_hello *hello)
 
 	if (!hello->chunk && !(hello->flags & PROCESS_ATTACHED))
 		wait_for_crowd();
-	socket = reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
+	socket = reach_collector((uint32_t)life.board->collector, life.board->settings.patience.ms);
 	if (socket < 0)
 		return socket;
 	sent = reach_say(socket, hello, sizeof(*hello), &memory);
@@ -197,7 +197,7 @@ void reach_leave_out(const char *name)
 		.command = CONTROL_LEFT_OUT,
 	};
 	int socket =
-		reach_collector((uint32_t)life.board->collector, life.board->settings.patience);
+		reach_collector((uint32_t)life.board->collector, life.board->settings.patience.ms);
 
 	if (socket < 0)
 		return;

@@ -202,13 +202,13 @@ struct wait {
 static bool has_waited_enough(struct wait *wait)
 {
 	const struct settings *settings = &life.board->settings;
-	uint64_t now = now_ms(), patience = (uint64_t)settings->patience;
+	uint64_t now = now_ms(), patience = (uint64_t)settings->patience.ms;
 
 	if (heartbeat() != wait->beat) {
 		wait->beat = heartbeat();
 		wait->since = now;
 	}
-	if (settings->lossless) {
+	if (settings->patience.is_forever) {
 		if (now - wait->since <= patience)
 			return false;
 		wait->since = now;

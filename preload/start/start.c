@@ -117,7 +117,7 @@ static uint8_t arm_of(enum hook_number hook)
 {
 	unsigned int arm = LIFE_RECORDS;
 
-	if (life.board->settings.files == FILES_RESOLVED && names_file(hook))
+	if (life.board->settings.detail & DETAIL_PATHS && names_file(hook))
 		arm |= LIFE_FOLLOWS;
 	if (life.sample && armings[hook].resource == RESOURCE_MEMORY)
 		arm |= LIFE_SAMPLES;
@@ -146,16 +146,16 @@ static void arm(void)
 
 static void read_settings(const struct settings *settings)
 {
-	int64_t depth = settings->depth;
+	int64_t depth = settings->backtrace.depth;
 
 	life.depth = depth < 0			 ? 0
 		     : depth > CAPTURE_DEPTH_MAX ? CAPTURE_DEPTH_MAX
 						 : (uint32_t)depth;
-	life.backtrace = (enum setting_backtrace)settings->backtrace;
+	life.backtrace = (enum setting_backtrace)settings->backtrace.which;
 	life.sample = (uint64_t)settings->sample < SETTINGS_BYTES_MAX ? (uint64_t)settings->sample
 								      : SETTINGS_BYTES_MAX;
-	life.one_time = settings->durations == DURATIONS_WAITS;
-	life.monitored = settings->monitor;
+	life.one_time = !(settings->detail & DETAIL_DURATIONS);
+	life.monitored = settings->backtrace.sizes;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;
 	life.records_children = follow_wants_children(settings->follow);

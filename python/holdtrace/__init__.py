@@ -544,7 +544,7 @@ class Trace:
         )
 
     def leaks(self) -> Rows[Site]:
-        """What was never given back, by place: what `holdtrace report leaks --no-suppress` says."""
+        """What was never given back, by place: what `holdtrace report leaks --suppress=none` says."""
         return self.sites()
 
     def waits(self) -> Rows[Wait]:

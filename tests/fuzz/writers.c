@@ -93,13 +93,15 @@ static void check_stream(bool has_failed)
 
 static void fill_select(struct select_options *select, const uint8_t *head)
 {
+	static char mask[8];
+
+	snprintf(mask, sizeof(mask), "%x", head[3]);
 	*select = (struct select_options){
-		.has_resources = head[1] & FLAG_RESOURCES,
+		.classes = head[1] & FLAG_RESOURCES ? mask : NULL,
 		.has_contexts = head[1] & FLAG_CONTEXTS,
-		.resources = head[3],
 		.contexts = head[3] / 16,
 		.depth = head[1] & FLAG_DEPTH ? head[2] : -1,
-		.call_address = head[3] == 0xa5 ? "demo:100+1000" : NULL,
+		.modules = head[3] == 0xa5 ? "demo:100+1000" : NULL,
 	};
 }
 

@@ -406,7 +406,7 @@ static void check_so_far(void)
 			wanted[number_of("incomplete")] = wanted[number_of("left")] = '.';
 		is_right &= !strcmp(wanted, letters);
 	}
-	ok(is_right, "with --so-far no limit but hang is unknown because a process still runs");
+	ok(is_right, "with --now no limit but hang is unknown because a process still runs");
 }
 
 /* Where no sample was taken there may still be some blocks. */

@@ -225,7 +225,8 @@ static void test_leaks(void)
 {
 	struct sheet_cell *row;
 
-	fake.options.no_suppressions = true;
+	fake.options.suppression_files = (const char *const[]){ "none" };
+	fake.options.suppression_count = 1;
 	begin(&report_leaks);
 	begin_process(100);
 	gain(1, 100, 0);
@@ -507,7 +508,8 @@ static void leak_much(void)
 	struct backtrace *backtraces = calloc(MANY, sizeof(*backtraces));
 	long before;
 
-	fake.options.no_suppressions = true;
+	fake.options.suppression_files = (const char *const[]){ "none" };
+	fake.options.suppression_count = 1;
 	begin(&report_leaks);
 	sheets_bound(&fake.sheets, NULL, TOP);
 	for (uint32_t i = 0; i < MANY; i++) {

@@ -181,7 +181,7 @@ static void test_build_id(void)
 		      state.build_id_size == self.build_id_size &&
 		      memcmp(state.build_id, self.build_id, self.build_id_size) == 0,
 	      "and is told with its frames");
-	check(strstr(state.text, "build-id") && strstr(state.advice, "--root"),
+	check(strstr(state.text, "build-id") && strstr(state.advice, "--map"),
 	      "in words that help");
 	self.build_id[0] ^= 1;
 	resolve_map(resolve, &module);

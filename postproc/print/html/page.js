@@ -596,7 +596,7 @@ function drawWindows() {
 			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
 		row.append(owners);
 	} else if (M.owners.rows > 1) {
-		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace report --format=html --pid='));
+		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace report --format=html --process='));
 	}
 	button('whole run', 0, BINS);
 	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
@@ -1212,7 +1212,7 @@ function viewReport(report) {
 	return view => {
 		if (state.from > 0 || state.to < BINS || state.process)
 			view.append(make('p', { class: 'faint' }, 'These tables are of the whole run. Of what is chosen: ',
-				make('code', {}, `holdtrace report ${report}` + (state.process ? ` --pid=${M.owners.pid[state.process - 1]}` : '') +
+				make('code', {}, `holdtrace report ${report}` + (state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '') +
 					(state.from > 0 || state.to < BINS ? ` --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s` : ''))));
 		view.append(make('div', { class: 'row' }, searchBox()));
 		for (const found of page.sheets.filter(each => each.report === report))
