@@ -126,7 +126,7 @@ static int print_report_help(const char *report, bool is_all)
 	else
 		list_reports();
 	printf("\nOptions (%sall of them: holdtrace-postproc --help; columns: "
-	       "holdtrace-report(1)):\n",
+	       "holdtrace-report(5)):\n",
 	       is_all ? "" : "more about each: --help=all; ");
 	request_print_report_help(stdout, row ? row->name : "list",
 				  is_all ? OPTION_PLAIN : OPTION_SHORT);

@@ -516,7 +516,7 @@ static int refuse_column(const struct sheets *sheets, const char *by, struct err
 		for (unsigned c = 0; c < sheets->list[i].facts.column_count; c++)
 			suggest_try(&suggest, sheets->list[i].facts.columns[c].name);
 	return error_set(err, EINVAL,
-			 "--by=%s: no such column in this report%s; holdtrace-report(1) lists them",
+			 "--by=%s: no such column in this report%s; holdtrace-report(5) lists them",
 			 by, suggest_text(&suggest));
 }
 
