@@ -432,19 +432,14 @@ inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t cou
 	sum->peak_variance = sum->variance;
 }
 
-static int tell(struct ledger *ledger, const struct ledger_move *move, struct error *err)
+static void tell(struct ledger *ledger, const struct ledger_move *move)
 {
-	for (unsigned i = 0; i < ledger->listener_count; i++) {
-		int rc = ledger->listeners[i].function(ledger->listeners[i].user, move, err);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (unsigned i = 0; i < ledger->listener_count; i++)
+		ledger->listeners[i].function(ledger->listeners[i].user, move);
 }
 
-static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, uint32_t item,
-						    bool is_gain, struct error *err)
+static __attribute__((noinline)) void tell_listeners(struct ledger *ledger, uint32_t item,
+						     bool is_gain)
 {
 	struct ledger_move move = move_of(ledger, &ledger->told, item);
 	const struct estimate *of = &ledger->told_of;
@@ -454,11 +449,11 @@ static __attribute__((noinline)) int tell_listeners(struct ledger *ledger, uint3
 	move.bytes = of->bytes;
 	move.variance = of->variance;
 	move.count_variance = of->count_variance;
-	return tell(ledger, &move, err);
+	tell(ledger, &move);
 }
 
-inline_ int tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
-		      struct estimate of, struct error *err)
+inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
+		       struct estimate of)
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 
@@ -468,13 +463,13 @@ inline_ int tell_loss(struct ledger *ledger, const struct call *call, uint32_t i
 	if (!call->is_plain)
 		sum->variance = sum->count ? sum->variance - of.variance : 0;
 	if (!ledger->listener_count)
-		return 0;
+		return;
 	ledger->told = *call;
 	ledger->told_of = of;
-	return tell_listeners(ledger, item, false, err);
+	tell_listeners(ledger, item, false);
 }
 
-inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ void tell_gain(struct ledger *ledger, const struct call *call)
 {
 	struct estimate of = weigh_for(ledger, call, &ledger->items.items[call->item]);
 
@@ -483,10 +478,10 @@ inline_ int tell_gain(struct ledger *ledger, const struct call *call, struct err
 		ledger->sums[call->class].gained_variance += of.count_variance;
 	sum_up(ledger, call, of.count, of.bytes, of.variance);
 	if (!ledger->listener_count)
-		return 0;
+		return;
 	ledger->told = *call;
 	ledger->told_of = of;
-	return tell_listeners(ledger, call->item, true, err);
+	tell_listeners(ledger, call->item, true);
 }
 
 inline_ int gain(struct ledger *ledger, const struct call *call, struct error *err)
@@ -495,7 +490,6 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 	struct map_entry *held = map_put(&ledger->map, kind, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
 	uint32_t before = held ? held->value : 0;
-	int rc = 0;
 
 	if (!held || (before && call->is_again)) {
 		remove_item(ledger, call->item);
@@ -517,11 +511,12 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 		return no_memory(err);
 	if (before) {
 		sum->replaced++;
-		rc = tell_loss(ledger, call, before,
-			       weigh_for(ledger, call, &ledger->items.items[before]), err);
+		tell_loss(ledger, call, before,
+			  weigh_for(ledger, call, &ledger->items.items[before]));
 		remove_item(ledger, before);
 	}
-	return rc ? rc : tell_gain(ledger, call, err);
+	tell_gain(ledger, call);
+	return 0;
 }
 
 /* True if the descriptor was open when the process began; it is no more. */
@@ -621,7 +616,6 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 	struct estimate of = { .count = is_known };
 	struct ledger_item *lost;
 	uint32_t item;
-	int rc;
 
 	if (!call->is_plain && !held && ledger->classes[call->class].known == RESOURCE_LOCK)
 		held = find_reader(ledger, call->thread, call->object);
@@ -643,11 +637,11 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 	}
 	sum->temporary += is_temporary(ledger, lost, call->thread, call->turn, 1);
 	map_remove(&ledger->map, held);
-	rc = tell_loss(ledger, call, item, of, err);
-	if (rc == 0 && call->is_join && call->is_no_call)
+	tell_loss(ledger, call, item, of);
+	if (call->is_join && call->is_no_call)
 		return join_begins(ledger, call->thread, item, err);
 	remove_item(ledger, item);
-	return rc;
+	return 0;
 }
 
 static __attribute__((noinline)) int settle(struct ledger *ledger, const struct call *call,
@@ -751,9 +745,7 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 		move.count = piece.ranges;
 		move.bytes = piece.bytes;
 		sum_up(ledger, call, (uint64_t)(int64_t)piece.ranges, -piece.bytes, 0);
-		rc = tell(ledger, &move, err);
-		if (rc)
-			return rc;
+		tell(ledger, &move);
 		if (piece.ranges < 0)
 			remove_item(ledger, piece.item);
 		if (piece.ranges > 0 && split(ledger, &piece))
@@ -781,8 +773,10 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	if (!call->item)
 		return no_memory(err);
 	rc = mapped_add(&ledger->mapped, call->object, end, call->item);
-	if (rc == 0)
-		return tell_gain(ledger, call, err);
+	if (rc == 0) {
+		tell_gain(ledger, call);
+		return 0;
+	}
 	remove_item(ledger, call->item);
 	return rc == -ENOMEM ? no_memory(err) : 0;
 }

@@ -101,8 +101,7 @@ struct ledger;
 bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
 			      uint64_t within);
 
-/* Returns 0 or a negative errno. */
-typedef int ledger_listener(void *user, const struct ledger_move *move, struct error *err);
+typedef void ledger_listener(void *user, const struct ledger_move *move);
 
 /*
  * keeps_all_arguments: those of blocks of memory, too. Without listeners, calls of objects may be
@@ -114,7 +113,7 @@ void ledger_destroy(struct ledger *ledger);
 /* Before the first event. */
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user);
 
-/* A call (EVENT_CALL), in the order of the stream. Returns 0, -ENOMEM, or what a listener said. */
+/* A call (EVENT_CALL), in the order of the stream. Returns 0 or -ENOMEM. */
 int ledger_event(struct ledger *ledger, const struct event *event, struct error *err);
 
 /* The descriptor was open when the process began: losing it is no stray. Returns 0 or -ENOMEM. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/proto.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@ enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
 void proto_clear(struct proto *proto)
 {
 	proto->used = 0;
-	proto->error = 0;
 }
 
 void proto_free(struct proto *proto)
@@ -24,28 +22,15 @@ void proto_free(struct proto *proto)
 	*proto = (struct proto){ 0 };
 }
 
-int proto_error(const struct proto *proto)
-{
-	return proto->error;
-}
-
-/* Room for size bytes behind what there is; NULL: no memory. */
+/* Room for size bytes behind what there is. */
 static unsigned char *reserve(struct proto *proto, size_t size)
 {
 	size_t capacity = proto->capacity ? proto->capacity : 256;
-	unsigned char *bytes;
 
-	if (proto->error)
-		return NULL;
 	while (capacity - proto->used < size)
 		capacity *= 2;
 	if (capacity != proto->capacity) {
-		bytes = memory_resize(proto->bytes, capacity);
-		if (!bytes) {
-			proto->error = -ENOMEM;
-			return NULL;
-		}
-		proto->bytes = bytes;
+		proto->bytes = memory_resize(proto->bytes, capacity);
 		proto->capacity = capacity;
 	}
 	return proto->bytes + proto->used;
@@ -55,7 +40,7 @@ static void append(struct proto *proto, const void *bytes, size_t size)
 {
 	unsigned char *at = reserve(proto, size);
 
-	if (!at || !size)
+	if (!size)
 		return;
 	memcpy(at, bytes, size);
 	proto->used += size;
@@ -102,8 +87,6 @@ static void proto_bytes(struct proto *proto, unsigned field, const void *bytes, 
 
 void proto_message(struct proto *proto, unsigned field, const struct proto *inner)
 {
-	if (inner->error)
-		proto->error = inner->error;
 	proto_bytes(proto, field, inner->bytes, inner->used);
 }
 

@@ -18,15 +18,11 @@
 struct proto {
 	unsigned char *bytes;
 	size_t used, capacity;
-	int error; /* 0 or -ENOMEM */
 };
 
 /* An all-zero one is empty. Memory is kept for use again. */
 void proto_clear(struct proto *proto);
 void proto_free(struct proto *proto);
-
-/* 0 or -ENOMEM. */
-int proto_error(const struct proto *proto);
 
 void proto_unsigned(struct proto *proto, unsigned field, uint64_t number);
 void proto_fixed64(struct proto *proto, unsigned field, uint64_t number);

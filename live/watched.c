@@ -24,12 +24,11 @@ void watched_unlock(struct watched *watched)
 	pthread_mutex_unlock(&watched->mutex);
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct watched *watched = user;
 	struct watched_site *site = ARRAY_AT(&watched->sites, move->site);
 
-	(void)err;
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
 	site->variance += move->is_gain ? move->variance : -move->variance;
@@ -37,7 +36,6 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 		site->gained += (uint64_t)move->count;
 		site->gained_bytes += move->bytes;
 	}
-	return 0;
 }
 
 static void on_note(struct watched *watched, const struct event *event)

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/out.h"
 #include "postproc/print/sheets.h"
 
@@ -56,7 +57,7 @@ static struct baseline_entry *make(struct baseline *baseline, const char *key)
 	return entry;
 }
 
-int baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest)
+void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest)
 {
 	struct baseline_entry *entry = baseline_find(baseline, key);
 
@@ -67,7 +68,6 @@ int baseline_add(struct baseline *baseline, const char *key, uint64_t number, bo
 	else if (number > entry->number)
 		entry->number = number;
 	entry->left = entry->number;
-	return 0;
 }
 
 /* ---- files ---- */
@@ -96,9 +96,8 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 				 "%s: line %zu is none of a baseline: NAME, a number and functions "
 				 "are parted by tabs",
 				 path, number);
-	if (asprintf(&key, "%.*s%s", (int)(amount - line), line, rest) < 0 ||
-	    baseline_add(baseline, key, value, false))
-		return error_set(err, ENOMEM, "%s: no memory", path);
+	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
+	baseline_add(baseline, key, value, false);
 	return 0;
 }
 

@@ -33,8 +33,8 @@ struct baseline {
 void baseline_init(struct baseline *baseline);
 void baseline_free(struct baseline *baseline);
 
-/* Adds a number to the entry of that key (the larger one stays if is_largest). 0 or -ENOMEM. */
-int baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest);
+/* Adds a number to the entry of that key (the larger one stays if is_largest). */
+void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest);
 
 /* NULL: there is none. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);

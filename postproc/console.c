@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/console.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,11 +115,10 @@ int console_plan(struct console *console, struct engine_options *reading, struct
 	const struct options *options = console->options;
 	struct trace_options *trace = &reading->trace;
 
+	(void)err;
 	jail_plan(&console->jail, options, console->writer);
 	progress_begin(&console->progress, stderr, console_program());
 	console->bundles = bundles_create();
-	if (!console->bundles)
-		return error_system(err, ENOMEM, "list of streams");
 	reading->stop = console->stop;
 	*trace = (struct trace_options){ .memory_max = options->max_memory.value,
 					 .no_wait = options->now || options->is_screen,

@@ -30,7 +30,7 @@ void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);
 
-/* Fills reading but for select and is_merged. Returns 0, -EINVAL or -ENOMEM. */
+/* Fills reading but for select and is_merged. Returns 0 or -EINVAL. */
 int console_plan(struct console *console, struct engine_options *reading, struct error *err);
 
 /* As the user called it: holdtrace runs us under its own name. */

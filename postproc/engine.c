@@ -61,8 +61,8 @@ static int on_stream(struct engine *engine, const struct event *event, struct er
 	if (rc)
 		return rc;
 	engine->stream = *event;
-	rc = select_event(engine->select, &event, err);
-	return rc < 0 ? rc : 0;
+	select_event(engine->select, &event);
+	return 0;
 }
 
 /* All times of a run count from the start of its first process, whichever are selected. */
@@ -81,15 +81,14 @@ static void note_run(struct engine *engine, const struct trace_process *process)
 static int on_event(struct engine *engine, const struct event *event, struct error *err)
 {
 	bool is_merged = engine->options->is_merged;
-	int rc = 0, wanted;
+	bool wanted;
+	int rc = 0;
 
 	if (event->kind == EVENT_PROCESS)
 		note_run(engine, event->process);
 	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process))
 		return on_stream(engine, event, err);
-	wanted = select_event(engine->select, &event, err);
-	if (wanted < 0)
-		return wanted;
+	wanted = select_event(engine->select, &event);
 	if (!engine->is_begun && select_has_process(engine->select)) {
 		if (is_merged)
 			engine->stream.process = event->process;
@@ -211,8 +210,6 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 		if (rc == 0)
 			continue;
 		/* What concerns more than this file. */
-		if (rc == -EINTR || rc == -ENOMEM || rc == -EPIPE)
-			return rc;
 		if (inputs->count == 1) {
 			error_prefix(err, "%s", name);
 			return rc;

@@ -117,7 +117,7 @@ static void key_put(struct key *key, const char *text)
 }
 
 /* " < main < run < strdup": without addresses and lines, which another build has elsewhere. */
-static int key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
+static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
 {
 	size_t count = paths_make(paths, backtrace, "?");
 
@@ -133,17 +133,16 @@ static int key_backtrace(struct key *key, struct paths *paths, const struct trac
 			key_put(key, function->program);
 		}
 	}
-	return count ? 0 : -ENOMEM;
 }
 
 /* What is the same in another run: limit, class, functions; of a row without these, the program. */
-static int key_of(struct key *key, struct paths *paths, const struct limit_row *row,
-		  const struct sheet *sheet, const struct sheet_cell *cells)
+static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
+		   const struct sheet *sheet, const struct sheet_cell *cells)
 {
 	const struct sheet_facts *facts = &sheet->facts;
 	size_t length = 0;
 	const char *class = has_text(sheet) ? class_of(&cells[0], &length) : "";
-	int rc = 0, program = sheet_column(facts, "program");
+	int program = sheet_column(facts, "program");
 
 	key->length = 0;
 	key_put(key, row->name);
@@ -151,14 +150,13 @@ static int key_of(struct key *key, struct paths *paths, const struct limit_row *
 	key_put(key, facts->columns[source_of(row)->column].name);
 	key->text[key->length++] = '\t';
 	key_add(key, class, length);
-	for (unsigned i = 0; rc == 0 && i < facts->column_count; i++)
+	for (unsigned i = 0; i < facts->column_count; i++)
 		if (facts->columns[i].kind == SHEET_BACKTRACE && cells[i].is_set)
-			rc = key_backtrace(key, paths, cells[i].backtrace);
+			key_backtrace(key, paths, cells[i].backtrace);
 	if (program > 0 && cells[program].is_set) {
 		key_put(key, " ");
 		key_put(key, cells[program].text);
 	}
-	return rc;
 }
 
 /* ---- values ---- */
@@ -215,9 +213,9 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
 }
 
 /* error: 0: the number is exact. */
-static int weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
-		 const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number,
-		 uint64_t error, struct value *value)
+static void weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		  const struct sheet *sheet, const struct sheet_cell *cells, uint64_t *number,
+		  uint64_t error, struct value *value)
 {
 	bool is_memory = has_text(sheet) && !strcmp(text_of(&cells[0]), "memory");
 	cleanup_free struct key *key = NULL;
@@ -225,17 +223,15 @@ static int weigh(const struct judge *judge, struct paths *paths, const struct li
 
 	if (!judge->baseline && !judge->learned) {
 		doubt(judge, is_memory, NULL, all, error, value);
-		return 0;
+		return;
 	}
 	key = memory_alloc(sizeof(*key));
-	if (!key || key_of(key, paths, row, sheet, cells))
-		return -ENOMEM;
+	key_of(key, paths, row, sheet, cells);
 	if (judge->baseline)
 		*number = newer(judge, row, key->text, all);
 	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
-	return judge->learned ? baseline_add(judge->learned, key->text, all,
-					     source_of(row)->how == LIMIT_LARGEST)
-			      : 0;
+	if (judge->learned)
+		baseline_add(judge->learned, key->text, all, source_of(row)->how == LIMIT_LARGEST);
 }
 
 static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
@@ -273,8 +269,8 @@ static uint64_t number_of(const struct limit_row *row, const struct sheet *sheet
 	return cell->is_set ? cell->number : 0;
 }
 
-static int measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
-		   const struct sheet *sheet, struct value *value)
+static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		    const struct sheet *sheet, struct value *value)
 {
 	const char *doubtful = row->unit == LIMIT_BYTES ? "error" : "count_error";
 	bool group_counts = false;
@@ -288,9 +284,8 @@ static int measure(const struct judge *judge, struct paths *paths, const struct 
 
 		if (!is_of_class(row, cells) || !all)
 			continue;
-		if (weigh(judge, paths, row, sheet, cells, &counts,
-			  error > 0 && cells[error].is_set ? cells[error].number : 0, value))
-			return -ENOMEM;
+		weigh(judge, paths, row, sheet, cells, &counts,
+		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
 		remember_site(sheet, cells, counts, value);
 		if (source_of(row)->how != LIMIT_GROUPS) {
 			add(value, source_of(row)->how, counts, all);
@@ -300,7 +295,6 @@ static int measure(const struct judge *judge, struct paths *paths, const struct 
 		if (i + 1 == sheet->rows.count || begins_group(sheet, i + 1))
 			add(value, source_of(row)->how, group_counts, 1);
 	}
-	return 0;
 }
 
 /* ---- reasons ---- */
@@ -449,13 +443,12 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 	       !(value->is_seen && !limit->value);
 }
 
-static int judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
-		     const struct sheet *sheet, struct sentence *sentence)
+static void judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
+		      const struct sheet *sheet, struct sentence *sentence)
 {
 	enum unseen effect;
 
-	if (measure(judge, paths, limit->row, sheet, &sentence->value))
-		return -ENOMEM;
+	measure(judge, paths, limit->row, sheet, &sentence->value);
 	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
 	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
 		effect = EITHER;
@@ -468,34 +461,30 @@ static int judge_one(struct judge *judge, struct paths *paths, const struct limi
 		sentence->why[0] = '\0';
 	judge->broken += sentence->verdict == BROKEN;
 	judge->unknown += sentence->verdict == UNKNOWN;
-	return 0;
 }
 
-int judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
-		 struct sheet *sheet)
+void judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
+		  struct sheet *sheet)
 {
 	const struct limits *limits = judge->limits;
 	cleanup_free struct sentence *sentences =
 		memory_zalloc(limits->count + 1, sizeof(*sentences));
 	struct paths paths;
-	int rc = paths_init(&paths, judge->run->naming);
 
+	paths_init(&paths, judge->run->naming);
 	judge->broken = judge->unknown = 0;
 	if (judge->learned)
 		judge->learned->sample = judge->run->summary->sample;
-	if (!sentences)
-		rc = -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < limits->count; i++) {
+	for (size_t i = 0; i < limits->count; i++) {
 		enum sheet_id id = source_of(limits->items[i].row)->sheet;
 		const struct sheet *from = sheet_of(one, id);
 
-		rc = judge_one(judge, &paths, &limits->items[i], from ? from : sheet_of(other, id),
-			       &sentences[i]);
+		judge_one(judge, &paths, &limits->items[i], from ? from : sheet_of(other, id),
+			  &sentences[i]);
 	}
-	for (enum verdict verdict = BROKEN; rc == 0 && verdict < VERDICTS; verdict++)
+	for (enum verdict verdict = BROKEN; verdict < VERDICTS; verdict++)
 		for (size_t i = 0; i < limits->count; i++)
 			if (sentences[i].verdict == verdict)
 				put(sheet, &limits->items[i], &sentences[i]);
 	paths_free(&paths);
-	return rc;
 }

@@ -26,9 +26,9 @@ struct judge {
 
 /*
  * Fills SHEET_limits, what is broken first, then what is unknown. The reports' sheets are looked
- * for in both; they need not be finished. Returns 0 or -ENOMEM.
+ * for in both; they need not be finished.
  */
-int judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
-		 struct sheet *sheet);
+void judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
+		  struct sheet *sheet);
 
 #endif

@@ -41,9 +41,9 @@ static int fold_create_views(struct fold *fold, struct error *err)
 
 	if (options->is_leaks)
 		leaks_create(&fold->leaks, with_arguments);
-	if (rc == 0 && options->is_compressed)
+	if (options->is_compressed)
 		compress_create(&fold->compress, with_arguments);
-	if (rc == 0 && options->is_reordered)
+	if (options->is_reordered)
 		rc = reorder_create(&fold->reorder, with_arguments, err);
 	memset(&fold->heap, 0, sizeof(fold->heap));
 	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
@@ -86,7 +86,7 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	if (rc == 0 && fold->leaks) {
 		leaks_limit(fold->leaks, fold->options->reading.select.min_age_ns,
 			    trace_until_ns(fold->trace));
-		rc = leaks_finish(fold->leaks, err);
+		leaks_finish(fold->leaks, err);
 	}
 	for (size_t i = 0; rc == 0 && fold->compress && fold->leaks && i < leaks_count(fold->leaks);
 	     i++) {

@@ -95,7 +95,7 @@ static void plan_colour(struct sheets_style *style, const struct options *option
 }
 
 /* "holdtrace report " and the files: those that were named, or those of the newest run. */
-static int plan_next(struct report_plan *plan, const struct options *options)
+static void plan_next(struct report_plan *plan, const struct options *options)
 {
 	bool is_named = options->inputs.count != 0;
 	size_t count = is_named ? options->inputs.count : plan->count;
@@ -104,25 +104,22 @@ static int plan_next(struct report_plan *plan, const struct options *options)
 	char before[4200];
 
 	if (plan->how.choice.wants_base || plan->how.choice.wants_directories)
-		return 0;
+		return;
 	line_begin(&files);
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(paths[i], "-"))
-			return 0;
+			return;
 		line_add(&files, " ");
 		line_add_word(&files, paths[i]);
 	}
 	/* A command that is cut is worse than none. */
 	if (files.length + 1 >= sizeof(files.text))
-		return 0;
+		return;
 	invocation_of_report(before, sizeof(before));
 	plan->before = memory_text(before);
 	plan->behind = memory_text(files.text);
-	if (!plan->before || !plan->behind)
-		return -ENOMEM;
 	plan->how.style.before_next = plan->before;
 	plan->how.style.behind_next = plan->behind;
-	return 0;
 }
 
 /* The newest run of a directory, or the file itself. */
@@ -277,8 +274,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	if (rc == 0)
 		rc = how->choice.wants_base ? plan_comparison(plan, options, err)
 					    : plan_inputs(plan, options, err);
-	if (rc == 0 && plan_next(plan, options))
-		rc = error_set(err, ENOMEM, "no memory");
+	if (rc == 0)
+		plan_next(plan, options);
 	return rc;
 }
 

@@ -33,50 +33,55 @@ static int on_open(void *user, const struct trace *trace, const char *path, stru
 {
 	struct fold *fold = user;
 
+	(void)err;
 	(void)trace;
-	return summary_open(fold->run.summary, strcmp(path, "-") ? path : NULL, err);
+	summary_open(fold->run.summary, strcmp(path, "-") ? path : NULL);
+	return 0;
 }
 
 static int on_begin(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = summary_event(fold->run.summary, event, err);
 
+	summary_event(fold->run.summary, event, err);
 	fold->run.life = (struct rises_axis){ 0 };
-	return rc;
+	return 0;
 }
 
-static int on_call(struct fold *fold, const struct event *event, struct error *err)
+static void on_call(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc = fold->choice->wants_summary ? summary_event(fold->run.summary, event, err)
-					     : summary_count(fold->run.summary, event, err);
-
-	if (rc == 0 && fold->choice->wants_ledger && !fold->choice->wants_summary)
+	if (fold->choice->wants_summary)
+		summary_event(fold->run.summary, event, err);
+	else
+		summary_count(fold->run.summary, event);
+	if (fold->choice->wants_ledger && !fold->choice->wants_summary)
 		ledger_event(fold->run.ledger, event, err);
-	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (fold->choice->folds[i]->event)
-			rc = fold->choice->folds[i]->event(fold->states[i], event, err);
-	return rc;
+			fold->choice->folds[i]->event(fold->states[i], event);
 }
 
-static int on_note(struct fold *fold, const struct event *event, struct error *err)
+static void on_note(struct fold *fold, const struct event *event, struct error *err)
 {
-	int rc = summary_event(fold->run.summary, event, err);
-
-	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+	summary_event(fold->run.summary, event, err);
+	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (fold->choice->folds[i]->note)
-			rc = fold->choice->folds[i]->note(fold->states[i], event, err);
-	return rc;
+			fold->choice->folds[i]->note(fold->states[i], event);
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
 
-	if (event->kind == EVENT_CALL)
-		return on_call(fold, event, err);
-	return event->kind == EVENT_NOTE ? on_note(fold, event, err)
-					 : summary_event(fold->run.summary, event, err);
+	if (event->kind == EVENT_CALL) {
+		on_call(fold, event, err);
+		return 0;
+	}
+	if (event->kind == EVENT_NOTE)
+		on_note(fold, event, err);
+	else
+		summary_event(fold->run.summary, event, err);
+	return 0;
 }
 
 /* What it held it held to its end. */
@@ -94,23 +99,23 @@ static void reach_end(struct report_run *run)
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = 0;
 
 	ledger_settle(fold->run.ledger, err);
 	reach_end(&fold->run);
 
-	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
+	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (fold->choice->folds[i]->process)
-			rc = fold->choice->folds[i]->process(fold->states[i], err);
-	return rc;
+			fold->choice->folds[i]->process(fold->states[i]);
+	return 0;
 }
 
 static int on_close(void *user, const struct trace *trace, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace), err);
+	int rc = 0;
 
-	if (rc == 0 && trace_is_damaged(trace) && !trace_process(trace))
+	summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace), err);
+	if (trace_is_damaged(trace) && !trace_process(trace))
 		rc = error_set(err, EIO,
 			       "ends before its first event: was the recording killed, "
 			       "or the disk full?");
@@ -197,14 +202,11 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 	int rc;
 
 	sheets_init(&alone);
-	rc = judge_limits(&judge, sheets, others,
-			  sheets_begin(is_alone ? &alone : sheets, SHEET_limits));
+	judge_limits(&judge, sheets, others,
+		     sheets_begin(is_alone ? &alone : sheets, SHEET_limits));
 	fold->result->broken = judge.broken;
 	fold->result->unknown = judge.unknown;
-	if (rc == 0)
-		rc = sheets_finish(&alone, NULL, 0, err);
-	else
-		report_no_memory(err);
+	rc = sheets_finish(&alone, NULL, 0, err);
 	if (rc == 0 && is_alone && out) {
 		sheets_print(&alone, &fold->run, fold->run.naming, fold->choice->rows, 0,
 			     &options->style, out);
@@ -372,34 +374,31 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 
 static int finish(struct fold *fold, struct out *out, struct error *err)
 {
-	int rc = summary_end(fold->run.summary, err);
 	struct report_gaps gaps;
 
-	if (rc == 0)
-		allocators_find(fold->run.summary, fold->run.naming);
+	summary_end(fold->run.summary, err);
+	allocators_find(fold->run.summary, fold->run.naming);
 	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);
 	fold->result->damaged = gaps.damaged;
 	fold->result->incomplete = gaps.incomplete;
-	return rc ? rc : answer(fold, out, err);
+	return answer(fold, out, err);
 }
 
 /* ---- begin and end ---- */
 
 static int begin(struct fold *fold, struct error *err)
 {
-	int rc = summary_begin(&fold->run.summary, err);
+	int rc;
 
-	if (rc == 0) {
-		fold->run.summary->selection = fold->options->reading.select.tally;
-		fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
-	}
+	summary_begin(&fold->run.summary, err);
+	fold->run.summary->selection = fold->options->reading.select.tally;
+	fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
-	if (rc == 0)
-		rc = naming_create(&fold->run.naming, &fold->run.summary->atlas,
-				   &fold->options->files, err);
-	if (rc == 0 && has_screen(fold))
-		rc = summary_watch(fold->run.summary, err);
-	fold->run.ledger = rc ? NULL : fold->run.summary->ledger;
+	rc = naming_create(&fold->run.naming, &fold->run.summary->atlas, &fold->options->files,
+			   err);
+	if (has_screen(fold))
+		summary_watch(fold->run.summary);
+	fold->run.ledger = fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)
 		rc = report_begin(fold->choice->folds[i], &fold->states[i], &fold->run, err);
 	return rc;

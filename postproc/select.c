@@ -54,11 +54,6 @@ struct select {
 	ARRAY_OF(uint64_t) frames; /* of the one that is being cut */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM, "no memory left to select calls");
-}
-
 static int by_value(const void *one, const void *two)
 {
 	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)two;
@@ -189,7 +184,7 @@ static bool same_frames(const void *item, const void *key)
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
 }
 
-/* The innermost frames, as a node of ours. NULL: no memory. */
+/* The innermost frames, as a node of ours. */
 static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
 {
 	select->frames.count = 0;
@@ -225,7 +220,7 @@ static const struct backtrace *cut_known(struct select *select, const struct bac
 {
 	const struct backtrace **place = ARRAY_AT(&select->by_id, whole->id);
 
-	if (place && !*place)
+	if (!*place)
 		*place = cut(select, whole);
 	return place ? *place : NULL;
 }
@@ -281,54 +276,50 @@ static bool wants_index(const struct select *select, uint64_t index)
 	return !select->options.calls || has_index(&select->indices, index) != select->leaves_out;
 }
 
-/* All that is asked of a call by itself, the cheapest first. Returns 1, 0 or -ENOMEM. */
-static int matches(struct select *select, const struct event *call)
+/* All that is asked of a call by itself, the cheapest first. */
+static bool matches(struct select *select, const struct event *call)
 {
 	const struct select_options *options = &select->options;
-	int answer = wants_context(select, call->context) &&
-		     (!select->module || is_called_from_range(select, call));
+	bool answer = wants_context(select, call->context) &&
+		      (!select->module || is_called_from_range(select, call));
 
-	if (answer > 0 && options->functions)
+	if (answer && options->functions)
 		answer = select_function_asks(&select->functions, call->function);
-	if (answer > 0 && options->thread)
+	if (answer && options->thread)
 		answer = select_thread_asks(&select->thread, call);
-	if (answer > 0 && options->modules && !select->module)
+	if (answer && options->modules && !select->module)
 		answer = select_module_asks(&select->modules, call);
-	if (answer > 0 && select->size_range.is_set)
+	if (answer && select->size_range.is_set)
 		answer = call->type == CALL_TYPE_ALLOC && call->size >= select->size_range.from &&
 			 call->size <= select->size_range.to;
 	return answer;
 }
 
 /* What the call gains is remembered, so that its loss is known. */
-static int matches_by_object(struct select *select, const struct event *call)
+static bool matches_by_object(struct select *select, const struct event *call)
 {
-	int answer = matches(select, call);
+	bool answer = matches(select, call);
 
-	if (answer < 0 || (call->flags & CALL_FAILED))
+	if (call->flags & CALL_FAILED)
 		return answer;
 	if (event_is_alloc(call))
 		select_held_gains(&select->held, call, answer);
-	if (event_is_free(call)) {
-		int lost = select_held_loses(&select->held, call);
-
-		return lost < 0 ? lost : answer | lost;
-	}
+	if (event_is_free(call))
+		answer |= select_held_loses(&select->held, call);
 	return answer;
 }
 
 /* Cuts what is to be cut; *event is then a copy. */
-static int cut_call(struct select *select, const struct event **event)
+static void cut_call(struct select *select, const struct event **event)
 {
 	const struct event *call = *event;
 	bool is_cut = select->options.depth >= 0 && call->backtrace;
 
 	if (!is_cut)
-		return 0;
+		return;
 	select->event = *call;
 	*event = &select->event;
 	select->event.backtrace = cut_known(select, call->backtrace);
-	return select->event.backtrace ? 0 : -ENOMEM;
 }
 
 static void count_call(struct select *select, const struct event *event, bool is_kept)
@@ -337,31 +328,29 @@ static void count_call(struct select *select, const struct event *event, bool is
 	select->kept += event->kind == EVENT_CALL && is_kept;
 }
 
-static int select_call(struct select *select, const struct event **event, struct error *err)
+static bool select_call(struct select *select, const struct event **event)
 {
-	int answer = 0;
+	bool answer = false;
 
 	if (select->options.thread)
 		select_thread_names(&select->thread, *event);
-	if (cut_call(select, event))
-		return no_memory(err);
+	cut_call(select, event);
 	/* Notes are facts about the process, whichever of its calls are wanted. */
 	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
-		return 1;
+		return true;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
 		answer = select->is_paired ? matches_by_object(select, *event)
 					   : matches(select, *event);
-	count_call(select, *event, answer > 0);
-	return answer < 0 ? no_memory(err) : answer;
+	count_call(select, *event, answer);
+	return answer;
 }
 
-static int select_mapping(struct select *select, const struct event *event)
+static void select_mapping(struct select *select, const struct event *event)
 {
 	if (select->module)
 		add_range(select, event->mapping);
 	else if (select->options.modules)
 		select_module_maps(&select->modules, event);
-	return 1;
 }
 
 /* Before PINF, or the header of a text, the process is not known: a stream without is not wanted.
@@ -380,27 +369,28 @@ static void select_process(struct select *select, const struct event *event)
 			 : process->pid != select->pid);
 }
 
-int select_event(struct select *select, const struct event **event, struct error *err)
+bool select_event(struct select *select, const struct event **event)
 {
 	if (select->keeps_calls && event_is_call(*event)) {
 		count_call(select, *event, true);
-		return 1;
+		return true;
 	}
 	if (select->options.process)
 		select_process(select, *event);
 	if (select->is_other)
-		return 0;
+		return false;
 	switch ((*event)->kind) {
 	case EVENT_CALL:
 	case EVENT_NOTE:
-		return select_call(select, event, err);
+		return select_call(select, event);
 	case EVENT_RESOURCE:
 		return wants_class(select, (*event)->resource);
 	case EVENT_CONTEXT:
 		return !select->options.has_contexts ||
 		       (select->options.contexts & (*event)->call_context->bit) != 0;
 	case EVENT_MAPPING:
-		return select_mapping(select, *event);
+		select_mapping(select, *event);
+		break;
 	case EVENT_STREAM:
 		select->ranges.count = 0;
 		break;
@@ -411,7 +401,7 @@ int select_event(struct select *select, const struct event **event, struct error
 	case EVENT_COMMENT:
 		break;
 	}
-	return 1;
+	return true;
 }
 
 bool select_keeps_calls(const struct select *select)

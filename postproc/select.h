@@ -47,14 +47,14 @@ struct select_options {
 	bool is_whole;
 };
 
-/* Returns 0, -EINVAL (a text in options is wrong), -ENOMEM, or what opening a file returned. */
+/* Returns 0, -EINVAL (a text in options is wrong), or what opening a file returned. */
 int select_create(struct select **select, const struct select_options *options, struct error *err);
 
 /*
  * *event: replaced where something is cut; it lives until the next call, its backtrace as long as
- * select. Returns 1 if the event is wanted, 0 if not, or -ENOMEM.
+ * select. Returns whether the event is wanted.
  */
-int select_event(struct select *select, const struct event **event, struct error *err);
+bool select_event(struct select *select, const struct event **event);
 
 /* True: calls and notes need not be asked about: all are wanted, as they are, and not counted. */
 bool select_keeps_calls(const struct select *select);

@@ -82,14 +82,14 @@ void select_held_gains(struct select_held *part, const struct event *event, bool
 		ledger_event(ledger, &loss, NULL);
 }
 
-int select_held_loses(struct select_held *part, const struct event *event)
+bool select_held_loses(struct select_held *part, const struct event *event)
 {
 	struct ledger *ledger = ledger_of(part, event);
 
 	if (!ledger_loses(ledger, event))
-		return 0;
+		return false;
 	ledger_event(ledger, event, NULL);
-	return 1;
+	return true;
 }
 
 void select_held_free(struct select_held *part)

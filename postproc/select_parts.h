@@ -33,8 +33,7 @@ struct select_function {
 	struct answers known;
 };
 
-/* Return 1, 0 or -ENOMEM, as all questions do. */
-int select_function_asks(struct select_function *part, const struct function *function);
+bool select_function_asks(struct select_function *part, const struct function *function);
 
 /* --module: has the backtrace a frame in one of these modules? */
 struct select_module {
@@ -46,9 +45,9 @@ struct select_module {
 /* By the whole path, or by what is behind its last slash. */
 bool select_module_matches(const struct globs *globs, const char *path);
 
-/* The mapping is there from now on. Returns 0 or -ENOMEM. */
+/* The mapping is there from now on. */
 void select_module_maps(struct select_module *part, const struct event *event);
-int select_module_asks(struct select_module *part, const struct event *event);
+bool select_module_asks(struct select_module *part, const struct event *event);
 
 /* --thread: was it called by the thread with this id, or by one with such a name? */
 struct select_thread {
@@ -63,9 +62,9 @@ struct select_thread {
 
 void select_thread_parse(struct select_thread *part, const char *text);
 
-/* Looks whether the call names a thread. Returns 0 or -ENOMEM. */
+/* Looks whether the call names a thread. */
 void select_thread_names(struct select_thread *part, const struct event *event);
-int select_thread_asks(struct select_thread *part, const struct event *event);
+bool select_thread_asks(struct select_thread *part, const struct event *event);
 
 /* --size: A, A..B, A.., ..B, with k, M, G for powers of 1024. */
 struct select_size {
@@ -86,12 +85,11 @@ struct select_held {
 	uint32_t section; /* of the process of current */
 };
 
-/* A gain; is_kept: it is wanted. Returns 0 or -ENOMEM. */
+/* A gain; is_kept: it is wanted. */
 void select_held_gains(struct select_held *part, const struct event *event, bool is_kept);
 
-/* A loss: 1 if what it loses, or a part of it, was gained by a call that was kept, else 0. -ENOMEM.
- */
-int select_held_loses(struct select_held *part, const struct event *event);
+/* A loss: whether what it loses, or a part of it, was gained by a call that was kept. */
+bool select_held_loses(struct select_held *part, const struct event *event);
 
 void select_held_free(struct select_held *part);
 

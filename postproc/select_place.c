@@ -2,18 +2,17 @@
 /* Which function was called, and from which module. Each id is asked about once. */
 #include "postproc/select_parts.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
 
-/* The place for the answer about id, or NULL: no memory. */
+/* The place for the answer about id, made if need be. */
 static uint8_t *answers_at(struct answers *answers, uint32_t id)
 {
 	return ARRAY_AT(answers, id);
 }
 
-int select_function_asks(struct select_function *part, const struct function *function)
+bool select_function_asks(struct select_function *part, const struct function *function)
 {
 	uint8_t *known = answers_at(&part->known, function->id);
 
@@ -70,12 +69,12 @@ static bool has_frame_in_module(const struct select_module *part, const struct e
 	return false;
 }
 
-int select_module_asks(struct select_module *part, const struct event *event)
+bool select_module_asks(struct select_module *part, const struct event *event)
 {
 	uint8_t *known;
 
 	if (!event->backtrace)
-		return 0;
+		return false;
 	known = answers_at(&part->known, event->backtrace->id);
 	if (*known == ANSWER_UNKNOWN)
 		*known = has_frame_in_module(part, event) ? ANSWER_YES : ANSWER_NO;

@@ -6,7 +6,6 @@
 #include "postproc/select_parts.h"
 #include "notes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +96,7 @@ static bool has_wanted_process(struct select_thread *part, const struct event *e
 	return part->is_process;
 }
 
-int select_thread_asks(struct select_thread *part, const struct event *event)
+bool select_thread_asks(struct select_thread *part, const struct event *event)
 {
 	const struct named_thread *thread;
 	uint64_t hash;

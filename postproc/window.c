@@ -88,7 +88,9 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	struct window *window = user;
 
 	(void)event;
-	return wants_peak(window) ? ledger_create(&window->ledger, false, err) : 0;
+	if (wants_peak(window))
+		ledger_create(&window->ledger, false, err);
+	return 0;
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
@@ -97,8 +99,9 @@ static int on_event(void *user, const struct event *event, struct error *err)
 
 	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK))
 		find_mark(window, event);
-	return window->ledger && event_is_call(event) ? ledger_event(window->ledger, event, err)
-						      : 0;
+	if (window->ledger && event_is_call(event))
+		ledger_event(window->ledger, event, err);
+	return 0;
 }
 
 static void find_peak(struct window *window, const struct ledger_sum *sum)
@@ -116,15 +119,16 @@ static void find_peak(struct window *window, const struct ledger_sum *sum)
 static int on_end(void *user, struct error *err)
 {
 	struct window *window = user;
-	int rc = window->ledger ? ledger_settle(window->ledger, err) : 0;
 
+	if (window->ledger)
+		ledger_settle(window->ledger, err);
 	for (uint32_t i = 0; window->ledger && i < ledger_class_count(window->ledger); i++)
 		if (ledger_class(window->ledger, i)->known == RESOURCE_MEMORY)
 			find_peak(window, ledger_sum(window->ledger, i));
 	if (window->ledger)
 		ledger_destroy(window->ledger);
 	window->ledger = NULL;
-	return rc;
+	return 0;
 }
 
 static int on_open(void *user, const struct trace *trace, const char *path, struct error *err)

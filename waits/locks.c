@@ -305,7 +305,7 @@ static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t
 	return 0;
 }
 
-static int tell_held(const struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+static void tell_held(const struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	const struct locks_lock *lock = &locks->locks.items[hold->lock];
 	struct locks_held held = { .object = lock->object,
@@ -315,7 +315,8 @@ static int tell_held(const struct locks *locks, const struct locks_hold *hold, u
 				   .site = hold->site,
 				   .serial = lock->serial };
 
-	return locks->listener.held ? locks->listener.held(locks->listener.user, &held) : 0;
+	if (locks->listener.held)
+		locks->listener.held(locks->listener.user, &held);
 }
 
 /* release: the call that released it; NULL: none did. */
@@ -337,7 +338,10 @@ static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	return remember(locks, hold, until_ns) || tell_held(locks, hold, until_ns) ? -ENOMEM : 0;
+	if (remember(locks, hold, until_ns))
+		return -ENOMEM;
+	tell_held(locks, hold, until_ns);
+	return 0;
 }
 
 /* ---- waits ---- */
@@ -429,8 +433,8 @@ static void add_pair(struct locks *locks, uint32_t site, const struct locks_past
 						    : 0;
 }
 
-static int tell_wait(const struct locks *locks, uint32_t site, const struct locks_past *holder,
-		     const struct event *event)
+static void tell_wait(const struct locks *locks, uint32_t site, const struct locks_past *holder,
+		      const struct event *event)
 {
 	struct locks_wait wait = {
 		.object = event->object,
@@ -443,14 +447,14 @@ static int tell_wait(const struct locks *locks, uint32_t site, const struct lock
 	};
 
 	if (!locks->listener.wait)
-		return 0;
+		return;
 	if (!holder->site && locks->is_contended)
 		wait.holder_thread = (uint32_t)event->related;
 	if (holder->site) {
 		wait.holder_thread = locks->threads.items[holder->thread].id;
 		wait.released_ns = holder->is_held ? 0 : holder->until_ns;
 	}
-	return locks->listener.wait(locks->listener.user, &wait);
+	locks->listener.wait(locks->listener.user, &wait);
 }
 
 /* Where only what had to wait was recorded the call itself says so; one's own lock is an error. */
@@ -482,8 +486,7 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 		more.contended = 1;
 		more.waited_ns = more.longest_wait_ns = ns;
 		add_pair(locks, site, &holder, event, ns);
-		if (tell_wait(locks, site, &holder, event))
-			return -ENOMEM;
+		tell_wait(locks, site, &holder, event);
 	}
 	locks_add_times(&stats->times, &more);
 	locks_add_times(times_of(locks, lock, way), &more);

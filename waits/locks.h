@@ -117,10 +117,10 @@ struct locks_held {
 	uint32_t serial;       /* of the lock: one of another serial is another one */
 };
 
-/* Hears of each. Functions return 0 or a negative errno; NULL: nobody asks. */
+/* Hears of each. NULL: nobody asks. */
 struct locks_listener {
-	int (*wait)(void *user, const struct locks_wait *wait);
-	int (*held)(void *user, const struct locks_held *held);
+	void (*wait)(void *user, const struct locks_wait *wait);
+	void (*held)(void *user, const struct locks_held *held);
 	void *user;
 };
 

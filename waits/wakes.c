@@ -194,8 +194,8 @@ static int add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 	uint32_t number = map_get(&wakes->index, OF_PAIR + wait->end, key);
 	struct wakes_pair *pair;
 
-	if (wakes->listener && wakes->listener(wakes->user, wait))
-		return -ENOMEM;
+	if (wakes->listener)
+		wakes->listener(wakes->user, wait);
 	if (!number && wakes->pairs.count > PAIRS_MAX)
 		return 0;
 	if (!number)

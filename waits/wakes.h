@@ -93,8 +93,8 @@ struct wakes_thread {
 /* Items stand from 1: 0 is none. */
 struct wakes {
 	enum resource resource; /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
-	/* Hears of each wait once it is known how it ended, 0 or a negative errno; NULL: nobody. */
-	int (*listener)(void *user, const struct wakes_wait *wait);
+	/* Hears of each wait once it is known how it ended; NULL: nobody. */
+	void (*listener)(void *user, const struct wakes_wait *wait);
 	void *user;
 	struct map index; /* of objects, threads, pairs */
 	ARRAY_OF(struct wakes_object) objects;

@@ -46,13 +46,7 @@ int write_scaler_begin(void **state, const struct trace *trace,
 	}
 	callees_init(&scaler->callees);
 	scaler_frames_init(&scaler->frames);
-	rc = calltree_init(&scaler->tree, scaler->directory.fd, err);
-	if (rc) {
-		scaler_frames_free(&scaler->frames);
-		outdir_close(&scaler->directory);
-		free(scaler);
-		return rc;
-	}
+	calltree_init(&scaler->tree, scaler->directory.fd);
 	*state = scaler;
 	return 0;
 }
@@ -123,8 +117,10 @@ static int take_note(struct scaler *scaler, const struct event *event, struct er
 	const char *value;
 
 	calltree_see_time(&scaler->tree, event->time_ns);
-	if (!strcmp(name, NOTE_THREAD))
-		return calltree_begin_thread(&scaler->tree, event, err);
+	if (!strcmp(name, NOTE_THREAD)) {
+		calltree_begin_thread(&scaler->tree, event);
+		return 0;
+	}
 	if (!strcmp(name, NOTE_OPEN)) {
 		value = event_argument(event, "call");
 		return value ? take_call(scaler, event, value, err) : 0;

@@ -9,13 +9,11 @@ struct operations_state {
 	uint64_t calls[OPERATION_COUNT];
 };
 
-static int event(void *user, const struct event *call, struct error *err)
+static void event(void *user, const struct event *call)
 {
 	struct operations_state *state = user;
 
-	(void)err;
 	state->calls[call->operation]++;
-	return 0;
 }
 
 static void end(void *user, struct sheets *sheets)

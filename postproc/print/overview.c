@@ -344,9 +344,8 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 	cleanup_free char *name = memory_text_part(path, length);
 	struct line file;
 
-	overview->screen.is_broken |= !name;
 	line_begin(&file);
-	line_add_word(&file, name ? name : "");
+	line_add_word(&file, name);
 	if (line->length + 1 + file.length > overview->screen.width) {
 		line_add(line, " \\");
 		screen_add(&overview->screen, line);
@@ -460,10 +459,8 @@ static void compose(struct overview *overview)
 }
 
 /* What there is room for on a usual terminal is shown on every other, in more or fewer lines. */
-static int print(struct overview *overview, size_t width, struct out *out, struct error *err)
+static void print(struct overview *overview, size_t width, struct out *out)
 {
-	int rc = 0;
-
 	overview->screen.width = SCREEN_WIDTH_USUAL;
 	compose(overview);
 	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
@@ -482,10 +479,7 @@ static int print(struct overview *overview, size_t width, struct out *out, struc
 		     : overview->has_no_leaks ? SCREEN_COLOURS
 					      : SCREEN_COLOURS_OF_LEAKS,
 		     out);
-	if (overview->screen.is_broken)
-		rc = error_set(err, ENOMEM, "no memory for the screen");
 	screen_free(&overview->screen);
-	return rc;
 }
 
 int overview_print(const struct summary *summary, struct naming *naming,
@@ -505,10 +499,10 @@ int overview_print(const struct summary *summary, struct naming *naming,
 		return 0;
 	naming_restart(naming);
 	rc = suppress_fill(&overview.suppress, options, err);
-	if (rc == 0 && summary->causes && causes_fold(summary->causes, naming))
-		rc = error_set(err, ENOMEM, "no memory for the screen");
+	if (rc == 0 && summary->causes)
+		causes_fold(summary->causes, naming);
 	if (rc == 0)
-		rc = print(&overview, screen_width(style->width), out, err);
+		print(&overview, screen_width(style->width), out);
 	suppress_free(&overview.suppress);
 	naming_restart(naming);
 	return rc;

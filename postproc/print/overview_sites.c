@@ -278,11 +278,9 @@ static void print_some(struct overview *overview, const struct entries *entries,
 	uint32_t chosen[SITES_MAX];
 	size_t column, count = 0;
 
-	overview->screen.is_broken |= !classes;
-	for (size_t i = 0; classes && i < entries->count; i++)
+	for (size_t i = 0; i < entries->count; i++)
 		classes[i] = entries->items[i].site->class;
-	if (classes)
-		count = summary_share(overview->summary, classes, entries->count, wanted, chosen);
+	count = summary_share(overview->summary, classes, entries->count, wanted, chosen);
 	for (size_t i = 0; i < count; i++)
 		shown[i] = entries->items[chosen[i]];
 	print_title(overview, entries, shown, count);
@@ -297,7 +295,7 @@ void overview_sites(struct overview *overview, size_t room)
 	struct entries entries = { 0 };
 	size_t wanted = overview->has_rows ? overview->rows : SITES_MAX;
 
-	overview->screen.is_broken |= !collect(overview, &entries);
+	collect(overview, &entries);
 	overview->leaks = (struct findings_leaks){ 0 };
 	if (entries.count) {
 		overview->first = entries.items[0].site->process;

@@ -300,10 +300,9 @@ void overview_table(struct overview *overview)
 {
 	size_t columns[CELLS] = { 0, OVERVIEW_COLUMN };
 	struct row *rows = memory_zalloc(ROWS_MAX, sizeof(*rows));
-	size_t count = rows ? fill_rows(overview, rows) : 0;
+	size_t count = fill_rows(overview, rows);
 	bool narrow;
 
-	overview->screen.is_broken |= !rows;
 	for (size_t cell = 1; cell + 1 < CELLS; cell++)
 		for (size_t i = 0; i < count; i++)
 			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])

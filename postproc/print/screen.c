@@ -115,17 +115,9 @@ void line_add_word(struct line *line, const char *text)
 
 static void add(struct screen *screen, const char *text, size_t length)
 {
-	char *copy = memory_text_part(text, length);
-
-	if (copy && screen->count == screen->capacity &&
-	    array_grow(&screen->lines, &screen->capacity, sizeof(*screen->lines))) {
-		free(copy);
-		copy = NULL;
-	}
-	if (copy)
-		screen->lines[screen->count++] = copy;
-	else
-		screen->is_broken = true;
+	if (screen->count == screen->capacity)
+		array_grow(&screen->lines, &screen->capacity, sizeof(*screen->lines));
+	screen->lines[screen->count++] = memory_text_part(text, length);
 }
 
 void screen_add(struct screen *screen, struct line *line)
@@ -202,7 +194,6 @@ void screen_move(struct screen *to, struct screen *from)
 {
 	for (size_t i = 0; i < from->count; i++)
 		add(to, from->lines[i], strlen(from->lines[i]));
-	to->is_broken |= from->is_broken;
 	screen_free(from);
 }
 

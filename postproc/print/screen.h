@@ -20,8 +20,7 @@
 struct screen {
 	char **lines;
 	size_t count, capacity;
-	size_t width;	/* of the terminal; see screen_width() */
-	bool is_broken; /* no memory: lines are missing */
+	size_t width; /* of the terminal; see screen_width() */
 };
 
 /* A line in the making. */

@@ -51,7 +51,6 @@ struct sheets_job {
 
 /*
  * Of text, after sheets_finish(): rows of the same call site become one. by and top as there.
- * Returns 0 or -ENOMEM.
  */
 int sheets_fold_same(struct sheets *sheets, struct naming *naming, const char *by, size_t top,
 		     struct error *err);

@@ -103,8 +103,7 @@ static bool enter(struct walk *walk, const struct sheet_branch *branch)
 		return false;
 	walk->above.count = branch->depth;
 	place = ARRAY_ADD(&walk->above);
-	if (place)
-		*place = branch;
+	*place = branch;
 	return place;
 }
 

@@ -80,10 +80,8 @@ static bool add_step(struct sheets_steps *steps, const struct naming_symbol *fra
 {
 	struct sheet_branch *branch =
 		pool_zalloc(&steps->pool, sizeof(*branch) + sizeof(branch->frames[0]));
-	struct sheets_step *step = branch ? ARRAY_ADD(&steps->steps) : NULL;
+	struct sheets_step *step = ARRAY_ADD(&steps->steps);
 
-	if (!step)
-		return false;
 	branch->depth = (uint32_t)depth;
 	branch->count = 1;
 	branch->frames[0] = frame;

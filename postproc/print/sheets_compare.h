@@ -25,7 +25,7 @@ struct sheets_steps {
 /* Whether a sheet has a backtrace, what it was and what it is. */
 bool sheets_is_comparison(const struct sheet_facts *facts);
 
-/* Fills steps, of which nothing else is left, from a group of such a sheet. False: no memory. */
+/* Fills steps, of which nothing else is left, from a group of such a sheet. */
 bool sheets_compare(struct sheets_steps *steps, const struct sheets_job *job,
 		    const struct sheet *sheet, const struct sheet_group *group);
 

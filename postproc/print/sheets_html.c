@@ -64,7 +64,6 @@ struct page {
 	ARRAY_OF(struct node) nodes;
 	struct map backtraces; /* by address: node + 2 */
 	struct naming_symbol *symbols;
-	bool is_full; /* no memory */
 };
 
 /* ---- numbers for what is named ---- */
@@ -77,31 +76,25 @@ static bool is_text(const void *item, const void *key)
 static uint32_t add_text(struct page *page, const char *words, uint64_t hash)
 {
 	struct text *text = pool_alloc(&page->pool, sizeof(*text));
-	const char **item = text ? ARRAY_ADD(&page->texts) : NULL;
+	const char **item = ARRAY_ADD(&page->texts);
 
-	if (!item)
-		return NONE;
 	text->text = *item = pool_text(&page->pool, words, strlen(words));
 	text->number = (uint32_t)page->texts.count - 1;
-	return *item && table_add(&page->text_index, hash, text) == 0 ? text->number : NONE;
+	table_add(&page->text_index, hash, text);
+	return text->number;
 }
 
-/* NONE: there is no text, or no memory, and then the page says so at its end. */
+/* NONE: there is no text. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
 	const struct text *found;
-	uint32_t number;
 
 	if (!words)
 		return NONE;
 	hash = hash_bytes(page->text_index.seed, words, strlen(words));
 	found = table_find(&page->text_index, hash, is_text, words);
-	if (found)
-		return found->number;
-	number = add_text(page, words, hash);
-	page->is_full |= number == NONE;
-	return number;
+	return found ? found->number : add_text(page, words, hash);
 }
 
 static bool is_own(const struct naming_symbol *symbol)
@@ -122,14 +115,13 @@ static uint64_t frame_hash(const struct page *page, const struct frame *frame)
 static const struct frame *add_frame(struct page *page, const struct frame *frame)
 {
 	struct frame *kept = pool_alloc(&page->pool, sizeof(*kept));
-	const struct frame **item = kept ? ARRAY_ADD(&page->frames) : NULL;
+	const struct frame **item = ARRAY_ADD(&page->frames);
 
-	if (!item)
-		return NULL;
 	*item = kept;
 	*kept = *frame;
 	kept->number = (uint32_t)page->frames.count - 1;
-	return table_add(&page->frame_index, frame_hash(page, frame), kept) == 0 ? kept : NULL;
+	table_add(&page->frame_index, frame_hash(page, frame), kept);
+	return kept;
 }
 
 static uint32_t frame_number(struct page *page, const struct naming_symbol *symbol)
@@ -146,8 +138,7 @@ static uint32_t frame_number(struct page *page, const struct naming_symbol *symb
 	found = table_find(&page->frame_index, frame_hash(page, &frame), is_frame, &frame);
 	if (!found)
 		found = add_frame(page, &frame);
-	page->is_full |= !found;
-	return found ? found->number : NONE;
+	return found->number;
 }
 
 static uint32_t add_node(struct page *page, uint32_t parent, uint32_t frame)
@@ -163,12 +154,10 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 	struct map_entry *entry = map_put(&page->node_index, parent, frame);
 	uint32_t number;
 
-	if (entry && entry->value)
+	if (entry->value)
 		return entry->value - 1;
-	number = entry ? add_node(page, parent, frame) : NONE;
-	page->is_full |= number == NONE;
-	if (entry)
-		entry->value = number + 1;
+	number = add_node(page, parent, frame);
+	entry->value = number + 1;
 	return number;
 }
 
@@ -206,7 +195,7 @@ static uint32_t backtrace_number(struct page *page, const struct trace_node *bac
 	if (known)
 		return known == 1 ? NONE : known - 2;
 	node = make_node(page, backtrace);
-	page->is_full |= map_set(&page->backtraces, 0, key, node == NONE ? 1 : node + 2) < 0;
+	map_set(&page->backtraces, 0, key, node == NONE ? 1 : node + 2);
 	return node;
 }
 
@@ -505,10 +494,9 @@ static int pack(int fd, struct out *out)
 				   *packed = memory_alloc(PACK_SIZE);
 	int state = Z_OK;
 
-	if (!plain || !packed ||
-	    deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
-		    Z_OK)
-		return -ENOMEM;
+	if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		memory_none();
 	stream.next_out = packed;
 	stream.avail_out = PACK_SIZE;
 	while (state == Z_OK) {
@@ -541,8 +529,6 @@ static int print_packed(struct page *page, struct out *out)
 		return ret;
 	print_model(page, &model);
 	ret = out_close(&model);
-	if (ret == 0 && page->is_full)
-		ret = -ENOMEM;
 	if (ret == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		ret = -errno;
 	return ret ? ret : pack(fd, out);
@@ -590,7 +576,7 @@ void sheets_print_html(const struct sheets_job *job)
 	rest = print_until(job->out, rest, "@STYLE@");
 	out_text(job->out, html_style);
 	rest = print_until(job->out, rest, "@MODEL@");
-	ret = page.symbols ? print_packed(&page, job->out) : -ENOMEM;
+	ret = print_packed(&page, job->out);
 	if (ret < 0 && !job->out->error)
 		job->out->error = ret;
 	rest = print_until(job->out, rest, "@SCRIPT@");

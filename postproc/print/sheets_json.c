@@ -20,7 +20,7 @@ struct kept_frame {
 struct printer {
 	const struct sheets_job *job;
 	struct json json;
-	struct kept_frame *kept; /* by id; NULL: no memory for them */
+	struct kept_frame *kept; /* by id */
 	struct out aside;	 /* goes nowhere */
 };
 

@@ -72,9 +72,7 @@ static bool add_bar(struct graph *graph, const struct sheet_branch *branch, uint
 		return false;
 	graph->above.count = depth;
 	bar = ARRAY_ADD(&graph->bars);
-	above = bar ? ARRAY_ADD(&graph->above) : NULL;
-	if (!above)
-		return false;
+	above = ARRAY_ADD(&graph->above);
 	*above = graph->bars.count;
 	*bar = (struct bar){ .branch = branch, .total = self };
 	bar->parent = depth ? graph->above.items[depth - 1] : 0;

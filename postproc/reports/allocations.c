@@ -26,21 +26,19 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->calls_variance += process->calls_variance;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct hot_state *state = user;
 	struct entry *entry;
 
-	(void)err;
 	if (!move->is_gain || move->is_no_call)
-		return 0;
+		return;
 	entry = tally_entry(state->tally, move->site);
 	entry->calls += (uint64_t)move->count;
 	entry->bytes += move->bytes;
 	entry->variance += move->variance;
 	entry->calls_variance += move->count_variance;
 	state->calls[move->class] += (uint64_t)move->count;
-	return 0;
 }
 
 static void put(void *user, struct sheet *sheet, uint32_t index)

@@ -5,7 +5,6 @@
  * brought into the order of their entry in a temporary file of 64 bytes each; memory grows with
  * distinct paths.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +57,9 @@ struct calls_state {
 	struct report_run *run;
 	struct paths paths;
 	struct branches branches;
-	int directory; /* of temporary files; -1: not open */
-	bool is_open;  /* tree is in use: a process is being read */
+	int directory;	      /* of temporary files; -1: not open */
+	struct error failure; /* of those; then no more calls are taken */
+	bool is_open;	      /* tree is in use: a process is being read */
 	struct calltree tree;
 	struct {
 		uint32_t *
@@ -117,7 +117,7 @@ static void add(struct calls_sum *to, const struct calls_sum *from)
 	to->total_ns += from->total_ns;
 }
 
-/* Threads come one after the other. NULL: no memory. */
+/* Threads come one after the other. */
 static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
 				const struct calls_sum *tally, uint64_t thread)
 {
@@ -125,9 +125,9 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 		branches_child(&state->branches, parent, state->paths.list.items[function]);
 	struct calls *calls;
 
-	if (branch && !branch->user)
+	if (!branch->user)
 		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
-	if (!branch || !branch->user)
+	if (!branch->user)
 		return NULL;
 	calls = branch->user;
 	add(&calls->tally, tally);
@@ -166,7 +166,7 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 	return state->last = thread;
 }
 
-/* The number + 1 of the function; 0: no memory. */
+/* The number + 1 of the function. */
 static uint32_t number_of(struct calls_state *state, const struct function *function)
 {
 	uint32_t *number = ARRAY_AT(&state->functions, function->id);
@@ -175,15 +175,13 @@ static uint32_t number_of(struct calls_state *state, const struct function *func
 	if (*number)
 		return *number;
 	known = paths_function(&state->paths, function->name);
-	return *number = known ? known->number + 1 : 0;
+	return *number = known->number + 1;
 }
 
-static int count_alone(struct calls_state *state, struct thread *thread, const struct event *event)
+static void count_alone(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	uint32_t number = number_of(state, event->function);
 
-	if (!number)
-		return -ENOMEM;
 	while (thread->alone.count < number) {
 		struct calls_sum *tally = ARRAY_ADD(&thread->alone);
 
@@ -191,7 +189,6 @@ static int count_alone(struct calls_state *state, struct thread *thread, const s
 	}
 	count(&thread->alone.items[number - 1], duration_of(event));
 	thread->counted = event->call;
-	return 0;
 }
 
 static int put_in_tree(struct calls_state *state, struct thread *thread, const struct event *event,
@@ -199,14 +196,9 @@ static int put_in_tree(struct calls_state *state, struct thread *thread, const s
 {
 	uint64_t extra[2] = { duration_of(event) };
 	uint32_t number = number_of(state, event->function);
-	int rc = 0;
 
-	if (!number)
-		return report_no_memory(err);
 	if (!state->is_open)
-		rc = calltree_init(&state->tree, state->directory, err);
-	if (rc)
-		return rc;
+		calltree_init(&state->tree, state->directory);
 	state->is_open = true;
 	thread->in_tree = event->call;
 	return calltree_add(&state->tree, event, number - 1, 0, extra, err);
@@ -237,8 +229,8 @@ static int on_outer(struct calls_state *state, struct thread *thread, const stru
 	bool has_nested = thread->has_nested || thread->in_tree == event->call;
 
 	thread->has_nested = false;
-	if (thread->has_waiting && count_alone(state, thread, &thread->waiting))
-		return report_no_memory(err);
+	if (thread->has_waiting)
+		count_alone(state, thread, &thread->waiting);
 	thread->has_waiting = false;
 	if (has_nested)
 		return put_in_tree(state, thread, event, err);
@@ -247,28 +239,36 @@ static int on_outer(struct calls_state *state, struct thread *thread, const stru
 		thread->has_waiting = true;
 		return 0;
 	}
-	return count_alone(state, thread, event) ? report_no_memory(err) : 0;
+	count_alone(state, thread, event);
+	return 0;
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static int take_event(struct calls_state *state, const struct event *event, struct error *err)
 {
-	struct calls_state *state = user;
 	uint64_t handle = event->pthread ? event->pthread : event->thread;
 	struct thread *thread = state->last && state->last->handle == handle
 					? state->last
 					: thread_of(state, handle);
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
-	if (!thread)
-		return report_no_memory(err);
 	/* A trace of another tracer tells of no depth. */
-	if (!event->has_tail)
-		return count_alone(state, thread, event) ? report_no_memory(err) : 0;
+	if (!event->has_tail) {
+		count_alone(state, thread, event);
+		return 0;
+	}
 	if (is_part && thread->counted == event->call)
 		return 0;
 	if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
 		return on_nested(state, thread, event, err);
 	return on_outer(state, thread, event, err);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct calls_state *state = user;
+
+	if (!state->failure.number)
+		take_event(state, event, &state->failure);
 }
 
 /* ---- folding ---- */
@@ -303,7 +303,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 }
 
 /* Level by level, so the callers come in the order in which they were expected. */
-static int take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
+static void take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
 {
 	struct calls_sum tally = { 0 };
 	struct branch *branch;
@@ -313,29 +313,25 @@ static int take(struct calls_state *state, const struct calltree_node *node, uin
 	       !state->waves.items[state->waves.first].count)
 		state->waves.first++;
 	if (state->waves.first == state->waves.count)
-		return 0;
+		return;
 	wave = &state->waves.items[state->waves.first];
 	wave->count--;
 	count(&tally, node->extra[0]);
 	branch = add_calls(state, wave->parent, node->symbol, &tally, thread);
-	if (!branch)
-		return -ENOMEM;
 	expect(state, branch, node->children);
-	return 0;
 }
 
 /* What was counted alone, once. */
-static int fold_alone(struct calls_state *state, struct thread *thread)
+static void fold_alone(struct calls_state *state, struct thread *thread)
 {
-	if (thread->has_waiting && count_alone(state, thread, &thread->waiting))
-		return -ENOMEM;
+	if (thread->has_waiting)
+		count_alone(state, thread, &thread->waiting);
 	thread->has_waiting = false;
 	for (size_t i = 0; i < thread->alone.count; i++)
-		if (thread->alone.items[i].count &&
-		    !add_calls(state, NULL, (uint32_t)i, &thread->alone.items[i], thread->number))
-			return -ENOMEM;
+		if (thread->alone.items[i].count)
+			add_calls(state, NULL, (uint32_t)i, &thread->alone.items[i],
+				  thread->number);
 	thread->alone.count = 0;
-	return 0;
 }
 
 static int fold_thread(struct calls_state *state, struct thread *thread, uint64_t children,
@@ -345,12 +341,11 @@ static int fold_thread(struct calls_state *state, struct thread *thread, uint64_
 	int rc;
 
 	state->waves.count = state->waves.first = 0;
-	if (!thread || fold_alone(state, thread))
-		return report_no_memory(err);
+	if (thread)
+		fold_alone(state, thread);
 	expect(state, NULL, children);
 	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
-		if (take(state, &node, thread->number))
-			return report_no_memory(err);
+		take(state, &node, thread->number);
 	return rc;
 }
 
@@ -367,31 +362,26 @@ static int fold_tree(struct calls_state *state, struct error *err)
 }
 
 /* Threads of the process; each is folded, unless it was. */
-static int forget_threads(struct calls_state *state)
+static void forget_threads(struct calls_state *state)
 {
-	int rc = 0;
-
 	for (struct thread *thread = state->first; thread; thread = thread->next) {
-		if (rc == 0)
-			rc = fold_alone(state, thread);
+		fold_alone(state, thread);
 		free(thread->alone.items);
 	}
 	table_free(&state->threads);
 	table_init(&state->threads);
 	pool_reset(&state->pool);
 	state->last = state->first = state->newest = NULL;
-	return rc;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct calls_state *state = user;
-	int rc = state->is_open ? fold_tree(state, err) : 0;
 
-	if (forget_threads(state) && rc == 0)
-		rc = report_no_memory(err);
+	if (state->is_open && !state->failure.number)
+		fold_tree(state, &state->failure);
+	forget_threads(state);
 	state->functions.count = 0;
-	return rc;
 }
 
 /* ---- the sheet ---- */
@@ -444,10 +434,9 @@ static void end(void *user, struct sheets *sheets)
 	struct sheet *sheet = sheets_begin(sheets, SHEET_call_tree);
 	struct branch *branch = NULL;
 
-	if (branches_finish(&state->branches, state->run->options->top)) {
-		report_no_memory(&sheets->failure);
-		return;
-	}
+	if (state->failure.number)
+		sheets->failure = state->failure;
+	branches_finish(&state->branches, state->run->options->top);
 	while ((branch = branches_next(&state->branches, branch)) != NULL)
 		put(sheet, branch);
 	put_note(state, sheet);

@@ -3,7 +3,6 @@
  * To whom waits are owed in the end, along which chains, what the critical path of each process is,
  * and who woke whom.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,26 +60,25 @@ struct chains_state {
 /* What numbers in the index are of: by backtraces, which are numbered first. */
 enum { OF_BACKTRACE, OF_THREAD, OF_OWED, OF_STEP, OF_WAKERS = OF_STEP + 3 };
 
-/* A number for a pointer or a pair of numbers; 0: no memory. */
+/* A number for a pointer or a pair of numbers. */
 static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry = map_put(&state->index, kind, key);
 
-	if (entry && !entry->value)
+	if (!entry->value)
 		entry->value = (uint32_t)state->index.count;
-	return entry ? entry->value : 0;
+	return entry->value;
 }
 
-/* Kept; NULL: there is none. Returns 0 or -ENOMEM. */
-static int keep_name(struct chains_state *state, const char *name, const char **kept)
+/* Kept; NULL: there is none. */
+static void keep_name(struct chains_state *state, const char *name, const char **kept)
 {
 	*kept = name ? pool_text(&state->names, name, strlen(name)) : NULL;
-	return name && !*kept ? -ENOMEM : 0;
 }
 
 /* ---- waits ---- */
 
-/* The index of the row for a kind of waits there that were ended there; 0: no memory. */
+/* The index of the row for a kind of waits there that were ended there. */
 static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait)
 {
 	uint64_t waiter = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waiter);
@@ -88,62 +86,54 @@ static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wa
 	uint32_t kind = OF_WAKERS + (uint32_t)wait->kind;
 	struct wakers row = { .waiter = wait->waiter, .waker = wait->waker, .kind = wait->kind };
 
-	if (!waiter || !waker)
-		return 0;
 	number = map_get(&state->index, kind, waiter << 32 | waker);
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&state->wakers);
-	if (!number || map_set(&state->index, kind, waiter << 32 | waker, number) ||
-	    keep_name(state, wait->function, &row.function))
-		return 0;
+	map_set(&state->index, kind, waiter << 32 | waker, number);
+	keep_name(state, wait->function, &row.function);
 	state->wakers.items[number] = row;
 	return number;
 }
 
-static int add_wakers(struct chains_state *state, const struct lane_wait *wait)
+static void add_wakers(struct chains_state *state, const struct lane_wait *wait)
 {
 	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 	uint32_t number = wakers_of(state, wait);
-	struct wakers *sum = number ? &state->wakers.items[number] : NULL;
+	struct wakers *sum = &state->wakers.items[number];
 
-	if (!sum)
-		return -ENOMEM;
 	sum->count++;
 	sum->ns += ns;
 	if (ns > sum->longest_ns)
 		sum->longest_ns = ns;
-	return 0;
 }
 
-static int on_wait(void *user, const struct lane_wait *wait)
+static void on_wait(void *user, const struct lane_wait *wait)
 {
 	struct chains_state *state = user;
-	int rc = wait->kind == LANE_OTHER ? 0 : add_wakers(state, wait);
 
-	if (rc == 0)
-		rc = chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
-	if (!rc)
-		critical_add(&state->critical, wait);
-	return rc;
+	if (wait->kind != LANE_OTHER)
+		add_wakers(state, wait);
+	chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
+	critical_add(&state->critical, wait);
 }
 
-static int event(void *user, const struct event *event, struct error *err)
+static void event(void *user, const struct event *event)
 {
 	struct chains_state *state = user;
 
 	critical_event(&state->critical, event);
-	return lanes_event(&state->lanes, event, err);
+	lanes_event(&state->lanes, event);
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
-	return lanes_note(&((struct chains_state *)user)->lanes, event, err);
+	lanes_note(&((struct chains_state *)user)->lanes, event);
 }
 
 /* ---- the critical path ---- */
 
-/* The index of the row; 0: no memory. */
+/* The index of the row. */
 static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
 {
 	uint64_t place = number_of(state, OF_BACKTRACE, (uintptr_t)part->backtrace);
@@ -154,48 +144,37 @@ static uint32_t step_of(struct chains_state *state, const struct critical_part *
 			    .thread = part->thread,
 			    .backtrace = part->backtrace };
 
-	if (!place || !thread)
-		return 0;
 	number = map_get(&state->index, kind, place << 32 | thread);
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&state->steps);
-	if (!number || map_set(&state->index, kind, place << 32 | thread, number) ||
-	    keep_name(state, part->function, &row.function))
-		return 0;
+	map_set(&state->index, kind, place << 32 | thread, number);
+	keep_name(state, part->function, &row.function);
 	state->steps.items[number] = row;
 	return number;
 }
 
-static int on_part(void *user, const struct critical_part *part)
+static void on_part(void *user, const struct critical_part *part)
 {
 	struct chains_state *state = user;
 	uint32_t number = step_of(state, part);
-	struct step *step = number ? &state->steps.items[number] : NULL;
+	struct step *step = &state->steps.items[number];
 
-	if (!step)
-		return -ENOMEM;
 	step->count++;
 	step->ns += part->until_ns - part->since_ns;
 	step->first_ns = part->since_ns; /* the path is walked backwards */
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct chains_state *state = user;
-	int rc = 0;
 
 	lanes_process(&state->lanes);
 	state->pid = summary_current(state->run->summary)->pid;
-	if (rc)
-		return rc;
 	state->is_partial |= state->critical.next != 0;
-	rc = chains_process(&state->chains, state->pid);
-	if (rc == 0)
-		rc = critical_process(&state->critical, &state->lanes.threads, on_part, state);
+	chains_process(&state->chains, state->pid);
+	critical_process(&state->critical, &state->lanes.threads, on_part, state);
 	lanes_clear(&state->lanes);
-	return rc ? report_no_memory(err) : 0;
 }
 
 /* ---- sheets ---- */
@@ -207,10 +186,8 @@ static struct owed *owed_to(struct chains_state *state, const struct chains_link
 					 : is_unseen ? NULL
 						     : link->waiter;
 	uint64_t number = number_of(state, OF_BACKTRACE, (uintptr_t)place);
-	struct map_entry *entry = number ? map_put(&state->index, OF_OWED, number) : NULL;
+	struct map_entry *entry = map_put(&state->index, OF_OWED, number);
 
-	if (!entry)
-		return NULL;
 	if (!entry->value) {
 		entry->value = ARRAY_NUMBER(&state->owed);
 		state->owed.items[entry->value].backtrace = place;
@@ -220,22 +197,17 @@ static struct owed *owed_to(struct chains_state *state, const struct chains_link
 	return &state->owed.items[entry->value];
 }
 
-static int add_owed(struct chains_state *state, const struct chains_link *link)
+static void add_owed(struct chains_state *state, const struct chains_link *link)
 {
 	struct owed *owed = owed_to(state, link);
 
-	if (!owed)
-		return -ENOMEM;
 	owed->waits += link->count;
 	owed->has_thread |= link->waker_thread != 0;
 	owed->waited_ns += link->ns;
 	owed->passed_ns += link->next ? link->ns : 0;
 	owed = owed_to(state, chains_end(&state->chains, link));
-	if (!owed)
-		return -ENOMEM;
 	owed->owed_ns += link->ns;
 	owed->is_cycle |= chains_end(&state->chains, link)->is_cycle;
-	return 0;
 }
 
 static void put_owed(struct sheet *sheet, const struct owed *owed)
@@ -262,9 +234,8 @@ static void put_owed(struct sheet *sheet, const struct owed *owed)
 static void put_all_owed(struct chains_state *state, struct sheet *sheet)
 {
 	for (size_t i = 1; i < state->chains.links.count; i++)
-		if (state->chains.links.items[i].count &&
-		    add_owed(state, &state->chains.links.items[i]))
-			report_no_memory(&sheet->sheets->failure);
+		if (state->chains.links.items[i].count)
+			add_owed(state, &state->chains.links.items[i]);
 	for (size_t i = 1; i < state->owed.count; i++)
 		put_owed(sheet, &state->owed.items[i]);
 	if (state->chains.cut)
@@ -327,9 +298,7 @@ static void put_chains(struct chains_state *state, struct sheets *sheets)
 		memory_zalloc(state->chains.links.count + 1, sizeof(*order));
 	struct sheet *sheet = NULL;
 
-	if (!order)
-		report_no_memory(&sheets->failure);
-	for (size_t i = 1; order && i < state->chains.links.count; i++)
+	for (size_t i = 1; i < state->chains.links.count; i++)
 		if (state->chains.links.items[i].count &&
 		    (state->chains.links.items[i].next || state->chains.links.items[i].is_cycle))
 			order[count++] = &state->chains.links.items[i];

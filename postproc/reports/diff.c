@@ -4,7 +4,6 @@
  * backtraces, so that neither addresses nor lines matter; frames without names by where they are in
  * the same build of their module.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +53,9 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
-	return measure_event(((struct diff_state *)user)->measure, event, err);
+	measure_event(((struct diff_state *)user)->measure, event);
 }
 
 static void add_totals(struct diff_state *state, uint32_t class)
@@ -79,7 +78,7 @@ static void add_totals(struct diff_state *state, uint32_t class)
 	totals[HELD].variance[run] += sum->variance;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct diff_state *state = user;
 	uint32_t lock = ledger_class_of(state->run->ledger, RESOURCE_LOCK);
@@ -89,7 +88,7 @@ static int process(void *user, struct error *err)
 		add_totals(state, i);
 	locks_sum(&state->run->summary->locks, &times);
 	state->totals[lock][WAITED].amount[state->run->is_base] += times.waited_ns;
-	return measure_process(state->measure, err);
+	measure_process(state->measure);
 }
 
 /* ---- matching ---- */
@@ -113,10 +112,8 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 {
 	size_t size = key->length * sizeof(struct path_function *);
 	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
-	struct spot **place = spot ? ARRAY_ADD(&state->spots) : NULL;
+	struct spot **place = ARRAY_ADD(&state->spots);
 
-	if (!place)
-		return NULL;
 	table_add(&state->table, hash, spot);
 	*place = spot;
 	spot->place = *key->place;
@@ -128,7 +125,7 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 	return spot;
 }
 
-static int add(struct diff_state *state, const struct measure_place *place)
+static void add(struct diff_state *state, const struct measure_place *place)
 {
 	struct key key = { .place = place };
 	struct spot *spot;
@@ -136,15 +133,11 @@ static int add(struct diff_state *state, const struct measure_place *place)
 
 	key.length = paths_make(&state->paths, place->backtrace, place->function);
 	key.path = state->paths.path;
-	if (!key.length)
-		return -ENOMEM;
 	hash = hash_two(state->table.seed, hash_words(state->table.seed, key.path, key.length),
 			place->rank);
 	spot = table_find(&state->table, hash, is_spot, &key);
 	if (!spot)
 		spot = keep(state, &key, hash);
-	if (!spot)
-		return -ENOMEM;
 	if (place->count[0])
 		spot->place.backtrace = place->backtrace;
 	for (int i = 0; i < 2; i++) {
@@ -152,7 +145,6 @@ static int add(struct diff_state *state, const struct measure_place *place)
 		spot->place.count[i] += place->count[i];
 		spot->place.variance[i] += place->variance[i];
 	}
-	return 0;
 }
 
 /* ---- renamed ---- */
@@ -386,8 +378,7 @@ static void end(void *user, struct sheets *sheets)
 	size_t at = 0, left_out = 0;
 
 	while (measure_next(state->measure, &at, &place))
-		if (add(state, &place))
-			report_no_memory(&sheets->failure);
+		add(state, &place);
 	join_renamed(state);
 	for (size_t i = 0; i < state->spots.count; i++) {
 		const struct measure_place *of = &state->spots.items[i]->place;

@@ -3,7 +3,6 @@
  * Descriptors: who opens them and how many stay, the most at one time, each that is left, what was
  * there from the start, and those that were closed twice or used when they were closed.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,26 +70,24 @@ static bool is_descriptor(const struct fds_state *state, const struct ledger_mov
 	return ledger_class(state->run->ledger, move->class)->known == RESOURCE_FD;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct fds_state *state = user;
 	struct entry *entry;
 
-	(void)err;
 	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
-		return 0;
+		return;
 	entry = tally_entry(state->tally, move->site);
 	entry->now += (uint64_t)(int64_t)move->count;
 	if (!move->is_gain)
-		return 0;
+		return;
 	if (entry->now > entry->most)
 		entry->most = entry->now;
 	if (move->is_no_call)
-		return 0;
+		return;
 	entry->opened++;
 	state->gained_site = move->site;
 	state->gained_index = move->event->index;
-	return 0;
 }
 
 /* What the first one is that a place opens. */
@@ -140,35 +137,33 @@ static void watch_most(struct fds_state *state, uint64_t time_ns)
 	state->total.most_ns = time_ns;
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
 	struct fds_state *state = user;
 
-	if (descriptors_note(&state->descriptors, event))
-		return report_no_memory(err);
+	descriptors_note(&state->descriptors, event);
 	if (!state->total.opened)
 		state->total.inherited = state->descriptors.open;
 	watch_most(state, event->time_ns);
-	return 0;
 }
 
-static int event(void *user, const struct event *event, struct error *err)
+static void event(void *user, const struct event *event)
 {
 	struct fds_state *state = user;
 	enum descriptor_misuse misuse;
 	struct descriptor *of;
 
-	if (descriptors_event(&state->descriptors, event, &misuse, &of))
-		return report_no_memory(err);
-	if (misuse)
-		return misuses_add(&state->misuses, event, misuse, of) ? report_no_memory(err) : 0;
+	descriptors_event(&state->descriptors, event, &misuse, &of);
+	if (misuse) {
+		misuses_add(&state->misuses, event, misuse, of);
+		return;
+	}
 	if (event->type != CALL_TYPE_ALLOC || event->resource->known != RESOURCE_FD ||
 	    event->flags & (CALL_FAILED | CALL_OF_CHILD))
-		return 0;
+		return;
 	state->total.opened++;
 	watch_most(state, event->time_ns);
 	introduce(state, event);
-	return 0;
 }
 
 /* ---- the end of a process ---- */
@@ -181,7 +176,7 @@ static bool is_inherited(const void *item, const void *key)
 	return one->number == two->number && !strcmp(one->what, two->what ? two->what : "");
 }
 
-static int keep_inherited(struct fds_state *state, const struct descriptor *descriptor)
+static void keep_inherited(struct fds_state *state, const struct descriptor *descriptor)
 {
 	const char *what = descriptor->what ? descriptor->what : "";
 	uint64_t hash =
@@ -192,20 +187,15 @@ static int keep_inherited(struct fds_state *state, const struct descriptor *desc
 
 	if (!inherited) {
 		inherited = pool_zalloc(&state->pool, sizeof(*inherited));
-		item = inherited ? ARRAY_ADD(&state->inherited) : NULL;
-		if (!item)
-			return -ENOMEM;
+		item = ARRAY_ADD(&state->inherited);
 		*item = inherited;
 		inherited->number = descriptor->number;
 		inherited->kind = descriptor->kind;
 		inherited->what = copy(state, what);
-		if (!inherited->what)
-			return -ENOMEM;
 		table_add(&state->inherited_by_name, hash, inherited);
 	}
 	inherited->processes++;
 	inherited->open += descriptor->is_open;
-	return 0;
 }
 
 static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
@@ -215,7 +205,7 @@ static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
 	return end_ns > opened_ns ? end_ns - opened_ns : 0;
 }
 
-static int keep_rest(struct fds_state *state, const struct descriptor *descriptor)
+static void keep_rest(struct fds_state *state, const struct descriptor *descriptor)
 {
 	struct rest *rest = ARRAY_ADD(&state->rests);
 
@@ -232,7 +222,6 @@ static int keep_rest(struct fds_state *state, const struct descriptor *descripto
 			atlas_backtrace(&state->run->summary->atlas, descriptor->opened.backtrace,
 					descriptor->opened.index),
 	};
-	return rest->backtrace ? 0 : -ENOMEM;
 }
 
 /* An earlier program of the process opened it. */
@@ -268,7 +257,7 @@ static void pass_on(struct fds_state *state)
 }
 
 /* The oldest that a place has left stands for all of them. */
-static int look_at_places(struct fds_state *state)
+static void look_at_places(struct fds_state *state)
 {
 	struct ledger_held held;
 	size_t at = 0;
@@ -281,8 +270,6 @@ static int look_at_places(struct fds_state *state)
 			continue;
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
-		if (!entry)
-			return -ENOMEM;
 		if (descriptor && descriptor->is_inherited)
 			attribute(state, descriptor, &held);
 		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
@@ -290,28 +277,24 @@ static int look_at_places(struct fds_state *state)
 		entry->age_ns = age_of(state, held.item->gained_ns);
 		entry->example = copy(state, descriptor->what);
 	}
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct fds_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 	struct total *total = ARRAY_ADD(&state->totals);
-	int rc = total ? look_at_places(state) : -ENOMEM;
 
-	if (rc == 0)
-		pass_on(state);
-	for (size_t i = 0; rc == 0 && i < state->descriptors.list.count; i++) {
+	look_at_places(state);
+	pass_on(state);
+	for (size_t i = 0; i < state->descriptors.list.count; i++) {
 		const struct descriptor *descriptor = &state->descriptors.list.items[i];
 
 		if (descriptor->is_inherited)
-			rc = keep_inherited(state, descriptor);
+			keep_inherited(state, descriptor);
 		else if (descriptor->is_open)
-			rc = keep_rest(state, descriptor);
+			keep_rest(state, descriptor);
 	}
-	if (rc)
-		return report_no_memory(err);
 	*total = state->total;
 	total->pid = current->pid;
 	total->program = current->name;
@@ -319,7 +302,6 @@ static int process(void *user, struct error *err)
 	state->total = (struct total){ .pid = 0 };
 	state->gained_site = 0;
 	descriptors_clear(&state->descriptors);
-	return 0;
 }
 
 /* ---- sheets ---- */

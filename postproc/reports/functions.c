@@ -66,7 +66,6 @@ static bool is_stat(const void *item, const void *key)
 	return !strcmp(stat->name, wanted->name) && !strcmp(stat->class, wanted->class);
 }
 
-/* NULL: no memory. */
 static struct stat *have_stat(struct stats_state *state, const struct event *event)
 {
 	struct key key = { event->function->name, class_of(event) };
@@ -77,9 +76,7 @@ static struct stat *have_stat(struct stats_state *state, const struct event *eve
 	if (stat)
 		return stat;
 	stat = pool_zalloc(&state->pool, sizeof(*stat));
-	item = stat ? ARRAY_ADD(&state->stats) : NULL;
-	if (!item)
-		return NULL;
+	item = ARRAY_ADD(&state->stats);
 	*item = stat;
 	stat->name = pool_text(&state->pool, key.name, strlen(key.name));
 	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
@@ -93,9 +90,9 @@ static struct stat *stat_of(struct stats_state *state, const struct event *event
 {
 	struct stat **place = ARRAY_AT(&state->by_id, event->function->id);
 
-	if (place && !*place)
+	if (!*place)
 		*place = have_stat(state, event);
-	return place ? *place : NULL;
+	return *place;
 }
 
 /* ---- events ---- */
@@ -145,29 +142,24 @@ static bool has_bytes(enum resource known)
 	return known == RESOURCE_MEMORY || known == RESOURCE_MAPPING || known == RESOURCE_SEGMENT;
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
 	struct stats_state *state = user;
 	struct stat *stat = stat_of(state, event);
 
-	if (!stat)
-		return report_no_memory(err);
 	/* Halves and parts are one call with what they belong to. */
 	if (!event->part && event->moment != MOMENT_HALF)
 		add_call(stat, event);
 	if (event_is_alloc(event) && has_bytes(event->resource->known))
 		stat->bytes += event->size;
-	return 0;
 }
 
 /* Numbers of functions are those of a trace. */
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct stats_state *state = user;
 
-	(void)err;
 	state->by_id.count = 0;
-	return 0;
 }
 
 /* ---- sheets ---- */
@@ -238,7 +230,6 @@ static void put(struct sheet *sheet, const struct stat *stat)
 	put_error(sheet, CELL(row, functions, error), stat);
 }
 
-/* NULL: no memory. */
 static struct total *have_total(struct stats_state *state, const char *class)
 {
 	struct total *total;
@@ -247,8 +238,7 @@ static struct total *have_total(struct stats_state *state, const char *class)
 		if (!strcmp(state->totals.items[i].class, class))
 			return &state->totals.items[i];
 	total = ARRAY_ADD(&state->totals);
-	if (total)
-		*total = (struct total){ .class = class };
+	*total = (struct total){ .class = class };
 	return total;
 }
 

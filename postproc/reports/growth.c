@@ -68,13 +68,12 @@ static void look(struct entry *entry)
 	entry->peak.fallen = entry->fallen;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct growth_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
 	uint64_t step;
 
-	(void)err;
 	step = step_of(state, move->event->time_ns);
 	if (entry->step && entry->step != step)
 		look(entry);
@@ -84,11 +83,10 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
 	entry->variance += move->is_gain ? move->variance : -move->variance;
 	if (!move->is_gain)
-		return 0;
+		return;
 	if (!entry->first_ns)
 		entry->first_ns = move->event->time_ns;
 	entry->gained_ns = move->event->time_ns;
-	return 0;
 }
 
 static void merge(void *user, void *of_run, const void *of_process)
@@ -111,17 +109,15 @@ static void merge(void *user, void *of_run, const void *of_process)
 		run->last_ns = process.last_ns;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct growth_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 
-	(void)err;
 	state->least_ns =
 		current->end_ns > current->start_ns ? (current->end_ns - current->start_ns) / 2 : 0;
 	state->step_ns = STEP_NS;
 	state->start_ns = 0;
-	return 0;
 }
 
 static void put(void *user, struct sheet *sheet, uint32_t index)

@@ -117,7 +117,7 @@ static struct history_call *find_use(struct history_state *state, const struct h
 	return NULL;
 }
 
-static int keep(struct history_state *state, const struct event *event)
+static void keep(struct history_state *state, const struct event *event)
 {
 	struct history_call call, *same;
 	const char *function = pool_text(&state->run->summary->pool, event->function->name,
@@ -139,37 +139,33 @@ static int keep(struct history_state *state, const struct event *event)
 	if (event->backtrace)
 		call.backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
 						 event->index);
-	if (!function || !class)
-		return -ENOMEM;
 	same = event->type != CALL_TYPE_ALLOC && event->type != CALL_TYPE_FREE
 		       ? find_use(state, &call)
 		       : NULL;
 	if (same) {
 		same->times++;
-		return 0;
+		return;
 	}
 	state->calls[state->count++ % CALLS_MAX] = call;
 	if (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)
 		state->life = state->count;
-	return 0;
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
 	struct history_state *state = user;
 	bool is_wanted =
 		state->is_fd ? is_of_descriptor(state, event) : is_of_address(state, event);
 
-	return is_wanted && keep(state, event) ? report_no_memory(err) : 0;
+	if (is_wanted)
+		keep(state, event);
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct history_state *state = user;
 
-	(void)err;
 	state->has_base = false;
-	return 0;
 }
 
 /* ---- the sheet ---- */
@@ -246,7 +242,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	struct history_state *state = user;
 
 	state->calls = memory_zalloc(CALLS_MAX, sizeof(*state->calls));
-	return state->calls ? parse(state, run->options->object, err) : report_no_memory(err);
+	return parse(state, run->options->object, err);
 }
 
 const struct report report_history = {

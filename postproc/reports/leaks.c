@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What was gained and never given back, by who gained it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,14 +108,12 @@ static void merge_curve(void *user, void *of_run, const void *of_process)
 	run->count = count > run->count ? count : run->count;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct leaks_state *state = user;
 	struct curve *curve = tally_entry(state->curves, move->site);
 
-	(void)err;
 	report_hold(state->run, &curve->rises, move);
-	return 0;
 }
 
 static void destroy(void *user)
@@ -221,7 +218,7 @@ static void compare(const struct leaks_state *state, struct found *found, unsign
 }
 
 /* What the scan found of a block, if it was held by then. */
-static int add_fate(struct leaks_state *state, const struct ledger_held *held)
+static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 {
 	const struct scanned_block *block =
 		scanned_find(&state->scanned, held->object, held->item->index);
@@ -229,7 +226,7 @@ static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 	unsigned fate = block ? block->fate : SCANNED_NOT;
 
 	if (!found)
-		return block ? -ENOMEM : 0;
+		return;
 	if (fate >= SCANNED_LOST && state->scanned.doubt)
 		fate = UNSURE;
 	found->fates[fate]++;
@@ -241,7 +238,6 @@ static int add_fate(struct leaks_state *state, const struct ledger_held *held)
 	compare(state, found, fate, held);
 	if (fate < SCANNED_LOST)
 		note_kept(state, found, block, held);
-	return 0;
 }
 
 static void add_handle(struct leaks_state *state, uint32_t site)
@@ -252,7 +248,7 @@ static void add_handle(struct leaks_state *state, uint32_t site)
 	found->handles++;
 }
 
-static int add(struct leaks_state *state, const struct ledger_held *held)
+static void add(struct leaks_state *state, const struct ledger_held *held)
 {
 	struct leak *leak = tally_entry(state->tally, held->site);
 	enum resource known = ledger_class(state->run->ledger, held->class)->known;
@@ -265,14 +261,12 @@ static int add(struct leaks_state *state, const struct ledger_held *held)
 	leak->count_variance += held->count_variance;
 	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index))
 		add_handle(state, held->site);
-	if (known == RESOURCE_MEMORY && add_fate(state, held))
-		return -ENOMEM;
-	if (known == RESOURCE_PROCESS &&
-	    summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
-			      (uint32_t)held->object))
-		return -ENOMEM;
+	if (known == RESOURCE_MEMORY)
+		add_fate(state, held);
+	if (known == RESOURCE_PROCESS)
+		summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
+				  (uint32_t)held->object);
 	add_item(state, leak, held->item, is_first);
-	return 0;
 }
 
 /* Texts of a process's scan go with it. */
@@ -294,16 +288,14 @@ static void close_scan(struct leaks_state *state)
 	scanned_clear(scanned);
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
 	struct leaks_state *state = user;
 
-	(void)err;
 	scanned_note(&state->scanned, event);
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct leaks_state *state = user;
 	uint64_t least_ns = state->run->options->min_age_ns;
@@ -313,12 +305,10 @@ static int process(void *user, struct error *err)
 	while (ledger_held(state->run->ledger, &at, &held)) {
 		if (least_ns && age_of(state, held.item) < least_ns)
 			continue;
-		if (add(state, &held))
-			return report_no_memory(err);
+		add(state, &held);
 	}
 	name_keepers(state);
 	close_scan(state);
-	return 0;
 }
 
 /* Whether a scan has looked at some of its blocks, and no doubt is left of any. */

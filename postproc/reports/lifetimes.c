@@ -37,37 +37,33 @@ static unsigned bucket_of(uint64_t ns)
 	return bucket;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct lifetimes_state *state = user;
 	uint64_t from_ns, ns;
 	struct bucket *bucket;
 
-	(void)err;
 	if (move->is_gain || move->is_no_call || move->count >= 0)
-		return 0;
+		return;
 	from_ns = move->item->gained_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
 	bucket = &state->buckets[move->class][bucket_of(ns)];
 	bucket->count += (uint64_t)-move->count;
 	bucket->bytes += move->bytes;
 	bucket->variance += move->variance;
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct lifetimes_state *state = user;
 	struct ledger_held held;
 	size_t at = 0;
 
-	(void)err;
 	while (ledger_held(state->run->ledger, &at, &held)) {
 		state->buckets[held.class][HELD].count += held.count;
 		state->buckets[held.class][HELD].bytes += held.bytes;
 		state->buckets[held.class][HELD].variance += held.variance;
 	}
-	return 0;
 }
 
 static void put(struct lifetimes_state *state, struct sheet *sheet, uint32_t class, unsigned index,

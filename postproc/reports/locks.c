@@ -3,7 +3,6 @@
  * Who waits for which lock, who has it meanwhile, and what can deadlock. The view knows one process
  * at a time; here the places of all of them come together.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,18 +63,18 @@ struct locks_state {
 
 enum { OF_PAIR = LOCKS_WAYS };
 
-static int event(void *user, const struct event *call, struct error *err)
+static void event(void *user, const struct event *call)
 {
 	struct locks_state *state = user;
 
-	return unlocks_event(&state->unlocks, call) ? report_no_memory(err) : 0;
+	unlocks_event(&state->unlocks, call);
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct locks_state *state = user;
 
-	return unlocks_move(&state->unlocks, move) ? report_no_memory(err) : 0;
+	unlocks_move(&state->unlocks, move);
 }
 
 /* ---- a process ends ---- */
@@ -87,14 +86,14 @@ static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t
 	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
 }
 
-/* The place of a site; 0: no memory. Pointers to places from before are void. */
+/* The place of a site. Pointers to places from before are void. */
 static uint32_t place_of(struct locks_state *state, uint32_t site)
 {
 	const struct trace_node *backtrace = backtrace_of(state, site);
 	uint8_t way = sites_at(&state->view->sites, site)->class;
 	uint32_t number = map_get(&state->index, way, (uintptr_t)backtrace);
 
-	if (number || !backtrace)
+	if (number)
 		return number;
 	number = ARRAY_NUMBER(&state->places);
 	map_set(&state->index, way, (uintptr_t)backtrace, number);
@@ -103,14 +102,13 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 }
 
 /* Of the longest hold. */
-static int keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
+static void keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
 {
 	place->since_ns = site->since_ns;
 	place->object = site->object;
 	place->thread = site->thread;
 	place->pid = summary_current(state->run->summary)->pid;
 	place->released = site->released ? backtrace_of(state, site->released) : NULL;
-	return site->released && !place->released ? -ENOMEM : 0;
 }
 
 /* A call that has not returned has waited, and taken nothing. */
@@ -119,25 +117,23 @@ static bool was_used(const struct locks_times *times)
 	return times->taken || times->contended || times->refused || times->holds;
 }
 
-static int close_site(struct locks_state *state, uint32_t index)
+static void close_site(struct locks_state *state, uint32_t index)
 {
 	const struct locks_site *site = locks_site(state->view, index);
 	uint32_t number = was_used(&site->times) ? place_of(state, index) : 0;
 	struct place *place;
 
 	if (!number)
-		return site->times.taken ? -ENOMEM : 0;
+		return;
 	place = &state->places.items[number];
 	if (site->times.holds &&
-	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns) &&
-	    keep_hold(state, place, site))
-		return -ENOMEM;
+	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns))
+		keep_hold(state, place, site);
 	locks_add_times(&place->times, &site->times);
 	place->gone += site->gone;
 	place->gone_are_rwlocks |= place->way == LOCKS_READ || place->way == LOCKS_WRITE;
 	for (unsigned i = 0; i < 2; i++)
 		locks_add_times(&place->gone_times[i], &site->gone_times[i]);
-	return 0;
 }
 
 static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t holder)
@@ -153,16 +149,13 @@ static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t
 	return &state->pairs.items[number];
 }
 
-static int close_pair(struct locks_state *state, const struct locks_pair *of_process)
+static void close_pair(struct locks_state *state, const struct locks_pair *of_process)
 {
 	uint32_t waiter = place_of(state, of_process->waiter);
 	uint32_t holder = of_process->holder ? place_of(state, of_process->holder) : 0;
-	struct pair *pair =
-		waiter && (holder || !of_process->holder) ? pair_of(state, waiter, holder) : NULL;
+	struct pair *pair = holder || !of_process->holder ? pair_of(state, waiter, holder) : NULL;
 	struct locks_pair sum = *of_process;
 
-	if (!pair)
-		return -ENOMEM;
 	sum.count += pair->sum.count;
 	sum.ns += pair->sum.ns;
 	if (!pair->sum.count || of_process->longest_ns > pair->sum.longest_ns) {
@@ -171,16 +164,13 @@ static int close_pair(struct locks_state *state, const struct locks_pair *of_pro
 	}
 	pair->sum.count = sum.count;
 	pair->sum.ns = sum.ns;
-	return 0;
 }
 
-static int close_lock(struct locks_state *state, const struct locks_lock *of_process)
+static void close_lock(struct locks_state *state, const struct locks_lock *of_process)
 {
 	uint32_t born = place_of(state, of_process->born);
-	struct lock *lock = born ? ARRAY_ADD(&state->locks) : NULL;
+	struct lock *lock = ARRAY_ADD(&state->locks);
 
-	if (!lock)
-		return -ENOMEM;
 	*lock = (struct lock){
 		.pid = summary_current(state->run->summary)->pid,
 		.born = born,
@@ -188,10 +178,9 @@ static int close_lock(struct locks_state *state, const struct locks_lock *of_pro
 		.is_rwlock = of_process->is_rwlock,
 		.times = { of_process->times[0], of_process->times[1] },
 	};
-	return 0;
 }
 
-static int close_circle(struct locks_state *state, const struct lock_order_circle *of_process)
+static void close_circle(struct locks_state *state, const struct lock_order_circle *of_process)
 {
 	struct circle *circle = ARRAY_ADD(&state->circles);
 
@@ -200,36 +189,32 @@ static int close_circle(struct locks_state *state, const struct lock_order_circl
 	for (unsigned i = 0; i < of_process->count; i++) {
 		circle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
 		circle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
-		if (!circle->from[i] || !circle->to[i])
-			return -ENOMEM;
 	}
-	return 0;
 }
 
-static int close_all(struct locks_state *state)
+static void close_all(struct locks_state *state)
 {
 	const struct locks *view = state->view;
-	int rc = 0;
 
-	for (size_t i = 1; rc == 0 && i < view->stats.count; i++)
-		rc = close_site(state, (uint32_t)i);
-	for (size_t i = 1; rc == 0 && i < view->pairs.count; i++)
-		rc = close_pair(state, &view->pairs.items[i]);
-	for (size_t i = 1; rc == 0 && i < view->locks.count; i++)
+	for (size_t i = 1; i < view->stats.count; i++)
+		close_site(state, (uint32_t)i);
+	for (size_t i = 1; i < view->pairs.count; i++)
+		close_pair(state, &view->pairs.items[i]);
+	for (size_t i = 1; i < view->locks.count; i++)
 		if (view->locks.items[i].serial && view->locks.items[i].born)
-			rc = close_lock(state, &view->locks.items[i]);
-	for (size_t i = 0; rc == 0 && i < view->order.circles.count; i++)
-		rc = close_circle(state, &view->order.circles.items[i]);
+			close_lock(state, &view->locks.items[i]);
+	for (size_t i = 0; i < view->order.circles.count; i++)
+		close_circle(state, &view->order.circles.items[i]);
 	state->circles_left_out += view->order.circles_left_out;
-	return rc;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct locks_state *state = user;
 	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
 
-	return locks_finish(state->view, end_ns) || close_all(state) ? report_no_memory(err) : 0;
+	locks_finish(state->view, end_ns);
+	close_all(state);
 }
 
 /* ---- sheets ---- */
@@ -387,7 +372,7 @@ static void put_times(struct sheet_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* A row for readers, and one for who has it alone. NULL: no memory. */
+/* A row for readers, and one for who has it alone. */
 static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)
@@ -473,10 +458,6 @@ static void put_places(struct locks_state *state, struct sheets *sheets)
 	size_t count = state->places.count ? state->places.count - 1 : 0;
 	size_t *order cleanup_free = memory_zalloc(count + 1, sizeof(*order));
 
-	if (!order) {
-		report_no_memory(&sheets->failure);
-		return;
-	}
 	for (size_t i = 0; i < count; i++)
 		order[i] = i + 1;
 	if (count)

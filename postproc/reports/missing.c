@@ -213,15 +213,12 @@ static void put_bypass(struct sheet *sheet, const struct summary *summary,
 
 	if (!process)
 		return;
-	if (asprintf(&reason,
-		     "%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
-		     "makes of it: what it gained is not counted, what it gave back seems to be "
-		     "held",
-		     bypass->path, bypass->example ? bypass->example : "hooked functions",
-		     bypass->functions > 1 ? " and others" : "") < 0) {
-		reason = NULL;
-		report_no_memory(&sheet->sheets->failure);
-	}
+	reason = memory_format(
+		"%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
+		"makes of it: what it gained is not counted, what it gave back seems to be "
+		"held",
+		bypass->path, bypass->example ? bypass->example : "hooked functions",
+		bypass->functions > 1 ? " and others" : "");
 	put(sheet, "unseen", process, bypass->functions, reason);
 }
 

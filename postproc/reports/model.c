@@ -3,7 +3,6 @@
  * A run by place and time, at a size that does not grow with its events: the sums that a page needs
  * to answer for any window what was held, gained, kept and waited for.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +99,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	state->numbers.items[process->number].place = run->number;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct model_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
@@ -111,16 +110,14 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	/* A descriptor that was carried over an exec: before, it was the other program's. */
 	if (gained < start)
 		gained = start;
-	(void)err;
 	if (!entry->number)
 		entry->number = add_number(state);
 	if (move->is_gain) {
 		spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
-		return 0;
+		return;
 	}
 	spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
 	spans_add(&state->spans, entry->number, gained, now, -count, bytes);
-	return 0;
 }
 
 /* Part of a wait for a condition is the mutex that is released and acquired: it counts once. */
@@ -132,64 +129,53 @@ static bool is_wait(const struct event *event)
 	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
 }
 
-/* The number of who waited; UINT32_MAX: no memory. */
+/* The number of who waited. */
 static uint32_t waiter_number(struct model_state *state, const struct event *event)
 {
 	struct atlas *atlas = &state->run->summary->atlas;
 	uint32_t process = report_process(state->run) - 1;
 	const struct trace_node *backtrace = atlas_backtrace(atlas, event->backtrace, event->index);
 	struct map_entry *entry =
-		backtrace ? map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace)
-			  : NULL;
+		map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace);
 	struct waiter *waiter;
 
-	if (!entry)
-		return UINT32_MAX;
 	if (entry->value)
 		return entry->value - 1;
 	waiter = ARRAY_ADD(&state->waiters);
 	entry->value = (uint32_t)state->waiters.count + !waiter;
-	if (!waiter)
-		return UINT32_MAX;
 	*waiter = (struct waiter){ backtrace, process };
 	return (uint32_t)state->waiters.count - 1;
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
 	struct model_state *state = user;
 	uint32_t number;
 
-	if (lanes_event(&state->lanes, event, err))
-		return -ENOMEM;
+	lanes_event(&state->lanes, event);
 	if (!is_wait(event))
-		return 0;
+		return;
 	number = waiter_number(state, event);
-	if (number == UINT32_MAX)
-		return report_no_memory(err);
 	spans_add(&state->waits, number, event->leave_ns, SPANS_NEVER, 1,
 		  (int64_t)(event->leave_ns - event->enter_ns));
-	return 0;
 }
 
-static int on_note(void *user, const struct event *event, struct error *err)
+static void on_note(void *user, const struct event *event)
 {
 	struct model_state *state = user;
 	const char *text = event_argument(event, "text");
 	struct mark *mark;
 
-	if (lanes_note(&state->lanes, event, err))
-		return -ENOMEM;
+	lanes_note(&state->lanes, event);
 	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text)
-		return 0;
+		return;
 	mark = ARRAY_ADD(&state->marks);
 	*mark = (struct mark){ event->time_ns, memory_text(text) };
-	return mark->text ? 0 : report_no_memory(err);
 }
 
 /* ---- the longest waits and holds ---- */
 
-/* Kept beyond the process; NULL: there is none, or no memory. */
+/* Kept beyond the process; NULL: there is none. */
 static const char *kept_name(struct model_state *state, const char *name)
 {
 	const char **kept;
@@ -241,12 +227,12 @@ static void add_stay(struct model_state *state, struct stays *stays, struct stay
 		keep_longest(stays);
 }
 
-static int on_lane_wait(void *user, const struct lane_wait *wait)
+static void on_lane_wait(void *user, const struct lane_wait *wait)
 {
 	struct model_state *state = user;
 
 	if (wait->until_ns < wait->since_ns + WAIT_LEAST)
-		return 0;
+		return;
 	add_stay(state, &state->long_waits,
 		 (struct stay){
 			 .thread = wait->thread,
@@ -259,15 +245,14 @@ static int on_lane_wait(void *user, const struct lane_wait *wait)
 			 .backtrace = wait->waiter,
 			 .waker_backtrace = wait->waker,
 		 });
-	return 0;
 }
 
-static int on_lane_hold(void *user, const struct lane_hold *hold)
+static void on_lane_hold(void *user, const struct lane_hold *hold)
 {
 	struct model_state *state = user;
 
 	if (hold->until_ns <= hold->since_ns)
-		return 0;
+		return;
 	add_stay(state, &state->long_holds,
 		 (struct stay){
 			 .thread = hold->thread,
@@ -277,23 +262,20 @@ static int on_lane_hold(void *user, const struct lane_hold *hold)
 			 .length_ns = hold->until_ns - hold->since_ns,
 			 .backtrace = hold->holder,
 		 });
-	return 0;
 }
 
 /* What a program held that ran another one is gone with it. */
-static int on_process(void *user, struct error *err)
+static void on_process(void *user)
 {
 	struct model_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
 
-	(void)err;
 	lanes_process(&state->lanes);
 	lanes_clear(&state->lanes);
 	spans_reach(&state->spans, process->end_ns);
 	if (process->end == SUMMARY_EXEC)
 		spans_lose(&state->spans, state->first, process->end_ns);
 	state->first = (uint32_t)state->numbers.count;
-	return 0;
 }
 
 /* ---- the sheets ---- */
@@ -331,17 +313,16 @@ static struct weight *weigh(const struct model_state *state)
 {
 	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
 
-	for (uint32_t i = 0; weights && i < state->numbers.count; i++)
+	for (uint32_t i = 0; i < state->numbers.count; i++)
 		weights[i].number = i;
-	for (size_t i = 0; weights && i < state->spans.list.count; i++) {
+	for (size_t i = 0; i < state->spans.list.count; i++) {
 		const struct span *span = state->spans.list.items[i];
 		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
 
 		weights[state->numbers.items[span->site].place].bytes +=
 			weight > 0 ? (uint64_t)weight : 0;
 	}
-	if (weights)
-		qsort(weights, state->numbers.count, sizeof(*weights), by_weight);
+	qsort(weights, state->numbers.count, sizeof(*weights), by_weight);
 	return weights;
 }
 
@@ -359,7 +340,7 @@ static const struct tally_place **find_places(const struct model_state *state)
 	const struct tally_place **places =
 		memory_zalloc(state->numbers.count + 1, sizeof(*places));
 
-	for (uint32_t i = 0; places && i < tallies_count(tallies); i++) {
+	for (uint32_t i = 0; i < tallies_count(tallies); i++) {
 		const struct entry *entry = tally_of_place(state->tally, i);
 
 		if (entry && entry->number)
@@ -374,7 +355,7 @@ static uint32_t most_spans(const struct model_state *state)
 	return state->run->detail ? state->run->detail : SPANS_MOST;
 }
 
-static int fold_places(const struct model_state *state, struct folding *folding)
+static void fold_places(const struct model_state *state, struct folding *folding)
 {
 	const struct tally_place **places = find_places(state);
 	struct weight *weights = weigh(state);
@@ -384,9 +365,8 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 	folding->renumber = memory_zalloc(count + 1, sizeof(*folding->renumber));
 	folding->rows = memory_zalloc(most, sizeof(*folding->rows));
 	folding->classes = memory_zalloc(most, sizeof(*folding->classes));
-	for (size_t i = 0; weights && places && folding->renumber && folding->rows &&
-			   folding->classes && i < count;
-	     i++) {
+	for (size_t i = 0;
+	     weights && folding->renumber && folding->rows && folding->classes && i < count; i++) {
 		const struct tally_place *place = places[weights[i].number];
 		uint32_t *row = &folding->renumber[weights[i].number];
 
@@ -404,9 +384,6 @@ static int fold_places(const struct model_state *state, struct folding *folding)
 		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
 	free(weights);
 	free(places);
-	return weights && places && folding->renumber && folding->rows && folding->classes
-		       ? 0
-		       : -ENOMEM;
 }
 
 static void put_bins(const struct model_state *state, struct sheet *sheet)
@@ -625,12 +602,10 @@ static void end(void *user, struct sheets *sheets)
 	struct folding folding = { .count = 0 };
 
 	align(state);
-	if (fold_places(state, &folding)) {
-		report_no_memory(&sheets->failure);
-	} else {
-		settle(state, &folding);
-		put_sheets(state, &folding, sheets);
-	}
+	fold_places(state, &folding);
+
+	settle(state, &folding);
+	put_sheets(state, &folding, sheets);
 	folding_free(&folding);
 }
 
@@ -640,6 +615,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct model_state *state = user;
 
+	(void)err;
 	spans_init(&state->spans);
 	spans_init(&state->waits);
 	map_init(&state->waiter_index);
@@ -648,7 +624,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	add_number(state); /* 0 is none */
 	state->first = 1;
-	return state->numbers.count ? 0 : report_no_memory(err);
+	return 0;
 }
 
 static void destroy(void *user)

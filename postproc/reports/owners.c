@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who keeps what: roots by what goes with them, and below each what it keeps, by who gained it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,13 +64,11 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
 	struct holders_state *state = user;
 
-	(void)err;
 	scanned_note(&state->scanned, event);
-	return 0;
 }
 
 static const char *copy(struct holders_state *state, const char *text)
@@ -82,7 +79,7 @@ static const char *copy(struct holders_state *state, const char *text)
 /* ---- roots ---- */
 
 /* The last one of a process is what several roots keep together. */
-static int add_holders(struct holders_state *state)
+static void add_holders(struct holders_state *state)
 {
 	const struct summary_process *process = summary_current(state->run->summary);
 	const struct scanned *scanned = &state->scanned;
@@ -104,17 +101,14 @@ static int add_holders(struct holders_state *state)
 			.count = is_root ? root->retained_count : 0,
 			.pid = process->pid,
 		};
-		if (!holder->text)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
 /* ---- what they keep ---- */
 
 /*
  * By block: the root that alone keeps it, and 1; the number of roots and 1: several do. The way up
- * is walked once for all blocks on it. NULL: no memory.
+ * is walked once for all blocks on it.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -122,7 +116,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 	uint32_t *keepers = memory_zalloc(count + 1, sizeof(*keepers));
 	uint32_t *path = memory_alloc((count + 1) * sizeof(*path));
 
-	for (size_t i = 0; keepers && path && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct scanned_block *block = &scanned->blocks.items[i];
 		uint32_t keeper = (uint32_t)scanned->roots.count + 1;
 		size_t steps = 0;
@@ -143,10 +137,6 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 			keepers[path[--steps]] = keeper;
 	}
 	free(path);
-	if (keepers && !path) {
-		free(keepers);
-		return NULL;
-	}
 	return keepers;
 }
 
@@ -240,21 +230,20 @@ static void find_ways(struct holders_state *state, size_t first)
 			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct holders_state *state = user;
 	size_t at = 0, first = state->below.count;
 	struct ledger_held held;
 	uint32_t *keepers;
-	int rc;
 
 	if (!state->scanned.is_done) {
 		scanned_clear(&state->scanned);
-		return 0;
+		return;
 	}
 	keepers = find_keepers(&state->scanned);
-	rc = keepers ? add_holders(state) : -ENOMEM;
-	while (rc == 0 && ledger_held(state->run->ledger, &at, &held))
+	add_holders(state);
+	while (ledger_held(state->run->ledger, &at, &held))
 		if (ledger_class(state->run->ledger, held.class)->known == RESOURCE_MEMORY)
 			add_block(state, keepers, &held);
 	find_ways(state, first);
@@ -263,7 +252,6 @@ static int process(void *user, struct error *err)
 	state->pause_ns += state->scanned.pause_ns;
 	map_clear(&state->index);
 	scanned_clear(&state->scanned);
-	return rc ? report_no_memory(err) : 0;
 }
 
 /* ---- the sheets ---- */
@@ -307,23 +295,18 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* By holder: how many keep more. NULL: no memory. */
+/* By holder: how many keep more. */
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;
 	struct ranked *ranked = memory_alloc((count + 1) * sizeof(*ranked));
 	uint32_t *ranks = memory_alloc((count + 1) * sizeof(*ranks));
 
-	for (size_t i = 0; ranked && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		ranked[i] = (struct ranked){ state->holders.items[i].bytes, (uint32_t)i };
-	if (ranked)
-		qsort(ranked, count, sizeof(*ranked), by_bytes);
-	for (size_t i = 0; ranked && ranks && i < count; i++)
+	qsort(ranked, count, sizeof(*ranked), by_bytes);
+	for (size_t i = 0; i < count; i++)
 		ranks[ranked[i].holder] = (uint32_t)i;
-	if (!ranked) {
-		free(ranks);
-		ranks = NULL;
-	}
 	free(ranked);
 	return ranks;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who keeps one block: each step of the way from the root to it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,13 +46,11 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
 	struct way_state *state = user;
 
-	(void)err;
 	scanned_note(&state->scanned, event);
-	return 0;
 }
 
 /* The block that has the address in it, of those that are held. */
@@ -79,58 +76,50 @@ static struct step *add_step(struct way_state *state, const char *what)
 	return step->what ? step : NULL;
 }
 
-static int add_block(struct way_state *state, const struct scanned_block *block,
-		     const struct ledger_item *item)
+static void add_block(struct way_state *state, const struct scanned_block *block,
+		      const struct ledger_item *item)
 {
 	struct step *step = add_step(state, scanned_words[block->fate]);
 	const struct site *site;
 
-	if (!step)
-		return -ENOMEM;
 	step->object = block->address;
 	step->offset = block->offset;
 	step->retained = block->retained;
 	if (!item)
-		return 0;
+		return;
 	step->size = item->size;
 	site = sites_at(ledger_sites(state->run->ledger), item->site);
 	if (site->backtrace)
 		step->backtrace =
 			atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
-	return 0;
 }
 
-static int add_root(struct way_state *state, const struct scanned_root *root)
+static void add_root(struct way_state *state, const struct scanned_root *root)
 {
 	char text[TEXT_MAX];
 	struct step *step = add_step(state, scanned_root_text(root, text, sizeof(text)));
 
-	if (!step)
-		return -ENOMEM;
 	step->is_root = true;
 	step->object = root->at;
 	step->retained = root->retained;
-	return 0;
 }
 
-static int add_way(struct way_state *state, const struct scanned_block *block)
+static void add_way(struct way_state *state, const struct scanned_block *block)
 {
 	const struct scanned *scanned = &state->scanned;
-	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && block && i < STEPS_MAX; i++) {
+	for (uint32_t i = 0; block && i < STEPS_MAX; i++) {
 		const struct scanned_node *parent = &block->parent;
 
-		rc = add_block(state, block,
-			       ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address));
-		if (rc == 0 && parent->is_root && parent->root < scanned->roots.count)
-			rc = add_root(state, &scanned->roots.items[parent->root]);
+		add_block(state, block,
+			  ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address));
+		if (parent->is_root && parent->root < scanned->roots.count)
+			add_root(state, &scanned->roots.items[parent->root]);
 		block = parent->is_block ? scanned_at(scanned, parent->block) : NULL;
 	}
-	return rc;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct way_state *state = user;
 	const char *object = state->run->options->object;
@@ -138,11 +127,11 @@ static int process(void *user, struct error *err)
 		object ? find_around(state, strtoull(object, NULL, 16)) : NULL;
 	const struct scanned_block *block =
 		item ? scanned_find(&state->scanned, item->object, item->index) : NULL;
-	int rc = block ? add_way(state, block) : 0;
 
+	if (block)
+		add_way(state, block);
 	state->has_scan |= state->scanned.is_done;
 	scanned_clear(&state->scanned);
-	return rc ? report_no_memory(err) : 0;
 }
 
 /* From the root to the block. */

@@ -9,14 +9,12 @@ struct peak_state {
 	struct peaks peaks;
 };
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct peak_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 
-	(void)err;
 	peaks_process(&state->peaks, current->pid, current->name);
-	return 0;
 }
 
 static void put_class(struct peak_state *state, struct sheet *sheet, uint32_t index)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,8 +134,6 @@ int report_begin(const struct report *report, void **state, struct report_run *r
 		 struct error *err)
 {
 	*state = report->state_size ? memory_zalloc(1, report->state_size) : run;
-	if (!*state)
-		return report_no_memory(err);
 	if (report->state_size)
 		*(struct report_run **)*state = run;
 	if (report->move)
@@ -173,11 +170,6 @@ void report_note_coverage(const struct report_run *run, struct sheet *sheet)
 	sheet->is_unknown |= coverage_is_low(sum);
 	sheet_note(sheet, "%s%s%s", sheet->note ? sheet->note : "", sheet->note ? "; " : "",
 		   coverage_say(sum, text));
-}
-
-int report_no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM, "no memory for the report");
 }
 
 bool report_is_incomplete(const struct summary_process *process)

@@ -25,30 +25,26 @@ static uint64_t smallest_of(unsigned bucket)
 	return bucket ? 1ull << (bucket - 1) : 0;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct sizes_state *state = user;
 	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->item->size)];
 
-	(void)err;
 	if (!move->is_gain || move->is_no_call)
-		return 0;
+		return;
 	bucket->count += (uint64_t)move->count;
 	bucket->bytes += move->bytes;
 	bucket->variance += move->variance;
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct sizes_state *state = user;
 	struct ledger_held held;
 	size_t at = 0;
 
-	(void)err;
 	while (ledger_held(state->run->ledger, &at, &held))
 		state->buckets[held.class][bucket_of(held.size)].held += held.count;
-	return 0;
 }
 
 static void put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,

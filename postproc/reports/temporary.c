@@ -23,18 +23,16 @@ static void merge(void *user, void *of_run, const void *of_process)
 	run->bytes += process->bytes;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct temp_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
 
-	(void)err;
 	entry->gained += move->is_gain && !move->is_no_call;
 	if (!ledger_move_is_temporary(state->run->ledger, move, state->run->options->within))
-		return 0;
+		return;
 	entry->temporary++;
 	entry->bytes += move->bytes;
-	return 0;
 }
 
 static void put(void *user, struct sheet *sheet, uint32_t index)

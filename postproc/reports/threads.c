@@ -4,7 +4,6 @@
  * one creator that were made at one place, have one name and end alike are one line where they are
  * many.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,31 +215,27 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 }
 
 /* Those that are alike are all in the line of the first of them. */
-static int tell(struct threads_state *state, uint32_t index, uint32_t depth)
+static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 {
 	bool is_many = state->nodes[state->nodes[index].alike].count > ALIKE_MAX;
 	struct line *line;
 
 	if (is_many && state->nodes[index].alike != index)
-		return 0;
+		return;
 	line = begin_line(state, index, depth);
-	if (!line)
-		return -ENOMEM;
 	do {
 		add_to_line(state, line, index);
 		index = state->nodes[index].next_alike;
 	} while (is_many && index != THREAD_NONE);
-	return 0;
 }
 
 /* A thread, then all that it made. As deep as the trace says, so not by recursion. */
-static int tell_tree(struct threads_state *state, uint32_t root)
+static void tell_tree(struct threads_state *state, uint32_t root)
 {
 	uint32_t depth = 0, index = root;
 
 	for (;;) {
-		if (tell(state, index, depth))
-			return -ENOMEM;
+		tell(state, index, depth);
 		if (state->nodes[index].first != THREAD_NONE) {
 			index = state->nodes[index].first;
 			depth++;
@@ -251,35 +246,31 @@ static int tell_tree(struct threads_state *state, uint32_t root)
 			depth--;
 		}
 		if (index == root)
-			return 0;
+			return;
 		index = state->nodes[index].next;
 	}
 }
 
-static int tell_process(struct threads_state *state)
+static void tell_process(struct threads_state *state)
 {
-	int rc = 0;
-
 	make_tree(state);
-	for (uint32_t i = 0; rc == 0 && i < state->threads.list.count; i++)
+	for (uint32_t i = 0; i < state->threads.list.count; i++)
 		if (state->threads.list.items[i].creator == THREAD_NONE)
-			rc = tell_tree(state, i);
-	return rc;
+			tell_tree(state, i);
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct threads_state *state = user;
 	size_t count = state->threads.list.count;
-	int rc = 0;
 
 	state->nodes = count ? memory_zalloc(count, sizeof(*state->nodes)) : NULL;
 	if (count)
-		rc = state->nodes ? tell_process(state) : -ENOMEM;
+		if (state->nodes)
+			tell_process(state);
 	free(state->nodes);
 	state->nodes = NULL;
 	threads_clear(&state->threads);
-	return rc ? report_no_memory(err) : 0;
 }
 
 /* ---- the sheet ---- */
@@ -368,22 +359,18 @@ static void end(void *user, struct sheets *sheets)
 
 /* ---- begin and end ---- */
 
-static int event(void *user, const struct event *event, struct error *err)
+static void event(void *user, const struct event *event)
 {
 	struct threads_state *state = user;
 
-	(void)err;
 	threads_event(&state->threads, event);
-	return 0;
 }
 
-static int note(void *user, const struct event *event, struct error *err)
+static void note(void *user, const struct event *event)
 {
 	struct threads_state *state = user;
 
-	(void)err;
 	threads_note(&state->threads, event);
-	return 0;
 }
 
 static void destroy(void *user)

@@ -18,15 +18,14 @@ static const unsigned char levels[RESOURCE_COUNT] = {
 	[RESOURCE_LOCK] = TIMELINE_LOCKS + 1,
 };
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct timeline_state *state = user;
 	const struct ledger_class *class = ledger_class(state->run->ledger, move->class);
 	int64_t change = move->count;
 
-	(void)err;
 	if (!levels[class->known])
-		return 0;
+		return;
 	if (class->has_bytes) {
 		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
 		change = move->is_gain ? change : -change;
@@ -37,20 +36,17 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	else
 		timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1),
 				change, move->event->time_ns);
-	return 0;
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
 	struct timeline_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 
-	(void)err;
 	if (state->process.width_ns)
 		timeline_advance(&state->process, current->end_ns);
 	timeline_add(&state->all, &state->process);
 	memset(&state->process, 0, sizeof(state->process));
-	return 0;
 }
 
 static void put(struct timeline_state *state, struct sheet *sheet, uint32_t step)

@@ -3,7 +3,6 @@
  * Where in the program it comes from, function by function: from main down to who calls, or from
  * who calls up to main. A tree for each class; memory grows with distinct backtraces.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +36,14 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return measure_begin(&state->measure, run, MEASURE_BYTES, false, err);
 }
 
-static int on_event(void *user, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
-	return measure_event(((struct tree_state *)user)->measure, event, err);
+	measure_event(((struct tree_state *)user)->measure, event);
 }
 
-static int process(void *user, struct error *err)
+static void process(void *user)
 {
-	return measure_process(((struct tree_state *)user)->measure, err);
+	measure_process(((struct tree_state *)user)->measure);
 }
 
 /* ---- growing ---- */
@@ -57,11 +56,7 @@ static struct plant *plant_of(struct tree_state *state, const struct measure_pla
 		if (!strcmp(state->plants.items[i]->class, place->class))
 			return state->plants.items[i];
 	plant = memory_zalloc(1, sizeof(*plant));
-	entry = plant ? ARRAY_ADD(&state->plants) : NULL;
-	if (!entry) {
-		free(plant);
-		return NULL;
-	}
+	entry = ARRAY_ADD(&state->plants);
 	plant->class = place->class;
 	plant->rank = place->rank;
 	plant->has_bytes = place->has_bytes;
@@ -70,23 +65,18 @@ static struct plant *plant_of(struct tree_state *state, const struct measure_pla
 	return *entry = plant;
 }
 
-static int add(struct tree_state *state, const struct measure_place *place)
+static void add(struct tree_state *state, const struct measure_place *place)
 {
 	struct plant *plant = plant_of(state, place);
 	size_t count = paths_make(&state->paths, place->backtrace, place->function);
 	struct branch *branch = NULL;
 
-	if (!plant || !count)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		size_t at = state->run->options->is_bottom_up ? count - 1 - i : i;
 
 		branch = branches_child(&plant->branches, branch, state->paths.path[at]);
-		if (!branch)
-			return -ENOMEM;
 	}
 	branches_add(&plant->branches, branch, place->amount[0], place->variance[0]);
-	return 0;
 }
 
 /* ---- the sheet ---- */
@@ -166,13 +156,11 @@ static void end(void *user, struct sheets *sheets)
 	size_t at = 0;
 
 	while (measure_next(state->measure, &at, &place))
-		if (place.amount[0] && add(state, &place))
-			report_no_memory(&sheets->failure);
+		if (place.amount[0])
+			add(state, &place);
 	for (size_t i = 0; i < state->plants.count; i++) {
-		if (branches_finish(&state->plants.items[i]->branches, state->run->options->top))
-			report_no_memory(&sheets->failure);
-		else
-			put_plant(state, sheet, state->plants.items[i]);
+		branches_finish(&state->plants.items[i]->branches, state->run->options->top);
+		put_plant(state, sheet, state->plants.items[i]);
 	}
 	put_note(state, sheet);
 }

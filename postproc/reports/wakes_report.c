@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/reports/wakes_report.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,18 +28,16 @@ void wakes_report_destroy(void *user)
 	free(state->pairs.items);
 }
 
-int wakes_report_event(void *user, const struct event *event, struct error *err)
+void wakes_report_event(void *user, const struct event *event)
 {
 	struct wakes_report *state = user;
 
-	(void)err;
 	wakes_event(&state->view, event);
-	return 0;
 }
 
 /* ---- a process ends ---- */
 
-/* The place of a site; 0: no memory. Pointers to places from before are void. */
+/* The place of a site. Pointers to places from before are void. */
 static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
@@ -50,7 +47,7 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);
 	struct wakes_place *place;
 
-	if (number || !backtrace)
+	if (number)
 		return number;
 	number = ARRAY_NUMBER(&state->places);
 	map_set(&state->index, of, (uintptr_t)backtrace, number);
@@ -61,25 +58,22 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 	return place->function ? number : 0;
 }
 
-static int close_site(struct wakes_report *state, uint32_t index)
+static void close_site(struct wakes_report *state, uint32_t index)
 {
 	const struct wakes_site *site = wakes_site(&state->view, index);
 	uint32_t number = site->count ? place_of(state, index) : 0;
 	struct wakes_place *place;
 
 	if (!site->count)
-		return 0;
-	if (!number)
-		return -ENOMEM;
+		return;
 	place = &state->places.items[number];
 	place->wakes.count += site->count;
 	place->wakes.woke += site->woke;
 	place->wakes.vain += site->vain;
 	place->wakes.never += site->never;
-	return 0;
 }
 
-/* Index; 0: no memory. */
+/* Index. */
 static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
 {
 	uint64_t key = (uint64_t)waiter << 32 | waker;
@@ -94,37 +88,31 @@ static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t wa
 	return number;
 }
 
-static int close_pair(struct wakes_report *state, const struct wakes_pair *pair)
+static void close_pair(struct wakes_report *state, const struct wakes_pair *pair)
 {
 	const struct wakes_wait *wait = &pair->longest;
 	uint32_t waiter = place_of(state, wait->waiter);
 	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
-	uint32_t index =
-		waiter && (waker || !wait->waker) ? ends_of(state, waiter, waker, wait->end) : 0;
+	uint32_t index = waker || !wait->waker ? ends_of(state, waiter, waker, wait->end) : 0;
 	struct wakes_pair *sum;
 
-	if (!index)
-		return -ENOMEM;
 	sum = &state->pairs.items[index].sum;
 	if (!sum->count || wait->ns > sum->longest.ns)
 		sum->longest = *wait;
 	sum->count += pair->count;
 	sum->ns += pair->ns;
-	return 0;
 }
 
-int wakes_report_process(void *user, struct error *err)
+void wakes_report_process(void *user)
 {
 	struct wakes_report *state = user;
-	int rc = 0;
 
 	wakes_finish(&state->view, summary_current(state->run->summary)->end_ns);
-	for (size_t i = 1; rc == 0 && i < state->view.stats.count; i++)
-		rc = close_site(state, (uint32_t)i);
-	for (size_t i = 1; rc == 0 && i < state->view.pairs.count; i++)
-		rc = close_pair(state, &state->view.pairs.items[i]);
+	for (size_t i = 1; i < state->view.stats.count; i++)
+		close_site(state, (uint32_t)i);
+	for (size_t i = 1; i < state->view.pairs.count; i++)
+		close_pair(state, &state->view.pairs.items[i]);
 	wakes_clear(&state->view);
-	return rc ? report_no_memory(err) : 0;
 }
 
 /* ---- sheets ---- */

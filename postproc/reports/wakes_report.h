@@ -35,8 +35,8 @@ struct wakes_report {
 
 /* Of begin(), and members of struct report; state is a struct wakes_report. */
 void wakes_report_begin(void *state, enum resource resource);
-int wakes_report_event(void *state, const struct event *event, struct error *err);
-int wakes_report_process(void *state, struct error *err);
+void wakes_report_event(void *state, const struct event *event);
+void wakes_report_process(void *state);
 void wakes_report_destroy(void *state);
 
 /* Fills a sheet that has the columns of cond_waits. */

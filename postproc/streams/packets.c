@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/streams/packets.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/memory.h"

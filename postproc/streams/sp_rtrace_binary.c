@@ -2,7 +2,6 @@
 /* The stream as sp-rtrace packets, whatever it was read from. */
 #include "formats/writers.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/memory.h"

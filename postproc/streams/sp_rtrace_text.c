@@ -6,7 +6,6 @@
  */
 #include "formats/writers.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +31,6 @@ struct text_writer {
 	/* mappings that were printed once more, behind all */
 	ARRAY_OF(const struct trace_mapping *) again;
 };
-
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "text");
-}
 
 int write_sp_rtrace_text_begin(void **state, const struct trace *trace,
 			       const struct writer_options *options, struct error *err)
@@ -293,8 +287,7 @@ static bool has_class(const struct text_writer *writer, const struct resource_cl
 	return false;
 }
 
-static int add_class(struct text_writer *writer, const struct resource_class *resource,
-		     struct error *err)
+static void add_class(struct text_writer *writer, const struct resource_class *resource)
 {
 	const struct resource_class **place = NULL;
 
@@ -303,10 +296,7 @@ static int add_class(struct text_writer *writer, const struct resource_class *re
 			place = &writer->classes.items[i];
 	if (!place)
 		place = ARRAY_ADD(&writer->classes);
-	if (!place)
-		return no_memory(err);
 	*place = resource;
-	return 0;
 }
 
 /* calls */
@@ -428,24 +418,21 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 {
 	struct text_writer *writer = state;
 
+	(void)err;
 	if (!writer->process)
 		writer->process = event->process;
 	/* Each process registers its classes, and they are the same. */
 	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
 	    has_class(writer, event->resource))
 		return 0;
-	if (event->kind == EVENT_RESOURCE && add_class(writer, event->resource, err))
-		return -ENOMEM;
-	if (event_is_call(event)) {
+	if (event->kind == EVENT_RESOURCE)
+		add_class(writer, event->resource);
+	if (event_is_call(event))
 		print_call(writer, event);
-		return 0;
-	}
-	if (writer->has_begun) {
+	else if (writer->has_begun)
 		print_other(writer, event);
-	} else {
+	else
 		gather(writer, event);
-		return 0;
-	}
 	return 0;
 }
 

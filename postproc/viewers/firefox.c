@@ -6,7 +6,6 @@
  */
 #include "postproc/viewers/firefox.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
 
 /* ---- memory ---- */
 
-/* The number of the place of a site; 0: no memory. */
+/* The number of the place of a site. */
 static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);
@@ -33,7 +32,7 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 	return *place ? entry->value : 0;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct firefox *file = user;
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
@@ -41,36 +40,32 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	uint32_t place;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
-		return 0;
+		return;
 	place = place_of(file, move->site);
 	file->now += move->is_gain ? move->bytes : -move->bytes;
 	curve_add(&file->curve, now, file->now);
-	if (!place)
-		return report_no_memory(err);
 	if (move->is_gain) {
 		spans_add(&file->spans, place, now, SPANS_NEVER, count, bytes);
-		return 0;
+		return;
 	}
 	spans_add(&file->spans, place, gained, SPANS_NEVER, count, -bytes);
 	spans_add(&file->spans, place, gained, now, -count, bytes);
-	return 0;
 }
 
-static int keep_curve(struct firefox *file, uint32_t pid)
+static void keep_curve(struct firefox *file, uint32_t pid)
 {
 	struct firefox_counter *counter = file->curve.has_begun ? ARRAY_ADD(&file->counters) : NULL;
 	struct firefox_point point;
 	size_t at = 0;
 
 	if (!counter)
-		return file->curve.has_begun ? -ENOMEM : 0;
+		return;
 	*counter = (struct firefox_counter){ .name = "memory", .pid = pid };
 	while (curve_next(&file->curve, &at, &point.time_ns, &point.amount)) {
 		struct firefox_point *place = ARRAY_ADD(&counter->points);
 
 		*place = point;
 	}
-	return 0;
 }
 
 /* ---- waits ---- */
@@ -121,10 +116,11 @@ static const char *keep_text(struct firefox *file, const char *text)
 	if (copy)
 		return copy;
 	copy = pool_text(&file->pool, text, strlen(text));
-	return copy && table_add(&file->texts, hash, copy) == 0 ? copy : NULL;
+	table_add(&file->texts, hash, copy);
+	return copy;
 }
 
-static int on_wait(void *user, const struct lane_wait *facts)
+static void on_wait(void *user, const struct lane_wait *facts)
 {
 	struct firefox *file = user;
 	struct firefox_wait wait = { .facts = *facts,
@@ -132,8 +128,6 @@ static int on_wait(void *user, const struct lane_wait *facts)
 			    *place;
 
 	wait.facts.function = keep_text(file, facts->function);
-	if (!wait.facts.function)
-		return -ENOMEM;
 	if (file->waits.count == WAITS_MOST) {
 		bool is_kept = is_shorter(&file->waits.items[0], &wait);
 
@@ -143,37 +137,32 @@ static int on_wait(void *user, const struct lane_wait *facts)
 		if (is_kept)
 			file->waits.items[0] = wait;
 		sift_down(file, 0);
-		return 0;
+		return;
 	}
 	place = ARRAY_ADD(&file->waits);
 	*place = wait;
 	sift_up(file, file->waits.count - 1);
-	return 0;
 }
 
 /* ---- the fold ---- */
 
-static int keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const char *name)
+static void keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const char *name)
 {
 	struct firefox_name *place = name && *name ? ARRAY_ADD(&file->names) : NULL;
 
 	if (!name || !*name)
-		return 0;
-	if (!place)
-		return -ENOMEM;
+		return;
 	*place = (struct firefox_name){ .pid = pid, .tid = tid, .name = keep_text(file, name) };
-	return place->name ? 0 : -ENOMEM;
 }
 
-static int keep_names(struct firefox *file, const struct summary_process *process)
+static void keep_names(struct firefox *file, const struct summary_process *process)
 {
 	const struct threads *threads = &file->lanes.threads;
-	int rc = keep_name(file, process->pid, 0, process->name);
 
-	for (size_t i = 0; rc == 0 && i < threads->list.count; i++)
-		rc = keep_name(file, process->pid, threads->list.items[i].tid,
-			       threads->list.items[i].name);
-	return rc;
+	keep_name(file, process->pid, 0, process->name);
+	for (size_t i = 0; i < threads->list.count; i++)
+		keep_name(file, process->pid, threads->list.items[i].tid,
+			  threads->list.items[i].name);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)
@@ -198,44 +187,37 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static int event(void *state, const struct event *event, struct error *err)
+static void event(void *state, const struct event *event)
 {
 	struct firefox *file = state;
 
 	if (!file->wall_ns)
 		file->wall_ns = event->process->realtime_ns;
-	return lanes_event(&file->lanes, event, err);
+	lanes_event(&file->lanes, event);
 }
 
-static int note(void *state, const struct event *event, struct error *err)
+static void note(void *state, const struct event *event)
 {
-	return lanes_note(&((struct firefox *)state)->lanes, event, err);
+	lanes_note(&((struct firefox *)state)->lanes, event);
 }
 
-static int process(void *state, struct error *err)
+static void process(void *state)
 {
 	struct firefox *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
-	int rc = 0;
 
 	lanes_process(&file->lanes);
-	if (rc)
-		return rc;
-	rc = keep_names(file, process);
+	keep_names(file, process);
 	lanes_clear(&file->lanes);
-	if (rc)
-		return report_no_memory(err);
 	if (process->end == SUMMARY_EXEC)
 		spans_lose(&file->spans, file->first, process->end_ns);
 	if (summary_has_ended(process) && file->curve.has_begun)
 		curve_add(&file->curve, process->end_ns, 0);
-	if (rc == 0)
-		rc = keep_curve(file, process->pid);
+	keep_curve(file, process->pid);
 	file->first = (uint32_t)file->places.count;
 	file->curve = (struct curve){ 0 };
 	file->now = 0;
 	map_clear(&file->numbers);
-	return rc ? report_no_memory(err) : 0;
 }
 
 static void destroy(void *state)
@@ -275,37 +257,32 @@ static void expect_names(const struct firefox *file)
 }
 
 /* The same place of several processes is one: that of the first. */
-static int settle(struct firefox *file)
+static void settle(struct firefox *file)
 {
 	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));
-	int rc = renumber ? 0 : -ENOMEM;
 
 	map_clear(&file->numbers);
-	for (uint32_t i = 1; rc == 0 && i < file->places.count; i++) {
+	for (uint32_t i = 1; i < file->places.count; i++) {
 		struct map_entry *entry =
 			map_put(&file->numbers, 0, (uintptr_t)file->places.items[i]);
 
-		if (!entry)
-			rc = -ENOMEM;
-		else if (!entry->value)
+		if (!entry->value)
 			entry->value = i;
-		renumber[i] = entry ? entry->value : 0;
+		renumber[i] = entry->value;
 	}
-	if (rc == 0)
-		spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
+	spans_settle(&file->spans, renumber, SPANS_MOST, &file->drawn);
 	free(renumber);
-	return rc;
 }
 
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct firefox *file = state;
 
-	if (settle(file))
-		return report_no_memory(err);
+	(void)err;
+	settle(file);
 	expect_names(file);
 	firefox_write(file, out);
-	return file->error ? report_no_memory(err) : 0;
+	return 0;
 }
 
 const struct report viewer_firefox = {

@@ -59,7 +59,6 @@ struct firefox {
 	struct map nodes, frames;     /* by prefix and frame: number of the stack; by frame: here */
 	ARRAY_OF(uint64_t) node_list; /* prefix + 1 and frame of each stack */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
-	int error;
 };
 
 static inline uint64_t firefox_length_ns(const struct lane_wait *wait)
@@ -67,7 +66,7 @@ static inline uint64_t firefox_length_ns(const struct lane_wait *wait)
 	return wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 }
 
-/* Writes the file of what is settled. What went wrong is in error. */
+/* Writes the file of what is settled. */
 void firefox_write(struct firefox *file, struct out *out);
 
 #endif

@@ -4,7 +4,6 @@
  * src/types/profile.js), version 48: a thread "memory" with what places gained and lost, and one
  * for each thread that waited, with its waits as markers and as a call tree.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,10 +115,6 @@ static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrac
 		struct map_entry *entry = frame ? map_put(&file->nodes, 0, key) : NULL;
 		uint64_t *place = entry && !entry->value ? ARRAY_ADD(&file->node_list) : NULL;
 
-		if (!entry || (!entry->value && !place)) {
-			file->error = -ENOMEM;
-			return 0;
-		}
 		if (place) {
 			*place = key;
 			entry->value = (uint32_t)file->node_list.count;
@@ -251,15 +246,13 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
 	struct map_entry *main_thread = map_put(&file->main_threads, 0, pid);
-	bool is_main = main_thread && !main_thread->value;
+	bool is_main = !main_thread->value;
 	const char *process = name_of(file, pid, 0);
 	char number[16];
 
 	file->threads++;
 	if (is_main)
 		main_thread->value = file->threads;
-	if (!main_thread)
-		file->error = -ENOMEM;
 
 	snprintf(number, sizeof(number), "%" PRIu32, pid);
 	json_begin(&file->json, '{');
@@ -306,8 +299,6 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 	if (facts->waker) {
 		const char *line = stacks_line(&file->stacks, facts->waker, "?");
 
-		if (!line)
-			file->error = -ENOMEM;
 		put_text(file, "wakerStack", line);
 	}
 	begin_object(file, "cause");
@@ -404,7 +395,7 @@ static struct step *make_steps(struct firefox *file, size_t *count)
 	const struct spans *spans = &file->drawn;
 	struct step *steps = memory_zalloc(spans->list.count * 2 + 1, sizeof(*steps));
 
-	for (size_t i = 0; steps && i < spans->list.count; i++) {
+	for (size_t i = 0; i < spans->list.count; i++) {
 		const struct span *span = spans->list.items[i];
 		struct step step = { .time_ns = span->gained << spans->shift,
 				     .address = (i + 1) << 4,
@@ -420,8 +411,7 @@ static struct step *make_steps(struct firefox *file, size_t *count)
 		step.bytes = -span->bytes;
 		steps[(*count)++] = step;
 	}
-	if (steps)
-		qsort(steps, *count, sizeof(*steps), by_time);
+	qsort(steps, *count, sizeof(*steps), by_time);
 	return steps;
 }
 

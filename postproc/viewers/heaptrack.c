@@ -42,6 +42,7 @@ struct heaptrack {
 	struct stacks stacks;
 	int directory; /* of the temporary file */
 	struct timesort sort;
+	struct error failure;  /* of that file; nothing more is put there then */
 	uint64_t last_ns;      /* of the process: its steps stay in their order */
 	struct map of_process; /* by site and size: info + 1 */
 	struct map of_run;     /* by number of the backtrace and size */
@@ -53,23 +54,19 @@ struct heaptrack {
 	struct packed packed;
 	struct map numbers, traces;
 	uint32_t string_count, trace_count;
-	int error;
 };
 
 /* ---- the fold ---- */
 
-/* The info of a place of the run; 0: no memory, else its number + 1. */
+/* The info of a place of the run: its number + 1. */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
 		atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
-	struct map_entry *number =
-		backtrace ? map_put(&file->backtraces, 0, (uintptr_t)backtrace) : NULL;
+	struct map_entry *number = map_put(&file->backtraces, 0, (uintptr_t)backtrace);
 	struct map_entry *entry;
 	struct heap_info *info;
 
-	if (!number)
-		return 0;
 	if (!number->value)
 		number->value = ++file->backtrace_count;
 	entry = map_put(&file->of_run, number->value, size);
@@ -77,71 +74,64 @@ static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uin
 		return entry->value;
 	info = ARRAY_ADD(&file->infos);
 	entry->value = (uint32_t)file->infos.count + !info;
-	if (!info)
-		return 0;
 	*info = (struct heap_info){ .backtrace = backtrace, .size = size };
 	info->function = pool_text(&file->pool, site->function->name, strlen(site->function->name));
 	return info->function ? entry->value : 0;
 }
 
-static int put_step(struct heaptrack *file, const struct heap_step *step, uint64_t time_ns,
-		    struct error *err)
+static void put_step(struct heaptrack *file, const struct heap_step *step, uint64_t time_ns)
 {
-	char *place = timesort_reserve(&file->sort, sizeof(*step), err);
+	char *place = file->failure.number
+			      ? NULL
+			      : timesort_reserve(&file->sort, sizeof(*step), &file->failure);
 
 	if (!place)
-		return -ENOMEM;
+		return;
 	memcpy(place, step, sizeof(*step));
 	timesort_commit(&file->sort, time_ns, 0, sizeof(*step));
-	return 0;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct heaptrack *file = user;
 	struct heap_step step = { .is_gain = move->is_gain };
 	struct map_entry *entry;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
-		return 0;
+		return;
 	entry = map_put(&file->of_process, move->site, move->bytes);
-	if (entry && !entry->value)
+	if (!entry->value)
 		entry->value = info_of_run(
 			file, sites_at(ledger_sites(file->run->ledger), move->site), move->bytes);
-	if (!entry || !entry->value)
-		return report_no_memory(err);
 	step.info = entry->value - 1;
 	if (move->event->time_ns > file->last_ns)
 		file->last_ns = move->event->time_ns;
 	file->infos.items[step.info].live += move->is_gain ? 1 : (uint64_t)-1;
-	return put_step(file, &step, file->last_ns, err);
+	put_step(file, &step, file->last_ns);
 }
 
 /* What a program held that ran another one is gone with it. */
-static int lose_all(struct heaptrack *file, uint64_t time_ns, struct error *err)
+static void lose_all(struct heaptrack *file, uint64_t time_ns)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < file->infos.count; i++) {
+	for (uint32_t i = 0; i < file->infos.count; i++) {
 		struct heap_step step = { .info = i };
 
-		for (uint64_t live = file->infos.items[i].live; rc == 0 && live; live--)
-			rc = put_step(file, &step, time_ns, err);
+		for (uint64_t live = file->infos.items[i].live; live; live--)
+			put_step(file, &step, time_ns);
 	}
-	return rc;
 }
 
-static int process(void *state, struct error *err)
+static void process(void *state)
 {
 	struct heaptrack *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
-	int rc = process->end == SUMMARY_EXEC ? lose_all(file, process->end_ns, err) : 0;
 
+	if (process->end == SUMMARY_EXEC)
+		lose_all(file, process->end_ns);
 	for (uint32_t i = 0; i < file->infos.count; i++)
 		file->infos.items[i].live = 0;
 	file->last_ns = 0;
 	map_clear(&file->of_process);
-	return rc;
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)
@@ -203,8 +193,6 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	struct map_entry *entry =
 		*text ? map_put(&file->numbers, OF_STRING, (uintptr_t)text) : NULL;
 
-	if (*text && !entry)
-		file->error = -ENOMEM;
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
 	entry->value = ++file->string_count;
@@ -243,10 +231,6 @@ static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 		struct map_entry *entry =
 			map_put(&file->traces, OF_TRACE, (uint64_t)trace << 32 | frame);
 
-		if (!entry) {
-			file->error = -ENOMEM;
-			return 0;
-		}
 		if (!entry->value) {
 			entry->value = ++file->trace_count;
 			packed_format(&file->packed, "t %x %x\n", frame, trace);
@@ -321,18 +305,18 @@ static int print(void *state, struct out *out, struct error *err)
 		return error_set(err, EINVAL,
 				 "--format=heaptrack has no place for memory that was recorded by "
 				 "samples; pprof, dhat and perfetto have");
-	rc = timesort_finish(&file->sort, err);
-	if (rc == 0)
-		rc = packed_begin(&file->packed, out, err);
+	*err = file->failure;
+	rc = err->number ? -err->number : timesort_finish(&file->sort, err);
 	if (rc)
 		return rc;
+	packed_begin(&file->packed, out);
 	put_head(file);
 	put_infos(file);
 	rc = put_steps(file, err);
 	packed_format(&file->packed, "c %" PRIx64 "\n",
 		      report_time(file->run, run->end_ns) / 1000000);
 	packed_end(&file->packed);
-	return rc ? rc : file->error ? report_no_memory(err) : 0;
+	return rc ? rc : 0;
 }
 
 const struct report viewer_heaptrack = {

@@ -6,7 +6,6 @@
  * run of several processes has no peak of its own that anybody could name the places of: they are
  * read one after the other.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,19 +52,17 @@ struct node {
 
 /* ---- the fold ---- */
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct massif *massif = user;
 	struct held *held;
 
-	(void)err;
 	if (ledger_class(massif->run->ledger, move->class)->known != RESOURCE_MEMORY)
-		return 0;
+		return;
 	held = tally_entry(massif->tally, move->site);
 	report_hold(massif->run, &held->rises, move);
 	massif->now += move->is_gain ? move->bytes : -move->bytes;
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
-	return 0;
 }
 
 /* The process that the entries are of has ended, and process() has heard of it. */
@@ -100,11 +97,10 @@ static bool has_peak(const struct massif *massif)
 	return false;
 }
 
-static int process(void *state, struct error *err)
+static void process(void *state)
 {
 	struct massif *massif = state;
 
-	(void)err;
 	costs_process(&massif->costs);
 	massif->is_best = has_peak(massif);
 	if (massif->is_best) {
@@ -115,7 +111,6 @@ static int process(void *state, struct error *err)
 	}
 	massif->curve = (struct curve){ 0 };
 	massif->now = 0;
-	return 0;
 }
 
 static void destroy(void *state)
@@ -157,7 +152,7 @@ static uint64_t bytes_of(const struct massif *massif, const struct costs_place *
 		       : 0;
 }
 
-static int grow(struct massif *massif, struct pool *pool, struct node *root, int when)
+static void grow(struct massif *massif, struct pool *pool, struct node *root, int when)
 {
 	struct costs_place place;
 	uint32_t at = 0;
@@ -170,18 +165,13 @@ static int grow(struct massif *massif, struct pool *pool, struct node *root, int
 		if (place.class->known != RESOURCE_MEMORY || !bytes)
 			continue;
 		count = stacks_of(&massif->stacks, place.place->backtrace, place.place->function);
-		if (!count)
-			return -ENOMEM;
 		node->bytes += bytes;
 		for (size_t i = 0; node && i < count; i++) {
 			node = child_of(pool, node, massif->stacks.stack[i]);
 			if (node)
 				node->bytes += bytes;
 		}
-		if (!node)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -245,10 +235,8 @@ static int put_node(struct out *out, const struct node *node, unsigned depth, ui
 {
 	uint32_t shown;
 	struct node **list = sort_children(node, least, &shown);
-	int rc = list ? 0 : -ENOMEM;
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	put_indent(out, depth);
 	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
 	put_name(out, node);
@@ -276,11 +264,11 @@ static int put_tree(struct massif *massif, struct out *out, int when, uint64_t n
 {
 	struct pool pool = { 0 };
 	struct node root = { 0 };
-	int rc = grow(massif, &pool, &root, when);
+	int rc;
 
+	grow(massif, &pool, &root, when);
 	put_snapshot(out, number, time_ns, root.bytes, when == AT_PEAK ? "peak" : "detailed");
-	if (rc == 0)
-		rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
+	rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
 	pool_free(&pool);
 	return rc;
 }
@@ -355,13 +343,15 @@ static int print(void *state, struct out *out, struct error *err)
 						      : "";
 	char samples[SUMMARY_SAMPLES_MAX];
 
+	(void)err;
 	summary_say_samples(run, samples);
 	out_format(out,
 		   "desc: holdtrace " PACKAGE_VERSION ", process %" PRIu32 " of %zu%s%s\ncmd: ",
 		   shown ? shown->pid : 0, run->processes.count, *samples ? "; " : "", samples);
 	out_name(out, command, strlen(command), ESCAPE_ALL);
 	out_text(out, "\ntime_unit: ms\n");
-	return put_snapshots(massif, shown, out) ? report_no_memory(err) : 0;
+	put_snapshots(massif, shown, out);
+	return 0;
 }
 
 const struct report viewer_massif = {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/viewers/packed.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "base/memory.h"
 
 #define WINDOW	   (15 + 16) /* the largest, in gzip's wrapping */
 #define MEMORY	   8
 #define PIECE_MAX  (1u << 30) /* zlib counts in unsigned int */
 #define FORMAT_MAX 1024u
 
-int packed_begin(struct packed *packed, struct out *out, struct error *err)
+void packed_begin(struct packed *packed, struct out *out)
 {
 	packed->out = out;
 	packed->stream = (z_stream){ 0 };
 	if (deflateInit2(&packed->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW, MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return error_system(err, ENOMEM, "gzip");
-	return 0;
+		memory_none();
 }
 
 /* What the stream was given, or with Z_FINISH all that it has. */

@@ -16,8 +16,7 @@ struct packed {
 	unsigned char buffer[16 << 10];
 };
 
-/* Returns 0 or -ENOMEM. */
-int packed_begin(struct packed *packed, struct out *out, struct error *err);
+void packed_begin(struct packed *packed, struct out *out);
 
 void packed_bytes(struct packed *packed, const void *bytes, size_t size);
 void packed_format(struct packed *packed, const char *format, ...)

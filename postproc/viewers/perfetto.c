@@ -6,7 +6,6 @@
  */
 #include "postproc/viewers/perfetto.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,6 @@ struct perfetto {
 	ARRAY_OF(uint64_t) last_dumps;	 /* times */
 	struct map dumped;		 /* by number of a backtrace: of samples */
 	ARRAY_OF(struct sample) samples; /* of the dump that is being made */
-	struct error err;		 /* of what the lanes told of */
 };
 
 /* ---- tracks ---- */
@@ -67,50 +65,46 @@ static uint64_t process_track(struct perfetto *file)
 	return file->process_track;
 }
 
-/* 0: no memory. */
 static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 {
 	struct map_entry *entry = map_put(&file->tracks, OF_THREAD, thread);
 
 	process_track(file);
-	if (entry && !entry->value)
+	if (!entry->value)
 		entry->value = (uint32_t)++file->packets.tracks;
-	return entry ? entry->value : 0;
+	return entry->value;
 }
 
-static int describe_locks(struct perfetto *file)
+static void describe_locks(struct perfetto *file)
 {
 	file->locks_track = ++file->packets.tracks;
 	perfetto_track(&file->packets, file->locks_track, process_track(file), "locks");
 	proto_text(&file->packets.body, TRACK_DESCRIPTION,
 		   "who had which lock for 10 us and longer");
-	return perfetto_track_end(&file->packets);
+	perfetto_track_end(&file->packets);
 }
 
 /* 0: too many. */
-static int lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
+static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
 	char name[40];
-	int rc = 0;
 
 	*track = entry ? entry->value : 0;
 	if (entry || file->locks == LOCKS_MOST)
-		return 0;
+		return;
 	if (!file->locks_track)
-		rc = describe_locks(file);
+		describe_locks(file);
 	entry = map_put(&file->tracks, OF_LOCK, hold->serial);
-	if (rc || !entry)
-		return -ENOMEM;
 	file->locks++;
 	entry->value = (uint32_t)++file->packets.tracks;
 	*track = entry->value;
 	snprintf(name, sizeof(name), "lock 0x%" PRIx64, hold->object);
 	perfetto_track(&file->packets, *track, file->locks_track, name);
-	return perfetto_track_end(&file->packets);
+	perfetto_track_end(&file->packets);
 }
 
-static int describe_process(struct perfetto *file, const struct summary_process *process)
+static void describe_process(struct perfetto *file, const struct summary_process *process)
 {
 	struct proto *inner = &file->packets.inner;
 
@@ -119,11 +113,11 @@ static int describe_process(struct perfetto *file, const struct summary_process 
 	proto_unsigned(inner, PROCESS_PID, process->pid);
 	proto_text(inner, PROCESS_NAME, process->name ? process->name : "");
 	proto_message(&file->packets.body, TRACK_PROCESS, inner);
-	return perfetto_track_end(&file->packets);
+	perfetto_track_end(&file->packets);
 }
 
-static int describe_thread(struct perfetto *file, const struct summary_process *process,
-			   const struct thread_life *thread)
+static void describe_thread(struct perfetto *file, const struct summary_process *process,
+			    const struct thread_life *thread)
 {
 	uint64_t track = thread->tid ? thread_track(file, thread->tid) : 0;
 	struct map_entry *entry = map_put(&file->tracks, OF_DESCRIBED, thread->tid);
@@ -131,7 +125,7 @@ static int describe_thread(struct perfetto *file, const struct summary_process *
 	struct proto *inner = &file->packets.inner;
 
 	if (!track || entry->value)
-		return 0;
+		return;
 	entry->value = 1;
 	perfetto_track(&file->packets, track, 0, NULL);
 	proto_clear(inner);
@@ -140,25 +134,23 @@ static int describe_thread(struct perfetto *file, const struct summary_process *
 	if (name)
 		proto_text(inner, THREAD_NAME, name);
 	proto_message(&file->packets.body, TRACK_THREAD, inner);
-	return perfetto_track_end(&file->packets);
+	perfetto_track_end(&file->packets);
 }
 
 /* The last user of a number names it. */
-static int describe_threads(struct perfetto *file, const struct summary_process *process)
+static void describe_threads(struct perfetto *file, const struct summary_process *process)
 {
 	const struct threads *threads = &file->lanes.threads;
-	int rc = 0;
 
-	for (size_t i = threads->list.count; rc == 0 && i; i--)
-		rc = describe_thread(file, process, &threads->list.items[i - 1]);
-	return rc;
+	for (size_t i = threads->list.count; i; i--)
+		describe_thread(file, process, &threads->list.items[i - 1]);
 }
 
 /* ---- waits ---- */
 
-static int put_at(struct perfetto *file, uint64_t time_ns, enum packet_rank rank)
+static void put_at(struct perfetto *file, uint64_t time_ns, enum packet_rank rank)
 {
-	return perfetto_event_end(&file->packets, time_ns, rank, &file->err);
+	perfetto_event_end(&file->packets, time_ns, rank);
 }
 
 static void put_name(struct perfetto *file, const char *before, const struct lane_wait *wait)
@@ -179,16 +171,13 @@ static void note_stack(struct perfetto *file, const char *name, uint32_t stack)
 	perfetto_note(&file->packets, name, ANNOTATION_TEXT_ID, stack);
 }
 
-static int put_slice(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
-		     uint64_t until_ns)
+static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
+		      uint64_t until_ns)
 {
 	struct perfetto_packets *packets = &file->packets;
 	uint32_t waiter = perfetto_stack(packets, wait->waiter);
 	uint32_t waker = wait->waker ? perfetto_stack(packets, wait->waker) : 0;
-	int rc;
 
-	if (!waiter || (wait->waker && !waker))
-		return -ENOMEM;
 	perfetto_event(packets, TYPE_BEGIN, track);
 	put_name(file, "wait: ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "wait");
@@ -200,65 +189,56 @@ static int put_slice(struct perfetto *file, const struct lane_wait *wait, uint64
 	perfetto_note(packets, "waker thread", ANNOTATION_UNSIGNED, wait->waker_thread);
 	note_stack(file, "waiter", waiter);
 	note_stack(file, "waker", waker);
-	rc = put_at(file, wait->since_ns, RANK_BEGIN);
+	put_at(file, wait->since_ns, RANK_BEGIN);
 	perfetto_event(packets, TYPE_END, track);
-	return rc ? rc : put_at(file, until_ns, RANK_END);
+	put_at(file, until_ns, RANK_END);
 }
 
 /* An arrow from who gave it back to the thread that goes on: of a slice's end it would turn round.
  */
-static int put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
-		    uint64_t until_ns)
+static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
+		     uint64_t until_ns)
 {
 	uint64_t waker = thread_track(file, wait->waker_thread), flow = ++file->flows;
 	struct perfetto_packets *packets = &file->packets;
-	int rc;
 
-	if (!waker)
-		return -ENOMEM;
 	perfetto_event(packets, TYPE_INSTANT, waker);
 	put_name(file, wait->kind == LANE_LOCK ? "gives back " : "wakes at ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "wake");
 	proto_fixed64(&packets->body, EVENT_FLOW, flow);
-	rc = put_at(file, wait->woken_ns, RANK_WAKES);
-	if (rc)
-		return rc;
+	put_at(file, wait->woken_ns, RANK_WAKES);
 	perfetto_event(packets, TYPE_INSTANT, track);
 	put_name(file, "goes on after ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "woken");
 	proto_fixed64(&packets->body, EVENT_FLOW_END, flow);
-	return put_at(file, until_ns, RANK_WOKEN);
+	put_at(file, until_ns, RANK_WOKEN);
 }
 
-static int on_wait(void *user, const struct lane_wait *wait)
+static void on_wait(void *user, const struct lane_wait *wait)
 {
 	struct perfetto *file = user;
 	uint64_t track = thread_track(file, wait->thread);
 	/* A slice of no length would end before it begins. */
 	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
-	int rc = track ? put_slice(file, wait, track, until_ns) : -ENOMEM;
 
-	if (rc == 0 && wait->waker_thread && wait->woken_ns && wait->woken_ns <= until_ns)
-		rc = put_flow(file, wait, track, until_ns);
-	return rc;
+	put_slice(file, wait, track, until_ns);
+	if (wait->waker_thread && wait->woken_ns && wait->woken_ns <= until_ns)
+		put_flow(file, wait, track, until_ns);
 }
 
-static int on_hold(void *user, const struct lane_hold *hold)
+static void on_hold(void *user, const struct lane_hold *hold)
 {
 	struct perfetto *file = user;
 	struct perfetto_packets *packets = &file->packets;
 	uint32_t stack;
 	uint64_t track;
-	int rc;
 
 	if (hold->until_ns < hold->since_ns + HOLD_LEAST)
-		return 0;
-	rc = lock_track(file, hold, &track);
-	if (rc || !track)
-		return rc;
+		return;
+	lock_track(file, hold, &track);
+	if (!track)
+		return;
 	stack = perfetto_stack(packets, hold->holder);
-	if (!stack)
-		return -ENOMEM;
 	perfetto_event(packets, TYPE_BEGIN, track);
 	proto_unsigned(&packets->body, EVENT_NAME_ID, stack);
 	proto_text(&packets->body, EVENT_CATEGORY, "hold");
@@ -266,9 +246,9 @@ static int on_hold(void *user, const struct lane_hold *hold)
 	perfetto_note(packets, "thread", ANNOTATION_UNSIGNED, hold->thread);
 	perfetto_note(packets, "object", ANNOTATION_POINTER, hold->object);
 	note_stack(file, "taken at", stack);
-	rc = put_at(file, hold->since_ns, RANK_BEGIN);
+	put_at(file, hold->since_ns, RANK_BEGIN);
 	perfetto_event(packets, TYPE_END, track);
-	return rc ? rc : put_at(file, hold->until_ns, RANK_END);
+	put_at(file, hold->until_ns, RANK_END);
 }
 
 /* ---- what is held ---- */
@@ -280,7 +260,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	(void)of_process;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct perfetto *file = user;
 	struct heap_entry *entry = tally_entry(file->heap, move->site);
@@ -289,8 +269,6 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 
 	if (!*curve)
 		*curve = memory_zalloc(1, sizeof(**curve));
-	if (!*curve)
-		return report_no_memory(err);
 	now->count += (uint64_t)(int64_t)move->count;
 	now->bytes += move->is_gain ? move->bytes : -move->bytes;
 	if (move->is_gain && !move->is_no_call) {
@@ -300,24 +278,22 @@ static int on_move(void *user, const struct ledger_move *move, struct error *err
 	curve_add(*curve, move->event->time_ns,
 		  ledger_class(file->run->ledger, move->class)->has_bytes ? now->bytes
 									  : now->count);
-	return 0;
 }
 
-static int put_count(struct perfetto *file, uint64_t track, uint64_t time_ns, uint64_t amount)
+static void put_count(struct perfetto *file, uint64_t track, uint64_t time_ns, uint64_t amount)
 {
 	perfetto_event(&file->packets, TYPE_COUNTER, track);
 	proto_unsigned(&file->packets.body, EVENT_COUNTER, amount);
-	return put_at(file, time_ns, RANK_WOKEN);
+	put_at(file, time_ns, RANK_WOKEN);
 }
 
-static int put_curve(struct perfetto *file, const struct ledger_class *class,
-		     const struct curve *curve, const struct summary_process *process)
+static void put_curve(struct perfetto *file, const struct ledger_class *class,
+		      const struct curve *curve, const struct summary_process *process)
 {
 	uint64_t track = ++file->packets.tracks, time_ns, amount = 0;
 	struct proto *inner = &file->packets.inner;
 	char name[256], samples[SUMMARY_SAMPLES_MAX];
 	size_t at = 0;
-	int rc;
 
 	snprintf(name, sizeof(name), "%.200s held%s", class->type,
 		 class->known == RESOURCE_MEMORY && file->run->summary->sample ? " (estimate)"
@@ -328,31 +304,27 @@ static int put_curve(struct perfetto *file, const struct ledger_class *class,
 	proto_clear(inner);
 	proto_unsigned(inner, COUNTER_UNIT, class->has_bytes ? UNIT_BYTES : UNIT_COUNT);
 	proto_message(&file->packets.body, TRACK_COUNTER, inner);
-	rc = perfetto_track_end(&file->packets);
-	while (rc == 0 && curve_next(curve, &at, &time_ns, &amount))
-		rc = put_count(file, track, time_ns, amount);
+	perfetto_track_end(&file->packets);
+	while (curve_next(curve, &at, &time_ns, &amount))
+		put_count(file, track, time_ns, amount);
 	/* A line up to the end; what ended holds nothing any more. */
-	if (rc == 0 && process->end_ns > curve->first << curve->shift)
-		rc = put_count(file, track, process->end_ns, amount);
-	if (rc == 0 && summary_has_ended(process))
-		rc = put_count(file, track, process->end_ns + 1, 0);
-	return rc;
+	if (process->end_ns > curve->first << curve->shift)
+		put_count(file, track, process->end_ns, amount);
+	if (summary_has_ended(process))
+		put_count(file, track, process->end_ns + 1, 0);
 }
 
-static int put_curves(struct perfetto *file, const struct summary_process *process)
+static void put_curves(struct perfetto *file, const struct summary_process *process)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < LEDGER_CLASSES; i++)
+	for (uint32_t i = 0; i < LEDGER_CLASSES; i++)
 		if (file->curves[i])
-			rc = put_curve(file, ledger_class(file->run->ledger, i), file->curves[i],
-				       process);
+			put_curve(file, ledger_class(file->run->ledger, i), file->curves[i],
+				  process);
 	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
 		free(file->curves[i]);
 		file->curves[i] = NULL;
 		file->now[i] = (struct peaks_amount){ 0 };
 	}
-	return rc;
 }
 
 /* ---- dumps of the heap ---- */
@@ -364,15 +336,13 @@ static void begin_dump(struct perfetto *file)
 }
 
 /* What has one backtrace is one sample: of two a reader would see the second alone. */
-static int add_sample(struct perfetto *file, const struct trace_node *backtrace,
-		      struct peaks_amount gained, struct peaks_amount held)
+static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
+		       struct peaks_amount gained, struct peaks_amount held)
 {
 	uint32_t stack = perfetto_stack(&file->packets, backtrace);
-	struct map_entry *entry = stack ? map_put(&file->dumped, 0, stack) : NULL;
-	struct sample *sample = entry && !entry->value ? ARRAY_ADD(&file->samples) : NULL;
+	struct map_entry *entry = map_put(&file->dumped, 0, stack);
+	struct sample *sample = !entry->value ? ARRAY_ADD(&file->samples) : NULL;
 
-	if (!entry || (!entry->value && !sample))
-		return -ENOMEM;
 	if (sample) {
 		*sample = (struct sample){ .stack = stack };
 		entry->value = (uint32_t)file->samples.count;
@@ -382,7 +352,6 @@ static int add_sample(struct perfetto *file, const struct trace_node *backtrace,
 	sample->gained.bytes += gained.bytes;
 	sample->held.count += held.count;
 	sample->held.bytes += held.bytes;
-	return 0;
 }
 
 static void put_sample(struct perfetto *file, const struct sample *sample)
@@ -402,12 +371,12 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 	proto_message(&file->packets.innermost, DUMP_SAMPLE, inner);
 }
 
-static int end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint64_t time_ns)
+static void end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint64_t time_ns)
 {
 	struct proto *dump = &file->packets.innermost, *body = &file->packets.body;
 
 	if (!file->samples.count)
-		return 0;
+		return;
 	proto_clear(dump);
 	for (size_t i = 0; i < file->samples.count; i++)
 		put_sample(file, &file->samples.items[i]);
@@ -417,17 +386,16 @@ static int end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint6
 	proto_text(dump, DUMP_HEAP, heap);
 	proto_clear(body);
 	proto_message(body, PROFILE_PROCESS, dump);
-	return perfetto_dump(&file->packets, time_ns, &file->err);
+	perfetto_dump(&file->packets, time_ns);
 }
 
 /* What the places of a class gained, and hold now. */
-static int dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
+static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
 {
 	const struct sites *sites = ledger_sites(file->run->ledger);
-	int rc = 0;
 
 	begin_dump(file);
-	for (uint32_t i = 1; rc == 0 && i < sites->list.count; i++) {
+	for (uint32_t i = 1; i < sites->list.count; i++) {
 		const struct site *site = sites_at(sites, i);
 		const struct heap_entry *entry =
 			site->class == class ? tally_entry(file->heap, i) : NULL;
@@ -437,71 +405,64 @@ static int dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint6
 			continue;
 		backtrace =
 			atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
-		rc = backtrace ? add_sample(file, backtrace, entry->gained, entry->held) : -ENOMEM;
+		add_sample(file, backtrace, entry->gained, entry->held);
 	}
-	return rc ? rc : end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
+	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
 }
 
 /*
  * When a process ended, but behind the images of the same number that it is read after: to readers
  * they are one process, whose last dump counts.
  */
-static int time_of_dumps(struct perfetto *file, const struct summary_process *process,
-			 uint64_t *time_ns)
+static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
+			  uint64_t *time_ns)
 {
 	struct map_entry *entry = map_put(&file->images, 0, process->pid);
 	uint64_t *last;
 
-	if (entry && !entry->value) {
+	if (!entry->value) {
 		last = ARRAY_ADD(&file->last_dumps);
 		*last = 0;
 		entry->value = (uint32_t)file->last_dumps.count;
 	}
-	if (!entry)
-		return -ENOMEM;
 	last = &file->last_dumps.items[entry->value - 1];
 	*time_ns = process->end_ns > *last ? process->end_ns : *last + 1;
 	*last = *time_ns;
-	return 0;
 }
 
-static int dump_process(struct perfetto *file, const struct summary_process *process)
+static void dump_process(struct perfetto *file, const struct summary_process *process)
 {
 	struct ledger_held held;
 	uint64_t time_ns;
 	size_t at = 0;
-	int rc = time_of_dumps(file, process, &time_ns);
 
-	if (rc)
-		return rc;
+	time_of_dumps(file, process, &time_ns);
 	while (ledger_held(file->run->ledger, &at, &held)) {
 		struct heap_entry *entry = tally_entry(file->heap, held.site);
 
 		entry->held.count += held.count;
 		entry->held.bytes += held.bytes;
 	}
-	for (uint32_t i = 0; rc == 0 && i < ledger_class_count(file->run->ledger); i++)
+	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++)
 		if (ledger_class(file->run->ledger, i)->has_bytes)
-			rc = dump_class(file, i, process->pid, time_ns);
-	return rc;
+			dump_class(file, i, process->pid, time_ns);
 }
 
 /* In the process that held most of the class: a heap of its own, since it is no sum so far. */
-static int dump_peak(struct perfetto *file, uint32_t class)
+static void dump_peak(struct perfetto *file, uint32_t class)
 {
 	char name[256];
 	const struct peaks_run *peak = &file->costs.peaks.classes[class].run;
 	struct costs_place place;
 	uint32_t at = 0;
-	int rc = 0;
 
 	begin_dump(file);
-	while (rc == 0 && costs_next(&file->costs, &at, &place))
+	while (costs_next(&file->costs, &at, &place))
 		if (place.place->class == class && place.peak.count)
-			rc = add_sample(file, place.place->backtrace, place.peak, place.peak);
+			add_sample(file, place.place->backtrace, place.peak, place.peak);
 	snprintf(name, sizeof(name), "%.200s at its peak",
 		 ledger_class(file->run->ledger, class)->type);
-	return rc ? rc : end_dump(file, name, peak->pid, peak->at_ns);
+	end_dump(file, name, peak->pid, peak->at_ns);
 }
 
 /* ---- the fold ---- */
@@ -521,80 +482,59 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return perfetto_open(&file->packets, err);
 }
 
-/* The lanes know of no errors but that memory is short: the disk may be full as well. */
-static int verdict(struct perfetto *file, int rc, struct error *err)
-{
-	if (rc && file->err.text[0])
-		*err = file->err;
-	else if (rc && !err->text[0])
-		report_no_memory(err);
-	return rc;
-}
-
-static int event(void *state, const struct event *event, struct error *err)
+static void event(void *state, const struct event *event)
 {
 	struct perfetto *file = state;
 
 	if (!file->wall_ns)
 		file->wall_ns = event->process->realtime_ns;
-	return verdict(file, lanes_event(&file->lanes, event, err), err);
+	lanes_event(&file->lanes, event);
 }
 
-static int put_mark(struct perfetto *file, const struct event *event, const char *text)
+static void put_mark(struct perfetto *file, const struct event *event, const char *text)
 {
 	perfetto_event(&file->packets, TYPE_INSTANT, process_track(file));
 	proto_text(&file->packets.body, EVENT_NAME, text);
 	proto_text(&file->packets.body, EVENT_CATEGORY, "mark");
-	return put_at(file, event->time_ns, RANK_WOKEN);
+	put_at(file, event->time_ns, RANK_WOKEN);
 }
 
-static int note(void *state, const struct event *event, struct error *err)
+static void note(void *state, const struct event *event)
 {
 	struct perfetto *file = state;
 	const char *text = event_argument(event, "text");
-	int rc = lanes_note(&file->lanes, event, err);
 
-	if (rc == 0 && text && !strcmp(event->function->name, NOTE_MARK))
-		rc = put_mark(file, event, text);
-	return verdict(file, rc, err);
+	lanes_note(&file->lanes, event);
+	if (text && !strcmp(event->function->name, NOTE_MARK))
+		put_mark(file, event, text);
 }
 
-static int process(void *state, struct error *err)
+static void process(void *state)
 {
 	struct perfetto *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
-	int rc = 0;
 
 	lanes_process(&file->lanes);
-	if (rc == 0)
-		costs_process(&file->costs);
-	if (rc == 0)
-		rc = dump_process(file, process);
-	if (rc == 0)
-		rc = put_curves(file, process);
-	if (rc == 0)
-		rc = describe_process(file, process);
-	if (rc == 0)
-		rc = describe_threads(file, process);
+	costs_process(&file->costs);
+	dump_process(file, process);
+	put_curves(file, process);
+	describe_process(file, process);
+	describe_threads(file, process);
 	lanes_clear(&file->lanes);
 	map_clear(&file->tracks);
 	file->process_track = file->locks_track = 0;
-	return verdict(file, rc, err);
 }
 
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct perfetto *file = state;
 	struct summary *run = file->run->summary;
-	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < ledger_class_count(file->run->ledger); i++)
+	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++)
 		if (ledger_class(file->run->ledger, i)->has_bytes)
-			rc = dump_peak(file, i);
-	if (rc == 0)
-		rc = perfetto_print(&file->packets, &file->stacks, &run->atlas, run->start_ns,
-				    file->wall_ns, out, err);
-	return verdict(file, rc, err);
+			dump_peak(file, i);
+	return perfetto_print(&file->packets, &file->stacks, &run->atlas, run->start_ns,
+			      file->wall_ns, out, err);
 }
 
 static void destroy(void *state)

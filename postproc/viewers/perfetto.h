@@ -80,6 +80,7 @@ enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
 struct perfetto_packets {
 	int directory; /* of the temporary file */
 	struct timesort sort;
+	struct error failure; /* of the temporary file; nothing more is put there then */
 	struct proto packet, body, inner, innermost;
 	struct map stacks;				/* by address of a backtrace: number */
 	ARRAY_OF(const struct trace_node *) stack_list; /* by number - 1 */
@@ -90,7 +91,7 @@ struct perfetto_packets {
 int perfetto_open(struct perfetto_packets *packets, struct error *err);
 void perfetto_close(struct perfetto_packets *packets);
 
-/* The number of a backtrace, from 1; 0: no memory. */
+/* The number of a backtrace, from 1. */
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
@@ -99,12 +100,11 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);
-int perfetto_track_end(struct perfetto_packets *packets);
+void perfetto_track_end(struct perfetto_packets *packets);
 
 /* Begins an event in packets->body; perfetto_event_end() gives it out. */
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
-int perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank,
-		       struct error *err);
+void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 
 /* A fact of the event. number 0, text NULL or "": none is told. */
 void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
@@ -112,9 +112,12 @@ void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned 
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
 
 /* packets->body as a dump of the heap: its process_dumps, to which its number is added. */
-int perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns, struct error *err);
+void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
 
-/* The whole trace. wall_ns: what makes ns since 1970 of a time; 0: not known. */
+/*
+ * The whole trace. wall_ns: what makes ns since 1970 of a time; 0: not known. Fails if the
+ * temporary file did.
+ */
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,
 		   struct error *err);

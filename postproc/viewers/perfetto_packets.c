@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/viewers/perfetto.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,8 +64,6 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
 		return entry->value;
 	place = ARRAY_ADD(&packets->stack_list);
 	entry->value = (uint32_t)packets->stack_list.count + !place;
-	if (!place)
-		return 0;
 	*place = backtrace;
 	return entry->value;
 }
@@ -90,13 +87,12 @@ void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t p
 		proto_text(&packets->body, TRACK_NAME, name);
 }
 
-int perfetto_track_end(struct perfetto_packets *packets)
+void perfetto_track_end(struct perfetto_packets *packets)
 {
 	proto_clear(&packets->packet);
 	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
 	proto_message(&packets->packet, PACKET_TRACK, &packets->body);
 	put_packet(&packets->head, &packets->packet);
-	return proto_error(&packets->head);
 }
 
 /* ---- what happens ---- */
@@ -132,8 +128,8 @@ void perfetto_note_text(struct perfetto_packets *packets, const char *name, cons
 /* Before a packet in the temporary file; a dump has its number in its last bytes. */
 enum piece_kind { PIECE_EVENT, PIECE_DUMP };
 
-static int sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint64_t time_ns,
-		   enum packet_rank rank, struct error *err)
+static void sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint64_t time_ns,
+		    enum packet_rank rank)
 {
 	char *place;
 
@@ -145,27 +141,26 @@ static int sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint6
 		      &packets->body);
 	proto_clear(&packets->innermost);
 	put_packet(&packets->innermost, &packets->packet);
-	if (proto_error(&packets->innermost))
-		return error_system(err, ENOMEM, "packet");
-	place = timesort_reserve(&packets->sort, packets->innermost.used + 1, err);
+	place = packets->failure.number
+			? NULL
+			: timesort_reserve(&packets->sort, packets->innermost.used + 1,
+					   &packets->failure);
 	if (!place)
-		return -ENOMEM;
+		return;
 	*place = (char)kind;
 	memcpy(place + 1, packets->innermost.bytes, packets->innermost.used);
 	timesort_commit(&packets->sort, time_ns, rank, packets->innermost.used + 1);
-	return 0;
 }
 
-int perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank,
-		       struct error *err)
+void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank)
 {
-	return sort_in(packets, PIECE_EVENT, time_ns, rank, err);
+	sort_in(packets, PIECE_EVENT, time_ns, rank);
 }
 
-int perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns, struct error *err)
+void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 {
 	proto_unsigned(&packets->body, PROFILE_INDEX, NUMBER_LATER);
-	return sort_in(packets, PIECE_DUMP, time_ns, RANK_END, err);
+	sort_in(packets, PIECE_DUMP, time_ns, RANK_END);
 }
 
 /* Readers miss a dump where their numbers are not those of their order in time. */
@@ -193,7 +188,6 @@ struct interned {
 	uint32_t sources;
 	struct out *out;
 	bool has_begun;
-	int error;
 };
 
 enum { OF_MODULE, OF_SOURCE };
@@ -210,8 +204,6 @@ static void flush(struct interned *interned)
 	proto_message(packet, PACKET_INTERNED, &interned->data);
 	proto_clear(framed);
 	put_packet(framed, packet);
-	if (proto_error(framed))
-		interned->error = -ENOMEM;
 	out_bytes(interned->out, framed->bytes, framed->used);
 	proto_clear(&interned->data);
 	interned->has_begun = true;
@@ -259,8 +251,6 @@ static uint32_t mapping_of(struct interned *interned, const struct stacks_frame 
 	struct map_entry *entry =
 		module ? map_put(&interned->numbers, OF_MODULE, module->id + 1ull) : NULL;
 
-	if (module && !entry)
-		interned->error = -ENOMEM;
 	if (!entry)
 		return 1;
 	if (!entry->value)
@@ -274,8 +264,6 @@ static uint32_t source_of(struct interned *interned, const char *file)
 	struct map_entry *entry =
 		*file ? map_put(&interned->numbers, OF_SOURCE, (uintptr_t)file) : NULL;
 
-	if (*file && !entry)
-		interned->error = -ENOMEM;
 	if (!entry)
 		return 0;
 	if (!entry->value) {
@@ -331,13 +319,9 @@ static void add_stack(struct interned *interned, uint64_t number,
 	for (size_t i = count; i; i--)
 		proto_unsigned(entry, STACK_FRAME, stacks->stack[i - 1]->number);
 	add(interned, INTERNED_STACK, entry);
-	if (count)
-		add_text(interned, INTERNED_EVENT_NAME, number, stacks->stack[0]->function->name);
+	add_text(interned, INTERNED_EVENT_NAME, number, stacks->stack[0]->function->name);
 	line = stacks_line(stacks, backtrace, "no backtrace");
-	if (!count || !line)
-		interned->error = -ENOMEM;
-	else
-		add_text(interned, INTERNED_NOTE_TEXT, number, line);
+	add_text(interned, INTERNED_NOTE_TEXT, number, line);
 }
 
 static void add_all(struct interned *interned)
@@ -392,8 +376,10 @@ int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 	};
 	struct timesort_piece piece;
 	uint64_t dumps = 0;
-	int rc = timesort_finish(&packets->sort, err);
+	int rc;
 
+	*err = packets->failure;
+	rc = err->number ? -err->number : timesort_finish(&packets->sort, err);
 	if (rc)
 		return rc;
 	map_init(&interned.numbers);
@@ -404,7 +390,5 @@ int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		put_piece(&piece, &dumps, out);
 	map_clear(&interned.numbers);
 	proto_free(&interned.data);
-	if (rc == 0 && (interned.error || proto_error(&packets->head)))
-		return error_system(err, ENOMEM, "packets");
 	return rc;
 }

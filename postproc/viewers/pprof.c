@@ -4,7 +4,6 @@
  * sample, and each wait by who waited and who ended it as another. A gzip file whose parts come in
  * the order in which they are known: samples, then what they speak of.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -55,7 +54,6 @@ struct pprof {
 	uint64_t text_count;
 	struct map mappings; /* by module's id + 1: number */
 	uint32_t mapping_count;
-	int error;
 };
 
 /* A field of the profile, which goes out at once. */
@@ -63,8 +61,6 @@ static void put(struct pprof *pprof, unsigned field, const struct proto *message
 {
 	proto_clear(&pprof->outer);
 	proto_message(&pprof->outer, field, message);
-	if (proto_error(&pprof->outer))
-		pprof->error = -ENOMEM;
 	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
 }
 
@@ -79,8 +75,6 @@ static void put_text(struct pprof *pprof, const char *text)
 {
 	proto_clear(&pprof->outer);
 	proto_text(&pprof->outer, PROFILE_STRING, text);
-	if (proto_error(&pprof->outer))
-		pprof->error = -ENOMEM;
 	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
 }
 
@@ -93,12 +87,8 @@ static uint64_t text_of(struct pprof *pprof, const char *text)
 	if (known)
 		return known->number;
 	known = pool_alloc(&pprof->pool, sizeof(*known));
-	if (known)
-		known->text = pool_text(&pprof->pool, text, strlen(text));
-	if (!known || !known->text || table_add(&pprof->texts, hash, known)) {
-		pprof->error = -ENOMEM;
-		return 0;
-	}
+	known->text = pool_text(&pprof->pool, text, strlen(text));
+	table_add(&pprof->texts, hash, known);
 	known->number = pprof->text_count++;
 	put_text(pprof, text);
 	return known->number;
@@ -159,10 +149,7 @@ static void put_holder(struct pprof *pprof, const struct trace_node *waker)
 {
 	const char *text = stacks_line(&pprof->profile->stacks, waker, "?");
 
-	if (!text)
-		pprof->error = -ENOMEM;
-	else
-		put_label(pprof, "holder", text);
+	put_label(pprof, "holder", text);
 }
 
 static void put_wait(struct pprof *pprof, const struct wait_sum *wait)
@@ -195,8 +182,6 @@ static uint32_t mapping_of(struct pprof *pprof, const struct atlas_module *modul
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
 	uint64_t path, build_id;
 
-	if (module && !entry)
-		pprof->error = -ENOMEM;
 	if (!entry || entry->value)
 		return entry ? entry->value : 0;
 	path = text_of(pprof, module->path);
@@ -295,12 +280,10 @@ static void release(struct pprof *pprof)
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct pprof pprof = { .profile = state };
-	int rc;
 
+	(void)err;
 	profile_columns(state);
-	rc = packed_begin(&pprof.packed, out, err);
-	if (rc)
-		return rc;
+	packed_begin(&pprof.packed, out);
 	table_init(&pprof.texts);
 	map_init(&pprof.mappings);
 	profile_expect(state);
@@ -310,7 +293,7 @@ static int print(void *state, struct out *out, struct error *err)
 	put_rest(&pprof);
 	packed_end(&pprof.packed);
 	release(&pprof);
-	return pprof.error ? report_no_memory(err) : 0;
+	return 0;
 }
 
 VIEWER_OF_PROFILE(pprof);

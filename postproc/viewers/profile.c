@@ -2,17 +2,15 @@
 #include "postproc/viewers/profile.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-static int on_wait(void *user, const struct lane_wait *wait)
+static void on_wait(void *user, const struct lane_wait *wait)
 {
 	wait_sums_add(&((struct profile *)user)->waits, wait);
-	return 0;
 }
 
 int profile_begin(void *user, struct report_run *run, struct error *err)
@@ -28,25 +26,23 @@ int profile_begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-int profile_event(void *state, const struct event *event, struct error *err)
+void profile_event(void *state, const struct event *event)
 {
-	return lanes_event(&((struct profile *)state)->lanes, event, err);
+	lanes_event(&((struct profile *)state)->lanes, event);
 }
 
-int profile_note(void *state, const struct event *event, struct error *err)
+void profile_note(void *state, const struct event *event)
 {
-	return lanes_note(&((struct profile *)state)->lanes, event, err);
+	lanes_note(&((struct profile *)state)->lanes, event);
 }
 
-int profile_process(void *state, struct error *err)
+void profile_process(void *state)
 {
 	struct profile *profile = state;
 
-	(void)err;
 	lanes_process(&profile->lanes);
 	lanes_clear(&profile->lanes);
 	costs_process(&profile->costs);
-	return 0;
 }
 
 void profile_destroy(void *state)

@@ -57,9 +57,9 @@ const uint64_t *profile_values(struct profile *profile, const struct costs_place
 const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);
 
 int profile_begin(void *user, struct report_run *run, struct error *err);
-int profile_event(void *state, const struct event *event, struct error *err);
-int profile_note(void *state, const struct event *event, struct error *err);
-int profile_process(void *state, struct error *err);
+void profile_event(void *state, const struct event *event);
+void profile_note(void *state, const struct event *event);
+void profile_process(void *state);
 void profile_destroy(void *state);
 
 /* Before names are asked for: they are looked up together. */

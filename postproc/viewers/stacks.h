@@ -52,18 +52,17 @@ void stacks_free(struct stacks *stacks);
 
 /*
  * The frames of a backtrace, innermost first, in stacks->stack until the next question. called: the
- * function that stands for a backtrace of no frames. Returns how many, at least one; 0: no memory.
+ * function that stands for a backtrace of no frames. Returns how many, at least one.
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
 /*
- * "main;serve;take": its functions as one line, outermost first, until the next question. NULL: no
- * memory.
+ * "main;serve;take": its functions as one line, outermost first, until the next question.
  */
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);
 
-/* "0x1149: read_config (demo.c:12)", to be freed; as valgrind writes it. NULL: no memory. */
+/* "0x1149: read_config (demo.c:12)", to be freed; as valgrind writes it. */
 char *stacks_describe(const struct stacks_frame *frame);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/allocators.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,19 +93,17 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
 }
 
-static int add_place(struct summary *summary, const struct trace_node *place)
+static void add_place(struct summary *summary, const struct trace_node *place)
 {
 	const struct trace_node **added;
 
 	for (size_t i = 0; i < summary->inner.places.count; i++)
 		if (summary->inner.places.items[i] == place)
-			return 0;
+			return;
 	if (summary->inner.places.count >= PLACES_MAX)
-		return 0;
+		return;
 	added = ARRAY_ADD(&summary->inner.places);
-	if (added)
-		*added = place;
-	return added ? 0 : -ENOMEM;
+	*added = place;
 }
 
 struct own_memory {
@@ -114,20 +111,18 @@ struct own_memory {
 	const char *by; /* the file that mapped the largest; NULL: none */
 };
 
-static int take(struct summary *summary, const struct ledger_held *held, struct own_memory *mapped)
+static void take(struct summary *summary, const struct ledger_held *held, struct own_memory *mapped)
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	const struct trace_node *place;
 	const struct atlas_module *module;
 
 	if (!site->function->hook || !site->backtrace || !is_memory(held, site->function->hook))
-		return 0;
+		return;
 	place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
-	if (!place)
-		return -ENOMEM;
 	module = place->count ? atlas_module_at(&summary->atlas, place->address) : NULL;
 	if (is_of_malloc(summary, place, module))
-		return 0;
+		return;
 	if ((!module || !is_heap(module)) && argument(held, "prot") != PROT_NONE) {
 		mapped->bytes += held->size;
 		if (held->size > mapped->largest) {
@@ -135,35 +130,33 @@ static int take(struct summary *summary, const struct ledger_held *held, struct 
 			mapped->by = module ? module->path : NULL;
 		}
 	}
-	return add_place(summary, place);
+	add_place(summary, place);
 }
 
-int allocators_process(struct summary *summary)
+void allocators_process(struct summary *summary)
 {
 	const struct summary_process *process = &summary->fold->process;
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
 	size_t at = 0;
-	int rc = 0;
 
 	/* of the program's own malloc it is said that it is not seen */
 	if (process->allocator)
-		return 0;
+		return;
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_MAPPING &&
 		    ledger_sum(summary->ledger, i)->count)
 			at = 1;
 	if (!at)
-		return 0;
-	for (at = 0; rc == 0 && ledger_held(summary->ledger, &at, &held);)
+		return;
+	for (at = 0; ledger_held(summary->ledger, &at, &held);)
 		if (summary->classes[held.class].known == RESOURCE_MAPPING)
-			rc = take(summary, &held, &mapped);
+			take(summary, &held, &mapped);
 	if (mapped.bytes < MAPPED_LEAST || mapped.bytes < process->peak_bytes / MAPPED_PARTS ||
 	    mapped.bytes <= summary->inner.bytes)
-		return rc;
+		return;
 	summary->inner.bytes = mapped.bytes;
 	summary->inner.mapper = mapped.by;
-	return rc;
 }
 
 /* ---- the run ---- */

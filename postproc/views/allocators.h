@@ -15,8 +15,8 @@
 /* A note of the process: where its functions are. */
 void allocators_note(struct summary *summary, const struct event *note);
 
-/* The process has ended: takes what it has mapped and not given back. Returns 0 or -ENOMEM. */
-int allocators_process(struct summary *summary);
+/* The process has ended: takes what it has mapped and not given back. */
+void allocators_process(struct summary *summary);
 
 /* After summary_end(): sets summary->inner. Without naming (NULL) no name is found. */
 void allocators_find(struct summary *summary, struct naming *naming);

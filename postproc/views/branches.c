@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/branches.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -119,14 +118,14 @@ static void leave_out(struct branches *branches, struct branch **sorted, size_t 
 	}
 }
 
-int branches_finish(struct branches *branches, size_t top)
+void branches_finish(struct branches *branches, size_t top)
 {
 	struct branch **sorted =
 		branches->count ? memory_alloc(branches->count * sizeof(struct branch *)) : NULL;
 	size_t at = 0;
 
 	if (!sorted)
-		return branches->count ? -ENOMEM : 0;
+		return;
 	for (size_t i = 0; branches->table.slots && i <= branches->table.mask; i++)
 		if (branches->table.slots[i].item)
 			sorted[at++] = branches->table.slots[i].item;
@@ -135,7 +134,6 @@ int branches_finish(struct branches *branches, size_t top)
 	if (top)
 		leave_out(branches, sorted, top);
 	free(sorted);
-	return 0;
 }
 
 /* ---- what is shown ---- */

@@ -36,7 +36,7 @@ struct branches {
 void branches_init(struct branches *branches);
 void branches_free(struct branches *branches);
 
-/* The branch of a function behind another one (NULL: the root). NULL: no memory. */
+/* The branch of a function behind another one (NULL: the root). */
 struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
@@ -46,9 +46,9 @@ void branches_add(struct branches *branches, struct branch *end, uint64_t amount
 
 /*
  * All paths are there: children by what they amount to, the largest first, and all but the top
- * largest branches left out (0: none is). Returns 0 or -ENOMEM.
+ * largest branches left out (0: none is).
  */
-int branches_finish(struct branches *branches, size_t top);
+void branches_finish(struct branches *branches, size_t top);
 
 /*
  * The next branch behind one, or behind the root, in pre-order; NULL after the last. What is left

@@ -69,8 +69,6 @@ int callsort_add(struct callsort *sort, const struct callsort_record *record, st
 {
 	if (!sort->records)
 		sort->records = memory_alloc(CALLSORT_MEMORY);
-	if (!sort->records)
-		return error_system(err, ENOMEM, "buffer for calls");
 	if (sort->count == CALLSORT_RECORDS) {
 		int rc = put_run(sort, err);
 
@@ -123,8 +121,6 @@ static int start_merge(struct callsort *sort, struct error *err)
 {
 	sort->heap = memory_alloc(sort->runs.count * sizeof(struct callsort_run *));
 	sort->window = CALLSORT_RECORDS / sort->runs.count;
-	if (!sort->heap)
-		return error_system(err, ENOMEM, "list of runs");
 	if (!sort->window)
 		return error_set(err, EFBIG, "has more calls than can be sorted");
 	for (size_t i = 0; i < sort->runs.count; i++) {

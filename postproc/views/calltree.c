@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/calltree.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +24,7 @@ struct handle {
 	uint32_t number;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_system(err, ENOMEM, "call tree");
-}
-
-int calltree_init(struct calltree *tree, int directory, struct error *err)
+void calltree_init(struct calltree *tree, int directory)
 {
 	memset(tree, 0, sizeof(*tree));
 	table_init(&tree->threads);
@@ -40,10 +34,6 @@ int calltree_init(struct calltree *tree, int directory, struct error *err)
 	tree->open = memory_alloc(CALLTREE_LEVELS * sizeof(*tree->open));
 	tree->levels = memory_zalloc(CALLTREE_LEVELS, sizeof(*tree->levels));
 	tree->window = memory_alloc(CALLTREE_BLOCK * sizeof(*tree->window));
-	if (tree->open && tree->levels && tree->window)
-		return 0;
-	calltree_free(tree);
-	return no_memory(err);
 }
 
 void calltree_free(struct calltree *tree)
@@ -86,8 +76,8 @@ static bool handle_equal(const void *item, const void *key)
 	return handle->value == *(const uint64_t *)key;
 }
 
-/* The number of a handle. Returns 0 or -ENOMEM. */
-static int number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
+/* The number of a handle. */
+static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
 {
 	uint64_t hash = hash_two(tree->handles.seed, value, 0), *place;
 	struct handle *handle = table_find(&tree->handles, hash, handle_equal, &value);
@@ -95,26 +85,23 @@ static int number_handle(struct calltree *tree, uint64_t value, uint32_t *number
 	if (!handle) {
 		handle = pool_alloc(&tree->pool, sizeof(*handle));
 		place = ARRAY_ADD(&tree->handle_list);
-		if (!handle || !place)
-			return -ENOMEM;
 		*place = handle->value = value;
 		handle->number = (uint32_t)tree->handle_list.count - 1;
 		table_add(&tree->handles, hash, handle);
 	}
 	*number = handle->number;
-	return 0;
 }
 
-static int begin_life(struct calltree *tree, struct calltree_thread *thread, uint64_t pthread)
+static void begin_life(struct calltree *tree, struct calltree_thread *thread, uint64_t pthread)
 {
 	thread->life = tree->lives++;
 	thread->pthread = pthread;
 	thread->is_announced = false;
 	thread->newest_call = thread->last_ns = 0;
-	return number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
+	number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
 }
 
-/* The thread that the event is from; another pthread_t is another life. NULL: no memory. */
+/* The thread that the event is from; another pthread_t is another life. */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {
 	uint64_t hash = hash_two(tree->threads.seed, event->thread, 0);
@@ -128,20 +115,18 @@ static struct calltree_thread *thread_of(struct calltree *tree, const struct eve
 		thread->id = event->thread;
 		table_add(&tree->threads, hash, thread);
 	}
-	return begin_life(tree, thread, event->pthread) ? NULL : thread;
+	begin_life(tree, thread, event->pthread);
+	return thread;
 }
 
-int calltree_begin_thread(struct calltree *tree, const struct event *event, struct error *err)
+void calltree_begin_thread(struct calltree *tree, const struct event *event)
 {
 	struct calltree_thread *thread = thread_of(tree, event);
 
 	calltree_see_time(tree, event->time_ns);
-	if (!thread)
-		return no_memory(err);
-	if (thread->is_announced && begin_life(tree, thread, event->pthread))
-		return no_memory(err);
+	if (thread->is_announced)
+		begin_life(tree, thread, event->pthread);
 	thread->is_announced = true;
-	return 0;
 }
 
 /* events */
@@ -197,8 +182,8 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 		.path = path,
 	};
 
-	if (!thread || (is_born_again(thread, event) && begin_life(tree, thread, event->pthread)))
-		return no_memory(err);
+	if (is_born_again(thread, event))
+		begin_life(tree, thread, event->pthread);
 	note_progress(thread, event);
 	record.place = (uint64_t)thread->handle << 32 | thread->life;
 	calltree_see_time(tree, event->enter_ns);
@@ -247,8 +232,6 @@ static int put_node(struct calltree *tree, uint32_t depth, const struct calltree
 		tree->level_count = depth + 1;
 	if (!level->nodes)
 		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
-	if (!level->nodes)
-		return no_memory(err);
 	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
 	return level->count % CALLTREE_BLOCK ? 0 : put_block(tree, level, err);
 }

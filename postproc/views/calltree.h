@@ -99,8 +99,8 @@ struct calltree {
 	int64_t next_child;
 };
 
-/* directory: a descriptor, where temporary files are made. Returns 0 or -ENOMEM. */
-int calltree_init(struct calltree *tree, int directory, struct error *err);
+/* directory: a descriptor, where temporary files are made. */
+void calltree_init(struct calltree *tree, int directory);
 
 /*
  * Takes an event of a call, or a note about an open one, with all members of a tail. symbol,
@@ -111,7 +111,7 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 		 const uint64_t extra[2], struct error *err);
 
 /* A note says that the thread of the event begins. */
-int calltree_begin_thread(struct calltree *tree, const struct event *event, struct error *err);
+void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
 /* Something happened then: what never returns ends no earlier. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/causes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,38 +19,38 @@ static void merge_temporary(void *user, void *of_run, const void *of_process)
 	*(uint64_t *)of_run += *(const uint64_t *)of_process;
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct causes *causes = user;
 	uint64_t *temporary;
 
 	if (ledger_class(causes->ledger, move->class)->known != RESOURCE_MEMORY)
-		return 0;
+		return;
 	if (ledger_move_is_temporary(causes->ledger, move, 1)) {
 		temporary = tally_entry(causes->temporary, move->site);
 		++*temporary;
 	}
-	return peaks_move(&causes->peaks, move, err);
+	peaks_move(&causes->peaks, move);
 }
 
 /* ---- events ---- */
 
-int causes_event(struct causes *causes, const struct event *event)
+void causes_event(struct causes *causes, const struct event *event)
 {
 	enum descriptor_misuse misuse;
 	struct descriptor *of;
 
 	/* Of memory, that is most calls, there is nothing to learn. */
 	if (event->resource->known == RESOURCE_MEMORY)
-		return 0;
-	if (descriptors_event(&causes->descriptors, event, &misuse, &of))
-		return -ENOMEM;
-	return misuse ? misuses_add(&causes->misuses, event, misuse, of) : 0;
+		return;
+	descriptors_event(&causes->descriptors, event, &misuse, &of);
+	if (misuse)
+		misuses_add(&causes->misuses, event, misuse, of);
 }
 
-int causes_note(struct causes *causes, const struct event *event)
+void causes_note(struct causes *causes, const struct event *event)
 {
-	return descriptors_note(&causes->descriptors, event);
+	descriptors_note(&causes->descriptors, event);
 }
 
 void causes_process(struct causes *causes, uint32_t pid, const char *program)
@@ -76,24 +75,19 @@ static void sort(struct causes_top *top)
 		      compare_places);
 }
 
-static int add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,
-		     uint64_t bytes)
+static void add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,
+		      uint64_t bytes)
 {
 	struct causes_place *place = ARRAY_ADD(&top->places);
 
-	if (!place)
-		return -ENOMEM;
 	*place = (struct causes_place){
 		.backtrace = backtrace, .count = count, .bytes = bytes, .sites = 1
 	};
-	return 0;
 }
 
-int causes_run(struct causes *causes)
+void causes_run(struct causes *causes)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < tallies_count(causes->tallies); i++) {
+	for (uint32_t i = 0; i < tallies_count(causes->tallies); i++) {
 		const struct tally_place *place = tallies_place(causes->tallies, i);
 		const uint64_t *temporary = tally_of_place(causes->temporary, i);
 		struct peaks_amount amount;
@@ -101,14 +95,13 @@ int causes_run(struct causes *causes)
 		if (ledger_class(causes->ledger, place->class)->known != RESOURCE_MEMORY)
 			continue;
 		if (peaks_at(&causes->peaks, place->class, i, &amount))
-			rc = add_place(&causes->peak, place->backtrace, amount.count, amount.bytes);
-		if (rc == 0 && temporary && *temporary)
-			rc = add_place(&causes->temp, place->backtrace, *temporary, 0);
+			add_place(&causes->peak, place->backtrace, amount.count, amount.bytes);
+		if (temporary && *temporary)
+			add_place(&causes->temp, place->backtrace, *temporary, 0);
 	}
 	sort(&causes->peak);
 	sort(&causes->temp);
 	misuses_sort(&causes->misuses);
-	return rc;
 }
 
 /* ---- call sites ---- */
@@ -124,19 +117,18 @@ static bool is_called(const void *item, const void *call_site)
 }
 
 /* Those that stay move to the front, so what the table has stays where it is. */
-static int fold(struct causes_top *top, struct naming *naming)
+static void fold(struct causes_top *top, struct naming *naming)
 {
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
 	char call_site[NAMING_SITE_MAX];
 	struct named *all = memory_zalloc(count + 1, sizeof(*all));
 	struct table table;
 	struct pool pool = { 0 };
-	int rc = all ? 0 : -ENOMEM;
 
 	table_init(&table);
 	for (size_t i = 0; i < count; i++)
 		naming_expect(naming, top->places.items[i].backtrace);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct causes_place place = top->places.items[i];
 		struct named *same;
 		uint64_t hash;
@@ -153,7 +145,8 @@ static int fold(struct causes_top *top, struct naming *naming)
 		top->places.items[kept] = place;
 		all[kept] = (struct named){ &top->places.items[kept],
 					    pool_text(&pool, call_site, strlen(call_site)) };
-		rc = all[kept].call_site ? table_add(&table, hash, &all[kept]) : -ENOMEM;
+		if (all[kept].call_site)
+			table_add(&table, hash, &all[kept]);
 		kept++;
 	}
 	top->places.count = kept;
@@ -161,23 +154,19 @@ static int fold(struct causes_top *top, struct naming *naming)
 	pool_free(&pool);
 	free(all);
 	sort(top);
-	return rc;
 }
 
-int causes_fold(struct causes *causes, struct naming *naming)
+void causes_fold(struct causes *causes, struct naming *naming)
 {
-	int rc = fold(&causes->peak, naming);
-
-	if (rc == 0)
-		rc = fold(&causes->temp, naming);
+	fold(&causes->peak, naming);
+	fold(&causes->temp, naming);
 	/* what was read is not shown yet */
 	naming_restart(naming);
-	return rc;
 }
 
 /* ---- begin and end ---- */
 
-int causes_create(struct causes **result, struct ledger *ledger, struct tallies *tallies)
+void causes_create(struct causes **result, struct ledger *ledger, struct tallies *tallies)
 {
 	struct causes *causes = memory_zalloc(1, sizeof(*causes));
 
@@ -191,7 +180,6 @@ int causes_create(struct causes **result, struct ledger *ledger, struct tallies 
 	misuses_init(&causes->misuses, tallies->atlas);
 	ledger_listen(ledger, on_move, causes);
 	*result = causes;
-	return 0;
 }
 
 void causes_destroy(struct causes *causes)

@@ -40,21 +40,21 @@ struct causes {
 	struct causes_top peak, temp;
 };
 
-/* Before the first event. Returns 0 or -ENOMEM. */
-int causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
+/* Before the first event. */
+void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* A call, a note. Return 0 or -ENOMEM. */
-int causes_event(struct causes *causes, const struct event *event);
-int causes_note(struct causes *causes, const struct event *event);
+/* A call, a note. */
+void causes_event(struct causes *causes, const struct event *event);
+void causes_note(struct causes *causes, const struct event *event);
 
 /* The process has no more events; before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
-/* All processes have ended. Returns 0 or -ENOMEM. */
-int causes_run(struct causes *causes);
+/* All processes have ended. */
+void causes_run(struct causes *causes);
 
-/* Puts places with the same call site together. Returns 0 or -ENOMEM. */
-int causes_fold(struct causes *causes, struct naming *naming);
+/* Puts places with the same call site together. */
+void causes_fold(struct causes *causes, struct naming *naming);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/chains.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +37,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* 0: there is no place, or no memory, and then nothing else will be found either. */
+/* 0: there is no place. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -82,7 +81,7 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	return !wanted->function || chains->links.items[number].function ? number : 0;
 }
 
-/* The step of a wait before those of next; 0: no memory. */
+/* The step of a wait before those of next. */
 static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next,
 			bool is_cycle)
 {
@@ -128,7 +127,8 @@ static struct chains_thread *make_thread(struct chains *chains, uint32_t tid)
 		return thread;
 	number = ARRAY_NUMBER(&chains->threads);
 	thread = chains->threads.items[number] = memory_zalloc(1, sizeof(*thread));
-	return thread && map_set(&chains->by_number, 0, tid, number) == 0 ? thread : NULL;
+	map_set(&chains->by_number, 0, tid, number);
+	return thread;
 }
 
 static void add_part(struct chains_thread *thread, const struct chains_part *part)
@@ -165,31 +165,27 @@ static void count_part(struct chains *chains, const struct lane_wait *wait, uint
 }
 
 /* A part of the wait, while who is waited for itself waited as next says. */
-static int put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
-		    struct chains_part part, uint32_t next)
+static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
+		     struct chains_part part, uint32_t next)
 {
 	struct chains_thread *thread = make_thread(chains, wait->thread);
 
 	part.link = link_of(chains, wait, next, part.is_cycle);
-	if (!thread || !part.link)
-		return -ENOMEM;
 	count_part(chains, wait, pid, &part);
 	add_part(thread, &part);
-	return 0;
 }
 
 /*
  * Parts of the thread that is waited for stand in the order in which their waits ended; what
  * overlaps with an earlier one is that one's.
  */
-static int split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
-		 const struct chains_thread *other)
+static void split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
+		  const struct chains_thread *other)
 {
 	uint64_t at = wait->since_ns;
-	int rc = 0;
 
 	chains->cut += other->forgotten_ns > wait->since_ns;
-	for (uint32_t i = 0; rc == 0 && i < other->count; i++) {
+	for (uint32_t i = 0; i < other->count; i++) {
 		struct chains_part part = other->parts[(other->first + i) % CHAINS_PARTS];
 
 		if (part.from_ns < at)
@@ -198,53 +194,52 @@ static int split(struct chains *chains, const struct lane_wait *wait, uint32_t p
 			part.to_ns = wait->until_ns;
 		if (part.to_ns <= part.from_ns)
 			continue;
-		if (part.from_ns > at)
-			rc = put_part(chains, wait, pid,
-				      (struct chains_part){ at, part.from_ns, 0, false }, 0);
-		if (rc == 0) {
-			part.is_cycle = false;
-			rc = put_part(chains, wait, pid, part, part.link);
+		if (part.from_ns > at) {
+			put_part(chains, wait, pid,
+				 (struct chains_part){ at, part.from_ns, 0, false }, 0);
 		}
+		part.is_cycle = false;
+		put_part(chains, wait, pid, part, part.link);
 		at = part.to_ns;
 	}
-	if (rc == 0 && at < wait->until_ns)
-		rc = put_part(chains, wait, pid,
-			      (struct chains_part){ at, wait->until_ns, 0, false }, 0);
-	return rc;
+	if (at < wait->until_ns)
+		put_part(chains, wait, pid, (struct chains_part){ at, wait->until_ns, 0, false },
+			 0);
 }
 
-static int take(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
+static void take(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
 {
 	const struct chains_thread *found =
 		wait->waker_thread != wait->thread ? find_thread(chains, wait->waker_thread) : NULL;
 	struct chains_thread other;
 
 	if (wait->until_ns <= wait->since_ns)
-		return 0;
-	if (!found)
-		return put_part(chains, wait, pid,
-				(struct chains_part){ wait->since_ns, wait->until_ns, 0, false },
-				0);
+		return;
+	if (!found) {
+		put_part(chains, wait, pid,
+			 (struct chains_part){ wait->since_ns, wait->until_ns, 0, false }, 0);
+		return;
+	}
 	other = *found;
-	return split(chains, wait, pid, &other);
+	split(chains, wait, pid, &other);
 }
 
 /* What has not ended waits until all such are known: a chain may go from one to another. */
-static int keep_open(struct chains *chains, const struct lane_wait *wait)
+static void keep_open(struct chains *chains, const struct lane_wait *wait)
 {
 	struct chains_thread *thread = make_thread(chains, wait->thread);
 	struct lane_wait *kept = thread ? ARRAY_ADD(&chains->open) : NULL;
 
-	if (!kept)
-		return -ENOMEM;
 	*kept = *wait;
 	thread->open = chains->open.count;
-	return 0;
 }
 
-int chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
+void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
 {
-	return wait->is_open ? keep_open(chains, wait) : take(chains, wait, pid);
+	if (wait->is_open)
+		keep_open(chains, wait);
+	else
+		take(chains, wait, pid);
 }
 
 /* ---- the end of a process ---- */
@@ -261,35 +256,32 @@ static uint64_t open_behind(struct chains *chains, const struct lane_wait *wait)
  * Waits that form a cycle: each thread waits for the next one, the last for the first. As long as
  * all of them wait, what each waits is owed to the next one.
  */
-static int take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
+static void take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
 {
 	uint64_t since_ns = 0;
-	int rc = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct lane_wait *wait = &chains->open.items[way[i]];
 
 		since_ns = wait->since_ns > since_ns ? wait->since_ns : since_ns;
 	}
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct lane_wait wait = chains->open.items[way[i]];
 
-		if (wait.until_ns > since_ns)
-			rc = put_part(chains, &wait, pid,
-				      (struct chains_part){ since_ns, wait.until_ns, 0, true }, 0);
+		if (wait.until_ns > since_ns) {
+			put_part(chains, &wait, pid,
+				 (struct chains_part){ since_ns, wait.until_ns, 0, true }, 0);
+		}
 		wait.until_ns = since_ns;
-		if (rc == 0)
-			rc = take(chains, &wait, pid);
+		take(chains, &wait, pid);
 	}
-	return rc;
 }
 
 /* Whoever is waited for comes first. */
-static int take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
+static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
 	size_t count = 0, cycle = 0;
 	uint64_t at = first + 1;
-	int rc = 0;
 
 	while (at) {
 		const struct lane_wait *wait = &chains->open.items[at - 1];
@@ -307,22 +299,19 @@ static int take_open(struct chains *chains, size_t first, uint32_t pid, size_t *
 	while (cycle && chains->open.items[way[cycle - 1]].thread != at)
 		cycle--;
 	if (cycle) {
-		rc = take_cycle(chains, way + cycle - 1, count - cycle + 1, pid);
+		take_cycle(chains, way + cycle - 1, count - cycle + 1, pid);
 		count = cycle - 1;
 	}
-	while (rc == 0 && count)
-		rc = take(chains, &chains->open.items[way[--count]], pid);
-	return rc;
+	while (count)
+		take(chains, &chains->open.items[way[--count]], pid);
 }
 
-int chains_process(struct chains *chains, uint32_t pid)
+void chains_process(struct chains *chains, uint32_t pid)
 {
 	size_t *way = memory_zalloc(chains->open.count + 1, sizeof(*way));
-	int rc = way ? 0 : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < chains->open.count; i++)
-		rc = take_open(chains, i, pid, way);
+	for (size_t i = 0; i < chains->open.count; i++)
+		take_open(chains, i, pid, way);
 	free(way);
 	forget_threads(chains);
-	return rc;
 }

@@ -67,11 +67,11 @@ struct chains {
 void chains_init(struct chains *chains);
 void chains_free(struct chains *chains);
 
-/* A wait that is over, or was under way at the end. Returns 0 or -ENOMEM. */
-int chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid);
+/* A wait that is over, or was under way at the end. */
+void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid);
 
 /* The process has no more waits: those that have not ended count, and its threads are forgotten. */
-int chains_process(struct chains *chains, uint32_t pid);
+void chains_process(struct chains *chains, uint32_t pid);
 
 /* The last step of a chain. */
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/compress.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,11 +23,6 @@ struct compress {
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM, "no memory left to group all calls: add -l, or select less");
-}
 
 void compress_create(struct compress **compress, bool with_arguments)
 {
@@ -62,9 +56,7 @@ static struct compress_group *find_group(struct compress *compress,
 	if (group)
 		return group;
 	group = pool_zalloc(&compress->pool, sizeof(*group));
-	place = group ? ARRAY_ADD(&compress->groups) : NULL;
-	if (!place)
-		return NULL;
+	place = ARRAY_ADD(&compress->groups);
 	group->backtrace = backtrace;
 	group->rank = compress->groups.count - 1;
 	*place = group;
@@ -89,8 +81,6 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 	/* No backtrace and one without frames are printed alike. */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
-	if (!group)
-		return no_memory(err);
 	rc = pile_add(&group->calls, &compress->spool, chunk_size(compress), event,
 		      compress->with_arguments, err);
 	if (rc)

@@ -53,16 +53,14 @@ static void lose(struct entry *entry, const struct ledger_move *move)
 		entry->held_ns += since(move->item->gained_ns, move->event->time_ns);
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct entry *entry = tally_entry(((struct costs *)user)->tally, move->site);
 
-	(void)err;
 	if (move->is_gain)
 		gain(entry, move);
 	else
 		lose(entry, move);
-	return 0;
 }
 
 void costs_begin(struct costs *costs, struct report_run *run)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/coverage.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +31,8 @@ static struct coverage_thread *add_thread(struct coverage *coverage, uint32_t ti
 {
 	struct coverage_thread *thread = ARRAY_ADD(&coverage->threads);
 
-	if (!thread)
-		return NULL;
 	*thread = (struct coverage_thread){ .tid = tid, .born_ns = born_ns };
-	if (map_set(&coverage->by_number, 0, tid, (uint32_t)coverage->threads.count))
-		return NULL;
+	map_set(&coverage->by_number, 0, tid, (uint32_t)coverage->threads.count);
 	return thread;
 }
 
@@ -59,30 +55,26 @@ static struct coverage_thread *thread_of(struct coverage *coverage, const struct
 	if (!thread)
 		thread =
 			add_thread(coverage, event->thread, is_main ? event->process->start_ns : 0);
-	if (thread)
-		thread->is_main = is_main;
+	thread->is_main = is_main;
 	return thread;
 }
 
-static int add_wait(struct coverage *coverage, const struct hook *hook, const struct event *event)
+static void add_wait(struct coverage *coverage, const struct hook *hook, const struct event *event)
 {
 	struct coverage_thread *thread;
 	enum thread_wait wait;
 
 	if (!threads_waits(hook, event, &wait))
-		return 0;
+		return;
 	thread = thread_of(coverage, event);
-	if (!thread)
-		return -ENOMEM;
 	thread->recorded_ns += event->leave_ns - event->enter_ns;
-	return 0;
 }
 
-int coverage_event(struct coverage *coverage, const struct event *event)
+void coverage_event(struct coverage *coverage, const struct event *event)
 {
 	if (event->part || event->moment == MOMENT_HALF)
-		return 0;
-	return add_wait(coverage, event->function->hook, event);
+		return;
+	add_wait(coverage, event->function->hook, event);
 }
 
 static void take_readings(struct coverage_thread *thread, const struct event *event)
@@ -98,7 +90,7 @@ static void take_readings(struct coverage_thread *thread, const struct event *ev
 	thread->other = number_of(event, "other");
 }
 
-int coverage_note(struct coverage *coverage, const struct event *event)
+void coverage_note(struct coverage *coverage, const struct event *event)
 {
 	const char *name = event->function->name;
 	struct coverage_thread *thread;
@@ -106,21 +98,22 @@ int coverage_note(struct coverage *coverage, const struct event *event)
 	if (!strcmp(name, NOTE_OPEN)) {
 		const char *call = event_argument(event, "call");
 
-		return call ? add_wait(coverage, hook_find(call), event) : 0;
+		if (call)
+			add_wait(coverage, hook_find(call), event);
+		return;
 	}
-	if (!strcmp(name, NOTE_THREAD))
-		return add_thread(coverage, event->thread, event->time_ns) ? 0 : -ENOMEM;
+	if (!strcmp(name, NOTE_THREAD)) {
+		add_thread(coverage, event->thread, event->time_ns);
+		return;
+	}
 	if (strcmp(name, NOTE_PROCESS) != 0 && strcmp(name, NOTE_THREAD_END) != 0 &&
 	    strcmp(name, NOTE_SCHEDULED) != 0)
-		return 0;
+		return;
 	thread = thread_of(coverage, event);
-	if (!thread)
-		return -ENOMEM;
 	if (!strcmp(name, NOTE_THREAD_END))
 		thread->ended_ns = event->time_ns;
 	if (!strcmp(name, NOTE_SCHEDULED))
 		take_readings(thread, event);
-	return 0;
 }
 
 /*

@@ -55,9 +55,9 @@ void coverage_init(struct coverage *coverage);
 /* All threads are forgotten: another process. */
 void coverage_clear(struct coverage *coverage);
 
-/* A call, or a note. Return 0 or -ENOMEM. */
-int coverage_event(struct coverage *coverage, const struct event *event);
-int coverage_note(struct coverage *coverage, const struct event *event);
+/* A call, or a note. */
+void coverage_event(struct coverage *coverage, const struct event *event);
+void coverage_note(struct coverage *coverage, const struct event *event);
 
 /* end_ns: of the process, as far as it is known. */
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,

@@ -2,7 +2,6 @@
 #include "postproc/views/critical.h"
 
 #include <stdlib.h>
-#include <errno.h>
 
 #include "base/array.h"
 #include "base/order.h"
@@ -70,16 +69,17 @@ static const struct lane_wait *last_wait(const struct critical *critical, uint32
 struct walk {
 	const struct critical *critical;
 	const struct threads *threads;
-	int (*tell)(void *user, const struct critical_part *part);
+	void (*tell)(void *user, const struct critical_part *part);
 	void *user;
 	struct critical_part ran; /* up to where the walk is; its beginning is not known yet */
 };
 
 /* The thread was there from then on. */
-static int ran_since(struct walk *walk, uint64_t since_ns)
+static void ran_since(struct walk *walk, uint64_t since_ns)
 {
 	walk->ran.since_ns = since_ns;
-	return since_ns < walk->ran.until_ns ? walk->tell(walk->user, &walk->ran) : 0;
+	if (since_ns < walk->ran.until_ns)
+		walk->tell(walk->user, &walk->ran);
 }
 
 static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
@@ -101,7 +101,7 @@ static uint64_t woken_at(const struct lane_wait *wait)
 										   : 0;
 }
 
-static int pass_wait(struct walk *walk, const struct lane_wait *wait)
+static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 {
 	uint64_t woken_ns = woken_at(wait), first_ns = walk->critical->first_ns;
 	struct critical_part part = { .step = woken_ns ? CRITICAL_WOKEN : CRITICAL_WAITED,
@@ -110,16 +110,15 @@ static int pass_wait(struct walk *walk, const struct lane_wait *wait)
 				      .until_ns = wait->until_ns,
 				      .backtrace = wait->waiter,
 				      .function = wait->function };
-	int rc;
 
 	if (part.since_ns < first_ns)
 		part.since_ns = first_ns;
-	rc = part.since_ns < part.until_ns ? walk->tell(walk->user, &part) : 0;
+	if (part.since_ns < part.until_ns)
+		walk->tell(walk->user, &part);
 	if (woken_ns)
 		go_on(walk, wait->waker_thread, part.since_ns, wait->waker);
 	else
 		go_on(walk, wait->thread, part.since_ns, wait->waiter);
-	return rc;
 }
 
 /* The thread that made this one, and when; NULL: not within the path. */
@@ -138,7 +137,7 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 }
 
 /* True: the walk goes on before the thread's last wait, or in the thread that made it. */
-static bool step_back(struct walk *walk, int *rc)
+static bool step_back(struct walk *walk)
 {
 	const struct critical *critical = walk->critical;
 	const struct lane_wait *wait = last_wait(critical, walk->ran.thread, walk->ran.until_ns);
@@ -146,28 +145,26 @@ static bool step_back(struct walk *walk, int *rc)
 	uint64_t born_ns;
 
 	if (wait && wait->until_ns > critical->first_ns) {
-		*rc = ran_since(walk, wait->until_ns);
-		if (*rc == 0)
-			*rc = pass_wait(walk, wait);
-		return *rc == 0;
+		ran_since(walk, wait->until_ns);
+		pass_wait(walk, wait);
+		return true;
 	}
 	maker = maker_of(walk, &born_ns);
-	*rc = ran_since(walk, maker ? born_ns : critical->first_ns);
+	ran_since(walk, maker ? born_ns : critical->first_ns);
 	if (maker)
 		go_on(walk, maker->tid, born_ns, NULL);
-	return maker && *rc == 0;
+	return maker;
 }
 
 /* No wait is passed twice, unless a trace is wrong: then the steps end the walk. */
-static int walk_path(struct walk *walk)
+static void walk_path(struct walk *walk)
 {
 	size_t most = walk->critical->waits.count + walk->threads->list.count + 1;
-	int rc = 0;
 
 	for (size_t i = 0; i < most; i++)
-		if (!step_back(walk, &rc))
-			return rc;
-	return ran_since(walk, walk->critical->first_ns);
+		if (!step_back(walk))
+			return;
+	ran_since(walk, walk->critical->first_ns);
 }
 
 /* Waits that fell out of the ring are before this; the path is known from there on. */
@@ -182,11 +179,10 @@ static void begin_behind_lost(struct critical *critical)
 		critical->first_ns = first_ns;
 }
 
-int critical_process(struct critical *critical, const struct threads *threads,
-		     int (*tell)(void *user, const struct critical_part *part), void *user)
+void critical_process(struct critical *critical, const struct threads *threads,
+		      void (*tell)(void *user, const struct critical_part *part), void *user)
 {
 	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-	int rc = 0;
 
 	begin_behind_lost(critical);
 	if (critical->waits.count)
@@ -194,8 +190,7 @@ int critical_process(struct critical *critical, const struct threads *threads,
 		      compare);
 	go_on(&walk, critical->last_thread, critical->last_ns, NULL);
 	if (critical->waits.count && critical->first_ns)
-		rc = walk_path(&walk);
+		walk_path(&walk);
 	critical->waits.count = critical->next = 0;
 	critical->first_ns = critical->last_ns = 0;
-	return rc;
 }

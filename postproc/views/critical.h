@@ -44,10 +44,9 @@ void critical_add(struct critical *critical, const struct lane_wait *wait);
 
 /*
  * Walks the path from its end and tells of each part; forgets all then. threads: of the process.
- * Returns 0 or what tell returned.
  */
-int critical_process(struct critical *critical, const struct threads *threads,
-		     int (*tell)(void *user, const struct critical_part *part), void *user);
+void critical_process(struct critical *critical, const struct threads *threads,
+		      void (*tell)(void *user, const struct critical_part *part), void *user);
 
 void critical_free(struct critical *critical);
 

@@ -65,7 +65,6 @@ struct descriptor *descriptors_find(const struct descriptors *descriptors, uint6
 	return place ? &descriptors->list.items[place - 1] : NULL;
 }
 
-/* NULL: no memory. */
 static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 {
 	struct descriptor *descriptor = descriptors_find(descriptors, number);
@@ -74,10 +73,8 @@ static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
 		return descriptor;
 	descriptor = ARRAY_ADD(&descriptors->list);
 	*descriptor = (struct descriptor){ .number = number, .kind = "other" };
-	if (map_set(&descriptors->by_number, 0, number, (uint32_t)descriptors->list.count) == 0)
-		return descriptor;
-	descriptors->list.count--;
-	return NULL;
+	map_set(&descriptors->by_number, 0, number, (uint32_t)descriptors->list.count);
+	return descriptor;
 }
 
 static void set_what(struct descriptor *descriptor, const char *text)
@@ -231,26 +228,23 @@ static void name_stream(struct descriptors *descriptors, const struct event *eve
 
 /* ---- events ---- */
 
-int descriptors_note(struct descriptors *descriptors, const struct event *event)
+void descriptors_note(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor *descriptor;
 	const char *path;
 	uint64_t number;
 
 	if (strcmp(event->function->name, NOTE_FD) != 0 || !number_of(event, "fd", &number))
-		return 0;
+		return;
 	descriptor = have(descriptors, number);
-	if (!descriptor)
-		return -ENOMEM;
 	if (descriptor->is_open)
-		return 0;
+		return;
 	begin(descriptors, descriptor, NULL);
 	path = event_argument(event, "path");
 	if (path) {
 		descriptor->kind = kind_of_path(path);
 		set_what(descriptor, path);
 	}
-	return 0;
 }
 
 /* A call that gained and lost nothing is of the class event, whatever it was about. */
@@ -296,31 +290,25 @@ static void on_failure(struct descriptors *descriptors, const struct event *even
 		*misuse = DESCRIPTOR_USED_CLOSED;
 }
 
-static int on_gain(struct descriptors *descriptors, const struct event *event)
+static void on_gain(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor_step step = step_of(event);
 	struct descriptor *descriptor = have(descriptors, event->object);
 
-	if (!descriptor)
-		return -ENOMEM;
 	begin(descriptors, descriptor, &step);
 	identify(descriptors, descriptor, event);
-	return 0;
 }
 
-static int on_loss(struct descriptors *descriptors, const struct event *event)
+static void on_loss(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor_step step = step_of(event);
 	struct descriptor *descriptor = have(descriptors, event->object);
 
-	if (!descriptor)
-		return -ENOMEM;
 	end(descriptors, descriptor, &step);
-	return 0;
 }
 
-int descriptors_event(struct descriptors *descriptors, const struct event *event,
-		      enum descriptor_misuse *misuse, struct descriptor **of)
+void descriptors_event(struct descriptors *descriptors, const struct event *event,
+		       enum descriptor_misuse *misuse, struct descriptor **of)
 {
 	enum resource known = class_of(event);
 	struct descriptor *used;
@@ -328,26 +316,29 @@ int descriptors_event(struct descriptors *descriptors, const struct event *event
 	*misuse = DESCRIPTOR_GOOD;
 	*of = NULL;
 	if (event->flags & CALL_OF_CHILD)
-		return 0;
+		return;
 	if (event->flags & CALL_FAILED) {
 		on_failure(descriptors, event, misuse, of);
-		return 0;
+		return;
 	}
 	if (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY) {
 		if (event->type == CALL_TYPE_ALLOC)
 			name_stream(descriptors, event);
-		return 0;
+		return;
 	}
 	if (known != RESOURCE_FD)
-		return 0;
-	if (event->type == CALL_TYPE_ALLOC)
-		return on_gain(descriptors, event);
-	if (event->type == CALL_TYPE_FREE)
-		return on_loss(descriptors, event);
+		return;
+	if (event->type == CALL_TYPE_ALLOC) {
+		on_gain(descriptors, event);
+		return;
+	}
+	if (event->type == CALL_TYPE_FREE) {
+		on_loss(descriptors, event);
+		return;
+	}
 	used = descriptors_find(descriptors, event->object);
 	if (used)
 		name_socket(used, event);
-	return 0;
 }
 
 /* ---- begin and end ---- */

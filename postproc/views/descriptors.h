@@ -52,15 +52,14 @@ void descriptors_init(struct descriptors *descriptors);
 /* All are forgotten: another process. */
 void descriptors_clear(struct descriptors *descriptors);
 
-/* A note: ~fd tells of one that is inherited. Returns 0 or -ENOMEM. */
-int descriptors_note(struct descriptors *descriptors, const struct event *event);
+/* A note: ~fd tells of one that is inherited. */
+void descriptors_note(struct descriptors *descriptors, const struct event *event);
 
 /*
- * A call. *misuse: what it did wrong, and *of: the descriptor as it was before. Returns 0 or
- * -ENOMEM.
+ * A call. *misuse: what it did wrong, and *of: the descriptor as it was before.
  */
-int descriptors_event(struct descriptors *descriptors, const struct event *event,
-		      enum descriptor_misuse *misuse, struct descriptor **of);
+void descriptors_event(struct descriptors *descriptors, const struct event *event,
+		       enum descriptor_misuse *misuse, struct descriptor **of);
 
 /* The descriptor with that number, open or closed; NULL: it was never seen. */
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/kept_bytes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,13 +64,12 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
 	memcpy(bytes, &record, sizeof(record));
 }
 
-/* NULL: no memory. */
 static struct wire_value *get_arguments(const unsigned char *bytes, uint16_t count)
 {
 	const char *text = (const char *)bytes;
 	struct wire_value *values = memory_zalloc(count, sizeof(*values));
 
-	for (uint16_t i = 0; values && i < count; i++) {
+	for (uint16_t i = 0; i < count; i++) {
 		values[i].name = text;
 		values[i].value = text + strlen(text) + 1;
 		text = values[i].value + strlen(values[i].value) + 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/lanes.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "hook_table.h"
@@ -18,9 +17,10 @@ const char *lane_word(enum lane_kind kind)
 	return words[kind];
 }
 
-static int tell(const struct lanes *lanes, const struct lane_wait *wait)
+static void tell(const struct lanes *lanes, const struct lane_wait *wait)
 {
-	return lanes->listener.wait ? lanes->listener.wait(lanes->listener.user, wait) : 0;
+	if (lanes->listener.wait)
+		lanes->listener.wait(lanes->listener.user, wait);
 }
 
 /* The backtrace of a site of some fold; 0 is none. *function: may be NULL. */
@@ -38,11 +38,10 @@ static const struct trace_node *backtrace_of(const struct lanes *lanes, const st
 
 /* ---- locks ---- */
 
-static int on_lock_wait(void *user, const struct locks_wait *found)
+static void on_lock_wait(void *user, const struct locks_wait *found)
 {
 	const struct lanes *lanes = user;
 	const struct sites *sites = &lanes->run->summary->locks.sites;
-	int rc = lanes->next.wait ? lanes->next.wait(lanes->next.user, found) : 0;
 	struct lane_wait wait = {
 		.kind = LANE_LOCK,
 		.end = "",
@@ -55,17 +54,17 @@ static int on_lock_wait(void *user, const struct locks_wait *found)
 		.is_open = found->is_open,
 	};
 
-	if (rc)
-		return rc;
+	if (lanes->next.wait)
+		lanes->next.wait(lanes->next.user, found);
 	wait.waiter = backtrace_of(lanes, sites, found->site, &wait.function);
 	wait.waker = backtrace_of(lanes, sites, found->holder_site, NULL);
-	return wait.waiter ? tell(lanes, &wait) : 0;
+	if (wait.waiter)
+		tell(lanes, &wait);
 }
 
-static int on_held(void *user, const struct locks_held *held)
+static void on_held(void *user, const struct locks_held *held)
 {
 	const struct lanes *lanes = user;
-	int rc = lanes->next.held ? lanes->next.held(lanes->next.user, held) : 0;
 	struct lane_hold hold = {
 		.object = held->object,
 		.since_ns = held->since_ns,
@@ -74,11 +73,14 @@ static int on_held(void *user, const struct locks_held *held)
 		.thread = held->thread,
 	};
 
-	if (rc || !lanes->listener.hold)
-		return rc;
+	if (lanes->next.held)
+		lanes->next.held(lanes->next.user, held);
+	if (!lanes->listener.hold)
+		return;
 	hold.holder =
 		backtrace_of(lanes, &lanes->run->summary->locks.sites, held->site, &hold.function);
-	return hold.holder ? lanes->listener.hold(lanes->listener.user, &hold) : 0;
+	if (hold.holder)
+		lanes->listener.hold(lanes->listener.user, &hold);
 }
 
 /* ---- conditions and semaphores ---- */
@@ -91,8 +93,8 @@ static const char *const ends[WAKES_ENDS] = {
 	[WAKES_ASLEEP] = "has not ended",
 };
 
-static int on_wake(const struct lanes *lanes, const struct wakes *wakes, enum lane_kind kind,
-		   const struct wakes_wait *found)
+static void on_wake(const struct lanes *lanes, const struct wakes *wakes, enum lane_kind kind,
+		    const struct wakes_wait *found)
 {
 	struct lane_wait wait = {
 		.kind = kind,
@@ -108,23 +110,24 @@ static int on_wake(const struct lanes *lanes, const struct wakes *wakes, enum la
 
 	wait.waiter = backtrace_of(lanes, &wakes->sites, found->waiter, &wait.function);
 	wait.waker = backtrace_of(lanes, &wakes->sites, found->waker, NULL);
-	return wait.waiter ? tell(lanes, &wait) : 0;
+	if (wait.waiter)
+		tell(lanes, &wait);
 }
 
-static int on_condition(void *user, const struct wakes_wait *wait)
+static void on_condition(void *user, const struct wakes_wait *wait)
 {
 	const struct lanes *lanes = user;
 
-	return on_wake(lanes, &lanes->conditions, LANE_CONDITION, wait);
+	on_wake(lanes, &lanes->conditions, LANE_CONDITION, wait);
 }
 
-static int on_semaphore(void *user, const struct wakes_wait *wait)
+static void on_semaphore(void *user, const struct wakes_wait *wait)
 {
 	const struct lanes *lanes = user;
 
 	if (wait->end == WAKES_AT_ONCE || wait->end == WAKES_REFUSED)
-		return 0;
-	return on_wake(lanes, &lanes->semaphores, LANE_SEMAPHORE, wait);
+		return;
+	on_wake(lanes, &lanes->semaphores, LANE_SEMAPHORE, wait);
 }
 
 /* ---- what else takes its time ---- */
@@ -138,8 +141,8 @@ static uint32_t joined_by(const struct lanes *lanes, const struct event *event)
 	return thread ? thread->tid : 0;
 }
 
-static int tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
-		     const struct event *event, bool is_open)
+static void tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
+		      const struct event *event, bool is_open)
 {
 	struct lane_wait wait = {
 		.kind = kind,
@@ -156,10 +159,11 @@ static int tell_call(const struct lanes *lanes, const struct hook *hook, enum la
 
 	if (hook->resource == RESOURCE_THREAD)
 		wait.waker_thread = joined_by(lanes, event);
-	return wait.waiter ? tell(lanes, &wait) : 0;
+	if (wait.waiter)
+		tell(lanes, &wait);
 }
 
-int lanes_event(struct lanes *lanes, const struct event *event, struct error *err)
+void lanes_event(struct lanes *lanes, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 	enum thread_wait wait;
@@ -168,13 +172,10 @@ int lanes_event(struct lanes *lanes, const struct event *event, struct error *er
 	wakes_event(&lanes->conditions, event);
 	wakes_event(&lanes->semaphores, event);
 	if (event->part || event->moment == MOMENT_HALF || !threads_waits(hook, event, &wait))
-		return 0;
+		return;
 	if (wait != THREAD_WAIT_JOIN && wait != THREAD_WAIT_OTHER)
-		return 0;
-	return tell_call(lanes, hook, wait == THREAD_WAIT_JOIN ? LANE_JOIN : LANE_OTHER, event,
-			 false)
-		       ? report_no_memory(err)
-		       : 0;
+		return;
+	tell_call(lanes, hook, wait == THREAD_WAIT_JOIN ? LANE_JOIN : LANE_OTHER, event, false);
 }
 
 /* Locks and conditions are told of by their accounts. */
@@ -186,7 +187,7 @@ static bool is_kind(enum thread_wait wait, enum lane_kind *kind)
 	return wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION;
 }
 
-int lanes_note(struct lanes *lanes, const struct event *event, struct error *err)
+void lanes_note(struct lanes *lanes, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
 	bool is_open = call && !strcmp(event->function->name, NOTE_OPEN);
@@ -196,8 +197,8 @@ int lanes_note(struct lanes *lanes, const struct event *event, struct error *err
 
 	threads_note(&lanes->threads, event);
 	if (!hook || !threads_waits(hook, event, &wait) || !is_kind(wait, &kind))
-		return 0;
-	return tell_call(lanes, hook, kind, event, true) ? report_no_memory(err) : 0;
+		return;
+	tell_call(lanes, hook, kind, event, true);
 }
 
 /* ---- begin and end ---- */

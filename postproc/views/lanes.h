@@ -45,10 +45,10 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* Functions return 0 or a negative errno; NULL: of no interest. */
+/* NULL: of no interest. */
 struct lanes_listener {
-	int (*wait)(void *user, const struct lane_wait *wait);
-	int (*hold)(void *user, const struct lane_hold *hold);
+	void (*wait)(void *user, const struct lane_wait *wait);
+	void (*hold)(void *user, const struct lane_hold *hold);
 	void *user;
 };
 
@@ -66,8 +66,8 @@ struct lanes {
  */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);
-int lanes_event(struct lanes *lanes, const struct event *event, struct error *err);
-int lanes_note(struct lanes *lanes, const struct event *event, struct error *err);
+void lanes_event(struct lanes *lanes, const struct event *event);
+void lanes_note(struct lanes *lanes, const struct event *event);
 
 /* Tells of what was under way. Threads are forgotten by lanes_clear() only. */
 void lanes_process(struct lanes *lanes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/leaks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "account/passed.h"
@@ -27,12 +26,6 @@ struct leaks {
 	ARRAY_OF(struct result) results;
 	ARRAY_OF(struct leaks_total) totals;
 };
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM,
-			 "no memory left for what is held: select less, see -R and -C");
-}
 
 void leaks_create(struct leaks **leaks, bool with_arguments)
 {
@@ -175,19 +168,15 @@ static void gather(struct leaks *leaks, uint32_t process, struct error *err)
 			add_result(leaks, process, &held);
 }
 
-int leaks_finish(struct leaks *leaks, struct error *err)
+void leaks_finish(struct leaks *leaks, struct error *err)
 {
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < leaks->processes.count; i++)
+	for (size_t i = 0; i < leaks->processes.count; i++)
 		gather(leaks, (uint32_t)i, err);
-	if (rc == 0 && leaks->results.count)
+	if (leaks->results.count)
 		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
 		      by_index);
-	for (size_t i = 0; rc == 0 && i < leaks->results.count; i++)
-		if (!put_total(leaks, &leaks->results.items[i]))
-			rc = no_memory(err);
-	return rc;
+	for (size_t i = 0; i < leaks->results.count; i++)
+		put_total(leaks, &leaks->results.items[i]);
 }
 
 size_t leaks_count(const struct leaks *leaks)

@@ -35,7 +35,7 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
 
 /* After the last event: puts what is held in the order of its calls. */
-int leaks_finish(struct leaks *leaks, struct error *err);
+void leaks_finish(struct leaks *leaks, struct error *err);
 
 size_t leaks_count(const struct leaks *leaks);
 

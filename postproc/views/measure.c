@@ -75,79 +75,73 @@ static void merge(void *user, void *of_run, const void *of_process)
 
 /* objects: more than one for what stands for several (samples). */
 static int count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
-		 double variance, struct error *err)
+		 double variance)
 {
 	struct entry *entry = tally_entry(measure->tally, site);
 
-	(void)err;
 	entry->amount[measure->run->is_base] += amount;
 	entry->variance[measure->run->is_base] += variance;
 	entry->count[measure->run->is_base] += objects;
 	return 0;
 }
 
-static int on_loss(void *user, const struct ledger_move *move, struct error *err)
+static void on_loss(void *user, const struct ledger_move *move)
 {
 	struct measure *measure = user;
 	const struct ledger_class *class = ledger_class(measure->run->ledger, move->class);
 	uint64_t since = move->item->gained_ns, now = move->event->time_ns;
 
-	if (measure->kind == MEASURE_TEMP)
-		return ledger_move_is_temporary(measure->run->ledger, move,
-						measure->run->options->within)
-			       ? count(measure, move->site, 1,
-				       class->has_bytes ? move->bytes : (uint64_t)-move->count, 0,
-				       err)
-			       : 0;
+	if (measure->kind == MEASURE_TEMP) {
+		if (ledger_move_is_temporary(measure->run->ledger, move,
+					     measure->run->options->within))
+			count(measure, move->site, 1,
+			      class->has_bytes ? move->bytes : (uint64_t)-move->count, 0);
+		return;
+	}
 	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
-		return 0;
-	return count(measure, move->site, 1, now > since ? now - since : 0, 0, err);
+		return;
+	count(measure, move->site, 1, now > since ? now - since : 0, 0);
 }
 
-static int on_move(void *user, const struct ledger_move *move, struct error *err)
+static void on_move(void *user, const struct ledger_move *move)
 {
 	struct measure *measure = user;
 	uint64_t objects = move->count > 1 ? (uint64_t)move->count : 1;
 
 	if (!move->is_gain || move->is_part)
-		return 0;
-	return measure->kind == MEASURE_COUNT
-		       ? count(measure, move->site, objects, (uint64_t)move->count,
-			       move->count_variance, err)
-		       : count(measure, move->site, objects, move->bytes, move->variance, err);
+		return;
+	if (measure->kind == MEASURE_COUNT)
+		count(measure, move->site, objects, (uint64_t)move->count, move->count_variance);
+	else
+		count(measure, move->site, objects, move->bytes, move->variance);
 }
 
 /* Who ran another program has given everything back. */
-static int count_held(struct measure *measure, struct error *err)
+static void count_held(struct measure *measure)
 {
 	struct ledger *ledger = measure->run->ledger;
 	struct ledger_held held;
 	size_t at = 0;
-	int rc = 0;
 
-	while (rc == 0 && ledger_held(ledger, &at, &held))
+	while (ledger_held(ledger, &at, &held))
 		if (!held.is_part)
-			rc = count(measure, held.site, held.count,
-				   ledger_class(ledger, held.class)->has_bytes ? held.bytes
-									       : held.count,
-				   held.variance, err);
-	return rc;
+			count(measure, held.site, held.count,
+			      ledger_class(ledger, held.class)->has_bytes ? held.bytes : held.count,
+			      held.variance);
 }
 
 /* Locks that were never given back were had to the end. */
-static int count_had(struct measure *measure, struct error *err)
+static void count_had(struct measure *measure)
 {
 	struct ledger *ledger = measure->run->ledger;
 	uint64_t end_ns = summary_current(measure->run->summary)->end_ns;
 	struct ledger_held held;
 	size_t at = 0;
-	int rc = 0;
 
-	while (rc == 0 && ledger_held(ledger, &at, &held))
+	while (ledger_held(ledger, &at, &held))
 		if (!held.is_part && ledger_class(ledger, held.class)->known == RESOURCE_LOCK &&
 		    end_ns > held.item->gained_ns)
-			rc = count(measure, held.site, 1, end_ns - held.item->gained_ns, 0, err);
-	return rc;
+			count(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
 }
 
 /* ---- waits ---- */
@@ -167,20 +161,17 @@ static bool is_wait(const struct event *event)
 	return event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT;
 }
 
-int measure_event(struct measure *measure, const struct event *event, struct error *err)
+void measure_event(struct measure *measure, const struct event *event)
 {
 	struct entry *entry;
 	uint32_t site;
 
 	if (measure->kind != MEASURE_WAIT || !is_wait(event))
-		return 0;
+		return;
 	site = sites_of(&measure->sites, (uint8_t)event->resource->known, event);
-	if (!site)
-		return report_no_memory(err);
 	entry = ARRAY_AT(&measure->of_process, site);
 	entry->amount[measure->run->is_base] += event->leave_ns - event->enter_ns;
 	entry->count[measure->run->is_base]++;
-	return 0;
 }
 
 static bool is_same(const void *item, const void *key)
@@ -194,17 +185,15 @@ static bool is_same(const void *item, const void *key)
 static struct wait *keep(struct measure *measure, const struct wait *wanted, uint64_t hash)
 {
 	struct wait *wait = pool_alloc(&measure->pool, sizeof(*wait));
-	struct wait **place = wait ? ARRAY_ADD(&measure->waits) : NULL;
+	struct wait **place = ARRAY_ADD(&measure->waits);
 
-	if (!place)
-		return NULL;
 	*place = wait;
 	*wait = *wanted;
 	wait->function = pool_text(&measure->pool, wanted->function, strlen(wanted->function));
 	return wait->function && table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
 }
 
-static int merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
+static void merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
 {
 	struct wait wanted = {
 		.class = site->class,
@@ -215,46 +204,41 @@ static int merge_wait(struct measure *measure, const struct site *site, const st
 	uint64_t hash = hash_two(measure->table.seed, (uintptr_t)wanted.backtrace, site->class);
 	struct wait *wait;
 
-	if (!wanted.backtrace)
-		return -ENOMEM;
 	wait = table_find(&measure->table, hash, is_same, &wanted);
 	if (!wait)
 		wait = keep(measure, &wanted, hash);
-	if (!wait)
-		return -ENOMEM;
 	add(&wait->entry, entry);
-	return 0;
 }
 
-static int merge_waits(struct measure *measure)
+static void merge_waits(struct measure *measure)
 {
-	int rc = 0;
-
-	for (size_t i = 1; rc == 0 && i < measure->of_process.count; i++)
-		rc = merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
-				&measure->of_process.items[i]);
+	for (size_t i = 1; i < measure->of_process.count; i++)
+		merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
+			   &measure->of_process.items[i]);
 	sites_clear(&measure->sites);
 	measure->of_process.count = 0;
-	return rc;
 }
 
 /* ---- begin and end ---- */
 
-int measure_process(struct measure *measure, struct error *err)
+void measure_process(struct measure *measure)
 {
 	uint64_t sample = ledger_sample(measure->run->ledger);
 	uint64_t *most = &measure->sample[measure->run->is_base];
 
 	*most = sample > *most ? sample : *most;
-	if (measure->kind == MEASURE_HELD)
-		return count_held(measure, err);
-	if (measure->kind == MEASURE_HOLD)
-		return count_had(measure, err);
+	if (measure->kind == MEASURE_HELD) {
+		count_held(measure);
+		return;
+	}
+	if (measure->kind == MEASURE_HOLD) {
+		count_had(measure);
+		return;
+	}
 	if (measure->kind == MEASURE_PEAK)
 		peaks_process(&measure->peaks, 0, NULL);
-	if (measure->kind == MEASURE_WAIT && merge_waits(measure))
-		return report_no_memory(err);
-	return 0;
+	if (measure->kind == MEASURE_WAIT)
+		merge_waits(measure);
 }
 
 static bool next_wait(const struct measure *measure, size_t *at, struct measure_place *place)

@@ -35,13 +35,13 @@ struct measure_place {
 struct measure;
 
 /* by: its word, or NULL for fallback. has_base: two runs are compared, whose peaks are not. Returns
- * 0, -EINVAL or -ENOMEM; run->ledger hears of it. */
+ * 0 or -EINVAL; run->ledger hears of it. */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
 
-/* A call; a process has ended. Both return 0 or -ENOMEM. */
-int measure_event(struct measure *measure, const struct event *event, struct error *err);
-int measure_process(struct measure *measure, struct error *err);
+/* A call; a process has ended. */
+void measure_event(struct measure *measure, const struct event *event);
+void measure_process(struct measure *measure);
 
 /* After the last process: the next place behind *at (0 at first); false after the last. */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/misuses.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +23,11 @@ static bool is_same(const void *item, const void *key)
 		backtrace_of(one, MISUSE_OPENED) == backtrace_of(two, MISUSE_OPENED));
 }
 
-/* NULL: no memory. */
 static struct misuse *add(struct misuses *misuses, const struct misuse *key, uint64_t hash)
 {
 	struct misuse *misuse = pool_alloc(&misuses->pool, sizeof(*misuse));
-	struct misuse **item = misuse ? ARRAY_ADD(&misuses->list) : NULL;
+	struct misuse **item = ARRAY_ADD(&misuses->list);
 
-	if (!item)
-		return NULL;
 	*item = misuse;
 	*misuse = *key;
 	if (key->what)
@@ -42,7 +38,6 @@ static struct misuse *add(struct misuses *misuses, const struct misuse *key, uin
 	return misuse;
 }
 
-/* False: no memory. */
 static bool take_step(struct misuses *misuses, struct misuse_step *step, const char *what,
 		      const struct descriptor_step *from)
 {
@@ -55,8 +50,8 @@ static bool take_step(struct misuses *misuses, struct misuse_step *step, const c
 	return step->backtrace != NULL;
 }
 
-int misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
-		const struct descriptor *descriptor)
+void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
+		 const struct descriptor *descriptor)
 {
 	const struct descriptor_step again = { event->backtrace, event->function, event->index,
 					       event->time_ns, event->thread };
@@ -67,21 +62,16 @@ int misuses_add(struct misuses *misuses, const struct event *event, enum descrip
 	struct misuse *misuse;
 	uint64_t hash;
 
-	if (!take_step(misuses, &key.steps[MISUSE_OPENED], "opened by", &descriptor->opened) ||
-	    !take_step(misuses, &key.steps[MISUSE_AGAIN], event->function->name, &again))
-		return -ENOMEM;
-	if (kind != DESCRIPTOR_GONE &&
-	    !take_step(misuses, &key.steps[MISUSE_CLOSED], "closed by", &descriptor->closed))
-		return -ENOMEM;
+	if (take_step(misuses, &key.steps[MISUSE_OPENED], "opened by", &descriptor->opened))
+		take_step(misuses, &key.steps[MISUSE_AGAIN], event->function->name, &again);
+	if (kind != DESCRIPTOR_GONE)
+		take_step(misuses, &key.steps[MISUSE_CLOSED], "closed by", &descriptor->closed);
 	hash = hash_two(misuses->by_place.seed, (uintptr_t)backtrace_of(&key, MISUSE_CLOSED),
 			(uintptr_t)backtrace_of(&key, MISUSE_AGAIN));
 	misuse = table_find(&misuses->by_place, hash, is_same, &key);
 	if (!misuse)
 		misuse = add(misuses, &key, hash);
-	if (!misuse)
-		return -ENOMEM;
 	misuse->count++;
-	return 0;
 }
 
 static int compare(const void *a, const void *b)

@@ -44,9 +44,9 @@ struct misuses {
 void misuses_init(struct misuses *misuses, struct atlas *atlas);
 void misuses_free(struct misuses *misuses);
 
-/* The event did something wrong with that descriptor. Returns 0 or -ENOMEM. */
-int misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
-		const struct descriptor *descriptor);
+/* The event did something wrong with that descriptor. */
+void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
+		 const struct descriptor *descriptor);
 
 /* The most frequent first. */
 void misuses_sort(struct misuses *misuses);

@@ -59,30 +59,24 @@ static bool is_written(const char *path)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Returns 0 or -ENOMEM; other files are left out. */
-static int look_at(struct newest *newest, const char *directory, const char *name,
-		   const struct trace_options *reading)
+/* Other files are left out. */
+static void look_at(struct newest *newest, const char *directory, const char *name,
+		    const struct trace_options *reading)
 {
 	struct newest_trace found = { .path = NULL }, *place;
 	struct stat facts;
 
-	if (asprintf(&found.path, "%s%s%s", strcmp(directory, ".") ? directory : "",
-		     strcmp(directory, ".") ? "/" : "", name) < 0)
-		return -ENOMEM;
+	found.path = memory_format("%s%s%s", strcmp(directory, ".") ? directory : "",
+				   strcmp(directory, ".") ? "/" : "", name);
 	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found, reading)) {
 		free(found.path);
-		return 0;
+		return;
 	}
 	found.bytes = (uint64_t)facts.st_size;
 	found.modified = facts.st_mtim;
 	found.is_written = is_written(found.path);
 	place = ARRAY_ADD(newest);
-	if (!place) {
-		free(found.path);
-		return -ENOMEM;
-	}
 	*place = found;
-	return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -99,17 +93,14 @@ int newest_scan(struct newest *newest, const char *path, const struct trace_opti
 {
 	DIR *directory = opendir(path);
 	const struct dirent *entry;
-	int rc = 0;
 
 	*newest = (struct newest){ 0 };
 	if (!directory)
 		return error_system(err, errno, "%s: cannot look for traces", path);
-	while (rc == 0 && (entry = readdir(directory)) != NULL)
+	while ((entry = readdir(directory)) != NULL)
 		if (may_be_trace(entry->d_name))
-			rc = look_at(newest, path, entry->d_name, reading);
+			look_at(newest, path, entry->d_name, reading);
 	closedir(directory);
-	if (rc)
-		return error_set(err, ENOMEM, "no memory for the list of traces");
 	if (newest->count)
 		qsort(newest->items, newest->count, sizeof(*newest->items), compare);
 	return 0;
@@ -149,8 +140,6 @@ int newest_run(const struct newest *newest, bool takes_written, const char ***pa
 	*paths = memory_zalloc(newest->count, sizeof(**paths));
 	*count = 0;
 	traces = memory_zalloc(newest->count, sizeof(*traces));
-	if (!*paths || !traces)
-		return error_set(err, ENOMEM, "no memory");
 	for (size_t i = 0; i < newest->count; i++)
 		if (is_of_run(&newest->items[i], first))
 			traces[(*count)++] = &newest->items[i];

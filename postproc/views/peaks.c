@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/peaks.h"
 
-#include <errno.h>
-
 void peaks_init(struct peaks *peaks, const struct ledger *ledger)
 {
 	*peaks = (struct peaks){ .ledger = ledger, .is_over = true };
@@ -66,13 +64,12 @@ static void add(struct peaks_amount *amount, const struct ledger_move *move)
 		amount->variance = 0; /* of what rounding leaves */
 }
 
-int peaks_move(void *user, const struct ledger_move *move, struct error *err)
+void peaks_move(void *user, const struct ledger_move *move)
 {
 	struct peaks *peaks = user;
 	struct peaks_entry *entry = tally_entry(peaks->tally, move->site);
 	struct peaks_class *class = &peaks->classes[move->class];
 
-	(void)err;
 	if (peaks->is_over)
 		begin_process(peaks);
 	entry->class = move->class;
@@ -81,11 +78,10 @@ int peaks_move(void *user, const struct ledger_move *move, struct error *err)
 	add(&class->now, move);
 	if (peaks_weight(peaks, move->class, class->now) <=
 	    peaks_weight(peaks, move->class, class->most))
-		return 0;
+		return;
 	class->most = class->now;
 	class->at_ns = move->event->time_ns;
 	class->epoch++;
-	return 0;
 }
 
 void peaks_process(struct peaks *peaks, uint32_t pid, const char *program)

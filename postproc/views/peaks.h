@@ -56,7 +56,7 @@ void peaks_init(struct peaks *peaks, const struct ledger *ledger);
 
 /* For the tally, and for the ledger; user: the peaks. */
 void peaks_merge(void *user, void *of_run, const void *of_process);
-int peaks_move(void *user, const struct ledger_move *move, struct error *err);
+void peaks_move(void *user, const struct ledger_move *move);
 
 /* The process has no more events; before its tallies are closed. program: lives as long as this. */
 void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);

@@ -19,26 +19,18 @@ struct link {
 	uint32_t size;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM, "no memory left to group calls: select less");
-}
-
-static int make_room(struct pile *pile, size_t size, struct error *err)
+static void make_room(struct pile *pile, size_t size)
 {
 	size_t capacity = pile->capacity ? pile->capacity : 128;
 	unsigned char *grown;
 
 	if (pile->capacity - pile->size >= size)
-		return 0;
+		return;
 	while (capacity < pile->size + size)
 		capacity *= 2;
-	if (capacity > UINT32_MAX / 2)
-		return no_memory(err);
 	grown = memory_resize(pile->bytes, capacity);
 	pile->bytes = grown;
 	pile->capacity = (uint32_t)capacity;
-	return 0;
 }
 
 /* Puts what is in memory into the file. */
@@ -46,10 +38,9 @@ static int pile_spool(struct pile *pile, struct spool *spool, size_t chunk, stru
 {
 	struct link link = { .older = pile->older, .size = pile->size };
 	uint64_t offset;
-	int rc = make_room(pile, sizeof(link), err);
+	int rc;
 
-	if (rc)
-		return rc;
+	make_room(pile, sizeof(link));
 	memcpy(pile->bytes + pile->size, &link, sizeof(link));
 	rc = spool_append(spool, pile->bytes, pile->size + sizeof(link), &offset, err);
 	if (rc)
@@ -71,11 +62,11 @@ int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct 
 	int rc = 0;
 
 	if (size > UINT32_MAX / 4)
-		return no_memory(err);
+		return error_set(err, EFBIG, "a call too large to be grouped: select less");
 	if (pile->size && pile->size + size > chunk)
 		rc = pile_spool(pile, spool, chunk, err);
 	if (rc == 0)
-		rc = make_room(pile, size, err);
+		make_room(pile, size);
 	if (rc)
 		return rc;
 	kept_put(pile->bytes + pile->size, event, with_arguments);

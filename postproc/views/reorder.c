@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/reorder.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -6,7 +6,8 @@
  * A fold over the events of all processes of a run that ends in sheets: the tables of a report, or
  * some of them. It hears events, or, through the ledger, what they acquired and released; it never
  * prints and looks up no name but to match one. One fold is one file in postproc/reports/ and a row
- * of reports.def.
+ * of reports.def. A lack of memory ends the program (base/memory.h): nothing in postproc/ returns
+ * for it.
  */
 
 #include "account/ledger.h"
@@ -69,15 +70,15 @@ struct report {
 	int (*begin)(void *state, struct report_run *run, struct error *err);
 	ledger_listener
 		*move; /* hears of each; NULL: it asks for them by report_listen(), or not */
-	/* A call, after the ledger has taken it; NULL: none is wanted. Returns 0 or -ENOMEM. */
-	int (*event)(void *state, const struct event *event, struct error *err);
-	/* What is no hooked call (EVENT_NOTE); NULL: none is wanted. Returns 0 or -ENOMEM. */
-	int (*note)(void *state, const struct event *event, struct error *err);
+	/* A call, after the ledger has taken it; NULL: none is wanted. */
+	void (*event)(void *state, const struct event *event);
+	/* What is no hooked call (EVENT_NOTE); NULL: none is wanted. */
+	void (*note)(void *state, const struct event *event);
 	/*
 	 * A process has no more events, summary_current() is about to be one of the run's; what it
-	 * holds is still in the ledger. NULL: of no interest. Returns 0 or -ENOMEM.
+	 * holds is still in the ledger. NULL: of no interest.
 	 */
-	int (*process)(void *state, struct error *err);
+	void (*process)(void *state);
 	/*
 	 * All processes are known. Fills its sheets, and what it fails in is their failure; one
 	 * that heeds detail can do so several times. NULL: it has none.
@@ -207,8 +208,6 @@ void report_note_coverage(const struct report_run *run, struct sheet *sheet);
 #define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
 #define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"
 #define REPORT_SAMPLED_TEMP    "which of its blocks were given back at once is unknown"
-
-int report_no_memory(struct error *err);
 
 #define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"

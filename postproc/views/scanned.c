@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/scanned.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,13 +215,13 @@ static void take_handle(struct scanned *scanned, const struct event *event)
 		}
 }
 
-int scanned_note(struct scanned *scanned, const struct event *event)
+void scanned_note(struct scanned *scanned, const struct event *event)
 {
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_BLOCK)) {
 		take_blocks(scanned, event);
-		return 0;
+		return;
 	}
 	if (!strcmp(name, NOTE_ROOT))
 		take_root(scanned, event);
@@ -230,7 +229,6 @@ int scanned_note(struct scanned *scanned, const struct event *event)
 		take_handle(scanned, event);
 	if (!strcmp(name, NOTE_SCAN))
 		take_scan(scanned, event);
-	return 0;
 }
 
 /* ---- questions ---- */

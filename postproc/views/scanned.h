@@ -79,8 +79,8 @@ void scanned_free(struct scanned *scanned);
 /* Another process. */
 void scanned_clear(struct scanned *scanned);
 
-/* Any note, in the order of the stream. Returns 0 or -ENOMEM. */
-int scanned_note(struct scanned *scanned, const struct event *event);
+/* Any note, in the order of the stream. */
+void scanned_note(struct scanned *scanned, const struct event *event);
 
 /* The block at an address, if that is what was gained by the call of this index; or NULL. */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,

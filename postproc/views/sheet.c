@@ -92,11 +92,6 @@ struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id)
 	return sheet;
 }
 
-static void fail(struct sheets *sheets)
-{
-	error_set(&sheets->failure, ENOMEM, "no memory for the report");
-}
-
 int sheets_failure(const struct sheets *sheets, struct error *err)
 {
 	if (err)
@@ -108,8 +103,6 @@ void *sheet_alloc(struct sheet *sheet, size_t size)
 {
 	void *memory = pool_zalloc(&sheet->sheets->pool, size);
 
-	if (!memory)
-		fail(sheet->sheets);
 	return memory;
 }
 
@@ -196,8 +189,6 @@ static const char *copy_text(struct sheet *sheet, const char *text)
 {
 	const char *copy = pool_text_again(&sheet->sheets->pool, &sheet->recent, text);
 
-	if (!copy)
-		fail(sheet->sheets);
 	return copy;
 }
 
@@ -289,13 +280,11 @@ static int compare_rows(const void *a, const void *b, void *user)
 	return result ?: ORDER(one->number, two->number);
 }
 
-static int sort(struct sheet *sheet, struct order *order)
+static void sort(struct sheet *sheet, struct order *order)
 {
 	size_t count = sheet->rows.count;
 	struct numbered *rows = count ? memory_alloc(count * sizeof(*rows)) : NULL;
 
-	if (count && !rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		rows[i] = (struct numbered){ sheet->rows.items[i], i };
 	if (count)
@@ -303,7 +292,6 @@ static int sort(struct sheet *sheet, struct order *order)
 	for (size_t i = 0; i < count; i++)
 		sheet->rows.items[i] = rows[i].row;
 	free(rows);
-	return 0;
 }
 
 /* ---- groups and sums ---- */
@@ -351,7 +339,7 @@ static struct sheet_group *find_left_out(const struct sheet *sheet, const char *
 	return NULL;
 }
 
-/* The group of a row, with what was left out of it. NULL: no memory. */
+/* The group of a row, with what was left out of it. */
 static struct sheet_group *add_group(struct sheet *sheet, const char *name, size_t first)
 {
 	const struct sheet_group *left_out = find_left_out(sheet, name);
@@ -368,7 +356,7 @@ static struct sheet_group *add_group(struct sheet *sheet, const char *name, size
 }
 
 /* The rows are sorted. most: of a group that are shown; 0: all. */
-static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
+static void make_groups(struct sheet *sheet, bool has_groups, size_t most)
 {
 	struct sheet_group *group = NULL;
 
@@ -378,8 +366,6 @@ static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
 
 		if (!group || (has_groups && strcmp(group->name, row[0].text) != 0))
 			group = add_group(sheet, has_groups ? row[0].text : NULL, i);
-		if (!group)
-			return -ENOMEM;
 		group->kept++;
 		group->count++;
 		add_to_sums(sheet, group->sums, row);
@@ -388,7 +374,6 @@ static int make_groups(struct sheet *sheet, bool has_groups, size_t most)
 		else
 			group->shown++;
 	}
-	return 0;
 }
 
 static bool is_text(enum sheet_kind kind)
@@ -423,17 +408,17 @@ static struct order order_of(const struct sheet *sheet, const char *by, bool *is
 	return order;
 }
 
-static int finish(struct sheet *sheet, const char *by, size_t top, bool *is_known)
+static void finish(struct sheet *sheet, const char *by, size_t top, bool *is_known)
 {
 	struct order order = order_of(sheet, by, is_known);
-	int rc = sort(sheet, &order);
 
-	return rc ? rc : make_groups(sheet, order.has_groups, order.by < 0 ? 0 : top);
+	sort(sheet, &order);
+	make_groups(sheet, order.has_groups, order.by < 0 ? 0 : top);
 }
 
 /* ---- rows ---- */
 
-/* The sums of what is left out of a row's group. NULL: no memory. */
+/* The sums of what is left out of a row's group. */
 static struct sheet_group *left_out_of(struct sheet *sheet, const struct order *order,
 				       const struct sheet_cell *row)
 {
@@ -443,19 +428,20 @@ static struct sheet_group *left_out_of(struct sheet *sheet, const struct order *
 	if (group)
 		return group;
 	group = ARRAY_ADD(&sheet->left_out);
-	return group && begin_group(sheet, group, name, 0) ? group : NULL;
+	return begin_group(sheet, group, name, 0) ? group : NULL;
 }
 
 /* Rows that will not be read make room for others. */
-static int leave_out(struct sheet *sheet)
+static void leave_out(struct sheet *sheet)
 {
 	bool is_known = false;
 	struct order order = order_of(sheet, sheet->sheets->bound.by, &is_known);
 	struct sheet_cell **rows = sheet->rows.items;
 	size_t count = sheet->rows.count, kept = 0, in_group = 0;
-	int rc = order.by < 0 ? 0 : sort(sheet, &order);
 
-	for (size_t i = 0; rc == 0 && order.by >= 0 && i < count; i++) {
+	if (order.by >= 0)
+		sort(sheet, &order);
+	for (size_t i = 0; order.by >= 0 && i < count; i++) {
 		struct sheet_cell *row = rows[i];
 		struct sheet_group *group;
 
@@ -467,42 +453,30 @@ static int leave_out(struct sheet *sheet)
 			continue;
 		}
 		group = left_out_of(sheet, &order, row);
-		if (!group)
-			return -ENOMEM;
 		group->count++;
 		add_to_sums(sheet, group->sums, row);
 	}
 	sheet->rows.count = order.by < 0 ? count : kept;
 	sheet->limit = order.by < 0 ? SIZE_MAX : limit_of(&sheet->sheets->bound, kept);
-	return rc;
 }
 
-/* NULL: no memory. */
 static struct sheet_cell *new_row(struct sheet *sheet, size_t size)
 {
 	struct sheet_cell *row, **place;
 
-	if (sheet->rows.count >= sheet->limit && leave_out(sheet))
-		return NULL;
+	if (sheet->rows.count >= sheet->limit)
+		leave_out(sheet);
 	if (sheet->rows.count < sheet->made)
 		return memset(sheet->rows.items[sheet->rows.count++], 0, size);
 	row = sheet_alloc(sheet, size);
-	place = row ? ARRAY_ADD(&sheet->rows) : NULL;
-	if (!place)
-		return NULL;
+	place = ARRAY_ADD(&sheet->rows);
 	sheet->made = sheet->rows.count;
 	return *place = row;
 }
 
 struct sheet_cell *sheet_add(struct sheet *sheet)
 {
-	struct sheets *sheets = sheet->sheets;
-	struct sheet_cell *row = new_row(sheet, sheet->facts.column_count * sizeof(*row));
-
-	if (row)
-		return row;
-	fail(sheets);
-	return memset(sheets->spare, 0, sizeof(sheets->spare));
+	return new_row(sheet, sheet->facts.column_count * sizeof(struct sheet_cell));
 }
 
 /* ---- all of them ---- */
@@ -525,8 +499,7 @@ int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct erro
 	bool is_known = by == NULL;
 
 	for (unsigned i = 0; i < sheets->count; i++)
-		if (finish(&sheets->list[i], by, top, &is_known))
-			fail(sheets);
+		finish(&sheets->list[i], by, top, &is_known);
 	if (sheets->failure.number)
 		return sheets_failure(sheets, err);
 	if (is_known)

@@ -151,7 +151,6 @@ struct sheets {
 	const bool *wanted;    /* by id: which sheets are to be printed; NULL: all */
 	struct sheets *others; /* has those that are not */
 	struct error failure;  /* why they are not complete; number 0: they are */
-	struct sheet_cell spare[SHEET_COLUMN_COUNT]; /* for a row that has no memory; wide enough */
 };
 
 struct sheet_facts sheet_facts(enum sheet_id id);
@@ -199,7 +198,7 @@ void sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *form
 /* Sets the line about all of the sheet, with printf's words. */
 void sheet_note(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Of its pool: lives as long as the sheets. NULL: no memory, which the sheets keep. */
+/* Of its pool: lives as long as the sheets. */
 void *sheet_alloc(struct sheet *sheet, size_t size);
 
 /* A group's name, and its place among the groups. */
@@ -208,7 +207,7 @@ void sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name,
 /*
  * Sorts all sheets, by the column named by where a sheet has it (NULL: by its own), puts the rows
  * of each group together and sums them up; of each at most top are to be printed (0: all). Returns
- * 0, -ENOMEM, or -EINVAL if no sheet has such a column.
+ * 0 or -EINVAL if no sheet has such a column.
  */
 int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
 
@@ -232,7 +231,7 @@ typedef const char *sheet_reading(void *user, const struct sheet *sheet,
  * After sheets_finish(), for readers who see no addresses: rows of a group that read the same
  * become one, with sums, the longest time and the average of all; its weight says how many they
  * were. Of a group so many are looked at that some times top are left (0: all). Sheets some of
- * whose columns cannot be put together so stay as they are. Returns 0 or -ENOMEM.
+ * whose columns cannot be put together so stay as they are.
  */
 int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading *reading,
 		void *user, struct error *err);

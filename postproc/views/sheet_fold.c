@@ -70,9 +70,9 @@ static bool reads_so(const void *item, const void *key)
 	return !strcmp(((const struct reading *)item)->text, key);
 }
 
-/* Puts the row to one that reads the same. 1: there is one; 0: it is the first; or -ENOMEM. */
-static int fold_row(struct sheet *sheet, struct table *table, struct sheet_cell *row,
-		    const char *text)
+/* Puts the row to one that reads the same; false: it is the first. */
+static bool fold_row(struct sheet *sheet, struct table *table, struct sheet_cell *row,
+		     const char *text)
 {
 	uint64_t hash = hash_bytes(table->seed, text, strlen(text));
 	struct reading *same = table_find(table, hash, reads_so, text);
@@ -80,52 +80,44 @@ static int fold_row(struct sheet *sheet, struct table *table, struct sheet_cell 
 	for (unsigned i = 0; same && i < sheet->facts.column_count; i++)
 		join_cell(sheet->facts.columns[i].kind, &same->row[i], &row[i]);
 	if (same)
-		return 1;
+		return true;
 	same = sheet_alloc(sheet, sizeof(*same));
 	*same = (struct reading){ row, pool_text(&sheet->sheets->pool, text, strlen(text)) };
-	if (!same->text)
-		return -ENOMEM;
 	table_add(table, hash, same);
-	return 0;
+	return false;
 }
 
 /* Moves what stays of a group to *to. */
-static int fold_group(struct sheet *sheet, const struct sheet_group *group, size_t *to,
-		      sheet_reading *reading, void *user)
+static void fold_group(struct sheet *sheet, const struct sheet_group *group, size_t *to,
+		       sheet_reading *reading, void *user)
 {
 	struct table table;
-	int rc = 0;
 
 	table_init(&table);
-	for (size_t i = 0; i < group->kept && rc >= 0; i++) {
+	for (size_t i = 0; i < group->kept; i++) {
 		struct sheet_cell *row = sheet->rows.items[group->first + i];
 		const char *text = i < SHEET_ROWS_READ ? reading(user, sheet, row) : NULL;
 
-		rc = text ? fold_row(sheet, &table, row, text) : 0;
-		if (rc == 0)
+		if (!text || !fold_row(sheet, &table, row, text))
 			sheet->rows.items[(*to)++] = row;
 	}
 	table_free(&table);
-	return rc < 0 ? rc : 0;
 }
 
-static int fold(struct sheet *sheet, sheet_reading *reading, void *user)
+static void fold(struct sheet *sheet, sheet_reading *reading, void *user)
 {
 	size_t to = 0;
-	int rc = 0;
 
-	for (size_t i = 0; i < sheet->groups.count && rc == 0; i++)
-		rc = fold_group(sheet, &sheet->groups.items[i], &to, reading, user);
-	if (rc == 0)
-		sheet->rows.count = to;
-	return rc;
+	for (size_t i = 0; i < sheet->groups.count; i++)
+		fold_group(sheet, &sheet->groups.items[i], &to, reading, user);
+	sheet->rows.count = to;
 }
 
 int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading *reading,
 		void *user, struct error *err)
 {
 	for (unsigned i = 0; i < sheets->count; i++)
-		if (is_foldable(&sheets->list[i].facts) && fold(&sheets->list[i], reading, user))
-			return error_set(err, ENOMEM, "no memory for the report");
+		if (is_foldable(&sheets->list[i].facts))
+			fold(&sheets->list[i], reading, user);
 	return sheets_finish(sheets, by, top, err);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/spans.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"

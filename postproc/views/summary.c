@@ -14,11 +14,6 @@
 #include "postproc/views/selection.h"
 #include "postproc/views/summary_fold.h"
 
-int summary_no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM, "no memory for the summary");
-}
-
 static char *copy(struct summary *summary, const char *text)
 {
 	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
@@ -37,8 +32,7 @@ static uint64_t duration_of(const struct event *event)
 }
 
 /* A call that has waited, or might have. */
-static int add_wait(struct summary *summary, uint32_t index, const struct event *event,
-		    struct error *err)
+static void add_wait(struct summary *summary, uint32_t index, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	struct waits_call call = {
@@ -48,37 +42,30 @@ static int add_wait(struct summary *summary, uint32_t index, const struct event 
 		.site = sites_of(&fold->sites, (uint8_t)index, event),
 	};
 
-	if (!call.site)
-		return summary_no_memory(err);
 	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
 		  &call);
-	return 0;
 }
 
-static int add_notify(struct summary *summary, uint32_t index, const struct event *event,
-		      struct error *err)
+static void add_notify(struct summary *summary, uint32_t index, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	struct waits_object *object = waits_object(&fold->waits, index, event->object);
 	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
 
-	if (!site)
-		return summary_no_memory(err);
 	summary->classes[index].notified++;
 	if (object)
 		waits_notify(object, site, event->thread, event->time_ns);
-	return 0;
 }
 
 /* A call that neither gained nor lost; what it is about, its hook says. */
-static int use(struct summary *summary, const struct event *event, struct error *err)
+static void use(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 	struct summary_class *class;
 	uint32_t index;
 
 	if (!hook || hook->resource == RESOURCE_EVENT)
-		return 0;
+		return;
 	index = ledger_class_of(summary->ledger, hook->resource);
 	class = &summary->classes[index];
 	if (event->flags & CALL_FAILED && event->error == EBADF) {
@@ -89,61 +76,64 @@ static int use(struct summary *summary, const struct event *event, struct error 
 		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
 	else if (event->operation == OPERATION_WAIT)
 		class->waited++;
-	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
-		return add_notify(summary, index, event, err);
+	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED)) {
+		add_notify(summary, index, event);
+		return;
+	}
 	if (event->has_tail && !event->part && may_wait(event->operation) &&
-	    hook->resource != RESOURCE_LOCK)
-		return add_wait(summary, index, event, err);
-	return 0;
+	    hook->resource != RESOURCE_LOCK) {
+		add_wait(summary, index, event);
+	}
 }
 
 /* ---- calls ---- */
 
 /* A thread is heard of: it may have been made by a call that was seen, or will be. */
-static int hear(struct summary_fold *fold, uint64_t handle)
+static void hear(struct summary_fold *fold, uint64_t handle)
 {
 	bool is_made = map_get(&fold->threads, OF_SILENT, handle) != 0;
 
 	fold->thread_count++;
-	if (!is_made)
-		return map_set(&fold->threads, OF_EARLY, handle, 1);
+	if (!is_made) {
+		map_set(&fold->threads, OF_EARLY, handle, 1);
+		return;
+	}
 	fold->silent--;
-	return map_set(&fold->threads, OF_SILENT, handle, 0);
+	map_set(&fold->threads, OF_SILENT, handle, 0);
 }
 
 /* A thread was made; until it calls something, nobody hears of it. */
-static int make_thread(struct summary_fold *fold, uint64_t handle)
+static void make_thread(struct summary_fold *fold, uint64_t handle)
 {
-	if (map_get(&fold->threads, OF_EARLY, handle))
-		return map_set(&fold->threads, OF_EARLY, handle, 0);
+	if (map_get(&fold->threads, OF_EARLY, handle)) {
+		map_set(&fold->threads, OF_EARLY, handle, 0);
+		return;
+	}
 	fold->silent++;
-	return map_set(&fold->threads, OF_SILENT, handle, 1);
+	map_set(&fold->threads, OF_SILENT, handle, 1);
 }
 
-static int add_thread(struct summary_fold *fold, const struct event *event, struct error *err)
+static void add_thread(struct summary_fold *fold, const struct event *event)
 {
 	fold->thread_cache[event->thread % FOLD_THREAD_CACHE] = event->thread;
-	if (event->pthread && map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread))
-		return summary_no_memory(err);
+	if (event->pthread)
+		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (map_get(&fold->threads, OF_THREAD, event->thread))
-		return 0;
-	return map_set(&fold->threads, OF_THREAD, event->thread, FOLD_HEARD) ||
-			       hear(fold, event->pthread)
-		       ? summary_no_memory(err)
-		       : 0;
+		return;
+	map_set(&fold->threads, OF_THREAD, event->thread, FOLD_HEARD);
+	hear(fold, event->pthread);
 }
 
 /* What the process is about to become: said by the first half of an exec, before it happens. */
-static int note_exec(struct summary *summary, const struct event *event, struct error *err)
+static void note_exec(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 	const char *path;
 
 	if (!hook || !hook_is_exec(hook))
-		return 0;
+		return;
 	path = event_argument(event, "path");
 	summary->fold->process.became = copy(summary, path);
-	return path && !summary->fold->process.became ? summary_no_memory(err) : 0;
 }
 
 /* Without tails no packet says when a process began: what it is told of first does. */
@@ -153,29 +143,27 @@ static void note_start(struct summary_process *process, const struct event *even
 		process->start_ns = event->time_ns;
 }
 
-int summary_count(struct summary *summary, const struct event *event, struct error *err)
+void summary_count(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
 
-	if (touched_event(&summary->touched, event))
-		return summary_no_memory(err);
+	touched_event(&summary->touched, event);
 	process->events++;
 	process->late += (event->flags & CALL_LATE) != 0;
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	note_start(process, event);
 	if (event->has_tail &&
-	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread &&
-	    add_thread(fold, event, err))
-		return -ENOMEM;
+	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread)
+		add_thread(fold, event);
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
-	    event->pthread && !event->part && make_thread(fold, event->object))
-		return summary_no_memory(err);
+	    event->pthread && !event->part)
+		make_thread(fold, event->object);
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
-	    !(event->flags & CALL_OF_CHILD))
-		return note_exec(summary, event, err);
-	return 0;
+	    !(event->flags & CALL_OF_CHILD)) {
+		note_exec(summary, event);
+	}
 }
 
 /* vfork's child executes before vfork returns, in the thread that called it. */
@@ -208,37 +196,33 @@ static void note_spawned(struct summary *summary, const struct event *event)
 						     copy(summary, path) };
 }
 
-static int on_call(struct summary *summary, const struct event *event, struct error *err)
+static void on_call(struct summary *summary, const struct event *event, struct error *err)
 {
-	int rc = summary_count(summary, event, err);
-
+	summary_count(summary, event);
 	note_spawned(summary, event);
-	if (rc == 0)
-		rc = ledger_event(summary->ledger, event, err);
-	if (rc == 0 && summary->causes && causes_event(summary->causes, event))
-		rc = summary_no_memory(err);
-	if (rc == 0 &&
-	    (locks_event(&summary->locks, event) || wakes_event(&summary->signals, event)))
-		rc = summary_no_memory(err);
-	if (rc == 0 && event->leave_ns > event->enter_ns &&
-	    coverage_event(&summary->coverage, event))
-		rc = summary_no_memory(err);
-	if (rc || event->type != CALL_TYPE_NONE)
-		return rc;
-	return use(summary, event, err);
+	ledger_event(summary->ledger, event, err);
+	if (summary->causes)
+		causes_event(summary->causes, event);
+	locks_event(&summary->locks, event);
+	wakes_event(&summary->signals, event);
+	if (event->leave_ns > event->enter_ns)
+		coverage_event(&summary->coverage, event);
+	if (event->type != CALL_TYPE_NONE)
+		return;
+	use(summary, event);
 }
 
 /* ---- notes ---- */
 
-static int note_process(struct summary *summary, const struct event *event, struct error *err)
+static void note_process(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	const char *executable = event_argument(event, "executable");
 
 	if (executable)
 		fold->process.executable = copy(summary, executable);
-	if (executable && atlas_add_program(&summary->atlas, executable))
-		return summary_no_memory(err);
+	if (executable)
+		atlas_add_program(&summary->atlas, executable);
 	if (!fold->process.allocator)
 		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
 	for (uint32_t i = 0; i < event->argument_count; i++) {
@@ -253,10 +237,9 @@ static int note_process(struct summary *summary, const struct event *event, stru
 					: (size_t)length < room ? (size_t)length
 								: room - 1;
 	}
-	return 0;
 }
 
-static int note_lost(struct summary *summary, const struct event *event, struct error *err)
+static void note_lost(struct summary *summary, const struct event *event)
 {
 	const char *count = event_argument(event, "count");
 	const char *reason = event_argument(event, "reason");
@@ -268,15 +251,12 @@ static int note_lost(struct summary *summary, const struct event *event, struct 
 		if (strcmp(summary->losses.items[i].reason, reason) != 0)
 			continue;
 		summary->losses.items[i].count += number;
-		return 0;
+		return;
 	}
 	if (!reason || summary->losses.count >= LOSS_COUNT + 8)
-		return 0;
+		return;
 	loss = ARRAY_ADD(&summary->losses);
-	if (!loss)
-		return summary_no_memory(err);
 	*loss = (struct summary_loss){ copy(summary, reason), number };
-	return loss->reason ? 0 : summary_no_memory(err);
 }
 
 #define BYPASSES_MAX 256
@@ -289,14 +269,12 @@ static struct summary_bypass *bypass_at(struct summary *summary, const char *pat
 		if (!strcmp(summary->bypasses.items[i].path, path))
 			return &summary->bypasses.items[i];
 	bypass = ARRAY_ADD(&summary->bypasses);
-	if (!bypass)
-		return NULL;
 	*bypass = (struct summary_bypass){ .path = copy(summary, path),
 					   .process = (uint32_t)summary->processes.count };
 	return bypass->path ? bypass : NULL;
 }
 
-static int note_bypass(struct summary *summary, const struct event *event, struct error *err)
+static void note_bypass(struct summary *summary, const struct event *event)
 {
 	const char *path = event_argument(event, "path");
 	const char *functions = event_argument(event, "functions");
@@ -304,20 +282,17 @@ static int note_bypass(struct summary *summary, const struct event *event, struc
 	struct summary_bypass *bypass;
 
 	if (!path || summary->bypasses.count >= BYPASSES_MAX)
-		return 0;
+		return;
 	bypass = bypass_at(summary, path);
-	if (!bypass)
-		return summary_no_memory(err);
 	bypass->processes++;
 	if (number > bypass->functions)
 		bypass->functions = number;
 	if (!bypass->example)
 		bypass->example = copy(summary, event_argument(event, "example"));
-	return 0;
 }
 
-static int note_count(struct summary *summary, struct summary_list *list, const char *what,
-		      const struct event *event, struct error *err)
+static void note_count(struct summary *summary, struct summary_list *list, const char *what,
+		       const struct event *event)
 {
 	const char *count = event_argument(event, "count");
 	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
@@ -328,25 +303,21 @@ static int note_count(struct summary *summary, struct summary_list *list, const 
 		if (strcmp(list->items[i].program, what) != 0)
 			continue;
 		list->items[i].count += number;
-		return 0;
+		return;
 	}
 	if (!what)
-		return 0;
+		return;
 	item = ARRAY_ADD(list);
-	if (!item)
-		return summary_no_memory(err);
 	*item = (struct summary_left_out){ copy(summary, what), number };
-	return item->program ? 0 : summary_no_memory(err);
 }
 
-static int note_unproven(struct summary *summary, const struct event *event, struct error *err)
+static void note_unproven(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
 	const char *part = event_argument(event, "part");
 
 	process->is_part = part != NULL;
 	process->doubt = copy(summary, event_argument(event, "why"));
-	return process->doubt ? 0 : summary_no_memory(err);
 }
 
 static void note_settings(struct summary *summary, const struct event *event)
@@ -373,7 +344,7 @@ static bool may_block(const struct hook *hook)
 	return hook_may_sleep(hook) && hook->operation != OPERATION_END;
 }
 
-static int note_open(struct summary *summary, const struct event *event, struct error *err)
+static void note_open(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
@@ -383,13 +354,11 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 	if (event->time_ns > fold->process.end_ns)
 		fold->process.end_ns = event->time_ns;
 	/* A thread may be in its first call. */
-	if (event->pthread && map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread))
-		return summary_no_memory(err);
+	if (event->pthread)
+		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
-		return 0;
+		return;
 	open = ARRAY_ADD(&fold->open);
-	if (!open)
-		return summary_no_memory(err);
 	*open = (struct fold_open){
 		.function = copy(summary, call),
 		.resource = hook ? hook->resource : RESOURCE_NONE,
@@ -401,9 +370,10 @@ static int note_open(struct summary *summary, const struct event *event, struct 
 		.index = event->index,
 		.backtrace = event->backtrace,
 	};
-	if (!open->function || (hook && locks_open(&summary->locks, event, hook)))
-		return summary_no_memory(err);
-	return 0;
+	if (open->function) {
+		if (hook)
+			locks_open(&summary->locks, event, hook);
+	}
 }
 
 static void end_pause(struct summary_process *process, uint64_t now_ns)
@@ -519,7 +489,7 @@ static void note_end(struct summary *summary, const struct event *event)
  * The last scan that came to an end counts, if it is told what it judged: without its cut (outside
  * of the time, or left out by a flight recorder) nobody knows of which blocks it speaks.
  */
-static int note_scan(struct summary *summary, const struct event *event, struct error *err)
+static void note_scan(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
 	const char *reason = event_argument(event, "reason");
@@ -532,16 +502,15 @@ static int note_scan(struct summary *summary, const struct event *event, struct 
 		process->scan_cut = number;
 	if (state && !strcmp(state, "failed")) {
 		process->unscanned = copy(summary, reason ? reason : "");
-		return process->unscanned ? 0 : summary_no_memory(err);
+		return;
 	}
 	if (!state || strcmp(state, "done") != 0 || !number || number != process->scan_cut)
-		return 0;
+		return;
 	process->unscanned = NULL;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
 	process->unkept = count ? strtoull(count, NULL, 10) : 0;
 	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
-	return 0;
 }
 
 /* The call of an earlier program of the process that opened an inherited descriptor, or NULL. */
@@ -558,63 +527,57 @@ static const struct event *opened_before(const struct summary *summary, const st
 	return NULL;
 }
 
-static int on_note(struct summary *summary, const struct event *event, struct error *err)
+static void on_note(struct summary *summary, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
 	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;
-	int rc = opened ? ledger_carry(summary->ledger, opened, event, err)
-			: ledger_event(summary->ledger, event, err);
 
-	if (rc == 0 && summary->causes && causes_note(summary->causes, event))
-		rc = summary_no_memory(err);
-	if (rc == 0 && coverage_note(&summary->coverage, event))
-		rc = summary_no_memory(err);
-	if (rc)
-		return rc;
+	if (opened)
+		ledger_carry(summary->ledger, opened, event, err);
+	else
+		ledger_event(summary->ledger, event, err);
+	if (summary->causes)
+		causes_note(summary->causes, event);
+	coverage_note(&summary->coverage, event);
 	note_start(&summary->fold->process, event);
-	if (!strcmp(name, NOTE_PROCESS))
-		return note_process(summary, event, err);
-	else if (!strcmp(name, NOTE_THREAD_END))
-		return map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED)
-			       ? summary_no_memory(err)
-			       : 0;
-	else if (!strcmp(name, NOTE_LOST))
-		return note_lost(summary, event, err);
-	else if (!strcmp(name, NOTE_FUNCTIONS))
+	if (!strcmp(name, NOTE_PROCESS)) {
+		note_process(summary, event);
+	} else if (!strcmp(name, NOTE_THREAD_END)) {
+		map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
+	} else if (!strcmp(name, NOTE_LOST)) {
+		note_lost(summary, event);
+	} else if (!strcmp(name, NOTE_FUNCTIONS))
 		allocators_note(summary, event);
-	else if (!strcmp(name, NOTE_BYPASS))
-		return note_bypass(summary, event, err);
-	else if (!strcmp(name, NOTE_OPEN))
-		return note_open(summary, event, err);
-	else if (!strcmp(name, NOTE_ATTACHED))
+	else if (!strcmp(name, NOTE_BYPASS)) {
+		note_bypass(summary, event);
+	} else if (!strcmp(name, NOTE_OPEN)) {
+		note_open(summary, event);
+	} else if (!strcmp(name, NOTE_ATTACHED))
 		note_attached(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_KEPT))
 		note_kept(&summary->fold->process, event);
 	else if (!strcmp(name, NOTE_END))
 		note_end(summary, event);
-	else if (!strcmp(name, NOTE_SCAN))
-		return note_scan(summary, event, err);
-	else if (!strcmp(name, NOTE_RECORDING))
+	else if (!strcmp(name, NOTE_SCAN)) {
+		note_scan(summary, event);
+	} else if (!strcmp(name, NOTE_RECORDING))
 		note_recording(&summary->fold->process, event);
-	else if (!strcmp(name, NOTE_LEFT_OUT))
-		return note_count(summary, &summary->left_out, event_argument(event, "program"),
-				  event, err);
-	else if (!strcmp(name, NOTE_REFUSED))
-		return note_count(summary, &summary->refused, event_argument(event, "what"), event,
-				  err);
-	else if (!strcmp(name, NOTE_STALLED) && event_argument(event, "seconds"))
+	else if (!strcmp(name, NOTE_LEFT_OUT)) {
+		note_count(summary, &summary->left_out, event_argument(event, "program"), event);
+	} else if (!strcmp(name, NOTE_REFUSED)) {
+		note_count(summary, &summary->refused, event_argument(event, "what"), event);
+	} else if (!strcmp(name, NOTE_STALLED) && event_argument(event, "seconds"))
 		summary->fold->process.stalled_s += strtod(event_argument(event, "seconds"), NULL);
-	else if (!strcmp(name, NOTE_UNPROVEN))
-		return note_unproven(summary, event, err);
-	else if (!strcmp(name, NOTE_SETTINGS))
+	else if (!strcmp(name, NOTE_UNPROVEN)) {
+		note_unproven(summary, event);
+	} else if (!strcmp(name, NOTE_SETTINGS))
 		note_settings(summary, event);
-	return 0;
 }
 
 /* ---- streams ---- */
 
 /* PINF, or the header of a text trace, has been read. */
-static int on_process(struct summary *summary, const struct event *event, struct error *err)
+static void on_process(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
 	const struct trace_process *facts = event->process;
@@ -629,27 +592,28 @@ static int on_process(struct summary *summary, const struct event *event, struct
 	process->has_tails = facts->has_tails;
 	process->start_ns = facts->start_ns;
 	summary->has_times |= facts->has_tails;
-	return process->name ? 0 : summary_no_memory(err);
 }
 
-static int on_stream(struct summary *summary, struct error *err)
+static void on_stream(struct summary *summary, struct error *err)
 {
-	int rc = summary->fold->is_begun ? verdict_process(summary, err) : 0;
-
+	if (summary->fold->is_begun)
+		verdict_process(summary, err);
 	summary->fold->is_begun = true;
 	summary->coverage.is_partial = summary->selection && summary->selection->filters;
-	return rc;
 }
 
-static int on_surroundings(struct summary *summary, const struct event *event, struct error *err)
+static void on_surroundings(struct summary *summary, const struct event *event, struct error *err)
 {
 	switch (event->kind) {
 	case EVENT_STREAM:
-		return on_stream(summary, err);
+		on_stream(summary, err);
+		return;
 	case EVENT_PROCESS:
-		return on_process(summary, event, err);
+		on_process(summary, event);
+		return;
 	case EVENT_MAPPING:
-		return atlas_map(&summary->atlas, event->mapping) ? summary_no_memory(err) : 0;
+		atlas_map(&summary->atlas, event->mapping);
+		return;
 	case EVENT_TRACER:
 	case EVENT_CONTEXT:
 	case EVENT_RESOURCE:
@@ -660,26 +624,27 @@ static int on_surroundings(struct summary *summary, const struct event *event, s
 	case EVENT_CALL:
 		break;
 	}
-	return 0;
 }
 
-int summary_event(struct summary *summary, const struct event *event, struct error *err)
+void summary_event(struct summary *summary, const struct event *event, struct error *err)
 {
-	if (event->kind == EVENT_CALL)
-		return on_call(summary, event, err);
-	if (event->kind == EVENT_NOTE)
-		return on_note(summary, event, err);
-	return on_surroundings(summary, event, err);
+	if (event->kind == EVENT_CALL) {
+		on_call(summary, event, err);
+		return;
+	}
+	if (event->kind == EVENT_NOTE) {
+		on_note(summary, event, err);
+		return;
+	}
+	on_surroundings(summary, event, err);
 }
 
 /* ---- begin and end ---- */
 
-int summary_begin(struct summary **result, struct error *err)
+void summary_begin(struct summary **result, struct error *err)
 {
 	struct summary *summary = memory_zalloc(1, sizeof(*summary));
 
-	if (!summary)
-		return summary_no_memory(err);
 	*result = summary;
 	atlas_init(&summary->atlas);
 	tallies_init(&summary->tallies, &summary->atlas);
@@ -687,28 +652,22 @@ int summary_begin(struct summary **result, struct error *err)
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	coverage_init(&summary->coverage);
 	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
-	if (!summary->fold || ledger_create(&summary->ledger, false, err)) {
-		summary_free(summary);
-		return summary_no_memory(err);
-	}
+	if (summary->fold)
+		ledger_create(&summary->ledger, false, err);
 	map_init(&summary->fold->threads);
 	map_init(&summary->last_by_pid);
 	waits_init(&summary->fold->waits);
-	return 0;
 }
 
-int summary_watch(struct summary *summary, struct error *err)
+void summary_watch(struct summary *summary)
 {
 	verdict_list_sites(summary);
-	return causes_create(&summary->causes, summary->ledger, &summary->tallies)
-		       ? summary_no_memory(err)
-		       : 0;
+	causes_create(&summary->causes, summary->ledger, &summary->tallies);
 }
 
-int summary_open(struct summary *summary, const char *path, struct error *err)
+void summary_open(struct summary *summary, const char *path)
 {
 	summary->fold->path = copy(summary, path ? path : "");
-	return summary->fold->path ? 0 : summary_no_memory(err);
 }
 
 /*
@@ -742,8 +701,8 @@ static void take_skipped(struct summary *summary, const struct trace_tally *tall
 		process->end_ns = tally->skipped_last_ns;
 }
 
-int summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
-		  struct error *err)
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
+		   struct error *err)
 {
 	struct summary_process *process = &summary->fold->process;
 
@@ -758,18 +717,16 @@ int summary_close(struct summary *summary, const struct trace_tally *tally, uint
 		process->damage = copy(summary, tally->damages ? tally->damage_text
 							       : "ends in the middle of a packet");
 	}
-	return summary->fold->is_begun ? verdict_process(summary, err) : 0;
+	if (summary->fold->is_begun)
+		verdict_process(summary, err);
 }
 
-int summary_end(struct summary *summary, struct error *err)
+void summary_end(struct summary *summary, struct error *err)
 {
 	if (summary->fold->is_begun) {
-		int rc = verdict_process(summary, err);
-
-		if (rc)
-			return rc;
+		verdict_process(summary, err);
 	}
-	return verdict_run(summary, err);
+	verdict_run(summary);
 }
 
 static void free_fold(struct summary_fold *fold)
@@ -837,16 +794,13 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
 	return NULL;
 }
 
-int summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
-		      uint32_t pid)
+void summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
+		       uint32_t pid)
 {
 	uint32_t index = ARRAY_NUMBER(children);
 
-	if (!index)
-		return -ENOMEM;
 	children->items[index] = (struct summary_child){ pid, parent, *first };
 	*first = index;
-	return 0;
 }
 
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second)

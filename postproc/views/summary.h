@@ -313,9 +313,9 @@ struct summary {
 	struct summary_fold *fold;
 };
 
-/* Adds a child to the list that begins with *first (0: empty). Returns 0 or -ENOMEM. */
-int summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
-		      uint32_t pid);
+/* Adds a child to the list that begins with *first (0: empty). */
+void summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
+		       uint32_t pid);
 
 /* Puts the second list in front of the first one. */
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
@@ -334,22 +334,21 @@ static inline bool summary_has_bytes(const struct summary_class *class)
 	       class->known == RESOURCE_SEGMENT;
 }
 
-/* All return 0 or a negative errno (-ENOMEM). */
-int summary_begin(struct summary **summary, struct error *err);
+void summary_begin(struct summary **summary, struct error *err);
 
 /* For the screen: sites are listed, and causes are looked for, too. Before the first event. */
-int summary_watch(struct summary *summary, struct error *err);
+void summary_watch(struct summary *summary);
 
 /* Events of this trace follow. path: for the report, copied; may be NULL. */
-int summary_open(struct summary *summary, const char *path, struct error *err);
+void summary_open(struct summary *summary, const char *path);
 
-int summary_event(struct summary *summary, const struct event *event, struct error *err);
+void summary_event(struct summary *summary, const struct event *event, struct error *err);
 
 /*
  * Instead of summary_event() for a call: it counts, and its thread and time, but not what it gained
  * or lost. For who wants to know of the processes alone.
  */
-int summary_count(struct summary *summary, const struct event *event, struct error *err);
+void summary_count(struct summary *summary, const struct event *event);
 
 /* The process that is being read: what is known of it so far. */
 const struct summary_process *summary_current(const struct summary *summary);
@@ -358,11 +357,11 @@ const struct summary_process *summary_current(const struct summary *summary);
  * The trace has no more events, and may be closed after this. tally may be NULL. until_ns: what
  * happened later was left out (trace_until_ns()).
  */
-int summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
-		  struct error *err);
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
+		   struct error *err);
 
 /* All traces are folded: sums up and ranks. */
-int summary_end(struct summary *summary, struct error *err);
+void summary_end(struct summary *summary, struct error *err);
 
 void summary_free(struct summary *summary);
 

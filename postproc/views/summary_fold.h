@@ -59,11 +59,9 @@ struct summary_fold {
 void verdict_list_sites(struct summary *summary);
 
 /* The process has no more events: adds it to the summary and clears the fold. */
-int verdict_process(struct summary *summary, struct error *err);
+void verdict_process(struct summary *summary, struct error *err);
 
 /* All processes are known: sums, times since the start, ranks. */
-int verdict_run(struct summary *summary, struct error *err);
-
-int summary_no_memory(struct error *err);
+void verdict_run(struct summary *summary);
 
 #endif

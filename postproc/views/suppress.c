@@ -233,11 +233,10 @@ static void add(struct suppress *suppress, enum suppress_kind kind, const char *
 	};
 }
 
-static int add_builtin(struct suppress *suppress)
+static void add_builtin(struct suppress *suppress)
 {
 	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
 		add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
-	return 0;
 }
 
 /* "leak:pattern"; other tools' kinds (race:, deadlock:) are no business of ours. */
@@ -288,7 +287,9 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 		if (!is_none)
 			rc = read_file(suppress, options->suppression_files[i], err);
 	}
-	return rc || !has_builtin ? rc : add_builtin(suppress);
+	if (rc == 0 && has_builtin)
+		add_builtin(suppress);
+	return rc;
 }
 
 void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,

@@ -44,7 +44,7 @@ struct suppress {
 
 /*
  * Fills a zeroed one with what options want: what is built in, unless they want nothing, and files.
- * Returns 0 or a negative errno: -ENOENT and the like, -EBADMSG (no suppression), -ENOMEM.
+ * Returns 0 or a negative errno: -ENOENT and the like or -EBADMSG (no suppression).
  */
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err);

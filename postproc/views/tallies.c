@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/tallies.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,13 +116,12 @@ static void merge_tally(struct tally *tally, const uint32_t *places, size_t coun
 	}
 }
 
-int tallies_close(struct tallies *tallies, const struct sites *sites)
+void tallies_close(struct tallies *tallies, const struct sites *sites)
 {
 	cleanup_free uint32_t *places = sites->list.count ? make_places(tallies, sites) : NULL;
 
 	for (unsigned i = 0; i < tallies->count; i++)
 		merge_tally(&tallies->list[i], places, sites->list.count);
-	return 0;
 }
 
 void tallies_init(struct tallies *tallies, struct atlas *atlas)

@@ -86,7 +86,7 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
  * The process has ended: its sites become places of the run, and entries are merged. To be called
  * before the atlas hears of another process. Returns 0.
  */
-int tallies_close(struct tallies *tallies, const struct sites *sites);
+void tallies_close(struct tallies *tallies, const struct sites *sites);
 
 /* Places of the run, from 0. */
 static inline uint32_t tallies_count(const struct tallies *tallies)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/touched.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -25,17 +24,16 @@ static void meet(struct touched *touched, struct touched_backtrace *item, const 
 	item->index = event->index;
 }
 
-int touched_event(struct touched *touched, const struct event *event)
+void touched_event(struct touched *touched, const struct event *event)
 {
 	const struct backtrace *backtrace = event->backtrace;
 	struct touched_backtrace *item;
 
 	if (!backtrace)
-		return 0;
+		return;
 	item = ARRAY_AT(&touched->backtraces, backtrace->id);
 	if (item->events++ == 0)
 		meet(touched, item, event);
-	return 0;
 }
 
 static void look_at(struct touched *touched, const struct atlas *atlas,
@@ -55,7 +53,7 @@ static void look_at(struct touched *touched, const struct atlas *atlas,
 	}
 }
 
-int touched_process(struct touched *touched, const struct atlas *atlas)
+void touched_process(struct touched *touched, const struct atlas *atlas)
 {
 	while (touched->modules.count < atlas->module_list.count) {
 		struct touched_module *module = ARRAY_ADD(&touched->modules);
@@ -72,7 +70,6 @@ int touched_process(struct touched *touched, const struct atlas *atlas)
 	if (touched->met.count > touched->backtraces.count / 2)
 		ARRAY_CLEAR(&touched->backtraces);
 	ARRAY_CLEAR(&touched->met);
-	return 0;
 }
 
 uint64_t touched_events(const struct touched *touched, const struct atlas_module *module)

@@ -32,11 +32,11 @@ struct touched {
 
 void touched_free(struct touched *touched);
 
-/* A call. Returns 0 or -ENOMEM. */
-int touched_event(struct touched *touched, const struct event *event);
+/* A call. */
+void touched_event(struct touched *touched, const struct event *event);
 
-/* The process has been read, the atlas still knows its mappings. Returns 0 or -ENOMEM. */
-int touched_process(struct touched *touched, const struct atlas *atlas);
+/* The process has been read, the atlas still knows its mappings. */
+void touched_process(struct touched *touched, const struct atlas *atlas);
 
 /* Events of all processes so far that have a frame in the module; the same of so many. */
 uint64_t touched_events(const struct touched *touched, const struct atlas_module *module);

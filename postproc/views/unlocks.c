@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/unlocks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -34,7 +33,7 @@ static struct unlock *find(struct unlocks *unlocks, const struct unlock *wanted)
 	return NULL;
 }
 
-static int tell(struct unlocks *unlocks, const struct event *event, const struct ledger_item *held)
+static void tell(struct unlocks *unlocks, const struct event *event, const struct ledger_item *held)
 {
 	const struct site *site = held ? sites_at(ledger_sites(unlocks->ledger), held->site) : NULL;
 	struct unlock wanted = {
@@ -49,32 +48,29 @@ static int tell(struct unlocks *unlocks, const struct event *event, const struct
 	};
 	struct unlock *unlock = find(unlocks, &wanted);
 
-	if (!wanted.given || (site && !wanted.taken))
-		return -ENOMEM;
 	if (!unlock) {
 		unlock = ARRAY_ADD(&unlocks->list);
 		*unlock = wanted;
 	}
 	unlock->count++;
-	return 0;
 }
 
-int unlocks_move(struct unlocks *unlocks, const struct ledger_move *move)
+void unlocks_move(struct unlocks *unlocks, const struct ledger_move *move)
 {
 	/* Who waits for a condition has the mutex, or the wait fails. */
 	if (move->is_gain || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
 	    is_shared(move->event))
-		return 0;
-	return tell(unlocks, move->event, move->item);
+		return;
+	tell(unlocks, move->event, move->item);
 }
 
-int unlocks_event(struct unlocks *unlocks, const struct event *event)
+void unlocks_event(struct unlocks *unlocks, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
 	if (!(event->flags & CALL_FAILED) || event->operation != OPERATION_RELEASE || !hook ||
 	    hook->resource != RESOURCE_LOCK || event->flags & CALL_OF_CHILD || is_shared(event))
-		return 0;
-	return tell(unlocks, event, ledger_find(unlocks->ledger, RESOURCE_LOCK, event->object));
+		return;
+	tell(unlocks, event, ledger_find(unlocks->ledger, RESOURCE_LOCK, event->object));
 }

@@ -31,10 +31,10 @@ struct unlocks {
 void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger);
 void unlocks_free(struct unlocks *unlocks);
 
-/* What the ledger tells of: a lock that another thread gives back. Returns 0 or -ENOMEM. */
-int unlocks_move(struct unlocks *unlocks, const struct ledger_move *move);
+/* What the ledger tells of: a lock that another thread gives back. */
+void unlocks_move(struct unlocks *unlocks, const struct ledger_move *move);
 
 /* A call in the order of the stream, of whatever class: one that was refused. Likewise. */
-int unlocks_event(struct unlocks *unlocks, const struct event *event);
+void unlocks_event(struct unlocks *unlocks, const struct event *event);
 
 #endif

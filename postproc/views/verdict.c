@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -89,26 +88,22 @@ static bool has_example(const struct summary_class *class)
 	       class->known != RESOURCE_LOCK;
 }
 
-static int add_held(struct summary *summary, const struct ledger_held *object)
+static void add_held(struct summary *summary, const struct ledger_held *object)
 {
 	struct held *held = tally_entry(summary->held, object->site);
 	const char *path =
 		has_example(&summary->classes[object->class]) ? ledger_path(object->item) : NULL;
 
-	if (!held)
-		return -ENOMEM;
 	held->count += object->count;
 	held->bytes += object->bytes;
-	if (summary->classes[object->class].known == RESOURCE_PROCESS &&
-	    summary_add_child(&summary->children, &held->children,
-			      (uint32_t)summary->processes.count, (uint32_t)object->object))
-		return -ENOMEM;
+	if (summary->classes[object->class].known == RESOURCE_PROCESS)
+		summary_add_child(&summary->children, &held->children,
+				  (uint32_t)summary->processes.count, (uint32_t)object->object);
 	if (object->is_part)
 		count_part(summary, object);
 	if (!path || !is_example(held, path))
-		return 0;
+		return;
 	held->example = pool_text(&summary->pool, path, strlen(path));
-	return held->example ? 0 : -ENOMEM;
 }
 
 static bool has_children(struct summary *summary)
@@ -119,23 +114,21 @@ static bool has_children(struct summary *summary)
 	return false;
 }
 
-static int close_held(struct summary *summary)
+static void close_held(struct summary *summary)
 {
 	struct ledger_held object;
 	size_t at = 0;
-	int rc = 0;
 
 	if (!summary->held && !has_children(summary))
-		return 0;
-	while (rc == 0 && ledger_held(summary->ledger, &at, &object)) {
+		return;
+	while (ledger_held(summary->ledger, &at, &object)) {
 		if (summary->classes[object.class].known == RESOURCE_PROCESS)
-			rc = summary_add_child(&summary->children, &summary->unwaited,
-					       (uint32_t)summary->processes.count,
-					       (uint32_t)object.object);
-		if (rc == 0 && summary->held)
-			rc = add_held(summary, &object);
+			summary_add_child(&summary->children, &summary->unwaited,
+					  (uint32_t)summary->processes.count,
+					  (uint32_t)object.object);
+		if (summary->held)
+			add_held(summary, &object);
 	}
-	return rc;
 }
 
 /* ---- what it passes on to the program that it executes ---- */
@@ -146,20 +139,17 @@ static struct summary_passed *new_passed(struct summary *summary)
 {
 	struct summary_passed **place = ARRAY_ADD(&summary->passed);
 
-	if (place)
-		*place = memory_zalloc(1, sizeof(**place));
+	*place = memory_zalloc(1, sizeof(**place));
 	summary->passed.count -= place && !*place;
-	return place ? *place : NULL;
+	return *place;
 }
 
-static int pass(struct summary *summary, const struct ledger_held *held)
+static void pass(struct summary *summary, const struct ledger_held *held)
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	struct event call = { .arguments = held->item->arguments };
 	struct summary_passed *passed = new_passed(summary);
 
-	if (!passed)
-		return -ENOMEM;
 	while (call.arguments && call.arguments[call.argument_count].name)
 		call.argument_count++;
 	passed->pid = summary->fold->process.pid;
@@ -185,23 +175,21 @@ static int pass(struct summary *summary, const struct ledger_held *held)
 		.thread = ledger_thread(summary->ledger, held->item->thread),
 		.time_ns = held->item->gained_ns,
 	};
-	return passed->arguments && passed->function.name && passed->backtrace.node ? 0 : -ENOMEM;
 }
 
 /*
  * Those above 2 whose FD_CLOEXEC is not set are open in the next program, whose ~fd notes list
  * them. 0, 1 and 2 are set up for that program, which inherits them.
  */
-static int pass_descriptors(struct summary *summary)
+static void pass_descriptors(struct summary *summary)
 {
 	struct ledger_held held;
-	int rc = 0;
 
 	if (!summary->fold->process.has_end || summary->fold->process.untraced)
-		return 0;
-	for (size_t at = 0; rc == 0 && ledger_passed(summary->ledger, &at, &held);)
-		rc = held.object > 2 ? pass(summary, &held) : 0;
-	return rc;
+		return;
+	for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
+		if (held.object > 2)
+			pass(summary, &held);
 }
 
 /* Of the first count, what this process got: it was taken over, or closed by the exec. */
@@ -284,60 +272,55 @@ static void close_class(struct summary *summary, uint32_t index)
 }
 
 /* The backtrace of a site in the atlas; NULL: there is none. */
-static int place_of(struct summary *summary, const struct sites *sites, uint32_t index,
-		    const struct trace_node **place)
+static void place_of(struct summary *summary, const struct sites *sites, uint32_t index,
+		     const struct trace_node **place)
 {
 	const struct site *site;
 
 	*place = NULL;
 	if (!index)
-		return 0;
+		return;
 	site = sites_at(sites, index);
 	*place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
-	return *place ? 0 : -ENOMEM;
 }
 
-static int keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
-		    const struct sites *sites, uint32_t waiter, uint32_t other)
+static void keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
+		     const struct sites *sites, uint32_t waiter, uint32_t other)
 {
 	struct summary_hot *hot = &summary->classes[class].hot;
 
 	if (found->ns <= hot->ns)
-		return 0;
+		return;
 	*hot = *found;
 	hot->pid = summary->fold->process.pid;
-	if (place_of(summary, sites, waiter, &hot->waiter))
-		return -ENOMEM;
-	return place_of(summary, sites, other, &hot->other);
+	place_of(summary, sites, waiter, &hot->waiter);
+	place_of(summary, sites, other, &hot->other);
 }
 
-static int close_waits(struct summary *summary, uint32_t index)
+static void close_waits(struct summary *summary, uint32_t index)
 {
 	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, 1000);
 	struct summary_hot hot = { 0 };
 
 	if (!object)
-		return 0;
+		return;
 	hot.object = object->object;
 	hot.ns = waits_ns(&object->times, 1000);
-	if (place_of(summary, &summary->fold->sites, object->first, &hot.first))
-		return -ENOMEM;
-	return keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
+	place_of(summary, &summary->fold->sites, object->first, &hot.first);
+	keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
 }
 
-static int close_signals(struct summary *summary)
+static void close_signals(struct summary *summary)
 {
 	const struct summary_class *conditions = summary_class_of(summary, RESOURCE_CONDITION);
 	const struct wakes *signals = &summary->signals;
 
 	if (!conditions)
-		return 0;
-	if (wakes_finish(&summary->signals, summary->fold->process.end_ns))
-		return -ENOMEM;
+		return;
+	wakes_finish(&summary->signals, summary->fold->process.end_ns);
 	for (size_t i = 1; i < signals->stats.count; i++)
 		summary->classes[conditions - summary->classes].vain +=
 			signals->stats.items[i].vain;
-	return 0;
 }
 
 /* The table lock_waits has the same numbers. */
@@ -352,7 +335,7 @@ static void add_uncontended(struct summary *summary, uint64_t count)
 	waits_add_sure(&class->waits, count, 0, 0, 0);
 }
 
-static int close_locks(struct summary *summary)
+static void close_locks(struct summary *summary)
 {
 	struct locks *locks = &summary->locks;
 	const struct summary_class *class;
@@ -365,18 +348,17 @@ static int close_locks(struct summary *summary)
 		add_uncontended(summary, summary->fold->process.uncontended);
 	class = summary_class_of(summary, RESOURCE_LOCK);
 	if (!class)
-		return 0;
-	if (locks_finish(locks, summary->fold->process.end_ns))
-		return -ENOMEM;
+		return;
+	locks_finish(locks, summary->fold->process.end_ns);
 	locks_sum(locks, &sum);
 	index = (uint32_t)(class - summary->classes);
 	waits_add_sure(&summary->classes[index].waits, sum.asked, sum.contended, sum.waited_ns,
 		       sum.longest_wait_ns);
 	pair = locks_hottest(locks);
 	if (!pair)
-		return 0;
+		return;
 	hot = (struct summary_hot){ .object = pair->object, .ns = pair->ns };
-	return keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
+	keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
 }
 
 /* ---- who waits at the end ---- */
@@ -485,38 +467,38 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 }
 
 /* The last signal before the wait, if no thread waited when it came. */
-static int find_vain(struct summary *summary, const struct fold_open *open,
-		     struct summary_blocked *blocked)
+static void find_vain(struct summary *summary, const struct fold_open *open,
+		      struct summary_blocked *blocked)
 {
 	const struct wakes_token *vain = open->resource == RESOURCE_CONDITION
 						 ? wakes_vain(&summary->signals, open->object)
 						 : NULL;
 
 	if (!vain || vain->time_ns > open->enter_ns)
-		return 0;
+		return;
 	blocked->vain_thread = vain->thread;
 	blocked->vain_ns = open->enter_ns - vain->time_ns;
 	blocked->is_lost_wakeup = kept_from_end(summary, open);
 	summary->lost_wakeups += blocked->is_lost_wakeup;
-	return place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
+	place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
 }
 
-static int find_notify(struct summary *summary, const struct fold_open *open,
-		       struct summary_blocked *blocked)
+static void find_notify(struct summary *summary, const struct fold_open *open,
+			struct summary_blocked *blocked)
 {
 	struct summary_fold *fold = summary->fold;
 	const struct waits_object *object;
 
 	if (open->resource != RESOURCE_SEMAPHORE && open->resource != RESOURCE_CONDITION)
-		return 0;
+		return;
 	object = waits_object(&fold->waits, ledger_class_of(summary->ledger, open->resource),
 			      open->object);
 	if (!object || !object->last)
-		return 0;
+		return;
 	blocked->notify_thread = object->last_thread;
 	blocked->notify_ns =
 		fold->process.end_ns > object->last_ns ? fold->process.end_ns - object->last_ns : 0;
-	return place_of(summary, &fold->sites, object->last, &blocked->notify_backtrace);
+	place_of(summary, &fold->sites, object->last, &blocked->notify_backtrace);
 }
 
 /*
@@ -540,15 +522,13 @@ static bool is_hung(const struct summary *summary, const struct fold_open *open,
 	       (end == SUMMARY_KILLED || end == SUMMARY_LEFT || end == SUMMARY_DETACHED);
 }
 
-static int add_blocked(struct summary *summary, const struct fold_open *open)
+static void add_blocked(struct summary *summary, const struct fold_open *open)
 {
 	struct summary_blocked *blocked = ARRAY_ADD(&summary->blocked);
 	struct locks_holder holder = { 0 };
 	bool has_holder = find_holder(summary, open, &holder);
 	uint32_t at = 0;
 
-	if (!blocked)
-		return -ENOMEM;
 	*blocked = (struct summary_blocked){
 		.function = open->function,
 		.resource = open->resource,
@@ -569,16 +549,14 @@ static int add_blocked(struct summary *summary, const struct fold_open *open)
 							  blocked->holder) == FOLD_ENDED;
 	blocked->is_hung = is_hung(summary, open, blocked);
 	summary->deadlocked += blocked->is_deadlock;
-	if (!blocked->backtrace || find_vain(summary, open, blocked) ||
-	    find_notify(summary, open, blocked))
-		return -ENOMEM;
-	return has_holder ? place_of(summary, &summary->locks.sites, holder.site,
-				     &blocked->holder_backtrace)
-			  : 0;
+	find_vain(summary, open, blocked);
+	find_notify(summary, open, blocked);
+	if (has_holder)
+		place_of(summary, &summary->locks.sites, holder.site, &blocked->holder_backtrace);
 }
 
 /* Several threads in the same call for the same object are one line. first: of this process. */
-static int close_open(struct summary *summary, const struct fold_open *open, size_t first)
+static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
 	for (size_t i = first; i < summary->blocked.count; i++) {
 		struct summary_blocked *blocked = &summary->blocked.items[i];
@@ -589,12 +567,12 @@ static int close_open(struct summary *summary, const struct fold_open *open, siz
 		blocked->threads++;
 		if (open->waited_ns > blocked->longest_ns)
 			blocked->longest_ns = open->waited_ns;
-		return 0;
+		return;
 	}
-	return add_blocked(summary, open);
+	add_blocked(summary, open);
 }
 
-static int close_all_open(struct summary *summary)
+static void close_all_open(struct summary *summary)
 {
 	size_t first = summary->blocked.count;
 
@@ -602,9 +580,7 @@ static int close_all_open(struct summary *summary)
 		summary->fold->open.items[i].is_deadlock =
 			is_deadlock(summary, &summary->fold->open.items[i]);
 	for (size_t i = 0; i < summary->fold->open.count; i++)
-		if (close_open(summary, &summary->fold->open.items[i], first))
-			return -ENOMEM;
-	return 0;
+		close_open(summary, &summary->fold->open.items[i], first);
 }
 
 /* ---- the end of a process ---- */
@@ -634,13 +610,11 @@ static void clear_fold(struct summary *summary)
 	atlas_begin_process(&summary->atlas);
 }
 
-static int keep_process(struct summary *summary)
+static void keep_process(struct summary *summary)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = ARRAY_ADD(&summary->processes);
 
-	if (!process)
-		return -ENOMEM;
 	*process = fold->process;
 	process->number = (uint32_t)summary->processes.count - 1;
 	process->path = fold->path;
@@ -656,50 +630,39 @@ static int keep_process(struct summary *summary)
 	summary->events += process->events;
 	summary->lost += process->lost;
 	summary->inherited += process->inherited;
-	return process->command ? 0 : -ENOMEM;
 }
 
 /* A program that ran another one holds nothing, and its other threads were ended. */
-int verdict_process(struct summary *summary, struct error *err)
+void verdict_process(struct summary *summary, struct error *err)
 {
 	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
 	uint32_t pid = summary->fold->process.pid;
 	size_t passed = summary->passed.count;
-	int rc = ledger_settle(summary->ledger, err);
 
+	ledger_settle(summary->ledger, err);
 	learn_classes(summary);
-	if (rc == 0)
-		rc = close_held(summary);
+	close_held(summary);
 	if (summary->causes)
 		causes_process(summary->causes, summary->fold->process.pid,
 			       summary->fold->process.name);
-	if (rc == 0)
-		rc = close_locks(summary);
-	if (rc == 0)
-		rc = close_signals(summary);
-	for (uint32_t i = 0; i < summary->class_count && rc == 0; i++) {
+	close_locks(summary);
+	close_signals(summary);
+	for (uint32_t i = 0; i < summary->class_count; i++) {
 		close_class(summary, i);
-		rc = close_waits(summary, i);
+		close_waits(summary, i);
 	}
-	if (rc == 0)
-		rc = allocators_process(summary);
-	if (rc == 0 && !was_replaced)
-		rc = close_all_open(summary);
-	if (rc == 0)
-		rc = touched_process(&summary->touched, &summary->atlas);
-	if (rc == 0 && was_replaced)
-		rc = pass_descriptors(summary);
+	allocators_process(summary);
+	if (!was_replaced)
+		close_all_open(summary);
+	touched_process(&summary->touched, &summary->atlas);
+	if (was_replaced)
+		pass_descriptors(summary);
 	/* What nobody asks for any more makes room for the places of the run. */
 	ledger_forget(summary->ledger);
-	if (rc == 0)
-		rc = tallies_close(&summary->tallies, ledger_sites(summary->ledger));
-	if (rc == 0)
-		rc = keep_process(summary);
-	if (rc)
-		return summary_no_memory(err);
+	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
+	keep_process(summary);
 	clear_fold(summary);
 	forget_passed(summary, pid, passed);
-	return 0;
 }
 
 /* ---- the end of the run ---- */
@@ -799,14 +762,10 @@ static void sum_earlier(struct summary *summary)
 			summary->earlier_others += summary->classes[i].earlier;
 }
 
-static int find_last_images(struct summary *summary)
+static void find_last_images(struct summary *summary)
 {
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < summary->processes.count; i++)
-		rc = map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid,
-			     (uint32_t)i + 1);
-	return rc;
+	for (size_t i = 0; i < summary->processes.count; i++)
+		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
 }
 
 /*
@@ -836,7 +795,7 @@ static void keep_untraced(struct summary *summary)
 }
 
 /* Places that hold something. */
-static int make_sites(struct summary *summary)
+static void make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
 		const struct tally_place *place = &summary->tallies.places.items[i];
@@ -848,8 +807,6 @@ static int make_sites(struct summary *summary)
 		if (!held || !held->count)
 			continue;
 		site = ARRAY_ADD(&summary->sites);
-		if (!site)
-			return -ENOMEM;
 		*site = (struct summary_site){
 			.class = place->class,
 			.is_part = place->is_part,
@@ -866,33 +823,30 @@ static int make_sites(struct summary *summary)
 		summary->classes[site->class].sites += !site->is_part;
 		summary->sites.whole += !site->is_part;
 	}
-	return 0;
 }
 
-int verdict_run(struct summary *summary, struct error *err)
+void verdict_run(struct summary *summary)
 {
 	atlas_rest(&summary->atlas);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);
-	if (find_last_images(summary))
-		return summary_no_memory(err);
+	find_last_images(summary);
 	keep_untraced(summary);
 	/* Those that outlived their parent are not held: no process could have waited for them. */
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_PROCESS)
 			summary->classes[i].held -=
 				summary_orphans(summary, &summary->children, summary->unwaited);
-	if (make_sites(summary))
-		return summary_no_memory(err);
+	make_sites(summary);
 	if (summary->blocked.count)
 		qsort(summary->blocked.items, summary->blocked.count,
 		      sizeof(*summary->blocked.items), compare_blocked);
 	if (summary->sites.count)
 		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
 			compare_sites, summary);
-	if (summary->causes && causes_run(summary->causes))
-		return summary_no_memory(err);
+	if (summary->causes)
+		causes_run(summary->causes);
 	sum_processes(summary);
 	sum_earlier(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
@@ -901,7 +855,6 @@ int verdict_run(struct summary *summary, struct error *err)
 		peak->time_ns =
 			peak->time_ns > summary->start_ns ? peak->time_ns - summary->start_ns : 0;
 	}
-	return 0;
 }
 
 /* ---- what is shown ---- */
@@ -954,8 +907,6 @@ size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen)
 	cleanup_free uint32_t *classes = memory_zalloc(most + 1, sizeof(*classes));
 	cleanup_free uint32_t *places = memory_zalloc(most + 1, sizeof(*places));
 
-	if (!classes || !places)
-		return 0;
 	for (size_t i = 0; i < most; i++) {
 		if (summary->sites.items[i].is_part)
 			continue;

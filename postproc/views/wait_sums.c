@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "postproc/views/wait_sums.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -113,8 +113,8 @@ static void view(const struct run *run)
 		   "a stream that cannot be read");
 	scanned_init(&scanned);
 	while (trace_next(trace, &event, &err) == 1)
-		if (event->kind == EVENT_NOTE && scanned_note(&scanned, event))
-			break;
+		if (event->kind == EVENT_NOTE)
+			scanned_note(&scanned, event);
 	fuzz_check(!trace_is_damaged(trace), "a stream that is damaged");
 	ask(&scanned);
 	scanned_free(&scanned);

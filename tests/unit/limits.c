@@ -250,8 +250,7 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 	struct world world = { .judge = &judge };
 	struct sheet *answer;
 
-	if (summary_begin(&run.summary, NULL))
-		abort();
+	summary_begin(&run.summary, NULL);
 	world.summary = run.summary;
 	world.process = ARRAY_ADD(&run.summary->processes);
 	*world.process = (struct summary_process){
@@ -267,8 +266,7 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 		add_row(sheets_begin(&sheets, sources[limit->row - limit_rows].sheet), limit->row,
 			class, value);
 	answer = sheets_begin(&others, SHEET_limits);
-	if (judge_limits(&judge, &sheets, &others, answer))
-		abort();
+	judge_limits(&judge, &sheets, &others, answer);
 	baseline_free(&learned);
 	sheets_free(&sheets);
 	sheets_free(&others);

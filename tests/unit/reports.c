@@ -67,7 +67,7 @@ static void begin(const struct report *report)
 	make_world();
 	fake.report = report;
 	fake.run = (struct report_run){ .options = &fake.options };
-	must(summary_begin(&fake.run.summary, NULL));
+	summary_begin(&fake.run.summary, NULL);
 	fake.run.ledger = fake.run.summary->ledger;
 	must(report_begin(report, &fake.state, &fake.run, NULL));
 	sheets_init(&fake.sheets);
@@ -81,23 +81,23 @@ static void begin_process(uint32_t pid)
 		.pid = pid, .name = "demo", .has_tails = true, .start_ns = 1000
 	};
 	fake.index = 0;
-	must(summary_open(fake.run.summary, "demo.htr", NULL));
-	must(summary_event(fake.run.summary, &event, NULL));
+	summary_open(fake.run.summary, "demo.htr");
+	summary_event(fake.run.summary, &event, NULL);
 	event.kind = EVENT_PROCESS;
-	must(summary_event(fake.run.summary, &event, NULL));
+	summary_event(fake.run.summary, &event, NULL);
 }
 
 static void end_process(void)
 {
 	must(ledger_settle(fake.run.ledger, NULL));
 	if (fake.report->process)
-		must(fake.report->process(fake.state, NULL));
-	must(summary_close(fake.run.summary, NULL, UINT64_MAX, NULL));
+		fake.report->process(fake.state);
+	summary_close(fake.run.summary, NULL, UINT64_MAX, NULL);
 }
 
 static void end(void)
 {
-	must(summary_end(fake.run.summary, NULL));
+	summary_end(fake.run.summary, NULL);
 	fake.report->end(fake.state, &fake.sheets);
 	must(sheets_finish(&fake.sheets, NULL, 0, NULL));
 }
@@ -128,7 +128,7 @@ static void send_from(enum hook_number hook, int class, enum call_type type, uin
 		.time_ns = 1000 + fake.index * 1000,
 	};
 
-	must(summary_count(fake.run.summary, &event, NULL));
+	summary_count(fake.run.summary, &event);
 	must(ledger_event(fake.run.ledger, &event, NULL));
 }
 
@@ -342,13 +342,6 @@ static void test_sheets(void)
 
 	fill(&sheets);
 	ok(sheets_finish(&sheets, "nonsense", 0, &err) == -EINVAL, "unless no sheet has it");
-	sheets_free(&sheets);
-
-	sheets.pool.limit = 1;
-	fill(&sheets);
-	ok(!sheets_begin(&sheets, SHEET_leaks)->rows.count &&
-		   sheets_finish(&sheets, NULL, 0, &err) == -ENOMEM && err.number == ENOMEM,
-	   "rows without memory are none, and the sheets say so");
 	sheets_free(&sheets);
 }
 
@@ -602,9 +595,9 @@ static void test_touched(void)
 		struct backtrace backtrace = { .id = i, .count = 1, .node = &frame };
 		struct event event = { .backtrace = &backtrace, .index = 1 };
 
-		must(touched_event(&touched, &event));
-		must(touched_event(&touched, &event));
-		must(touched_process(&touched, &atlas));
+		touched_event(&touched, &event);
+		touched_event(&touched, &event);
+		touched_process(&touched, &atlas);
 	}
 	ok(touched_events(&touched, atlas.module_list.items[0]) == 2 * PROCESSES,
 	   "every event of every process is counted once");
